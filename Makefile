@@ -1,0 +1,83 @@
+# Every target works from a bare clone: it makes .venv, builds and installs what it needs.
+# Settings: PYTHON=..., the interpreter .venv is made with; WERROR=ON, warnings are errors.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+  $$p -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
+  echo $$p && break; done)
+WERROR ?= OFF
+STUB ?= src/abcgbm/_core.pyi
+JOBS := $(shell getconf _NPROCESSORS_ONLN)
+BIN := .venv/bin
+
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+ifneq ($(wildcard ../shared/data),)
+  export ABCGBM_DATA ?= $(abspath ../shared/data)
+endif
+
+CORE := $(wildcard cpp/*.cpp)
+CPP := $(wildcard cpp/*.[ch]pp cpp/bindings/*.[ch]pp)
+# Folders too: a file that is gone is a change.
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)
+CORE_TESTS := $(wildcard $(patsubst %,tests/test_%.py, \
+  binning scores histogram split partition grower step predict boosting))
+
+.PHONY: demo test lint format stub core sanitize clean
+
+demo: .venv/installed-plot
+	$(BIN)/abcgbm demo
+
+test: .venv/installed-test
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev core
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
+	printf '%s\n' $(CORE) | xargs -n 1 -P $(JOBS) $(BIN)/clang-tidy -p build/core --quiet
+	! grep -nE '#pragma omp|std::j?thread' $(filter-out cpp/parallel.%,$(CPP))
+
+format: .venv/installed-dev
+	$(BIN)/ruff check --fix --exit-zero
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CPP)
+
+# The typed face of the native module, generated and checked in.
+stub: .venv/installed-dev
+	$(BIN)/python -m nanobind.stubgen --quiet -m abcgbm._core -o $(STUB)
+
+# The core alone, with no Python in sight; its compile commands are what clang-tidy reads.
+core: .venv/tools
+	$(BIN)/cmake -S . -B build/core -DABCGBM_PYTHON=OFF -DABCGBM_WERROR=$(WERROR)
+	$(BIN)/cmake --build build/core
+
+# Python itself has no sanitizer in it, so the runtime is loaded first; libstdc++ with it, or the
+# runtime cannot follow exceptions. Python keeps memory to the end: leaks are not looked for.
+sanitize: .venv/installed-test
+	$(PIP_INSTALL) --no-deps --upgrade --target build/sanitize/site \
+	  --config-settings=build-dir=build/sanitize/cmake \
+	  --config-settings=cmake.build-type=Debug \
+	  --config-settings=cmake.define.ABCGBM_SANITIZE=address,undefined .
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	  PYTHONPATH=build/sanitize/site HYPOTHESIS_PROFILE=ci-small \
+	  $(BIN)/python -m pytest --capture=sys $(CORE_TESTS)
+
+clean:
+	rm -rf build dist demo.png .hypothesis .mypy_cache .pytest_cache .ruff_cache .venv/installed-*
+
+.venv/tools: pyproject.toml
+	@test -n '$(PYTHON)' || { echo 'no Python >= 3.11 with venv found; set PYTHON' >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet cmake ninja $$($(BIN)/python -c "import tomllib; \
+	  print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'])")
+	touch $@
+
+# Not isolated, so that rebuilds are incremental; not editable, so that tests see what users get.
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --no-build-isolation \
+  --config-settings=cmake.define.ABCGBM_WERROR=$(WERROR)
+
+.venv/installed-%: .venv/tools $(SOURCES)
+	$(PIP_INSTALL) '.[$*]'
+	touch $@

@@ -1,0 +1,50 @@
+// NumPy arrays in and out.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace abcgbm {
+
+namespace nb = nanobind;
+
+/// An array as NumPy hands it over; a wrong type is an error, never a hidden copy.
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> span_of(const Vector<T>& array) {
+  return {array.data(), array.shape(0)};
+}
+
+template <class T>
+std::vector<T> copy_of(const Vector<T>& array) {
+  return {array.data(), array.data() + array.shape(0)};
+}
+
+/// A NumPy array that owns the vector's memory.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  T* data = owned->data();
+  nb::capsule owner(owned.release(),
+                    [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(data, shape, owner);
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values) {
+  const std::size_t n = values.size();
+  return to_numpy(std::move(values), {n});
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,132 @@
+#include <nanobind/stl/unique_ptr.h>
+
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "predict.hpp"
+
+namespace abcgbm {
+namespace {
+
+using Scores2d = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+/// The arrays of an ensemble as Python has them, node indices relative to their tree.
+struct ForestArrays {
+  std::span<const std::int32_t> feature;
+  std::span<const double> threshold;
+  std::span<const std::int32_t> left;
+  std::span<const std::uint8_t> missing_left;
+  std::span<const double> value;
+  std::span<const std::int64_t> tree_start;
+};
+
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+/// Every index is checked here once, so that prediction needs no checks: children lie behind their
+/// parent within the tree, so a walk always ends.
+PackedNode pack_node(const ForestArrays& arrays, std::int64_t begin, std::int64_t end,
+                     std::int64_t at, std::size_t n_features) {
+  const auto i = static_cast<std::size_t>(at);
+  const std::int32_t feature = arrays.feature[i];
+  if (feature < 0) {
+    require(std::isfinite(arrays.value[i]), "forest: leaf values must be finite");
+    return {.threshold = arrays.value[i], .feature = -1, .left_and_missing = 0};
+  }
+  require(static_cast<std::size_t>(feature) < n_features, "forest: feature out of range");
+  const std::int64_t left = begin + arrays.left[i];
+  require(left > at && left + 1 < end, "forest: child out of range");
+  require(!std::isnan(arrays.threshold[i]), "forest: threshold is NaN");
+  return {.threshold = arrays.threshold[i],
+          .feature = feature,
+          .left_and_missing = static_cast<std::uint32_t>(left) * 2u +
+                              (arrays.missing_left[i] != 0 ? 1u : 0u)};
+}
+
+void check_sizes(const ForestArrays& arrays, std::size_t n_trees) {
+  const std::size_t n_nodes = arrays.feature.size();
+  require(n_nodes < (std::size_t{1} << 31), "forest: too many nodes");
+  require(arrays.threshold.size() == n_nodes && arrays.left.size() == n_nodes &&
+              arrays.missing_left.size() == n_nodes && arrays.value.size() == n_nodes,
+          "forest: node arrays differ in length");
+  require(arrays.tree_start.size() == n_trees + 1 && arrays.tree_start.front() == 0 &&
+              arrays.tree_start.back() == static_cast<std::int64_t>(n_nodes),
+          "forest: tree_start does not fit");
+}
+
+void pack_trees(const ForestArrays& arrays, Forest& forest) {
+  const std::size_t n_trees = forest.tree_class.size();
+  check_sizes(arrays, n_trees);
+  forest.nodes.reserve(arrays.feature.size());
+  for (std::size_t t = 0; t < n_trees; ++t) {
+    const std::int64_t begin = arrays.tree_start[t];
+    const std::int64_t end = arrays.tree_start[t + 1];
+    require(begin < end && end <= static_cast<std::int64_t>(arrays.feature.size()),
+            "forest: tree_start does not rise");
+    forest.root.push_back(static_cast<std::uint32_t>(begin));
+    for (std::int64_t at = begin; at < end; ++at) {
+      forest.nodes.push_back(pack_node(arrays, begin, end, at, forest.n_features));
+    }
+  }
+}
+
+void check_classes(const Forest& forest) {
+  const auto n_classes = static_cast<std::int64_t>(forest.n_classes);
+  require(forest.tree_base.size() == forest.tree_class.size(), "forest: tree_base differs");
+  for (std::size_t t = 0; t < forest.tree_class.size(); ++t) {
+    require(forest.tree_class[t] >= 0 && forest.tree_class[t] < n_classes &&
+                forest.tree_base[t] >= -1 && forest.tree_base[t] < n_classes,
+            "forest: class out of range");
+  }
+}
+
+std::unique_ptr<Forest> make_forest(
+    const Vector<std::int32_t>& feature, const Vector<double>& threshold,
+    const Vector<std::int32_t>& left, const Vector<std::uint8_t>& missing_left,
+    const Vector<double>& value, const Vector<std::int64_t>& tree_start,
+    const Vector<std::int32_t>& tree_class, const Vector<std::int32_t>& tree_base,
+    std::size_t n_features, std::size_t n_classes) {
+  auto forest = std::make_unique<Forest>();
+  forest->tree_class = copy_of(tree_class);
+  forest->tree_base = copy_of(tree_base);
+  forest->n_features = n_features;
+  forest->n_classes = n_classes;
+  check_classes(*forest);
+  pack_trees({.feature = span_of(feature),
+              .threshold = span_of(threshold),
+              .left = span_of(left),
+              .missing_left = span_of(missing_left),
+              .value = span_of(value),
+              .tree_start = span_of(tree_start)},
+             *forest);
+  return forest;
+}
+
+void add_py(const Forest& forest, const Matrix<double>& rows, const Scores2d& raw,
+            std::size_t first_tree, std::size_t last_tree, int n_threads) {
+  require(rows.shape(1) == forest.n_features, "X: wrong number of features");
+  require(raw.shape(0) == rows.shape(0) && raw.shape(1) == forest.n_classes, "raw: wrong shape");
+  require(first_tree <= last_tree && last_tree <= forest.root.size(), "trees out of range");
+  require(n_threads >= 1, "n_threads: at least 1");
+  const nb::gil_scoped_release release;
+  add_trees(forest, rows.data(), rows.shape(0), raw.data(), first_tree, last_tree, n_threads);
+}
+
+}  // namespace
+
+void bind_predict(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<Forest>(m, "Forest", "Trees packed for prediction; all indices are checked.")
+      .def(nb::new_(&make_forest), "feature"_a.noconvert(), "threshold"_a.noconvert(),
+           "left"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
+           "tree_start"_a.noconvert(), "tree_class"_a.noconvert(), "tree_base"_a.noconvert(),
+           "n_features"_a, "n_classes"_a)
+      .def("add", &add_py, "X"_a.noconvert(), "raw"_a.noconvert(), "first_tree"_a, "last_tree"_a,
+           "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.");
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,27 @@
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "scores.hpp"
+
+namespace abcgbm {
+namespace {
+
+template <bool logarithm>
+nb::ndarray<nb::numpy, double> softmax_py(const Matrix<double>& raw) {
+  std::vector<double> out(raw.data(), raw.data() + raw.size());
+  if (raw.size() > 0) {
+    const nb::gil_scoped_release release;
+    softmax_rows(out, raw.shape(1), logarithm);
+  }
+  return to_numpy(std::move(out), {raw.shape(0), raw.shape(1)});
+}
+
+}  // namespace
+
+void bind_scores(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("softmax", &softmax_py<false>, "raw"_a.noconvert(),
+        "Probabilities of scores of shape (n_rows, n_classes).");
+  m.def("log_softmax", &softmax_py<true>, "raw"_a.noconvert(), "Logarithms of the probabilities.");
+}
+
+}  // namespace abcgbm

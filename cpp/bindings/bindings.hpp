@@ -1,0 +1,14 @@
+// One function per concept; module.cpp lists them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace abcgbm {
+
+void bind_parallel(nanobind::module_& m);
+void bind_binning(nanobind::module_& m);
+void bind_scores(nanobind::module_& m);
+void bind_step(nanobind::module_& m);
+void bind_predict(nanobind::module_& m);
+
+}  // namespace abcgbm

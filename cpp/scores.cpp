@@ -1,0 +1,297 @@
+#include "scores.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "elementary.hpp"
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr std::size_t kBlock = 256;           // rows whose scores are worked on together, in L1
+constexpr std::size_t kBlocksPerTask = 16;    // so a thread is woken for enough work
+constexpr std::size_t kRowsPerTask = kBlock * kBlocksPerTask;
+
+/// Up to kBlock rows of the class-major arrays; pointers are to the block's first row.
+struct Block {
+  std::size_t n;
+  std::size_t stride;
+  int n_classes;
+  const double* raw;
+  const std::int32_t* y;
+  std::int64_t* residual;  // written as the bits of doubles; rounded to the grid afterwards
+  double* row_loss;
+  double* largest_residual;
+  double* largest_loss;
+};
+
+struct SoftmaxKernel {
+  [[gnu::always_inline]] static inline void run(const Block* block_pointer) {
+    const Block& block = *block_pointer;
+    const std::size_t n = block.n;
+    double largest[kBlock], score_of_y[kBlock], rest[kBlock], others[kBlock];
+    std::int64_t top[kBlock], y[kBlock];
+    for (std::size_t i = 0; i < n; ++i) {
+      largest[i] = block.raw[i];
+      top[i] = 0;
+      y[i] = block.y[i];
+      score_of_y[i] = rest[i] = others[i] = 0.0;
+    }
+    for (std::int64_t k = 1; k < block.n_classes; ++k) {
+      const double* raw = block.raw + static_cast<std::size_t>(k) * block.stride;
+      for (std::size_t i = 0; i < n; ++i) {
+        const bool is_larger = raw[i] > largest[i];
+        largest[i] = is_larger ? raw[i] : largest[i];
+        top[i] = is_larger ? k : top[i];
+      }
+    }
+    for (std::int64_t k = 0; k < block.n_classes; ++k) {
+      const double* raw = block.raw + static_cast<std::size_t>(k) * block.stride;
+      std::int64_t* out = block.residual + static_cast<std::size_t>(k) * block.stride;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double e = exp_nonpositive(raw[i] - largest[i]);
+        out[i] = std::bit_cast<std::int64_t>(e);
+        rest[i] += top[i] == k ? 0.0 : e;
+        others[i] += y[i] == k ? 0.0 : e;
+        score_of_y[i] = y[i] == k ? raw[i] : score_of_y[i];
+      }
+    }
+    double inverse[kBlock];
+    for (std::size_t i = 0; i < n; ++i) {
+      inverse[i] = 1.0 / (1.0 + rest[i]);
+      others[i] *= inverse[i];
+      block.row_loss[i] = log1p_nonnegative(rest[i]) + (largest[i] - score_of_y[i]);
+    }
+    for (std::int64_t k = 0; k < block.n_classes; ++k) {
+      std::int64_t* out = block.residual + static_cast<std::size_t>(k) * block.stride;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double p = std::bit_cast<double>(out[i]) * inverse[i];
+        out[i] = std::bit_cast<std::int64_t>(y[i] == k ? others[i] : -p);
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      *block.largest_residual = std::max(*block.largest_residual, others[i]);
+      *block.largest_loss = std::max(*block.largest_loss, block.row_loss[i]);
+    }
+  }
+};
+
+struct RoundKernel {
+  [[gnu::always_inline]] static inline void run(std::int64_t* values, std::size_t n, double scale) {
+    for (std::size_t i = 0; i < n; ++i) {
+      values[i] = round_to_int(std::bit_cast<double>(values[i]) * scale);
+    }
+  }
+};
+
+/// The residuals of one class, or of a class and its base, for consecutive rows.
+struct HessianBlock {
+  std::size_t n;
+  const std::int64_t* residual;
+  const std::int64_t* base_residual;
+  const std::int32_t* y;
+  int k;
+  int base;
+  double scale;
+  double inverse_scale;
+  std::int64_t* out;
+};
+
+/// |r - p| as a double; sizes stay below 2^51, where the magic number converts exactly.
+[[gnu::always_inline]] inline double size_of(std::int64_t residual, double inverse_scale) {
+  const double value = std::bit_cast<double>(residual + std::bit_cast<std::int64_t>(kRoundingMagic)) -
+                       kRoundingMagic;
+  return (value < 0.0 ? -value : value) * inverse_scale;
+}
+
+struct PlainHessianKernel {
+  [[gnu::always_inline]] static inline void run(const HessianBlock* block) {
+    for (std::size_t i = 0; i < block->n; ++i) {
+      const double a = size_of(block->residual[i], block->inverse_scale);
+      block->out[i] = round_to_int((a * (1.0 - a)) * block->scale);
+    }
+  }
+};
+
+struct BaseHessianKernel {
+  [[gnu::always_inline]] static inline void run(const HessianBlock* block) {
+    for (std::size_t i = 0; i < block->n; ++i) {
+      const double a = size_of(block->residual[i], block->inverse_scale);
+      const double a_base = size_of(block->base_residual[i], block->inverse_scale);
+      const double p = block->y[i] == block->k ? 1.0 - a : a;
+      const double p_base = block->y[i] == block->base ? 1.0 - a_base : a_base;
+      const double h = (a_base * (1.0 - a_base) + a * (1.0 - a)) + 2.0 * (p_base * p);
+      block->out[i] = round_to_int(h * block->scale);
+    }
+  }
+};
+
+int exponent_of(double x) {
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  return exponent;
+}
+
+void move_block(Scores& scores, std::size_t n_rows, std::span<const TreeMove> moves,
+                std::size_t first, std::size_t n) {
+  for (const TreeMove& move : moves) {
+    double* raw = scores.raw.data() + static_cast<std::size_t>(move.tree_class) * n_rows + first;
+    const std::uint16_t* node = move.node_of_row.data() + first;
+    for (std::size_t i = 0; i < n; ++i) raw[i] += move.value[node[i]];
+    if (move.base < 0) continue;
+    double* base = scores.raw.data() + static_cast<std::size_t>(move.base) * n_rows + first;
+    for (std::size_t i = 0; i < n; ++i) base[i] -= move.value[node[i]];
+  }
+}
+
+struct Largest {
+  double residual = 0.0;
+  double loss = 0.0;
+};
+
+/// Moves the rows of one task and computes their softmax; residuals are left as doubles.
+Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                     std::size_t first, std::size_t last) {
+  Largest largest;
+  const std::size_t n_rows = labels.n_rows();
+  for (std::size_t start = first; start < last; start += kBlock) {
+    const std::size_t n = std::min(kBlock, last - start);
+    move_block(scores, n_rows, moves, start, n);
+    const Block block{.n = n,
+                      .stride = n_rows,
+                      .n_classes = labels.n_classes,
+                      .raw = scores.raw.data() + start,
+                      .y = labels.y.data() + start,
+                      .residual = scores.residual.data() + start,
+                      .row_loss = scores.row_loss.data() + start,
+                      .largest_residual = &largest.residual,
+                      .largest_loss = &largest.loss};
+    dispatch<SoftmaxKernel>(&block);
+  }
+  return largest;
+}
+
+/// Rounds the residuals of rows [first, last) to their grid.
+void round_task(Scores& scores, const Labels& labels, std::size_t first, std::size_t last) {
+  const double scale = std::ldexp(1.0, scores.exponent);
+  for (int k = 0; k < labels.n_classes; ++k) {
+    std::int64_t* values =
+        scores.residual.data() + static_cast<std::size_t>(k) * labels.n_rows() + first;
+    dispatch<RoundKernel>(values, last - first, scale);
+  }
+}
+
+void sum_losses(const Scores& scores, const Labels& labels, double scale, std::size_t first,
+                std::size_t last, std::int64_t* sums) {
+  for (std::size_t i = first; i < last; ++i) {
+    sums[labels.y[i]] += labels.weight[i] * round_to_int(scores.row_loss[i] * scale);
+  }
+}
+
+void set_losses(Scores& scores, const Labels& labels, int exponent,
+                std::span<const std::int64_t> partial_sums) {
+  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  const double unit = std::ldexp(labels.unit, -exponent);
+  std::vector<std::int64_t> sums(n_classes, 0);
+  for (std::size_t i = 0; i < partial_sums.size(); ++i) sums[i % n_classes] += partial_sums[i];
+  std::int64_t total = 0;
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    scores.class_losses[k] = static_cast<double>(sums[k]) * unit;
+    total += sums[k];
+  }
+  scores.loss = static_cast<double>(total) * unit;
+}
+
+/// exp(F - largest), its sum without the first largest, and the rest of a row's softmax.
+void softmax_row(std::span<double> row, bool logarithm) {
+  const auto top = std::max_element(row.begin(), row.end());
+  const double largest = *top;
+  double rest = 0.0;
+  std::vector<double> e(row.size());
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    e[k] = exp_nonpositive(row[k] - largest);
+    rest += row.begin() + static_cast<std::ptrdiff_t>(k) == top ? 0.0 : e[k];
+  }
+  const double inverse = 1.0 / (1.0 + rest);
+  const double log_sum = logarithm ? log1p_nonnegative(rest) : 0.0;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    row[k] = logarithm ? (row[k] - largest) - log_sum : e[k] * inverse;
+  }
+}
+
+}  // namespace
+
+Scores make_scores(const Labels& labels, int n_threads) {
+  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  Scores scores;
+  scores.raw.resize(n_classes * labels.n_rows(), 0.0);
+  scores.residual.resize(n_classes * labels.n_rows());
+  scores.row_loss.resize(labels.n_rows());
+  scores.class_losses.resize(n_classes);
+  move_scores(scores, labels, {}, n_threads);
+  return scores;
+}
+
+void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                 int n_threads) {
+  const std::size_t n_rows = labels.n_rows();
+  const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
+  const auto last_of = [&](std::size_t task) { return std::min((task + 1) * kRowsPerTask, n_rows); };
+
+  std::vector<Largest> largest(n_tasks);
+  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
+    largest[task] = softmax_task(scores, labels, moves, task * kRowsPerTask, last_of(task));
+  });
+  Largest all;
+  for (const Largest& part : largest) {
+    all.residual = std::max(all.residual, part.residual);
+    all.loss = std::max(all.loss, part.loss);
+  }
+  const int residual_bits = std::min(48, 60 - labels.total_bits);
+  const int loss_bits = std::min(50, 62 - labels.total_bits);
+  scores.exponent = all.residual > 0.0 ? residual_bits - exponent_of(all.residual) : 0;
+  const int loss_exponent = all.loss > 0.0 ? loss_bits - exponent_of(all.loss) : 0;
+
+  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  const double loss_scale = std::ldexp(1.0, loss_exponent);
+  std::vector<std::int64_t> sums(n_tasks * n_classes, 0);
+  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
+    round_task(scores, labels, task * kRowsPerTask, last_of(task));
+    sum_losses(scores, labels, loss_scale, task * kRowsPerTask, last_of(task),
+               sums.data() + task * n_classes);
+  });
+  set_losses(scores, labels, loss_exponent, sums);
+}
+
+void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
+             std::span<std::int64_t> out) {
+  const std::size_t n_rows = labels.n_rows();
+  const std::int64_t* residual = scores.residual.data() + first;
+  const HessianBlock block{
+      .n = out.size(),
+      .residual = residual + static_cast<std::size_t>(k) * n_rows,
+      .base_residual = residual + static_cast<std::size_t>(std::max(base, 0)) * n_rows,
+      .y = labels.y.data() + first,
+      .k = k,
+      .base = base,
+      .scale = std::ldexp(1.0, scores.exponent),
+      .inverse_scale = std::ldexp(1.0, -scores.exponent),
+      .out = out.data()};
+  if (base < 0) {
+    dispatch<PlainHessianKernel>(&block);
+  } else {
+    dispatch<BaseHessianKernel>(&block);
+  }
+}
+
+void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm) {
+  for (std::size_t start = 0; start < raw.size(); start += n_classes) {
+    if (start % 65536 < n_classes) check_interrupt();
+    softmax_row(raw.subspan(start, n_classes), logarithm);
+  }
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,55 @@
+// Scores to residuals and losses (softmax), on integer grids; docs/arithmetic.md states the formulas.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace abcgbm {
+
+/// The labelled rows of a training table. Weights are integers in multiples of `unit`.
+struct Labels {
+  std::vector<std::int32_t> y;
+  std::vector<std::int64_t> weight;
+  double unit = 1.0;
+  int n_classes = 0;
+  int total_bits = 0;  // bit length of the sum of weights
+
+  std::size_t n_rows() const { return y.size(); }
+};
+
+/// What the model says of the training rows, and how well. Arrays over classes and rows are
+/// class-major, [n_classes][n_rows].
+struct Scores {
+  std::vector<double> raw;
+  std::vector<std::int64_t> residual;  // r - p in multiples of 2^-exponent
+  std::vector<double> row_loss;
+  int exponent = 0;
+  std::vector<double> class_losses;
+  double loss = 0.0;
+};
+
+/// How far a tree moves each row: raw[class] += value[node], raw[base] -= value[node].
+struct TreeMove {
+  int tree_class = 0;
+  int base = -1;  // -1: no base class
+  std::span<const std::uint16_t> node_of_row;
+  std::span<const double> value;  // by node
+};
+
+Scores make_scores(const Labels& labels, int n_threads);
+
+/// Adds the trees' values to the raw scores, then computes residuals and losses anew.
+void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                 int n_threads);
+
+/// Hessian of the rows [first, first + out.size()) for class k against base b (or k alone when
+/// base < 0), on the residuals' grid, without weights.
+void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
+             std::span<std::int64_t> out);
+
+/// Probabilities, or their logarithms, of row-major scores [n_rows][n_classes], in place.
+void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm);
+
+}  // namespace abcgbm

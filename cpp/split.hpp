@@ -1,0 +1,44 @@
+// A node's histogram to its best cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "binned.hpp"
+#include "histogram.hpp"
+
+namespace abcgbm {
+
+/// What a cut must leave on each side, in the units of the integer sums.
+struct SplitRules {
+  std::int64_t min_weight = 1;
+  std::int64_t min_hessian = 1;  // only with hessian sums
+  double l2 = 0.0;               // only with hessian sums
+};
+
+/// Left are codes 0..bin of the feature, and missing values if `missing_left`.
+template <int W>
+struct Cut {
+  double score = 0.0;  // grows with the gain within a node; 0: no cut
+  int feature = -1;
+  std::uint32_t bin = 0;
+  bool missing_left = false;
+  Sums<W> left{};
+};
+
+/// The first cut with the largest score: features in order, missing values right before left, bins
+/// in order.
+template <int W>
+Cut<W> best_cut(const Binned& binned, std::span<const Sums<W>> histogram, const Sums<W>& node,
+                const SplitRules& rules);
+
+/// Gain of a cut in a node, `G_L^2/W_L + G_R^2/W_R - G^2/W`, in units of the integer sums.
+template <int W>
+double gain_of(const Cut<W>& cut, const Sums<W>& node, const SplitRules& rules) {
+  // With hessian sums each child is shrunk by l2, and so the parent by twice that.
+  const double shrink = W == 3 ? 2.0 * rules.l2 : 0.0;
+  return cut.score / (static_cast<double>(node[W - 1]) + shrink);
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,96 @@
+"""The loop over steps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm import _core
+from abcgbm.algorithm import Algorithm, StepPlan, plan_step
+from abcgbm.base_class import BasePolicy
+from abcgbm.ensemble import EnsembleBuilder
+from abcgbm.stopping import stop_reason
+
+Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True)
+class BoostConfig:
+    """How to boost.
+
+    Attributes
+    ----------
+    refresh : {"step", "class"}
+        When residuals are computed anew: once a step, or after each class's tree, which is how
+        Alg. 2 of the paper is printed.
+    """
+
+    algorithm: Algorithm
+    base_policy: BasePolicy
+    max_iter: int
+    refresh: str
+
+
+@dataclass(frozen=True)
+class History:
+    """What happened at each step.
+
+    Attributes
+    ----------
+    loss : ndarray of shape (n_steps + 1,)
+        Total training loss before the first and after each step.
+    class_losses : ndarray of shape (n_steps + 1, n_classes)
+        The part of each class.
+    base_classes : list of int or None
+        The base class of each step.
+    stop_reason : str
+        "max_iter", "machine_accuracy" or "no_progress".
+    """
+
+    loss: NDArray[np.float64]
+    class_losses: NDArray[np.float64]
+    base_classes: list[int | None]
+    stop_reason: str
+
+
+def boost(
+    trainer: _core.Trainer,
+    config: BoostConfig,
+    builder: EnsembleBuilder,
+    progress: Progress | None = None,
+) -> History:
+    """Take steps until it is time to stop; trees go to ``builder``."""
+    losses, class_losses = [trainer.loss()], [trainer.class_losses()]
+    bases: list[int | None] = []
+    reason = stop_reason(0, losses[-1], config.max_iter)
+    while reason is None:
+        base = config.base_policy.choose(len(bases), class_losses[-1])
+        plan = plan_step(config.algorithm, builder.n_classes, base)
+        parts = take_step(trainer, plan, config.refresh, builder.n_classes)
+        if not parts:
+            reason = "no_progress"
+            break
+        builder.add_step(parts, plan.base)
+        bases.append(base)
+        losses.append(trainer.loss())
+        class_losses.append(trainer.class_losses())
+        if progress is not None:
+            progress(len(bases), losses[-1])
+        reason = stop_reason(len(bases), losses[-1], config.max_iter)
+    return History(np.array(losses), np.array(class_losses), bases, reason)
+
+
+def take_step(
+    trainer: _core.Trainer, plan: StepPlan, refresh: str, n_classes: int
+) -> list[_core.Step]:
+    """Grow the trees of one step: all from the same residuals, or class after class.
+
+    Trees that changed nothing are left out.
+    """
+    classes = [k for k in range(n_classes) if k != plan.base]
+    groups = [classes] if refresh == "step" else [[k] for k in classes]
+    parts = [
+        trainer.step(group, plan.base, plan.base_derivatives, plan.leaf_scale) for group in groups
+    ]
+    return [part for part in parts if part.changed]

@@ -1,0 +1,146 @@
+"""The fitted trees, as flat arrays."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm import _core
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """All trees of a model, nodes end to end.
+
+    A tree adds its leaf's value to its class and, if it has a base class, takes it from there: one
+    form for all algorithms. Leaf values include the learning rate.
+
+    Attributes
+    ----------
+    feature : ndarray of int32 of shape (n_nodes,)
+        Feature of a split; -1 for a leaf.
+    threshold : ndarray of float64 of shape (n_nodes,)
+        Values at most this go left.
+    left : ndarray of int32 of shape (n_nodes,)
+        Left child, counted from the tree's first node; the right child is the next one.
+    missing_left : ndarray of uint8 of shape (n_nodes,)
+        Whether missing values go left.
+    value, gain, weight : ndarray of float64 of shape (n_nodes,)
+        Value of a leaf, gain of a split, sum of sample weights of a node.
+    tree_start : ndarray of int64 of shape (n_trees + 1,)
+        First node of each tree.
+    tree_class, tree_base : ndarray of int32 of shape (n_trees,)
+        The class a tree adds to, and the one it takes from (-1: none).
+    step_start : ndarray of int64 of shape (n_steps + 1,)
+        First tree of each step.
+    n_features, n_classes : int
+        Shape of what goes in and comes out.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    tree_start: NDArray[np.int64]
+    tree_class: NDArray[np.int32]
+    tree_base: NDArray[np.int32]
+    step_start: NDArray[np.int64]
+    n_features: int
+    n_classes: int
+
+    @property
+    def n_steps(self) -> int:
+        """Number of boosting steps."""
+        return len(self.step_start) - 1
+
+    def raw(self, X: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+        """Return the scores after the last step, of shape (n_rows, n_classes)."""
+        raw = np.zeros((len(X), self.n_classes))
+        self._forest.add(X, raw, 0, int(self.step_start[-1]), n_threads)
+        return raw
+
+    def staged_raw(self, X: NDArray[np.float64], n_threads: int) -> Iterator[NDArray[np.float64]]:
+        """Yield the scores after each step. The array is the same each time, and grows."""
+        raw = np.zeros((len(X), self.n_classes))
+        for first, last in zip(self.step_start[:-1], self.step_start[1:], strict=True):
+            self._forest.add(X, raw, int(first), int(last), n_threads)
+            yield raw
+
+    def importances(self) -> NDArray[np.float64]:
+        """Return each feature's share of the gain of all splits."""
+        is_split = self.feature >= 0
+        total = np.bincount(
+            self.feature[is_split], weights=self.gain[is_split], minlength=self.n_features
+        )
+        return total / total.sum() if total.sum() > 0 else total
+
+    @cached_property
+    def _forest(self) -> _core.Forest:
+        return _core.Forest(
+            self.feature,
+            self.threshold,
+            self.left,
+            self.missing_left,
+            self.value,
+            self.tree_start,
+            self.tree_class,
+            self.tree_base,
+            self.n_features,
+            self.n_classes,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_forest"}
+
+
+class EnsembleBuilder:
+    """Collects the trees step by step."""
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        self.n_features = n_features
+        self.n_classes = n_classes
+        self._trees: list[_core.Step] = []
+        self._bases: list[int] = []
+        self._step_start = [0]
+
+    def add_step(self, parts: Sequence[_core.Step], base: int) -> None:
+        """Add one step: usually one part; with ``refresh="class"`` one for each class."""
+        self._trees += parts
+        self._bases += [base] * len(parts)
+        n_trees = sum(len(part.tree_class) for part in parts)
+        self._step_start.append(self._step_start[-1] + n_trees)
+
+    def build(self, upper_value: Any) -> Ensemble:
+        """Put everything end to end; ``upper_value(feature, bin)`` gives the real thresholds."""
+        feature = self._joined("feature", np.int32)
+        code = self._joined("bin", np.int32)
+        threshold = np.zeros(len(feature))
+        is_split = feature >= 0
+        threshold[is_split] = upper_value(feature[is_split], code[is_split])
+        sizes = [np.diff(part.tree_start) for part in self._trees]
+        n_trees = [len(part.tree_class) for part in self._trees]
+        return Ensemble(
+            feature=feature,
+            threshold=threshold,
+            left=self._joined("left", np.int32),
+            missing_left=self._joined("missing_left", np.uint8),
+            value=self._joined("value", np.float64),
+            gain=self._joined("gain", np.float64),
+            weight=self._joined("weight", np.float64),
+            tree_start=np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
+            tree_class=self._joined("tree_class", np.int32),
+            tree_base=np.repeat(self._bases, n_trees).astype(np.int32),
+            step_start=np.array(self._step_start, dtype=np.int64),
+            n_features=self.n_features,
+            n_classes=self.n_classes,
+        )
+
+    def _joined(self, name: str, dtype: Any) -> NDArray[Any]:
+        parts = [getattr(part, name) for part in self._trees]
+        return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)

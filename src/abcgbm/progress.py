@@ -1,0 +1,56 @@
+"""One live line that shows how far training is."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+_EVERY = 0.1  # seconds between two drawings
+_WIDTH = 30
+
+
+class ProgressLine:
+    """Draws on standard error: in a terminal as a line that changes, else only at the end.
+
+    Parameters
+    ----------
+    n_steps : int
+        Steps to come, at most.
+    enabled : bool
+        Whether anything is shown.
+    """
+
+    def __init__(self, n_steps: int, *, enabled: bool) -> None:
+        self._n_steps = n_steps
+        self._enabled = enabled
+        self._last_drawn = 0.0
+        self._text = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def show(self, step: int, loss: float) -> None:
+        """Take note of a finished step."""
+        if not self._enabled:
+            return
+        filled = _WIDTH * step // self._n_steps
+        bar = "#" * filled + "-" * (_WIDTH - filled)
+        self._text = f"[{bar}] step {step}/{self._n_steps}  loss {loss:.6g}"
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - self._last_drawn >= _EVERY:
+            self._last_drawn = now
+            self._write("\r" + self._text)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._text:
+            self._write(("\r" if sys.stderr.isatty() else "") + self._text + "\n")
+
+    @staticmethod
+    def _write(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

@@ -1,0 +1,24 @@
+"""How many threads to use."""
+
+import joblib
+from joblib.parallel import get_active_backend
+
+
+def effective_n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for ``n_jobs`` as scikit-learn means it.
+
+    None: the CPUs this process may use (its affinity and the container's limit count), but one
+    inside a joblib worker. Negative: counted back from all CPUs, -1 being all.
+    """
+    if n_jobs is None:
+        return 1 if _in_joblib_worker() else int(joblib.cpu_count())
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0; expected None, a positive number, or a negative one (-1: all)")
+    if n_jobs < 0:
+        return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
+    return int(n_jobs)
+
+
+def _in_joblib_worker() -> bool:
+    backend, _ = get_active_backend()
+    return bool(getattr(backend, "nesting_level", None))

@@ -1,0 +1,137 @@
+"""The only place where the tests of the core meet `abcgbm._core`.
+
+Run as a script it writes the SIMD level in use and a fingerprint of trainings and predictions.
+"""
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import reference
+from abcgbm import _core
+from strategies import Problem, random_problem
+
+NODE_ARRAYS = ("feature", "bin", "left", "missing_left", "value", "gain", "weight")
+
+
+def find_thresholds(X: Any, weight: Any, max_bins: int = 255, n_threads: int = 1) -> Any:
+    return _core.find_thresholds(X, weight, max_bins, n_threads)
+
+
+def bin_table(X: Any, thresholds: Any, n_threads: int = 1) -> Any:
+    return _core.bin_table(X, thresholds, n_threads)
+
+
+def binned(problem: Problem, n_threads: int = 1) -> Any:
+    thresholds = find_thresholds(problem.X, problem.weight, problem.max_bins, n_threads)
+    return bin_table(problem.X, thresholds, n_threads)
+
+
+def trainer(problem: Problem, n_threads: int = 1, **changed: Any) -> Any:
+    """A trainer; `changed` replaces single arguments, to see what it makes of wrong ones."""
+    arguments = {
+        "y": problem.y.astype(np.int32),
+        "weight": problem.weight,
+        "unit": problem.unit,
+        "n_classes": problem.n_classes,
+    } | changed
+    params = _core.GrowParams(**problem.params)
+    return _core.Trainer(binned(problem, n_threads), *arguments.values(), params, n_threads)
+
+
+def assert_same_step(ours: Any, theirs: Any) -> None:
+    """Equal trees; leaves have neither a bin nor a side for missing values."""
+    assert (ours.changed, ours.n_halvings) == (theirs.changed, theirs.n_halvings)
+    for name in ("tree_start", "tree_class", "feature", "left", "value", "gain", "weight"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
+    is_inner = np.asarray(theirs.feature) >= 0
+    for name in ("bin", "missing_left"):
+        one, other = np.asarray(getattr(ours, name)), np.asarray(getattr(theirs, name))
+        np.testing.assert_array_equal(one[is_inner], other[is_inner], err_msg=name)
+
+
+def assert_same_rounds(ours: Sequence[reference.Round], theirs: Sequence[reference.Round]) -> None:
+    assert [r.base for r in ours] == [r.base for r in theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        assert_same_step(one.step, other.step)
+        np.testing.assert_array_equal(one.class_losses, other.class_losses)
+
+
+def step_bytes(step: Any) -> bytes:
+    names = (*NODE_ARRAYS, "tree_start", "tree_class")
+    return b"".join(np.asarray(getattr(step, name)).tobytes() for name in names)
+
+
+# ---------------------------------------------------------------------------------------- prediction
+
+
+def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[str, np.ndarray]:
+    """The trees of a training over values instead of bins, as `Forest` takes them."""
+    step = reference.joined([r.step for r in rounds])
+    ends = [np.append(t, np.inf) for t in thresholds]  # the last bin: every value goes left
+    pairs = zip(step.feature, step.bin, strict=True)
+    threshold = [ends[f][b] if f >= 0 else 0.0 for f, b in pairs]
+    bases = [np.full(len(r.step.tree_class), r.base, np.int32) for r in rounds]
+    return {
+        "feature": step.feature.astype(np.int32),
+        "threshold": np.array(threshold, np.float64),
+        "left": step.left.astype(np.int32),
+        "missing_left": step.missing_left.astype(np.uint8),
+        "value": step.value.astype(np.float64),
+        "tree_start": step.tree_start.astype(np.int64),
+        "tree_class": step.tree_class.astype(np.int32),
+        "tree_base": np.concatenate(bases),
+    }
+
+
+def forest(arrays: dict[str, Any], n_features: int, n_classes: int) -> Any:
+    return _core.Forest(*arrays.values(), n_features, n_classes)
+
+
+def predict(
+    forest: Any, X: np.ndarray, n_classes: int, n_trees: int, n_threads: int = 1
+) -> np.ndarray:
+    raw = np.zeros((len(X), n_classes))
+    forest.add(X, raw, 0, n_trees, n_threads)
+    return raw
+
+
+def softmax(raw: np.ndarray) -> np.ndarray:
+    return _core.softmax(raw)
+
+
+def log_softmax(raw: np.ndarray) -> np.ndarray:
+    return _core.log_softmax(raw)
+
+
+# --------------------------------------------------------------------------------------- fingerprint
+
+
+def training_bytes(algorithm: reference.Algorithm, n_classes: int, n_threads: int) -> bytes:
+    """Trees, training scores, predicted scores and probabilities of one training."""
+    problem = random_problem(7, 9001, 5, n_classes, learning_rate=0.3)
+    this = trainer(problem, n_threads)
+    rounds = reference.boost(this, algorithm, n_classes, 4)
+    thresholds = find_thresholds(problem.X, problem.weight)
+    arrays = forest_arrays(rounds, thresholds)
+    model = forest(arrays, problem.X.shape[1], n_classes)
+    raw = predict(model, problem.X, n_classes, len(arrays["tree_class"]), n_threads)
+    proba = [softmax(raw).tobytes(), log_softmax(raw).tobytes()]
+    steps = [step_bytes(r.step) + r.class_losses.tobytes() for r in rounds]
+    return b"".join([*steps, this.raw().tobytes(), raw.tobytes(), *proba])
+
+
+def fingerprint(n_threads: int = 1) -> str:
+    """Of class counts below, at and above the width of a SIMD register."""
+    digest = hashlib.sha256()
+    for n_classes in (2, 3, 8, 11):
+        for algorithm in (reference.Algorithm("mart", None), reference.Algorithm("abc-mart")):
+            digest.update(training_bytes(algorithm, n_classes, n_threads))
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{_core.simd_level()} {fingerprint()}\n")

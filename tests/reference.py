@@ -1,0 +1,614 @@
+"""The slow, obvious twin of the native core, written from docs/arithmetic.md alone.
+
+Sums over rows are Python integers, everything else is one float operation after the other in the order
+of that page, so the results are the specification's to the last bit. `Trainer` and `Step` look like
+those of `abcgbm._core`, so that one driver (`boost`) and one comparison serve both.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+LN2_HIGH = 0.693147180369123816490
+LN2_LOW = 1.90821492927058770002e-10
+
+
+def exponent(x: float) -> int:
+    return math.frexp(x)[1]
+
+
+# ------------------------------------------------------------------------------------------ weights
+
+
+def largest_power_of_two_in(weight: float) -> float:
+    """The largest power of two that divides a weight."""
+    numerator, denominator = weight.as_integer_ratio()
+    return (numerator & -numerator) / denominator
+
+
+def integer_weights(sample_weight: Sequence[float]) -> tuple[list[int], float]:
+    """Weights as integers, and the unit that they count."""
+    sample_weight = [float(s) for s in sample_weight]
+    finest = math.ldexp(1.0, exponent(math.fsum(sample_weight)) - 36)
+    unit = max(finest, min(largest_power_of_two_in(s) for s in sample_weight))
+    return [max(1, round(s / unit)) for s in sample_weight], unit
+
+
+def min_weight(min_samples_leaf: float, unit: float) -> int:
+    return max(1, math.ceil(min_samples_leaf / unit))
+
+
+# --------------------------------------------------------------------------------------------- bins
+
+
+def distinct_values(column: Sequence[float], weight: Sequence[int]) -> list[tuple[float, int]]:
+    """Ascending distinct values with the weight of each; missing ones left out."""
+    total: dict[float, int] = {}
+    for x, w in zip(column, weight, strict=True):
+        if not math.isnan(x):
+            value = float(x) + 0.0  # -0.0 becomes 0.0
+            total[value] = total.get(value, 0) + int(w)
+    return sorted(total.items())
+
+
+def first_values_of_bins(weight: Sequence[int], max_bins: int) -> list[int]:
+    """Index of the first value of every bin but the first."""
+    firsts = []
+    bins_left, rest, acc = max_bins, sum(weight), 0
+    for j, w in enumerate(weight):
+        values_fit = len(weight) - j <= bins_left - 1
+        is_full = (2 * acc + w) * bins_left > 2 * rest
+        if j > 0 and bins_left > 1 and (values_fit or is_full):
+            bins_left, rest, acc = bins_left - 1, rest - acc, 0
+            firsts.append(j)
+        acc += w
+    return firsts
+
+
+def threshold_between(a: float, b: float) -> float:
+    middle = a / 2 + b / 2
+    return middle if a <= middle < b else a
+
+
+def find_thresholds(column: Sequence[float], weight: Sequence[int], max_bins: int) -> list[float]:
+    values = distinct_values(column, weight)
+    firsts = first_values_of_bins([w for _, w in values], max_bins)
+    return [threshold_between(values[j - 1][0], values[j][0]) for j in firsts]
+
+
+def code(x: float, thresholds: Sequence[float]) -> int:
+    if math.isnan(x):
+        return len(thresholds) + 1
+    return sum(t < x for t in thresholds)
+
+
+@dataclass(frozen=True)
+class Binned:
+    codes: list[list[int]]  # one list a row
+    n_bins: list[int]  # value bins and the one for missing values
+
+
+def bin_table(X: np.ndarray, thresholds: Sequence[Sequence[float]]) -> Binned:
+    codes = [[code(x, t) for x, t in zip(row, thresholds, strict=True)] for row in X.tolist()]
+    return Binned(codes, [len(t) + 2 for t in thresholds])
+
+
+# ------------------------------------------------------------------- scores to residuals and losses
+
+
+def horner(x: float, coefficients: Sequence[float]) -> float:
+    q = coefficients[0]
+    for c in coefficients[1:]:
+        q = q * x + c
+    return q
+
+
+EXP_COEFFICIENTS = [1.0 / math.factorial(n) for n in range(13, 0, -1)] + [1.0]
+LOG_COEFFICIENTS = [1.0 / odd for odd in range(21, 1, -2)] + [1.0]
+
+
+def exp(x: float) -> float:
+    x = max(x, -708.0)
+    z = x * 1.4426950408889634 + 6755399441055744.0
+    n = z - 6755399441055744.0
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    return math.ldexp(horner(r, EXP_COEFFICIENTS), int(n))
+
+
+def log1p(x: float) -> float:
+    u = 1.0 + x
+    f, n = math.frexp(u)
+    if f < 0.70710678118654752440:
+        f, n = 2.0 * f, n - 1
+    s = (f - 1.0) / (f + 1.0)
+    q = horner(s * s, LOG_COEFFICIENTS)
+    log_u = n * LN2_HIGH + (n * LN2_LOW + (s + s) * q)
+    return log_u + (x - (u - 1.0)) / u
+
+
+def ordered_sum(values: Sequence[float], without: int) -> float:
+    total = 0.0
+    for k, value in enumerate(values):
+        if k != without:
+            total = total + value
+    return total
+
+
+def softmax_terms(F: Sequence[float]) -> tuple[list[float], int, float]:
+    """exp(F_k - max F), the class of that maximum, and the sum of the others."""
+    m = max(F)
+    top = list(F).index(m)
+    e = [exp(F_k - m) for F_k in F]
+    return e, top, ordered_sum(e, without=top)
+
+
+def softmax(F: Sequence[float]) -> list[float]:
+    e, _, rest = softmax_terms(F)
+    inv = 1.0 / (1.0 + rest)
+    return [e_k * inv for e_k in e]
+
+
+def residuals_and_loss(F: Sequence[float], y: int) -> tuple[list[float], float]:
+    """r - p of every class, and - log p_y, for the scores of one row."""
+    e, top, rest = softmax_terms(F)
+    inv = 1.0 / (1.0 + rest)
+    R = [-(e_k * inv) for e_k in e]
+    R[y] = ordered_sum(e, without=y) * inv
+    return R, log1p(rest) + (F[top] - F[y])
+
+
+def grid_shift(bits: int, largest: float) -> int:
+    return bits - exponent(largest) if largest > 0 else 0
+
+
+def on_grid(x: float, shift: int) -> int:
+    """rint(x * 2^shift)"""
+    return round(math.ldexp(x, shift))
+
+
+def off_grid(n: int, shift: int) -> float:
+    return math.ldexp(float(n), -shift)
+
+
+# -------------------------------------------------------------------------------------- derivatives
+
+
+def probability(A_k: float, is_label: bool) -> float:
+    return 1.0 - A_k if is_label else A_k
+
+
+def plain_derivatives(Rint: Sequence[int], k: int, shift: int) -> tuple[int, int]:
+    A = off_grid(abs(Rint[k]), shift)
+    return Rint[k], on_grid(A * (1.0 - A), shift)
+
+
+def base_derivatives(Rint: Sequence[int], y: int, k: int, b: int, shift: int) -> tuple[int, int]:
+    """Lemma 2 of the paper, with the sign of a residual."""
+    A_b, A_k = off_grid(abs(Rint[b]), shift), off_grid(abs(Rint[k]), shift)
+    p_b, p_k = probability(A_b, y == b), probability(A_k, y == k)
+    h = (A_b * (1.0 - A_b) + A_k * (1.0 - A_k)) + 2.0 * (p_b * p_k)
+    return Rint[k] - Rint[b], on_grid(h, shift)
+
+
+# ----------------------------------------------------------------------------------- growing a tree
+
+
+@dataclass(frozen=True)
+class GrowParams:
+    max_leaf_nodes: int = 20
+    max_depth: int = 0  # 0: no bound
+    min_weight: int = 10
+    min_gain: float = 0.0
+    learning_rate: float = 0.1
+    # LogitBoost: the split weight is the hessian.
+    split_by_hessian: bool = False
+    l2_regularization: float = 0.0
+    min_hessian_leaf: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Integer sums over rows: residual, weight, hessian."""
+
+    G: int = 0
+    W: int = 0
+    H: int = 0
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(self.G + other.G, self.W + other.W, self.H + other.H)
+
+    def __sub__(self, other: "Sums") -> "Sums":
+        return Sums(self.G - other.G, self.W - other.W, self.H - other.H)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one tree is grown on: the table, and the sums of every single row."""
+
+    table: Binned
+    rows: list[Sums]
+    shift: int
+    unit: float
+    leaf_scale: float
+    params: GrowParams
+
+    @property
+    def l2(self) -> float:
+        return math.ldexp(self.params.l2_regularization, self.shift) / self.unit
+
+    @property
+    def min_hessian(self) -> int:
+        bound = math.ldexp(self.params.min_hessian_leaf, self.shift) / self.unit
+        return max(1, math.ceil(bound))
+
+
+@dataclass(frozen=True)
+class Cut:
+    feature: int
+    bin: int
+    missing_left: bool
+    left: Sums
+    score: float = 0.0
+    gain: float = 0.0
+
+
+@dataclass
+class Node:
+    rows: list[int]
+    sums: Sums
+    depth: int
+    cut: Cut | None = None
+    left: int = -1
+
+
+def score_and_gain(left: Sums, right: Sums, target: Target) -> tuple[float, float]:
+    """G_L^2/W_L + G_R^2/W_R - G^2/W without cancellation."""
+    node, unit, shift = left + right, target.unit, target.shift
+    gl, gr = float(left.G), float(right.G)
+    if target.params.split_by_hessian:
+        a, b = float(left.H) + target.l2, float(right.H) + target.l2
+        whole, factor = float(node.H) + 2 * target.l2, math.ldexp(unit, -shift)
+    else:
+        a, b = float(left.W), float(right.W)
+        whole, factor = float(node.W), math.ldexp(unit, -2 * shift)
+    d = gl * b - gr * a
+    score = (d * d) / (a * b)
+    return score, score / whole * factor
+
+
+def is_large_enough(child: Sums, target: Target) -> bool:
+    if target.params.split_by_hessian and target.min_hessian > child.H:
+        return False
+    return target.params.min_weight <= child.W
+
+
+def bin_sums(node: Node, feature: int, target: Target) -> list[Sums]:
+    sums = [Sums()] * target.table.n_bins[feature]
+    for i in node.rows:
+        bin = target.table.codes[i][feature]
+        sums[bin] = sums[bin] + target.rows[i]
+    return sums
+
+
+def all_cuts(node: Node, target: Target) -> Iterator[Cut]:
+    """Every cut of a node, in the order in which ties are settled."""
+    for feature in range(len(target.table.n_bins)):
+        *values, missing = bin_sums(node, feature, target)
+        lefts = list(itertools.accumulate(values))
+        for t, left in enumerate(lefts):
+            yield Cut(feature, t, False, left)
+        if missing.W > 0:
+            for t, left in enumerate(lefts[:-1]):
+                yield Cut(feature, t, True, left + missing)
+
+
+def allowed_cuts(node: Node, target: Target) -> Iterator[Cut]:
+    for cut in all_cuts(node, target):
+        right = node.sums - cut.left
+        if is_large_enough(cut.left, target) and is_large_enough(right, target):
+            score, gain = score_and_gain(cut.left, right, target)
+            yield Cut(cut.feature, cut.bin, cut.missing_left, cut.left, score, gain)
+
+
+def best_cut(node: Node, target: Target) -> Cut | None:
+    """The best cut of a node, or None if the node must stay a leaf."""
+    params = target.params
+    best = max(allowed_cuts(node, target), key=lambda cut: cut.score, default=None)  # first of ties
+    if best is None or not best.gain > params.min_gain:
+        return None
+    return best if params.max_depth == 0 or node.depth < params.max_depth else None
+
+
+def goes_left(code: int, cut: Cut, n_bins: int) -> bool:
+    return cut.missing_left if code == n_bins - 1 else code <= cut.bin
+
+
+def side_of_missing(node: Node, cut: Cut, target: Target) -> bool:
+    """The learned side, or the heavier one where the node has no missing value."""
+    missing = target.table.n_bins[cut.feature] - 1
+    if any(target.table.codes[i][cut.feature] == missing for i in node.rows):
+        return cut.missing_left
+    return cut.left.W >= node.sums.W - cut.left.W
+
+
+def make_node(rows: list[int], depth: int, target: Target) -> Node:
+    node = Node(rows, sum((target.rows[i] for i in rows), Sums()), depth)
+    node.cut = best_cut(node, target)
+    return node
+
+
+def children(node: Node, target: Target) -> tuple[Node, Node]:
+    cut, table = node.cut, target.table
+    sides: dict[bool, list[int]] = {True: [], False: []}
+    for i in node.rows:
+        sides[goes_left(table.codes[i][cut.feature], cut, table.n_bins[cut.feature])].append(i)
+    return tuple(make_node(sides[left], node.depth + 1, target) for left in (True, False))
+
+
+def grow(target: Target) -> list[Node]:
+    """Best first: the nodes of a tree in the order of their creation."""
+    nodes = [make_node(list(range(len(target.rows))), 0, target)]
+    for _ in range(target.params.max_leaf_nodes - 1):
+        open_leaves = [n for n in nodes if n.left < 0 and n.cut is not None]
+        if not open_leaves:
+            break
+        best = max(open_leaves, key=lambda n: n.cut.gain)  # the first, so the lowest id, of ties
+        best.left = len(nodes)
+        nodes.extend(children(best, target))
+    return nodes
+
+
+def leaf_value(sums: Sums, target: Target) -> float:
+    whole = float(sums.H) + (target.l2 if target.params.split_by_hessian else 0.0)
+    if whole != 0:
+        quotient = float(sums.G) / whole
+    else:
+        quotient = math.copysign(math.inf, sums.G) if sums.G else 0.0
+    newton = min(max(target.leaf_scale * quotient, -50.0), 50.0)
+    return shortened(target.params.learning_rate * newton, 0)
+
+
+def shortened(value: float, halvings: int) -> float:
+    """A leaf value times 2^-halvings, on the grid 2^-32."""
+    return off_grid(on_grid(value, 32 - halvings), 32)
+
+
+# ------------------------------------------------------------------------------------------- a step
+
+
+@dataclass
+class Step:
+    """The trees of a step, one after the other, as flat arrays (see `abcgbm._core.Step`)."""
+
+    feature: np.ndarray
+    bin: np.ndarray
+    left: np.ndarray
+    missing_left: np.ndarray
+    value: np.ndarray
+    gain: np.ndarray
+    weight: np.ndarray
+    tree_start: np.ndarray
+    tree_class: np.ndarray
+    n_halvings: int
+    changed: bool
+
+
+@dataclass
+class Tree:
+    target: Target
+    tree_class: int
+    nodes: list[Node] = field(default_factory=list)
+
+    def leaves(self) -> list[Node]:
+        return [node for node in self.nodes if node.left < 0]
+
+    def value(self, node: Node, halvings: int) -> float:
+        full = leaf_value(node.sums, self.target) if node.left < 0 else 0.0
+        return shortened(full, halvings)
+
+    def flat_node(self, node: Node, halvings: int) -> tuple[Any, ...]:
+        """feature, bin, left, missing_left, value, gain, weight"""
+        value, weight = self.value(node, halvings), float(node.sums.W) * self.target.unit
+        if node.left < 0:
+            return -1, 0, -1, False, value, 0.0, weight
+        side = side_of_missing(node, node.cut, self.target)
+        return node.cut.feature, node.cut.bin, node.left, side, value, node.cut.gain, weight
+
+
+NODE_TYPES = (np.int32, np.int32, np.int32, np.bool_, np.float64, np.float64, np.float64)
+
+
+def flat_step(trees: Sequence[Tree], halvings: int, changed: bool) -> Step:
+    nodes = [tree.flat_node(node, halvings) for tree in trees for node in tree.nodes]
+    columns = [np.array(c, t) for c, t in zip(zip(*nodes, strict=True), NODE_TYPES, strict=True)]
+    start = np.cumsum([0] + [len(tree.nodes) for tree in trees])
+    classes = np.array([tree.tree_class for tree in trees], np.int32)
+    return Step(*columns, start.astype(np.int64), classes, halvings, changed)
+
+
+class Trainer:
+    """Scores of the training rows, and steps that change them."""
+
+    def __init__(
+        self,
+        binned: Binned,
+        y: Sequence[int],
+        weight: Sequence[int],
+        unit: float,
+        n_classes: int,
+        params: GrowParams,
+    ) -> None:
+        self.binned, self.unit, self.params = binned, unit, params
+        self.y, self.weight = [int(k) for k in y], [int(w) for w in weight]
+        self.n_classes = n_classes
+        self.weight_bits = sum(self.weight).bit_length()  # c of the specification
+        self.set_raw(np.zeros((n_classes, len(self.y))))
+
+    def set_raw(self, raw: np.ndarray) -> None:
+        self._raw = raw
+        pairs = zip(raw.T.tolist(), self.y, strict=True)
+        self.R, self.losses = zip(*(residuals_and_loss(F, y) for F, y in pairs), strict=True)
+
+    def raw(self) -> np.ndarray:
+        return self._raw.copy()
+
+    def residual_grid(self) -> tuple[list[list[int]], int]:
+        bits = min(48, 60 - self.weight_bits)
+        shift = grid_shift(bits, max(R[y] for R, y in zip(self.R, self.y, strict=True)))
+        return [[on_grid(R_k, shift) for R_k in R] for R in self.R], shift
+
+    def residuals(self) -> tuple[np.ndarray, int]:
+        Rint, shift = self.residual_grid()
+        return np.array(Rint, np.int64).T, shift
+
+    def loss_of(self, counts: Callable[[int], bool]) -> float:
+        """The summed loss of the rows of the classes that count."""
+        shift = grid_shift(min(50, 62 - self.weight_bits), max(self.losses))
+        rows = zip(self.y, self.weight, self.losses, strict=True)
+        total = sum(w * on_grid(loss, shift) for y, w, loss in rows if counts(y))
+        return off_grid(total, shift) * self.unit
+
+    def class_losses(self) -> np.ndarray:
+        return np.array([self.loss_of(lambda y, k=k: y == k) for k in range(self.n_classes)])
+
+    def loss(self) -> float:
+        return self.loss_of(lambda y: True)
+
+    def target(self, k: int, base: int, leaf_scale: float) -> Target:
+        """The derivatives of class k; base = -1 means the plain ones."""
+        Rint, shift = self.residual_grid()
+        rows = []
+        for R, y, w in zip(Rint, self.y, self.weight, strict=True):
+            if base < 0:
+                g, h = plain_derivatives(R, k, shift)
+            else:
+                g, h = base_derivatives(R, y, k, base, shift)
+            rows.append(Sums(g * w, w, h * w))
+        return Target(self.binned, rows, shift, self.unit, leaf_scale, self.params)
+
+    def grow_tree(self, k: int, base: int, leaf_scale: float) -> Tree:
+        target = self.target(k, base, leaf_scale)
+        return Tree(target, k, grow(target))
+
+    def added(self, trees: Sequence[Tree], base: int, halvings: int) -> np.ndarray:
+        """What the trees add to the scores."""
+        added = np.zeros_like(self._raw)
+        for tree in trees:
+            for leaf in tree.leaves():
+                added[tree.tree_class, leaf.rows] += tree.value(leaf, halvings)
+                if base >= 0:
+                    added[base, leaf.rows] -= tree.value(leaf, halvings)
+        return added
+
+    def step(
+        self, classes: Sequence[int], base: int, base_derivatives: bool, leaf_scale: float
+    ) -> Step:
+        against = base if base_derivatives else -1
+        trees = [self.grow_tree(k, against, leaf_scale) for k in classes]
+        if all(len(tree.nodes) == 1 for tree in trees):
+            return flat_step(trees, 0, changed=False)
+        halvings = self.apply_guarded(trees, base)
+        step = flat_step(trees, halvings, changed=True)
+        step.changed = bool(np.any(step.value != 0))
+        return step
+
+    def apply_guarded(self, trees: Sequence[Tree], base: int) -> int:
+        """Adds the trees, shortened until the loss does not rise; how often they were halved."""
+        before, loss = self.raw(), self.loss()
+        halvings = 0
+        self.set_raw(before + self.added(trees, base, halvings))
+        while self.loss() > loss:
+            halvings += 1
+            self.set_raw(before + self.added(trees, base, halvings))
+        return halvings
+
+
+# -------------------------------------------------------------------------------- a whole training
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A point in the space of DESIGN: derivatives, base class, refresh."""
+
+    name: str = "abc-mart"  # or "mart"
+    base_class: str | int | None = "worst"  # a class, or None
+    refresh: str = "step"  # or "class"
+    first_base: int = 0
+
+
+@dataclass
+class Round:
+    step: Step  # with refresh="class" the steps of all classes, joined
+    base: int  # -1: none
+    class_losses: np.ndarray  # after the step
+
+
+def joined(steps: Sequence[Step]) -> Step:
+    arrays = {
+        name: np.concatenate([getattr(s, name) for s in steps])
+        for name in ("feature", "bin", "left", "missing_left", "value", "gain", "weight")
+    }
+    sizes = np.concatenate([np.diff(s.tree_start) for s in steps])
+    return Step(
+        **arrays,
+        tree_start=np.concatenate([[0], np.cumsum(sizes)]),
+        tree_class=np.concatenate([s.tree_class for s in steps]),
+        n_halvings=max(s.n_halvings for s in steps),
+        changed=any(s.changed for s in steps),
+    )
+
+
+def base_of(algorithm: Algorithm, last: Round | None) -> int:
+    if algorithm.base_class == "worst":
+        return algorithm.first_base if last is None else int(np.argmax(last.class_losses))
+    return -1 if algorithm.base_class is None else int(algorithm.base_class)
+
+
+def step_arguments(name: str, base: int, n_classes: int) -> tuple[list[int], int, bool, float]:
+    """classes, base, base_derivatives, leaf_scale"""
+    if base < 0 and n_classes == 2:  # plain boosting of two classes: one tree, against class 0
+        return [1], 0, True, 1.0
+    if base < 0:
+        return list(range(n_classes)), -1, False, (n_classes - 1) / n_classes
+    return [k for k in range(n_classes) if k != base], base, name == "abc-mart", 1.0
+
+
+def one_round(trainer: Any, algorithm: Algorithm, base: int, n_classes: int) -> Round:
+    classes, base, *rest = step_arguments(algorithm.name, base, n_classes)
+    if algorithm.refresh == "step":
+        step = trainer.step(classes, base, *rest)
+    else:
+        steps = [trainer.step([k], base, *rest) for k in classes]
+        step = joined([s for s in steps if s.changed] or steps)
+    return Round(step, base, trainer.class_losses())
+
+
+def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> list[Round]:
+    """A whole training with this module's `Trainer` or with the core's."""
+    rounds: list[Round] = []
+    while len(rounds) < max_iter and not trainer.loss() < 2e-14:
+        base = base_of(algorithm, rounds[-1] if rounds else None)
+        this = one_round(trainer, algorithm, base, n_classes)
+        if not this.step.changed:
+            break
+        rounds.append(this)
+    return rounds
+
+
+# --------------------------------------------------------------------------------------- prediction
+
+
+def tree_value(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> float:
+    """Walks a row of the table down one tree."""
+    node = 0
+    while tree["feature"][node] >= 0:
+        value = x[tree["feature"][node]]
+        is_left = (
+            tree["missing_left"][node] if math.isnan(value) else value <= tree["threshold"][node]
+        )
+        node = tree["left"][node] + (0 if is_left else 1)
+    return tree["value"][node]

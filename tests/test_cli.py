@@ -1,0 +1,128 @@
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import abcgbm
+from abcgbm import ABCBoostClassifier, cli
+from abcgbm.evaluation import Reading, Readings
+
+
+@pytest.fixture
+def in_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def forbid_training(monkeypatch):
+    def fit(*_):
+        pytest.fail("training began before the arguments were checked")
+
+    monkeypatch.setattr(ABCBoostClassifier, "fit", fit)
+
+
+def hide_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+
+def final_errors(algorithm, max_iter):
+    """What the demo's model does on the second half of the digits, said without the demo."""
+    X, y = load_digits(return_X_y=True)
+    half = len(y) // 2
+    model = ABCBoostClassifier(algorithm, max_iter=max_iter, max_leaf_nodes=cli.LEAVES)
+    return int(np.sum(model.fit(X[:half], y[:half]).predict(X[half:]) != y[half:]))
+
+
+def test_demo_prints_the_errors_of_both_algorithms(in_empty_folder, monkeypatch, capsys):
+    hide_matplotlib(monkeypatch)
+    assert cli.main(["demo", "--max-iter", "4"]) == 0
+    (line,) = [text for text in capsys.readouterr().out.splitlines() if "after the last" in text]
+    mart, abc = final_errors("mart", 4), final_errors("abc-mart", 4)
+    cells = line.removeprefix("after the last step").split()
+    assert cells[:6] == [str(mart), "(step", "4)", str(abc), "(step", "4)"]
+
+
+def test_demo_writes_its_picture_where_told(in_empty_folder, capsys):
+    pytest.importorskip("matplotlib")
+    assert cli.main(["demo", "--max-iter", "2", "--output", "curves.png"]) == 0
+    assert (in_empty_folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert "curves written to curves.png" in capsys.readouterr().out
+
+
+def test_demo_without_matplotlib_prints_the_table_and_names_the_extra(
+    in_empty_folder, monkeypatch, capsys
+):
+    hide_matplotlib(monkeypatch)
+    assert cli.main(["demo", "--max-iter", "2"]) == 0
+    captured = capsys.readouterr()
+    assert "at a step chosen by validation" in captured.out
+    assert 'pip install "abcgbm[plot]"' in captured.err
+    assert list(in_empty_folder.iterdir()) == []
+
+
+def test_demo_prints_the_same_table_each_time(in_empty_folder, monkeypatch, capsys):
+    hide_matplotlib(monkeypatch)
+    outputs = []
+    for _ in range(2):
+        cli.main(["demo", "--max-iter", "3"])
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+
+
+def test_summary_table_shows_errors_improvement_and_p_value():
+    mart = Readings(Reading(7, 56), Reading(9, 60), Reading(8, 57))
+    abc = Readings(Reading(5, 41), Reading(9, 66), Reading(6, 57))
+    lines = [" ".join(text.split()) for text in cli.summary_table(mart, abc, 1797).splitlines()]
+    assert lines[1].endswith(" 56 (step 7) 41 (step 5) 26.8 0.061")
+    assert lines[2].endswith(" 60 (step 9) 66 (step 9) -10.0 0.707")
+    assert lines[3].endswith(" 57 (step 8) 57 (step 6) 0.0 0.500")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "required: command"),
+        (["train"], "'train'"),
+        (["demo", "--max-iter", "0"], "--max-iter: '0'; expected an integer of at least 1"),
+        (["demo", "--max-iter", "many"], "--max-iter: 'many'; expected"),
+        (["demo", "--output", "demo.txt"], "'demo.txt'; expected a name ending in .png"),
+        (["demo", "--output", "nowhere/demo.png"], "'nowhere/demo.png'; expected a file in"),
+        (["demo", "--colour", "red"], "--colour"),
+    ],
+)
+def test_bad_arguments_are_told_in_one_line_before_training(
+    in_empty_folder, monkeypatch, capsys, arguments, told
+):
+    forbid_training(monkeypatch)
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith("abcgbm: error: ")
+    assert told in line
+
+
+def test_folder_in_place_of_the_picture_is_refused_before_training(
+    in_empty_folder, monkeypatch, capsys
+):
+    forbid_training(monkeypatch)
+    (in_empty_folder / "demo.png").mkdir()
+    assert cli.main(["demo"]) == 2
+    assert "'demo.png'" in capsys.readouterr().err
+
+
+def test_interrupt_ends_with_a_line_and_code_130(in_empty_folder, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ABCBoostClassifier, "fit", interrupted)
+    assert cli.main(["demo"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "abcgbm: interrupted"
+
+
+def test_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"abcgbm {abcgbm.__version__}\n"

@@ -1,0 +1,151 @@
+"""Single trees of the core: cuts, growth, leaf values."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+import core
+from strategies import Problem, problems, random_problem, reference_trainer
+
+PLAIN = ([0, 1, 2], -1, False, 2 / 3)
+BASE = ([1, 2], 0, True, 1.0)
+
+
+def assert_same_first_step(problem: Problem, arguments, n_threads: int = 1) -> None:
+    ours = core.trainer(problem, n_threads).step(*arguments)
+    core.assert_same_step(ours, reference_trainer(problem).step(*arguments))
+
+
+@given(problems(), st.data())
+def test_tree_is_that_of_the_reference(problem, data):
+    k, base = data.draw(st.permutations(range(problem.n_classes)))[:2]
+    scale = (problem.n_classes - 1) / problem.n_classes
+    variants = [([k], base, True, 1.0), ([k], -1, False, scale), ([k], base, False, 1.0)]
+    assert_same_first_step(problem, data.draw(st.sampled_from(variants)))
+
+
+@pytest.mark.parametrize("arguments", [PLAIN, BASE], ids=["plain", "base"])
+@pytest.mark.parametrize("n_distinct", [255, 256, 600])
+def test_tree_is_that_of_the_reference_with_one_and_two_byte_codes(arguments, n_distinct):
+    rng = np.random.default_rng(n_distinct)
+    X = rng.integers(0, n_distinct, (600, 2)).astype(np.float64)
+    X[:, 0] = np.arange(600) % n_distinct
+    y = ((X[:, 0] * 7 / n_distinct + X[:, 1] / n_distinct) % 3).astype(np.int32)
+    params = {"min_weight": 2, "max_leaf_nodes": 30}
+    assert_same_first_step(Problem(X, y, 3, max_bins=65534, params=params), arguments)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_trees_of_the_digits_are_those_of_the_reference(n_threads):
+    X, y = load_digits(return_X_y=True)
+    params = {"min_weight": 5, "max_leaf_nodes": 10}
+    problem = Problem(X[:150], y[:150].astype(np.int32), 10, params=params)
+    assert_same_first_step(problem, (list(range(1, 10)), 0, True, 1.0), n_threads)
+
+
+@pytest.mark.parametrize("arguments", [PLAIN, BASE], ids=["plain", "base"])
+def test_tree_is_that_of_the_reference_where_weights_take_most_of_the_bits(arguments):
+    """So heavy that the grid of the residuals must be coarser."""
+    problem = random_problem(11, 150, 3, 3, min_weight=2**30)
+    weight = np.random.default_rng(0).integers(1, 2**29, 150)
+    assert int(weight.sum()).bit_length() > 30
+    assert_same_first_step(replace(problem, weight=weight, unit=2.0**-20), arguments)
+
+
+def first_step(problem: Problem, n_threads: int = 1) -> bytes:
+    K = problem.n_classes
+    step = core.trainer(problem, n_threads).step(list(range(1, K)), 0, True, 1.0)
+    return core.step_bytes(step)
+
+
+@given(problems(), st.randoms(use_true_random=False))
+def test_trees_are_the_same_for_any_row_order(problem, random):
+    order = np.array(random.sample(range(len(problem.y)), len(problem.y)))
+    assert first_step(problem.rows(order)) == first_step(problem)
+
+
+@given(problems(), st.data())
+def test_integer_weight_equals_repeated_rows(problem, data):
+    n = len(problem.y)
+    repeats = np.array(data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)), np.int64)
+    weighted = replace(problem, weight=repeats, unit=1.0, params=problem.params | {"min_weight": 2})
+    repeated = weighted.rows(np.repeat(np.arange(n), repeats))
+    repeated = replace(repeated, weight=np.ones(len(repeated.y), np.int64))
+    assert first_step(repeated) == first_step(weighted)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+@pytest.mark.parametrize("K", [2, 3, 12])
+def test_trees_are_the_same_for_any_thread_count(K, n_threads):
+    problem = random_problem(K, 9001, 6, K, max_leaf_nodes=20)
+    assert first_step(problem, n_threads) == first_step(problem)
+
+
+def test_trees_grown_together_are_those_grown_alone():
+    """With so many bins that the root histograms are made for a few classes at a time."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1100, 1000)), rng.integers(0, 11, 1100).astype(np.int32)
+    params = {"max_leaf_nodes": 3, "min_weight": 100}
+    problem = Problem(X, y, 11, max_bins=65534, params=params)
+    together = core.trainer(problem).step(list(range(1, 11)), 0, True, 1.0)
+    assert together.n_halvings == 0
+    for tree in (0, 7, 8, 9):
+        alone = core.trainer(problem).step([tree + 1], 0, True, 1.0)
+        nodes = slice(*together.tree_start[tree : tree + 2])
+        for name in ("feature", "bin", "left", "value", "gain"):
+            np.testing.assert_array_equal(getattr(together, name)[nodes], getattr(alone, name))
+
+
+def depths(step, tree: int) -> list[int]:
+    start, end = step.tree_start[tree : tree + 2]
+    depth = [0] * int(end - start)
+    for node, left in enumerate(step.left[start:end]):
+        if left >= 0:
+            depth[left] = depth[left + 1] = depth[node] + 1
+    return depth
+
+
+def test_growth_obeys_its_bounds():
+    params = {"max_leaf_nodes": 9, "max_depth": 3, "min_weight": 40, "min_gain": 0.5}
+    problem = random_problem(5, 600, 4, 3, **params)
+    step = core.trainer(problem).step(*BASE)
+    leaf, inner = np.asarray(step.feature) < 0, np.asarray(step.feature) >= 0
+    for tree in (0, 1):
+        assert 3 <= leaf[slice(*step.tree_start[tree : tree + 2])].sum() <= 9
+        assert max(depths(step, tree)) <= 3
+    assert step.weight.min() >= 40
+    assert step.gain[inner].min() > 0.5
+    assert not step.gain[leaf].any()
+    assert not step.value[inner].any()
+
+
+def test_leaf_values_are_finite_and_on_their_grid():
+    problem = random_problem(6, 300, 3, 5, min_weight=1, max_leaf_nodes=30, learning_rate=1.0)
+    trainer = core.trainer(problem)
+    for _ in range(30):
+        step = trainer.step([1, 2, 3, 4], 0, True, 1.0)
+        assert np.abs(step.value).max() <= 50
+        np.testing.assert_array_equal(step.value * 2.0**32, np.rint(step.value * 2.0**32))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_leaf_nodes": 0},
+        {"max_leaf_nodes": -3},
+        {"max_depth": -1},
+        {"min_weight": 0},
+        {"min_gain": float("nan")},
+        {"learning_rate": float("nan")},
+        {"learning_rate": float("inf")},
+        {"learning_rate": 0.0},
+        {"unknown": 1},
+    ],
+)
+def test_grow_params_reject_impossible_values(params):
+    with pytest.raises((ValueError, TypeError)):
+        core.trainer(random_problem(0, 20, 1, 2, **params))

@@ -1,0 +1,185 @@
+"""What the paper proves or says, each as a test."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import core
+import reference as ref
+from strategies import Problem, problems, random_problem, scores
+
+SHIFT = 48  # a grid fine enough for the derivatives of one row
+
+
+def probabilities(F) -> np.ndarray:
+    e = np.exp(np.asarray(F) - np.max(F))
+    return e / e.sum()
+
+
+def with_base(F, b: int, k: int, change: float) -> list[float]:
+    """The scores after F_k grew by `change` under the constraint F_b = - sum of the others."""
+    F = list(F)
+    F[k] += change
+    F[b] -= change
+    return F
+
+
+def derivatives_on_grid(F, y: int, k: int, b: int = -1) -> tuple[float, float]:
+    """Residual and hessian of one row, as the trees see them."""
+    R, _ = ref.residuals_and_loss(F, y)
+    Rint = [ref.on_grid(R_k, SHIFT) for R_k in R]
+    if b < 0:
+        g, h = ref.plain_derivatives(Rint, k, SHIFT)
+    else:
+        g, h = ref.base_derivatives(Rint, y, k, b, SHIFT)
+    return ref.off_grid(g, SHIFT), ref.off_grid(h, SHIFT)
+
+
+def pairs(K: int):
+    return itertools.permutations(range(K), 2)
+
+
+# ------------------------------------------------------------------------------------ the two lemmas
+
+
+@given(scores())
+def test_lemma_1_derivatives_of_the_probabilities(row):
+    F, _ = row
+    p, step = probabilities(F), 1e-5
+    for b, k in pairs(len(F)):
+        up, down = (probabilities(with_base(F, b, k, s)) for s in (step, -step))
+        expected = p * (p[b] - p[k])
+        expected[k] = p[k] * (1 + p[b] - p[k])
+        expected[b] = p[b] * (-1 + p[b] - p[k])
+        np.testing.assert_allclose((up - down) / (2 * step), expected, atol=1e-9)
+
+
+@given(scores())
+def test_lemma_2_derivatives_of_the_loss(row):
+    F, y = row
+    step = 1e-3
+
+    def loss(change: float) -> float:
+        return ref.residuals_and_loss(with_base(F, b, k, change), y)[1]
+
+    for b, k in pairs(len(F)):
+        g, h = derivatives_on_grid(F, y, k, b)
+        first = (loss(step) - loss(-step)) / (2 * step)
+        second = (loss(step) - 2 * loss(0.0) + loss(-step)) / step**2
+        assert math.isclose(-g, first, abs_tol=1e-5)
+        assert math.isclose(h, second, abs_tol=1e-5)
+
+
+@given(scores())
+def test_plain_derivatives_are_those_of_an_unconstrained_score(row):
+    F, y = row
+    p = probabilities(F)
+    for k in range(len(F)):
+        g, h = derivatives_on_grid(F, y, k)
+        assert math.isclose(g, (k == y) - p[k], abs_tol=1e-13)
+        assert math.isclose(h, p[k] * (1 - p[k]), abs_tol=1e-13)
+
+
+# ---------------------------------------------------------------- MART approximately averages over b
+
+
+@given(scores())
+def test_residuals_averaged_over_bases_are_those_of_mart(row):
+    F, y = row
+    K, p = len(F), probabilities(F)
+    for k in range(K):
+        total = sum(derivatives_on_grid(F, y, k, b)[0] for b in range(K) if b != k)
+        assert math.isclose(total, K * ((k == y) - p[k]), abs_tol=1e-12)
+
+
+@given(scores())
+def test_hessians_averaged_over_bases_have_k_plus_one_terms_and_the_other_classes(row):
+    F, y = row
+    K, p = len(F), probabilities(F)
+    spread = p * (1 - p)
+    for k in range(K):
+        total = sum(derivatives_on_grid(F, y, k, b)[1] for b in range(K) if b != k)
+        exact = (K + 1) * spread[k] + spread.sum() - spread[k]
+        assert math.isclose(total, exact, abs_tol=1e-12)
+        if K == 2:  # where the paper's K + 2 is exact
+            assert math.isclose(total, (K + 2) * spread[k], abs_tol=1e-12)
+
+
+# ------------------------------------------------------------------------------------- two classes
+
+
+@given(st.floats(-9, 9), st.floats(-9, 9), st.integers(0, 1), st.integers(0, 1))
+def test_with_two_classes_abc_derivatives_are_twice_and_four_times_those_of_mart(F_0, F_1, y, k):
+    plain_g, plain_h = derivatives_on_grid([F_0, F_1], y, k)
+    base_g, base_h = derivatives_on_grid([F_0, F_1], y, k, 1 - k)
+    assert base_g == 2 * plain_g
+    assert math.isclose(base_h, 4 * plain_h, abs_tol=1e-13)
+
+
+@given(problems(), st.sampled_from([0, 1, "worst"]))
+def test_with_two_classes_abc_mart_is_mart(problem, base_class):
+    two = Problem(problem.X, problem.y % 2, 2, problem.weight, problem.unit, params=problem.params)
+    mart, abc = core.trainer(two), core.trainer(two)
+    plain = ref.boost(mart, ref.Algorithm("mart", None), 2, 4)
+    base = ref.boost(abc, ref.Algorithm("abc-mart", base_class, first_base=1), 2, 4)
+    np.testing.assert_array_equal(mart.raw(), abc.raw())
+    for one, other in zip(plain, base, strict=True):
+        sign = 1 if other.base == 0 else -1
+        np.testing.assert_array_equal(one.step.feature, other.step.feature)
+        np.testing.assert_array_equal(one.step.value, sign * np.asarray(other.step.value))
+
+
+def test_with_two_classes_abc_mart_is_the_textbooks_mart_of_two_trees():
+    """F_k += nu (K-1)/K sum(r - p) / sum p(1 - p), one tree for each of the two classes."""
+    problem = random_problem(3, 400, 4, 2)
+    one_tree, two_trees = core.trainer(problem), core.trainer(problem)
+    for _ in range(10):
+        one = one_tree.step([1], 0, True, 1.0)
+        two = two_trees.step([0, 1], -1, False, 0.5)
+        second = slice(*two.tree_start[1:])
+        np.testing.assert_array_equal(one.feature, two.feature[second])
+        np.testing.assert_array_equal(one.bin, two.bin[second])
+        np.testing.assert_allclose(one.value, two.value[second], atol=1e-9)
+        np.testing.assert_allclose(one_tree.raw(), two_trees.raw(), atol=1e-8)
+
+
+# ---------------------------------------------------------------------------- scores and base classes
+
+
+@given(problems(), st.data())
+def test_scores_sum_to_exactly_zero_with_a_base_class(problem, data):
+    K = problem.n_classes
+    first = data.draw(st.integers(0, K - 1))
+    name = data.draw(st.sampled_from(["abc-mart", "mart"]))
+    trainer = core.trainer(problem)
+    ref.boost(trainer, ref.Algorithm(name, "worst", first_base=first), K, 4)
+    np.testing.assert_array_equal(trainer.raw().sum(axis=0), np.zeros(len(problem.y)))
+
+
+@given(problems(), st.data())
+def test_tree_of_class_k_with_base_b_is_minus_the_tree_of_b_with_base_k(problem, data):
+    K = problem.n_classes
+    b, k = data.draw(st.permutations(range(K)))[:2]
+    start = [c for c in range(K) if c != k]
+    trainers = [core.trainer(problem) for _ in range(2)]
+    for trainer in trainers:
+        trainer.step(start, k, True, 1.0)  # so that scores are not all zero
+    one, other = trainers[0].step([k], b, True, 1.0), trainers[1].step([b], k, True, 1.0)
+    for name in ("feature", "left", "bin", "missing_left", "gain"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_array_equal(one.value, -np.asarray(other.value))
+    np.testing.assert_array_equal(trainers[0].raw(), trainers[1].raw())
+
+
+@pytest.mark.parametrize("K", [3, 6])
+def test_worst_base_class_is_the_one_of_largest_loss(K):
+    problem = random_problem(K, 300, 3, K)
+    rounds = ref.boost(core.trainer(problem), ref.Algorithm("abc-mart", first_base=1), K, 8)
+    assert rounds[0].base == 1
+    for last, this in itertools.pairwise(rounds):
+        assert last.class_losses[this.base] == max(last.class_losses)
+    assert len({r.base for r in rounds}) > 1

@@ -1,0 +1,200 @@
+"""The core's forest over values."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import core
+import reference as ref
+from strategies import algorithms, problems, random_problem
+
+
+def trees_of(arrays):
+    """Each tree of a forest as lists, with its class and base."""
+    for tree, (k, b) in enumerate(zip(arrays["tree_class"], arrays["tree_base"], strict=True)):
+        nodes = slice(*arrays["tree_start"][tree : tree + 2])
+        names = ("feature", "threshold", "left", "missing_left", "value")
+        yield {name: arrays[name][nodes].tolist() for name in names}, k, b
+
+
+def predicted_by_hand(arrays, X: np.ndarray, n_classes: int) -> np.ndarray:
+    raw = np.zeros((len(X), n_classes))
+    for tree, k, b in trees_of(arrays):
+        values = [ref.tree_value(tree, row) for row in X.tolist()]
+        raw[:, k] += values
+        if b >= 0:
+            raw[:, b] -= values
+    return raw
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A problem, its trained scores, and the trees."""
+    problem = random_problem(9, 700, 4, 5)
+    trainer = core.trainer(problem)
+    rounds = ref.boost(trainer, ref.Algorithm("abc-mart"), 5, 6)
+    thresholds = core.find_thresholds(problem.X, problem.weight)
+    return problem, trainer.raw().T, core.forest_arrays(rounds, thresholds)
+
+
+def all_trees(arrays) -> int:
+    return len(arrays["tree_class"])
+
+
+def predict(arrays, X: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    forest = core.forest(arrays, X.shape[1], 5)
+    return core.predict(forest, X, 5, all_trees(arrays), n_threads)
+
+
+@given(problems(), st.data())
+def test_prediction_of_the_training_rows_gives_their_scores(problem, data):
+    K, trainer = problem.n_classes, core.trainer(problem)
+    rounds = ref.boost(trainer, data.draw(algorithms(K)), K, 3)
+    if rounds:
+        arrays = core.forest_arrays(rounds, problem.thresholds())
+        forest = core.forest(arrays, problem.X.shape[1], K)
+        raw = core.predict(forest, problem.X, K, all_trees(arrays))
+        np.testing.assert_array_equal(raw, trainer.raw().T)
+
+
+def test_prediction_is_a_walk_down_every_tree(trained):
+    problem, raw, arrays = trained
+    np.testing.assert_array_equal(predict(arrays, problem.X), raw)
+    np.testing.assert_array_equal(predicted_by_hand(arrays, problem.X, 5), raw)
+
+
+def test_missing_and_extreme_values_and_thresholds_walk_as_by_hand(trained):
+    _, _, arrays = trained
+    thresholds = np.unique(arrays["threshold"])
+    values = np.concatenate(
+        [thresholds, np.nextafter(thresholds, np.inf), [np.nan, np.inf, -np.inf, -0.0, 5e-324]]
+    )
+    X = np.random.default_rng(0).choice(values, (500, 4))
+    np.testing.assert_array_equal(predict(arrays, X), predicted_by_hand(arrays, X, 5))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("batch", [7, 1000, 14000])
+def test_prediction_is_the_same_for_any_thread_count_and_batch(trained, n_threads, batch):
+    problem, raw, arrays = trained
+    X = np.tile(problem.X, (20, 1))  # enough rows that threads are worth waking
+    forest = core.forest(arrays, 4, 5)
+    parts = [
+        core.predict(forest, X[i : i + batch], 5, all_trees(arrays), n_threads)
+        for i in range(0, len(X), batch)
+    ]
+    assert np.concatenate(parts).tobytes() == np.tile(raw, (20, 1)).tobytes()
+
+
+def test_trees_can_be_added_in_parts(trained):
+    problem, expected, arrays = trained
+    forest, raw = core.forest(arrays, 4, 5), np.zeros((700, 5))
+    for first, last in [(0, 0), (0, 5), (5, 6), (6, all_trees(arrays))]:
+        forest.add(problem.X, raw, first, last, 1)
+    np.testing.assert_array_equal(raw, expected)
+
+
+def test_one_forest_serves_many_threads_at_once(trained):
+    problem, expected, arrays = trained
+    forest = core.forest(arrays, 4, 5)
+    with ThreadPoolExecutor(4) as pool:
+        calls = [
+            pool.submit(core.predict, forest, problem.X, 5, all_trees(arrays), 2) for _ in range(16)
+        ]
+    assert {call.result().tobytes() for call in calls} == {expected.tobytes()}
+
+
+def test_no_rows_have_no_scores(trained):
+    _, _, arrays = trained
+    assert predict(arrays, np.empty((0, 4))).shape == (0, 5)
+
+
+# ---------------------------------------------------------------------------------------- wrong input
+
+STUMPS = {
+    "feature": np.array([0, -1, -1, 1, -1, -1], np.int32),
+    "threshold": np.array([0.5, 0, 0, 1.5, 0, 0]),
+    "left": np.array([1, -1, -1, 1, -1, -1], np.int32),
+    "missing_left": np.zeros(6, np.uint8),
+    "value": np.array([0.0, 1.0, 2.0, 0.0, 4.0, 8.0]),
+    "tree_start": np.array([0, 3, 6], np.int64),
+    "tree_class": np.array([0, 1], np.int32),
+    "tree_base": np.array([-1, 0], np.int32),
+}
+
+
+def changed(name: str, index: int, value: float) -> dict[str, np.ndarray]:
+    array = STUMPS[name].copy()
+    array[index] = value
+    return STUMPS | {name: array}
+
+
+def test_stumps_add_and_subtract():
+    raw = core.predict(core.forest(STUMPS, 2, 2), np.array([[0.5, 1.5], [0.6, 1.6]]), 2, 2)
+    np.testing.assert_array_equal(raw, [[1.0 - 4.0, 4.0], [2.0 - 8.0, 8.0]])
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        *(STUMPS | {name: STUMPS[name][:-1]} for name in STUMPS),
+        *(STUMPS | {name: STUMPS[name][:, None]} for name in STUMPS),
+        changed("left", 0, 2),
+        changed("left", 0, 10**9),
+        changed("left", 0, -1),
+        changed("left", 0, -7),
+        changed("left", 0, 0),
+        changed("left", 5, 1),
+        changed("feature", 0, 2),
+        changed("feature", 0, -2),
+        changed("tree_class", 0, 2),
+        changed("tree_class", 0, -1),
+        changed("tree_base", 0, 2),
+        changed("tree_base", 0, -2),
+        changed("tree_base", 1, 1),
+        changed("tree_start", 0, 1),
+        changed("tree_start", 1, 7),
+        changed("tree_start", 1, -1),
+        changed("tree_start", 1, 0),
+        changed("tree_start", 2, 5),
+        changed("tree_start", 2, 10**12),
+        changed("threshold", 0, np.nan),
+        changed("value", 1, np.nan),
+    ],
+)
+def test_forest_rejects_broken_trees(arrays):
+    with pytest.raises((ValueError, TypeError)):
+        core.forest(arrays, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("X", "raw", "first", "last", "n_threads"),
+    [
+        (np.zeros((3, 1)), np.zeros((3, 2)), 0, 2, 1),
+        (np.zeros((3, 3)), np.zeros((3, 2)), 0, 2, 1),
+        (np.zeros(3), np.zeros((3, 2)), 0, 2, 1),
+        (np.zeros((3, 2)), np.zeros((2, 2)), 0, 2, 1),
+        (np.zeros((3, 2)), np.zeros((3, 3)), 0, 2, 1),
+        (np.zeros((3, 2)), np.zeros((3, 2), np.float32), 0, 2, 1),
+        (np.zeros((3, 2)), np.zeros((2, 3)).T, 0, 2, 1),
+        (np.zeros((3, 2)), np.zeros((3, 2)), 0, 3, 1),
+        (np.zeros((3, 2)), np.zeros((3, 2)), -1, 2, 1),
+        (np.zeros((3, 2)), np.zeros((3, 2)), 2, 1, 1),
+        (np.zeros((3, 2)), np.zeros((3, 2)), 0, 2, 0),
+    ],
+)
+def test_add_rejects_wrong_input_and_leaves_the_scores_alone(X, raw, first, last, n_threads):
+    with pytest.raises((ValueError, TypeError)):
+        core.forest(STUMPS, 2, 2).add(X, raw, first, last, n_threads)
+    assert not raw.any()
+
+
+def test_add_rejects_scores_that_are_read_only():
+    raw = np.zeros((3, 2))
+    raw.flags.writeable = False
+    with pytest.raises((ValueError, TypeError)):
+        core.forest(STUMPS, 2, 2).add(np.zeros((3, 2)), raw, 0, 2, 1)
+    assert not raw.any()

@@ -1,0 +1,87 @@
+"""Residuals, losses and probabilities of the core."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import core
+import reference as ref
+from strategies import Problem, algorithms, problems, random_problem, reference_trainer
+
+
+def assert_same_scores(ours, theirs) -> None:
+    np.testing.assert_array_equal(ours.raw(), theirs.raw())
+    (Rint, shift), (expected, expected_shift) = ours.residuals(), theirs.residuals()
+    assert shift == expected_shift
+    np.testing.assert_array_equal(Rint, expected)
+    np.testing.assert_array_equal(ours.class_losses(), theirs.class_losses())
+    assert ours.loss() == theirs.loss()
+
+
+@given(problems())
+def test_scores_start_at_zero(problem):
+    trainer = core.trainer(problem)
+    np.testing.assert_array_equal(trainer.raw(), np.zeros((problem.n_classes, len(problem.y))))
+    assert_same_scores(trainer, reference_trainer(problem))
+
+
+@given(problems(), st.data())
+def test_residuals_and_losses_are_those_of_the_reference(problem, data):
+    algorithm = data.draw(algorithms(problem.n_classes))
+    trainers = core.trainer(problem), reference_trainer(problem)
+    for trainer in trainers:
+        ref.boost(trainer, algorithm, problem.n_classes, 3)
+    assert_same_scores(*trainers)
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 5, 7, 8, 9, 16, 17, 33])
+def test_residuals_are_those_of_the_reference_for_any_number_of_classes(K):
+    """Class counts and row counts around the width of a SIMD register."""
+    problem = random_problem(K, 101, 2, K, learning_rate=1.0, min_weight=3, max_leaf_nodes=4)
+    trainers = core.trainer(problem), reference_trainer(problem)
+    for trainer in trainers:
+        ref.boost(trainer, ref.Algorithm("abc-mart"), K, 2)
+    assert_same_scores(*trainers)
+
+
+def test_residuals_stay_exact_down_to_machine_accuracy():
+    """Rows that are easily told apart: the loss falls to the end, and the grid follows it."""
+    X = np.repeat(np.arange(3.0), 4)[:, None]
+    params = {"min_weight": 1, "learning_rate": 1.0}
+    problem = Problem(X, X[:, 0].astype(np.int32), 3, params=params)
+    trainers = core.trainer(problem), reference_trainer(problem)
+    ours, theirs = (ref.boost(t, ref.Algorithm("abc-mart"), 3, 200) for t in trainers)
+    core.assert_same_rounds(ours, theirs)
+    assert_same_scores(*trainers)
+    assert len(ours) < 200
+    assert 0 < trainers[0].loss() < 2e-14
+
+
+raw_scores = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 9), st.integers(2, 9)),
+    elements=st.one_of(st.floats(-3, 3), st.floats(-1000, 1000), st.sampled_from([0.0, 1.0])),
+)
+
+
+@given(raw_scores)
+def test_softmax_is_that_of_the_reference(raw):
+    proba = core.softmax(raw)
+    np.testing.assert_array_equal(proba, [ref.softmax(F) for F in raw.tolist()])
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-14)
+
+
+@given(raw_scores)
+def test_log_softmax_is_the_logarithm_of_softmax(raw):
+    shifted = raw - raw.max(axis=1, keepdims=True)
+    expected = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(core.log_softmax(raw), expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("function", [core.softmax, core.log_softmax])
+@pytest.mark.parametrize("raw", [np.zeros(3), np.zeros((2, 2, 2)), None, [["a", "b"]]])
+def test_softmax_rejects_what_is_no_table(function, raw):
+    with pytest.raises((ValueError, TypeError)):
+        function(raw)

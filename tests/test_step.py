@@ -1,0 +1,248 @@
+"""Boosting step after step: whole trainings, the guard, and that nothing but the data matters."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import core
+import reference as ref
+from strategies import Problem, algorithms, problems, random_problem, reference_trainer
+
+VARIANTS = {
+    "mart": ref.Algorithm("mart", None),
+    "mart-class": ref.Algorithm("mart", None, refresh="class"),
+    "Mb": ref.Algorithm("mart", "worst"),
+    "abc-mart": ref.Algorithm("abc-mart"),
+    "abc-mart-fixed": ref.Algorithm("abc-mart", 1),
+}
+every_variant = pytest.mark.parametrize("algorithm", VARIANTS.values(), ids=VARIANTS)
+
+
+@given(problems(), st.data())
+def test_training_is_that_of_the_reference(problem, data):
+    algorithm, K = data.draw(algorithms(problem.n_classes)), problem.n_classes
+    trainers = core.trainer(problem), reference_trainer(problem)
+    ours, theirs = (ref.boost(trainer, algorithm, K, 4) for trainer in trainers)
+    core.assert_same_rounds(ours, theirs)
+    np.testing.assert_array_equal(trainers[0].raw(), trainers[1].raw())
+
+
+@every_variant
+@pytest.mark.parametrize("K", [2, 3, 7])
+def test_longer_training_is_that_of_the_reference(algorithm, K):
+    problem = random_problem(K, 120, 3, K)
+    rng = np.random.default_rng(K)
+    weight, unit = ref.integer_weights(rng.uniform(0.2, 2.0, 120))
+    smallest = ref.min_weight(5, unit)
+    params = problem.params | {"min_weight": smallest}
+    problem = replace(problem, weight=np.array(weight), unit=unit, params=params)
+    ours, theirs = (
+        ref.boost(trainer, algorithm, K, 6)
+        for trainer in (core.trainer(problem, n_threads=2), reference_trainer(problem))
+    )
+    assert len(theirs) == 6
+    core.assert_same_rounds(ours, theirs)
+
+
+def training(problem: Problem, algorithm: ref.Algorithm, n_threads: int = 1) -> tuple[bytes, ...]:
+    rounds = ref.boost(core.trainer(problem, n_threads), algorithm, problem.n_classes, 5)
+    return tuple(core.step_bytes(r.step) + r.class_losses.tobytes() for r in rounds)
+
+
+@every_variant
+def test_training_is_the_same_for_any_row_order(algorithm):
+    problem = random_problem(1, 2000, 4, 5)
+    order = np.random.default_rng(0).permutation(2000)
+    assert training(problem.rows(order), algorithm) == training(problem, algorithm)
+
+
+@every_variant
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+def test_training_is_the_same_for_any_thread_count(algorithm, n_threads):
+    problem = random_problem(2, 9001, 4, 5)
+    assert training(problem, algorithm, n_threads) == training(problem, algorithm)
+
+
+@every_variant
+def test_training_with_integer_weights_is_that_on_repeated_rows(algorithm):
+    problem = random_problem(3, 1500, 4, 5)
+    repeats = np.random.default_rng(0).integers(1, 4, 1500)
+    repeated = problem.rows(np.repeat(np.arange(1500), repeats))
+    assert training(repeated, algorithm) == training(replace(problem, weight=repeats), algorithm)
+
+
+# ---------------------------------------------------------------------------------------- the guard
+
+
+def random_labels(K: int, **params) -> Problem:
+    rng = np.random.default_rng(K)
+    X, y = rng.normal(size=(2000, 5)), rng.integers(0, K, 2000).astype(np.int32)
+    return Problem(X, y, K, params={"max_leaf_nodes": 20, "min_weight": 10} | params)
+
+
+@pytest.mark.parametrize("learning_rate", [0.1, 1.0])
+def test_loss_never_rises_with_many_classes(learning_rate):
+    trainer = core.trainer(random_labels(40, learning_rate=learning_rate))
+    losses, halvings, base = [trainer.loss()], [], 0
+    for _ in range(15):
+        others = [k for k in range(40) if k != base]
+        halvings.append(trainer.step(others, base, True, 1.0).n_halvings)
+        losses.append(trainer.loss())
+        base = int(np.argmax(trainer.class_losses()))
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0]
+    if learning_rate == 1.0:
+        assert max(halvings) > 0  # or this test has not seen the guard
+
+
+def test_shortened_steps_are_those_of_the_reference():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), rng.integers(0, 12, 120).astype(np.int32)
+    params = {"max_leaf_nodes": 5, "min_weight": 3, "learning_rate": 1.0}
+    problem = Problem(X, y, 12, params=params)
+    algorithm = ref.Algorithm("abc-mart")
+    ours, theirs = (
+        ref.boost(trainer, algorithm, 12, 4)
+        for trainer in (core.trainer(problem), reference_trainer(problem))
+    )
+    assert max(r.step.n_halvings for r in theirs) > 0
+    core.assert_same_rounds(ours, theirs)
+
+
+def leaf_values(step, tree: int, codes: np.ndarray, n_bins: list[int]) -> np.ndarray:
+    """The value of every training row, by walking the tree over bin codes."""
+    step, start = ref.joined([step]), step.tree_start[tree]
+    values = []
+    for row in codes.tolist():
+        node = start
+        while step.feature[node] >= 0:
+            feature = step.feature[node]
+            cut = ref.Cut(feature, step.bin[node], step.missing_left[node], ref.Sums())
+            is_left = ref.goes_left(row[feature], cut, n_bins[feature])
+            node = start + step.left[node] + (0 if is_left else 1)
+        values.append(step.value[node])
+    return np.array(values)
+
+
+@every_variant
+def test_scores_are_those_of_the_paper_where_the_guard_does_not_act(algorithm):
+    """F_k = F_k + nu * leaf, and F_b = - sum of the others (Alg. 2 and 3)."""
+    problem = random_problem(4, 300, 3, 4)
+    trainer, binned = core.trainer(problem), core.binned(problem)
+    F = np.zeros((4, 300))
+    for this in ref.boost(trainer, algorithm, 4, 6):
+        assert this.step.n_halvings == 0
+        for tree, k in enumerate(this.step.tree_class):
+            F[k] += leaf_values(this.step, tree, binned.codes(), binned.n_bins)
+        if this.base >= 0:
+            F[this.base] = 0
+            F[this.base] = -F.sum(axis=0)
+    np.testing.assert_array_equal(trainer.raw(), F)
+
+
+def test_step_without_a_split_changes_nothing():
+    problem = random_problem(0, 30, 2, 3, min_weight=16)
+    trainer = core.trainer(problem)
+    step = trainer.step([0, 1, 2], -1, False, 2 / 3)
+    assert not step.changed
+    assert not trainer.raw().any()
+
+
+# --------------------------------------------------------------------------------------- SIMD levels
+
+LEVELS = ["baseline", "avx2", "avx512"]
+
+
+def run_at_level(level: str | None) -> list[str]:
+    """The level in use and the fingerprint of a process that was told to use a level."""
+    environment = {k: v for k, v in os.environ.items() if k != "ABCGBM_SIMD"}
+    if level is not None:
+        environment["ABCGBM_SIMD"] = level
+    command = [sys.executable, core.__file__]
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+@pytest.fixture(scope="module")
+def best_run() -> list[str]:
+    return run_at_level(None)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_trees_and_scores_are_the_same_at_every_simd_level(level, best_run):
+    best_level, best_fingerprint = best_run
+    if LEVELS.index(level) > LEVELS.index(best_level):
+        pytest.skip(f"the best level of this CPU is {best_level}")
+    assert run_at_level(level) == [level, best_fingerprint]
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_fingerprint_is_the_same_for_any_thread_count(n_threads, best_run):
+    assert core.fingerprint(n_threads) == best_run[1]
+
+
+# ---------------------------------------------------------------------------------------- wrong input
+
+PROBLEM = random_problem(0, 20, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"y": PROBLEM.y[:-1]},
+        {"y": PROBLEM.y[:, None]},
+        {"y": np.full(20, 3, np.int32)},
+        {"y": np.full(20, -1, np.int32)},
+        {"y": PROBLEM.y.astype(str)},
+        {"weight": PROBLEM.weight[:-1]},
+        {"weight": PROBLEM.weight * 0},
+        {"weight": -PROBLEM.weight},
+        {"weight": PROBLEM.weight * 2**60},
+        {"weight": None},
+        {"unit": 0.0},
+        {"unit": -1.0},
+        {"unit": float("nan")},
+        {"n_classes": 1},
+        {"n_classes": 0},
+        {"n_classes": -3},
+    ],
+    ids=str,
+)
+def test_trainer_rejects_wrong_input(changed):
+    with pytest.raises((ValueError, TypeError)):
+        core.trainer(PROBLEM, **changed)
+
+
+@pytest.mark.parametrize("n_threads", [0, -1])
+def test_trainer_rejects_wrong_thread_count(n_threads):
+    with pytest.raises((ValueError, TypeError)):
+        core.trainer(PROBLEM, n_threads)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ([], -1, False, 1.0),
+        ([3], -1, False, 1.0),
+        ([-1], -1, False, 1.0),
+        ([0, 0], -1, False, 1.0),
+        ([0, 1], 0, True, 1.0),
+        ([0, 1], 3, True, 1.0),
+        ([0, 1], -2, True, 1.0),
+        ([0, 1], -1, True, 1.0),
+        ([0, 1], -1, False, float("nan")),
+    ],
+    ids=str,
+)
+def test_step_rejects_wrong_input_and_leaves_the_scores_alone(arguments):
+    trainer = core.trainer(PROBLEM)
+    with pytest.raises((ValueError, TypeError)):
+        trainer.step(*arguments)
+    assert not trainer.raw().any()
