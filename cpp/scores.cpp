@@ -143,7 +143,7 @@ void move_block(Scores& scores, std::size_t n_rows, std::span<const TreeMove> mo
     for (std::size_t i = 0; i < n; ++i) raw[i] += move.value[node[i]];
     if (move.base < 0) continue;
     double* base = scores.raw.data() + static_cast<std::size_t>(move.base) * n_rows + first;
-    for (std::size_t i = 0; i < n; ++i) base[i] -= move.value[node[i]];
+    for (std::size_t i = 0; i < n; ++i) base[i] -= move.base_value[node[i]];
   }
 }
 

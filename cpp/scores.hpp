@@ -30,12 +30,13 @@ struct Scores {
   double loss = 0.0;
 };
 
-/// How far a tree moves each row: raw[class] += value[node], raw[base] -= value[node].
+/// How far a tree moves each row: raw[class] += value[node], raw[base] -= base_value[node].
 struct TreeMove {
   int tree_class = 0;
   int base = -1;  // -1: no base class
   std::span<const std::uint16_t> node_of_row;
-  std::span<const double> value;  // by node
+  std::span<const double> value;       // by node
+  std::span<const double> base_value;  // by node
 };
 
 Scores make_scores(const Labels& labels, int n_threads);

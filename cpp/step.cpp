@@ -5,18 +5,15 @@
 #include <span>
 #include <utility>
 
-#include "elementary.hpp"
+#include "guard.hpp"
 #include "parallel.hpp"
 
 namespace abcgbm {
 namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
-constexpr double kLeafGrid = 4294967296.0;  // values are multiples of 2^-32
 constexpr std::size_t kRootBytes = std::size_t{1} << 26;  // for root histograms of a batch of classes
 constexpr std::size_t kBlock = 512;
-
-double on_leaf_grid(double value) { return round_even(value * kLeafGrid) / kLeafGrid; }
 
 /// Newton step of a leaf, bounded, so that a tiny hessian gives neither infinity nor NaN.
 double leaf_value(std::int64_t residual, std::int64_t hessian_sum, double leaf_scale,
@@ -25,18 +22,6 @@ double leaf_value(std::int64_t residual, std::int64_t hessian_sum, double leaf_s
   const double newton = static_cast<double>(residual) / static_cast<double>(hessian_sum);
   return on_leaf_grid(learning_rate *
                       std::clamp(leaf_scale * newton, -kLargestLeaf, kLargestLeaf));
-}
-
-/// The trees' values times 2^-j, by tree and node.
-std::vector<std::vector<double>> values_of(const std::vector<Tree>& trees, int n_halvings) {
-  const double factor = std::ldexp(1.0, -n_halvings);
-  std::vector<std::vector<double>> values(trees.size());
-  for (std::size_t t = 0; t < trees.size(); ++t) {
-    for (const TreeNode& node : trees[t].nodes) {
-      values[t].push_back(on_leaf_grid(node.value * factor));
-    }
-  }
-  return values;
 }
 
 bool moves_anything(const std::vector<Tree>& trees) {
@@ -78,7 +63,8 @@ StepResult Trainer::step(const StepPlan& plan) {
     grow_batch(plan, first, std::min(n_trees, first + groups * kLane), result.trees);
   }
   if (splits_anything(result.trees)) {
-    result.n_halvings = move_with_guard(result.trees);
+    result.shortening =
+        move_with_guard(scores_, labels_, result.trees, node_of_row_, n_threads_);
     result.changed = moves_anything(result.trees);
   }
   return result;
@@ -169,36 +155,6 @@ void Trainer::set_leaves(const StepPlan& plan, Tree& tree, const Workspace& work
     tree.nodes[node].gain = 0.0;  // of a split that was not made
     tree.nodes[node].value =
         leaf_value(sums[0], hessian_sums[node], plan.leaf_scale, params_.learning_rate);
-  }
-}
-
-/// Moves the scores; returns how often the step was halved. Scores are multiples of 2^-32, so going
-/// back is exact.
-int Trainer::move_with_guard(std::vector<Tree>& trees) {
-  const double loss_before = scores_.loss;
-  const std::size_t n_rows = labels_.n_rows();
-  std::vector<std::vector<double>> applied(trees.size());
-  for (int n_halvings = 0;; ++n_halvings) {
-    const auto values = values_of(trees, n_halvings);
-    std::vector<std::vector<double>> change = values;
-    std::vector<TreeMove> moves;
-    for (std::size_t t = 0; t < trees.size(); ++t) {
-      for (std::size_t node = 0; node < applied[t].size(); ++node) change[t][node] -= applied[t][node];
-      moves.push_back({.tree_class = trees[t].tree_class,
-                       .base = trees[t].base,
-                       .node_of_row = std::span(node_of_row_).subspan(t * n_rows, n_rows),
-                       .value = change[t]});
-    }
-    move_scores(scores_, labels_, moves, n_threads_);
-    applied = values;
-    if (scores_.loss <= loss_before) {
-      for (std::size_t t = 0; t < trees.size(); ++t) {
-        for (std::size_t node = 0; node < values[t].size(); ++node) {
-          trees[t].nodes[node].value = values[t][node];
-        }
-      }
-      return n_halvings;
-    }
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "binned.hpp"
 #include "grower.hpp"
+#include "guard.hpp"
 #include "histogram.hpp"
 #include "partition.hpp"
 #include "scores.hpp"
@@ -26,7 +27,7 @@ struct StepPlan {
 
 struct StepResult {
   std::vector<Tree> trees;
-  int n_halvings = 0;
+  Shortening shortening;
   bool changed = false;  // some tree has a split and some leaf moves the scores
 };
 
@@ -60,7 +61,6 @@ class Trainer {
   Sums<2> fill_root(const StepPlan& plan, int k, std::size_t in_batch, Workspace& workspace);
   void set_leaves(const StepPlan& plan, Tree& tree, const Workspace& workspace,
                   std::span<std::uint16_t> node_of_row);
-  int move_with_guard(std::vector<Tree>& trees);
 
   std::shared_ptr<const Binned> binned_;
   Labels labels_;

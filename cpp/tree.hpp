@@ -20,10 +20,12 @@ struct TreeNode {
   bool is_leaf() const { return feature < 0; }
 };
 
-/// Nodes in order of creation. Adds its value to tree_class, and takes it from base if there is one.
+/// Nodes in order of creation. Adds its value to tree_class, and takes it, times base_scale, from
+/// base if there is one.
 struct Tree {
   int tree_class = 0;
   int base = -1;
+  double base_scale = 1.0;
   std::vector<TreeNode> nodes;
 };
 

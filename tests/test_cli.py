@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +71,13 @@ def test_demo_prints_the_same_table_each_time(in_empty_folder, monkeypatch, caps
     assert outputs[0] == outputs[1]
 
 
+def test_readme_shows_what_the_demo_prints(in_empty_folder, capsys):
+    pytest.importorskip("matplotlib")
+    cli.main(["demo"])
+    readme = Path(__file__).parents[1] / "README.md"
+    assert f"```\n{capsys.readouterr().out}```\n" in readme.read_text(encoding="utf-8")
+
+
 def test_summary_table_shows_errors_improvement_and_p_value():
     mart = Readings(Reading(7, 56), Reading(9, 60), Reading(8, 57))
     abc = Readings(Reading(5, 41), Reading(9, 66), Reading(6, 57))
@@ -77,6 +85,12 @@ def test_summary_table_shows_errors_improvement_and_p_value():
     assert lines[1].endswith(" 56 (step 7) 41 (step 5) 26.8 0.061")
     assert lines[2].endswith(" 60 (step 9) 66 (step 9) -10.0 0.707")
     assert lines[3].endswith(" 57 (step 8) 57 (step 6) 0.0 0.500")
+
+
+def test_tiny_p_value_is_not_printed_as_zero():
+    mart, abc = Reading(1, 11133), Reading(1, 10203)
+    table = cli.summary_table(Readings(mart, mart, mart), Readings(abc, abc, abc), 290506)
+    assert table.splitlines()[1].endswith("8.4  4.4e-11")
 
 
 @pytest.mark.parametrize(

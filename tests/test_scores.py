@@ -36,10 +36,10 @@ def test_residuals_and_losses_are_those_of_the_reference(problem, data):
     assert_same_scores(*trainers)
 
 
-@pytest.mark.parametrize("K", [2, 3, 4, 5, 7, 8, 9, 16, 17, 33])
+@pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 17, 33])
 def test_residuals_are_those_of_the_reference_for_any_number_of_classes(K):
     """Class counts and row counts around the width of a SIMD register."""
-    problem = random_problem(K, 101, 2, K, learning_rate=1.0, min_weight=3, max_leaf_nodes=4)
+    problem = random_problem(K, 53, 2, K, learning_rate=1.0, min_weight=3, max_leaf_nodes=4)
     trainers = core.trainer(problem), reference_trainer(problem)
     for trainer in trainers:
         ref.boost(trainer, ref.Algorithm("abc-mart"), K, 2)

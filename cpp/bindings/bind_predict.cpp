@@ -76,11 +76,14 @@ void pack_trees(const ForestArrays& arrays, Forest& forest) {
 
 void check_classes(const Forest& forest) {
   const auto n_classes = static_cast<std::int64_t>(forest.n_classes);
-  require(forest.tree_base.size() == forest.tree_class.size(), "forest: tree_base differs");
+  require(forest.tree_base.size() == forest.tree_class.size() &&
+              forest.tree_base_scale.size() == forest.tree_class.size(),
+          "forest: tree arrays differ in length");
   for (std::size_t t = 0; t < forest.tree_class.size(); ++t) {
     require(forest.tree_class[t] >= 0 && forest.tree_class[t] < n_classes &&
                 forest.tree_base[t] >= -1 && forest.tree_base[t] < n_classes,
             "forest: class out of range");
+    require(std::isfinite(forest.tree_base_scale[t]), "forest: tree_base_scale must be finite");
   }
 }
 
@@ -89,10 +92,12 @@ std::unique_ptr<Forest> make_forest(
     const Vector<std::int32_t>& left, const Vector<std::uint8_t>& missing_left,
     const Vector<double>& value, const Vector<std::int64_t>& tree_start,
     const Vector<std::int32_t>& tree_class, const Vector<std::int32_t>& tree_base,
+    const Vector<double>& tree_base_scale,
     std::size_t n_features, std::size_t n_classes) {
   auto forest = std::make_unique<Forest>();
   forest->tree_class = copy_of(tree_class);
   forest->tree_base = copy_of(tree_base);
+  forest->tree_base_scale = copy_of(tree_base_scale);
   forest->n_features = n_features;
   forest->n_classes = n_classes;
   check_classes(*forest);
@@ -124,6 +129,7 @@ void bind_predict(nb::module_& m) {
       .def(nb::new_(&make_forest), "feature"_a.noconvert(), "threshold"_a.noconvert(),
            "left"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
            "tree_start"_a.noconvert(), "tree_class"_a.noconvert(), "tree_base"_a.noconvert(),
+           "tree_base_scale"_a.noconvert(),
            "n_features"_a, "n_classes"_a)
       .def("add", &add_py, "X"_a.noconvert(), "raw"_a.noconvert(), "first_tree"_a, "last_tree"_a,
            "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.");

@@ -107,32 +107,32 @@ nb::ndarray<nb::numpy, std::int32_t> tree_classes(const StepResult& step) {
   return to_numpy(std::move(out));
 }
 
+/// An array that owns its memory: no reference to the step is kept.
+constexpr auto kOwned = nb::rv_policy::automatic;
+
+template <class T, class Field>
+void node_property(nb::class_<StepResult>& step_class, const char* name, const Field& field) {
+  step_class.def_prop_ro(
+      name, [field](const StepResult& step) { return gather<T>(step, field); }, kOwned);
+}
+
 void bind_step_result(nb::module_& m) {
-  nb::class_<StepResult>(m, "Step", "The trees of one step as flat arrays.")
-      .def_prop_ro("feature", [](const StepResult& s) {
-        return gather<std::int32_t>(s, [](const TreeNode& n) { return n.feature; });
-      })
-      .def_prop_ro("bin", [](const StepResult& s) {
-        return gather<std::int32_t>(s, [](const TreeNode& n) { return n.bin; });
-      })
-      .def_prop_ro("left", [](const StepResult& s) {
-        return gather<std::int32_t>(s, [](const TreeNode& n) { return n.left; });
-      })
-      .def_prop_ro("missing_left", [](const StepResult& s) {
-        return gather<std::uint8_t>(s, [](const TreeNode& n) { return n.missing_left; });
-      })
-      .def_prop_ro("value", [](const StepResult& s) {
-        return gather<double>(s, [](const TreeNode& n) { return n.value; });
-      })
-      .def_prop_ro("gain", [](const StepResult& s) {
-        return gather<double>(s, [](const TreeNode& n) { return n.gain; });
-      })
-      .def_prop_ro("weight", [](const StepResult& s) {
-        return gather<double>(s, [](const TreeNode& n) { return n.weight; });
-      })
-      .def_prop_ro("tree_start", &tree_starts)
-      .def_prop_ro("tree_class", &tree_classes)
-      .def_ro("n_halvings", &StepResult::n_halvings, "How often the guard halved the step.")
+  nb::class_<StepResult> step_class(m, "Step", "The trees of one step as flat arrays.");
+  node_property<std::int32_t>(step_class, "feature", [](const TreeNode& n) { return n.feature; });
+  node_property<std::int32_t>(step_class, "bin", [](const TreeNode& n) { return n.bin; });
+  node_property<std::int32_t>(step_class, "left", [](const TreeNode& n) { return n.left; });
+  node_property<std::uint8_t>(step_class, "missing_left",
+                              [](const TreeNode& n) { return n.missing_left; });
+  node_property<double>(step_class, "value", [](const TreeNode& n) { return n.value; });
+  node_property<double>(step_class, "gain", [](const TreeNode& n) { return n.gain; });
+  node_property<double>(step_class, "weight", [](const TreeNode& n) { return n.weight; });
+  step_class.def_prop_ro("tree_start", &tree_starts, kOwned)
+      .def_prop_ro("tree_class", &tree_classes, kOwned)
+      .def_prop_ro("base_scale", [](const StepResult& s) {
+        return s.trees.empty() ? 1.0 : s.trees.front().base_scale;
+      }, "The base class moves by this part of the trees' values.")
+      .def_prop_ro("n_halvings", [](const StepResult& s) { return s.shortening.step; },
+                   "How often the guard halved the step.")
       .def_ro("changed", &StepResult::changed, "Whether the step moved any score.");
 }
 

@@ -167,7 +167,8 @@ def _line(name: str, mart: Reading, abc: Reading, n_test: int) -> str:
     cells = "".join(f"{f'{r.errors} (step {r.step})':>15}" for r in (mart, abc))
     improvement = relative_improvement(mart.errors, abc.errors)
     p = p_value(mart.errors, abc.errors, n_test)
-    return f"{name:<40}{cells}{improvement:>11.1f}{p:>9{'.3f' if p >= 0.001 else '.1e'}}"
+    p_text = f"{p:.3f}" if round(p, 3) else f"{p:.1e}"  # 0.000 would say too little
+    return f"{name:<40}{cells}{improvement:>11.1f}{p_text:>9}"
 
 
 def _save_picture(output: Path, runs: dict[str, _Run]) -> None:

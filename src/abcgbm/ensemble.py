@@ -15,8 +15,8 @@ from abcgbm import _core
 class Ensemble:
     """All trees of a model, nodes end to end.
 
-    A tree adds its leaf's value to its class and, if it has a base class, takes it from there: one
-    form for all algorithms. Leaf values include the learning rate.
+    A tree adds its leaf's value to its class and, if it has a base class, takes it from there times
+    a scale: one form for all algorithms. Leaf values include the learning rate.
 
     Attributes
     ----------
@@ -34,6 +34,8 @@ class Ensemble:
         First node of each tree.
     tree_class, tree_base : ndarray of int32 of shape (n_trees,)
         The class a tree adds to, and the one it takes from (-1: none).
+    tree_base_scale : ndarray of float64 of shape (n_trees,)
+        The part of the value that is taken: 1, or less where the guard acted.
     step_start : ndarray of int64 of shape (n_steps + 1,)
         First tree of each step.
     n_features, n_classes : int
@@ -50,6 +52,7 @@ class Ensemble:
     tree_start: NDArray[np.int64]
     tree_class: NDArray[np.int32]
     tree_base: NDArray[np.int32]
+    tree_base_scale: NDArray[np.float64]
     step_start: NDArray[np.int64]
     n_features: int
     n_classes: int
@@ -91,6 +94,7 @@ class Ensemble:
             self.tree_start,
             self.tree_class,
             self.tree_base,
+            self.tree_base_scale,
             self.n_features,
             self.n_classes,
         )
@@ -136,6 +140,7 @@ class EnsembleBuilder:
             tree_start=np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
             tree_class=self._joined("tree_class", np.int32),
             tree_base=np.repeat(self._bases, n_trees).astype(np.int32),
+            tree_base_scale=np.repeat([part.base_scale for part in self._trees], n_trees),
             step_start=np.array(self._step_start, dtype=np.int64),
             n_features=self.n_features,
             n_classes=self.n_classes,

@@ -16,9 +16,13 @@ class StagedClassifier(Protocol):
 
     classes_: NDArray[Any]
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]: ...
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the labels after each step."""
+        ...
 
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]: ...
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Yield the class probabilities after each step."""
+        ...
 
 
 def relative_improvement(errors_mart: int, errors_abc: int) -> float:

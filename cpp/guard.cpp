@@ -1,0 +1,132 @@
+#include "guard.hpp"
+
+#include <cmath>
+
+#include "elementary.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr int kMostBaseHalvings = 10;  // 2^-10: with thousands of classes the base hardly moves
+constexpr int kMostDoublings = 2;
+constexpr int kAllHalvings = 1000;     // so often halved, every value is 0
+
+/// What the trees move, by tree and node.
+struct Values {
+  std::vector<std::vector<double>> tree_class;
+  std::vector<std::vector<double>> base;
+};
+
+/// Values are rounded so that both moves are multiples of 2^-32.
+Values values_of(const std::vector<Tree>& trees, Shortening by) {
+  const double factor = std::ldexp(1.0, -by.step);
+  const double base_scale = std::ldexp(1.0, -by.base);
+  Values values{.tree_class = std::vector<std::vector<double>>(trees.size()),
+                .base = std::vector<std::vector<double>>(trees.size())};
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    for (const TreeNode& node : trees[t].nodes) {
+      const double base_value = on_leaf_grid(node.value * factor * base_scale);
+      values.base[t].push_back(base_value);
+      values.tree_class[t].push_back(base_value / base_scale);
+    }
+  }
+  return values;
+}
+
+/// Moves the scores from where one set of values has brought them to where another does.
+class Mover {
+ public:
+  Mover(Scores& scores, const Labels& labels, const std::vector<Tree>& trees,
+        std::span<const std::uint16_t> node_of_row, int n_threads)
+      : scores_(scores),
+        labels_(labels),
+        trees_(trees),
+        node_of_row_(node_of_row),
+        n_threads_(n_threads),
+        applied_(values_of(trees, {.step = kAllHalvings, .base = 0})) {}
+
+  /// The loss after the trees' moves, shortened so.
+  double move_to(Shortening by) {
+    const Values target = values_of(trees_, by);
+    Values change = target;
+    std::vector<TreeMove> moves;
+    const std::size_t n_rows = labels_.n_rows();
+    for (std::size_t t = 0; t < trees_.size(); ++t) {
+      for (std::size_t node = 0; node < trees_[t].nodes.size(); ++node) {
+        change.tree_class[t][node] -= applied_.tree_class[t][node];
+        change.base[t][node] -= applied_.base[t][node];
+      }
+      moves.push_back({.tree_class = trees_[t].tree_class,
+                       .base = trees_[t].base,
+                       .node_of_row = node_of_row_.subspan(t * n_rows, n_rows),
+                       .value = change.tree_class[t],
+                       .base_value = change.base[t]});
+    }
+    move_scores(scores_, labels_, moves, n_threads_);
+    applied_ = target;
+    return scores_.loss;
+  }
+
+ private:
+  Scores& scores_;
+  const Labels& labels_;
+  const std::vector<Tree>& trees_;
+  std::span<const std::uint16_t> node_of_row_;
+  int n_threads_;
+  Values applied_;
+};
+
+/// Goes on from `by` in steps of `change` as long as the loss falls, at most n times.
+Shortening improve(Mover& mover, Shortening by, Shortening change, int n, double& loss) {
+  for (; n > 0; --n) {
+    const Shortening next{.step = by.step + change.step, .base = by.base + change.base};
+    const double next_loss = mover.move_to(next);
+    if (next_loss >= loss) break;
+    by = next;
+    loss = next_loss;
+  }
+  return by;
+}
+
+/// The line search. The base class moves by all trees at once, each computed as if alone: that part
+/// is shortened first, as long as it helps; what is left may then be too short, or still too long.
+/// Scores are multiples of 2^-32, so going back is exact.
+Shortening search(Mover& mover, double loss_before, bool has_base) {
+  Shortening by;
+  double loss = mover.move_to(by);
+  if (loss > loss_before && has_base) {
+    by = improve(mover, by, {.step = 0, .base = 1}, kMostBaseHalvings, loss);
+    by = improve(mover, by, {.step = -1, .base = 0}, kMostDoublings, loss);
+    mover.move_to(by);
+  }
+  while (loss > loss_before) {
+    ++by.step;
+    loss = mover.move_to(by);
+  }
+  return by;
+}
+
+}  // namespace
+
+double on_leaf_grid(double value) {
+  constexpr double kGrid = 4294967296.0;  // 2^32
+  return round_even(value * kGrid) / kGrid;
+}
+
+Shortening move_with_guard(Scores& scores, const Labels& labels, std::vector<Tree>& trees,
+                           std::span<const std::uint16_t> node_of_row, int n_threads) {
+  const double loss_before = scores.loss;
+  const bool has_base = trees.front().base >= 0;
+  Mover mover(scores, labels, trees, node_of_row, n_threads);
+  const Shortening by = search(mover, loss_before, has_base);
+  const Values values = values_of(trees, by);
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    trees[t].base_scale = std::ldexp(1.0, -by.base);
+    for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
+      trees[t].nodes[node].value = values.tree_class[t][node];
+    }
+  }
+  return by;
+}
+
+}  // namespace abcgbm

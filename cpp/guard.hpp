@@ -1,0 +1,28 @@
+// The guard: a step that would raise the loss is replaced by a better one in its direction (Alg. 1's
+// line search, by powers of two).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "scores.hpp"
+#include "tree.hpp"
+
+namespace abcgbm {
+
+/// How a step was shortened. Not at all, as long as the loss falls: then a step is Alg. 3's.
+struct Shortening {
+  int step = 0;  // all values times 2^-step; negative where the base's part alone was too long
+  int base = 0;  // the base class moves by 2^-base of them
+};
+
+/// The nearest multiple of 2^-32: sums of such values are exact.
+double on_leaf_grid(double value);
+
+/// Moves the scores by the trees, [n_trees][n_rows] nodes of rows, such that the loss does not rise,
+/// and gives the trees the values that were used.
+Shortening move_with_guard(Scores& scores, const Labels& labels, std::vector<Tree>& trees,
+                           std::span<const std::uint16_t> node_of_row, int n_threads);
+
+}  // namespace abcgbm
