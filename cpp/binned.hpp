@@ -15,8 +15,9 @@ struct Codes {
   std::vector<Code> by_column;  // [n_features][n_rows]
 };
 
-/// Codes take one byte while every feature has at most 256 bins, else two. The last bin of a feature
-/// holds its missing values. `offset[f]` is the first bin of feature f among all bins of the table.
+/// Codes take one byte while every feature has at most 256 bins, else two. The last bin of a
+/// feature holds its missing values. `offset[f]` is the first bin of feature f among all bins of
+/// the table.
 struct Binned {
   std::size_t n_rows = 0;
   std::size_t n_features = 0;

@@ -18,8 +18,8 @@ struct Weighted {
   std::int64_t weight;
 };
 
-/// Distinct values of a column with their weights, as long as there are few of them: most columns of
-/// real tables have few, and need no sorting of all rows.
+/// Distinct values of a column with their weights, as long as there are few of them: most columns
+/// of real tables have few, and need no sorting of all rows.
 class FewValues {
  public:
   FewValues() : slots_(kSlots) {}
@@ -251,10 +251,8 @@ Binned bin_table(const TableView& table, const std::vector<std::vector<double>>&
 }
 
 Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows) {
-  Binned out{.n_rows = rows.size(),
-             .n_features = binned.n_features,
-             .offset = binned.offset,
-             .codes = {}};
+  Binned out{
+      .n_rows = rows.size(), .n_features = binned.n_features, .offset = binned.offset, .codes = {}};
   std::visit([&](const auto& codes) { out.codes = take_codes(codes, binned, rows); }, binned.codes);
   return out;
 }

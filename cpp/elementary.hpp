@@ -29,10 +29,20 @@ inline double power_of_two(int n) {
 
 /// exp(x) for x <= 0; below -708 it stays at exp(-708).
 [[gnu::always_inline]] inline double exp_nonpositive(double x) {
-  constexpr double kInverseFactorial[] = {
-      1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-      1.0 / 40320.0,      1.0 / 5040.0,      1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,
-      1.0 / 6.0,          1.0 / 2.0,         1.0,              1.0};
+  constexpr double kInverseFactorial[] = {1.0 / 6227020800.0,
+                                          1.0 / 479001600.0,
+                                          1.0 / 39916800.0,
+                                          1.0 / 3628800.0,
+                                          1.0 / 362880.0,
+                                          1.0 / 40320.0,
+                                          1.0 / 5040.0,
+                                          1.0 / 720.0,
+                                          1.0 / 120.0,
+                                          1.0 / 24.0,
+                                          1.0 / 6.0,
+                                          1.0 / 2.0,
+                                          1.0,
+                                          1.0};
   x = x < -708.0 ? -708.0 : x;
   const double z = x * 1.4426950408889634 + kRoundingMagic;
   const double n = z - kRoundingMagic;

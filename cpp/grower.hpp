@@ -38,7 +38,8 @@ class Grower {
  public:
   explicit Grower(const Binned& binned) : binned_(&binned) {}
 
-  /// Starts a tree. Fill `root_histogram()` before. `gain_unit` is the gain of one unit of the sums.
+  /// Starts a tree. Fill `root_histogram()` before. `gain_unit` is the gain of one unit of the
+  /// sums.
   void start(const GrowParams& params, const Sums<W>& root, double gain_unit);
   std::span<Sums<W>> root_histogram();
 

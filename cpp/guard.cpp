@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMostBaseHalvings = 10;  // 2^-10: with thousands of classes the base hardly moves
 constexpr int kMostDoublings = 2;
-constexpr int kAllHalvings = 1000;     // so often halved, every value is 0
+constexpr int kAllHalvings = 1000;  // so often halved, every value is 0
 
 /// What the trees move, by tree and node.
 struct Values {

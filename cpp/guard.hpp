@@ -1,5 +1,5 @@
-// The guard: a step that would raise the loss is replaced by a better one in its direction (Alg. 1's
-// line search, by powers of two).
+// The guard: a step that would raise the loss is replaced by a better one in its direction (Alg.
+// 1's line search, by powers of two).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Shortening {
 /// The nearest multiple of 2^-32: sums of such values are exact.
 double on_leaf_grid(double value);
 
-/// Moves the scores by the trees, [n_trees][n_rows] nodes of rows, such that the loss does not rise,
-/// and gives the trees the values that were used.
+/// Moves the scores by the trees, [n_trees][n_rows] nodes of rows, such that the loss does not
+/// rise, and gives the trees the values that were used.
 Shortening move_with_guard(Scores& scores, const Labels& labels, std::vector<Tree>& trees,
                            std::span<const std::uint16_t> node_of_row, int n_threads);
 

@@ -114,8 +114,8 @@ class Pool {
 
 std::atomic<Pool*> the_pool{nullptr};
 
-/// The pool is never destroyed: its threads sleep until the process ends. A forked child has none of
-/// the threads, so it forgets the parent's pool and makes its own when needed.
+/// The pool is never destroyed: its threads sleep until the process ends. A forked child has none
+/// of the threads, so it forgets the parent's pool and makes its own when needed.
 Pool& pool() {
   static const bool registered = [] {
     the_pool = std::make_unique<Pool>().release();

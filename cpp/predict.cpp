@@ -30,7 +30,8 @@ void add_block(const Forest& forest, const double* rows, std::size_t n_rows, dou
     double* to_base = forest.tree_base[tree] < 0 ? nullptr : raw + forest.tree_base[tree];
     const double base_scale = forest.tree_base_scale[tree];
     for (std::size_t i = 0; i < n_rows; ++i) {
-      const double value = walk(forest.nodes.data(), forest.root[tree], rows + i * forest.n_features);
+      const double value =
+          walk(forest.nodes.data(), forest.root[tree], rows + i * forest.n_features);
       to_class[i * forest.n_classes] += value;
       if (to_base != nullptr) to_base[i * forest.n_classes] -= value * base_scale;
     }

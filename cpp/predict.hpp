@@ -15,13 +15,13 @@ struct PackedNode {
   std::uint32_t left_and_missing = 0;  // left child (index in the forest) * 2 + missing_left
 };
 
-/// Trees as flat arrays, and what each adds to: +value to its class, -base_scale * value to its base
-/// class.
+/// Trees as flat arrays, and what each adds to: +value to its class, -base_scale * value to its
+/// base class.
 struct Forest {
   std::vector<PackedNode> nodes;
   std::vector<std::uint32_t> root;  // by tree
   std::vector<std::int32_t> tree_class;
-  std::vector<std::int32_t> tree_base;   // -1: none
+  std::vector<std::int32_t> tree_base;  // -1: none
   std::vector<double> tree_base_scale;
   std::size_t n_features = 0;
   std::size_t n_classes = 0;

@@ -11,8 +11,8 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBlock = 256;           // rows whose scores are worked on together, in L1
-constexpr std::size_t kBlocksPerTask = 16;    // so a thread is woken for enough work
+constexpr std::size_t kBlock = 256;         // rows whose scores are worked on together, in L1
+constexpr std::size_t kBlocksPerTask = 16;  // so a thread is woken for enough work
 constexpr std::size_t kRowsPerTask = kBlock * kBlocksPerTask;
 
 /// Up to kBlock rows of the class-major arrays; pointers are to the block's first row.
@@ -102,8 +102,9 @@ struct HessianBlock {
 
 /// |r - p| as a double; sizes stay below 2^51, where the magic number converts exactly.
 [[gnu::always_inline]] inline double size_of(std::int64_t residual, double inverse_scale) {
-  const double value = std::bit_cast<double>(residual + std::bit_cast<std::int64_t>(kRoundingMagic)) -
-                       kRoundingMagic;
+  const double value =
+      std::bit_cast<double>(residual + std::bit_cast<std::int64_t>(kRoundingMagic)) -
+      kRoundingMagic;
   return (value < 0.0 ? -value : value) * inverse_scale;
 }
 
@@ -239,7 +240,9 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
                  int n_threads) {
   const std::size_t n_rows = labels.n_rows();
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
-  const auto last_of = [&](std::size_t task) { return std::min((task + 1) * kRowsPerTask, n_rows); };
+  const auto last_of = [&](std::size_t task) {
+    return std::min((task + 1) * kRowsPerTask, n_rows);
+  };
 
   std::vector<Largest> largest(n_tasks);
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {

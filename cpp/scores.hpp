@@ -1,4 +1,5 @@
-// Scores to residuals and losses (softmax), on integer grids; docs/arithmetic.md states the formulas.
+// Scores to residuals and losses (softmax), on integer grids; docs/arithmetic.md states the
+// formulas.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,8 @@ namespace abcgbm {
 namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
-constexpr std::size_t kRootBytes = std::size_t{1} << 26;  // for root histograms of a batch of classes
+constexpr std::size_t kRootBytes = std::size_t{1}
+                                   << 26;  // for root histograms of a batch of classes
 constexpr std::size_t kBlock = 512;
 
 /// Newton step of a leaf, bounded, so that a tiny hessian gives neither infinity nor NaN.
@@ -20,8 +21,7 @@ double leaf_value(std::int64_t residual, std::int64_t hessian_sum, double leaf_s
                   double learning_rate) {
   if (residual == 0) return 0.0;
   const double newton = static_cast<double>(residual) / static_cast<double>(hessian_sum);
-  return on_leaf_grid(learning_rate *
-                      std::clamp(leaf_scale * newton, -kLargestLeaf, kLargestLeaf));
+  return on_leaf_grid(learning_rate * std::clamp(leaf_scale * newton, -kLargestLeaf, kLargestLeaf));
 }
 
 bool moves_anything(const std::vector<Tree>& trees) {
@@ -57,14 +57,13 @@ StepResult Trainer::step(const StepPlan& plan) {
     fill_roots(*binned_, labels_, scores_, n_threads_, base_root_);
   }
   // Root histograms of many classes may not fit: they are made for a batch of classes at a time.
-  const std::size_t groups = std::max<std::size_t>(
-      1, kRootBytes / (binned_->total_bins() * sizeof(Line)));
+  const std::size_t groups =
+      std::max<std::size_t>(1, kRootBytes / (binned_->total_bins() * sizeof(Line)));
   for (std::size_t first = 0; first < n_trees; first += groups * kLane) {
     grow_batch(plan, first, std::min(n_trees, first + groups * kLane), result.trees);
   }
   if (splits_anything(result.trees)) {
-    result.shortening =
-        move_with_guard(scores_, labels_, result.trees, node_of_row_, n_threads_);
+    result.shortening = move_with_guard(scores_, labels_, result.trees, node_of_row_, n_threads_);
     result.changed = moves_anything(result.trees);
   }
   return result;
@@ -98,8 +97,7 @@ Tree Trainer::grow_tree(const StepPlan& plan, std::size_t position, std::size_t 
   }
   Tree tree{.tree_class = k, .base = plan.base, .nodes = grower.nodes()};
   const std::size_t n_rows = labels_.n_rows();
-  set_leaves(plan, tree, workspace,
-             std::span(node_of_row_).subspan(position * n_rows, n_rows));
+  set_leaves(plan, tree, workspace, std::span(node_of_row_).subspan(position * n_rows, n_rows));
   return tree;
 }
 
@@ -107,10 +105,9 @@ Tree Trainer::grow_tree(const StepPlan& plan, std::size_t position, std::size_t 
 Sums<2> Trainer::fill_root(const StepPlan& plan, int k, std::size_t in_batch,
                            Workspace& workspace) {
   const std::size_t n_rows = labels_.n_rows();
-  const std::int64_t* residual =
-      scores_.residual.data() + static_cast<std::size_t>(k) * n_rows;
-  const std::int64_t* base = scores_.residual.data() +
-                             static_cast<std::size_t>(std::max(plan.base, 0)) * n_rows;
+  const std::int64_t* residual = scores_.residual.data() + static_cast<std::size_t>(k) * n_rows;
+  const std::int64_t* base =
+      scores_.residual.data() + static_cast<std::size_t>(std::max(plan.base, 0)) * n_rows;
   workspace.row_sums.resize(n_rows);
   Sums<2> root{};
   for (std::size_t i = 0; i < n_rows; ++i) {

@@ -55,6 +55,21 @@ def test_tree_is_that_of_the_reference_where_weights_take_most_of_the_bits(argum
     assert_same_first_step(replace(problem, weight=weight, unit=2.0**-20), arguments)
 
 
+def test_of_two_leaves_of_equal_gain_the_older_is_split():
+    """Feature 0 halves the rows; feature 1 then splits the left as well as feature 2 the right."""
+    rows = [((0, 0, 0), 0, 6), ((0, 1, 0), 1, 2), ((1, 0, 1), 0, 2), ((1, 0, 0), 1, 6)]
+    X = np.array([x for x, _, n in rows for _ in range(n)], np.float64)
+    y = np.array([y for _, y, n in rows for _ in range(n)], np.int32)
+    problem = Problem(X, y, 2, params={"min_weight": 1, "max_leaf_nodes": 4})
+    full = core.trainer(problem).step([1], 0, True, 1.0)
+    assert full.feature.tolist() == [0, 1, 2, -1, -1, -1, -1]
+    assert full.gain[1] == full.gain[2] > 0
+    three_leaves = replace(problem, params=problem.params | {"max_leaf_nodes": 3})
+    assert_same_first_step(three_leaves, ([1], 0, True, 1.0))
+    step = core.trainer(three_leaves).step([1], 0, True, 1.0)
+    assert step.feature.tolist() == [0, 1, -1, -1, -1]
+
+
 def first_step(problem: Problem, n_threads: int = 1) -> bytes:
     K = problem.n_classes
     step = core.trainer(problem, n_threads).step(list(range(1, K)), 0, True, 1.0)

@@ -33,7 +33,8 @@ std::vector<T> copy_of(const Vector<T>& array) {
 
 /// A NumPy array that owns the vector's memory.
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values,
+                                   std::initializer_list<std::size_t> shape) {
   auto owned = std::make_unique<std::vector<T>>(std::move(values));
   T* data = owned->data();
   nb::capsule owner(owned.release(),

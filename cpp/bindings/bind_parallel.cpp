@@ -1,7 +1,6 @@
-#include "bindings.hpp"
-
 #include <nanobind/nanobind.h>
 
+#include "bindings.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 

@@ -43,8 +43,8 @@ PackedNode pack_node(const ForestArrays& arrays, std::int64_t begin, std::int64_
   require(!std::isnan(arrays.threshold[i]), "forest: threshold is NaN");
   return {.threshold = arrays.threshold[i],
           .feature = feature,
-          .left_and_missing = static_cast<std::uint32_t>(left) * 2u +
-                              (arrays.missing_left[i] != 0 ? 1u : 0u)};
+          .left_and_missing =
+              static_cast<std::uint32_t>(left) * 2u + (arrays.missing_left[i] != 0 ? 1u : 0u)};
 }
 
 void check_sizes(const ForestArrays& arrays, std::size_t n_trees) {
@@ -92,8 +92,7 @@ std::unique_ptr<Forest> make_forest(
     const Vector<std::int32_t>& left, const Vector<std::uint8_t>& missing_left,
     const Vector<double>& value, const Vector<std::int64_t>& tree_start,
     const Vector<std::int32_t>& tree_class, const Vector<std::int32_t>& tree_base,
-    const Vector<double>& tree_base_scale,
-    std::size_t n_features, std::size_t n_classes) {
+    const Vector<double>& tree_base_scale, std::size_t n_features, std::size_t n_classes) {
   auto forest = std::make_unique<Forest>();
   forest->tree_class = copy_of(tree_class);
   forest->tree_base = copy_of(tree_base);
@@ -129,8 +128,7 @@ void bind_predict(nb::module_& m) {
       .def(nb::new_(&make_forest), "feature"_a.noconvert(), "threshold"_a.noconvert(),
            "left"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
            "tree_start"_a.noconvert(), "tree_class"_a.noconvert(), "tree_base"_a.noconvert(),
-           "tree_base_scale"_a.noconvert(),
-           "n_features"_a, "n_classes"_a)
+           "tree_base_scale"_a.noconvert(), "n_features"_a, "n_classes"_a)
       .def("add", &add_py, "X"_a.noconvert(), "raw"_a.noconvert(), "first_tree"_a, "last_tree"_a,
            "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.");
 }

@@ -128,11 +128,13 @@ void bind_step_result(nb::module_& m) {
   node_property<double>(step_class, "weight", [](const TreeNode& n) { return n.weight; });
   step_class.def_prop_ro("tree_start", &tree_starts, kOwned)
       .def_prop_ro("tree_class", &tree_classes, kOwned)
-      .def_prop_ro("base_scale", [](const StepResult& s) {
-        return s.trees.empty() ? 1.0 : s.trees.front().base_scale;
-      }, "The base class moves by this part of the trees' values.")
-      .def_prop_ro("n_halvings", [](const StepResult& s) { return s.shortening.step; },
-                   "How often the guard halved the step.")
+      .def_prop_ro(
+          "base_scale",
+          [](const StepResult& s) { return s.trees.empty() ? 1.0 : s.trees.front().base_scale; },
+          "The base class moves by this part of the trees' values.")
+      .def_prop_ro(
+          "n_halvings", [](const StepResult& s) { return s.shortening.step; },
+          "How often the guard halved the step.")
       .def_ro("changed", &StepResult::changed, "Whether the step moved any score.");
 }
 
@@ -141,33 +143,41 @@ void bind_step_result(nb::module_& m) {
 void bind_step(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<GrowParams>(m, "GrowParams", "How a tree is grown.")
-      .def("__init__",
-           [](GrowParams* self, int max_leaf_nodes, int max_depth, std::int64_t min_weight,
-              double min_gain, double learning_rate) {
-             new (self) GrowParams(
-                 make_params(max_leaf_nodes, max_depth, min_weight, min_gain, learning_rate));
-           },
-           nb::kw_only(), "max_leaf_nodes"_a = 20, "max_depth"_a = 0, "min_weight"_a = 10,
-           "min_gain"_a = 0.0, "learning_rate"_a = 0.1);
+      .def(
+          "__init__",
+          [](GrowParams* self, int max_leaf_nodes, int max_depth, std::int64_t min_weight,
+             double min_gain, double learning_rate) {
+            new (self) GrowParams(
+                make_params(max_leaf_nodes, max_depth, min_weight, min_gain, learning_rate));
+          },
+          nb::kw_only(), "max_leaf_nodes"_a = 20, "max_depth"_a = 0, "min_weight"_a = 10,
+          "min_gain"_a = 0.0, "learning_rate"_a = 0.1);
   bind_step_result(m);
   nb::class_<Trainer>(m, "Trainer", "The state of a training.")
       .def(nb::new_(&make_trainer), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
            "n_classes"_a, "params"_a, "n_threads"_a)
       .def("step", &step_py, "classes"_a, "base"_a, "base_derivatives"_a, "leaf_scale"_a,
            "Grow one tree for each class and move the scores.")
-      .def("raw", [](const Trainer& t) {
-        return to_numpy(std::vector<double>(t.scores().raw),
-                        {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()});
-      }, "A copy of the scores, of shape (n_classes, n_rows).")
-      .def("residuals", [](const Trainer& t) {
-        return std::pair(
-            to_numpy(std::vector<std::int64_t>(t.scores().residual),
-                     {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()}),
-            t.scores().exponent);
-      }, "A copy of the integer residuals, and S: they are multiples of 2^-S.")
-      .def("class_losses", [](const Trainer& t) {
-        return to_numpy(std::vector<double>(t.scores().class_losses));
-      }, "The part of the loss that the rows of each class make.")
+      .def(
+          "raw",
+          [](const Trainer& t) {
+            return to_numpy(std::vector<double>(t.scores().raw),
+                            {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()});
+          },
+          "A copy of the scores, of shape (n_classes, n_rows).")
+      .def(
+          "residuals",
+          [](const Trainer& t) {
+            return std::pair(
+                to_numpy(std::vector<std::int64_t>(t.scores().residual),
+                         {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()}),
+                t.scores().exponent);
+          },
+          "A copy of the integer residuals, and S: they are multiples of 2^-S.")
+      .def(
+          "class_losses",
+          [](const Trainer& t) { return to_numpy(std::vector<double>(t.scores().class_losses)); },
+          "The part of the loss that the rows of each class make.")
       .def("loss", [](const Trainer& t) { return t.scores().loss; }, "The training loss.");
 }
 

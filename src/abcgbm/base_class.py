@@ -35,7 +35,7 @@ class BasePolicy(Protocol):
 class NoBase:
     """Plain boosting: no base class."""
 
-    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:  # noqa: ARG002
+    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:
         """Return None."""
         return None
 
@@ -46,7 +46,7 @@ class ConstantBase:
 
     base: int
 
-    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:  # noqa: ARG002
+    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:
         """Return the class."""
         return self.base
 
@@ -88,8 +88,10 @@ def resolve_base_class(
 
 
 def _index_of(label: object, classes: NDArray[Any]) -> int:
-    known = classes.tolist()
+    known: list[Any] = classes.tolist()
     if label in known:
         return known.index(label)
-    shown = ", ".join(map(repr, known[:_MOST_SHOWN])) + (", ..." if len(known) > _MOST_SHOWN else "")
+    shown = ", ".join(map(repr, known[:_MOST_SHOWN])) + (
+        ", ..." if len(known) > _MOST_SHOWN else ""
+    )
     raise ValueError(f"base_class={label!r}; expected None, 'worst' or one of the labels {shown}")

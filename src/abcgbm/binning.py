@@ -75,7 +75,9 @@ class BinMapper:
         n_threads = effective_n_threads(self.n_jobs)
         return BinnedTable(self, _core.bin_table(table, self.thresholds_, n_threads))
 
-    def upper_value(self, feature: NDArray[np.int32], code: NDArray[np.int32]) -> NDArray[np.float64]:
+    def upper_value(
+        self, feature: NDArray[np.int32], code: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
         """Return the thresholds above the given bins; infinity above the last value bin."""
         flat = np.concatenate([np.append(t, np.inf) for t in self.thresholds_])
         start = np.cumsum([0, *(len(t) + 1 for t in self.thresholds_[:-1])])

@@ -220,19 +220,24 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         self, X: ArrayLike | BinnedTable, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> _Training:
         """Check rows, labels and weights; drop rows of weight 0; number the classes."""
-        if isinstance(X, BinnedTable):
-            y = check_labels(y, len(X))
-            self.n_features_in_ = X.n_features
-        else:
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
-            y = check_labels(y, len(X))
-        weight = check_weights(sample_weight, len(y))
+        rows, labels = self._check_rows_and_labels(X, y)
+        weight = check_weights(sample_weight, len(labels))
         if not weight.all():
             kept = np.flatnonzero(weight)
-            X, y, weight = X[kept], y[kept], weight[kept]
-        self.classes_, class_of_row = encode_labels(y)
+            rows, labels, weight = rows[kept], labels[kept], weight[kept]
+        self.classes_, class_of_row = encode_labels(labels)
         self._warn_if_too_few(weight)
-        return _Training(X, class_of_row, weight)
+        return _Training(rows, class_of_row, weight)
+
+    def _check_rows_and_labels(
+        self, X: ArrayLike | BinnedTable, y: ArrayLike
+    ) -> tuple[Floats | BinnedTable, NDArray[Any]]:
+        if isinstance(X, BinnedTable):
+            self.n_features_in_ = X.n_features
+            return X, check_labels(y, len(X))
+        rows: Floats
+        rows, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+        return rows, check_labels(y, len(rows))
 
     def _warn_if_too_few(self, weight: Floats) -> None:
         total = float(weight.sum())

@@ -78,10 +78,9 @@ class Ensemble:
     def importances(self) -> NDArray[np.float64]:
         """Return each feature's share of the gain of all splits."""
         is_split = self.feature >= 0
-        total = np.bincount(
-            self.feature[is_split], weights=self.gain[is_split], minlength=self.n_features
-        )
-        return total / total.sum() if total.sum() > 0 else total
+        total: NDArray[np.float64] = np.zeros(self.n_features)
+        np.add.at(total, self.feature[is_split], self.gain[is_split])
+        return total / max(total.sum(), np.finfo(np.float64).tiny)
 
     @cached_property
     def _forest(self) -> _core.Forest:

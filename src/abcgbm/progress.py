@@ -39,7 +39,7 @@ class ProgressLine:
         now = time.monotonic()
         if sys.stderr.isatty() and now - self._last_drawn >= _EVERY:
             self._last_drawn = now
-            self._write("\r" + self._text)
+            self._write("\r\x1b[K" + self._text)
 
     def __exit__(
         self,
@@ -48,7 +48,7 @@ class ProgressLine:
         trace: TracebackType | None,
     ) -> None:
         if self._text:
-            self._write(("\r" if sys.stderr.isatty() else "") + self._text + "\n")
+            self._write(("\r\x1b[K" if sys.stderr.isatty() else "") + self._text + "\n")
 
     @staticmethod
     def _write(text: str) -> None:
