@@ -80,7 +80,8 @@ class Ensemble:
         is_split = self.feature >= 0
         total: NDArray[np.float64] = np.zeros(self.n_features)
         np.add.at(total, self.feature[is_split], self.gain[is_split])
-        return total / max(total.sum(), np.finfo(np.float64).tiny)
+        share: NDArray[np.float64] = total / max(total.sum(), np.finfo(np.float64).tiny)
+        return share
 
     @cached_property
     def _forest(self) -> _core.Forest:
