@@ -12,6 +12,7 @@ namespace {
 /// Columns that share a cache line of a row-major table are read together.
 constexpr std::size_t kColumnsPerTask = 8;
 constexpr std::size_t kRowsPerTile = 4096;
+constexpr std::size_t kSortedRun = 1 << 18;
 
 struct Weighted {
   double value;
@@ -63,9 +64,22 @@ class FewValues {
   std::size_t n_used_ = 0;
 };
 
+/// Sorts runs, then merges them, so that the user can interrupt in between.
 std::vector<Weighted> sorted(std::vector<Weighted> values) {
-  std::sort(values.begin(), values.end(),
-            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  const auto is_less = [](const Weighted& a, const Weighted& b) { return a.value < b.value; };
+  const auto at = [&](std::size_t i) {
+    return values.begin() + static_cast<std::ptrdiff_t>(std::min(i, values.size()));
+  };
+  for (std::size_t start = 0; start < values.size(); start += kSortedRun) {
+    check_interrupt();
+    std::sort(at(start), at(start + kSortedRun), is_less);
+  }
+  for (std::size_t run = kSortedRun; run < values.size(); run *= 2) {
+    for (std::size_t start = 0; start < values.size(); start += 2 * run) {
+      check_interrupt();
+      std::inplace_merge(at(start), at(start + run), at(start + 2 * run), is_less);
+    }
+  }
   return values;
 }
 

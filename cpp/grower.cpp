@@ -141,5 +141,6 @@ void Grower<W>::counted() {
 }
 
 template class Grower<2>;
+template class Grower<3>;
 
 }  // namespace abcgbm

@@ -19,7 +19,6 @@ struct GrowParams {
   int max_leaf_nodes = 20;
   int max_depth = 0;  // 0: no bound
   double min_gain = 0.0;
-  double learning_rate = 0.1;
   SplitRules rules;
 };
 

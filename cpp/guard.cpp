@@ -36,29 +36,27 @@ Values values_of(const std::vector<Tree>& trees, Shortening by) {
 /// Moves the scores from where one set of values has brought them to where another does.
 class Mover {
  public:
-  Mover(Scores& scores, const Labels& labels, const std::vector<Tree>& trees,
-        std::span<const std::uint16_t> node_of_row, int n_threads)
+  Mover(Scores& scores, const Labels& labels, const Proposal& proposal, int n_threads)
       : scores_(scores),
         labels_(labels),
-        trees_(trees),
-        node_of_row_(node_of_row),
+        proposal_(proposal),
         n_threads_(n_threads),
-        applied_(values_of(trees, {.step = kAllHalvings, .base = 0})) {}
+        applied_(values_of(proposal.trees, {.step = kAllHalvings, .base = 0})) {}
 
   /// The loss after the trees' moves, shortened so.
   double move_to(Shortening by) {
-    const Values target = values_of(trees_, by);
+    const Values target = values_of(proposal_.trees, by);
     Values change = target;
     std::vector<TreeMove> moves;
-    const std::size_t n_rows = labels_.n_rows();
-    for (std::size_t t = 0; t < trees_.size(); ++t) {
-      for (std::size_t node = 0; node < trees_[t].nodes.size(); ++node) {
+    for (std::size_t t = 0; t < proposal_.trees.size(); ++t) {
+      const Tree& tree = proposal_.trees[t];
+      for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
         change.tree_class[t][node] -= applied_.tree_class[t][node];
         change.base[t][node] -= applied_.base[t][node];
       }
-      moves.push_back({.tree_class = trees_[t].tree_class,
-                       .base = trees_[t].base,
-                       .node_of_row = node_of_row_.subspan(t * n_rows, n_rows),
+      moves.push_back({.tree_class = tree.tree_class,
+                       .base = tree.base,
+                       .node_of_row = proposal_.node_of_row[t],
                        .value = change.tree_class[t],
                        .base_value = change.base[t]});
     }
@@ -70,8 +68,7 @@ class Mover {
  private:
   Scores& scores_;
   const Labels& labels_;
-  const std::vector<Tree>& trees_;
-  std::span<const std::uint16_t> node_of_row_;
+  const Proposal& proposal_;
   int n_threads_;
   Values applied_;
 };
@@ -91,10 +88,10 @@ Shortening improve(Mover& mover, Shortening by, Shortening change, int n, double
 /// The line search. The base class moves by all trees at once, each computed as if alone: that part
 /// is shortened first, as long as it helps; what is left may then be too short, or still too long.
 /// Scores are multiples of 2^-32, so going back is exact.
-Shortening search(Mover& mover, double loss_before, bool has_base) {
+Shortening search(Mover& mover, double loss_before, bool has_common_base) {
   Shortening by;
   double loss = mover.move_to(by);
-  if (loss > loss_before && has_base) {
+  if (loss > loss_before && has_common_base) {
     by = improve(mover, by, {.step = 0, .base = 1}, kMostBaseHalvings, loss);
     by = improve(mover, by, {.step = -1, .base = 0}, kMostDoublings, loss);
     mover.move_to(by);
@@ -113,12 +110,13 @@ double on_leaf_grid(double value) {
   return round_even(value * kGrid) / kGrid;
 }
 
-Shortening move_with_guard(Scores& scores, const Labels& labels, std::vector<Tree>& trees,
-                           std::span<const std::uint16_t> node_of_row, int n_threads) {
+Shortening move_with_guard(Scores& scores, const Labels& labels, Proposal& proposal,
+                           int n_threads) {
   const double loss_before = scores.loss;
-  const bool has_base = trees.front().base >= 0;
-  Mover mover(scores, labels, trees, node_of_row, n_threads);
-  const Shortening by = search(mover, loss_before, has_base);
+  std::vector<Tree>& trees = proposal.trees;
+  Mover mover(scores, labels, proposal, n_threads);
+  const bool has_common_base = trees.front().base >= 0 && trees.size() > 1;
+  const Shortening by = search(mover, loss_before, has_common_base);
   const Values values = values_of(trees, by);
   for (std::size_t t = 0; t < trees.size(); ++t) {
     trees[t].base_scale = std::ldexp(1.0, -by.base);

@@ -20,9 +20,14 @@ struct Shortening {
 /// The nearest multiple of 2^-32: sums of such values are exact.
 double on_leaf_grid(double value);
 
-/// Moves the scores by the trees, [n_trees][n_rows] nodes of rows, such that the loss does not
-/// rise, and gives the trees the values that were used.
-Shortening move_with_guard(Scores& scores, const Labels& labels, std::vector<Tree>& trees,
-                           std::span<const std::uint16_t> node_of_row, int n_threads);
+/// The trees of a step before they move the scores, and the node of every row in each.
+struct Proposal {
+  std::vector<Tree> trees;
+  std::vector<std::span<const std::uint16_t>> node_of_row;
+};
+
+/// Moves the scores by the trees such that the loss does not rise, and gives the trees the values
+/// that were used.
+Shortening move_with_guard(Scores& scores, const Labels& labels, Proposal& proposal, int n_threads);
 
 }  // namespace abcgbm

@@ -44,18 +44,27 @@ void add_rows_to_block(const Binned& binned, const Code* by_row,
   }
 }
 
-/// Lays the residuals of one group of classes out by row, times the weights; absent classes are 0.
-void transpose_chunk(const Labels& labels, const Scores& scores, std::span<const int> classes,
-                     std::size_t first, std::size_t n, Line* out) {
+/// Some trees' share of the work: group `group` of them, features [first, last).
+struct RootTask {
+  std::size_t group;
+  std::size_t n_trees;  // in the group
+  std::size_t first;
+  std::size_t last;
+};
+
+/// Lays the values of one group of trees out by row, times the weights; absent trees are 0.
+void transpose_chunk(const Labels& labels, const RowValues& values, const RootTask& task,
+                     std::size_t start, std::span<Line> out) {
+  std::array<std::int64_t, kChunk> scratch;
+  const std::int64_t* weight = labels.weight.data() + start;
   for (std::size_t lane = 0; lane < kLane; ++lane) {
-    if (lane >= classes.size()) {
-      for (std::size_t i = 0; i < n; ++i) out[i].residual[lane] = 0;
+    if (lane >= task.n_trees) {
+      for (Line& line : out) line.sum[lane] = 0;
       continue;
     }
     const std::int64_t* from =
-        scores.residual.data() + static_cast<std::size_t>(classes[lane]) * labels.n_rows() + first;
-    const std::int64_t* weight = labels.weight.data() + first;
-    for (std::size_t i = 0; i < n; ++i) out[i].residual[lane] = from[i] * weight[i];
+        values(task.group * kLane + lane, start, std::span(scratch).first(out.size()));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i].sum[lane] = from[i] * weight[i];
   }
 }
 
@@ -79,26 +88,25 @@ struct AddLinesKernel {
       const Code* code = block->by_row + i * block->n_features;
       for (std::size_t f = block->first; f < block->last; ++f) {
         Line& bin = block->bins[block->offset[f] + code[f]];
-        for (std::size_t lane = 0; lane < kLane; ++lane) bin.residual[lane] += row.residual[lane];
+        for (std::size_t lane = 0; lane < kLane; ++lane) bin.sum[lane] += row.sum[lane];
       }
     }
   }
 };
 
-/// One group of classes, features [first, last): row chunks outside, blocks of features inside.
+/// Row chunks outside, blocks of features inside, so that both stay in the cache.
 template <class Code>
-void fill_group(const Binned& binned, const Labels& labels, const Scores& scores,
-                std::span<const int> classes, const Code* by_row, std::size_t first,
-                std::size_t last, Line* bins) {
-  std::fill(bins + binned.offset[first], bins + binned.offset[last], Line{});
+void fill_group(const Binned& binned, const Labels& labels, const RowValues& values,
+                const Code* by_row, const RootTask& task, Line* bins) {
+  std::fill(bins + binned.offset[task.first], bins + binned.offset[task.last], Line{});
   std::vector<Line> rows(std::min(kChunk, labels.n_rows()));
   for (std::size_t start = 0; start < labels.n_rows(); start += kChunk) {
     check_interrupt();
     const std::size_t n = std::min(kChunk, labels.n_rows() - start);
-    transpose_chunk(labels, scores, classes, start, n, rows.data());
-    for (std::size_t f = first; f < last;) {
+    transpose_chunk(labels, values, task, start, std::span(rows).first(n));
+    for (std::size_t f = task.first; f < task.last;) {
       const std::size_t end =
-          std::min(last, end_of_block(binned, f, sizeof(Line), kRootBlockBytes));
+          std::min(task.last, end_of_block(binned, f, sizeof(Line), kRootBlockBytes));
       const LineBlock<Code> block{.n = n,
                                   .n_features = binned.n_features,
                                   .first = f,
@@ -143,7 +151,10 @@ void subtract(std::span<Sums<W>> parent, std::span<const Sums<W>> child) {
 
 template void add_rows<2>(const Binned&, std::span<const std::uint32_t>, std::span<const Sums<2>>,
                           std::span<Sums<2>>);
+template void add_rows<3>(const Binned&, std::span<const std::uint32_t>, std::span<const Sums<3>>,
+                          std::span<Sums<3>>);
 template void subtract<2>(std::span<Sums<2>>, std::span<const Sums<2>>);
+template void subtract<3>(std::span<Sums<3>>, std::span<const Sums<3>>);
 
 std::vector<std::int64_t> root_weights(const Binned& binned, const Labels& labels, int n_threads) {
   std::vector<std::int64_t> weights(binned.total_bins(), 0);
@@ -159,25 +170,25 @@ std::vector<std::int64_t> root_weights(const Binned& binned, const Labels& label
   return weights;
 }
 
-void fill_roots(const Binned& binned, const Labels& labels, const Scores& scores, int n_threads,
-                RootHistograms& roots) {
-  const std::size_t n_groups = (roots.classes.size() + kLane - 1) / kLane;
-  const std::size_t total_bins = binned.total_bins();
-  roots.lines.resize(n_groups * total_bins);
+void fill_roots(const Binned& binned, const Labels& labels, std::size_t n_trees,
+                const RowValues& values, int n_threads, RootHistograms& roots) {
+  const std::size_t n_groups = (n_trees + kLane - 1) / kLane;
+  roots.total_bins = binned.total_bins();
+  roots.lines.resize(n_groups * roots.total_bins);
   // Each thread owns a range of features, so nothing has to be merged.
   const std::size_t n_ranges =
       std::min(binned.n_features, static_cast<std::size_t>(std::max(n_threads, 1)));
   std::visit(
       [&](const auto& codes) {
-        parallel_for(n_groups * n_ranges, n_threads, [&](std::size_t task, std::size_t) {
-          const std::size_t group = task / n_ranges;
-          const std::size_t range = task % n_ranges;
-          const std::size_t n_here = std::min(kLane, roots.classes.size() - group * kLane);
-          fill_group(binned, labels, scores,
-                     std::span<const int>(roots.classes).subspan(group * kLane, n_here),
-                     codes.by_row.data(), range * binned.n_features / n_ranges,
-                     (range + 1) * binned.n_features / n_ranges,
-                     roots.lines.data() + group * total_bins);
+        parallel_for(n_groups * n_ranges, n_threads, [&](std::size_t i, std::size_t) {
+          const std::size_t group = i / n_ranges;
+          const std::size_t range = i % n_ranges;
+          const RootTask task{.group = group,
+                              .n_trees = std::min(kLane, n_trees - group * kLane),
+                              .first = range * binned.n_features / n_ranges,
+                              .last = (range + 1) * binned.n_features / n_ranges};
+          fill_group(binned, labels, values, codes.by_row.data(), task,
+                     roots.lines.data() + group * roots.total_bins);
         });
       },
       binned.codes);

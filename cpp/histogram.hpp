@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -31,29 +32,34 @@ void subtract(std::span<Sums<W>> parent, std::span<const Sums<W>> child);
 /// The weight in each bin: the same at the root of every tree.
 std::vector<std::int64_t> root_weights(const Binned& binned, const Labels& labels, int n_threads);
 
-/// Residual sums of eight classes for one bin: one cache line, added with SIMD.
+/// One value of each row, for each of several trees: values(tree, first, scratch) returns those of
+/// the rows [first, first + scratch.size()), either in scratch or wherever they are.
+using RowValues =
+    std::function<const std::int64_t*(std::size_t, std::size_t, std::span<std::int64_t>)>;
+
+/// Sums of eight trees for one bin: one cache line, added with SIMD.
 inline constexpr std::size_t kLane = 8;
 struct alignas(64) Line {
-  std::array<std::int64_t, kLane> residual{};
+  std::array<std::int64_t, kLane> sum{};
 };
 
-/// Root histograms of several classes at once: the bins of a row are the same for every class, so
-/// one walk over the table serves all.
+/// Root histograms of several trees at once: the bins of a row are the same for every tree, so one
+/// walk over the table serves all.
 ///
-///   classes c0..c7 of group 0            classes c8..c15 of group 1
+///   trees 0..7, group 0                  trees 8..15, group 1
 ///   bin 0 [ . . . . . . . . ]            bin 0 [ . . . . . . . . ]
 ///   bin 1 [ . . . . . . . . ]            ...
 struct RootHistograms {
-  std::vector<int> classes;
+  std::size_t total_bins = 0;
   std::vector<Line> lines;  // [n_groups][total_bins]
 
-  std::int64_t at(std::size_t class_position, std::size_t bin, std::size_t total_bins) const {
-    return lines[class_position / kLane * total_bins + bin].residual[class_position % kLane];
+  std::int64_t at(std::size_t tree, std::size_t bin) const {
+    return lines[tree / kLane * total_bins + bin].sum[tree % kLane];
   }
 };
 
-/// Fills the root histograms of `roots.classes`. Weights multiply residuals.
-void fill_roots(const Binned& binned, const Labels& labels, const Scores& scores, int n_threads,
-                RootHistograms& roots);
+/// Fills the root histograms of n trees. Weights multiply the values.
+void fill_roots(const Binned& binned, const Labels& labels, std::size_t n_trees,
+                const RowValues& values, int n_threads, RootHistograms& roots);
 
 }  // namespace abcgbm

@@ -130,10 +130,22 @@ struct BaseHessianKernel {
   }
 };
 
+struct ExponentialKernel {
+  [[gnu::always_inline]] static inline void run(const double* raw, const double* largest,
+                                                std::size_t n, double* out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = exp_nonpositive(raw[i] - largest[i]);
+  }
+};
+
 int exponent_of(double x) {
   int exponent = 0;
   std::frexp(x, &exponent);
   return exponent;
+}
+
+/// The power of two by which losses up to `largest` are scaled to integers.
+int loss_exponent_of(const Labels& labels, double largest) {
+  return largest > 0.0 ? std::min(50, 62 - labels.total_bits) - exponent_of(largest) : 0;
 }
 
 void move_block(Scores& scores, std::size_t n_rows, std::span<const TreeMove> moves,
@@ -254,9 +266,8 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
     all.loss = std::max(all.loss, part.loss);
   }
   const int residual_bits = std::min(48, 60 - labels.total_bits);
-  const int loss_bits = std::min(50, 62 - labels.total_bits);
   scores.exponent = all.residual > 0.0 ? residual_bits - exponent_of(all.residual) : 0;
-  const int loss_exponent = all.loss > 0.0 ? loss_bits - exponent_of(all.loss) : 0;
+  const int loss_exponent = loss_exponent_of(labels, all.loss);
 
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   const double loss_scale = std::ldexp(1.0, loss_exponent);
@@ -288,6 +299,35 @@ void hessian(const Scores& scores, const Labels& labels, int k, int base, std::s
   } else {
     dispatch<BaseHessianKernel>(&block);
   }
+}
+
+void exponentials(const Scores& scores, const Labels& labels, std::size_t first, std::size_t n,
+                  std::size_t stride, std::span<double> out, std::span<double> below) {
+  const std::size_t n_rows = labels.n_rows();
+  const double* raw = scores.raw.data() + first;
+  std::vector<double> largest(raw, raw + n);
+  for (std::size_t k = 1; k < static_cast<std::size_t>(labels.n_classes); ++k) {
+    for (std::size_t i = 0; i < n; ++i) largest[i] = std::max(largest[i], raw[k * n_rows + i]);
+  }
+  for (std::size_t k = 0; k < static_cast<std::size_t>(labels.n_classes); ++k) {
+    dispatch<ExponentialKernel>(raw + k * n_rows, static_cast<const double*>(largest.data()), n,
+                                out.data() + k * stride);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    below[i] = largest[i] - raw[static_cast<std::size_t>(labels.y[first + i]) * n_rows + i];
+  }
+}
+
+double total_loss(const Labels& labels, std::span<const double> row_loss) {
+  double largest = 0.0;
+  for (const double loss : row_loss) largest = std::max(largest, loss);
+  const int exponent = loss_exponent_of(labels, largest);
+  const double scale = std::ldexp(1.0, exponent);
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < row_loss.size(); ++i) {
+    sum += labels.weight[i] * round_to_int(row_loss[i] * scale);
+  }
+  return static_cast<double>(sum) * std::ldexp(labels.unit, -exponent);
 }
 
 void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm) {

@@ -51,6 +51,14 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
 void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
              std::span<std::int64_t> out);
 
+/// exp(F_k - max F) of the rows [first, first + n), class-major with `stride`, and for each row how
+/// far the score of its own class lies below the largest.
+void exponentials(const Scores& scores, const Labels& labels, std::size_t first, std::size_t n,
+                  std::size_t stride, std::span<double> out, std::span<double> below);
+
+/// The sum of the rows' losses times their weights, the same for any order of the rows.
+double total_loss(const Labels& labels, std::span<const double> row_loss);
+
 /// Probabilities, or their logarithms, of row-major scores [n_rows][n_classes], in place.
 void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm);
 

@@ -25,8 +25,7 @@ template <class Kernel, class... Args>
 }
 
 template <class Kernel, class... Args>
-[[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")]] void run_avx512(
-    Args... args) {
+[[gnu::target("avx512f,avx512dq,avx512bw,avx512vl")]] void run_avx512(Args... args) {
   Kernel::run(args...);
 }
 #endif

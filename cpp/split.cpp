@@ -1,5 +1,7 @@
 #include "split.hpp"
 
+#include <cmath>
+
 namespace abcgbm {
 namespace {
 
@@ -10,14 +12,19 @@ Sums<W> minus(const Sums<W>& a, const Sums<W>& b) {
   return out;
 }
 
-/// (W_L W_R) times the variance between the sides: the gain up to the node's own weight.
+constexpr double kRounding = 0x1p-50;
+
+/// The gain up to the node's own weight; 0 if the sides' means differ by rounding alone.
 template <int W>
 double score_of(const Sums<W>& left, const Sums<W>& right, const SplitRules& rules) {
   const double l2 = W == 3 ? rules.l2 : 0.0;
   const double a = static_cast<double>(left[W - 1]) + l2;
   const double b = static_cast<double>(right[W - 1]) + l2;
-  const double d = static_cast<double>(left[0]) * b - static_cast<double>(right[0]) * a;
-  return (d * d) / (a * b);
+  const double from_left = static_cast<double>(left[0]) * b;
+  const double from_right = static_cast<double>(right[0]) * a;
+  const double d = from_left - from_right;
+  const bool is_noise = std::abs(d) <= kRounding * (std::abs(from_left) + std::abs(from_right));
+  return is_noise ? 0.0 : (d * d) / (a * b);
 }
 
 template <int W>
@@ -71,6 +78,8 @@ Cut<W> best_cut(const Binned& binned, std::span<const Sums<W>> histogram, const 
 }
 
 template Cut<2> best_cut<2>(const Binned&, std::span<const Sums<2>>, const Sums<2>&,
+                            const SplitRules&);
+template Cut<3> best_cut<3>(const Binned&, std::span<const Sums<3>>, const Sums<3>&,
                             const SplitRules&);
 
 }  // namespace abcgbm

@@ -1,28 +1,20 @@
 #include "step.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <span>
+#include <set>
 #include <utility>
 
-#include "guard.hpp"
 #include "parallel.hpp"
+#include "search.hpp"
 
 namespace abcgbm {
 namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
-constexpr std::size_t kRootBytes = std::size_t{1}
-                                   << 26;  // for root histograms of a batch of classes
+constexpr std::size_t kRootBytes = std::size_t{1} << 26;  // for root histograms
 constexpr std::size_t kBlock = 512;
-
-/// Newton step of a leaf, bounded, so that a tiny hessian gives neither infinity nor NaN.
-double leaf_value(std::int64_t residual, std::int64_t hessian_sum, double leaf_scale,
-                  double learning_rate) {
-  if (residual == 0) return 0.0;
-  const double newton = static_cast<double>(residual) / static_cast<double>(hessian_sum);
-  return on_leaf_grid(learning_rate * std::clamp(leaf_scale * newton, -kLargestLeaf, kLargestLeaf));
-}
 
 bool moves_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) {
@@ -34,9 +26,23 @@ bool splits_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) { return tree.nodes.size() > 1; });
 }
 
+/// The first of the smallest losses; losses that differ by rounding alone are equal.
+std::size_t first_smallest(const std::vector<double>& losses) {
+  const double bound = *std::ranges::min_element(losses) * (1.0 + 1e-12);
+  const auto first = std::ranges::find_if(losses, [&](double loss) { return loss <= bound; });
+  return static_cast<std::size_t>(first - losses.begin());
+}
+
+/// tree(b, k) = -tree(k, b), exactly: residuals change sign, hessians stay.
+Tree mirrored(Tree tree) {
+  std::swap(tree.tree_class, tree.base);
+  for (TreeNode& node : tree.nodes) node.value = -node.value;
+  return tree;
+}
+
 }  // namespace
 
-Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, GrowParams params,
+Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, const TrainParams& params,
                  int n_threads)
     : binned_(std::move(binned)),
       labels_(std::move(labels)),
@@ -44,115 +50,244 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, GrowParams
       n_threads_(n_threads),
       scores_(make_scores(labels_, n_threads)),
       root_weights_(root_weights(*binned_, labels_, n_threads)) {
-  for (int i = 0; i < n_threads; ++i) workspaces_.push_back(std::make_unique<Workspace>(*binned_));
+  if (params.split_weight == SplitWeight::hessian) workspaces_ = Workspaces<3>();
+  std::visit(
+      [&](auto& workspaces) {
+        using Item = typename std::decay_t<decltype(workspaces)>::value_type::element_type;
+        for (int i = 0; i < n_threads; ++i) workspaces.push_back(std::make_unique<Item>(*binned_));
+      },
+      workspaces_);
 }
 
 StepResult Trainer::step(const StepPlan& plan) {
+  const std::vector<Job> jobs = jobs_of(plan);
+  const std::vector<Tree> grown = grow(jobs, plan.leaf_scale);
+  std::vector<Proposal> proposals;
+  for (const int base : plan.bases) proposals.push_back(propose(plan, base, jobs, grown));
+
   StepResult result;
-  const std::size_t n_trees = plan.classes.size();
-  result.trees.resize(n_trees);
-  node_of_row_.resize(n_trees * labels_.n_rows());
-  if (plan.base_derivatives) {
-    base_root_.classes = {plan.base};
-    fill_roots(*binned_, labels_, scores_, n_threads_, base_root_);
+  std::size_t best = 0;
+  if (proposals.size() > 1) {
+    result.candidate_losses = losses_after(scores_, labels_, proposals, n_threads_);
+    best = first_smallest(result.candidate_losses);
   }
-  // Root histograms of many classes may not fit: they are made for a batch of classes at a time.
-  const std::size_t groups =
-      std::max<std::size_t>(1, kRootBytes / (binned_->total_bins() * sizeof(Line)));
-  for (std::size_t first = 0; first < n_trees; first += groups * kLane) {
-    grow_batch(plan, first, std::min(n_trees, first + groups * kLane), result.trees);
+  result.base = plan.bases[best];
+  if (splits_anything(proposals[best].trees)) {
+    result.shortening = move_with_guard(scores_, labels_, proposals[best], n_threads_);
+    result.changed = moves_anything(proposals[best].trees);
   }
-  if (splits_anything(result.trees)) {
-    result.shortening = move_with_guard(scores_, labels_, result.trees, node_of_row_, n_threads_);
-    result.changed = moves_anything(result.trees);
-  }
+  result.trees = std::move(proposals[best].trees);
   return result;
 }
 
-void Trainer::grow_batch(const StepPlan& plan, std::size_t first, std::size_t last,
-                         std::vector<Tree>& trees) {
-  roots_.classes.assign(plan.classes.begin() + static_cast<std::ptrdiff_t>(first),
-                        plan.classes.begin() + static_cast<std::ptrdiff_t>(last));
-  fill_roots(*binned_, labels_, scores_, n_threads_, roots_);
-  parallel_for(last - first, n_threads_, [&](std::size_t i, std::size_t slot) {
-    trees[first + i] = grow_tree(plan, first + i, i, *workspaces_[slot]);
-  });
+/// The trees that all candidates need; two candidates share the tree between them.
+std::vector<Trainer::Job> Trainer::jobs_of(const StepPlan& plan) const {
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < plan.bases.size(); ++i) {
+    const auto done = std::span(plan.bases).first(i);
+    for (const int k : plan.classes) {
+      const bool is_mirror = std::ranges::find(done, k) != done.end();
+      if (k != plan.bases[i] && !is_mirror) {
+        jobs.push_back({k, plan.base_derivatives ? plan.bases[i] : -1});
+      }
+    }
+  }
+  return jobs;
 }
 
-Tree Trainer::grow_tree(const StepPlan& plan, std::size_t position, std::size_t in_batch,
-                        Workspace& workspace) {
-  const int k = plan.classes[position];
+Proposal Trainer::propose(const StepPlan& plan, int base, const std::vector<Job>& jobs,
+                          const std::vector<Tree>& trees) const {
+  Proposal proposal;
+  const std::size_t n_rows = labels_.n_rows();
+  for (const int k : plan.classes) {
+    if (k == base) continue;
+    const int job_base = plan.base_derivatives ? base : -1;
+    const auto job = std::ranges::find_if(jobs, [&](const Job& j) {
+      return (j.tree_class == k && j.base == job_base) || (j.tree_class == job_base && j.base == k);
+    });
+    const auto position = static_cast<std::size_t>(job - jobs.begin());
+    Tree tree = job->tree_class == k ? trees[position] : mirrored(trees[position]);
+    tree.base = base;
+    proposal.trees.push_back(std::move(tree));
+    proposal.node_of_row.push_back(std::span(node_of_row_).subspan(position * n_rows, n_rows));
+  }
+  return proposal;
+}
+
+std::vector<Tree> Trainer::grow(const std::vector<Job>& jobs, double leaf_scale) {
+  std::vector<Tree> trees(jobs.size());
+  const std::size_t n_rows = labels_.n_rows();
+  node_of_row_.resize(jobs.size() * n_rows);
+  params_.grow.rules = rules();
+  for (std::size_t first = 0; first < jobs.size();) {
+    const std::size_t last = end_of_batch(jobs, first);
+    fill_batch_roots(std::span(jobs).subspan(first, last - first));
+    std::visit(
+        [&](auto& workspaces) {
+          parallel_for(last - first, n_threads_, [&](std::size_t i, std::size_t slot) {
+            const Job& job = jobs[first + i];
+            Tree tree = grow_tree(job, i, *workspaces[slot]);
+            set_leaves(tree, job, leaf_scale, *workspaces[slot],
+                       std::span(node_of_row_).subspan((first + i) * n_rows, n_rows));
+            trees[first + i] = std::move(tree);
+          });
+        },
+        workspaces_);
+    first = last;
+  }
+  return trees;
+}
+
+/// Root histograms of many trees may not fit into memory: trees are grown in batches whose do.
+std::size_t Trainer::end_of_batch(const std::vector<Job>& jobs, std::size_t first) const {
+  const std::size_t group_bytes = binned_->total_bins() * sizeof(Line);
+  const std::size_t most = std::max<std::size_t>(1, kRootBytes / group_bytes) * kLane;
+  const bool has_hessian = params_.split_weight == SplitWeight::hessian;
+  std::set<int> classes;
+  std::size_t last = first;
+  while (last < jobs.size() && (!has_hessian || last - first < most)) {
+    classes.insert(jobs[last].tree_class);
+    if (jobs[last].base >= 0) classes.insert(jobs[last].base);
+    if (classes.size() > most && last > first) break;
+    ++last;
+  }
+  return last;
+}
+
+/// Residual sums of a pair of classes are differences of K sums; hessian sums are a pair's own.
+void Trainer::fill_batch_roots(std::span<const Job> batch) {
+  std::vector<std::size_t> classes;
+  lane_.assign(static_cast<std::size_t>(labels_.n_classes), labels_.n_rows());
+  const auto add_class = [&](int k) {
+    auto& lane = lane_[static_cast<std::size_t>(k)];
+    if (lane != labels_.n_rows()) return;
+    lane = classes.size();
+    classes.push_back(static_cast<std::size_t>(k));
+  };
+  for (const Job& job : batch) {
+    add_class(job.tree_class);
+    if (job.base >= 0) add_class(job.base);
+  }
+  const auto residual = [&](std::size_t i, std::size_t first, std::span<std::int64_t>) {
+    return scores_.residual.data() + classes[i] * labels_.n_rows() + first;
+  };
+  fill_roots(*binned_, labels_, classes.size(), residual, n_threads_, class_roots_);
+  if (params_.split_weight == SplitWeight::one) return;
+  const auto hessians = [&](std::size_t i, std::size_t first, std::span<std::int64_t> out) {
+    hessian(scores_, labels_, batch[i].tree_class, batch[i].base, first, out);
+    return out.data();
+  };
+  fill_roots(*binned_, labels_, batch.size(), hessians, n_threads_, hessian_roots_);
+}
+
+template <int W>
+Tree Trainer::grow_tree(const Job& job, std::size_t in_batch, Workspace<W>& workspace) {
   auto& grower = workspace.grower;
   reset(workspace.rows, labels_.n_rows());
-  const Sums<2> root = fill_root(plan, k, in_batch, workspace);
-  grower.start(params_, root, std::ldexp(labels_.unit, -2 * scores_.exponent));
+  const Sums<W> root = fill_root(job, in_batch, workspace);
+  const int gain_exponent = (W == 3 ? -1 : -2) * scores_.exponent;
+  grower.start(params_.grow, root, std::ldexp(labels_.unit, gain_exponent));
   while (const auto split = grower.split_next()) {
     split_rows(workspace.rows, split->node, *binned_, split->feature, split->bin,
                split->missing_left);
     if (split->to_count) {
-      add_rows<2>(*binned_, workspace.rows.of(*split->to_count), workspace.row_sums,
+      add_rows<W>(*binned_, workspace.rows.of(*split->to_count), workspace.row_sums,
                   grower.count_here());
       grower.counted();
     }
   }
-  Tree tree{.tree_class = k, .base = plan.base, .nodes = grower.nodes()};
-  const std::size_t n_rows = labels_.n_rows();
-  set_leaves(plan, tree, workspace, std::span(node_of_row_).subspan(position * n_rows, n_rows));
-  return tree;
+  return {.tree_class = job.tree_class, .base = job.base, .nodes = grower.nodes()};
 }
 
-/// The rows' sums, and the root's histogram from those of all classes.
-Sums<2> Trainer::fill_root(const StepPlan& plan, int k, std::size_t in_batch,
-                           Workspace& workspace) {
+/// The rows' sums, and the root's histogram from those of all trees of the batch.
+template <int W>
+Sums<W> Trainer::fill_root(const Job& job, std::size_t in_batch, Workspace<W>& workspace) {
   const std::size_t n_rows = labels_.n_rows();
-  const std::int64_t* residual = scores_.residual.data() + static_cast<std::size_t>(k) * n_rows;
-  const std::int64_t* base =
-      scores_.residual.data() + static_cast<std::size_t>(std::max(plan.base, 0)) * n_rows;
+  const auto k = static_cast<std::size_t>(job.tree_class);
+  const auto base = static_cast<std::size_t>(std::max(job.base, 0));
+  const std::int64_t has_base = job.base >= 0 ? 1 : 0;
+  const std::int64_t* residual = scores_.residual.data();
   workspace.row_sums.resize(n_rows);
-  Sums<2> root{};
-  for (std::size_t i = 0; i < n_rows; ++i) {
-    const std::int64_t g = residual[i] - (plan.base_derivatives ? base[i] : 0);
-    workspace.row_sums[i] = {g * labels_.weight[i], labels_.weight[i]};
-    root[0] += workspace.row_sums[i][0];
-    root[1] += workspace.row_sums[i][1];
+  Sums<W> root{};
+  std::array<std::int64_t, kBlock> hessians;
+  for (std::size_t first = 0; first < n_rows; first += kBlock) {
+    const std::size_t n = std::min(kBlock, n_rows - first);
+    if (W == 3)
+      hessian(scores_, labels_, job.tree_class, job.base, first, std::span(hessians).first(n));
+    for (std::size_t i = first; i < first + n; ++i) {
+      const std::int64_t g = residual[k * n_rows + i] - has_base * residual[base * n_rows + i];
+      Sums<W>& sums = workspace.row_sums[i];
+      sums[0] = g * labels_.weight[i];
+      sums[1] = labels_.weight[i];
+      if constexpr (W == 3) sums[2] = hessians[i - first] * labels_.weight[i];
+      for (std::size_t w = 0; w < W; ++w) root[w] += sums[w];
+    }
   }
   const auto histogram = workspace.grower.root_histogram();
-  const std::size_t total_bins = histogram.size();
-  for (std::size_t bin = 0; bin < total_bins; ++bin) {
-    const std::int64_t g = roots_.at(in_batch, bin, total_bins) -
-                           (plan.base_derivatives ? base_root_.at(0, bin, total_bins) : 0);
-    histogram[bin] = {g, root_weights_[bin]};
+  for (std::size_t bin = 0; bin < histogram.size(); ++bin) {
+    histogram[bin][0] =
+        class_roots_.at(lane_[k], bin) - (job.base >= 0 ? class_roots_.at(lane_[base], bin) : 0);
+    histogram[bin][1] = root_weights_[bin];
+    if constexpr (W == 3) histogram[bin][2] = hessian_roots_.at(in_batch, bin);
   }
   return root;
 }
 
-void Trainer::set_leaves(const StepPlan& plan, Tree& tree, const Workspace& workspace,
-                         std::span<std::uint16_t> node_of_row) {
-  const std::size_t n_nodes = tree.nodes.size();
-  for (std::size_t node = 0; node < n_nodes; ++node) {
+template <int W>
+void Trainer::set_leaves(Tree& tree, const Job& job, double leaf_scale,
+                         const Workspace<W>& workspace,
+                         std::span<std::uint16_t> node_of_row) const {
+  for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
     if (!tree.nodes[node].is_leaf()) continue;
     for (const std::uint32_t row : workspace.rows.of(node)) {
       node_of_row[row] = static_cast<std::uint16_t>(node);
     }
   }
-  std::vector<std::int64_t> hessian_sums(n_nodes, 0);
-  std::array<std::int64_t, kBlock> block;
-  const int base = plan.base_derivatives ? plan.base : -1;
-  for (std::size_t first = 0; first < node_of_row.size(); first += kBlock) {
-    const std::size_t n = std::min(kBlock, node_of_row.size() - first);
-    hessian(scores_, labels_, tree.tree_class, base, first, std::span(block).first(n));
-    for (std::size_t i = 0; i < n; ++i) {
-      hessian_sums[node_of_row[first + i]] += block[i] * labels_.weight[first + i];
-    }
-  }
-  for (std::size_t node = 0; node < n_nodes; ++node) {
-    const auto& sums = workspace.grower.sums(node);
+  std::vector<std::int64_t> hessians;
+  if (W == 2) hessians = hessian_sums(job, tree.nodes.size(), node_of_row);
+  for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
+    const Sums<W>& sums = workspace.grower.sums(node);
     tree.nodes[node].weight = static_cast<double>(sums[1]) * labels_.unit;
     if (!tree.nodes[node].is_leaf()) continue;
     tree.nodes[node].gain = 0.0;  // of a split that was not made
-    tree.nodes[node].value =
-        leaf_value(sums[0], hessian_sums[node], plan.leaf_scale, params_.learning_rate);
+    tree.nodes[node].value = leaf_value(sums[0], W == 2 ? hessians[node] : sums[W - 1], leaf_scale);
   }
+}
+
+std::vector<std::int64_t> Trainer::hessian_sums(const Job& job, std::size_t n_nodes,
+                                                std::span<const std::uint16_t> node_of_row) const {
+  std::vector<std::int64_t> sums(n_nodes, 0);
+  std::array<std::int64_t, kBlock> block;
+  for (std::size_t first = 0; first < node_of_row.size(); first += kBlock) {
+    const std::size_t n = std::min(kBlock, node_of_row.size() - first);
+    hessian(scores_, labels_, job.tree_class, job.base, first, std::span(block).first(n));
+    for (std::size_t i = 0; i < n; ++i) {
+      sums[node_of_row[first + i]] += block[i] * labels_.weight[first + i];
+    }
+  }
+  return sums;
+}
+
+/// Newton step of a leaf, bounded, so that a tiny hessian gives neither infinity nor NaN.
+double Trainer::leaf_value(std::int64_t residual, std::int64_t hessian_sum,
+                           double leaf_scale) const {
+  if (residual == 0) return 0.0;
+  const double h = static_cast<double>(hessian_sum) + hessian_units(params_.l2_regularization);
+  const double newton = leaf_scale * (static_cast<double>(residual) / h);
+  return on_leaf_grid(params_.learning_rate * std::clamp(newton, -kLargestLeaf, kLargestLeaf));
+}
+
+/// An amount of hessian in units of this step's integer sums.
+double Trainer::hessian_units(double amount) const {
+  return std::ldexp(amount, scores_.exponent) / labels_.unit;
+}
+
+SplitRules Trainer::rules() const {
+  SplitRules rules = params_.grow.rules;
+  rules.l2 = hessian_units(params_.l2_regularization);
+  const double least = std::min(std::ceil(hessian_units(params_.min_hessian_leaf)), 0x1p62);
+  rules.min_hessian = std::max<std::int64_t>(1, static_cast<std::int64_t>(least));
+  return rules;
 }
 
 }  // namespace abcgbm

@@ -1,9 +1,11 @@
-// One boosting step: all trees of the step, then the move of the scores.
+// One boosting step: all trees of the step, the choice of the base class, the move of the scores.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <variant>
 #include <vector>
 
 #include "binned.hpp"
@@ -16,62 +18,99 @@
 
 namespace abcgbm {
 
-/// Which trees a step grows. Without base derivatives the residual of class k is r_k - p_k even
-/// where a base class takes the trees' values with a minus sign (the paper's "Mb").
+/// What a step grows: a tree for each of `classes` but the base class. Several bases are
+/// candidates: the one with the smallest loss after its step is taken. Without base derivatives the
+/// residual of class k is r_k - p_k even where a base class takes the trees' values with a minus
+/// sign (the paper's "Mb").
 struct StepPlan {
   std::vector<int> classes;
-  int base = -1;
+  std::vector<int> bases;  // {-1}: no base class
   bool base_derivatives = false;
   double leaf_scale = 1.0;
 };
 
 struct StepResult {
   std::vector<Tree> trees;
+  int base = -1;
+  std::vector<double> candidate_losses;  // of the plan's bases, if there were several
   Shortening shortening;
   bool changed = false;  // some tree has a split and some leaf moves the scores
+};
+
+/// A row weighs 1 (MART) or its hessian (robust LogitBoost) in the split gain.
+enum class SplitWeight { one, hessian };
+
+struct TrainParams {
+  GrowParams grow;
+  SplitWeight split_weight = SplitWeight::one;
+  double learning_rate = 0.1;
+  double l2_regularization = 0.0;
+  double min_hessian_leaf = 0.0;
 };
 
 /// The state of a training: the table, its labels, the scores, and buffers used again at each step.
 class Trainer {
  public:
-  Trainer(std::shared_ptr<const Binned> binned, Labels labels, GrowParams params, int n_threads);
+  Trainer(std::shared_ptr<const Binned> binned, Labels labels, const TrainParams& params,
+          int n_threads);
   Trainer(const Trainer&) = delete;  // holds buffers as large as the table
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Grows one tree for each class of the plan, all from the same residuals, and moves the scores;
-  /// a step that would raise the loss is halved until it does not.
+  /// Grows the trees, all from the same residuals, and moves the scores; the guard sees to it that
+  /// the loss does not rise.
   StepResult step(const StepPlan& plan);
 
   const Labels& labels() const { return labels_; }
   const Scores& scores() const { return scores_; }
 
  private:
-  /// What one thread needs to grow a tree.
-  struct Workspace {
-    explicit Workspace(const Binned& binned) : grower(binned) {}
-    Grower<2> grower;
-    RowSets rows;
-    std::vector<Sums<2>> row_sums;
+  /// A tree to grow: for `tree_class`, against `base` (-1: with plain derivatives).
+  struct Job {
+    int tree_class;
+    int base;
   };
 
-  void grow_batch(const StepPlan& plan, std::size_t first, std::size_t last,
-                  std::vector<Tree>& trees);
-  Tree grow_tree(const StepPlan& plan, std::size_t position, std::size_t in_batch,
-                 Workspace& workspace);
-  Sums<2> fill_root(const StepPlan& plan, int k, std::size_t in_batch, Workspace& workspace);
-  void set_leaves(const StepPlan& plan, Tree& tree, const Workspace& workspace,
-                  std::span<std::uint16_t> node_of_row);
+  /// What one thread needs to grow a tree.
+  template <int W>
+  struct Workspace {
+    explicit Workspace(const Binned& binned) : grower(binned) {}
+    Grower<W> grower;
+    RowSets rows;
+    std::vector<Sums<W>> row_sums;
+  };
+  template <int W>
+  using Workspaces = std::vector<std::unique_ptr<Workspace<W>>>;
+
+  std::vector<Job> jobs_of(const StepPlan& plan) const;
+  Proposal propose(const StepPlan& plan, int base, const std::vector<Job>& jobs,
+                   const std::vector<Tree>& trees) const;
+  std::vector<Tree> grow(const std::vector<Job>& jobs, double leaf_scale);
+  std::size_t end_of_batch(const std::vector<Job>& jobs, std::size_t first) const;
+  void fill_batch_roots(std::span<const Job> batch);
+  template <int W>
+  Tree grow_tree(const Job& job, std::size_t in_batch, Workspace<W>& workspace);
+  template <int W>
+  Sums<W> fill_root(const Job& job, std::size_t in_batch, Workspace<W>& workspace);
+  template <int W>
+  void set_leaves(Tree& tree, const Job& job, double leaf_scale, const Workspace<W>& workspace,
+                  std::span<std::uint16_t> node_of_row) const;
+  std::vector<std::int64_t> hessian_sums(const Job& job, std::size_t n_nodes,
+                                         std::span<const std::uint16_t> node_of_row) const;
+  double leaf_value(std::int64_t residual, std::int64_t hessian_sum, double leaf_scale) const;
+  SplitRules rules() const;
+  double hessian_units(double amount) const;
 
   std::shared_ptr<const Binned> binned_;
   Labels labels_;
-  GrowParams params_;
+  TrainParams params_;
   int n_threads_;
   Scores scores_;
   std::vector<std::int64_t> root_weights_;
-  RootHistograms roots_;
-  RootHistograms base_root_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;
-  std::vector<std::uint16_t> node_of_row_;  // [n_trees][n_rows]
+  std::variant<Workspaces<2>, Workspaces<3>> workspaces_;
+  RootHistograms class_roots_;              // residuals of the classes of a batch of trees
+  std::vector<std::size_t> lane_;           // of a class in them
+  RootHistograms hessian_roots_;            // hessians of a batch of trees
+  std::vector<std::uint16_t> node_of_row_;  // [n_jobs][n_rows]
 };
 
 }  // namespace abcgbm

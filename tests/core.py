@@ -30,7 +30,26 @@ def binned(problem: Problem, n_threads: int = 1) -> Any:
     return bin_table(problem.X, thresholds, n_threads)
 
 
-def trainer(problem: Problem, n_threads: int = 1, **changed: Any) -> Any:
+class Trainer:
+    """The core's trainer with the methods of the reference's."""
+
+    def __init__(self, *arguments: Any) -> None:
+        core = _core.Trainer(*arguments)
+        self.raw, self.residuals = core.raw, core.residuals
+        self.loss, self.class_losses = core.loss, core.class_losses
+        self._step = core.step
+        self._classes = range(len(core.class_losses()))
+
+    def step(
+        self, classes: Sequence[int], base: int, base_derivatives: bool, leaf_scale: float
+    ) -> Any:
+        return self._step(classes, [base], base_derivatives, leaf_scale)
+
+    def search(self, candidates: Sequence[int]) -> Any:
+        return self._step(self._classes, candidates, True, 1.0)
+
+
+def trainer(problem: Problem, n_threads: int = 1, **changed: Any) -> Trainer:
     """A trainer; `changed` replaces single arguments, to see what it makes of wrong ones."""
     arguments = {
         "y": problem.y.astype(np.int32),
@@ -38,13 +57,15 @@ def trainer(problem: Problem, n_threads: int = 1, **changed: Any) -> Any:
         "unit": problem.unit,
         "n_classes": problem.n_classes,
     } | changed
-    params = _core.GrowParams(**problem.params)
-    return _core.Trainer(binned(problem, n_threads), *arguments.values(), params, n_threads)
+    params = _core.TrainParams(**problem.params)
+    return Trainer(binned(problem, n_threads), *arguments.values(), params, n_threads)
 
 
 def assert_same_step(ours: Any, theirs: Any) -> None:
     """Equal trees; leaves have neither a bin nor a side for missing values."""
     assert (ours.changed, ours.n_halvings) == (theirs.changed, theirs.n_halvings)
+    assert ours.base_scale == theirs.base_scale
+    np.testing.assert_allclose(ours.candidate_losses, theirs.candidate_losses, rtol=1e-9)
     for name in ("tree_start", "tree_class", "feature", "left", "value", "gain", "weight"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
     is_inner = np.asarray(theirs.feature) >= 0
@@ -62,7 +83,8 @@ def assert_same_rounds(ours: Sequence[reference.Round], theirs: Sequence[referen
 
 def step_bytes(step: Any) -> bytes:
     names = (*NODE_ARRAYS, "tree_start", "tree_class")
-    return b"".join(np.asarray(getattr(step, name)).tobytes() for name in names)
+    arrays = [np.asarray(getattr(step, name)).tobytes() for name in names]
+    return b"".join([*arrays, np.float64(step.base_scale).tobytes()])
 
 
 # ---------------------------------------------------------------------------------------- prediction
@@ -74,7 +96,7 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
     ends = [np.append(t, np.inf) for t in thresholds]  # the last bin: every value goes left
     pairs = zip(step.feature, step.bin, strict=True)
     threshold = [ends[f][b] if f >= 0 else 0.0 for f, b in pairs]
-    bases = [np.full(len(r.step.tree_class), r.base, np.int32) for r in rounds]
+    n_trees = [len(r.step.tree_class) for r in rounds]
     return {
         "feature": step.feature.astype(np.int32),
         "threshold": np.array(threshold, np.float64),
@@ -83,7 +105,8 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
         "value": step.value.astype(np.float64),
         "tree_start": step.tree_start.astype(np.int64),
         "tree_class": step.tree_class.astype(np.int32),
-        "tree_base": np.concatenate(bases),
+        "tree_base": np.repeat([r.base for r in rounds], n_trees).astype(np.int32),
+        "tree_base_scale": np.repeat([r.step.base_scale for r in rounds], n_trees),
     }
 
 

@@ -25,9 +25,9 @@ def exponent(x: float) -> int:
 
 
 def largest_power_of_two_in(weight: float) -> float:
-    """The largest power of two that divides a weight."""
+    """The largest power of two, up to 1, that divides a weight."""
     numerator, denominator = weight.as_integer_ratio()
-    return (numerator & -numerator) / denominator
+    return min(1.0, (numerator & -numerator) / denominator)
 
 
 def integer_weights(sample_weight: Sequence[float]) -> tuple[list[int], float]:
@@ -198,14 +198,14 @@ def base_derivatives(Rint: Sequence[int], y: int, k: int, b: int, shift: int) ->
 
 
 @dataclass(frozen=True)
-class GrowParams:
+class TrainParams:
     max_leaf_nodes: int = 20
     max_depth: int = 0  # 0: no bound
     min_weight: int = 10
     min_gain: float = 0.0
     learning_rate: float = 0.1
     # LogitBoost: the split weight is the hessian.
-    split_by_hessian: bool = False
+    hessian_split: bool = False
     l2_regularization: float = 0.0
     min_hessian_leaf: float = 0.0
 
@@ -234,7 +234,7 @@ class Target:
     shift: int
     unit: float
     leaf_scale: float
-    params: GrowParams
+    params: TrainParams
 
     @property
     def l2(self) -> float:
@@ -269,19 +269,22 @@ def score_and_gain(left: Sums, right: Sums, target: Target) -> tuple[float, floa
     """G_L^2/W_L + G_R^2/W_R - G^2/W without cancellation."""
     node, unit, shift = left + right, target.unit, target.shift
     gl, gr = float(left.G), float(right.G)
-    if target.params.split_by_hessian:
+    if target.params.hessian_split:
         a, b = float(left.H) + target.l2, float(right.H) + target.l2
         whole, factor = float(node.H) + 2 * target.l2, math.ldexp(unit, -shift)
     else:
         a, b = float(left.W), float(right.W)
         whole, factor = float(node.W), math.ldexp(unit, -2 * shift)
-    d = gl * b - gr * a
+    t, u = gl * b, gr * a
+    d = t - u
+    if abs(d) <= 2.0**-50 * (abs(t) + abs(u)):  # a difference by rounding alone
+        d = 0.0
     score = (d * d) / (a * b)
     return score, score / whole * factor
 
 
 def is_large_enough(child: Sums, target: Target) -> bool:
-    if target.params.split_by_hessian and target.min_hessian > child.H:
+    if target.params.hessian_split and target.min_hessian > child.H:
         return False
     return target.params.min_weight <= child.W
 
@@ -363,21 +366,30 @@ def grow(target: Target) -> list[Node]:
 
 
 def leaf_value(sums: Sums, target: Target) -> float:
-    whole = float(sums.H) + (target.l2 if target.params.split_by_hessian else 0.0)
+    whole = float(sums.H) + target.l2
     if whole != 0:
         quotient = float(sums.G) / whole
     else:
         quotient = math.copysign(math.inf, sums.G) if sums.G else 0.0
     newton = min(max(target.leaf_scale * quotient, -50.0), 50.0)
-    return shortened(target.params.learning_rate * newton, 0)
-
-
-def shortened(value: float, halvings: int) -> float:
-    """A leaf value times 2^-halvings, on the grid 2^-32."""
-    return off_grid(on_grid(value, 32 - halvings), 32)
+    return off_grid(on_grid(target.params.learning_rate * newton, 32), 32)
 
 
 # ------------------------------------------------------------------------------------------- a step
+
+
+@dataclass(frozen=True)
+class Shortening:
+    """The step (j, i) of the specification."""
+
+    j: int = 0  # all values times 2^-j
+    i: int = 0  # the base class moves by 2^-i of them
+
+    def base_value(self, value: float) -> float:
+        return off_grid(on_grid(value, 32 - self.j - self.i), 32)
+
+    def value(self, value: float) -> float:
+        return math.ldexp(self.base_value(value), self.i)
 
 
 @dataclass
@@ -393,8 +405,11 @@ class Step:
     weight: np.ndarray
     tree_start: np.ndarray
     tree_class: np.ndarray
+    base_scale: float
     n_halvings: int
     changed: bool
+    base: int = -1
+    candidate_losses: Sequence[float] = ()  # of a search
 
 
 @dataclass
@@ -406,28 +421,25 @@ class Tree:
     def leaves(self) -> list[Node]:
         return [node for node in self.nodes if node.left < 0]
 
-    def value(self, node: Node, halvings: int) -> float:
-        full = leaf_value(node.sums, self.target) if node.left < 0 else 0.0
-        return shortened(full, halvings)
-
-    def flat_node(self, node: Node, halvings: int) -> tuple[Any, ...]:
+    def flat_node(self, node: Node, by: Shortening) -> tuple[Any, ...]:
         """feature, bin, left, missing_left, value, gain, weight"""
-        value, weight = self.value(node, halvings), float(node.sums.W) * self.target.unit
+        weight = float(node.sums.W) * self.target.unit
         if node.left < 0:
+            value = by.value(leaf_value(node.sums, self.target))
             return -1, 0, -1, False, value, 0.0, weight
         side = side_of_missing(node, node.cut, self.target)
-        return node.cut.feature, node.cut.bin, node.left, side, value, node.cut.gain, weight
+        return node.cut.feature, node.cut.bin, node.left, side, 0.0, node.cut.gain, weight
 
 
 NODE_TYPES = (np.int32, np.int32, np.int32, np.bool_, np.float64, np.float64, np.float64)
 
 
-def flat_step(trees: Sequence[Tree], halvings: int, changed: bool) -> Step:
-    nodes = [tree.flat_node(node, halvings) for tree in trees for node in tree.nodes]
+def flat_step(trees: Sequence[Tree], by: Shortening, changed: bool) -> Step:
+    nodes = [tree.flat_node(node, by) for tree in trees for node in tree.nodes]
     columns = [np.array(c, t) for c, t in zip(zip(*nodes, strict=True), NODE_TYPES, strict=True)]
     start = np.cumsum([0] + [len(tree.nodes) for tree in trees])
     classes = np.array([tree.tree_class for tree in trees], np.int32)
-    return Step(*columns, start.astype(np.int64), classes, halvings, changed)
+    return Step(*columns, start.astype(np.int64), classes, 2.0**-by.i, by.j, changed)
 
 
 class Trainer:
@@ -440,7 +452,7 @@ class Trainer:
         weight: Sequence[int],
         unit: float,
         n_classes: int,
-        params: GrowParams,
+        params: TrainParams,
     ) -> None:
         self.binned, self.unit, self.params = binned, unit, params
         self.y, self.weight = [int(k) for k in y], [int(w) for w in weight]
@@ -494,14 +506,15 @@ class Trainer:
         target = self.target(k, base, leaf_scale)
         return Tree(target, k, grow(target))
 
-    def added(self, trees: Sequence[Tree], base: int, halvings: int) -> np.ndarray:
+    def added(self, trees: Sequence[Tree], base: int, by: Shortening) -> np.ndarray:
         """What the trees add to the scores."""
         added = np.zeros_like(self._raw)
         for tree in trees:
             for leaf in tree.leaves():
-                added[tree.tree_class, leaf.rows] += tree.value(leaf, halvings)
+                value = leaf_value(leaf.sums, tree.target)
+                added[tree.tree_class, leaf.rows] += by.value(value)
                 if base >= 0:
-                    added[base, leaf.rows] -= tree.value(leaf, halvings)
+                    added[base, leaf.rows] -= by.base_value(value)
         return added
 
     def step(
@@ -510,24 +523,63 @@ class Trainer:
         against = base if base_derivatives else -1
         trees = [self.grow_tree(k, against, leaf_scale) for k in classes]
         if all(len(tree.nodes) == 1 for tree in trees):
-            return flat_step(trees, 0, changed=False)
-        halvings = self.apply_guarded(trees, base)
-        step = flat_step(trees, halvings, changed=True)
+            return flat_step(trees, Shortening(), changed=False)
+        step = flat_step(trees, self.apply_guarded(trees, base), changed=True)
         step.changed = bool(np.any(step.value != 0))
         return step
 
-    def apply_guarded(self, trees: Sequence[Tree], base: int) -> int:
-        """Adds the trees, shortened until the loss does not rise; how often they were halved."""
-        before, loss = self.raw(), self.loss()
-        halvings = 0
-        self.set_raw(before + self.added(trees, base, halvings))
-        while self.loss() > loss:
-            halvings += 1
-            self.set_raw(before + self.added(trees, base, halvings))
-        return halvings
+    def search(self, candidates: Sequence[int]) -> Step:
+        """A step against the candidate that leaves the smallest loss."""
+        losses = [self.loss_after_full_step(base) for base in candidates]
+        smallest = min(losses) * (1 + 1e-12)
+        best = next(b for b, loss in zip(candidates, losses, strict=True) if loss <= smallest)
+        step = self.step([k for k in range(self.n_classes) if k != best], best, True, 1.0)
+        step.base, step.candidate_losses = best, losses
+        return step
+
+    def loss_after_full_step(self, base: int) -> float:
+        before = self.raw()
+        trees = [self.grow_tree(k, base, 1.0) for k in range(self.n_classes) if k != base]
+        self.set_raw(before + self.added(trees, base, Shortening()))
+        loss = self.loss()
+        self.set_raw(before)
+        return loss
+
+    def apply_guarded(self, trees: Sequence[Tree], base: int) -> Shortening:
+        """Adds the trees such that the loss does not rise; how they were shortened for that."""
+        before, loss_before = self.raw(), self.loss()
+
+        def loss_after(by: Shortening) -> float:
+            self.set_raw(before + self.added(trees, base, by))
+            return self.loss()
+
+        by = Shortening()
+        if loss_after(by) > loss_before and base >= 0 and len(trees) > 1:
+            by = falling(loss_after, [Shortening(0, i) for i in range(11)])
+            by = falling(loss_after, [Shortening(by.j - n, by.i) for n in range(3)])
+        while loss_after(by) > loss_before:
+            by = Shortening(by.j + 1, by.i)
+        return by
+
+
+def falling(loss_after: Callable[[Shortening], float], path: Sequence[Shortening]) -> Shortening:
+    """How far down a path the loss falls strictly at every step."""
+    for here, there in itertools.pairwise(path):
+        if not loss_after(there) < loss_after(here):
+            return here
+    return path[-1]
 
 
 # -------------------------------------------------------------------------------- a whole training
+
+
+@dataclass(frozen=True)
+class Search:
+    """Try the classes of largest loss as base; keep the best for some steps, after a warm-up."""
+
+    n_candidates: int
+    gap: int = 0
+    warmup: int = 0
 
 
 @dataclass(frozen=True)
@@ -535,7 +587,7 @@ class Algorithm:
     """A point in the space of DESIGN: derivatives, base class, refresh."""
 
     name: str = "abc-mart"  # or "mart"
-    base_class: str | int | None = "worst"  # a class, or None
+    base_class: str | int | Search | None = "worst"  # a class, or None
     refresh: str = "step"  # or "class"
     first_base: int = 0
 
@@ -548,6 +600,7 @@ class Round:
 
 
 def joined(steps: Sequence[Step]) -> Step:
+    """Steps of one round as one."""
     arrays = {
         name: np.concatenate([getattr(s, name) for s in steps])
         for name in ("feature", "bin", "left", "missing_left", "value", "gain", "weight")
@@ -557,15 +610,27 @@ def joined(steps: Sequence[Step]) -> Step:
         **arrays,
         tree_start=np.concatenate([[0], np.cumsum(sizes)]),
         tree_class=np.concatenate([s.tree_class for s in steps]),
+        base_scale=steps[0].base_scale,  # the same: a base class has all trees in one step
         n_halvings=max(s.n_halvings for s in steps),
         changed=any(s.changed for s in steps),
     )
 
 
-def base_of(algorithm: Algorithm, last: Round | None) -> int:
-    if algorithm.base_class == "worst":
-        return algorithm.first_base if last is None else int(np.argmax(last.class_losses))
-    return -1 if algorithm.base_class is None else int(algorithm.base_class)
+def candidates_of(algorithm: Algorithm, n_rounds: int, base: int, losses: np.ndarray) -> list[int]:
+    """The base classes to try, given the base and the class losses before; [-1] for none."""
+    search = algorithm.base_class
+    if search is None or isinstance(search, int):
+        return [-1 if search is None else search]
+    if search == "worst":
+        search = Search(1)
+    if n_rounds < search.warmup:
+        return [-1]
+    if base >= 0 and (n_rounds - search.warmup) % (search.gap + 1) != 0:
+        return [base]
+    if n_rounds == 0 and search.n_candidates == 1:
+        return [algorithm.first_base]
+    by_loss = sorted(range(len(losses)), key=lambda k: (-losses[k], k))
+    return sorted(by_loss[: search.n_candidates])
 
 
 def step_arguments(name: str, base: int, n_classes: int) -> tuple[list[int], int, bool, float]:
@@ -590,11 +655,17 @@ def one_round(trainer: Any, algorithm: Algorithm, base: int, n_classes: int) -> 
 def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> list[Round]:
     """A whole training with this module's `Trainer` or with the core's."""
     rounds: list[Round] = []
+    base = -1
     while len(rounds) < max_iter and not trainer.loss() < 2e-14:
-        base = base_of(algorithm, rounds[-1] if rounds else None)
-        this = one_round(trainer, algorithm, base, n_classes)
+        tried = candidates_of(algorithm, len(rounds), base, trainer.class_losses())
+        if len(tried) > 1:
+            step = trainer.search(tried)
+            this = Round(step, step.base, trainer.class_losses())
+        else:
+            this = one_round(trainer, algorithm, tried[0], n_classes)
         if not this.step.changed:
             break
+        base = this.base if tried != [-1] else -1
         rounds.append(this)
     return rounds
 

@@ -39,7 +39,7 @@ class Problem:
 
 def reference_trainer(problem: Problem, **more_params: Any) -> reference.Trainer:
     binned = reference.bin_table(problem.X, problem.thresholds())
-    params = reference.GrowParams(**problem.params, **more_params)
+    params = reference.TrainParams(**problem.params | more_params)
     return reference.Trainer(
         binned, problem.y, problem.weight, problem.unit, problem.n_classes, params
     )
@@ -95,6 +95,9 @@ grow_params = st.fixed_dictionaries(
         "max_depth": st.integers(0, 4),
         "min_gain": st.sampled_from([0.0, 0.0, 1e-3, 0.5]),
         "learning_rate": st.sampled_from([0.1, 0.5, 1.0]),
+        "hessian_split": st.booleans(),
+        "l2_regularization": st.sampled_from([0.0, 0.0, 0.3]),
+        "min_hessian_leaf": st.sampled_from([0.0, 0.0, 0.2]),
     }
 )
 
@@ -113,8 +116,11 @@ def problems(draw: st.DrawFn, max_rows: int = 30) -> Problem:
 
 @st.composite
 def algorithms(draw: st.DrawFn, n_classes: int) -> reference.Algorithm:
-    """Every variant of the paper."""
+    """Every variant of the paper, and searches."""
     a_class = draw(st.integers(0, n_classes - 1))
+    search = reference.Search(
+        draw(st.integers(1, n_classes)), draw(st.integers(0, 2)), draw(st.integers(0, 1))
+    )
     return draw(
         st.sampled_from(
             [
@@ -123,6 +129,8 @@ def algorithms(draw: st.DrawFn, n_classes: int) -> reference.Algorithm:
                 reference.Algorithm("mart", "worst", first_base=a_class),  # "Mb"
                 reference.Algorithm("abc-mart", "worst", first_base=a_class),
                 reference.Algorithm("abc-mart", a_class),
+                reference.Algorithm("abc-mart", search, first_base=a_class),
+                reference.Algorithm("abc-mart", reference.Search(n_classes)),  # exhaustive
             ]
         )
     )

@@ -2,10 +2,11 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import core
@@ -37,6 +38,16 @@ def derivatives_on_grid(F, y: int, k: int, b: int = -1) -> tuple[float, float]:
     else:
         g, h = ref.base_derivatives(Rint, y, k, b, SHIFT)
     return ref.off_grid(g, SHIFT), ref.off_grid(h, SHIFT)
+
+
+def is_whole(step) -> bool:
+    """Whether the guard has not acted: then a step is the paper's."""
+    return step.base_scale == 1 and step.n_halvings == 0
+
+
+def gently(problem: Problem) -> Problem:
+    """The problem at a learning rate at which the guard seldom acts."""
+    return replace(problem, params=problem.params | {"learning_rate": 0.05})
 
 
 def pairs(K: int):
@@ -126,7 +137,9 @@ def test_with_two_classes_abc_mart_is_mart(problem, base_class):
     mart, abc = core.trainer(two), core.trainer(two)
     plain = ref.boost(mart, ref.Algorithm("mart", None), 2, 4)
     base = ref.boost(abc, ref.Algorithm("abc-mart", base_class, first_base=1), 2, 4)
-    np.testing.assert_array_equal(mart.raw(), abc.raw())
+    np.testing.assert_array_equal(np.diff(mart.raw(), axis=0), np.diff(abc.raw(), axis=0))
+    if all(is_whole(r.step) for r in plain):
+        np.testing.assert_array_equal(mart.raw(), abc.raw())
     for one, other in zip(plain, base, strict=True):
         sign = 1 if other.base == 0 else -1
         np.testing.assert_array_equal(one.step.feature, other.step.feature)
@@ -155,8 +168,9 @@ def test_scores_sum_to_exactly_zero_with_a_base_class(problem, data):
     K = problem.n_classes
     first = data.draw(st.integers(0, K - 1))
     name = data.draw(st.sampled_from(["abc-mart", "mart"]))
-    trainer = core.trainer(problem)
-    ref.boost(trainer, ref.Algorithm(name, "worst", first_base=first), K, 4)
+    trainer = core.trainer(gently(problem))
+    rounds = ref.boost(trainer, ref.Algorithm(name, "worst", first_base=first), K, 4)
+    assume(all(is_whole(r.step) for r in rounds))
     np.testing.assert_array_equal(trainer.raw().sum(axis=0), np.zeros(len(problem.y)))
 
 
@@ -165,10 +179,11 @@ def test_tree_of_class_k_with_base_b_is_minus_the_tree_of_b_with_base_k(problem,
     K = problem.n_classes
     b, k = data.draw(st.permutations(range(K)))[:2]
     start = [c for c in range(K) if c != k]
-    trainers = [core.trainer(problem) for _ in range(2)]
+    trainers = [core.trainer(gently(problem)) for _ in range(2)]
     for trainer in trainers:
         trainer.step(start, k, True, 1.0)  # so that scores are not all zero
     one, other = trainers[0].step([k], b, True, 1.0), trainers[1].step([b], k, True, 1.0)
+    assume(is_whole(one) and is_whole(other))
     for name in ("feature", "left", "bin", "missing_left", "gain"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     np.testing.assert_array_equal(one.value, -np.asarray(other.value))

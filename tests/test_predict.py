@@ -13,20 +13,21 @@ from strategies import algorithms, problems, random_problem
 
 
 def trees_of(arrays):
-    """Each tree of a forest as lists, with its class and base."""
-    for tree, (k, b) in enumerate(zip(arrays["tree_class"], arrays["tree_base"], strict=True)):
+    """Each tree of a forest as lists, with its class, its base and the base's scale."""
+    ends = (arrays[name] for name in ("tree_class", "tree_base", "tree_base_scale"))
+    for tree, (k, b, scale) in enumerate(zip(*ends, strict=True)):
         nodes = slice(*arrays["tree_start"][tree : tree + 2])
         names = ("feature", "threshold", "left", "missing_left", "value")
-        yield {name: arrays[name][nodes].tolist() for name in names}, k, b
+        yield {name: arrays[name][nodes].tolist() for name in names}, k, b, scale
 
 
 def predicted_by_hand(arrays, X: np.ndarray, n_classes: int) -> np.ndarray:
     raw = np.zeros((len(X), n_classes))
-    for tree, k, b in trees_of(arrays):
-        values = [ref.tree_value(tree, row) for row in X.tolist()]
+    for tree, k, b, scale in trees_of(arrays):
+        values = np.array([ref.tree_value(tree, row) for row in X.tolist()])
         raw[:, k] += values
         if b >= 0:
-            raw[:, b] -= values
+            raw[:, b] -= values * scale
     return raw
 
 
@@ -123,6 +124,7 @@ STUMPS = {
     "tree_start": np.array([0, 3, 6], np.int64),
     "tree_class": np.array([0, 1], np.int32),
     "tree_base": np.array([-1, 0], np.int32),
+    "tree_base_scale": np.array([1.0, 0.5]),
 }
 
 
@@ -134,7 +136,7 @@ def changed(name: str, index: int, value: float) -> dict[str, np.ndarray]:
 
 def test_stumps_add_and_subtract():
     raw = core.predict(core.forest(STUMPS, 2, 2), np.array([[0.5, 1.5], [0.6, 1.6]]), 2, 2)
-    np.testing.assert_array_equal(raw, [[1.0 - 4.0, 4.0], [2.0 - 8.0, 8.0]])
+    np.testing.assert_array_equal(raw, [[1.0 - 2.0, 4.0], [2.0 - 4.0, 8.0]])
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,7 @@ def test_stumps_add_and_subtract():
         changed("tree_class", 0, -1),
         changed("tree_base", 0, 2),
         changed("tree_base", 0, -2),
+        changed("tree_base_scale", 1, np.nan),
         changed("tree_start", 0, 1),
         changed("tree_start", 1, 7),
         changed("tree_start", 1, -1),

@@ -3,7 +3,9 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 
@@ -14,16 +16,20 @@
 namespace abcgbm {
 namespace {
 
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
 void check_labels(const Binned& binned, const Labels& labels) {
-  if (labels.y.size() != binned.n_rows || labels.weight.size() != binned.n_rows) {
-    throw std::invalid_argument("y and weight: one for each row of the table");
-  }
-  if (binned.n_rows == 0 || binned.n_rows >= (std::size_t{1} << 32)) {
-    throw std::invalid_argument("a table for training has 1 to 2^32 - 1 rows");
-  }
-  if (labels.n_classes < 2) throw std::invalid_argument("n_classes: at least 2");
+  require(labels.y.size() == binned.n_rows && labels.weight.size() == binned.n_rows,
+          "y and weight: one for each row of the table");
+  require(binned.n_rows > 0 && binned.n_rows < (std::size_t{1} << 32),
+          "a table for training has 1 to 2^32 - 1 rows");
+  require(binned.n_features > 0, "a table for training has at least one feature");
+  require(labels.n_classes >= 2, "n_classes: at least 2");
+  require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a number above 0");
   for (const std::int32_t k : labels.y) {
-    if (k < 0 || k >= labels.n_classes) throw std::invalid_argument("y: 0 to n_classes - 1");
+    require(k >= 0 && k < labels.n_classes, "y: 0 to n_classes - 1");
   }
 }
 
@@ -31,56 +37,93 @@ int bit_length_of_sum(const std::vector<std::int64_t>& weight) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   std::uint64_t total = 0;
   for (const std::int64_t w : weight) {
-    if (w < 1) throw std::invalid_argument("weight: at least 1");
+    require(w >= 1, "weight: at least 1");
     total += static_cast<std::uint64_t>(w);
-    if (total > kMost) throw std::invalid_argument("weight: the sum is at most 2^40");
+    require(total <= kMost, "weight: the sum is at most 2^40");
   }
   return static_cast<int>(std::bit_width(total));
 }
 
 std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vector<std::int32_t>& y,
                                       const Vector<std::int64_t>& weight, double unit,
-                                      int n_classes, const GrowParams& params, int n_threads) {
+                                      int n_classes, const TrainParams& params, int n_threads) {
   Labels labels{.y = copy_of(y),
                 .weight = copy_of(weight),
                 .unit = unit,
                 .n_classes = n_classes,
                 .total_bits = 0};
+  require(binned != nullptr, "binned: a Binned");
   check_labels(*binned, labels);
   labels.total_bits = bit_length_of_sum(labels.weight);
-  if (n_threads < 1) throw std::invalid_argument("n_threads: at least 1");
+  require(n_threads >= 1, "n_threads: at least 1");
   const nb::gil_scoped_release release;
   return std::make_unique<Trainer>(std::move(binned), std::move(labels), params, n_threads);
 }
 
-GrowParams make_params(int max_leaf_nodes, int max_depth, std::int64_t min_weight, double min_gain,
-                       double learning_rate) {
+/// Everything Python may pass; checked by set_params.
+struct ParamArguments {
+  int max_leaf_nodes;
+  int max_depth;
+  std::int64_t min_weight;
+  double min_gain;
+  double learning_rate;
+  bool hessian_split;
+  double l2_regularization;
+  double min_hessian_leaf;
+};
+
+bool is_amount(double x) { return std::isfinite(x) && x >= 0.0; }
+
+TrainParams make_params(const ParamArguments& given) {
   // Node numbers of a tree are kept in 16 bits.
-  if (max_leaf_nodes < 2 || max_leaf_nodes > 32768) {
-    throw std::invalid_argument("max_leaf_nodes: 2 to 32768");
-  }
-  if (min_weight < 1) throw std::invalid_argument("min_weight: at least 1");
-  return {.max_leaf_nodes = max_leaf_nodes,
-          .max_depth = max_depth,
-          .min_gain = min_gain,
-          .learning_rate = learning_rate,
-          .rules = {.min_weight = min_weight}};
+  require(given.max_leaf_nodes >= 2 && given.max_leaf_nodes <= 32768, "max_leaf_nodes: 2 to 32768");
+  require(given.max_depth >= 0, "max_depth: 0 (no bound) or more");
+  require(given.min_weight >= 1, "min_weight: at least 1");
+  require(is_amount(given.min_gain), "min_gain: at least 0");
+  require(given.learning_rate > 0.0 && given.learning_rate <= 1.0, "learning_rate: above 0, to 1");
+  require(is_amount(given.l2_regularization), "l2_regularization: at least 0");
+  require(is_amount(given.min_hessian_leaf), "min_hessian_leaf: at least 0");
+  return {.grow = {.max_leaf_nodes = given.max_leaf_nodes,
+                   .max_depth = given.max_depth,
+                   .min_gain = given.min_gain,
+                   .rules = {.min_weight = given.min_weight}},
+          .split_weight = given.hessian_split ? SplitWeight::hessian : SplitWeight::one,
+          .learning_rate = given.learning_rate,
+          .l2_regularization = given.l2_regularization,
+          .min_hessian_leaf = given.min_hessian_leaf};
 }
 
-StepResult step_py(Trainer& trainer, const std::vector<int>& classes, int base,
+bool all_differ(std::vector<int> values) {
+  std::ranges::sort(values);
+  return std::ranges::adjacent_find(values) == values.end();
+}
+
+void check_plan(const StepPlan& plan, int n_classes) {
+  const auto is_class = [&](int k) { return k >= 0 && k < n_classes; };
+  require(std::ranges::all_of(plan.classes, is_class) && all_differ(plan.classes),
+          "classes: different ones, 0 to n_classes - 1");
+  const bool has_none = plan.bases == std::vector<int>{-1};
+  require(has_none || (!plan.bases.empty() && std::ranges::all_of(plan.bases, is_class) &&
+                       all_differ(plan.bases)),
+          "bases: different classes, or [-1] for none");
+  require(!(has_none && plan.base_derivatives), "base derivatives need a base class");
+  require(plan.bases.size() == 1 || plan.base_derivatives, "a search needs base derivatives");
+  require(plan.bases.size() == 1 || plan.classes.size() == static_cast<std::size_t>(n_classes),
+          "a search grows trees for all classes");
+  require(!plan.classes.empty() && !(plan.bases.size() == 1 && plan.classes == plan.bases),
+          "classes: at least one that is not the base");
+  require(plan.leaf_scale > 0.0 && plan.leaf_scale <= 1.0, "leaf_scale: above 0, to 1");
+}
+
+StepResult step_py(Trainer& trainer, const std::vector<int>& classes, const std::vector<int>& bases,
                    bool base_derivatives, double leaf_scale) {
-  const int n_classes = trainer.labels().n_classes;
-  if (base < -1 || base >= n_classes || (base < 0 && base_derivatives)) {
-    throw std::invalid_argument("base: a class, or -1 for none");
-  }
-  for (const int k : classes) {
-    if (k < 0 || k >= n_classes || k == base) throw std::invalid_argument("classes: out of range");
-  }
+  const StepPlan plan{.classes = classes,
+                      .bases = bases,
+                      .base_derivatives = base_derivatives,
+                      .leaf_scale = leaf_scale};
+  check_plan(plan, trainer.labels().n_classes);
   const nb::gil_scoped_release release;
-  return trainer.step({.classes = classes,
-                       .base = base,
-                       .base_derivatives = base_derivatives,
-                       .leaf_scale = leaf_scale});
+  return trainer.step(plan);
 }
 
 /// One field of all nodes of all trees, end to end.
@@ -128,6 +171,9 @@ void bind_step_result(nb::module_& m) {
   node_property<double>(step_class, "weight", [](const TreeNode& n) { return n.weight; });
   step_class.def_prop_ro("tree_start", &tree_starts, kOwned)
       .def_prop_ro("tree_class", &tree_classes, kOwned)
+      .def_ro("base", &StepResult::base, "The base class; -1 without one.")
+      .def_ro("candidate_losses", &StepResult::candidate_losses,
+              "The loss after the step of each base class tried, if there were several.")
       .def_prop_ro(
           "base_scale",
           [](const StepResult& s) { return s.trees.empty() ? 1.0 : s.trees.front().base_scale; },
@@ -142,22 +188,25 @@ void bind_step_result(nb::module_& m) {
 
 void bind_step(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<GrowParams>(m, "GrowParams", "How a tree is grown.")
+  nb::class_<TrainParams>(m, "TrainParams", "How trees are grown.")
       .def(
           "__init__",
-          [](GrowParams* self, int max_leaf_nodes, int max_depth, std::int64_t min_weight,
-             double min_gain, double learning_rate) {
-            new (self) GrowParams(
-                make_params(max_leaf_nodes, max_depth, min_weight, min_gain, learning_rate));
+          [](TrainParams* self, int max_leaf_nodes, int max_depth, std::int64_t min_weight,
+             double min_gain, double learning_rate, bool hessian_split, double l2_regularization,
+             double min_hessian_leaf) {
+            new (self) TrainParams(
+                make_params({max_leaf_nodes, max_depth, min_weight, min_gain, learning_rate,
+                             hessian_split, l2_regularization, min_hessian_leaf}));
           },
           nb::kw_only(), "max_leaf_nodes"_a = 20, "max_depth"_a = 0, "min_weight"_a = 10,
-          "min_gain"_a = 0.0, "learning_rate"_a = 0.1);
+          "min_gain"_a = 0.0, "learning_rate"_a = 0.1, "hessian_split"_a = false,
+          "l2_regularization"_a = 0.0, "min_hessian_leaf"_a = 0.0);
   bind_step_result(m);
   nb::class_<Trainer>(m, "Trainer", "The state of a training.")
       .def(nb::new_(&make_trainer), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
            "n_classes"_a, "params"_a, "n_threads"_a)
-      .def("step", &step_py, "classes"_a, "base"_a, "base_derivatives"_a, "leaf_scale"_a,
-           "Grow one tree for each class and move the scores.")
+      .def("step", &step_py, "classes"_a, "bases"_a, "base_derivatives"_a, "leaf_scale"_a,
+           "Grow the trees of a step, choose among the bases, and move the scores.")
       .def(
           "raw",
           [](const Trainer& t) {

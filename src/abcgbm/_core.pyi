@@ -45,10 +45,10 @@ def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), orde
 def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """Logarithms of the probabilities."""
 
-class GrowParams:
-    """How a tree is grown."""
+class TrainParams:
+    """How trees are grown."""
 
-    def __init__(self, *, max_leaf_nodes: int = 20, max_depth: int = 0, min_weight: int = 10, min_gain: float = 0.0, learning_rate: float = 0.1) -> None: ...
+    def __init__(self, *, max_leaf_nodes: int = 20, max_depth: int = 0, min_weight: int = 10, min_gain: float = 0.0, learning_rate: float = 0.1, hessian_split: bool = False, l2_regularization: float = 0.0, min_hessian_leaf: float = 0.0) -> None: ...
 
 class Step:
     """The trees of one step as flat arrays."""
@@ -81,6 +81,16 @@ class Step:
     def tree_class(self) -> NDArray[numpy.int32]: ...
 
     @property
+    def base(self) -> int:
+        """The base class; -1 without one."""
+
+    @property
+    def candidate_losses(self) -> list[float]:
+        """
+        The loss after the step of each base class tried, if there were several.
+        """
+
+    @property
     def base_scale(self) -> float:
         """The base class moves by this part of the trees' values."""
 
@@ -95,10 +105,10 @@ class Step:
 class Trainer:
     """The state of a training."""
 
-    def __init__(self, binned: Binned, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: float, n_classes: int, params: GrowParams, n_threads: int) -> None: ...
+    def __init__(self, binned: Binned, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: float, n_classes: int, params: TrainParams, n_threads: int) -> None: ...
 
-    def step(self, classes: Sequence[int], base: int, base_derivatives: bool, leaf_scale: float) -> Step:
-        """Grow one tree for each class and move the scores."""
+    def step(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float) -> Step:
+        """Grow the trees of a step, choose among the bases, and move the scores."""
 
     def raw(self) -> NDArray[numpy.float64]:
         """A copy of the scores, of shape (n_classes, n_rows)."""

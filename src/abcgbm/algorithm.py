@@ -6,7 +6,7 @@ The only place where an algorithm's name is parsed.
 import difflib
 from dataclasses import dataclass
 
-_KNOWN = ("mart", "abc-mart")
+_KNOWN = ("mart", "abc-mart", "logitboost", "abc-logitboost")
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,13 @@ class Algorithm:
         The name it was made from.
     base_derivatives : bool
         Residuals and hessians against a base class (Alg. 3 of the paper), not plain (Alg. 2).
+    hessian_split : bool
+        A row weighs its hessian in the split gain (robust LogitBoost), not 1 (MART).
     """
 
     name: str
     base_derivatives: bool
+    hessian_split: bool
 
     @classmethod
     def from_name(cls, name: object) -> "Algorithm":
@@ -30,7 +33,11 @@ class Algorithm:
         if name not in _KNOWN:
             raise ValueError(f"algorithm={name!r}; expected {_either(_KNOWN)}{_nearest(name)}")
         text = str(name)
-        return cls(name=text, base_derivatives=text.startswith("abc-"))
+        return cls(
+            name=text,
+            base_derivatives=text.startswith("abc-"),
+            hessian_split=text.endswith("logitboost"),
+        )
 
 
 @dataclass(frozen=True)
@@ -39,31 +46,31 @@ class StepPlan:
 
     Attributes
     ----------
-    base : int
-        The class that takes the trees' values with a minus sign; -1 if there is none.
+    bases : tuple of int
+        Candidates for the class that takes the trees' values with a minus sign; (-1,) for none.
     base_derivatives : bool
         Whether residuals and hessians are those against the base class.
     leaf_scale : float
         Factor of the leaf values.
     """
 
-    base: int
+    bases: tuple[int, ...]
     base_derivatives: bool
     leaf_scale: float
 
 
-def plan_step(algorithm: Algorithm, n_classes: int, base: int | None) -> StepPlan:
-    """Say how a step with (or without) a base class is taken.
+def plan_step(algorithm: Algorithm, n_classes: int, bases: tuple[int, ...]) -> StepPlan:
+    """Say how a step with these candidates for the base class, or with none, is taken.
 
     The factor (K-1)/K belongs to plain boosting alone. With two classes plain boosting is boosting
     against base class 0: half the quotient r - p over p (1 - p) is the quotient of 2 (r - p) over
     4 p (1 - p), so one tree serves both classes.
     """
-    if base is not None:
-        return StepPlan(base, algorithm.base_derivatives, 1.0)
+    if bases:
+        return StepPlan(bases, algorithm.base_derivatives, 1.0)
     if n_classes == 2:  # noqa: PLR2004
-        return StepPlan(0, True, 1.0)
-    return StepPlan(-1, False, (n_classes - 1) / n_classes)
+        return StepPlan((0,), True, 1.0)
+    return StepPlan((-1,), False, (n_classes - 1) / n_classes)
 
 
 def _either(names: tuple[str, ...]) -> str:

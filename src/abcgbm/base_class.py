@@ -1,12 +1,15 @@
-"""Which base class a step takes."""
+"""Which base classes a step tries."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 _MOST_SHOWN = 10  # labels in an error message
+_POLICIES = ("worst", "exhaustive")
 
 
 @dataclass(frozen=True)
@@ -25,19 +28,48 @@ class FixedBase:
     label: Any
 
 
-class BasePolicy(Protocol):
-    """Chooses the base class of the next step, as a class number; None for no base class."""
+class BaseClassSearch(BaseEstimator):
+    """Try several base classes at a step, and keep the best one for a while.
 
-    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:
-        """Return the base class of a step, given the class losses before it."""
+    Parameters
+    ----------
+    n_candidates : int, default=2
+        How many classes to try, those of largest training loss: 1 to the number of classes. The one
+        with the smallest training loss after its step is taken.
+    gap : int, default=5
+        For how many further steps the choice is kept.
+    warmup : int, default=0
+        Number of plain steps, without a base class, at the start.
+
+    Notes
+    -----
+    ``n_candidates=1, gap=0, warmup=0`` is ``"worst"``, with all classes it is ``"exhaustive"``. The
+    parameters can be searched over: ``GridSearchCV(model, {"base_class__gap": [0, 5, 20]})``.
+    """
+
+    def __init__(self, n_candidates: int = 2, gap: int = 5, warmup: int = 0) -> None:
+        self.n_candidates = n_candidates
+        self.gap = gap
+        self.warmup = warmup
+
+
+class BasePolicy(Protocol):
+    """Says which base classes a step tries, as class numbers; none for a plain step."""
+
+    def candidates(
+        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+    ) -> tuple[int, ...]:
+        """Return the candidates, given the class losses and the base class before this step."""
 
 
 class NoBase:
     """Plain boosting: no base class."""
 
-    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:
-        """Return None."""
-        return None
+    def candidates(
+        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+    ) -> tuple[int, ...]:
+        """Return no class."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -46,20 +78,38 @@ class ConstantBase:
 
     base: int
 
-    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:
+    def candidates(
+        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+    ) -> tuple[int, ...]:
         """Return the class."""
-        return self.base
+        return (self.base,)
 
 
 @dataclass(frozen=True)
-class WorstBase:
-    """Alg. 3, line 10: the class of largest loss; at the first step, a class drawn at random."""
+class WorstBases:
+    """The classes of largest loss, now and then.
+
+    With one candidate at every step this is Alg. 3, line 10, whose first base class is drawn at
+    random: all classes' losses are still in proportion to their size.
+    """
 
     first: int
+    n_candidates: int = 1
+    gap: int = 0
+    warmup: int = 0
 
-    def choose(self, step: int, class_losses: NDArray[np.float64]) -> int | None:
-        """Return the class of largest loss, the lowest among equals."""
-        return self.first if step == 0 else int(np.argmax(class_losses))
+    def candidates(
+        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+    ) -> tuple[int, ...]:
+        """Return the classes of largest loss, the lowest among equals, in order of class."""
+        if step < self.warmup:
+            return ()
+        if previous is not None and (step - self.warmup) % (self.gap + 1) != 0:
+            return (previous,)
+        if step == 0 and self.n_candidates == 1:
+            return (self.first,)
+        worst_first = np.argsort(-class_losses, kind="stable")
+        return tuple(sorted(worst_first[: self.n_candidates].tolist()))
 
 
 def resolve_base_class(
@@ -71,27 +121,48 @@ def resolve_base_class(
 ) -> BasePolicy:
     """Turn the estimator's ``base_class`` into a policy.
 
-    A fixed label needs the derivatives of a base class; "worst" goes with both kinds (with plain
+    All but "worst" needs the derivatives of a base class; "worst" goes with both kinds (with plain
     ones it is the paper's "Mb").
     """
     if given is None and not base_derivatives:
         return NoBase()
+    first = int(rng.integers(len(classes)))
     if given is None or (isinstance(given, str) and given == "worst"):
-        return WorstBase(first=int(rng.integers(len(classes))))
+        return WorstBases(first)
     if not base_derivatives:
         raise ValueError(
-            f"base_class={given!r} fixes a base class, which needs an abc algorithm; "
-            "with a plain one base_class is None or 'worst'"
+            f"base_class={given!r} needs an abc algorithm; with a plain one it is None or 'worst'"
         )
-    label = given.label if isinstance(given, FixedBase) else given
-    return ConstantBase(_index_of(label, classes))
+    if isinstance(given, str) and given == "exhaustive":
+        return WorstBases(first, n_candidates=len(classes))
+    if isinstance(given, BaseClassSearch):
+        return _checked_search(given, first, len(classes))
+    return ConstantBase(_index_of(given.label if isinstance(given, FixedBase) else given, classes))
+
+
+def _checked_search(search: BaseClassSearch, first: int, n_classes: int) -> WorstBases:
+    _check_count("n_candidates", search.n_candidates, 1, n_classes)
+    _check_count("gap", search.gap, 0, None)
+    _check_count("warmup", search.warmup, 0, None)
+    return WorstBases(first, int(search.n_candidates), int(search.gap), int(search.warmup))
+
+
+def _check_count(name: str, value: Any, low: int, high: int | None) -> None:
+    allowed = f"an integer from {low} " + ("on" if high is None else f"to {high} (the classes)")
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"BaseClassSearch({name}={value!r}); expected {allowed}")
+    if int(value) < low or (high is not None and int(value) > high):
+        raise ValueError(f"BaseClassSearch({name}={value!r}); expected {allowed}")
 
 
 def _index_of(label: object, classes: NDArray[Any]) -> int:
     known: list[Any] = classes.tolist()
     if label in known:
         return known.index(label)
-    shown = ", ".join(map(repr, known[:_MOST_SHOWN])) + (
-        ", ..." if len(known) > _MOST_SHOWN else ""
+    labels = ", ".join(map(repr, known[:_MOST_SHOWN]))
+    more = ", ..." if len(known) > _MOST_SHOWN else ""
+    policies = ", ".join(map(repr, _POLICIES))
+    raise ValueError(
+        f"base_class={label!r}; expected None, {policies}, a BaseClassSearch, "
+        f"or one of the labels {labels}{more}"
     )
-    raise ValueError(f"base_class={label!r}; expected None, 'worst' or one of the labels {shown}")

@@ -1,14 +1,16 @@
 """Learn the bins of a table, and code tables by them."""
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 
 from abcgbm import _core
 from abcgbm.threads import effective_n_threads
-from abcgbm.weights import IntegerWeights
+from abcgbm.weights import IntegerWeights, check_weights
 
 MAX_BINS = (2, 65534)
 
@@ -48,11 +50,12 @@ class BinMapper:
         sample_weight : array-like of shape (n_rows,), optional
             Positive weights; 1 if not given.
         """
-        low, high = MAX_BINS
-        if not low <= self.max_bins <= high:
-            raise ValueError(f"max_bins={self.max_bins!r}; expected {low} to {high}")
+        _check_max_bins(self.max_bins)
         table = _as_table(X)
-        weights = IntegerWeights.from_floats(sample_weight, len(table))
+        weight = check_weights(sample_weight, len(table))
+        if not weight.all():
+            table, weight = table[weight > 0], weight[weight > 0]
+        weights = IntegerWeights.from_floats(weight, len(table))
         self.thresholds_ = _core.find_thresholds(
             table, weights.weight, self.max_bins, effective_n_threads(self.n_jobs)
         )
@@ -66,6 +69,8 @@ class BinMapper:
         BinnedTable
             Ready for any number of fits: ``ABCBoostClassifier().fit(table, y)``.
         """
+        if not hasattr(self, "thresholds_"):
+            raise NotFittedError("this BinMapper has no bins yet; call fit first")
         table = _as_table(X)
         if table.shape[1] != len(self.thresholds_):
             raise ValueError(
@@ -102,7 +107,17 @@ class BinnedTable:
 
     def __getitem__(self, rows: NDArray[np.integer]) -> "BinnedTable":
         """Return the given rows, by number: for folds that share their bins."""
-        return BinnedTable(self.mapper, self.codes.take(np.asarray(rows, dtype=np.int64)))
+        rows = np.asarray(rows)
+        numbers = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+        return BinnedTable(self.mapper, self.codes.take(numbers))
+
+
+def _check_max_bins(max_bins: object) -> None:
+    low, high = MAX_BINS
+    if not isinstance(max_bins, Integral):
+        raise TypeError(f"max_bins={max_bins!r}; expected an integer from {low} to {high}")
+    if not low <= int(max_bins) <= high:
+        raise ValueError(f"max_bins={max_bins!r}; expected {low} to {high}")
 
 
 def _as_table(X: ArrayLike) -> NDArray[np.float64]:

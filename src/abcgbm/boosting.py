@@ -44,6 +44,8 @@ class History:
         The part of each class.
     base_classes : list of int or None
         The base class of each step.
+    search_losses : ndarray of shape (n_steps, n_classes)
+        The loss after the step of each base class that was tried; NaN where none was.
     stop_reason : str
         "max_iter", "machine_accuracy" or "no_progress".
     """
@@ -51,6 +53,7 @@ class History:
     loss: NDArray[np.float64]
     class_losses: NDArray[np.float64]
     base_classes: list[int | None]
+    search_losses: NDArray[np.float64]
     stop_reason: str
 
 
@@ -63,22 +66,26 @@ def boost(
     """Take steps until it is time to stop; trees go to ``builder``."""
     losses, class_losses = [trainer.loss()], [trainer.class_losses()]
     bases: list[int | None] = []
+    searches: list[NDArray[np.float64]] = []
     reason = stop_reason(0, losses[-1], config.max_iter)
     while reason is None:
-        base = config.base_policy.choose(len(bases), class_losses[-1])
-        plan = plan_step(config.algorithm, builder.n_classes, base)
+        previous = bases[-1] if bases else None
+        tried = config.base_policy.candidates(len(bases), class_losses[-1], previous)
+        plan = plan_step(config.algorithm, builder.n_classes, tried)
         parts = take_step(trainer, plan, config.refresh, builder.n_classes)
         if not parts:
             reason = "no_progress"
             break
-        builder.add_step(parts, plan.base)
-        bases.append(base)
+        builder.add_step(parts)
+        bases.append(parts[0].base if tried else None)
+        searches.append(_search_losses(parts[0], tried, builder.n_classes))
         losses.append(trainer.loss())
         class_losses.append(trainer.class_losses())
         if progress is not None:
             progress(len(bases), losses[-1])
         reason = stop_reason(len(bases), losses[-1], config.max_iter)
-    return History(np.array(losses), np.array(class_losses), bases, reason)
+    search_losses = np.array(searches).reshape(len(bases), builder.n_classes)
+    return History(np.array(losses), np.array(class_losses), bases, search_losses, reason)
 
 
 def take_step(
@@ -88,9 +95,16 @@ def take_step(
 
     Trees that changed nothing are left out.
     """
-    classes = [k for k in range(n_classes) if k != plan.base]
+    classes = [k for k in range(n_classes) if (k,) != plan.bases]
     groups = [classes] if refresh == "step" else [[k] for k in classes]
     parts = [
-        trainer.step(group, plan.base, plan.base_derivatives, plan.leaf_scale) for group in groups
+        trainer.step(group, plan.bases, plan.base_derivatives, plan.leaf_scale) for group in groups
     ]
     return [part for part in parts if part.changed]
+
+
+def _search_losses(step: _core.Step, tried: tuple[int, ...], n_classes: int) -> NDArray[np.float64]:
+    losses = np.full(n_classes, np.nan)
+    if step.candidate_losses:
+        losses[list(tried)] = step.candidate_losses
+    return losses

@@ -15,11 +15,12 @@ from abcgbm.base_class import resolve_base_class
 from abcgbm.binning import BinMapper, BinnedTable
 from abcgbm.boosting import BoostConfig, History, boost
 from abcgbm.ensemble import EnsembleBuilder
-from abcgbm.labels import check_labels, encode_labels
+from abcgbm.labels import as_labels, check_labels, encode_labels
 from abcgbm.progress import ProgressLine
 from abcgbm.threads import effective_n_threads
 from abcgbm.weights import IntegerWeights, check_weights
 
+MAX_LEAF_NODES = 32768  # no tree is deeper than it has leaves
 Floats = NDArray[np.float64]
 
 
@@ -32,20 +33,22 @@ class _Training(NamedTuple):
 
 
 class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
-    """Boosted trees for multi-class classification: MART and ABC-MART.
+    """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
     The same data, parameters and ``random_state`` give the same model, whatever the number of
     threads or the order of the rows.
 
     Parameters
     ----------
-    algorithm : {"abc-mart", "mart"}, default="abc-mart"
-        ABC-MART boosts K-1 classes against a base class (Alg. 3 of the paper), MART all K (Alg. 2).
-        ABC-MART usually ends with fewer errors; in the first hundred steps MART can be ahead.
+    algorithm : {"abc-mart", "mart", "abc-logitboost", "logitboost"}, default="abc-mart"
+        The abc algorithms boost K-1 classes against a base class (Alg. 3 of the paper), the plain
+        ones all K (Alg. 2). In the split gain a row weighs 1 (mart) or its hessian (robust
+        logitboost). The abc forms usually end with fewer errors; in the first hundred steps the
+        plain ones can be ahead.
     learning_rate : float, default=0.1
         Shrinkage of each step, above 0 and at most 1.
     max_iter : int, default=100
-        Number of boosting steps, at most. Each grows K trees (``mart``) or K-1 (``abc-mart``).
+        Number of boosting steps, at most. Each grows K trees, or K-1 with a base class.
     max_leaf_nodes : int, default=20
         Leaves of a tree, at most; 2 to 32768.
     max_depth : int or None, default=None
@@ -54,16 +57,22 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         Least sum of sample weights in a leaf; without weights, least number of rows.
     min_gain : float, default=0.0
         A node is split only if its best cut gains more than this.
+    l2_regularization : float, default=0.0
+        Added to the sum of hessians in a leaf's value and, for the logitboost algorithms, in the
+        split gain.
+    min_hessian_leaf : float, default=0.0
+        Least sum of hessians in a leaf; for the logitboost algorithms.
     max_bins : int, default=255
         Most bins for the values of a feature, 2 to 65534; missing values have one of their own.
-    base_class : None, "worst", a label or FixedBase, default=None
+    base_class : None, "worst", "exhaustive", BaseClassSearch, FixedBase or a label, default=None
         The base class of each step: that of largest training loss ("worst", the first one drawn at
-        random), or always the same label. None means "worst" for ``abc-mart``, no base class for
-        ``mart``. ``FixedBase(label)`` is for a label that is itself spelled like a policy.
+        random), the best of all ("exhaustive") or of some (``BaseClassSearch``), or always the same
+        label. None means "worst" for the abc algorithms, no base class for the plain ones.
+        ``FixedBase(label)`` is for a label that is itself spelled like a policy.
         ``algorithm="mart", base_class="worst"`` is the paper's "Mb".
     refresh : {"step", "class"}, default="step"
         When residuals are computed anew: once a step, or after each class's tree as Alg. 2 is
-        printed; "class" is for ``mart`` without a base class only.
+        printed; "class" is for the plain algorithms without a base class only.
     recenter : bool, default=False
         Report scores without their row mean. Probabilities stay the same.
     n_jobs : int or None, default=None
@@ -89,6 +98,8 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         The part of each class in it.
     base_classes_ : ndarray of object of shape (n_iter_,)
         The base class of each step, as a label; None without one.
+    search_losses_ : ndarray of shape (n_iter_, n_classes)
+        The training loss after the step of each base class that a search tried; NaN where none was.
     stop_reason_ : str
         "max_iter"; "machine_accuracy" (the loss fell below 2e-14); or "no_progress" (no tree of a
         step could be split, or no shorter step lowers the loss).
@@ -115,6 +126,8 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         max_depth: int | None = None,
         min_samples_leaf: float = 10,
         min_gain: float = 0.0,
+        l2_regularization: float = 0.0,
+        min_hessian_leaf: float = 0.0,
         max_bins: int = 255,
         base_class: object = None,
         refresh: str = "step",
@@ -130,6 +143,8 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.min_gain = min_gain
+        self.l2_regularization = l2_regularization
+        self.min_hessian_leaf = min_hessian_leaf
         self.max_bins = max_bins
         self.base_class = base_class
         self.refresh = refresh
@@ -159,6 +174,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         parameters.check(self)
+        self._forget()
         data = self._check_training(X, y, sample_weight)
         config = self._config()
         table = self._bin(data)
@@ -220,24 +236,33 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         self, X: ArrayLike | BinnedTable, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> _Training:
         """Check rows, labels and weights; drop rows of weight 0; number the classes."""
-        rows, labels = self._check_rows_and_labels(X, y)
+        rows = self._check_table(X)
+        labels = as_labels(y, len(rows))
         weight = check_weights(sample_weight, len(labels))
         if not weight.all():
             kept = np.flatnonzero(weight)
             rows, labels, weight = rows[kept], labels[kept], weight[kept]
-        self.classes_, class_of_row = encode_labels(labels)
+        self.classes_, class_of_row = encode_labels(check_labels(labels))
         self._warn_if_too_few(weight)
         return _Training(rows, class_of_row, weight)
 
-    def _check_rows_and_labels(
-        self, X: ArrayLike | BinnedTable, y: ArrayLike
-    ) -> tuple[Floats | BinnedTable, NDArray[Any]]:
-        if isinstance(X, BinnedTable):
-            self.n_features_in_ = X.n_features
-            return X, check_labels(y, len(X))
-        rows: Floats
-        rows, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
-        return rows, check_labels(y, len(rows))
+    def _check_table(self, X: ArrayLike | BinnedTable) -> Floats | BinnedTable:
+        if not isinstance(X, BinnedTable):
+            rows: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+            return rows
+        if len(X) == 0:
+            raise ValueError("X has 0 rows; expected at least 1")
+        self.n_features_in_ = X.n_features
+        return X
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that a fit which fails or is interrupted leaves no model."""
+        for name in ("_ensemble", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is a model."""
+        return hasattr(self, "_ensemble")
 
     def _warn_if_too_few(self, weight: Floats) -> None:
         total = float(weight.sum())
@@ -266,12 +291,15 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def _trainer(self, table: BinnedTable, data: _Training) -> _core.Trainer:
         weights = IntegerWeights.from_floats(data.weight, len(data.y))
-        params = _core.GrowParams(
+        params = _core.TrainParams(
             max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=self.max_depth or 0,
+            max_depth=min(self.max_depth or 0, MAX_LEAF_NODES),
             min_weight=weights.units(self.min_samples_leaf),
             min_gain=self.min_gain,
             learning_rate=self.learning_rate,
+            hessian_split=Algorithm.from_name(self.algorithm).hessian_split,
+            l2_regularization=self.l2_regularization,
+            min_hessian_leaf=self.min_hessian_leaf,
         )
         return _core.Trainer(
             table.codes,
@@ -287,6 +315,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = len(history.base_classes)
         self.train_loss_ = history.loss
         self.class_losses_ = history.class_losses
+        self.search_losses_ = history.search_losses
         self.stop_reason_ = history.stop_reason
         labels = self.classes_.tolist()
         self.base_classes_ = np.empty(self.n_iter_, dtype=object)
@@ -294,16 +323,20 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
+        if isinstance(X, BinnedTable):
+            raise TypeError("X is a BinnedTable; prediction expects the values themselves")
         rows: Floats = validate_data(
             self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
         )
         return rows
 
     def _raw(self, X: ArrayLike) -> Floats:
-        return self._ensemble.raw(self._check_rows(X), effective_n_threads(self.n_jobs))
+        rows = self._check_rows(X)
+        return self._ensemble.raw(rows, effective_n_threads(self.n_jobs))
 
     def _staged_raw(self, X: ArrayLike) -> Iterator[Floats]:
-        return self._ensemble.staged_raw(self._check_rows(X), effective_n_threads(self.n_jobs))
+        rows = self._check_rows(X)
+        return self._ensemble.staged_raw(rows, effective_n_threads(self.n_jobs))
 
     def _labels(self, raw: Floats) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[raw.argmax(axis=1)]
@@ -312,4 +345,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
     def _reported(self, raw: Floats) -> Floats:
         if raw.shape[1] == 2:  # noqa: PLR2004
             return raw[:, 1] - raw[:, 0]
-        return raw - raw.mean(axis=1, keepdims=True) if self.recenter else raw
+        # With a base class scores sum to zero, except for plain warm-up steps and the guard's mends.
+        if self.recenter or (self._ensemble.tree_base >= 0).any():
+            raw = raw - raw.mean(axis=1, keepdims=True)
+        return raw

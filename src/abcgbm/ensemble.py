@@ -110,13 +110,11 @@ class EnsembleBuilder:
         self.n_features = n_features
         self.n_classes = n_classes
         self._trees: list[_core.Step] = []
-        self._bases: list[int] = []
         self._step_start = [0]
 
-    def add_step(self, parts: Sequence[_core.Step], base: int) -> None:
+    def add_step(self, parts: Sequence[_core.Step]) -> None:
         """Add one step: usually one part; with ``refresh="class"`` one for each class."""
         self._trees += parts
-        self._bases += [base] * len(parts)
         n_trees = sum(len(part.tree_class) for part in parts)
         self._step_start.append(self._step_start[-1] + n_trees)
 
@@ -139,7 +137,7 @@ class EnsembleBuilder:
             weight=self._joined("weight", np.float64),
             tree_start=np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
             tree_class=self._joined("tree_class", np.int32),
-            tree_base=np.repeat(self._bases, n_trees).astype(np.int32),
+            tree_base=np.repeat([part.base for part in self._trees], n_trees).astype(np.int32),
             tree_base_scale=np.repeat([part.base_scale for part in self._trees], n_trees),
             step_start=np.array(self._step_start, dtype=np.int64),
             n_features=self.n_features,

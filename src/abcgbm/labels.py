@@ -8,16 +8,35 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 
-def check_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
-    """Return labels as an array: one for each row, none missing, classes rather than numbers."""
-    labels: NDArray[Any] = column_or_1d(y)
+def as_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
+    """Return labels as an array, one for each row."""
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None")
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels; X has {n_rows} rows")
+    return labels
+
+
+def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels of which none is missing, classes rather than numbers."""
     missing = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
     if missing:
         raise ValueError(f"y contains NaN or None at {len(missing)} row(s), first at {missing[0]}")
-    check_classification_targets(labels)
+    labels = _without_objects(labels)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y contains infinity; expected finite labels")
+    if labels.dtype != object:
+        check_classification_targets(labels)
     return labels
+
+
+def _without_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers and truth values kept as objects, as pandas does, become an array of their type."""
+    if labels.dtype != object or any(isinstance(label, str) for label in labels.tolist()):
+        return labels
+    narrow = np.array(labels.tolist())
+    return narrow if narrow.ndim == 1 else labels
 
 
 def encode_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:

@@ -13,7 +13,6 @@ _INTEGERS = {
     "max_iter": (1, None),
     "max_leaf_nodes": (2, 32768),
     "max_bins": MAX_BINS,
-    "verbose": (0, None),
 }
 
 
@@ -21,13 +20,16 @@ def check(estimator: Any) -> None:
     """Raise TypeError or ValueError for the first parameter that is not allowed."""
     for name, (low, high) in _INTEGERS.items():
         _check_integer(name, getattr(estimator, name), low, high)
+    if not isinstance(estimator.verbose, bool):
+        _check_integer("verbose", estimator.verbose, 0, None)
     if estimator.max_depth is not None:
         _check_integer("max_depth", estimator.max_depth, 1, None)
     if estimator.n_jobs is not None and not _is_integer(estimator.n_jobs):
         raise TypeError(f"n_jobs={estimator.n_jobs!r}; expected None or an integer other than 0")
     _check_real("learning_rate", estimator.learning_rate, "above 0 and at most 1", _is_rate)
     _check_real("min_samples_leaf", estimator.min_samples_leaf, "above 0", lambda x: x > 0)
-    _check_real("min_gain", estimator.min_gain, "from 0 on", lambda x: x >= 0)
+    for name in ("min_gain", "l2_regularization", "min_hessian_leaf"):
+        _check_real(name, getattr(estimator, name), "from 0 on", lambda x: x >= 0)
     if not isinstance(estimator.recenter, bool | np.bool_):
         raise TypeError(f"recenter={estimator.recenter!r}; expected True or False")
     _check_refresh(estimator)

@@ -3,6 +3,8 @@
 import joblib
 from joblib.parallel import get_active_backend
 
+_MOST = 1024  # threads; more than that is a slip
+
 
 def effective_n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for ``n_jobs`` as scikit-learn means it.
@@ -16,7 +18,7 @@ def effective_n_threads(n_jobs: int | None) -> int:
         raise ValueError("n_jobs=0; expected None, a positive number, or a negative one (-1: all)")
     if n_jobs < 0:
         return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
-    return int(n_jobs)
+    return min(int(n_jobs), _MOST)
 
 
 def _in_joblib_worker() -> bool:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _TOTAL_BITS = 36  # of the sum of all integer weights
+_LEAST_TOTAL, _MOST_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
+_MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
 
 
 def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
@@ -24,7 +26,13 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
             f"{len(bad)} row(s)); expected numbers from 0 on"
         )
     if not weights.any():
-        raise ValueError("sample_weight is 0 at every row; expected some weights above 0")
+        raise ValueError(
+            "all weights are zero: sample_weight is 0 at every row; expected some above 0"
+        )
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not _LEAST_TOTAL <= total <= _MOST_TOTAL:
+        raise ValueError(f"sample_weight sums to {total}; expected {_LEAST_TOTAL} to {_MOST_TOTAL}")
     return weights
 
 
@@ -58,12 +66,12 @@ class IntegerWeights:
 
     def units(self, amount: float) -> int:
         """Return the least number of units that make up an amount of weight, at least 1."""
-        return max(1, math.ceil(amount / self.unit))
+        return max(1, math.ceil(min(amount / self.unit, _MOST_UNITS)))
 
 
 def _common_exponent(weights: NDArray[np.float64]) -> int:
-    """Return the largest e such that 2^e divides every weight."""
+    """Return the largest e, at most 0, such that 2^e divides every weight."""
     mantissa, exponent = np.frexp(weights)
     digits = np.ldexp(mantissa, 53).astype(np.int64)
     lowest_bit = np.frexp((digits & -digits).astype(np.float64))[1] - 1
-    return int(np.min(exponent - 53 + lowest_bit))
+    return min(0, int(np.min(exponent - 53 + lowest_bit)))

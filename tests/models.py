@@ -1,0 +1,61 @@
+"""What the tests of the estimator share: data, and when two models are the same."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+
+from abcgbm import ABCBoostClassifier
+from abcgbm.ensemble import Ensemble
+from strategies import random_problem
+
+HANGS_AFTER = 300  # seconds: a process that takes this long is stuck, not slow
+
+
+def noisy_data(
+    n_rows: int = 400, n_features: int = 4, n_classes: int = 4, seed: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Classes that are noisy functions of the features, a few values missing."""
+    problem = random_problem(seed, n_rows, n_features, n_classes)
+    return problem.X, problem.y
+
+
+def small(algorithm: str = "abc-mart", **parameters: Any) -> ABCBoostClassifier:
+    """A classifier that is soon trained."""
+    return ABCBoostClassifier(algorithm, **({"max_iter": 8, "max_leaf_nodes": 6} | parameters))
+
+
+def ensemble_arrays(model: ABCBoostClassifier) -> dict[str, np.ndarray]:
+    return {
+        f.name: np.asarray(getattr(model._ensemble, f.name)) for f in dataclasses.fields(Ensemble)
+    }
+
+
+def model_bytes(model: ABCBoostClassifier) -> bytes:
+    """The trees and the history of a model."""
+    history = (model.train_loss_, model.class_losses_)
+    return b"".join(a.tobytes() for a in (*ensemble_arrays(model).values(), *history))
+
+
+def assert_same_model(one: ABCBoostClassifier, other: ABCBoostClassifier) -> None:
+    """Byte for byte; the arrays are compared one by one first, for a readable message."""
+    others = ensemble_arrays(other)
+    for name, array in ensemble_arrays(one).items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name, strict=True)
+    assert model_bytes(one) == model_bytes(other)
+    assert (one.n_iter_, one.stop_reason_) == (other.n_iter_, other.stop_reason_)
+
+
+def run_python(code: str, **environment: str) -> str:
+    """Run a program of its own, with nothing but what it prints coming back."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER,
+        check=True,
+    ).stdout

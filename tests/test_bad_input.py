@@ -1,0 +1,365 @@
+"""Bad input gets an error that says what was given and what is allowed."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from abcgbm import BinMapper, FixedBase
+from models import assert_same_model, noisy_data, small
+
+X, Y = noisy_data(n_rows=60, n_classes=3)
+NAMED = pd.DataFrame(X, columns=list("abcd"))
+
+
+def says(*parts: object) -> str:
+    """A pattern that finds all parts, in this order."""
+    return "(?s)" + ".*".join(re.escape(str(part)) for part in parts)
+
+
+# ------------------------------------------------------------------------------------- parameters
+
+INTEGERS = {
+    "max_iter": ([0, -1], "from 1 on"),
+    "max_leaf_nodes": ([1, 0, -3, 32769, 2**40], "from 2 to 32768"),
+    "max_depth": ([0, -1], "from 1 on"),
+    "max_bins": ([1, 0, -1, 65535, 2**70], "from 2 to 65534"),
+    "verbose": ([-1], "from 0 on"),
+}
+REALS = {
+    "learning_rate": ([0, -0.1, 1.5, np.nan, np.inf], "above 0 and at most 1"),
+    "min_samples_leaf": ([0, -1, np.nan, np.inf], "above 0"),
+    "min_gain": ([-1e-9, np.nan, np.inf], "from 0 on"),
+}
+
+
+def cases(table):
+    return [(name, bad, allowed) for name, (values, allowed) in table.items() for bad in values]
+
+
+@pytest.mark.parametrize(("name", "bad", "allowed"), cases(INTEGERS) + cases(REALS))
+def test_number_out_of_range_is_named_with_its_range(name, bad, allowed):
+    with pytest.raises(ValueError, match=says(f"{name}={bad!r}", allowed)):
+        small(**{name: bad}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.parametrize("bad", [2.5, "3", [3], np.float64(3)], ids=repr)
+def test_what_is_no_integer_is_named(name, bad):
+    with pytest.raises(TypeError, match=says(f"{name}={bad!r}", INTEGERS[name][1])):
+        small(**{name: bad}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", REALS)
+@pytest.mark.parametrize("bad", ["0.1", None, [0.1], 1j, True], ids=repr)
+def test_what_is_no_number_is_named(name, bad):
+    with pytest.raises(TypeError, match=says(f"{name}={bad!r}", REALS[name][1])):
+        small(**{name: bad}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts"),
+    [
+        ({"refresh": "never"}, ("refresh='never'", "'step' or 'class'")),
+        ({"refresh": None}, ("refresh=None", "'step' or 'class'")),
+        ({"random_state": -1}, ("random_state=-1", "from 0 on")),
+        ({"random_state": "seed"}, ("random_state='seed'", "integer from 0 on")),
+        ({"random_state": 1.5}, ("random_state=1.5", "integer from 0 on")),
+        ({"n_jobs": 0}, ("n_jobs=0", "None", "positive", "negative")),
+        ({"base_class": 7}, ("base_class=7", "None, 'worst'", "labels 0, 1, 2")),
+        ({"base_class": "wurst"}, ("base_class='wurst'", "None, 'worst'", "labels 0, 1, 2")),
+        ({"base_class": np.nan}, ("base_class=nan", "None, 'worst'", "labels 0, 1, 2")),
+        ({"base_class": FixedBase("worst")}, ("'worst'", "one of the labels 0, 1, 2")),
+        ({"base_class": [0, 1]}, ("base_class=[0, 1]", "one of the labels 0, 1, 2")),
+        ({"algorithm": "mart", "base_class": 1}, ("base_class=1", "abc", "None or 'worst'")),
+        ({"refresh": "class"}, ("refresh='class'", "'abc-mart'", "plain algorithm")),
+        (
+            {"algorithm": "mart", "refresh": "class", "base_class": "worst"},
+            ("refresh='class'", "base_class='worst'", "without a base class"),
+        ),
+        ({"algorithm": "mart", "refresh": "class", "base_class": 1}, ("base_class=1",)),
+    ],
+    ids=lambda value: repr(value) if isinstance(value, dict) else "",
+)
+def test_choice_that_does_not_exist_is_named_with_those_that_do(parameters, parts):
+    with pytest.raises(ValueError, match=says(*parts)):
+        small(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "allowed"),
+    [
+        ("recenter", 1, "True or False"),
+        ("recenter", "no", "True or False"),
+        ("n_jobs", 1.5, "None or an integer other than 0"),
+        ("n_jobs", "all", "None or an integer other than 0"),
+    ],
+)
+def test_wrong_type_is_named_with_the_right_one(name, bad, allowed):
+    with pytest.raises(TypeError, match=says(f"{name}={bad!r}", allowed)):
+        small(**{name: bad}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("abcmart", "abc-mart"),
+        ("ABC-MART", "abc-mart"),
+        ("abc_mart", "abc-mart"),
+        ("MART", "mart"),
+        ("marts", "mart"),
+    ],
+)
+def test_unknown_algorithm_is_met_with_the_known_ones_and_the_nearest(name, nearest):
+    message = says(f"algorithm={name!r}", "'mart'", "'abc-mart'", f"did you mean '{nearest}'?")
+    with pytest.raises(ValueError, match=message):
+        small(name).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "", None, 3, ["mart"]], ids=repr)
+def test_algorithm_like_no_other_is_met_with_the_known_ones(name):
+    with pytest.raises(ValueError, match=says("algorithm=", "'mart'", "'abc-mart'")):
+        small(name).fit(X, Y)
+
+
+@pytest.mark.parametrize("huge", [2**31, 10**30])
+@pytest.mark.parametrize("name", ["max_depth", "n_jobs"])
+def test_huge_bound_is_no_bound(name, huge):
+    assert_same_model(small(**{name: huge}).fit(X, Y), small().fit(X, Y))
+
+
+@pytest.mark.parametrize("huge", [1e10, 1e300])
+def test_leaf_larger_than_all_rows_gives_a_warning_and_no_split(huge):
+    with pytest.warns(UserWarning, match=says("the rows weigh 60", f"min_samples_leaf={huge}")):
+        model = small(min_samples_leaf=huge).fit(X, Y)
+    assert model.n_iter_ == 0
+
+
+def test_numbers_of_numpy_are_numbers():
+    model = small(
+        learning_rate=np.float32(0.5),
+        max_iter=np.int64(8),
+        max_leaf_nodes=np.uint8(6),
+        max_depth=np.int16(3),
+        min_samples_leaf=np.float64(5),
+        min_gain=np.float32(0),
+        max_bins=np.int32(32),
+        n_jobs=np.int64(1),
+        random_state=np.int64(3),
+        recenter=np.bool_(True),
+    )
+    plain = small(learning_rate=0.5, max_depth=3, min_samples_leaf=5, max_bins=32, random_state=3)
+    assert_same_model(model.fit(X, Y), plain.fit(X, Y))
+
+
+# ------------------------------------------------------------------------------------------- rows
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "parts"),
+    [
+        (np.empty((0, 3)), [], ("0 sample(s)", "minimum of 1")),
+        (np.empty((4, 0)), [0, 1, 0, 1], ("0 feature(s)", "minimum of 1")),
+        ([[1.0, 2.0]], ["a"], ("1 class, 'a'", "at least 2")),
+        (X[:, 0], Y, ("Expected 2D array, got 1D array",)),
+        (X[None], Y[:1], ("dim 3", "dim <= 2")),
+        (X * 1j, Y, ("Complex data not supported",)),
+        (np.full((60, 1), "word"), Y, ("could not convert string to float: ", "'word'")),
+        (X, Y[:-1], ("59",)),
+        (X, None, ("y", "None")),
+        (X, np.column_stack([Y, Y]), ("1d array", "(60, 2)")),
+    ],
+)
+def test_table_that_cannot_be_learned_is_described(table, labels, parts):
+    with pytest.raises(ValueError, match=says(*parts)):
+        small().fit(table, labels)
+
+
+def test_sparse_table_is_refused():
+    with pytest.raises(TypeError, match=says("Sparse data was passed", "dense data is required")):
+        small().fit(sparse.csr_matrix(X), Y)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba"])
+@pytest.mark.parametrize("n_features", [1, 3, 5])
+def test_wrong_number_of_features_is_told(method, n_features):
+    model = small().fit(X, Y)
+    with pytest.raises(ValueError, match=says(f"{n_features} features", "expecting 4 features")):
+        getattr(model, method)(np.zeros((2, n_features)))
+
+
+def test_wrong_names_of_features_are_told():
+    model = small().fit(NAMED, Y)
+    with pytest.raises(ValueError, match=says("unseen at fit time", "- e", "now missing", "- d")):
+        model.predict(NAMED.rename(columns={"d": "e"}))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.predict(NAMED[list("dcba")])
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["predict", "predict_proba", "predict_log_proba", "decision_function", "score"],
+)
+def test_model_that_is_not_fitted_says_so(method):
+    arguments = (X, Y) if method == "score" else (X,)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(small(), method)(*arguments)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_stages_of_a_model_that_is_not_fitted_say_so(method):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        next(getattr(small(), f"staged_{method}")(X))
+
+
+def test_importances_of_a_model_that_is_not_fitted_say_so():
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        _ = small().feature_importances_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "labels"), [({"base_class": 9}, Y), ({}, np.zeros(60)), ({"n_jobs": 0}, Y)]
+)
+def test_model_whose_fit_failed_is_not_fitted(parameters, labels):
+    model = small(**parameters)
+    with pytest.raises(ValueError, match="expected"):
+        model.fit(X, labels)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        model.predict(X)
+
+
+def test_failed_fit_leaves_no_mixture_of_two_models():
+    model = small().fit(X, Y)
+    model.base_class = 9
+    with pytest.raises(ValueError, match="base_class=9"):
+        model.fit(X[:, :2], Y + 10)
+    try:
+        answers = model.predict(X)
+    except NotFittedError:
+        return
+    np.testing.assert_array_equal(answers, small().fit(X, Y).predict(X))
+
+
+# ---------------------------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize(
+    ("bad", "parts"),
+    [
+        (np.r_[np.ones(59), -1.0], ("-1.0 at row 59", "1 row(s)", "from 0 on")),
+        (np.r_[np.nan, np.ones(58), -1], ("nan at row 0", "2 row(s)", "from 0 on")),
+        (np.full(60, np.inf), ("inf at row 0", "60 row(s)", "from 0 on")),
+        (np.zeros(60), ("0 at every row", "above 0")),
+        (np.ones(59), ("(59,)", "expected (60,)")),
+        (np.ones((60, 1)), ("(60, 1)", "expected (60,)")),
+        (2.0, ("()", "expected (60,)")),
+        (["heavy"] * 60, ("could not convert string to float: 'heavy'",)),
+    ],
+)
+def test_bad_weights_are_described(bad, parts):
+    with pytest.raises(ValueError, match=says(*parts)):
+        small().fit(X, Y, bad)
+
+
+@pytest.mark.parametrize("extreme", [1e308, 5e-324])
+def test_weights_whose_sum_is_out_of_range_are_refused(extreme):
+    with pytest.raises(ValueError, match=says("sample_weight sums to", "1e-200 to 1e+200")):
+        small().fit(X, Y, np.full(60, extreme))
+
+
+def test_tiny_weights_give_a_warning_and_no_split():
+    with pytest.warns(UserWarning, match="no tree can be split"):
+        model = small().fit(X, Y, np.full(60, 1e-10))
+    assert model.n_iter_ == 0
+
+
+def test_weight_of_zero_for_all_but_one_class_is_one_class():
+    with pytest.raises(ValueError, match=says("1 class, 2", "at least 2 classes")):
+        small().fit(X, Y, Y == 2)
+
+
+# --------------------------------------------------------------------------------- binned tables
+
+
+@pytest.mark.parametrize("bad", [1, 0, -5, 65535])
+def test_number_of_bins_out_of_range_is_named_by_the_mapper(bad):
+    with pytest.raises(ValueError, match=says(f"max_bins={bad}", "2 to 65534")):
+        BinMapper(max_bins=bad).fit(X)
+
+
+@pytest.mark.parametrize("bad", [3.5, "many", None], ids=repr)
+def test_number_of_bins_that_is_no_integer_is_named_by_the_mapper(bad):
+    with pytest.raises(TypeError, match=says(f"max_bins={bad!r}", "2 to 65534")):
+        BinMapper(max_bins=bad).fit(X)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, 0.0])
+def test_bad_weights_are_refused_by_the_mapper(bad):
+    with pytest.raises(ValueError, match=says("sample_weight is", bad or 0, "expected")):
+        BinMapper().fit(X, np.full(60, bad))
+
+
+def test_wrong_number_of_weights_is_told_by_the_mapper():
+    with pytest.raises(ValueError, match=says("(5,)", "expected (60,)")):
+        BinMapper().fit(X, np.ones(5))
+
+
+def test_weight_zero_is_a_row_absent_for_the_mapper():
+    weight = np.r_[np.zeros(30), np.ones(30)]
+    for got, expected in zip(
+        BinMapper(8).fit(X, weight).thresholds_, BinMapper(8).fit(X[30:]).thresholds_, strict=True
+    ):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("table", "parts"),
+    [(X[0], ("1 dimension(s)", "expected 2")), (X[None], ("3 dimension(s)", "expected 2"))],
+)
+def test_what_is_no_table_is_refused_by_the_mapper(table, parts):
+    with pytest.raises(ValueError, match=says(*parts)):
+        BinMapper().fit(table)
+
+
+def test_mapper_tells_a_wrong_number_of_features():
+    with pytest.raises(ValueError, match=says("2 features", "4")):
+        BinMapper().fit(X).transform(X[:, :2])
+
+
+def test_mapper_that_is_not_fitted_says_so():
+    with pytest.raises(NotFittedError, match="fit"):
+        BinMapper().transform(X)
+
+
+@pytest.mark.parametrize("rows", [[-1], [60], [0, 2**40]])
+def test_row_that_a_binned_table_does_not_have_is_refused(rows):
+    table = BinMapper().fit(X).transform(X)
+    with pytest.raises((ValueError, IndexError), match="rows"):
+        table[np.array(rows)]
+
+
+def test_mask_takes_the_rows_it_marks():
+    table = BinMapper().fit(X).transform(X)
+    np.testing.assert_array_equal(table[Y == 1].codes.codes(), table.codes.codes()[Y == 1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "parts"), [(Y[:-1], ("59 labels", "60 rows")), (np.zeros(60), ("1 class",))]
+)
+def test_bad_labels_of_a_binned_table_are_described(labels, parts):
+    with pytest.raises(ValueError, match=says(*parts)):
+        small().fit(BinMapper().fit(X).transform(X), labels)
+
+
+def test_binned_table_without_rows_is_refused():
+    with pytest.raises(ValueError, match="0"):
+        small().fit(BinMapper().fit(X).transform(X[:0]), [])
+
+
+def test_binned_table_cannot_be_predicted():
+    table = BinMapper().fit(X).transform(X)
+    with pytest.raises((TypeError, ValueError), match="BinnedTable"):
+        small().fit(X, Y).predict(table)

@@ -1,0 +1,135 @@
+"""Which base class each step takes."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from abcgbm import FixedBase
+from models import assert_same_model, noisy_data, small
+
+X, Y = noisy_data(n_rows=300, n_classes=4)
+NAMES = np.array(["best", "none", "random", "worst"])[Y]
+
+
+def expected_bases(model):
+    """The class of largest loss before each step."""
+    return model.classes_[model.class_losses_[:-1].argmax(axis=1)].tolist()
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {"algorithm": "abc-mart"},
+        {"algorithm": "abc-mart", "base_class": "worst"},
+        {"algorithm": "mart", "base_class": "worst"},
+    ],
+)
+@pytest.mark.parametrize("y", [Y, NAMES])
+def test_base_is_the_class_of_largest_loss_before_the_step(variant, y):
+    model = small(**variant, max_iter=20).fit(X, y)
+    assert model.base_classes_.tolist()[1:] == expected_bases(model)[1:]
+    assert len(set(model.base_classes_)) > 1
+
+
+def test_no_base_class_given_means_the_worst_for_abc_and_none_for_mart():
+    assert_same_model(small("abc-mart").fit(X, Y), small("abc-mart", base_class="worst").fit(X, Y))
+    mart = small("mart").fit(X, Y)
+    assert mart.base_classes_.tolist() == [None] * 8
+    assert (mart._ensemble.tree_base == -1).all()
+
+
+def test_first_base_is_drawn_from_random_state():
+    first = [small(random_state=seed, max_iter=1).fit(X, Y).base_classes_[0] for seed in range(30)]
+    assert set(first) == {0, 1, 2, 3}
+    again = [small(random_state=seed, max_iter=1).fit(X, Y).base_classes_[0] for seed in range(30)]
+    assert first == again
+
+
+def test_no_random_state_is_zero():
+    assert_same_model(small().fit(X, Y), small(random_state=0).fit(X, Y))
+
+
+def test_draw_does_not_touch_the_global_state():
+    np.random.seed(7)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    small().fit(X, Y)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])
+def test_generators_are_random_states(make):
+    first = {small(random_state=make(s), max_iter=1).fit(X, Y).base_classes_[0] for s in range(30)}
+    assert first == {0, 1, 2, 3}
+    assert_same_model(small(random_state=make(5)).fit(X, Y), small(random_state=make(5)).fit(X, Y))
+
+
+@pytest.mark.parametrize("label", [0, 3, np.int64(2), FixedBase(1)], ids=repr)
+def test_label_fixes_the_base(label):
+    model = small(base_class=label).fit(X, Y)
+    number = label.label if isinstance(label, FixedBase) else label
+    assert model.base_classes_.tolist() == [number] * 8
+    assert (model._ensemble.tree_base == number).all()
+    assert number not in model._ensemble.tree_class
+
+
+def test_label_spelled_like_a_policy_needs_fixed_base():
+    policy = small(base_class="worst", max_iter=20).fit(X, NAMES)
+    fixed = small(base_class=FixedBase("worst"), max_iter=20).fit(X, NAMES)
+    assert policy.base_classes_.tolist()[1:] == expected_bases(policy)[1:]
+    assert fixed.base_classes_.tolist() == ["worst"] * 20
+    assert_same_model(fixed, small(base_class=3, max_iter=20).fit(X, Y))
+
+
+def test_fixed_base_survives_cloning():
+    model = small(base_class=FixedBase("worst"))
+    assert clone(model).base_class == FixedBase("worst")
+    assert repr(FixedBase("worst")) == "FixedBase(label='worst')"
+
+
+def test_base_of_two_classes_is_told_though_the_model_is_the_same():
+    y = Y > 1
+    models = [small(base_class=b).fit(X, y) for b in (False, True)]
+    assert [set(m.base_classes_) for m in models] == [{False}, {True}]
+    one, other = (m.decision_function(X) for m in models)
+    assert one.tobytes() == other.tobytes()
+
+
+def test_mb_has_plain_derivatives_and_a_base_class():
+    model = small("mart", base_class="worst", max_iter=1, learning_rate=1.0).fit(X, Y)
+    plain = small("mart", max_iter=1, learning_rate=1.0).fit(X, Y)
+    base = model.base_classes_[0]
+    assert model._ensemble.tree_class.tolist() == [k for k in range(4) if k != base]
+    scores, plain_scores = model.decision_function(X), plain.decision_function(X)
+    others = [k for k in range(4) if k != base]
+    # Only the derivatives change: no factor (K-1)/K.
+    np.testing.assert_allclose(scores[:, others], plain_scores[:, others] * 4 / 3, atol=2**-30)
+    np.testing.assert_allclose(scores.sum(axis=1), 0, atol=1e-12)
+
+
+def test_mb_is_neither_mart_nor_abc_mart():
+    models = [
+        small("mart").fit(X, Y),
+        small("mart", base_class="worst").fit(X, Y),
+        small("abc-mart").fit(X, Y),
+    ]
+    assert len({m.predict_proba(X).tobytes() for m in models}) == 3
+
+
+def test_trees_of_a_step_are_k_or_one_fewer():
+    assert np.diff(small("mart").fit(X, Y)._ensemble.step_start).tolist() == [4] * 8
+    assert np.diff(small("abc-mart").fit(X, Y)._ensemble.step_start).tolist() == [3] * 8
+
+
+def test_ties_go_to_the_lowest_class():
+    y = np.repeat(np.arange(4), 20)
+    X = np.eye(4)[y]  # all classes alike
+    model = small(base_class="worst", max_iter=2).fit(X, y)
+    losses = model.class_losses_[1]
+    assert np.count_nonzero(losses == losses.max()) == 3
+    assert model.base_classes_[1] == np.flatnonzero(losses == losses.max())[0]
+
+
+def test_message_shows_ten_labels_at_most():
+    y = np.arange(300) % 12
+    with pytest.raises(ValueError, match=r"base_class=99; .* 0, 1, .*, 9, \.\.\.$"):
+        small(base_class=99).fit(X, y)

@@ -1,0 +1,532 @@
+"""The estimator as a user meets it."""
+
+import copy
+import inspect
+import math
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import VotingClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from abcgbm import ABCBoostClassifier, BinMapper, FixedBase
+from models import assert_same_model, model_bytes, noisy_data, small
+
+VARIANTS = {
+    "mart": {"algorithm": "mart"},
+    "mart class by class": {"algorithm": "mart", "refresh": "class"},
+    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "abc-mart": {"algorithm": "abc-mart"},
+    "fixed base": {"algorithm": "abc-mart", "base_class": 1},
+}
+every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return noisy_data()
+
+
+@pytest.fixture(scope="module")
+def two_classes():
+    return noisy_data(n_classes=2)
+
+
+@pytest.mark.filterwarnings("ignore:no tree can be split")  # some checks have a dozen rows
+@parametrize_with_checks([ABCBoostClassifier(), ABCBoostClassifier(algorithm="mart")])
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
+
+
+def test_parameters_and_their_defaults_are_those_documented():
+    expected = {
+        "algorithm": "abc-mart",
+        "learning_rate": 0.1,
+        "max_iter": 100,
+        "max_leaf_nodes": 20,
+        "max_depth": None,
+        "min_samples_leaf": 10,
+        "min_gain": 0.0,
+        "max_bins": 255,
+        "base_class": None,
+        "refresh": "step",
+        "recenter": False,
+        "n_jobs": None,
+        "random_state": None,
+        "verbose": 0,
+    }
+    given = inspect.signature(ABCBoostClassifier).parameters
+    assert {name: given[name].default for name in expected} == expected
+    assert [name for name, p in given.items() if p.kind != p.KEYWORD_ONLY] == ["algorithm"]
+
+
+# ------------------------------------------------------------------------------- what fit leaves
+
+
+@every_variant
+def test_fit_tells_what_happened(variant, data):
+    model = small(**variant).fit(*data)
+    assert model.n_iter_ == 8
+    assert model.train_loss_.shape == (9,)
+    assert model.class_losses_.shape == (9, 4)
+    assert model.base_classes_.shape == (8,)
+    assert model.stop_reason_ == "max_iter"
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    assert model.n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
+
+
+@every_variant
+def test_training_losses_are_those_of_the_predictions(variant, data):
+    X, y = data
+    model = small(**variant).fit(X, y)
+    np.testing.assert_allclose(model.class_losses_.sum(axis=1), model.train_loss_, rtol=1e-12)
+    np.testing.assert_allclose(model.train_loss_[0], len(y) * math.log(4), rtol=1e-12)
+    for losses, proba in zip(model.class_losses_[1:], model.staged_predict_proba(X), strict=True):
+        of_rows = -np.log(proba[np.arange(len(y)), y])
+        np.testing.assert_allclose(losses, np.bincount(y, of_rows), rtol=1e-9)
+
+
+@every_variant
+@pytest.mark.parametrize("n_classes", [2, 3, 30])
+def test_training_loss_never_rises(variant, n_classes):
+    model = small(**variant, max_iter=15).fit(*noisy_data(n_classes=n_classes))
+    assert (np.diff(model.train_loss_) <= 0).all()
+    assert model.train_loss_[-1] < model.train_loss_[0]
+
+
+def test_second_fit_forgets_the_first(data, two_classes):
+    twice = small().fit(pd.DataFrame(data[0], columns=list("abcd")), data[1]).fit(*two_classes)
+    assert_same_model(twice, small().fit(*two_classes))
+    assert not hasattr(twice, "feature_names_in_")
+    assert twice.classes_.tolist() == [0, 1]
+
+
+def test_fit_changes_neither_parameters_nor_data(data):
+    X, y = data[0].copy(), data[1].copy()
+    weight = np.ones(len(y))
+    model = small(base_class=FixedBase(2), random_state=3)
+    before = copy.deepcopy(model.get_params())
+    assert model.fit(X, y, weight) is model
+    model.predict(X)
+    assert model.get_params() == before
+    np.testing.assert_array_equal(X, data[0])
+    np.testing.assert_array_equal(y, data[1])
+    assert (weight == 1).all()
+
+
+def test_read_only_arrays_are_accepted(data):
+    frozen = [a.copy() for a in data]
+    for array in frozen:
+        array.flags.writeable = False
+    model = small().fit(*frozen)
+    assert_same_model(model, small().fit(*data))
+    np.testing.assert_array_equal(model.predict(frozen[0]), model.predict(data[0]))
+
+
+def test_names_of_columns_are_kept(data):
+    X = pd.DataFrame(data[0], columns=list("abcd"))
+    model = small().fit(X, data[1])
+    assert model.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(model.predict(X), small().fit(*data).predict(data[0]))
+
+
+# ------------------------------------------------------------------------------------ prediction
+
+
+@every_variant
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+def test_predictions_agree_with_each_other(variant, n_classes):
+    X, y = noisy_data(n_classes=n_classes)
+    model = small(**variant).fit(X, y)
+    proba = model.predict_proba(X)
+    assert proba.shape == (len(X), n_classes)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-14)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(proba), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+
+
+def test_scores_have_one_column_for_each_class(data):
+    model = small().fit(*data)
+    scores = model.decision_function(data[0])
+    assert scores.shape == (len(data[0]), 4)
+    e = np.exp(scores)
+    np.testing.assert_allclose(
+        e / e.sum(axis=1, keepdims=True), model.predict_proba(data[0]), rtol=1e-13
+    )
+
+
+@every_variant
+def test_score_of_two_classes_is_the_log_odds_of_the_second(variant, two_classes):
+    model = small(**variant).fit(*two_classes)
+    scores = model.decision_function(two_classes[0])
+    assert scores.shape == (len(two_classes[0]),)
+    proba = model.predict_proba(two_classes[0])
+    np.testing.assert_allclose(expit(scores), proba[:, 1], rtol=1e-14)
+    np.testing.assert_array_equal(model.predict(two_classes[0]), (scores > 0).astype(int))
+
+
+@pytest.mark.parametrize("n_classes", [3, 10, 60])
+def test_scores_sum_to_zero_with_a_base_class(n_classes):
+    X, y = noisy_data(n_rows=900, n_classes=n_classes)
+    scores = small(max_iter=10).fit(X, y).decision_function(X)
+    assert (scores != 0).any()
+    np.testing.assert_allclose(scores.sum(axis=1), 0, atol=1e-12 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("base_class", [None, "worst", 0, 1])
+def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_class, two_classes):
+    X, y = two_classes
+    mart, abc = small("mart").fit(X, y), small("abc-mart", base_class=base_class).fit(X, y)
+    assert mart.decision_function(X).tobytes() == abc.decision_function(X).tobytes()
+    assert mart.predict_proba(X).tobytes() == abc.predict_proba(X).tobytes()
+    assert mart.train_loss_.tobytes() == abc.train_loss_.tobytes()
+    assert mart.class_losses_.tobytes() == abc.class_losses_.tobytes()
+    assert len(mart._ensemble.tree_class) == mart.n_iter_  # one tree a step
+
+
+@every_variant
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_recentering_changes_scores_but_not_probabilities(variant, n_classes):
+    X, y = noisy_data(n_classes=n_classes)
+    plain, centred = (small(**variant, recenter=r).fit(X, y) for r in (False, True))
+    assert_same_model(plain, centred)
+    assert plain.predict_proba(X).tobytes() == centred.predict_proba(X).tobytes()
+    if n_classes > 2:
+        scores = plain.decision_function(X)
+        expected = scores - scores.mean(axis=1, keepdims=True)
+        np.testing.assert_allclose(centred.decision_function(X), expected, atol=1e-14)
+    else:
+        np.testing.assert_array_equal(centred.decision_function(X), plain.decision_function(X))
+
+
+def test_recentering_matters_for_mart(data):
+    plain, centred = (small("mart", recenter=r).fit(*data) for r in (False, True))
+    scores = plain.decision_function(data[0])
+    assert np.abs(scores.sum(axis=1)).max() > 1e-3
+    assert not np.array_equal(scores, centred.decision_function(data[0]))
+
+
+@every_variant
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("recenter", [False, True])
+def test_stages_end_at_the_whole_model(variant, n_classes, recenter):
+    X, y = noisy_data(n_classes=n_classes)
+    model = small(**variant, recenter=recenter).fit(X, y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        stages = list(getattr(model, f"staged_{method}")(X))
+        assert len(stages) == model.n_iter_
+        assert stages[-1].tobytes() == getattr(model, method)(X).tobytes()
+
+
+@every_variant
+def test_each_stage_is_the_model_of_so_many_steps(variant, data):
+    X, y = data
+    stages = [
+        list(getattr(small(**variant).fit(X, y), f"staged_{method}")(X))
+        for method in ("predict", "predict_proba", "decision_function")
+    ]
+    for n_steps in (1, 5):
+        shorter = small(**variant, max_iter=n_steps).fit(X, y)
+        expected = (shorter.predict(X), shorter.predict_proba(X), shorter.decision_function(X))
+        for of_method, array in zip(stages, expected, strict=True):
+            assert of_method[n_steps - 1].tobytes() == array.tobytes()
+
+
+def test_prediction_is_the_same_for_any_batch(data):
+    X, y = data
+    model = small().fit(X, y)
+    whole = model.predict_proba(X)
+    for batch in (1, 7, 64):
+        parts = [model.predict_proba(X[i : i + batch]) for i in range(0, len(X), batch)]
+        assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+# --------------------------------------------------------------------------------- unusual tables
+
+
+def test_missing_values_are_told_apart_from_values():
+    X = np.array([0.0, 1.0, np.nan] * 40)[:, None]
+    y = np.array(["low", "high", "missing"] * 40)
+    model = small(learning_rate=1.0).fit(X, y)
+    assert model.score(X, y) == 1
+    assert model.predict([[np.nan]]) == "missing"
+
+
+@pytest.mark.parametrize("side", [-np.inf, np.inf])
+def test_infinities_are_ordinary_extremes(side):
+    finite = np.tile([0.0, 1.0, 2.0, 3.0], 30)[:, None]
+    extreme = 3.0 if side > 0 else 0.0
+    X = np.where(finite == extreme, side, finite)
+    y = finite[:, 0].astype(int)
+    model = small(learning_rate=1.0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
+    far = model.predict_proba([[np.copysign(1e308, side)], [side]])
+    assert np.isfinite(far).all()
+    np.testing.assert_array_equal(
+        model.predict_proba(X), small(learning_rate=1.0).fit(finite, y).predict_proba(finite)
+    )
+
+
+@pytest.mark.parametrize("useless", [np.nan, 0.0, -np.inf, np.inf], ids=str)
+def test_column_that_says_nothing_changes_nothing(useless, data):
+    X, y = data
+    wider = np.column_stack([X, np.full(len(X), useless)])
+    model, expected = small().fit(wider, y), small().fit(X, y)
+    assert model.predict_proba(wider).tobytes() == expected.predict_proba(X).tobytes()
+    assert model.feature_importances_[-1] == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, 3.0, np.inf], ids=str)
+def test_table_that_says_nothing_gives_equal_probabilities(value):
+    X, y = np.full((40, 2), value), np.arange(40) % 4
+    model = small().fit(X, y)
+    assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
+    np.testing.assert_array_equal(model.predict_proba(X), 0.25)
+    np.testing.assert_array_equal(model.predict(X), 0)
+    np.testing.assert_allclose(model.train_loss_, [40 * math.log(4)])
+    np.testing.assert_array_equal(model.feature_importances_, [0, 0])
+    assert list(model.staged_predict(X)) == []
+
+
+def test_values_never_seen_are_predicted(data):
+    model = small().fit(*data)
+    X = np.array([[np.nan] * 4, [np.inf] * 4, [-np.inf] * 4, [1e308] * 4, [5e-324] * 4])
+    proba = model.predict_proba(X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_array_equal(proba[1], proba[3])
+
+
+def test_missing_at_prediction_alone_goes_with_the_heavier_side():
+    X = np.array([0.0] * 20 + [1.0] * 40)[:, None]
+    y = np.array(["few"] * 20 + ["many"] * 40)
+    model = small().fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba([[np.nan]]), model.predict_proba([[1.0]]))
+
+
+def test_one_feature_is_enough(data):
+    X, y = data
+    assert small().fit(X[:, :1], y).score(X[:, :1], y) > np.bincount(y).max() / len(y)
+
+
+def test_too_few_rows_for_a_split_are_told(data):
+    X, y = data
+    message = r"the rows weigh 19 together, less than twice min_samples_leaf=10"
+    with pytest.warns(UserWarning, match=message) as warned:
+        model = small().fit(X[:19], y[:19])
+    assert Path(warned[0].filename) == Path(__file__)
+    assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
+
+
+def test_two_rows_can_be_learned():
+    model = small(min_samples_leaf=1, learning_rate=1.0).fit([[0.0], [1.0]], ["a", "b"])
+    assert model.predict([[0.0], [1.0]]).tolist() == ["a", "b"]
+
+
+def test_unusual_frames_are_tables():
+    frame = pd.DataFrame(
+        {"int": pd.array([1, None, 3] * 20, dtype="Int64"), "bool": [True, False, True] * 20}
+    )
+    numbers = np.array([[1, 1], [np.nan, 0], [3, 1]] * 20)
+    y = np.arange(60) % 3
+    assert_same_model(small().fit(frame, y), small().fit(numbers, y))
+
+
+# ------------------------------------------------------------------------------ growth parameters
+
+
+def leaves_and_depths(model):
+    """Leaves of each tree, and depth of each node."""
+    e = model._ensemble
+    for start, end in zip(e.tree_start[:-1], e.tree_start[1:], strict=True):
+        depth = np.zeros(end - start, int)
+        for i in np.flatnonzero(e.feature[start:end] >= 0):  # parents come before their children
+            depth[e.left[start + i]] = depth[e.left[start + i] + 1] = depth[i] + 1
+        yield np.count_nonzero(e.feature[start:end] < 0), depth.max()
+
+
+def test_trees_obey_their_bounds(data):
+    model = small(max_leaf_nodes=5).fit(*data)
+    assert max(leaves for leaves, _ in leaves_and_depths(model)) == 5
+    model = small(max_leaf_nodes=31, max_depth=2).fit(*data)
+    assert max(depth for _, depth in leaves_and_depths(model)) == 2
+    model = small(min_samples_leaf=33).fit(*data)
+    is_leaf = model._ensemble.feature < 0
+    assert model._ensemble.weight[is_leaf].min() >= 33
+
+
+def test_split_must_gain_more_than_min_gain(data):
+    gain = small(min_gain=2.0).fit(*data)._ensemble.gain
+    assert gain[gain > 0].min() > 2.0
+    stuck = small(min_gain=1e9).fit(*data)
+    assert (stuck.n_iter_, stuck.stop_reason_) == (0, "no_progress")
+
+
+def test_more_bins_than_values_change_nothing(data):
+    X, y = np.round(data[0]), data[1]
+    n_distinct = max(len(np.unique(x[~np.isnan(x)])) for x in X.T)
+    models = [small(max_bins=b).fit(X, y) for b in (n_distinct, 255, 256, 65534)]
+    for model in models[1:]:
+        assert_same_model(model, models[0])
+    assert model_bytes(small(max_bins=2).fit(X, y)) != model_bytes(models[0])
+
+
+def test_learning_rate_shortens_the_first_step(data):
+    X, y = data
+    full, tenth = (
+        small("mart", max_iter=1, learning_rate=nu).fit(X, y).decision_function(X)
+        for nu in (1.0, 0.1)
+    )
+    np.testing.assert_allclose(tenth, full / 10, atol=2**-32)
+
+
+# ------------------------------------------------------------------------------------ importances
+
+
+def test_importances_are_shares_of_the_gain(data):
+    model = small().fit(*data)
+    e = model._ensemble
+    total = [e.gain[e.feature == f].sum() for f in range(4)]
+    np.testing.assert_allclose(model.feature_importances_, total / np.sum(total))
+    assert model.feature_importances_.shape == (4,)
+
+
+def test_the_only_feature_that_matters_has_all_importance():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) % 3
+    X[:, 1] = y
+    shares = small().fit(X, y).feature_importances_
+    np.testing.assert_allclose(shares, [0, 1, 0], atol=1e-25)
+
+
+# ------------------------------------------------------------------------------- a good neighbour
+
+
+def test_pickle_and_copies_keep_the_model(data):
+    X, y = data
+    model = small().fit(X, y)
+    model.predict(X)  # what prediction caches must not be in the way
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_same_model(twin, model)
+        assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+        assert twin.get_params() == model.get_params()
+        assert_same_model(twin.fit(X, y), model)
+
+
+def test_pickle_does_not_depend_on_predictions_made(data):
+    fresh = small().fit(*data)
+    used = copy.deepcopy(fresh)
+    used.predict(data[0])
+    assert pickle.dumps(used) == pickle.dumps(copy.deepcopy(fresh))
+
+
+def test_clone_keeps_parameters_alone(data):
+    model = small(base_class=FixedBase(3), learning_rate=0.3).fit(*data)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    assert not hasattr(twin, "classes_")
+    assert_same_model(twin.fit(*data), model)
+
+
+def test_pipeline_takes_the_classifier():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), small(learning_rate=0.5))
+    assert pipeline.fit(X, y).score(X, y) > 0.97
+    weighted = pipeline.fit(X, y, abcboostclassifier__sample_weight=np.ones(len(y)))
+    assert weighted[-1].classes_.tolist() == [0, 1, 2]
+
+
+def test_grid_search_finds_parameters():
+    X, y = load_iris(return_X_y=True)
+    grid = {"algorithm": ["mart", "abc-mart"], "max_leaf_nodes": np.array([2, 6])}
+    search = GridSearchCV(small(), grid, cv=2, n_jobs=1, error_score="raise").fit(X, y)
+    assert search.best_score_ > 0.9
+    assert_same_model(search.best_estimator_, small(**search.best_params_).fit(X, y))
+
+
+def test_cross_validation_scores_probabilities():
+    X, y = load_iris(return_X_y=True)
+    losses = cross_val_score(small(max_iter=20), X, y, cv=2, scoring="neg_log_loss")
+    assert (losses > -0.5).all()
+
+
+def test_voting_averages_probabilities(data):
+    X, y = data
+    voters = [("mart", small("mart")), ("abc", small("abc-mart"))]
+    vote = VotingClassifier(voters, voting="soft").fit(X, y)
+    mean = np.mean([model.fit(X, y).predict_proba(X) for _, model in voters], axis=0)
+    np.testing.assert_allclose(vote.predict_proba(X), mean)
+
+
+@every_variant
+def test_binned_table_gives_the_model_of_its_rows(variant, data):
+    X, y = data
+    table = BinMapper().fit(X).transform(X)
+    expected = small(**variant).fit(X, y)
+    for _ in range(2):  # a table can be used again
+        model = small(**variant).fit(table, y)
+        assert_same_model(model, expected)
+        assert model.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
+    assert model.n_features_in_ == 4
+
+
+def test_binned_table_with_weights_gives_the_model_of_its_rows(data):
+    X, y = data
+    weight = np.random.default_rng(0).uniform(0.1, 5, len(y))
+    table = BinMapper(max_bins=20).fit(X, weight).transform(X)
+    expected = small(max_bins=20).fit(X, y, weight)
+    assert_same_model(small(max_bins=20).fit(table, y, weight), expected)
+
+
+def test_rows_of_a_binned_table_share_its_bins(data):
+    X, y = data
+    table = BinMapper(max_bins=16).fit(X).transform(X)
+    rows = np.arange(0, len(y), 3)
+    weight = np.zeros(len(y))
+    weight[rows] = 1
+    by_rows = small().fit(table[rows], y[rows])
+    assert_same_model(by_rows, small().fit(table, y, weight))
+    np.testing.assert_array_equal(table[rows].codes.codes(), table.codes.codes()[rows])
+
+
+def test_fit_with_a_binned_table_forgets_names_of_columns(data):
+    X, y = data
+    model = small().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    model.fit(BinMapper().fit(X).transform(X), y)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_nothing_is_printed_by_default(data, capfd):
+    small().fit(*data).predict(data[0])
+    assert capfd.readouterr() == ("", "")
+
+
+# ------------------------------------------------------------------------------------- real data
+
+OPTDIGITS = Path(os.environ.get("ABCGBM_DATA", "")) / "optdigits" / "train.csv.gz"
+
+
+@pytest.mark.skipif(
+    not ("ABCGBM_DATA" in os.environ and OPTDIGITS.is_file()),
+    reason="ABCGBM_DATA names no folder with optdigits/train.csv.gz",
+)
+@pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
+def test_training_loss_of_optdigits_falls_below_1e_10_without_stalling(algorithm):
+    table = np.loadtxt(OPTDIGITS, delimiter=",")
+    X, y = table[:, 1:], table[:, 0].astype(int)
+    model = ABCBoostClassifier(algorithm, max_leaf_nodes=10, max_iter=800)
+    loss = model.fit(X, y).train_loss_
+    assert loss[-1] < 1e-10
+    assert (np.diff(loss) < 0).all()
+    assert (loss[20:] < 0.7 * loss[:-20]).all()

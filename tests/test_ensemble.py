@@ -1,0 +1,123 @@
+"""The fitted trees."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+import reference
+from abcgbm.ensemble import Ensemble, EnsembleBuilder
+from models import ensemble_arrays, noisy_data, small
+
+X, Y = noisy_data(n_rows=250, n_classes=3)
+
+
+@pytest.fixture(scope="module", params=["mart", "abc-mart"])
+def ensemble(request):
+    return small(request.param).fit(X, Y)._ensemble
+
+
+def test_arrays_have_the_documented_types(ensemble):
+    expected = {
+        "feature": np.int32,
+        "threshold": np.float64,
+        "left": np.int32,
+        "missing_left": np.uint8,
+        "value": np.float64,
+        "gain": np.float64,
+        "weight": np.float64,
+        "tree_start": np.int64,
+        "tree_class": np.int32,
+        "tree_base": np.int32,
+        "tree_base_scale": np.float64,
+        "step_start": np.int64,
+    }
+    assert {name: getattr(ensemble, name).dtype for name in expected} == expected
+    others = {"n_features", "n_classes"}
+    assert {f.name for f in dataclasses.fields(Ensemble)} == expected.keys() | others
+
+
+def test_trees_lie_end_to_end(ensemble):
+    assert ensemble.tree_start[0] == ensemble.step_start[0] == 0
+    assert ensemble.tree_start[-1] == len(ensemble.feature)
+    assert ensemble.step_start[-1] == len(ensemble.tree_class)
+    assert (np.diff(ensemble.tree_start) % 2 == 1).all()  # one more leaf than splits
+    assert ensemble.n_steps == 8
+
+
+def test_nodes_are_leaves_or_splits(ensemble):
+    is_leaf = ensemble.feature < 0
+    assert (ensemble.left[is_leaf] == -1).all()
+    assert (ensemble.gain[is_leaf] == 0).all()
+    assert (ensemble.gain[~is_leaf] > 0).all()
+    assert (ensemble.value[~is_leaf] == 0).all()
+    assert np.isfinite(ensemble.value).all()
+    assert not np.isnan(ensemble.threshold).any()
+
+
+def test_children_weigh_what_their_parent_weighs(ensemble):
+    start = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    splits = np.flatnonzero(ensemble.feature >= 0)
+    left = start[splits] + ensemble.left[splits]
+    np.testing.assert_array_equal(
+        ensemble.weight[left] + ensemble.weight[left + 1], ensemble.weight[splits]
+    )
+    assert (ensemble.weight[ensemble.tree_start[:-1]] == len(Y)).all()
+
+
+def trees_of(ensemble):
+    names = ("feature", "threshold", "left", "missing_left", "value")
+    for a, b in zip(ensemble.tree_start[:-1], ensemble.tree_start[1:], strict=True):
+        yield {name: getattr(ensemble, name)[a:b] for name in names}
+
+
+def test_scores_are_walks_down_the_trees(ensemble):
+    rows = np.vstack([X[:15], np.full(4, np.nan), np.full(4, np.inf)])
+    expected = np.zeros((len(rows), 3))
+    for t, tree in enumerate(trees_of(ensemble)):
+        values = np.array([reference.tree_value(tree, row) for row in rows.tolist()])
+        expected[:, ensemble.tree_class[t]] += values
+        if ensemble.tree_base[t] >= 0:
+            expected[:, ensemble.tree_base[t]] -= values * ensemble.tree_base_scale[t]
+    np.testing.assert_array_equal(ensemble.raw(rows, 1), expected)
+
+
+def test_stages_grow_to_the_whole(ensemble):
+    stages = [raw.copy() for raw in ensemble.staged_raw(X, 1)]
+    assert len(stages) == ensemble.n_steps
+    np.testing.assert_array_equal(stages[-1], ensemble.raw(X, 1))
+    assert not np.array_equal(stages[0], stages[-1])
+
+
+def test_importances_are_shares(ensemble):
+    shares = ensemble.importances()
+    assert shares.shape == (4,)
+    assert (shares >= 0).all()
+    np.testing.assert_allclose(shares.sum(), 1)
+
+
+def test_pickle_holds_the_arrays_alone(ensemble):
+    ensemble.raw(X, 1)
+    twin = pickle.loads(pickle.dumps(ensemble))
+    assert twin.__dict__.keys() == {f.name for f in dataclasses.fields(Ensemble)}
+    np.testing.assert_array_equal(twin.raw(X, 1), ensemble.raw(X, 1))
+
+
+def test_ensemble_without_trees_is_all_zero():
+    empty = EnsembleBuilder(n_features=2, n_classes=3).build(lambda feature, code: feature)
+    assert empty.n_steps == 0
+    np.testing.assert_array_equal(empty.raw(np.ones((4, 2)), 2), np.zeros((4, 3)))
+    np.testing.assert_array_equal(empty.importances(), [0, 0])
+    assert list(empty.staged_raw(np.ones((4, 2)), 1)) == []
+
+
+def test_thresholds_lie_between_values_seen():
+    model = small().fit(X, Y)
+    e = ensemble_arrays(model)
+    for feature in range(4):
+        values = np.unique(X[~np.isnan(X[:, feature]), feature])
+        cuts = np.unique(e["threshold"][e["feature"] == feature])
+        middle = (values[:-1] + values[1:]) / 2
+        # Infinity parts all values from missing ones.
+        assert np.isclose(cuts[:, None], np.append(middle, np.inf)).any(axis=1).all()

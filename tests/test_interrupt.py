@@ -1,0 +1,188 @@
+"""Ctrl-C stops training, binning and prediction, and leaves the process sane.
+
+No test holds a time limit. `pytest -s` shows how soon the exception came.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import core
+import reference
+from abcgbm import BinMapper, _core
+from models import assert_same_model, noisy_data, run_python, small
+from strategies import Problem
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="this system has no interval timers"
+)
+both_thread_counts = pytest.mark.parametrize("n_threads", [1, 2])
+CPU_SECONDS = 0.03  # of work before the signal; every call below has several times that to do
+
+
+@contextmanager
+def signal_soon(handler: Callable[..., object] = signal.default_int_handler) -> Iterator[None]:
+    """Send a signal after some CPU time; the handler of Ctrl-C answers it."""
+    before = signal.signal(signal.SIGPROF, handler)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        sys.stdout.write(f"{time.perf_counter() - start:.3f} s ")
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def is_interrupted(native: Callable[[object], object], argument: object) -> bool:
+    """Whether a signal stops a native call before its end.
+
+    Neither `extend` nor `map` runs Python code, so a call that came to its end would leave its
+    result in the list before Python could see the signal.
+    """
+    finished: list[object] = []
+    with pytest.raises(KeyboardInterrupt), signal_soon():
+        finished.extend(map(native, [argument]))
+    return not finished
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=shape)
+
+
+# ------------------------------------------------------------------------------------ native loops
+
+
+@both_thread_counts
+def test_search_for_thresholds_is_interrupted(n_threads):
+    X, weight = normal(200_000, 24), np.ones(200_000, np.int64)
+    assert is_interrupted(partial(_core.find_thresholds, X, weight, 255), n_threads)
+    assert len(_core.find_thresholds(X[:99], weight[:99], 255, n_threads)) == 24
+
+
+@both_thread_counts
+def test_coding_is_interrupted(n_threads):
+    X, thresholds = normal(400_000, 24), [np.linspace(-2, 2, 1000)] * 24
+    assert is_interrupted(partial(_core.bin_table, X, thresholds), n_threads)
+    assert _core.bin_table(X[:99], thresholds, n_threads).n_rows == 99
+
+
+@both_thread_counts
+@pytest.mark.parametrize(("algorithm", "base"), [("mart", -1), ("abc-mart", 0)])
+def test_step_is_interrupted(algorithm, base, n_threads):
+    y = np.arange(200_000) % 10
+    problem = Problem(normal(len(y), 8), y, 10, params={"max_leaf_nodes": 255})
+    *arguments, leaf_scale = reference.step_arguments(algorithm, base, 10)
+    step = partial(core.trainer(problem, n_threads).step, *arguments)
+    assert is_interrupted(step, leaf_scale)
+
+
+@both_thread_counts
+def test_prediction_is_interrupted(n_threads):
+    X, y = noisy_data(n_classes=10)
+    ensemble = small(max_iter=100).fit(X, y)._ensemble
+    rows = normal(50_000, 4)
+    raw = np.zeros((len(rows), 10))
+    add = partial(ensemble._forest.add, rows, raw, 0, len(ensemble.tree_class))
+    assert is_interrupted(add, n_threads)
+    assert not raw.any(axis=1).all()
+
+
+@pytest.mark.parametrize("function", [_core.softmax, _core.log_softmax])
+def test_probabilities_are_interrupted(function):
+    assert is_interrupted(function, normal(100_000, 100))
+
+
+# ---------------------------------------------------------------------------------------- estimator
+
+
+def test_model_whose_first_fit_was_interrupted_is_not_fitted():
+    X, y = noisy_data()
+    model = small(max_iter=10**9, learning_rate=1e-6)
+    with pytest.raises(KeyboardInterrupt), signal_soon():
+        model.fit(X, y)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        model.predict(X)
+    assert_same_model(model.set_params(max_iter=8).fit(X, y), small(learning_rate=1e-6).fit(X, y))
+
+
+def test_interrupted_fit_leaves_no_mixture_of_two_models():
+    X, y = noisy_data()
+    model = small().fit(X, y)
+    expected = model.predict(X)
+    model.set_params(max_iter=10**9, learning_rate=1e-6)
+    with pytest.raises(KeyboardInterrupt), signal_soon():
+        model.fit(X, y + 10)
+    try:
+        answers = model.predict(X)
+    except NotFittedError:
+        return
+    np.testing.assert_array_equal(answers, expected)
+
+
+def test_other_signal_handlers_are_heard_too():
+    class OutOfTimeError(Exception):
+        pass
+
+    def handler(*_):
+        raise OutOfTimeError
+
+    X, y = noisy_data()
+    with pytest.raises(OutOfTimeError), signal_soon(handler):
+        small(max_iter=10**9, learning_rate=1e-6).fit(X, y)
+    assert small().fit(X, y).n_iter_ == 8
+
+
+def test_handler_that_raises_nothing_does_not_disturb():
+    heard = []
+    X = normal(200_000, 24)
+    with signal_soon(lambda *_: heard.append(True)):
+        mapper = BinMapper().fit(X)
+    assert heard
+    np.testing.assert_array_equal(mapper.thresholds_[0], BinMapper().fit(X[:, :1]).thresholds_[0])
+
+
+# -------------------------------------------------------------------- a real Ctrl-C, a real process
+
+CTRL_C = """
+import os, signal, sys, threading
+import numpy as np
+from abcgbm import ABCBoostClassifier, BinMapper
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20_000, 10))
+y = rng.integers(0, 5, len(X))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def bin_for_ever():
+    while True:
+        BinMapper(n_jobs=2).fit(X).transform(X)
+
+def predict_for_ever():
+    model = ABCBoostClassifier(max_iter=5, n_jobs=2).fit(X, y)
+    while True:
+        model.predict(X)
+
+def fit_for_ever():
+    ABCBoostClassifier(max_iter=10**9, learning_rate=1e-6, n_jobs=2).fit(X, y)
+
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    {action}_for_ever()
+except KeyboardInterrupt:
+    model = ABCBoostClassifier(max_iter=3, n_jobs=2).fit(X, y)
+    sys.stdout.write(f"interrupted, then {{model.n_iter_}} steps, {{len(model.predict(X))}} rows")
+"""
+
+
+@pytest.mark.parametrize("action", ["fit", "bin", "predict"])
+def test_ctrl_c_ends_work_and_the_process_can_work_on(action):
+    out = run_python(CTRL_C.format(action=action))
+    assert out == "interrupted, then 3 steps, 20000 rows"

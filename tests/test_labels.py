@@ -1,0 +1,174 @@
+"""Labels of any type."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from abcgbm import BinMapper
+from abcgbm.labels import encode_labels
+from models import assert_same_model, noisy_data, small
+
+X, NUMBERS = noisy_data(n_rows=90, n_classes=3)
+SORTED = {
+    "strings": np.array(["apple", "pear", "plum"]),
+    "strings as objects": np.array(["apple", "pear", "plum"], object),
+    "gaps": np.array([-7, 0, 1000]),
+    "unsigned": np.array([0, 3, 255], np.uint8),
+    "large": np.array([-(2**63), 2**53 + 1, 2**63 - 1]),
+    "floats": np.array([0.0, 1.0, 2.0]),
+    "dates": np.array(["2001-01-01", "2002-02-02", "2003-03-03"], "M8[s]"),
+}
+CONTAINERS = {
+    "array": lambda y: y,
+    "list": list,
+    "series": pd.Series,
+    "series with an index": lambda y: pd.Series(y, index=range(1000, 1000 + len(y))),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize("labels", SORTED.values(), ids=SORTED)
+def test_labels_of_any_type_come_back(labels, container):
+    model = small().fit(X, container(labels[NUMBERS]))
+    plain = small().fit(X, NUMBERS)
+    assert_same_model(model, plain)
+    assert model.classes_.tolist() == labels.tolist()
+    np.testing.assert_array_equal(model.predict(X), labels[plain.predict(X)])
+    assert model.score(X, container(labels[NUMBERS])) == plain.score(X, NUMBERS)
+
+
+@pytest.mark.parametrize("labels", SORTED.values(), ids=SORTED)
+def test_type_of_labels_is_kept(labels):
+    model = small().fit(X, labels[NUMBERS])
+    assert model.classes_.dtype == model.predict(X).dtype == labels.dtype
+
+
+@pytest.mark.parametrize("values", [[3, 5, 9], [False, True, True]], ids=repr)
+def test_objects_of_one_type_are_labels(values):
+    y = np.array(values, object)[NUMBERS]
+    model, plain = small().fit(X, y), small().fit(X, np.array(values)[NUMBERS])
+    assert_same_model(model, plain)
+    assert model.classes_.tolist() == plain.classes_.tolist()
+    assert model.predict(X).tolist() == plain.predict(X).tolist()
+
+
+def test_truth_values_are_labels():
+    model = small().fit(X, NUMBERS == 1)
+    assert model.classes_.dtype == model.predict(X).dtype == np.dtype(bool)
+    as_numbers = small().fit(X, (NUMBERS == 1).astype(int))
+    np.testing.assert_array_equal(model.predict(X), as_numbers.predict(X) == 1)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Categorical.from_codes(NUMBERS, ["apple", "pear", "plum"]),
+        pd.Series(pd.Categorical.from_codes(NUMBERS, ["apple", "pear", "plum"])),
+        pd.Series(SORTED["strings"][NUMBERS], dtype="string"),
+        pd.Series(SORTED["strings"][NUMBERS], dtype=object),
+        pd.Index(SORTED["strings"][NUMBERS]),
+    ],
+    ids=["categorical", "series of categories", "string", "object", "index"],
+)
+def test_labels_of_pandas_are_their_values(y):
+    model = small().fit(X, y)
+    assert_same_model(model, small().fit(X, NUMBERS))
+    assert model.classes_.tolist() == ["apple", "pear", "plum"]
+
+
+def test_nullable_integers_are_integers():
+    model = small().fit(X, pd.Series(NUMBERS, dtype="Int64"))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert_same_model(model, small().fit(X, NUMBERS))
+
+
+def test_column_of_labels_is_taken_with_a_warning():
+    with pytest.warns(UserWarning, match="column-vector y"):
+        model = small().fit(X, NUMBERS[:, None])
+    assert_same_model(model, small().fit(X, NUMBERS))
+
+
+def test_category_without_rows_is_no_class():
+    y = pd.Categorical.from_codes(NUMBERS, ["apple", "pear", "plum", "quince"])
+    assert small().fit(X, y).classes_.tolist() == ["apple", "pear", "plum"]
+
+
+def test_order_of_labels_orders_the_columns():
+    reversed_labels = np.array(["c", "b", "a"])[NUMBERS]
+    model = small("mart").fit(X, reversed_labels)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    proba = small("mart").fit(X, NUMBERS).predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X), proba[:, ::-1], rtol=1e-12)
+
+
+MISSING = {
+    "NaN": np.array([0.0, 1.0, np.nan]),
+    "None": np.array(["a", "b", None], object),
+    "NaN among strings": np.array(["a", "b", np.nan], object),
+    "pandas.NA": np.array(["a", "b", pd.NA], object),
+    "pandas.NaT": np.array(["2001-01-01", "2002-02-02", "NaT"], "M8[D]"),
+}
+
+
+@pytest.mark.parametrize("labels", MISSING.values(), ids=MISSING)
+def test_missing_labels_are_refused(labels):
+    with pytest.raises(ValueError, match="y contains NaN"):
+        small().fit(X, labels[NUMBERS])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series(MISSING["pandas.NA"][NUMBERS], dtype="string"),
+        pd.Series([0, 1, None] * 30, dtype="Int64"),
+        pd.Categorical(["a", "b", None] * 30),
+        pd.Series(["a", "b", None] * 30),
+    ],
+    ids=["string", "Int64", "categorical", "str"],
+)
+def test_missing_labels_of_pandas_are_refused(y):
+    with pytest.raises(ValueError, match="y contains NaN"):
+        small().fit(X, y)
+
+
+@pytest.mark.parametrize("mixture", [["a", 1, "b"], [1, "a", 2], [1, (2, 3), "a"]], ids=repr)
+def test_mixed_types_of_labels_are_named(mixture):
+    y = np.empty(90, object)
+    y[:] = mixture * 30
+    with pytest.raises(TypeError, match=r"y mixes labels of types .*int.*str.*expected one type"):
+        small().fit(X, y)
+
+
+def test_numbers_that_are_no_classes_are_refused():
+    with pytest.raises(ValueError, match="continuous"):
+        small().fit(X, NUMBERS + 0.5)
+
+
+def test_infinite_labels_are_refused():
+    with pytest.raises(ValueError, match="infinity"):
+        small().fit(X, np.where(NUMBERS == 0, np.inf, NUMBERS))
+
+
+@pytest.mark.parametrize("label", ["only", 3, False], ids=repr)
+def test_single_class_is_named(label):
+    with pytest.raises(ValueError, match=rf"1 class, {label!r}; expected at least 2"):
+        small().fit(X, [label] * 90)
+
+
+# ---------------------------------------------------------------------------------- the functions
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2).filter(lambda y: len(set(y)) > 1))
+def test_encoding_is_undone_by_the_classes(y):
+    classes, class_of_row = encode_labels(np.array(y))
+    assert classes.tolist() == sorted(set(y))
+    assert classes[class_of_row].tolist() == y
+    assert class_of_row.dtype == np.int32
+
+
+def test_labels_are_counted_against_rows():
+    table = BinMapper().fit(X).transform(X)
+    with pytest.raises(ValueError, match="y has 2 labels; X has 90 rows"):
+        small().fit(table, ["a", "b"])

@@ -1,0 +1,96 @@
+"""What the package offers, and that its texts tell the truth."""
+
+import doctest
+import importlib
+import importlib.metadata
+import importlib.resources
+import inspect
+import pkgutil
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import abcgbm
+from abcgbm import ABCBoostClassifier
+from models import noisy_data, run_python, small
+
+ROOT = Path(__file__).parents[1]
+MODULES = [name for _, name, _ in pkgutil.iter_modules(abcgbm.__path__) if name != "_core"]
+
+
+def test_public_names_exist():
+    assert {"ABCBoostClassifier", "BinMapper", "FixedBase"} <= set(abcgbm.__all__)
+    assert all(hasattr(abcgbm, name) for name in abcgbm.__all__)
+
+
+def test_version_is_told_once():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert abcgbm.__version__ == importlib.metadata.version("abcgbm") == project["version"]
+
+
+@pytest.mark.parametrize("name", ["py.typed", "_core.pyi"])
+def test_package_is_typed(name):
+    assert importlib.resources.files("abcgbm").joinpath(name).is_file()
+
+
+def test_import_needs_no_optional_package_and_says_nothing():
+    code = "import sys, abcgbm; print(sorted({'matplotlib', 'lightgbm'} & {*sys.modules}))"
+    assert run_python(code) == "[]\n"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_right(name):
+    module = importlib.import_module(f"abcgbm.{name}")
+    assert doctest.testmod(module).failed == 0
+
+
+def test_estimator_shows_an_example():
+    examples = doctest.DocTestFinder().find(ABCBoostClassifier, "ABCBoostClassifier")
+    assert any(test.examples for test in examples)
+
+
+def readme_examples() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def test_readme_shows_an_example():
+    assert readme_examples()
+
+
+@pytest.mark.parametrize("code", readme_examples(), ids=range(len(readme_examples())))
+def test_examples_in_the_readme_run(code):
+    assert run_python(code)
+
+
+def documented(section: str) -> set[str]:
+    """Names in a section of the estimator's docstring."""
+    text = inspect.getdoc(ABCBoostClassifier)
+    body = text.split(f"{section}\n{'-' * len(section)}\n")[1].split("\n\n")[0]
+    return set(re.findall(r"^(\w+) : ", body, re.MULTILINE))
+
+
+def test_every_parameter_is_documented():
+    assert documented("Parameters") == ABCBoostClassifier().get_params().keys()
+
+
+def test_every_fitted_attribute_is_documented():
+    model = small().fit(*noisy_data())
+    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert fitted | {"feature_names_in_", "feature_importances_"} == documented("Attributes")
+
+
+def test_every_public_method_is_documented():
+    own = [value for name, value in vars(ABCBoostClassifier).items() if not name.startswith("_")]
+    assert all(inspect.getdoc(value) for value in own)
+
+
+def test_answers_are_plain_numpy_arrays():
+    X, y = noisy_data()
+    model = small().fit(X, y)
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        answer = getattr(model, method)(X)
+        assert type(answer) is np.ndarray
+        assert answer.flags.writeable

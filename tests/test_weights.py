@@ -1,0 +1,138 @@
+"""Sample weights: their integers, and what they mean to a model."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from abcgbm import BinMapper
+from abcgbm.weights import IntegerWeights, check_weights
+from models import assert_same_model, noisy_data, small
+
+X, Y = noisy_data(n_rows=200, n_classes=3)
+positive = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=30)
+both_algorithms = pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
+
+
+@given(positive)
+def test_integers_are_those_of_the_reference(weights):
+    ours = IntegerWeights.from_floats(weights, len(weights))
+    weight, unit = reference.integer_weights(weights)
+    assert (ours.weight.tolist(), ours.unit) == (list(weight), unit)
+
+
+@given(positive)
+def test_rounding_is_a_tiny_part_of_the_sum(weights):
+    ours = IntegerWeights.from_floats(weights, len(weights))
+    error = np.abs(ours.weight * ours.unit - weights)
+    assert error.max() <= math.fsum(weights) * 2.0**-35
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1), st.sampled_from([2.0**-20, 0.5, 1.0, 4.0]))
+def test_multiples_of_a_power_of_two_are_exact(counts, unit):
+    weights = IntegerWeights.from_floats(np.array(counts) * unit, len(counts))
+    assert (weights.weight * weights.unit == np.array(counts) * unit).all()
+
+
+def test_no_weights_are_ones():
+    none, ones = IntegerWeights.from_floats(None, 3), IntegerWeights.from_floats([1, 1, 1], 3)
+    assert none.weight.tolist() == ones.weight.tolist() == [1, 1, 1]
+    assert none.unit == ones.unit == 1.0
+    np.testing.assert_array_equal(check_weights(None, 3), [1, 1, 1])
+
+
+@given(positive, st.floats(1e-3, 1e3))
+def test_smallest_leaf_is_rounded_up(weights, amount):
+    ours = IntegerWeights.from_floats(weights, len(weights))
+    assert ours.units(amount) == max(1, math.ceil(Fraction(amount) / Fraction(ours.unit)))
+
+
+# -------------------------------------------------------------------------------------- in models
+
+
+@both_algorithms
+@pytest.mark.parametrize("seed", range(5))
+def test_integer_weight_is_the_row_so_often(algorithm, seed):
+    times = np.random.default_rng(seed).integers(1, 4, len(Y))
+    weighted = small(algorithm, max_bins=16).fit(X, Y, times)
+    repeated = small(algorithm, max_bins=16).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
+    assert_same_model(weighted, repeated)
+
+
+@both_algorithms
+@pytest.mark.parametrize("seed", range(5))
+def test_weight_zero_is_the_row_absent(algorithm, seed):
+    rng = np.random.default_rng(seed)
+    kept = rng.random(len(Y)) < 0.7
+    weight = np.where(kept, rng.uniform(0.5, 3, len(Y)), 0)
+    weighted = small(algorithm, max_bins=16).fit(X, Y, weight)
+    assert_same_model(weighted, small(algorithm, max_bins=16).fit(X[kept], Y[kept], weight[kept]))
+
+
+def test_class_of_weight_zero_is_no_class():
+    names = np.array(["a", "b", "c"])[Y]
+    model = small().fit(X, names, names != "b")
+    assert model.classes_.tolist() == ["a", "c"]
+    assert_same_model(model, small().fit(X[Y != 1], names[Y != 1]))
+
+
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_row_of_weight_zero_needs_no_label(missing):
+    names = np.array(["a", "b", "c"], object)[Y]
+    names[:10] = missing
+    weight = np.r_[np.zeros(10), np.ones(len(Y) - 10)]
+    assert_same_model(small().fit(X, names, weight), small().fit(X[10:], names[10:]))
+
+
+def test_values_of_rows_of_weight_zero_make_no_bins():
+    wild = X.copy()
+    wild[:10] = np.array([1e300, -np.inf, np.nan, 77])
+    weight = np.r_[np.zeros(10), np.ones(len(Y) - 10)]
+    assert_same_model(small().fit(wild, Y, weight), small().fit(X[10:], Y[10:]))
+
+
+def test_rows_of_weight_zero_are_taken_out_of_a_binned_table():
+    table = BinMapper().fit(X[20:]).transform(X)
+    weight = np.r_[np.zeros(20), np.ones(len(Y) - 20)]
+    assert_same_model(small().fit(table, Y, weight), small().fit(X[20:], Y[20:]))
+
+
+@both_algorithms
+@pytest.mark.parametrize("scale", [2.0**-5, 2.0**9])
+def test_scaled_weights_and_leaf_give_the_scaled_model(algorithm, scale):
+    weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
+    model = small(algorithm).fit(X, Y, weight)
+    scaled = small(algorithm, min_samples_leaf=10 * scale).fit(X, Y, weight * scale)
+    assert scaled.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    np.testing.assert_array_equal(scaled.train_loss_, model.train_loss_ * scale)
+    np.testing.assert_array_equal(scaled._ensemble.weight, model._ensemble.weight * scale)
+
+
+def test_losses_are_weighted():
+    weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
+    model = small().fit(X, Y, weight)
+    of_rows = -np.log(model.predict_proba(X)[np.arange(len(Y)), Y]) * weight
+    np.testing.assert_allclose(model.class_losses_[-1], np.bincount(Y, of_rows), rtol=1e-8)
+
+
+def test_smallest_leaf_counts_weights():
+    model = small(min_samples_leaf=30).fit(X, Y, np.full(len(Y), 0.5))
+    assert model._ensemble.weight[model._ensemble.feature < 0].min() >= 30
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, bool, object])
+def test_weights_may_have_any_type_of_number(dtype):
+    weight = np.ones(len(Y), dtype)
+    assert_same_model(small().fit(X, Y, weight), small().fit(X, Y))
+    assert_same_model(small().fit(X, Y, weight.tolist()), small().fit(X, Y))
+
+
+def test_weights_of_very_different_size_are_learned():
+    weight = np.where(Y == 0, 1e-300, 1.0)
+    model = small().fit(X, Y, weight)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert (model.predict(X) != 0).all()
