@@ -233,7 +233,10 @@ def test_trainer_rejects_wrong_thread_count(n_threads):
     [
         ([3], -1, False, 1.0),
         ([-1], -1, False, 1.0),
-        ([0, 1], 0, True, 1.0),
+        ([], 0, True, 1.0),
+        ([0], 0, True, 1.0),
+        ([1, 1], 0, True, 1.0),
+        ([1], 0, True, math.nan),
         ([0, 1], 3, True, 1.0),
         ([0, 1], -2, True, 1.0),
         ([0, 1], -1, True, 1.0),
