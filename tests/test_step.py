@@ -1,5 +1,6 @@
 """Boosting step after step: whole trainings, the guard, and that nothing but the data matters."""
 
+import math
 import os
 import subprocess
 import sys
