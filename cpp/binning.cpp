@@ -67,18 +67,23 @@ class FewValues {
 /// Sorts runs, then merges them, so that the user can interrupt in between.
 std::vector<Weighted> sorted(std::vector<Weighted> values) {
   const auto is_less = [](const Weighted& a, const Weighted& b) { return a.value < b.value; };
-  const auto at = [&](std::size_t i) {
-    return values.begin() + static_cast<std::ptrdiff_t>(std::min(i, values.size()));
+  const std::size_t n = values.size();
+  const auto at = [n](std::vector<Weighted>& of, std::size_t i) {
+    return of.begin() + static_cast<std::ptrdiff_t>(std::min(i, n));
   };
-  for (std::size_t start = 0; start < values.size(); start += kSortedRun) {
+  for (std::size_t start = 0; start < n; start += kSortedRun) {
     check_interrupt();
-    std::sort(at(start), at(start + kSortedRun), is_less);
+    std::sort(at(values, start), at(values, start + kSortedRun), is_less);
   }
-  for (std::size_t run = kSortedRun; run < values.size(); run *= 2) {
-    for (std::size_t start = 0; start < values.size(); start += 2 * run) {
+  std::vector<Weighted> merged(n > kSortedRun ? n : 0);
+  for (std::size_t run = kSortedRun; run < n; run *= 2) {
+    for (std::size_t start = 0; start < n; start += 2 * run) {
       check_interrupt();
-      std::inplace_merge(at(start), at(start + run), at(start + 2 * run), is_less);
+      const auto middle = at(values, start + run);
+      std::merge(at(values, start), middle, middle, at(values, start + 2 * run), at(merged, start),
+                 is_less);
     }
+    std::swap(values, merged);
   }
   return values;
 }

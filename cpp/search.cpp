@@ -111,6 +111,7 @@ std::vector<double> losses_after(const Scores& scores, const Labels& labels,
                                  std::span<const Proposal> proposals, int n_threads) {
   const std::size_t n_rows = labels.n_rows();
   std::vector<std::vector<std::vector<double>>> factors;
+  factors.reserve(proposals.size());
   for (const Proposal& proposal : proposals) factors.push_back(factors_of(proposal));
   std::vector<std::vector<double>> row_losses(proposals.size(), std::vector<double>(n_rows));
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
@@ -130,6 +131,7 @@ std::vector<double> losses_after(const Scores& scores, const Labels& labels,
     }
   });
   std::vector<double> losses;
+  losses.reserve(proposals.size());
   for (const auto& of_rows : row_losses) losses.push_back(total_loss(labels, of_rows));
   return losses;
 }

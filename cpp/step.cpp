@@ -63,6 +63,7 @@ StepResult Trainer::step(const StepPlan& plan) {
   const std::vector<Job> jobs = jobs_of(plan);
   const std::vector<Tree> grown = grow(jobs, plan.leaf_scale);
   std::vector<Proposal> proposals;
+  proposals.reserve(plan.bases.size());
   for (const int base : plan.bases) proposals.push_back(propose(plan, base, jobs, grown));
 
   StepResult result;
