@@ -1,0 +1,189 @@
+"""The search for the base class, through the core and through the estimator."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+
+import core
+from abcgbm import ABCBoostClassifier, BaseClassSearch
+from models import assert_same_model
+from strategies import Problem, random_problem
+
+X, Y = load_iris(return_X_y=True)
+ABC = ("abc-mart", "abc-logitboost")
+
+
+def small(algorithm: str = "abc-logitboost", **changed) -> ABCBoostClassifier:
+    settings = {"max_iter": 12, "max_leaf_nodes": 5, "min_samples_leaf": 5}
+    return ABCBoostClassifier(algorithm, **settings | changed)
+
+
+def many_classes(n_classes: int, n_rows: int = 900) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(n_rows) % n_classes
+    return rng.normal(size=(n_classes, 6))[y] + rng.normal(size=(n_rows, 6)), y
+
+
+def replayed(problem: Problem, bases: list[int]) -> core.Trainer:
+    """A training that took these base classes."""
+    trainer = core.trainer(problem)
+    for base in bases:
+        trainer.step([k for k in range(problem.n_classes) if k != base], base, True, 1.0)
+    return trainer
+
+
+def best_by_hand(problem: Problem, bases: list[int]) -> int:
+    losses = [replayed(problem, [*bases, b]).loss() for b in range(problem.n_classes)]
+    return int(np.argmin(losses))
+
+
+@pytest.mark.parametrize("hessian_split", [False, True])
+@pytest.mark.parametrize("n_classes", [3, 5, 11])
+def test_exhaustive_search_is_a_loop_that_tries_each_base_by_hand(n_classes, hessian_split):
+    problem = random_problem(n_classes, 300, 4, n_classes, hessian_split=hessian_split)
+    searched = core.trainer(problem)
+    bases: list[int] = []
+    for _ in range(4):
+        step = searched.search(range(n_classes))
+        bases.append(best_by_hand(problem, bases))
+        assert step.base == bases[-1]
+        assert step.n_halvings == 0
+    np.testing.assert_array_equal(searched.raw(), replayed(problem, bases).raw())
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6), n_candidates=st.integers(2, 5))
+def test_search_is_the_same_for_any_thread_count(seed, n_candidates):
+    problem = random_problem(seed, 120, 3, 5, hessian_split=bool(seed % 2))
+    one, two = (core.trainer(problem, n_threads) for n_threads in (1, 3))
+    for _ in range(2):
+        assert core.step_bytes(one.search(range(n_candidates))) == core.step_bytes(
+            two.search(range(n_candidates))
+        )
+
+
+@pytest.mark.parametrize("algorithm", ABC)
+def test_one_candidate_is_worst_with_its_first_base(algorithm):
+    for seed in range(4):
+        search = small(algorithm, base_class=BaseClassSearch(1, 0, 0), random_state=seed)
+        worst = small(algorithm, base_class="worst", random_state=seed)
+        assert_same_model(search.fit(X, Y), worst.fit(X, Y))
+
+
+@pytest.mark.parametrize("algorithm", ABC)
+def test_all_candidates_are_exhaustive(algorithm):
+    search = small(algorithm, base_class=BaseClassSearch(3, 0, 0)).fit(X, Y)
+    assert_same_model(search, small(algorithm, base_class="exhaustive").fit(X, Y))
+
+
+@pytest.mark.parametrize("algorithm", ABC)
+def test_two_classes_have_one_model_under_every_policy(algorithm):
+    X2, y2 = X[50:], Y[50:]
+    plain = small(algorithm.removeprefix("abc-")).fit(X2, y2)
+    for base in ("worst", "exhaustive", 1, 2, BaseClassSearch(2, 3, 2)):
+        model = small(algorithm, base_class=base).fit(X2, y2)
+        np.testing.assert_array_equal(model.decision_function(X2), plain.decision_function(X2))
+        np.testing.assert_array_equal(model.predict_proba(X2), plain.predict_proba(X2))
+
+
+@pytest.mark.parametrize("algorithm", ABC)
+def test_warm_up_steps_are_plain_steps(algorithm):
+    model = small(algorithm, base_class=BaseClassSearch(2, 1, warmup=4)).fit(X, Y)
+    plain = small(algorithm.removeprefix("abc-"), max_iter=4).fit(X, Y)
+    np.testing.assert_array_equal(model.train_loss_[:5], plain.train_loss_)
+    assert model.base_classes_[:4].tolist() == [None] * 4
+    assert None not in model.base_classes_[4:].tolist()
+    np.testing.assert_allclose(model.decision_function(X).sum(axis=1), 0, atol=1e-12)
+
+
+def test_choice_is_kept_for_the_gap_and_searched_again():
+    model = small(base_class=BaseClassSearch(2, gap=3)).fit(X, Y)
+    searched = ~np.isnan(model.search_losses_).all(axis=1)
+    assert np.flatnonzero(searched).tolist() == [0, 4, 8]
+    for step, base in enumerate(model.base_classes_):
+        assert base == model.base_classes_[step - step % 4]
+
+
+def test_candidates_are_the_worst_classes_and_the_best_of_them_is_taken():
+    X4, y4 = many_classes(7)
+    model = small(base_class=BaseClassSearch(3, gap=0)).fit(X4, y4)
+    for step, losses in enumerate(model.search_losses_):
+        tried = np.flatnonzero(~np.isnan(losses))
+        worst = np.argsort(-model.class_losses_[step], kind="stable")[:3]
+        assert tried.tolist() == sorted(worst.tolist())
+        assert model.base_classes_[step] == np.nanargmin(losses)
+        assert np.nanmin(losses) == pytest.approx(model.train_loss_[step + 1], rel=1e-9)
+
+
+def test_without_a_search_there_are_no_search_losses():
+    assert np.isnan(small(base_class="worst").fit(X, Y).search_losses_).all()
+
+
+@pytest.mark.parametrize("algorithm", ABC)
+@pytest.mark.parametrize(
+    ("base_class", "n_classes"),
+    [("worst", 60), (BaseClassSearch(2, 5), 60), (BaseClassSearch(3, 0, 2), 40), ("worst", 300)],
+    ids=str,
+)
+def test_loss_never_rises_with_many_classes(algorithm, base_class, n_classes):
+    X4, y4 = many_classes(n_classes)
+    model = small(algorithm, base_class=base_class, min_samples_leaf=1, max_iter=8).fit(X4, y4)
+    assert model.n_iter_ == 8
+    assert (np.diff(model.train_loss_) <= 0).all()
+
+
+@pytest.mark.parametrize("algorithm", ["logitboost", *ABC])
+def test_training_reaches_machine_accuracy_with_finite_leaves(algorithm):
+    """Near the end hessians are tiny everywhere: no gain, leaf or score may become infinite."""
+    model = ABCBoostClassifier(
+        algorithm, max_iter=3000, max_leaf_nodes=4, min_samples_leaf=2, learning_rate=0.5
+    ).fit(X, Y)
+    assert model.stop_reason_ == "machine_accuracy"
+    assert np.isfinite(model._ensemble.value).all()
+    assert np.isfinite(model._ensemble.gain).all()
+
+
+def test_regularization_shortens_leaves_and_least_hessian_stops_splits():
+    plain = small("logitboost", max_iter=1).fit(X, Y)
+    shrunk = small("logitboost", max_iter=1, l2_regularization=100.0).fit(X, Y)
+    assert np.abs(shrunk._ensemble.value).max() < np.abs(plain._ensemble.value).max() / 2
+    unsplit = small("logitboost", min_hessian_leaf=1e6).fit(X, Y)
+    assert unsplit.stop_reason_ == "no_progress"
+
+
+# ----------------------------------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize(
+    ("search", "error", "said"),
+    [
+        (BaseClassSearch(0), ValueError, "n_candidates=0"),
+        (BaseClassSearch(4), ValueError, "1 to 3"),
+        (BaseClassSearch(2.0), TypeError, "n_candidates=2.0"),
+        (BaseClassSearch(2, gap=-1), ValueError, "gap=-1"),
+        (BaseClassSearch(2, warmup=-1), ValueError, "warmup=-1"),
+        (BaseClassSearch(2, warmup=None), TypeError, "warmup=None"),
+    ],
+    ids=str,
+)
+def test_wrong_search_is_an_error_that_names_it(search, error, said):
+    with pytest.raises(error, match=said):
+        small(base_class=search).fit(X, Y)
+
+
+@pytest.mark.parametrize("base_class", ["exhaustive", BaseClassSearch(), 0], ids=str)
+def test_plain_algorithm_takes_no_search(base_class):
+    with pytest.raises(ValueError, match="needs an abc algorithm"):
+        small("logitboost", base_class=base_class).fit(X, Y)
+
+
+def test_grid_search_reaches_the_parameters_of_the_search():
+    model = small(base_class=BaseClassSearch(2, 5))
+    grid = GridSearchCV(model, {"base_class__gap": [0, 3]}, cv=2).fit(X, Y)
+    assert grid.best_params_["base_class__gap"] in (0, 3)
+    assert clone(model).set_params(base_class__n_candidates=3).base_class.n_candidates == 3
+    assert model.base_class.n_candidates == 2
