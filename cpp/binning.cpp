@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 
 #include "parallel.hpp"
 
@@ -11,6 +13,7 @@ namespace {
 
 /// Columns that share a cache line of a row-major table are read together.
 constexpr std::size_t kColumnsPerTask = 8;
+constexpr std::size_t kMostValues = 1 << 23;  // copied by one thread at a time
 constexpr std::size_t kRowsPerTile = 4096;
 constexpr std::size_t kSortedRun = 1 << 18;
 
@@ -168,10 +171,12 @@ void copy_columns(const TableView& table, std::size_t first, std::size_t last,
 /// Calls each(f, values) for every column, groups of neighbouring columns in parallel.
 template <class Each>
 void for_each_column(const TableView& table, int n_threads, const Each& each) {
-  const std::size_t n_groups = (table.n_features + kColumnsPerTask - 1) / kColumnsPerTask;
+  const std::size_t n_together = std::clamp<std::size_t>(
+      kMostValues / std::max<std::size_t>(table.n_rows, 1), 1, kColumnsPerTask);
+  const std::size_t n_groups = (table.n_features + n_together - 1) / n_together;
   parallel_for(n_groups, n_threads, [&](std::size_t group, std::size_t) {
-    const std::size_t first = group * kColumnsPerTask;
-    const std::size_t last = std::min(first + kColumnsPerTask, table.n_features);
+    const std::size_t first = group * n_together;
+    const std::size_t last = std::min(first + n_together, table.n_features);
     std::vector<double> columns;
     copy_columns(table, first, last, columns);
     for (std::size_t f = first; f < last; ++f) {
@@ -259,6 +264,9 @@ Binned bin_table(const TableView& table, const std::vector<std::vector<double>>&
   for (const auto& of_feature : thresholds) {
     const std::size_t n_bins = of_feature.size() + 2;
     most_bins = std::max(most_bins, n_bins);
+    if (n_bins > std::numeric_limits<std::uint32_t>::max() - binned.offset.back()) {
+      throw std::length_error("too many bins in all: 2^32 or more");
+    }
     binned.offset.push_back(binned.offset.back() + static_cast<std::uint32_t>(n_bins));
   }
   if (most_bins <= 256) {

@@ -43,7 +43,7 @@ bool Grower<W>::can_split(std::size_t node) const {
 template <int W>
 void Grower<W>::evaluate(std::size_t node) {
   Grown& grown = grown_[node];
-  grown.cut = best_cut<W>(*binned_, slots_[grown.slot], grown.sums, params_.rules);
+  grown.cut = best_cut<W>(*binned_, slots_[grown.slot], grown.sums, params_.rules, cuts_);
   if (grown.cut.feature >= 0) {
     nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, params_.rules) * gain_unit_;
   }

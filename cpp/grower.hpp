@@ -77,6 +77,7 @@ class Grower {
   std::vector<std::size_t> open_;  // leaves that can be split, best last
   std::vector<Histogram<W>> slots_;
   std::vector<std::size_t> free_slots_;
+  CutList cuts_;
   std::size_t parent_ = 0;    // of the split whose child is being counted
   std::size_t counting_ = 0;  // the child being counted
 };

@@ -1,6 +1,7 @@
 #include "guard.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "elementary.hpp"
 
@@ -9,29 +10,7 @@ namespace {
 
 constexpr int kMostBaseHalvings = 10;  // 2^-10: with thousands of classes the base hardly moves
 constexpr int kMostDoublings = 2;
-constexpr int kAllHalvings = 1000;  // so often halved, every value is 0
-
-/// What the trees move, by tree and node.
-struct Values {
-  std::vector<std::vector<double>> tree_class;
-  std::vector<std::vector<double>> base;
-};
-
-/// Values are rounded so that both moves are multiples of 2^-32.
-Values values_of(const std::vector<Tree>& trees, Shortening by) {
-  const double factor = std::ldexp(1.0, -by.step);
-  const double base_scale = std::ldexp(1.0, -by.base);
-  Values values{.tree_class = std::vector<std::vector<double>>(trees.size()),
-                .base = std::vector<std::vector<double>>(trees.size())};
-  for (std::size_t t = 0; t < trees.size(); ++t) {
-    for (const TreeNode& node : trees[t].nodes) {
-      const double base_value = on_leaf_grid(node.value * factor * base_scale);
-      values.base[t].push_back(base_value);
-      values.tree_class[t].push_back(base_value / base_scale);
-    }
-  }
-  return values;
-}
+constexpr int kAllHalvings = 64;  // so often halved, every value is 0
 
 /// Moves the scores from where one set of values has brought them to where another does.
 class Mover {
@@ -45,6 +24,8 @@ class Mover {
 
   /// The loss after the trees' moves, shortened so.
   double move_to(Shortening by) {
+    if (at_ == by) return scores_.loss;
+    at_ = by;
     const Values target = values_of(proposal_.trees, by);
     Values change = target;
     std::vector<TreeMove> moves;
@@ -71,13 +52,14 @@ class Mover {
   const Proposal& proposal_;
   int n_threads_;
   Values applied_;
+  std::optional<Shortening> at_;
 };
 
 /// Goes on from `by` in steps of `change` as long as the loss falls, at most n times.
-Shortening improve(Mover& mover, Shortening by, Shortening change, int n, double& loss) {
+Shortening improve(const LossAt& loss_at, Shortening by, Shortening change, int n, double& loss) {
   for (; n > 0; --n) {
     const Shortening next{.step = by.step + change.step, .base = by.base + change.base};
-    const double next_loss = mover.move_to(next);
+    const double next_loss = loss_at(next);
     if (next_loss >= loss) break;
     by = next;
     loss = next_loss;
@@ -85,25 +67,42 @@ Shortening improve(Mover& mover, Shortening by, Shortening change, int n, double
   return by;
 }
 
-/// The line search. The base class moves by all trees at once, each computed as if alone: that part
-/// is shortened first, as long as it helps; what is left may then be too short, or still too long.
-/// Scores are multiples of 2^-32, so going back is exact.
-Shortening search(Mover& mover, double loss_before, bool has_common_base) {
+}  // namespace
+
+/// The base class moves by all trees at once, each computed as if alone: that part is shortened
+/// first, as long as it helps; what is left may then be too short, or still too long.
+Guarded line_search(const LossAt& loss_at, double loss_before, bool has_common_base) {
   Shortening by;
-  double loss = mover.move_to(by);
+  double loss = loss_at(by);
   if (loss > loss_before && has_common_base) {
-    by = improve(mover, by, {.step = 0, .base = 1}, kMostBaseHalvings, loss);
-    by = improve(mover, by, {.step = -1, .base = 0}, kMostDoublings, loss);
-    mover.move_to(by);
+    by = improve(loss_at, by, {.step = 0, .base = 1}, kMostBaseHalvings, loss);
+    by = improve(loss_at, by, {.step = -1, .base = 0}, kMostDoublings, loss);
   }
-  while (loss > loss_before) {
+  while (loss > loss_before && by.step < kAllHalvings) {
     ++by.step;
-    loss = mover.move_to(by);
+    loss = loss_at(by);
   }
-  return by;
+  return {.by = by, .loss = loss};
 }
 
-}  // namespace
+bool has_common_base(const Proposal& proposal) {
+  return proposal.trees.front().base >= 0 && proposal.trees.size() > 1;
+}
+
+Values values_of(const std::vector<Tree>& trees, Shortening by) {
+  const double factor = std::ldexp(1.0, -by.step);
+  const double base_scale = std::ldexp(1.0, -by.base);
+  Values values{.tree_class = std::vector<std::vector<double>>(trees.size()),
+                .base = std::vector<std::vector<double>>(trees.size())};
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    for (const TreeNode& node : trees[t].nodes) {
+      const double base_value = on_leaf_grid(node.value * factor * base_scale);
+      values.base[t].push_back(base_value);
+      values.tree_class[t].push_back(base_value / base_scale);
+    }
+  }
+  return values;
+}
 
 double on_leaf_grid(double value) {
   constexpr double kGrid = 4294967296.0;  // 2^32
@@ -115,8 +114,9 @@ Shortening move_with_guard(Scores& scores, const Labels& labels, Proposal& propo
   const double loss_before = scores.loss;
   std::vector<Tree>& trees = proposal.trees;
   Mover mover(scores, labels, proposal, n_threads);
-  const bool has_common_base = trees.front().base >= 0 && trees.size() > 1;
-  const Shortening by = search(mover, loss_before, has_common_base);
+  const auto loss_at = [&](Shortening by) { return mover.move_to(by); };
+  const Shortening by = line_search(loss_at, loss_before, has_common_base(proposal)).by;
+  mover.move_to(by);
   const Values values = values_of(trees, by);
   for (std::size_t t = 0; t < trees.size(); ++t) {
     trees[t].base_scale = std::ldexp(1.0, -by.base);

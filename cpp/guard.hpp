@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace abcgbm {
 struct Shortening {
   int step = 0;  // all values times 2^-step; negative where the base's part alone was too long
   int base = 0;  // the base class moves by 2^-base of them
+
+  bool operator==(const Shortening&) const = default;
 };
 
 /// The nearest multiple of 2^-32: sums of such values are exact.
@@ -25,6 +28,28 @@ struct Proposal {
   std::vector<Tree> trees;
   std::vector<std::span<const std::uint16_t>> node_of_row;
 };
+
+/// What a proposal's trees move when shortened so, by tree and node: their class, and the base
+/// class. Values are rounded such that both are multiples of 2^-32.
+struct Values {
+  std::vector<std::vector<double>> tree_class;
+  std::vector<std::vector<double>> base;
+};
+Values values_of(const std::vector<Tree>& trees, Shortening by);
+
+/// The loss after a step that is shortened so.
+using LossAt = std::function<double(Shortening)>;
+
+struct Guarded {
+  Shortening by;
+  double loss = 0.0;
+};
+
+/// The step to take in a direction: the full one unless that would raise the loss.
+Guarded line_search(const LossAt& loss_at, double loss_before, bool has_common_base);
+
+/// Whether several trees move one base class.
+bool has_common_base(const Proposal& proposal);
 
 /// Moves the scores by the trees such that the loss does not rise, and gives the trees the values
 /// that were used.

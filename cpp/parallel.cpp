@@ -9,7 +9,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 namespace abcgbm {
 namespace {
@@ -32,11 +34,23 @@ struct Job {
   std::exception_ptr error;   // guarded by mutex
 
   void work(std::size_t slot);
+
+  /// The first error is kept; only then are the others told to stop, with errors of their own.
+  void cancel(std::exception_ptr why) {
+    const std::lock_guard lock(mutex);
+    if (!error) error = std::move(why);
+    cancelled = true;
+  }
 };
 
 thread_local Job* current_job = nullptr;
 thread_local bool is_pool_thread = false;
 std::atomic<Poll> poll_function{nullptr};
+
+bool user_wants_to_stop() {
+  const Poll poll = poll_function;
+  return poll != nullptr && poll();
+}
 
 void Job::work(std::size_t slot) {
   current_job = this;
@@ -46,9 +60,7 @@ void Job::work(std::size_t slot) {
       check_interrupt();
     }
   } catch (...) {
-    cancelled = true;
-    const std::lock_guard lock(mutex);
-    if (!error) error = std::current_exception();
+    cancel(std::current_exception());
   }
   current_job = nullptr;
 }
@@ -59,7 +71,8 @@ class Pool {
  public:
   void call_helpers(Job& job, std::size_t n_helpers) {
     const std::lock_guard lock(mutex_);
-    while (n_threads_ < n_helpers) start_thread();
+    while (n_threads_ < n_helpers && start_thread()) {
+    }
     for (std::size_t slot = 1; slot <= n_helpers; ++slot) tickets_.push_back({&job, slot});
     wake_.notify_all();
   }
@@ -70,7 +83,12 @@ class Pool {
       std::erase_if(tickets_, [&](const Ticket& ticket) { return ticket.job == &job; });
     }
     std::unique_lock lock(job.mutex);
-    job.idle.wait(lock, [&] { return job.n_helpers == 0; });
+    while (!job.idle.wait_for(lock, kPollEvery, [&] { return job.n_helpers == 0; })) {
+      lock.unlock();
+      if (!job.cancelled && user_wants_to_stop())
+        job.cancel(std::make_exception_ptr(Interrupted()));
+      lock.lock();
+    }
   }
 
  private:
@@ -79,9 +97,15 @@ class Pool {
     std::size_t slot;
   };
 
-  void start_thread() {
-    std::thread([this] { run(); }).detach();
+  /// False where the system gives no more threads: then the work is done by those there are.
+  bool start_thread() {
+    try {
+      std::thread([this] { run(); }).detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
     ++n_threads_;
+    return true;
   }
 
   [[noreturn]] void run() {
@@ -137,8 +161,7 @@ void check_interrupt() {
   const auto now = Clock::now();
   if (now - last_poll < kPollEvery) return;
   last_poll = now;
-  const Poll poll = poll_function;
-  if (poll != nullptr && poll()) throw Interrupted();
+  if (user_wants_to_stop()) throw Interrupted();
 }
 
 void parallel_for(std::size_t n, int n_threads,

@@ -219,11 +219,10 @@ void set_losses(Scores& scores, const Labels& labels, int exponent,
 }
 
 /// exp(F - largest), its sum without the first largest, and the rest of a row's softmax.
-void softmax_row(std::span<double> row, bool logarithm) {
+void softmax_row(std::span<double> row, std::span<double> e, bool logarithm) {
   const auto top = std::max_element(row.begin(), row.end());
   const double largest = *top;
   double rest = 0.0;
-  std::vector<double> e(row.size());
   for (std::size_t k = 0; k < row.size(); ++k) {
     e[k] = exp_nonpositive(row[k] - largest);
     rest += row.begin() + static_cast<std::ptrdiff_t>(k) == top ? 0.0 : e[k];
@@ -330,11 +329,16 @@ double total_loss(const Labels& labels, std::span<const double> row_loss) {
   return static_cast<double>(sum) * std::ldexp(labels.unit, -exponent);
 }
 
-void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm) {
-  for (std::size_t start = 0; start < raw.size(); start += n_classes) {
-    if (start % 65536 < n_classes) check_interrupt();
-    softmax_row(raw.subspan(start, n_classes), logarithm);
-  }
+void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads) {
+  const std::size_t n_rows = raw.size() / n_classes;
+  const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
+  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
+    std::vector<double> e(n_classes);
+    const std::size_t last = std::min((task + 1) * kRowsPerTask, n_rows);
+    for (std::size_t row = task * kRowsPerTask; row < last; ++row) {
+      softmax_row(raw.subspan(row * n_classes, n_classes), e, logarithm);
+    }
+  });
 }
 
 }  // namespace abcgbm

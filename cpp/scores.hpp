@@ -60,6 +60,6 @@ void exponentials(const Scores& scores, const Labels& labels, std::size_t first,
 double total_loss(const Labels& labels, std::span<const double> row_loss);
 
 /// Probabilities, or their logarithms, of row-major scores [n_rows][n_classes], in place.
-void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm);
+void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads);
 
 }  // namespace abcgbm

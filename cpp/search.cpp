@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "elementary.hpp"
 #include "parallel.hpp"
@@ -18,25 +19,33 @@ constexpr std::size_t kRowsPerTask = kBlock * 16;
   return x < 0.0 ? e : 1.0 / e;
 }
 
-/// Factors exp(value) of the nodes of each tree.
-std::vector<std::vector<double>> factors_of(const Proposal& proposal) {
+/// Where a proposal moves the scores when shortened: what to add, and exp of it, by tree and node.
+struct Candidate {
+  const Proposal* proposal;
+  Values values;
   std::vector<std::vector<double>> factors;
-  for (const Tree& tree : proposal.trees) {
-    auto& of_tree = factors.emplace_back();
-    for (const TreeNode& node : tree.nodes) of_tree.push_back(exp_any(node.value));
+};
+
+Candidate make_candidate(const Proposal& proposal, Shortening by) {
+  Candidate candidate{
+      .proposal = &proposal, .values = values_of(proposal.trees, by), .factors = {}};
+  for (const auto& of_tree : candidate.values.tree_class) {
+    auto& factors = candidate.factors.emplace_back();
+    for (const double value : of_tree) factors.push_back(exp_any(value));
   }
-  return factors;
+  return candidate;
 }
 
 /// Up to kBlock rows as one proposal moves them.
 struct RowBlock {
   std::size_t n = 0;
-  double value[kBlock];   // of the tree at hand
-  double factor[kBlock];  // exp of that
+  double value[kBlock];       // of the tree at hand
+  double factor[kBlock];      // exp of that
+  double base_value[kBlock];  // what the base class loses by it
   double move_of_y[kBlock];
   double others[kBlock];  // sum of the new weights of the classes but y
   double own[kBlock];     // new weight of y
-  double all_moves[kBlock];
+  double base_move[kBlock];
   std::int64_t y[kBlock];
 };
 
@@ -50,7 +59,7 @@ struct AddClassKernel {
       block->others[i] += is_own ? 0.0 : e;
       block->own[i] = is_own ? e : block->own[i];
       block->move_of_y[i] = is_own ? block->value[i] : block->move_of_y[i];
-      block->all_moves[i] += block->value[i];
+      block->base_move[i] += block->base_value[i];
     }
   }
 };
@@ -58,7 +67,8 @@ struct AddClassKernel {
 struct BaseFactorKernel {
   [[gnu::always_inline]] static inline void run(RowBlock* block) {
     for (std::size_t i = 0; i < block->n; ++i) {
-      block->value[i] = -block->all_moves[i];
+      block->value[i] = -block->base_move[i];
+      block->base_value[i] = 0.0;
       block->factor[i] = exp_any(block->value[i]);
     }
   }
@@ -82,57 +92,88 @@ void start_block(RowBlock& block, const Labels& labels, std::size_t first, std::
   block.n = n;
   for (std::size_t i = 0; i < n; ++i) {
     block.y[i] = labels.y[first + i];
-    block.others[i] = block.own[i] = block.move_of_y[i] = block.all_moves[i] = 0.0;
+    block.others[i] = block.own[i] = block.move_of_y[i] = block.base_move[i] = 0.0;
   }
 }
 
-/// What the classes of one block weigh after one proposal; e are exp(F - max F) before it,
+/// What the classes of one block weigh after the move; e are exp(F - max F) before it,
 /// [n_classes][kBlock].
-void move_block(const Proposal& proposal, const std::vector<std::vector<double>>& factors,
-                RowBlock& block, std::size_t first, const double* e) {
+void move_block(const Candidate& candidate, RowBlock& block, std::size_t first, const double* e) {
+  const Proposal& proposal = *candidate.proposal;
   for (std::size_t t = 0; t < proposal.trees.size(); ++t) {
-    const Tree& tree = proposal.trees[t];
     const std::uint16_t* node = proposal.node_of_row[t].data() + first;
     for (std::size_t i = 0; i < block.n; ++i) {
-      block.factor[i] = factors[t][node[i]];
-      block.value[i] = tree.nodes[node[i]].value;
+      block.factor[i] = candidate.factors[t][node[i]];
+      block.value[i] = candidate.values.tree_class[t][node[i]];
+      block.base_value[i] = candidate.values.base[t][node[i]];
     }
-    const auto k = static_cast<std::size_t>(tree.tree_class);
-    dispatch<AddClassKernel>(&block, e + k * kBlock, std::int64_t{tree.tree_class});
+    const int k = proposal.trees[t].tree_class;
+    dispatch<AddClassKernel>(&block, e + static_cast<std::size_t>(k) * kBlock, std::int64_t{k});
   }
   const int base = proposal.trees.front().base;
   dispatch<BaseFactorKernel>(&block);
   dispatch<AddClassKernel>(&block, e + static_cast<std::size_t>(base) * kBlock, std::int64_t{base});
 }
 
+/// Row losses after each candidate for the rows [first, last).
+void losses_of_rows(const Scores& scores, const Labels& labels,
+                    std::span<const Candidate> candidates, std::size_t first, std::size_t last,
+                    std::span<std::vector<double>> out) {
+  std::vector<double> e(static_cast<std::size_t>(labels.n_classes) * kBlock);
+  std::vector<double> below(kBlock);
+  RowBlock block;
+  for (std::size_t start = first; start < last; start += kBlock) {
+    const std::size_t n = std::min(kBlock, last - start);
+    exponentials(scores, labels, start, n, kBlock, e, below);
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      start_block(block, labels, start, n);
+      move_block(candidates[c], block, start, e.data());
+      dispatch<LossKernel>(&block, static_cast<const double*>(below.data()), out[c].data() + start);
+    }
+    check_interrupt();
+  }
+}
+
+std::vector<double> losses_of(const Scores& scores, const Labels& labels,
+                              std::span<const Candidate> candidates, int n_threads) {
+  const std::size_t n_rows = labels.n_rows();
+  std::vector<std::vector<double>> row_losses(candidates.size(), std::vector<double>(n_rows));
+  const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
+  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
+    losses_of_rows(scores, labels, candidates, task * kRowsPerTask,
+                   std::min((task + 1) * kRowsPerTask, n_rows), row_losses);
+  });
+  std::vector<double> losses(candidates.size());
+  parallel_for(candidates.size(), n_threads,
+               [&](std::size_t c, std::size_t) { losses[c] = total_loss(labels, row_losses[c]); });
+  return losses;
+}
+
+bool has_split(const Proposal& proposal) {
+  return std::ranges::any_of(proposal.trees,
+                             [](const Tree& tree) { return tree.nodes.size() > 1; });
+}
+
 }  // namespace
 
 std::vector<double> losses_after(const Scores& scores, const Labels& labels,
                                  std::span<const Proposal> proposals, int n_threads) {
-  const std::size_t n_rows = labels.n_rows();
-  std::vector<std::vector<std::vector<double>>> factors;
-  factors.reserve(proposals.size());
-  for (const Proposal& proposal : proposals) factors.push_back(factors_of(proposal));
-  std::vector<std::vector<double>> row_losses(proposals.size(), std::vector<double>(n_rows));
-  const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
-  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    const std::size_t last = std::min((task + 1) * kRowsPerTask, n_rows);
-    std::vector<double> e(static_cast<std::size_t>(labels.n_classes) * kBlock);
-    std::vector<double> below(kBlock);
-    RowBlock block;
-    for (std::size_t first = task * kRowsPerTask; first < last; first += kBlock) {
-      const std::size_t n = std::min(kBlock, last - first);
-      exponentials(scores, labels, first, n, kBlock, e, below);
-      for (std::size_t c = 0; c < proposals.size(); ++c) {
-        start_block(block, labels, first, n);
-        move_block(proposals[c], factors[c], block, first, e.data());
-        dispatch<LossKernel>(&block, below.data(), row_losses[c].data() + first);
-      }
+  std::vector<Candidate> full;
+  full.reserve(proposals.size());
+  for (const Proposal& proposal : proposals) full.push_back(make_candidate(proposal, {}));
+  std::vector<double> losses = losses_of(scores, labels, full, n_threads);
+  for (std::size_t c = 0; c < proposals.size(); ++c) {
+    if (!has_split(proposals[c])) {
+      losses[c] = std::numeric_limits<double>::infinity();
+    } else if (losses[c] > scores.loss) {
+      const auto loss_at = [&](Shortening by) {
+        if (by == Shortening{}) return losses[c];
+        const Candidate shortened = make_candidate(proposals[c], by);
+        return losses_of(scores, labels, std::span(&shortened, 1), n_threads).front();
+      };
+      losses[c] = line_search(loss_at, scores.loss, has_common_base(proposals[c])).loss;
     }
-  });
-  std::vector<double> losses;
-  losses.reserve(proposals.size());
-  for (const auto& of_rows : row_losses) losses.push_back(total_loss(labels, of_rows));
+  }
   return losses;
 }
 

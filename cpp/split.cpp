@@ -1,31 +1,50 @@
 #include "split.hpp"
 
+#include <bit>
 #include <cmath>
+
+#include "simd.hpp"
 
 namespace abcgbm {
 namespace {
 
-template <int W>
-Sums<W> minus(const Sums<W>& a, const Sums<W>& b) {
-  Sums<W> out;
-  for (std::size_t w = 0; w < W; ++w) out[w] = a[w] - b[w];
-  return out;
-}
-
 constexpr double kRounding = 0x1p-50;
 
-/// The gain up to the node's own weight; 0 if the sides' means differ by rounding alone.
-template <int W>
-double score_of(const Sums<W>& left, const Sums<W>& right, const SplitRules& rules) {
-  const double l2 = W == 3 ? rules.l2 : 0.0;
-  const double a = static_cast<double>(left[W - 1]) + l2;
-  const double b = static_cast<double>(right[W - 1]) + l2;
-  const double from_left = static_cast<double>(left[0]) * b;
-  const double from_right = static_cast<double>(right[0]) * a;
-  const double d = from_left - from_right;
-  const bool is_noise = std::abs(d) <= kRounding * (std::abs(from_left) + std::abs(from_right));
-  return is_noise ? 0.0 : (d * d) / (a * b);
+/// The nearest double of any 64-bit integer, in operations that every SIMD level has: the halves
+/// are set into the digits of 2^84 and 2^52, and their exact difference is rounded once.
+[[gnu::always_inline]] inline double to_double(std::int64_t x) {
+  const std::uint64_t u = static_cast<std::uint64_t>(x) ^ (std::uint64_t{1} << 63);
+  const double high = std::bit_cast<double>((u >> 32) | 0x4530000000000000u);
+  const double low = std::bit_cast<double>((u & 0xffffffffu) | 0x4330000000000000u);
+  return (high - 0x1.00000801p84) + low;  // 2^84 + 2^63 + 2^52
 }
+
+struct Scoring {
+  std::size_t n;
+  const std::int64_t* residual;
+  const std::int64_t* weight;
+  std::int64_t node_residual;
+  std::int64_t node_weight;
+  double l2;
+  double* score;
+};
+
+/// The gain up to the node's own weight; 0 if the sides' means differ by rounding alone.
+struct ScoreKernel {
+  [[gnu::always_inline]] static inline void run(const Scoring* scoring) {
+    for (std::size_t i = 0; i < scoring->n; ++i) {
+      const double gl = to_double(scoring->residual[i]);
+      const double gr = to_double(scoring->node_residual - scoring->residual[i]);
+      const double a = to_double(scoring->weight[i]) + scoring->l2;
+      const double b = to_double(scoring->node_weight - scoring->weight[i]) + scoring->l2;
+      const double from_left = gl * b;
+      const double from_right = gr * a;
+      const double d = from_left - from_right;
+      const bool is_noise = std::abs(d) <= kRounding * (std::abs(from_left) + std::abs(from_right));
+      scoring->score[i] = is_noise ? 0.0 : (d * d) / (a * b);
+    }
+  }
+};
 
 template <int W>
 bool is_heavy_enough(const Sums<W>& side, const SplitRules& rules) {
@@ -35,51 +54,97 @@ bool is_heavy_enough(const Sums<W>& side, const SplitRules& rules) {
   return side[1] >= rules.min_weight;
 }
 
-/// Tries the cuts after value bins 0 .. n_cuts - 1; `left` starts as what is left of all of them.
+/// Lists the allowed cuts after value bins 0 .. n_cuts - 1, without branches; `left` starts as what
+/// is left of all of them. An empty bin repeats the cut before it and is left out.
 template <int W>
-void scan(std::span<const Sums<W>> bins, std::size_t n_cuts, Sums<W> left, const Sums<W>& node,
-          const SplitRules& rules, Cut<W>& candidate, Cut<W>& best) {
+void list_cuts(std::span<const Sums<W>> bins, std::size_t n_cuts, Sums<W> left, const Sums<W>& node,
+               const SplitRules& rules, CutList& cuts) {
+  if (cuts.bin.size() < n_cuts) {
+    cuts.bin.resize(n_cuts);
+    cuts.residual.resize(n_cuts);
+    cuts.weight.resize(n_cuts);
+    cuts.score.resize(n_cuts);
+  }
+  std::size_t n = 0;
   for (std::size_t t = 0; t < n_cuts; ++t) {
-    if (bins[t][1] == 0) continue;  // an empty bin repeats the cut before it
-    for (std::size_t w = 0; w < W; ++w) left[w] += bins[t][w];
-    const Sums<W> right = minus<W>(node, left);
-    if (right[1] < rules.min_weight) return;
-    if (!is_heavy_enough<W>(left, rules) || !is_heavy_enough<W>(right, rules)) continue;
-    const double score = score_of<W>(left, right, rules);
-    if (score > best.score) {
-      candidate.score = score;
-      candidate.bin = static_cast<std::uint32_t>(t);
-      candidate.left = left;
-      best = candidate;
+    Sums<W> right;
+    for (std::size_t w = 0; w < W; ++w) {
+      left[w] += bins[t][w];
+      right[w] = node[w] - left[w];
+    }
+    cuts.bin[n] = static_cast<std::uint32_t>(t);
+    cuts.residual[n] = left[0];
+    cuts.weight[n] = left[W - 1];
+    const bool is_cut =
+        (bins[t][1] != 0) & is_heavy_enough<W>(left, rules) & is_heavy_enough<W>(right, rules);
+    n += is_cut ? 1 : 0;
+  }
+  cuts.n = n;
+}
+
+template <int W>
+void score_cuts(const Sums<W>& node, const SplitRules& rules, CutList& cuts) {
+  const Scoring scoring{.n = cuts.n,
+                        .residual = cuts.residual.data(),
+                        .weight = cuts.weight.data(),
+                        .node_residual = node[0],
+                        .node_weight = node[W - 1],
+                        .l2 = W == 3 ? rules.l2 : 0.0,
+                        .score = cuts.score.data()};
+  dispatch<ScoreKernel>(&scoring);
+}
+
+/// Takes the best of the listed cuts if it is better than the best so far.
+template <int W>
+void take_best(const CutList& cuts, int feature, bool missing_left, Cut<W>& best) {
+  for (std::size_t i = 0; i < cuts.n; ++i) {
+    if (cuts.score[i] > best.score) {
+      best.score = cuts.score[i];
+      best.feature = feature;
+      best.bin = cuts.bin[i];
+      best.missing_left = missing_left;
     }
   }
+}
+
+/// What lies left of the cut; where nothing is missing, missing values go to the heavier side.
+template <int W>
+void finish(const Binned& binned, std::span<const Sums<W>> histogram, const Sums<W>& node,
+            Cut<W>& cut) {
+  const auto f = static_cast<std::size_t>(cut.feature);
+  const auto bins = histogram.subspan(binned.offset[f], binned.n_bins(f));
+  if (cut.missing_left) cut.left = bins.back();
+  for (std::size_t t = 0; t <= cut.bin; ++t) {
+    for (std::size_t w = 0; w < W; ++w) cut.left[w] += bins[t][w];
+  }
+  if (bins.back()[1] == 0) cut.missing_left = cut.left[1] >= node[1] - cut.left[1];
 }
 
 }  // namespace
 
 template <int W>
 Cut<W> best_cut(const Binned& binned, std::span<const Sums<W>> histogram, const Sums<W>& node,
-                const SplitRules& rules) {
+                const SplitRules& rules, CutList& buffer) {
   Cut<W> best;
   for (std::size_t f = 0; f < binned.n_features; ++f) {
     const auto bins = histogram.subspan(binned.offset[f], binned.n_bins(f));
     const std::size_t n_values = bins.size() - 1;
     const Sums<W>& missing = bins[n_values];
-    Cut<W> candidate{.feature = static_cast<int>(f)};
-    scan<W>(bins, n_values, Sums<W>{}, node, rules, candidate, best);
-    if (missing[1] > 0) {
-      candidate.missing_left = true;
-      scan<W>(bins, n_values - 1, missing, node, rules, candidate, best);
-    } else if (best.feature == candidate.feature) {
-      best.missing_left = best.left[1] >= node[1] - best.left[1];
-    }
+    list_cuts<W>(bins, n_values, Sums<W>{}, node, rules, buffer);
+    score_cuts<W>(node, rules, buffer);
+    take_best<W>(buffer, static_cast<int>(f), false, best);
+    if (missing[1] == 0) continue;
+    list_cuts<W>(bins, n_values - 1, missing, node, rules, buffer);
+    score_cuts<W>(node, rules, buffer);
+    take_best<W>(buffer, static_cast<int>(f), true, best);
   }
+  if (best.feature >= 0) finish<W>(binned, histogram, node, best);
   return best;
 }
 
 template Cut<2> best_cut<2>(const Binned&, std::span<const Sums<2>>, const Sums<2>&,
-                            const SplitRules&);
+                            const SplitRules&, CutList&);
 template Cut<3> best_cut<3>(const Binned&, std::span<const Sums<3>>, const Sums<3>&,
-                            const SplitRules&);
+                            const SplitRules&, CutList&);
 
 }  // namespace abcgbm

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "binned.hpp"
 #include "histogram.hpp"
@@ -27,11 +28,20 @@ struct Cut {
   Sums<W> left{};
 };
 
+/// The allowed cuts of one feature: what is left of each, and its score. A buffer to use again.
+struct CutList {
+  std::size_t n = 0;
+  std::vector<std::uint32_t> bin;
+  std::vector<std::int64_t> residual;
+  std::vector<std::int64_t> weight;  // as in the gain
+  std::vector<double> score;
+};
+
 /// The first cut with the largest score: features in order, missing values right before left, bins
 /// in order.
 template <int W>
 Cut<W> best_cut(const Binned& binned, std::span<const Sums<W>> histogram, const Sums<W>& node,
-                const SplitRules& rules);
+                const SplitRules& rules, CutList& buffer);
 
 /// Gain of a cut in a node, `G_L^2/W_L + G_R^2/W_R - G^2/W`, in units of the integer sums.
 template <int W>

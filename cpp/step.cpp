@@ -13,8 +13,10 @@ namespace abcgbm {
 namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
-constexpr std::size_t kRootBytes = std::size_t{1} << 26;  // for root histograms
+constexpr std::size_t kRootBytes = std::size_t{1} << 26;    // for root histograms
+constexpr std::size_t kSearchBytes = std::size_t{1} << 29;  // for the trees of some candidates
 constexpr std::size_t kBlock = 512;
+constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 
 bool moves_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) {
@@ -60,59 +62,71 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, const Trai
 }
 
 StepResult Trainer::step(const StepPlan& plan) {
-  const std::vector<Job> jobs = jobs_of(plan);
-  const std::vector<Tree> grown = grow(jobs, plan.leaf_scale);
-  std::vector<Proposal> proposals;
-  proposals.reserve(plan.bases.size());
-  for (const int base : plan.bases) proposals.push_back(propose(plan, base, jobs, grown));
-
   StepResult result;
+  std::vector<Proposal> proposals;
+  std::size_t first = 0;  // candidate of proposals[0]
   std::size_t best = 0;
-  if (proposals.size() > 1) {
-    result.candidate_losses = losses_after(scores_, labels_, proposals, n_threads_);
+  if (plan.bases.size() == 1) {
+    proposals = propose(plan, plan.bases);
+  } else {
+    while (first + proposals.size() < plan.bases.size()) {
+      first += proposals.size();
+      proposals = propose(plan, next_candidates(plan, first));
+      const auto losses = losses_after(scores_, labels_, proposals, n_threads_);
+      result.candidate_losses.insert(result.candidate_losses.end(), losses.begin(), losses.end());
+    }
     best = first_smallest(result.candidate_losses);
   }
-  result.base = plan.bases[best];
-  if (splits_anything(proposals[best].trees)) {
-    result.shortening = move_with_guard(scores_, labels_, proposals[best], n_threads_);
-    result.changed = moves_anything(proposals[best].trees);
+  if (best < first) {  // its trees were given up for those of later candidates
+    proposals = propose(plan, std::span(plan.bases).subspan(best, 1));
+    first = best;
   }
-  result.trees = std::move(proposals[best].trees);
+  Proposal& chosen = proposals[best - first];
+  result.base = plan.bases[best];
+  if (splits_anything(chosen.trees)) {
+    result.shortening = move_with_guard(scores_, labels_, chosen, n_threads_);
+    result.changed = moves_anything(chosen.trees);
+  }
+  result.trees = std::move(chosen.trees);
   return result;
 }
 
-/// The trees that all candidates need; two candidates share the tree between them.
-std::vector<Trainer::Job> Trainer::jobs_of(const StepPlan& plan) const {
-  std::vector<Job> jobs;
-  for (std::size_t i = 0; i < plan.bases.size(); ++i) {
-    const auto done = std::span(plan.bases).first(i);
-    for (const int k : plan.classes) {
-      const bool is_mirror = std::ranges::find(done, k) != done.end();
-      if (k != plan.bases[i] && !is_mirror) {
-        jobs.push_back({k, plan.base_derivatives ? plan.bases[i] : -1});
-      }
-    }
-  }
-  return jobs;
+/// As many of the next candidates as can be tried together within some memory, at least one.
+std::span<const int> Trainer::next_candidates(const StepPlan& plan, std::size_t first) const {
+  const std::size_t bytes = plan.classes.size() * labels_.n_rows() * sizeof(std::uint16_t);
+  const std::size_t n = std::max<std::size_t>(1, kSearchBytes / bytes);
+  return std::span(plan.bases).subspan(first, std::min(n, plan.bases.size() - first));
 }
 
-Proposal Trainer::propose(const StepPlan& plan, int base, const std::vector<Job>& jobs,
-                          const std::vector<Tree>& trees) const {
-  Proposal proposal;
-  const std::size_t n_rows = labels_.n_rows();
-  for (const int k : plan.classes) {
-    if (k == base) continue;
-    const int job_base = plan.base_derivatives ? base : -1;
-    const auto job = std::ranges::find_if(jobs, [&](const Job& j) {
-      return (j.tree_class == k && j.base == job_base) || (j.tree_class == job_base && j.base == k);
-    });
-    const auto position = static_cast<std::size_t>(job - jobs.begin());
-    Tree tree = job->tree_class == k ? trees[position] : mirrored(trees[position]);
-    tree.base = base;
-    proposal.trees.push_back(std::move(tree));
-    proposal.node_of_row.push_back(std::span(node_of_row_).subspan(position * n_rows, n_rows));
+/// Grows the trees of some candidates. Two candidates share the tree between them.
+std::vector<Proposal> Trainer::propose(const StepPlan& plan, std::span<const int> bases) {
+  const auto n_classes = static_cast<std::size_t>(labels_.n_classes);
+  std::vector<Job> jobs;
+  std::vector<std::size_t> job_of(bases.size() * n_classes);  // [base][class]
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    for (const int k : plan.classes) {
+      if (k == bases[i]) continue;
+      const auto earlier =
+          static_cast<std::size_t>(std::ranges::find(bases.first(i), k) - bases.begin());
+      std::size_t& job = job_of[i * n_classes + static_cast<std::size_t>(k)];
+      job = earlier < i ? job_of[earlier * n_classes + static_cast<std::size_t>(bases[i])]
+                        : jobs.size();
+      if (job == jobs.size()) jobs.push_back({k, plan.base_derivatives ? bases[i] : -1});
+    }
   }
-  return proposal;
+  const std::vector<Tree> trees = grow(jobs, plan.leaf_scale);
+  std::vector<Proposal> proposals(bases.size());
+  const std::size_t n_rows = labels_.n_rows();
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    for (const int k : plan.classes) {
+      if (k == bases[i]) continue;
+      const std::size_t job = job_of[i * n_classes + static_cast<std::size_t>(k)];
+      proposals[i].trees.push_back(trees[job].tree_class == k ? trees[job] : mirrored(trees[job]));
+      proposals[i].trees.back().base = bases[i];
+      proposals[i].node_of_row.push_back(std::span(node_of_row_).subspan(job * n_rows, n_rows));
+    }
+  }
+  return proposals;
 }
 
 std::vector<Tree> Trainer::grow(const std::vector<Job>& jobs, double leaf_scale) {
@@ -158,10 +172,10 @@ std::size_t Trainer::end_of_batch(const std::vector<Job>& jobs, std::size_t firs
 /// Residual sums of a pair of classes are differences of K sums; hessian sums are a pair's own.
 void Trainer::fill_batch_roots(std::span<const Job> batch) {
   std::vector<std::size_t> classes;
-  lane_.assign(static_cast<std::size_t>(labels_.n_classes), labels_.n_rows());
+  lane_.assign(static_cast<std::size_t>(labels_.n_classes), kNoLane);
   const auto add_class = [&](int k) {
     auto& lane = lane_[static_cast<std::size_t>(k)];
-    if (lane != labels_.n_rows()) return;
+    if (lane != kNoLane) return;
     lane = classes.size();
     classes.push_back(static_cast<std::size_t>(k));
   };

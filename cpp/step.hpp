@@ -49,6 +49,7 @@ struct TrainParams {
 };
 
 /// The state of a training: the table, its labels, the scores, and buffers used again at each step.
+/// For one thread at a time; of no use after a step that threw.
 class Trainer {
  public:
   Trainer(std::shared_ptr<const Binned> binned, Labels labels, const TrainParams& params,
@@ -81,9 +82,8 @@ class Trainer {
   template <int W>
   using Workspaces = std::vector<std::unique_ptr<Workspace<W>>>;
 
-  std::vector<Job> jobs_of(const StepPlan& plan) const;
-  Proposal propose(const StepPlan& plan, int base, const std::vector<Job>& jobs,
-                   const std::vector<Tree>& trees) const;
+  std::span<const int> next_candidates(const StepPlan& plan, std::size_t first) const;
+  std::vector<Proposal> propose(const StepPlan& plan, std::span<const int> bases);
   std::vector<Tree> grow(const std::vector<Job>& jobs, double leaf_scale);
   std::size_t end_of_batch(const std::vector<Job>& jobs, std::size_t first) const;
   void fill_batch_roots(std::span<const Job> batch);

@@ -4,6 +4,7 @@ Run as a script it writes the SIMD level in use and a fingerprint of trainings a
 """
 
 import hashlib
+import itertools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -84,7 +85,8 @@ def assert_same_rounds(ours: Sequence[reference.Round], theirs: Sequence[referen
 def step_bytes(step: Any) -> bytes:
     names = (*NODE_ARRAYS, "tree_start", "tree_class")
     arrays = [np.asarray(getattr(step, name)).tobytes() for name in names]
-    return b"".join([*arrays, np.float64(step.base_scale).tobytes()])
+    numbers = [step.base, step.base_scale, *step.candidate_losses]
+    return b"".join([*arrays, np.array(numbers, np.float64).tobytes()])
 
 
 # ---------------------------------------------------------------------------------------- prediction
@@ -133,9 +135,18 @@ def log_softmax(raw: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------- fingerprint
 
 
-def training_bytes(algorithm: reference.Algorithm, n_classes: int, n_threads: int) -> bytes:
+ALGORITHMS = (
+    reference.Algorithm("mart", None),
+    reference.Algorithm("abc-mart"),
+    reference.Algorithm("abc-mart", reference.Search(3)),
+)
+
+
+def training_bytes(
+    algorithm: reference.Algorithm, n_classes: int, n_threads: int, hessian_split: bool
+) -> bytes:
     """Trees, training scores, predicted scores and probabilities of one training."""
-    problem = random_problem(7, 9001, 5, n_classes, learning_rate=0.3)
+    problem = random_problem(7, 9001, 5, n_classes, learning_rate=0.3, hessian_split=hessian_split)
     this = trainer(problem, n_threads)
     rounds = reference.boost(this, algorithm, n_classes, 4)
     thresholds = find_thresholds(problem.X, problem.weight)
@@ -150,9 +161,8 @@ def training_bytes(algorithm: reference.Algorithm, n_classes: int, n_threads: in
 def fingerprint(n_threads: int = 1) -> str:
     """Of class counts below, at and above the width of a SIMD register."""
     digest = hashlib.sha256()
-    for n_classes in (2, 3, 8, 11):
-        for algorithm in (reference.Algorithm("mart", None), reference.Algorithm("abc-mart")):
-            digest.update(training_bytes(algorithm, n_classes, n_threads))
+    for variant in itertools.product(ALGORITHMS, (2, 3, 8, 11), [n_threads], [False, True]):
+        digest.update(training_bytes(*variant))
     return digest.hexdigest()
 
 

@@ -33,7 +33,7 @@ def largest_power_of_two_in(weight: float) -> float:
 def integer_weights(sample_weight: Sequence[float]) -> tuple[list[int], float]:
     """Weights as integers, and the unit that they count."""
     sample_weight = [float(s) for s in sample_weight]
-    finest = math.ldexp(1.0, exponent(math.fsum(sample_weight)) - 36)
+    finest = math.ldexp(1.0, exponent(math.fsum(sample_weight)) - 30)
     unit = max(finest, min(largest_power_of_two_in(s) for s in sample_weight))
     return [max(1, round(s / unit)) for s in sample_weight], unit
 
@@ -530,18 +530,18 @@ class Trainer:
 
     def search(self, candidates: Sequence[int]) -> Step:
         """A step against the candidate that leaves the smallest loss."""
-        losses = [self.loss_after_full_step(base) for base in candidates]
+        losses = [self.loss_after_step(base) for base in candidates]
         smallest = min(losses) * (1 + 1e-12)
         best = next(b for b, loss in zip(candidates, losses, strict=True) if loss <= smallest)
         step = self.step([k for k in range(self.n_classes) if k != best], best, True, 1.0)
         step.base, step.candidate_losses = best, losses
         return step
 
-    def loss_after_full_step(self, base: int) -> float:
+    def loss_after_step(self, base: int) -> float:
+        """Infinite if no tree has a split."""
         before = self.raw()
-        trees = [self.grow_tree(k, base, 1.0) for k in range(self.n_classes) if k != base]
-        self.set_raw(before + self.added(trees, base, Shortening()))
-        loss = self.loss()
+        step = self.step([k for k in range(self.n_classes) if k != base], base, True, 1.0)
+        loss = self.loss() if len(step.feature) > len(step.tree_class) else math.inf
         self.set_raw(before)
         return loss
 
@@ -652,17 +652,23 @@ def one_round(trainer: Any, algorithm: Algorithm, base: int, n_classes: int) -> 
     return Round(step, base, trainer.class_losses())
 
 
+def best_round(trainer: Any, algorithm: Algorithm, tried: list[int], n_classes: int) -> Round:
+    if len(tried) == 1:
+        return one_round(trainer, algorithm, tried[0], n_classes)
+    step = trainer.search(tried)
+    return Round(step, step.base, trainer.class_losses())
+
+
 def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> list[Round]:
     """A whole training with this module's `Trainer` or with the core's."""
     rounds: list[Round] = []
     base = -1
     while len(rounds) < max_iter and not trainer.loss() < 2e-14:
         tried = candidates_of(algorithm, len(rounds), base, trainer.class_losses())
-        if len(tried) > 1:
-            step = trainer.search(tried)
-            this = Round(step, step.base, trainer.class_losses())
-        else:
-            this = one_round(trainer, algorithm, tried[0], n_classes)
+        this = best_round(trainer, algorithm, tried, n_classes)
+        if tried == [base] and not this.step.changed:  # perhaps only kept
+            tried = candidates_of(algorithm, len(rounds), -1, trainer.class_losses())
+            this = best_round(trainer, algorithm, tried, n_classes)
         if not this.step.changed:
             break
         base = this.base if tried != [-1] else -1

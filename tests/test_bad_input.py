@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from abcgbm import BinMapper, FixedBase
+from abcgbm import BaseClassSearch, BinMapper, FixedBase
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=60, n_classes=3)
@@ -33,6 +33,8 @@ REALS = {
     "learning_rate": ([0, -0.1, 1.5, np.nan, np.inf], "above 0 and at most 1"),
     "min_samples_leaf": ([0, -1, np.nan, np.inf], "above 0"),
     "min_gain": ([-1e-9, np.nan, np.inf], "from 0 on"),
+    "l2_regularization": ([-1e-9, np.nan, np.inf], "from 0 on"),
+    "min_hessian_leaf": ([-1e-9, np.nan, np.inf], "from 0 on"),
 }
 
 
@@ -51,6 +53,12 @@ def test_number_out_of_range_is_named_with_its_range(name, bad, allowed):
 def test_what_is_no_integer_is_named(name, bad):
     with pytest.raises(TypeError, match=says(f"{name}={bad!r}", INTEGERS[name][1])):
         small(**{name: bad}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", INTEGERS.keys() - {"verbose"})
+def test_truth_value_is_no_integer(name):
+    with pytest.raises(TypeError, match=says(f"{name}=True", INTEGERS[name][1])):
+        small(**{name: True}).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", REALS)
@@ -81,6 +89,15 @@ def test_what_is_no_number_is_named(name, bad):
             ("refresh='class'", "base_class='worst'", "without a base class"),
         ),
         ({"algorithm": "mart", "refresh": "class", "base_class": 1}, ("base_class=1",)),
+        ({"algorithm": "mart", "base_class": BaseClassSearch()}, ("BaseClassSearch()", "abc")),
+        (
+            {"min_hessian_leaf": 0.5},
+            ("min_hessian_leaf=0.5", "algorithm='abc-mart'", "0, or a logitboost algorithm"),
+        ),
+        (
+            {"algorithm": "mart", "min_hessian_leaf": 1},
+            ("min_hessian_leaf=1", "algorithm='mart'", "0, or a logitboost algorithm"),
+        ),
     ],
     ids=lambda value: repr(value) if isinstance(value, dict) else "",
 )
@@ -103,6 +120,9 @@ def test_wrong_type_is_named_with_the_right_one(name, bad, allowed):
         small(**{name: bad}).fit(X, Y)
 
 
+KNOWN = ("'mart'", "'abc-mart'", "'logitboost'", "'abc-logitboost'")
+
+
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
@@ -111,17 +131,26 @@ def test_wrong_type_is_named_with_the_right_one(name, bad, allowed):
         ("abc_mart", "abc-mart"),
         ("MART", "mart"),
         ("marts", "mart"),
+        ("logit-boost", "logitboost"),
+        ("abclogitboost", "abc-logitboost"),
     ],
 )
 def test_unknown_algorithm_is_met_with_the_known_ones_and_the_nearest(name, nearest):
-    message = says(f"algorithm={name!r}", "'mart'", "'abc-mart'", f"did you mean '{nearest}'?")
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=says(f"algorithm={name!r}", *KNOWN)) as raised:
         small(name).fit(X, Y)
+    assert str(raised.value).endswith(f"; did you mean '{nearest}'?")
 
 
-@pytest.mark.parametrize("name", ["xgboost", "", None, 3, ["mart"]], ids=repr)
+@pytest.mark.parametrize("name", ["xgboost", "", "random forest"], ids=repr)
 def test_algorithm_like_no_other_is_met_with_the_known_ones(name):
-    with pytest.raises(ValueError, match=says("algorithm=", "'mart'", "'abc-mart'")):
+    with pytest.raises(ValueError, match=says(f"algorithm={name!r}", *KNOWN)) as raised:
+        small(name).fit(X, Y)
+    assert "did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", [None, 3, ["mart"], b"mart"], ids=repr)
+def test_algorithm_that_is_no_string_is_met_with_the_known_ones(name):
+    with pytest.raises(TypeError, match=says(f"algorithm={name!r}", *KNOWN)):
         small(name).fit(X, Y)
 
 
@@ -133,9 +162,10 @@ def test_huge_bound_is_no_bound(name, huge):
 
 @pytest.mark.parametrize("huge", [1e10, 1e300])
 def test_leaf_larger_than_all_rows_gives_a_warning_and_no_split(huge):
-    with pytest.warns(UserWarning, match=says("the rows weigh 60", f"min_samples_leaf={huge}")):
+    why = ("total weight 60", f"less than twice min_samples_leaf={huge}")
+    with pytest.warns(UserWarning, match=says("no tree can be split", *why)) as warned:
         model = small(min_samples_leaf=huge).fit(X, Y)
-    assert model.n_iter_ == 0
+    assert (model.n_iter_, len(warned)) == (0, 1)
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -146,13 +176,15 @@ def test_numbers_of_numpy_are_numbers():
         max_depth=np.int16(3),
         min_samples_leaf=np.float64(5),
         min_gain=np.float32(0),
+        l2_regularization=np.float32(0.5),
+        min_hessian_leaf=np.float64(0),
         max_bins=np.int32(32),
         n_jobs=np.int64(1),
         random_state=np.int64(3),
         recenter=np.bool_(True),
     )
     plain = small(learning_rate=0.5, max_depth=3, min_samples_leaf=5, max_bins=32, random_state=3)
-    assert_same_model(model.fit(X, Y), plain.fit(X, Y))
+    assert_same_model(model.fit(X, Y), plain.set_params(l2_regularization=0.5).fit(X, Y))
 
 
 # ------------------------------------------------------------------------------------------- rows
@@ -231,16 +263,30 @@ def test_model_whose_fit_failed_is_not_fitted(parameters, labels):
         model.predict(X)
 
 
-def test_failed_fit_leaves_no_mixture_of_two_models():
-    model = small().fit(X, Y)
-    model.base_class = 9
-    with pytest.raises(ValueError, match="base_class=9"):
-        model.fit(X[:, :2], Y + 10)
-    try:
-        answers = model.predict(X)
-    except NotFittedError:
-        return
-    np.testing.assert_array_equal(answers, small().fit(X, Y).predict(X))
+@pytest.mark.parametrize(
+    ("parameters", "table", "labels"),
+    [
+        ({"learning_rate": -1}, X[:, :2], Y + 10),
+        ({"base_class": 9}, X[:, :2], Y + 10),
+        ({"n_jobs": 0}, X[:, :2], Y + 10),
+        ({"random_state": -1}, X[:, :2], Y + 10),
+        ({}, X[:, :2], np.zeros(60)),
+        ({}, X[:, :2], Y[:-1]),
+        ({}, X[:, 0], Y),
+    ],
+)
+def test_failed_refit_leaves_nothing_of_the_model_before(parameters, table, labels):
+    model = small().fit(NAMED, Y)
+    before = {name: value for name, value in vars(model).items() if name not in model.get_params()}
+    with pytest.raises(ValueError):  # noqa: PT011  (each case has its own message)
+        model.set_params(**parameters).fit(table, labels)
+    left = [name for name, value in before.items() if getattr(model, name, None) is value]
+    assert left == []
+    assert "_ensemble" in before
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        model.predict(NAMED)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        _ = model.feature_importances_
 
 
 # ---------------------------------------------------------------------------------------- weights
@@ -299,25 +345,32 @@ def test_number_of_bins_that_is_no_integer_is_named_by_the_mapper(bad):
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, 0.0])
 def test_bad_weights_are_refused_by_the_mapper(bad):
     with pytest.raises(ValueError, match=says("sample_weight is", bad or 0, "expected")):
-        BinMapper().fit(X, np.full(60, bad))
+        BinMapper().fit(X, sample_weight=np.full(60, bad))
 
 
 def test_wrong_number_of_weights_is_told_by_the_mapper():
     with pytest.raises(ValueError, match=says("(5,)", "expected (60,)")):
-        BinMapper().fit(X, np.ones(5))
+        BinMapper().fit(X, sample_weight=np.ones(5))
 
 
 def test_weight_zero_is_a_row_absent_for_the_mapper():
     weight = np.r_[np.zeros(30), np.ones(30)]
-    for got, expected in zip(
-        BinMapper(8).fit(X, weight).thresholds_, BinMapper(8).fit(X[30:]).thresholds_, strict=True
-    ):
+    weighted, absent = BinMapper(8).fit(X, sample_weight=weight), BinMapper(8).fit(X[30:])
+    for got, expected in zip(weighted.thresholds_, absent.thresholds_, strict=True):
         np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize(
     ("table", "parts"),
-    [(X[0], ("1 dimension(s)", "expected 2")), (X[None], ("3 dimension(s)", "expected 2"))],
+    [
+        (X[0], ("Expected 2D array, got 1D array",)),
+        (X[None], ("dim 3", "dim <= 2")),
+        (X[:0], ("0 sample(s)", "minimum of 1")),
+        (X[:, :0], ("0 feature(s)", "minimum of 1")),
+        (X * 1j, ("Complex data not supported",)),
+        (np.full((60, 1), "word"), ("could not convert string to float: ", "'word'")),
+    ],
+    ids=["row", "cube", "no rows", "no features", "complex", "words"],
 )
 def test_what_is_no_table_is_refused_by_the_mapper(table, parts):
     with pytest.raises(ValueError, match=says(*parts)):
@@ -330,20 +383,29 @@ def test_mapper_tells_a_wrong_number_of_features():
 
 
 def test_mapper_that_is_not_fitted_says_so():
-    with pytest.raises(NotFittedError, match="fit"):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
         BinMapper().transform(X)
 
 
-@pytest.mark.parametrize("rows", [[-1], [60], [0, 2**40]])
-def test_row_that_a_binned_table_does_not_have_is_refused(rows):
-    table = BinMapper().fit(X).transform(X)
-    with pytest.raises((ValueError, IndexError), match="rows"):
-        table[np.array(rows)]
+def test_mapper_refuses_columns_of_other_names_or_order():
+    mapper = BinMapper().fit(NAMED)
+    with pytest.raises(ValueError, match=says("unseen at fit time", "- e", "now missing", "- d")):
+        mapper.transform(NAMED.rename(columns={"d": "e"}))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        mapper.transform(NAMED[list("dcba")])
 
 
-def test_mask_takes_the_rows_it_marks():
+@pytest.mark.parametrize(
+    "rows",
+    [60, -61, [60], [-61], [0, 2**40], np.ones(59, bool), [0.5], 1.5, "a", (0, 1), (slice(3), 1)],
+    ids=repr,
+)
+def test_index_that_no_row_has_gets_the_error_of_numpy(rows):
     table = BinMapper().fit(X).transform(X)
-    np.testing.assert_array_equal(table[Y == 1].codes.codes(), table.codes.codes()[Y == 1])
+    with pytest.raises(IndexError) as expected:
+        np.arange(60)[rows]
+    with pytest.raises(IndexError, match=re.escape(str(expected.value))):
+        table[rows]
 
 
 @pytest.mark.parametrize(
@@ -355,11 +417,11 @@ def test_bad_labels_of_a_binned_table_are_described(labels, parts):
 
 
 def test_binned_table_without_rows_is_refused():
-    with pytest.raises(ValueError, match="0"):
-        small().fit(BinMapper().fit(X).transform(X[:0]), [])
+    with pytest.raises(ValueError, match=says("X has 0 rows", "at least 1")):
+        small().fit(BinMapper().fit(X).transform(X)[:0], [])
 
 
 def test_binned_table_cannot_be_predicted():
     table = BinMapper().fit(X).transform(X)
-    with pytest.raises((TypeError, ValueError), match="BinnedTable"):
+    with pytest.raises(TypeError, match="BinnedTable"):
         small().fit(X, Y).predict(table)

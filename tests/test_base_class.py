@@ -72,6 +72,19 @@ def test_label_fixes_the_base(label):
     assert number not in model._ensemble.tree_class
 
 
+@pytest.mark.parametrize("given", [True, np.True_], ids=repr)
+def test_truth_value_is_no_class_number(given):
+    with pytest.raises(ValueError, match=r"base_class=.*True.*; .* labels 0, 1"):
+        small(base_class=given).fit(X, (Y > 1).astype(int))
+    model = small(base_class=given).fit(X, Y > 1)
+    assert model.base_classes_.tolist() == [True] * 8
+
+
+def test_number_is_no_truth_value():
+    with pytest.raises(ValueError, match=r"base_class=1; .* labels False, True"):
+        small(base_class=1).fit(X, Y > 1)
+
+
 def test_label_spelled_like_a_policy_needs_fixed_base():
     policy = small(base_class="worst", max_iter=20).fit(X, NAMES)
     fixed = small(base_class=FixedBase("worst"), max_iter=20).fit(X, NAMES)

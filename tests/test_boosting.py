@@ -1,10 +1,17 @@
 """The loop over steps, as the estimator runs it."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import core
 import reference
+from abcgbm import BaseClassSearch
+from abcgbm.algorithm import Algorithm
+from abcgbm.base_class import BasePolicy, WorstBases
+from abcgbm.boosting import BoostConfig, _choose_and_step
 from abcgbm.stopping import MACHINE_ACCURACY, stop_reason
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
@@ -18,7 +25,16 @@ VARIANTS = {
     "Mb": ({"algorithm": "mart", "base_class": "worst"}, reference.Algorithm("mart", "worst")),
     "abc-mart": ({"algorithm": "abc-mart"}, reference.Algorithm("abc-mart", "worst")),
     "fixed base": ({"base_class": 1}, reference.Algorithm("abc-mart", 1)),
+    "search": (
+        {"base_class": BaseClassSearch(2, 1)},
+        reference.Algorithm("abc-mart", reference.Search(2, 1)),
+    ),
+    "logitboost": ({"algorithm": "logitboost"}, reference.Algorithm("mart", None)),
+    "abc-logitboost": ({"algorithm": "abc-logitboost"}, reference.Algorithm("abc-mart", "worst")),
 }
+every_variant = pytest.mark.parametrize(
+    "parameters", [p for p, _ in VARIANTS.values()], ids=VARIANTS
+)
 SEPARABLE = np.repeat([0.0, 1.0, 2.0], 20)[:, None], np.repeat(["a", "b", "c"], 20)
 
 
@@ -33,7 +49,8 @@ def first_base_zero(n_classes: int) -> int:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_loop_is_that_of_the_reference(name, n_classes):
     parameters, algorithm = VARIANTS[name]
-    problem = random_problem(3, 300, 3, n_classes)
+    hessian_split = "logitboost" in parameters.get("algorithm", "")
+    problem = random_problem(3, 300, 3, n_classes, hessian_split=hessian_split)
     trainer = core.trainer(problem)
     rounds = reference.boost(trainer, algorithm, n_classes, max_iter=8)
     model = small(
@@ -45,6 +62,20 @@ def test_loop_is_that_of_the_reference(name, n_classes):
     np.testing.assert_array_equal(model._ensemble.raw(problem.X, 1), trainer.raw().T)
     np.testing.assert_array_equal(model.class_losses_[1:], [r.class_losses for r in rounds])
     assert model.train_loss_[-1] == trainer.loss()
+
+
+@pytest.mark.parametrize(
+    ("name", "base_derivatives", "hessian_split"),
+    [
+        ("mart", False, False),
+        ("abc-mart", True, False),
+        ("logitboost", False, True),
+        ("abc-logitboost", True, True),
+    ],
+)
+def test_algorithm_is_its_two_choices_and_nothing_else(name, base_derivatives, hessian_split):
+    choices = {"base_derivatives": base_derivatives, "hessian_split": hessian_split}
+    assert dataclasses.asdict(Algorithm.from_name(name)) == choices
 
 
 # ------------------------------------------------------------------------------------------ the end
@@ -64,18 +95,21 @@ def test_training_ends_at_machine_accuracy(algorithm):
     assert model._ensemble.n_steps == model.n_iter_ < 1000
 
 
-@pytest.mark.parametrize("parameters", [p for p, _ in VARIANTS.values()], ids=VARIANTS)
+@every_variant
 def test_training_ends_where_no_tree_splits(parameters):
-    model = small(**parameters).fit(np.zeros((40, 2)), np.arange(40) % 4)
+    with pytest.warns(UserWarning, match="no tree can be split"):
+        model = small(**parameters).fit(np.zeros((40, 2)), np.arange(40) % 4)
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
     assert (len(model.train_loss_), len(model.base_classes_)) == (1, 0)
     assert model.class_losses_.shape == (1, 4)
+    assert model.search_losses_.shape == (0, 4)
     assert model._ensemble.n_steps == 0
 
 
-@pytest.mark.parametrize("parameters", [p for p, _ in VARIANTS.values()], ids=VARIANTS)
+@every_variant
 def test_step_that_changes_nothing_is_not_kept(parameters):
-    model = small(**parameters, learning_rate=1e-300).fit(*noisy_data())
+    with pytest.warns(UserWarning, match="every class has the same probability everywhere"):
+        model = small(**parameters, learning_rate=1e-300).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
     assert model._ensemble.n_steps == 0
 
@@ -94,6 +128,77 @@ def test_reasons_to_stop(n_steps, loss, expected):
     assert stop_reason(n_steps, loss, max_iter=10) == expected
 
 
+# ------------------------------------------------------------------------------ a base that is kept
+
+
+def two_pairs() -> tuple[np.ndarray, np.ndarray]:
+    """Feature 0 tells class 0 from class 1, and feature 1 class 2 from class 3.
+
+    A cut gains most where the base class and the other one are a pair: up to four times as much as
+    any other cut, so min_gain can forbid all others.
+    """
+    rows = [
+        (a, b, label)
+        for a, b in [(0, 0), (0, 1), (1, 0), (1, 1)]
+        for label in [a] * 47 + [1 - a] * 3 + [2 + b] * 45 + [3 - b] * 5
+    ]
+    table = np.array(rows, float)
+    return table[:, :2], table[:, 2].astype(int)
+
+
+GREEDY = {"min_gain": 30, "learning_rate": 0.3, "max_iter": 40}
+
+
+def test_base_that_is_only_kept_gives_way_to_a_new_search():
+    X, y = two_pairs()
+    model = small(base_class=BaseClassSearch(4, gap=1000), **GREEDY).fit(X, y)
+    bases = model.base_classes_.tolist()
+    change = next(step for step, base in enumerate(bases) if base != bases[0])
+    assert {bases[0] // 2, bases[change] // 2} == {0, 1}  # one pair, then the other
+    searched = ~np.isnan(model.search_losses_).all(axis=1)
+    assert np.flatnonzero(searched).tolist() == [0, change]
+    fixed = small(base_class=bases[0], **GREEDY).fit(X, y)  # the kept base alone ends there
+    assert (fixed.n_iter_, fixed.stop_reason_) == (change, "no_progress")
+    assert model.stop_reason_ == "no_progress"
+
+
+class StuckTrainer:
+    """Makes progress only if one of the given classes is tried as base."""
+
+    def __init__(self, *fruitful: int) -> None:
+        self.fruitful, self.tried = set(fruitful), []
+
+    def step(self, classes, bases, base_derivatives, leaf_scale):
+        self.tried.append(bases)
+        return SimpleNamespace(changed=bool(self.fruitful & {*bases}))
+
+
+def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
+    config = BoostConfig(Algorithm.from_name("abc-mart"), policy, max_iter=100, refresh="step")
+    return _choose_and_step(trainer, config, np.array([4.0, 3.0, 2.0, 1.0]), bases)
+
+
+@pytest.mark.parametrize(
+    ("fruitful", "tried"),
+    [([3], [(3,)]), ([0], [(3,), (0, 1)]), ([2], [(3,), (0, 1)])],
+    ids=["kept base goes on", "new search goes on", "nothing goes on"],
+)
+def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, tried):
+    trainer = StuckTrainer(*fruitful)
+    last, parts = choose_and_step(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
+    assert trainer.tried == tried
+    assert last == tried[-1]
+    assert bool(parts) == bool({*fruitful} & {*last})
+
+
+@pytest.mark.parametrize("n_steps_before", [0, 6])
+def test_search_without_progress_is_not_done_twice(n_steps_before):
+    trainer = StuckTrainer()
+    policy = WorstBases(0, n_candidates=2, gap=5)
+    assert choose_and_step(trainer, policy, [3] * n_steps_before) == ((0, 1), [])
+    assert trainer.tried == [(0, 1)]
+
+
 # ------------------------------------------------------------------------------------- the progress
 
 
@@ -101,12 +206,14 @@ def test_progress_hears_of_every_step(monkeypatch):
     heard = []
     monkeypatch.setattr("abcgbm.classifier.ProgressLine.show", lambda _, *what: heard.append(what))
     model = small().fit(*noisy_data())
-    assert heard == list(enumerate(model.train_loss_[1:], start=1))
+    assert heard[0][0] == 0  # before the first step
+    assert heard[1:] == list(enumerate(model.train_loss_[1:], start=1))
 
 
 def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypatch):
     def complain(_, step, loss):
-        raise RuntimeError(f"at step {step}")
+        if step > 0:
+            raise RuntimeError(f"at step {step}")
 
     with monkeypatch.context() as patched:
         patched.setattr("abcgbm.classifier.ProgressLine.show", complain)

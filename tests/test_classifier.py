@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from abcgbm import ABCBoostClassifier, BinMapper, FixedBase
+from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, BinnedTable, FixedBase
 from models import assert_same_model, model_bytes, noisy_data, small
 
 VARIANTS = {
@@ -28,6 +28,9 @@ VARIANTS = {
     "Mb": {"algorithm": "mart", "base_class": "worst"},
     "abc-mart": {"algorithm": "abc-mart"},
     "fixed base": {"algorithm": "abc-mart", "base_class": 1},
+    "search": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
+    "logitboost": {"algorithm": "logitboost"},
+    "abc-logitboost": {"algorithm": "abc-logitboost"},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -43,7 +46,15 @@ def two_classes():
 
 
 @pytest.mark.filterwarnings("ignore:no tree can be split")  # some checks have a dozen rows
-@parametrize_with_checks([ABCBoostClassifier(), ABCBoostClassifier(algorithm="mart")])
+@parametrize_with_checks(
+    [
+        ABCBoostClassifier(),
+        ABCBoostClassifier(algorithm="mart"),
+        ABCBoostClassifier(algorithm="logitboost"),
+        ABCBoostClassifier(algorithm="abc-logitboost"),
+        ABCBoostClassifier(base_class=BaseClassSearch(2, 1)),
+    ]
+)
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
@@ -57,6 +68,8 @@ def test_parameters_and_their_defaults_are_those_documented():
         "max_depth": None,
         "min_samples_leaf": 10,
         "min_gain": 0.0,
+        "l2_regularization": 0.0,
+        "min_hessian_leaf": 0.0,
         "max_bins": 255,
         "base_class": None,
         "refresh": "step",
@@ -66,7 +79,7 @@ def test_parameters_and_their_defaults_are_those_documented():
         "verbose": 0,
     }
     given = inspect.signature(ABCBoostClassifier).parameters
-    assert {name: given[name].default for name in expected} == expected
+    assert {name: p.default for name, p in given.items()} == expected
     assert [name for name, p in given.items() if p.kind != p.KEYWORD_ONLY] == ["algorithm"]
 
 
@@ -80,6 +93,7 @@ def test_fit_tells_what_happened(variant, data):
     assert model.train_loss_.shape == (9,)
     assert model.class_losses_.shape == (9, 4)
     assert model.base_classes_.shape == (8,)
+    assert model.search_losses_.shape == (8, 4)
     assert model.stop_reason_ == "max_iter"
     assert model.classes_.tolist() == [0, 1, 2, 3]
     assert model.n_features_in_ == 4
@@ -288,10 +302,15 @@ def test_column_that_says_nothing_changes_nothing(useless, data):
     assert model.feature_importances_[-1] == 0
 
 
+NOTHING = "^no tree can be split, so every class has the same probability everywhere: "
+
+
 @pytest.mark.parametrize("value", [np.nan, 3.0, np.inf], ids=str)
 def test_table_that_says_nothing_gives_equal_probabilities(value):
     X, y = np.full((40, 2), value), np.arange(40) % 4
-    model = small().fit(X, y)
+    with pytest.warns(UserWarning, match=f"{NOTHING}40 row\\(s\\) of total weight 40$") as warned:
+        model = small().fit(X, y)
+    assert len(warned) == 1
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
     np.testing.assert_array_equal(model.predict_proba(X), 0.25)
     np.testing.assert_array_equal(model.predict(X), 0)
@@ -322,11 +341,31 @@ def test_one_feature_is_enough(data):
 
 def test_too_few_rows_for_a_split_are_told(data):
     X, y = data
-    message = r"the rows weigh 19 together, less than twice min_samples_leaf=10"
-    with pytest.warns(UserWarning, match=message) as warned:
+    why = r"19 row\(s\) of total weight 19, less than twice min_samples_leaf=10$"
+    with pytest.warns(UserWarning, match=NOTHING + why) as warned:
         model = small().fit(X[:19], y[:19])
-    assert Path(warned[0].filename) == Path(__file__)
+    assert [Path(w.filename) for w in warned] == [Path(__file__)]
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
+
+
+@pytest.mark.parametrize(
+    "forbidding",
+    [{"min_gain": 1e9}, {"algorithm": "logitboost", "min_hessian_leaf": 1e9}],
+    ids=["min_gain", "min_hessian_leaf"],
+)
+def test_bound_that_forbids_every_split_is_told_without_blaming_the_rows(forbidding, data):
+    with pytest.warns(UserWarning, match=f"{NOTHING}400 row\\(s\\) of total weight 400$") as warned:
+        model = small(**forbidding).fit(*data)
+    assert [Path(w.filename) for w in warned] == [Path(__file__)]
+    assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
+    np.testing.assert_array_equal(model.predict_proba(data[0]), 0.25)
+
+
+def test_rows_of_weight_zero_do_not_count_as_rows_to_learn_from(data):
+    X, y = data
+    why = r"15 row\(s\) of total weight 7.5, less than twice min_samples_leaf=10$"
+    with pytest.warns(UserWarning, match=NOTHING + why):
+        small().fit(X, y, np.where(np.arange(len(y)) < 15, 0.5, 0))
 
 
 def test_two_rows_can_be_learned():
@@ -369,8 +408,6 @@ def test_trees_obey_their_bounds(data):
 def test_split_must_gain_more_than_min_gain(data):
     gain = small(min_gain=2.0).fit(*data)._ensemble.gain
     assert gain[gain > 0].min() > 2.0
-    stuck = small(min_gain=1e9).fit(*data)
-    assert (stuck.n_iter_, stuck.stop_reason_) == (0, "no_progress")
 
 
 def test_more_bins_than_values_change_nothing(data):
@@ -484,7 +521,7 @@ def test_binned_table_gives_the_model_of_its_rows(variant, data):
 def test_binned_table_with_weights_gives_the_model_of_its_rows(data):
     X, y = data
     weight = np.random.default_rng(0).uniform(0.1, 5, len(y))
-    table = BinMapper(max_bins=20).fit(X, weight).transform(X)
+    table = BinMapper(max_bins=20).fit(X, sample_weight=weight).transform(X)
     expected = small(max_bins=20).fit(X, y, weight)
     assert_same_model(small(max_bins=20).fit(table, y, weight), expected)
 
@@ -498,6 +535,71 @@ def test_rows_of_a_binned_table_share_its_bins(data):
     by_rows = small().fit(table[rows], y[rows])
     assert_same_model(by_rows, small().fit(table, y, weight))
     np.testing.assert_array_equal(table[rows].codes.codes(), table.codes.codes()[rows])
+
+
+ROWS = {
+    "numbers": np.array([5, 0, 5]),
+    "negative numbers": [-1, 3],
+    "mask": np.arange(400) % 3 == 1,
+    "mask as a list": [True, False] * 200,
+    "slice": slice(10, 350),
+    "slice with steps": slice(10, 350, 7),
+    "slice backwards": slice(350, 10, -7),
+    "nothing": [],
+    "all": ...,
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_rows_of_a_binned_table_are_those_numpy_would_take(rows, data):
+    table = BinMapper().fit(data[0]).transform(data[0])
+    taken, expected = table[rows], table.codes.codes()[rows]
+    assert isinstance(taken, BinnedTable)
+    np.testing.assert_array_equal(taken.codes.codes(), expected)
+    assert taken.shape == expected.shape == (len(taken), 4)
+
+
+@pytest.mark.parametrize("row", [0, -1, np.int32(7)], ids=repr)
+def test_single_number_takes_one_row_of_a_binned_table(row, data):
+    table = BinMapper().fit(data[0]).transform(data[0])
+    np.testing.assert_array_equal(table[row].codes.codes(), table.codes.codes()[[row]])
+    assert table[row].shape == (1, 4)
+
+
+def test_binned_table_keeps_names_of_columns(data):
+    X, y = pd.DataFrame(data[0], columns=list("abcd")), data[1]
+    mapper = BinMapper().fit(X)
+    assert mapper.feature_names_in_.tolist() == list("abcd")
+    table = mapper.transform(X)
+    assert table.feature_names.tolist() == table[:50].feature_names.tolist() == list("abcd")
+    model = small().fit(table, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(model.predict(X), small().fit(*data).predict(data[0]))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.predict(X[list("dcba")])
+    assert BinMapper().fit(data[0]).transform(data[0]).feature_names is None
+
+
+def test_refit_of_the_mapper_leaves_tables_made_before_alone(data):
+    X, y = data
+    mapper = BinMapper(max_bins=16).fit(X)
+    table, before = mapper.transform(X), small(max_bins=16).fit(X, y)
+    mapper.set_params(max_bins=4).fit(X[:, :2] * 100)
+    assert mapper.n_features_in_ == 2
+    after = small().fit(table, y)
+    assert_same_model(after, before)
+    assert after.predict_proba(X).tobytes() == before.predict_proba(X).tobytes()
+
+
+def test_mapper_is_an_estimator(data):
+    mapper = BinMapper(max_bins=9, n_jobs=1).fit(*data)  # labels are let be
+    assert mapper.get_params() == {"max_bins": 9, "n_jobs": 1}
+    assert mapper.n_features_in_ == 4
+    twin = clone(mapper)
+    assert twin.get_params() == mapper.get_params()
+    assert not hasattr(twin, "thresholds_")
+    for one, other in zip(twin.fit(data[0]).thresholds_, mapper.thresholds_, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_fit_with_a_binned_table_forgets_names_of_columns(data):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm import BinMapper, _core
+from abcgbm import BaseClassSearch, BinMapper, _core
 from models import assert_same_model, model_bytes, noisy_data, run_python, small
 
 VARIANTS = {
@@ -14,6 +14,9 @@ VARIANTS = {
     "mart class by class": {"algorithm": "mart", "refresh": "class"},
     "Mb": {"algorithm": "mart", "base_class": "worst"},
     "abc-mart": {"algorithm": "abc-mart"},
+    "search": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
+    "logitboost": {"algorithm": "logitboost"},
+    "abc-logitboost": {"algorithm": "abc-logitboost"},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 X, Y = noisy_data(n_rows=6000, n_features=5, n_classes=5)
@@ -134,8 +137,9 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     for n_classes in (2, 3, 8, 11):
         X, y = noisy_data(n_rows=2000, n_classes=n_classes)
-        for algorithm in ("mart", "abc-mart"):
-            model = small(algorithm).fit(X, y)
+        for variant in VARIANTS.values():
+            model = small(**variant).fit(X, y)
+            digest.update(model.search_losses_.tobytes())
             digest.update(model_bytes(model))
             digest.update(model.predict_proba(X).tobytes())
             digest.update(model.predict_log_proba(X).tobytes())

@@ -78,10 +78,24 @@ def test_labels_of_pandas_are_their_values(y):
     assert model.classes_.tolist() == ["apple", "pear", "plum"]
 
 
-def test_nullable_integers_are_integers():
-    model = small().fit(X, pd.Series(NUMBERS, dtype="Int64"))
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert_same_model(model, small().fit(X, NUMBERS))
+@pytest.mark.parametrize("container", [pd.array, pd.Series, pd.Index])
+@pytest.mark.parametrize(
+    ("nullable", "labels"),
+    [
+        ("Int64", np.array([0, 1, 2])),
+        ("Int64", np.array([-(2**63), 2**53, 2**53 + 1])),
+        ("UInt64", np.array([2**53, 2**53 + 1, 2**64 - 1], np.uint64)),
+        ("Int8", np.array([-3, 0, 7], np.int8)),
+        ("boolean", np.array([False, True, True])),
+    ],
+    ids=str,
+)
+def test_nullable_labels_without_a_missing_one_keep_their_type(nullable, labels, container):
+    y = labels[NUMBERS]
+    model = small().fit(X, container(y, dtype=nullable))
+    assert model.classes_.dtype == model.predict(X).dtype == labels.dtype
+    assert model.classes_.tolist() == np.unique(labels).tolist()
+    assert_same_model(model, small().fit(X, y))
 
 
 def test_column_of_labels_is_taken_with_a_warning():
@@ -123,10 +137,11 @@ def test_missing_labels_are_refused(labels):
     [
         pd.Series(MISSING["pandas.NA"][NUMBERS], dtype="string"),
         pd.Series([0, 1, None] * 30, dtype="Int64"),
+        pd.array([False, True, None] * 30, dtype="boolean"),
         pd.Categorical(["a", "b", None] * 30),
         pd.Series(["a", "b", None] * 30),
     ],
-    ids=["string", "Int64", "categorical", "str"],
+    ids=["string", "Int64", "boolean", "categorical", "str"],
 )
 def test_missing_labels_of_pandas_are_refused(y):
     with pytest.raises(ValueError, match="y contains NaN"):

@@ -5,7 +5,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -188,13 +187,3 @@ def test_tree_of_class_k_with_base_b_is_minus_the_tree_of_b_with_base_k(problem,
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     np.testing.assert_array_equal(one.value, -np.asarray(other.value))
     np.testing.assert_array_equal(trainers[0].raw(), trainers[1].raw())
-
-
-@pytest.mark.parametrize("K", [3, 6])
-def test_worst_base_class_is_the_one_of_largest_loss(K):
-    problem = random_problem(K, 300, 3, K)
-    rounds = ref.boost(core.trainer(problem), ref.Algorithm("abc-mart", first_base=1), K, 8)
-    assert rounds[0].base == 1
-    for last, this in itertools.pairwise(rounds):
-        assert last.class_losses[this.base] == max(last.class_losses)
-    assert len({r.base for r in rounds}) > 1

@@ -26,8 +26,16 @@ def test_verbose_writes_one_line_to_standard_error(capfd):
     model = small(verbose=1).fit(*noisy_data())
     out, err = capfd.readouterr()
     assert out == ""
-    assert re.fullmatch(r"\[#{30}\] step 8/8  loss [0-9.]+\n", err)
-    assert f"{model.train_loss_[-1]:.6g}" in err
+    loss = re.escape(f"{model.train_loss_[-1]:.6g}")
+    assert re.fullmatch(rf"\[#{{30}}\] step 8/8  loss {loss}  stopped: max_iter\n", err)
+
+
+@pytest.mark.parametrize(("verbose", "as_number"), [(True, 1), (False, 0)])
+def test_verbose_may_be_a_truth_value(verbose, as_number, capfd):
+    small(verbose=verbose).fit(*noisy_data())
+    written = capfd.readouterr()
+    small(verbose=as_number).fit(*noisy_data())
+    assert written == capfd.readouterr()
 
 
 def test_nothing_is_written_by_default(capfd):
@@ -35,16 +43,24 @@ def test_nothing_is_written_by_default(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_training_that_ends_early_shows_where(capfd):
+def test_training_that_ends_early_shows_where_and_why(capfd):
     X = [[0.0], [1.0]] * 20
     model = small(verbose=1, max_iter=1000, learning_rate=1.0).fit(X, [0, 1] * 20)
     assert model.stop_reason_ == "machine_accuracy"
-    assert f"step {model.n_iter_}/1000" in capfd.readouterr().err
+    err = capfd.readouterr().err
+    assert f"step {model.n_iter_}/1000" in err
+    assert err.endswith("  stopped: machine_accuracy\n")
 
 
-def test_training_without_a_step_writes_nothing(capfd):
-    small(verbose=1).fit([[0.0]] * 40, [0, 1] * 20)
-    assert capfd.readouterr() == ("", "")
+def test_training_without_a_step_tells_so(capfd):
+    with pytest.warns(UserWarning, match="no tree can be split"):
+        small(verbose=1).fit([[0.0]] * 40, [0, 1] * 20)
+    assert capfd.readouterr() == ("", f"[{'-' * 30}] step 0/8  stopped: no_progress\n")
+
+
+def test_terminal_sees_the_line_before_the_first_step(terminal):
+    with ProgressLine(7, enabled=True):
+        assert terminal.getvalue().removeprefix("\r\x1b[K") == f"[{'-' * 30}] step 0/7"
 
 
 def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
@@ -52,10 +68,14 @@ def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
     with ProgressLine(2, enabled=True) as line:
         line.show(1, 5.0)
         line.show(2, 3.25)
-    half, full = "#" * 15 + "-" * 15, "#" * 30
-    first, *rest = terminal.getvalue().replace("\x1b[K", "").split("\r")[1:]
-    assert first == f"[{half}] step 1/2  loss 5"
-    assert rest == [f"[{full}] step 2/2  loss 3.25", f"[{full}] step 2/2  loss 3.25\n"]
+        line.finish("max_iter")
+    none, half, full = "-" * 30, "#" * 15 + "-" * 15, "#" * 30
+    assert terminal.getvalue().replace("\x1b[K", "").split("\r")[1:] == [
+        f"[{none}] step 0/2",
+        f"[{half}] step 1/2  loss 5",
+        f"[{full}] step 2/2  loss 3.25",
+        f"[{full}] step 2/2  loss 3.25  stopped: max_iter\n",
+    ]
 
 
 def test_shorter_text_leaves_nothing_of_the_longer_one(terminal, monkeypatch):
@@ -63,7 +83,7 @@ def test_shorter_text_leaves_nothing_of_the_longer_one(terminal, monkeypatch):
     with ProgressLine(2, enabled=True) as line:
         line.show(1, 123.456)
         line.show(2, 7.0)
-    longer, *rest = terminal.getvalue().rstrip("\n").split("\r")[1:]
+    _, longer, *rest = terminal.getvalue().rstrip("\n").split("\r")[1:]
     assert all(len(text) >= len(longer) or "\x1b[K" in text for text in rest)
 
 
@@ -88,4 +108,5 @@ def test_line_is_ended_when_training_is_broken_off(terminal):
 def test_line_that_is_off_writes_nothing(terminal):
     with ProgressLine(2, enabled=False) as line:
         line.show(1, 2.0)
+        line.finish("max_iter")
     assert terminal.getvalue() == ""

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import abcgbm
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, BinnedTable, FixedBase
 from models import noisy_data, run_python, small
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +22,8 @@ MODULES = [name for _, name, _ in pkgutil.iter_modules(abcgbm.__path__) if name 
 
 
 def test_public_names_exist():
-    assert {"ABCBoostClassifier", "BinMapper", "FixedBase"} <= set(abcgbm.__all__)
+    names = {"ABCBoostClassifier", "BaseClassSearch", "BinMapper", "BinnedTable", "FixedBase"}
+    assert names == set(abcgbm.__all__)
     assert all(hasattr(abcgbm, name) for name in abcgbm.__all__)
 
 
@@ -65,15 +66,20 @@ def test_examples_in_the_readme_run(code):
     assert run_python(code)
 
 
-def documented(section: str) -> set[str]:
-    """Names in a section of the estimator's docstring."""
-    text = inspect.getdoc(ABCBoostClassifier)
+def documented(section: str, of: type = ABCBoostClassifier) -> set[str]:
+    """Names in a section of a class's docstring."""
+    text = inspect.getdoc(of)
     body = text.split(f"{section}\n{'-' * len(section)}\n")[1].split("\n\n")[0]
     return set(re.findall(r"^(\w+) : ", body, re.MULTILINE))
 
 
-def test_every_parameter_is_documented():
-    assert documented("Parameters") == ABCBoostClassifier().get_params().keys()
+@pytest.mark.parametrize("of", [ABCBoostClassifier, BaseClassSearch, BinMapper, FixedBase])
+def test_every_parameter_is_documented(of):
+    assert documented("Parameters", of) == inspect.signature(of).parameters.keys()
+
+
+def test_every_part_of_a_binned_table_is_documented():
+    assert documented("Attributes", BinnedTable) == inspect.signature(BinnedTable).parameters.keys()
 
 
 def test_every_fitted_attribute_is_documented():
@@ -82,9 +88,12 @@ def test_every_fitted_attribute_is_documented():
     assert fitted | {"feature_names_in_", "feature_importances_"} == documented("Attributes")
 
 
-def test_every_public_method_is_documented():
-    own = [value for name, value in vars(ABCBoostClassifier).items() if not name.startswith("_")]
-    assert all(inspect.getdoc(value) for value in own)
+@pytest.mark.parametrize("of", [ABCBoostClassifier, BinMapper, BinnedTable])
+def test_every_public_method_is_documented(of):
+    own = [value for name, value in vars(of).items() if not name.startswith("_")]
+    assert all(
+        inspect.getdoc(value) for value in own if callable(value) or isinstance(value, property)
+    )
 
 
 def test_answers_are_plain_numpy_arrays():

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 import core
 from abcgbm import ABCBoostClassifier, BaseClassSearch
-from models import assert_same_model
+from models import assert_same_model, noisy_data
 from strategies import Problem, random_problem
 
 X, Y = load_iris(return_X_y=True)
@@ -119,6 +119,44 @@ def test_candidates_are_the_worst_classes_and_the_best_of_them_is_taken():
         assert np.nanmin(losses) == pytest.approx(model.train_loss_[step + 1], rel=1e-9)
 
 
+def test_candidate_that_cannot_split_does_not_end_the_search():
+    """Only classes 0 and 1 can be told apart, and only against each other do they gain enough."""
+    X3 = np.repeat([0.0, 1.0], 100)[:, None]
+    y3 = np.array([0] * 45 + [1] * 5 + [2] * 50 + [0] * 5 + [1] * 45 + [2] * 50)
+    stuck = small("abc-mart", base_class=2, min_gain=10)
+    with pytest.warns(UserWarning, match="no tree can be split"):
+        assert stuck.fit(X3, y3).stop_reason_ == "no_progress"
+    model = small("abc-mart", base_class="exhaustive", min_gain=10).fit(X3, y3)
+    assert model.n_iter_ > 1
+    assert np.isinf(model.search_losses_[:, 2]).all()
+    assert np.isfinite(model.search_losses_[:, :2]).all()
+    assert 2 not in model.base_classes_
+
+
+def test_exhaustive_search_is_not_behind_the_worst_class_with_many_classes():
+    """Full steps overshoot with 60 classes: what counts is the loss after the guard."""
+    X60, y60 = noisy_data(n_rows=900, n_classes=60)
+    exhaustive, worst = (
+        small("abc-mart", base_class=base, max_iter=10).fit(X60, y60).train_loss_
+        for base in ("exhaustive", "worst")
+    )
+    assert len(exhaustive) == len(worst) == 11
+    assert exhaustive[-1] <= 1.05 * worst[-1]
+
+
+def test_losses_of_a_search_are_those_after_the_guard():
+    problem = random_problem(60, 900, 4, 60, learning_rate=1.0)
+    bases = range(6)
+    guarded = []
+    for base in bases:
+        trainer = core.trainer(problem)
+        step = trainer.step([k for k in range(60) if k != base], base, True, 1.0)
+        guarded.append((trainer.loss(), step.base_scale))
+    assert all(scale < 1 for _, scale in guarded)
+    searched = core.trainer(problem).search(bases).candidate_losses
+    np.testing.assert_allclose(searched, [loss for loss, _ in guarded], rtol=1e-9)
+
+
 def test_without_a_search_there_are_no_search_losses():
     assert np.isnan(small(base_class="worst").fit(X, Y).search_losses_).all()
 
@@ -151,8 +189,9 @@ def test_regularization_shortens_leaves_and_least_hessian_stops_splits():
     plain = small("logitboost", max_iter=1).fit(X, Y)
     shrunk = small("logitboost", max_iter=1, l2_regularization=100.0).fit(X, Y)
     assert np.abs(shrunk._ensemble.value).max() < np.abs(plain._ensemble.value).max() / 2
-    unsplit = small("logitboost", min_hessian_leaf=1e6).fit(X, Y)
-    assert unsplit.stop_reason_ == "no_progress"
+    with pytest.warns(UserWarning, match="no tree can be split"):
+        unsplit = small("logitboost", min_hessian_leaf=1e6).fit(X, Y)
+    assert (unsplit.n_iter_, unsplit.stop_reason_) == (0, "no_progress")
 
 
 # ----------------------------------------------------------------------------------------- parameters

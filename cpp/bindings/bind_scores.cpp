@@ -6,11 +6,11 @@ namespace abcgbm {
 namespace {
 
 template <bool logarithm>
-nb::ndarray<nb::numpy, double> softmax_py(const Matrix<double>& raw) {
+nb::ndarray<nb::numpy, double> softmax_py(const Matrix<double>& raw, int n_threads) {
   std::vector<double> out(raw.data(), raw.data() + raw.size());
   if (raw.size() > 0) {
     const nb::gil_scoped_release release;
-    softmax_rows(out, raw.shape(1), logarithm);
+    softmax_rows(out, raw.shape(1), logarithm, n_threads);
   }
   return to_numpy(std::move(out), {raw.shape(0), raw.shape(1)});
 }
@@ -19,9 +19,10 @@ nb::ndarray<nb::numpy, double> softmax_py(const Matrix<double>& raw) {
 
 void bind_scores(nb::module_& m) {
   using namespace nb::literals;
-  m.def("softmax", &softmax_py<false>, "raw"_a.noconvert(),
+  m.def("softmax", &softmax_py<false>, "raw"_a.noconvert(), "n_threads"_a = 1,
         "Probabilities of scores of shape (n_rows, n_classes).");
-  m.def("log_softmax", &softmax_py<true>, "raw"_a.noconvert(), "Logarithms of the probabilities.");
+  m.def("log_softmax", &softmax_py<true>, "raw"_a.noconvert(), "n_threads"_a = 1,
+        "Logarithms of the probabilities.");
 }
 
 }  // namespace abcgbm

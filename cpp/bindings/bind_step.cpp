@@ -60,7 +60,7 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vect
   return std::make_unique<Trainer>(std::move(binned), std::move(labels), params, n_threads);
 }
 
-/// Everything Python may pass; checked by set_params.
+/// Everything Python may pass; checked by make_params.
 struct ParamArguments {
   int max_leaf_nodes;
   int max_depth;

@@ -43,8 +43,10 @@ class BaseClassSearch(BaseEstimator):
 
     Notes
     -----
-    ``n_candidates=1, gap=0, warmup=0`` is ``"worst"``, with all classes it is ``"exhaustive"``. The
-    parameters can be searched over: ``GridSearchCV(model, {"base_class__gap": [0, 5, 20]})``.
+    ``n_candidates=1, gap=0, warmup=0`` is ``"worst"``; ``n_candidates=K, gap=0, warmup=0`` with K
+    classes is ``"exhaustive"``. The parameters can be searched over: with
+    ``model = ABCBoostClassifier(base_class=BaseClassSearch())``,
+    ``GridSearchCV(model, {"base_class__gap": [0, 5, 20]})``.
     """
 
     def __init__(self, n_candidates: int = 2, gap: int = 5, warmup: int = 0) -> None:
@@ -157,12 +159,13 @@ def _check_count(name: str, value: Any, low: int, high: int | None) -> None:
 
 def _index_of(label: object, classes: NDArray[Any]) -> int:
     known: list[Any] = classes.tolist()
-    if label in known:
-        return known.index(label)
+    for index, candidate in enumerate(known):
+        if candidate == label and isinstance(candidate, bool) == isinstance(label, bool | np.bool_):
+            return index
     labels = ", ".join(map(repr, known[:_MOST_SHOWN]))
     more = ", ..." if len(known) > _MOST_SHOWN else ""
     policies = ", ".join(map(repr, _POLICIES))
     raise ValueError(
-        f"base_class={label!r}; expected None, {policies}, a BaseClassSearch, "
-        f"or one of the labels {labels}{more}"
+        f"base_class={label!r}; expected None, {policies}, a BaseClassSearch(), "
+        f"a FixedBase(label), or one of the labels {labels}{more}"
     )

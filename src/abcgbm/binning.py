@@ -1,12 +1,15 @@
 """Learn the bins of a table, and code tables by them."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from abcgbm import _core
 from abcgbm.threads import effective_n_threads
@@ -15,8 +18,7 @@ from abcgbm.weights import IntegerWeights, check_weights
 MAX_BINS = (2, 65534)
 
 
-@dataclass
-class BinMapper:
+class BinMapper(BaseEstimator):
     """Maps numbers to bins: at most ``max_bins`` for values, and one more for missing ones.
 
     Bins hold about equal weight. With no more distinct values than bins each value has its own.
@@ -34,24 +36,34 @@ class BinMapper:
     thresholds_ : list of ndarray
         For each feature the thresholds between its bins, ascending. A value's code is the number of
         thresholds below it; NaN has the last code.
+    n_features_in_, feature_names_in_
+        Of the table seen during fit, as in scikit-learn.
     """
 
-    max_bins: int = 255
-    n_jobs: int | None = None
-    thresholds_: list[NDArray[np.float64]] = field(init=False, repr=False)
+    def __init__(self, max_bins: int = 255, n_jobs: int | None = None) -> None:
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the thresholds.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
             Numbers; NaN is missing.
+        y : ignored
+            There for scikit-learn's sake.
         sample_weight : array-like of shape (n_rows,), optional
-            Positive weights; 1 if not given.
+            Weights, not negative; 1 if not given.
         """
         _check_max_bins(self.max_bins)
-        table = _as_table(X)
+        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         weight = check_weights(sample_weight, len(table))
         if not weight.all():
             table, weight = table[weight > 0], weight[weight > 0]
@@ -61,7 +73,7 @@ class BinMapper:
         )
         return self
 
-    def transform(self, X: ArrayLike) -> "BinnedTable":
+    def transform(self, X: ArrayLike) -> BinnedTable:
         """Code a table.
 
         Returns
@@ -69,59 +81,58 @@ class BinMapper:
         BinnedTable
             Ready for any number of fits: ``ABCBoostClassifier().fit(table, y)``.
         """
-        if not hasattr(self, "thresholds_"):
-            raise NotFittedError("this BinMapper has no bins yet; call fit first")
-        table = _as_table(X)
-        if table.shape[1] != len(self.thresholds_):
-            raise ValueError(
-                f"X has {table.shape[1]} features; the bins were learned from "
-                f"{len(self.thresholds_)}"
-            )
-        n_threads = effective_n_threads(self.n_jobs)
-        return BinnedTable(self, _core.bin_table(table, self.thresholds_, n_threads))
+        check_is_fitted(self)
+        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        codes = _core.bin_table(table, self.thresholds_, effective_n_threads(self.n_jobs))
+        return BinnedTable(codes, tuple(self.thresholds_), getattr(self, "feature_names_in_", None))
+
+
+@dataclass(frozen=True)
+class BinnedTable:
+    """A table as training sees it: its bin codes, and what they mean.
+
+    Attributes
+    ----------
+    codes : _core.Binned
+        The codes.
+    thresholds : tuple of ndarray
+        For each feature the thresholds between its bins.
+    feature_names : ndarray or None
+        Names of the features, if the table had any.
+    """
+
+    codes: _core.Binned
+    thresholds: tuple[NDArray[np.float64], ...]
+    feature_names: NDArray[Any] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return self.codes.n_rows, self.codes.n_features
+
+    def __len__(self) -> int:
+        return self.codes.n_rows
+
+    def __getitem__(self, rows: Any) -> BinnedTable:
+        """Return some rows, given as NumPy would take them: numbers, a mask or a slice."""
+        numbers = np.ascontiguousarray(np.atleast_1d(np.arange(len(self))[rows]))
+        if numbers.ndim != 1:
+            raise IndexError(f"rows of shape {numbers.shape}; expected one dimension")
+        return BinnedTable(self.codes.take(numbers), self.thresholds, self.feature_names)
 
     def upper_value(
         self, feature: NDArray[np.int32], code: NDArray[np.int32]
     ) -> NDArray[np.float64]:
         """Return the thresholds above the given bins; infinity above the last value bin."""
-        flat = np.concatenate([np.append(t, np.inf) for t in self.thresholds_])
-        start = np.cumsum([0, *(len(t) + 1 for t in self.thresholds_[:-1])])
+        flat = np.concatenate([np.append(t, np.inf) for t in self.thresholds])
+        start = np.cumsum([0, *(len(t) + 1 for t in self.thresholds[:-1])])
         value: NDArray[np.float64] = flat[start[feature] + code]
         return value
 
 
-@dataclass(frozen=True)
-class BinnedTable:
-    """A table as training sees it: its bin codes, and the mapper that knows what they mean."""
-
-    mapper: BinMapper
-    codes: _core.Binned
-
-    def __len__(self) -> int:
-        return self.codes.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.codes.n_features
-
-    def __getitem__(self, rows: NDArray[np.integer]) -> "BinnedTable":
-        """Return the given rows, by number: for folds that share their bins."""
-        rows = np.asarray(rows)
-        numbers = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
-        return BinnedTable(self.mapper, self.codes.take(numbers))
-
-
 def _check_max_bins(max_bins: object) -> None:
     low, high = MAX_BINS
-    if not isinstance(max_bins, Integral):
+    if not isinstance(max_bins, Integral) or isinstance(max_bins, bool):
         raise TypeError(f"max_bins={max_bins!r}; expected an integer from {low} to {high}")
     if not low <= int(max_bins) <= high:
-        raise ValueError(f"max_bins={max_bins!r}; expected {low} to {high}")
-
-
-def _as_table(X: ArrayLike) -> NDArray[np.float64]:
-    table = np.asarray(X, dtype=np.float64)
-    if table.ndim != 2:  # noqa: PLR2004
-        raise ValueError(f"X has {table.ndim} dimension(s); expected 2")
-    return table
+        raise ValueError(f"max_bins={max_bins!r}; expected an integer from {low} to {high}")

@@ -69,10 +69,7 @@ def boost(
     searches: list[NDArray[np.float64]] = []
     reason = stop_reason(0, losses[-1], config.max_iter)
     while reason is None:
-        previous = bases[-1] if bases else None
-        tried = config.base_policy.candidates(len(bases), class_losses[-1], previous)
-        plan = plan_step(config.algorithm, builder.n_classes, tried)
-        parts = take_step(trainer, plan, config.refresh, builder.n_classes)
+        tried, parts = _choose_and_step(trainer, config, class_losses[-1], bases)
         if not parts:
             reason = "no_progress"
             break
@@ -86,6 +83,28 @@ def boost(
         reason = stop_reason(len(bases), losses[-1], config.max_iter)
     search_losses = np.array(searches).reshape(len(bases), builder.n_classes)
     return History(np.array(losses), np.array(class_losses), bases, search_losses, reason)
+
+
+def _choose_and_step(
+    trainer: _core.Trainer,
+    config: BoostConfig,
+    class_losses: NDArray[np.float64],
+    bases: list[int | None],
+) -> tuple[tuple[int, ...], list[_core.Step]]:
+    """Return the base classes tried and the trees; none if no step makes progress."""
+
+    def step(tried: tuple[int, ...]) -> list[_core.Step]:
+        plan = plan_step(config.algorithm, len(class_losses), tried)
+        return take_step(trainer, plan, config.refresh, len(class_losses))
+
+    candidates = config.base_policy.candidates
+    tried = candidates(len(bases), class_losses, bases[-1] if bases else None)
+    parts = step(tried)
+    if not parts:  # a base class that is only kept from before gives way to a new search
+        again = candidates(len(bases), class_losses, None)
+        if again != tried:
+            tried, parts = again, step(again)
+    return tried, parts
 
 
 def take_step(

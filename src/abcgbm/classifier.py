@@ -1,5 +1,7 @@
 """The scikit-learn estimator."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
@@ -54,20 +56,21 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
     max_depth : int or None, default=None
         Depth of a tree, at most; None for no bound.
     min_samples_leaf : float, default=10
-        Least sum of sample weights in a leaf; without weights, least number of rows.
+        Least sum of sample weights in a leaf; without weights, least number of rows. Never a
+        fraction of the rows.
     min_gain : float, default=0.0
         A node is split only if its best cut gains more than this.
     l2_regularization : float, default=0.0
         Added to the sum of hessians in a leaf's value and, for the logitboost algorithms, in the
         split gain.
     min_hessian_leaf : float, default=0.0
-        Least sum of hessians in a leaf; for the logitboost algorithms.
+        Least sum of hessians in a leaf; for the logitboost algorithms only.
     max_bins : int, default=255
         Most bins for the values of a feature, 2 to 65534; missing values have one of their own.
     base_class : None, "worst", "exhaustive", BaseClassSearch, FixedBase or a label, default=None
         The base class of each step: that of largest training loss ("worst", the first one drawn at
-        random), the best of all ("exhaustive") or of some (``BaseClassSearch``), or always the same
-        label. None means "worst" for the abc algorithms, no base class for the plain ones.
+        random), the best of all ("exhaustive": K(K-1)/2 trees a step instead of K-1) or of some
+        (``BaseClassSearch``, at little cost), or always the same label. None means "worst" for the abc algorithms, no base class for the plain ones.
         ``FixedBase(label)`` is for a label that is itself spelled like a policy.
         ``algorithm="mart", base_class="worst"`` is the paper's "Mb".
     refresh : {"step", "class"}, default="step"
@@ -93,7 +96,8 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Number of steps taken.
     train_loss_ : ndarray of shape (n_iter_ + 1,)
-        Training loss before the first step and after each.
+        Training loss before the first step and after each: the sum over rows, not the mean, of
+        weight times -log of the probability of the row's label.
     class_losses_ : ndarray of shape (n_iter_ + 1, n_classes)
         The part of each class in it.
     base_classes_ : ndarray of object of shape (n_iter_,)
@@ -173,16 +177,18 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        parameters.check(self)
         self._forget()
+        parameters.check(self)
         data = self._check_training(X, y, sample_weight)
         config = self._config()
         table = self._bin(data)
-        builder = EnsembleBuilder(table.n_features, len(self.classes_))
-        with ProgressLine(self.max_iter, enabled=self.verbose > 0) as progress:
+        builder = EnsembleBuilder(table.shape[1], len(self.classes_))
+        with ProgressLine(self.max_iter, enabled=bool(self.verbose)) as progress:
             history = boost(self._trainer(table, data), config, builder, progress.show)
-        self._ensemble = builder.build(table.mapper.upper_value)
+            progress.finish(history.stop_reason)
+        self._ensemble = builder.build(table.upper_value)
         self._set_history(history)
+        self._warn_if_nothing_was_learned(data)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -191,11 +197,11 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return class probabilities of shape (n_rows, n_classes), columns as in ``classes_``."""
-        return _core.softmax(self._raw(X))
+        return _core.softmax(self._raw(X), effective_n_threads(self.n_jobs))
 
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Return the logarithms of the class probabilities."""
-        return _core.log_softmax(self._raw(X))
+        return _core.log_softmax(self._raw(X), effective_n_threads(self.n_jobs))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return the scores F.
@@ -213,7 +219,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Floats]:
         """Yield what ``predict_proba`` would return after each step."""
         for raw in self._staged_raw(X):
-            yield _core.softmax(raw)
+            yield _core.softmax(raw, effective_n_threads(self.n_jobs))
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[Floats]:
         """Yield what ``decision_function`` would return after each step."""
@@ -232,6 +238,10 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is a model."""
+        return hasattr(self, "_ensemble")
+
     def _check_training(
         self, X: ArrayLike | BinnedTable, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> _Training:
@@ -243,7 +253,6 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
             kept = np.flatnonzero(weight)
             rows, labels, weight = rows[kept], labels[kept], weight[kept]
         self.classes_, class_of_row = encode_labels(check_labels(labels))
-        self._warn_if_too_few(weight)
         return _Training(rows, class_of_row, weight)
 
     def _check_table(self, X: ArrayLike | BinnedTable) -> Floats | BinnedTable:
@@ -252,32 +261,21 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
             return rows
         if len(X) == 0:
             raise ValueError("X has 0 rows; expected at least 1")
-        self.n_features_in_ = X.n_features
+        self.n_features_in_ = X.shape[1]
+        if X.feature_names is not None:
+            self.feature_names_in_ = X.feature_names
         return X
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that a fit which fails or is interrupted leaves no model."""
-        for name in ("_ensemble", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is a model."""
-        return hasattr(self, "_ensemble")
-
-    def _warn_if_too_few(self, weight: Floats) -> None:
-        total = float(weight.sum())
-        if total < 2 * self.min_samples_leaf:
-            warnings.warn(
-                f"no tree can be split: the rows weigh {total:g} together, less than twice "
-                f"min_samples_leaf={self.min_samples_leaf!r}",
-                UserWarning,
-                stacklevel=4,
-            )
+        for name in [name for name in vars(self) if name == "_ensemble" or name.endswith("_")]:
+            delattr(self, name)
 
     def _bin(self, data: _Training) -> BinnedTable:
         if isinstance(data.X, BinnedTable):
             return data.X
-        return BinMapper(self.max_bins, self.n_jobs).fit(data.X, data.weight).transform(data.X)
+        mapper = BinMapper(self.max_bins, self.n_jobs)
+        return mapper.fit(data.X, sample_weight=data.weight).transform(data.X)
 
     def _config(self) -> BoostConfig:
         algorithm = Algorithm.from_name(self.algorithm)
@@ -320,6 +318,19 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         labels = self.classes_.tolist()
         self.base_classes_ = np.empty(self.n_iter_, dtype=object)
         self.base_classes_[:] = [None if b is None else labels[b] for b in history.base_classes]
+
+    def _warn_if_nothing_was_learned(self, data: _Training) -> None:
+        if self.n_iter_ > 0:
+            return
+        total = float(data.weight.sum())
+        bound = f"less than twice min_samples_leaf={self.min_samples_leaf!r}"
+        why = f", {bound}" if total < 2 * self.min_samples_leaf else ""
+        warnings.warn(
+            f"no tree can be split, so every class has the same probability everywhere: "
+            f"{len(data.y)} row(s) of total weight {total:g}{why}",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _check_rows(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)

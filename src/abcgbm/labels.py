@@ -12,10 +12,18 @@ def as_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """Return labels as an array, one for each row."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    labels: NDArray[Any] = column_or_1d(_without_nullable(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels; X has {n_rows} rows")
     return labels
+
+
+def _without_nullable(y: Any) -> Any:
+    """Nullable columns of pandas without a missing value become NumPy's type, not floats."""
+    numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if numpy_dtype is None or not hasattr(y, "isna") or y.isna().any():
+        return y
+    return y.to_numpy(dtype=numpy_dtype)
 
 
 def check_labels(labels: NDArray[Any]) -> NDArray[Any]:

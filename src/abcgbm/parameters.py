@@ -18,6 +18,7 @@ _INTEGERS = {
 
 def check(estimator: Any) -> None:
     """Raise TypeError or ValueError for the first parameter that is not allowed."""
+    algorithm = Algorithm.from_name(estimator.algorithm)
     for name, (low, high) in _INTEGERS.items():
         _check_integer(name, getattr(estimator, name), low, high)
     if not isinstance(estimator.verbose, bool):
@@ -33,6 +34,11 @@ def check(estimator: Any) -> None:
     if not isinstance(estimator.recenter, bool | np.bool_):
         raise TypeError(f"recenter={estimator.recenter!r}; expected True or False")
     _check_refresh(estimator)
+    if estimator.min_hessian_leaf > 0 and not algorithm.hessian_split:
+        raise ValueError(
+            f"min_hessian_leaf={estimator.min_hessian_leaf!r} with "
+            f"algorithm={estimator.algorithm!r}; expected 0, or a logitboost algorithm"
+        )
 
 
 def generator(random_state: object) -> np.random.Generator:

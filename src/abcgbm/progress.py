@@ -27,6 +27,7 @@ class ProgressLine:
         self._text = ""
 
     def __enter__(self) -> Self:
+        self.show(0, float("nan"))
         return self
 
     def show(self, step: int, loss: float) -> None:
@@ -35,11 +36,17 @@ class ProgressLine:
             return
         filled = _WIDTH * step // self._n_steps
         bar = "#" * filled + "-" * (_WIDTH - filled)
-        self._text = f"[{bar}] step {step}/{self._n_steps}  loss {loss:.6g}"
+        loss_text = f"  loss {loss:.6g}" if step > 0 else ""
+        self._text = f"[{bar}] step {step}/{self._n_steps}{loss_text}"
         now = time.monotonic()
         if sys.stderr.isatty() and now - self._last_drawn >= _EVERY:
             self._last_drawn = now
             self._write("\r\x1b[K" + self._text)
+
+    def finish(self, reason: str) -> None:
+        """Say why training stopped."""
+        if self._enabled:
+            self._text += f"  stopped: {reason}"
 
     def __exit__(
         self,

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_TOTAL_BITS = 36  # of the sum of all integer weights
+_TOTAL_BITS = 30  # of the sum of all integer weights
 _LEAST_TOTAL, _MOST_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
 _MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
 
@@ -41,7 +41,7 @@ class IntegerWeights:
     """Weights in multiples of a power of two.
 
     Integers stay themselves, so weight 2 is the row given twice. Others are rounded to about
-    1e-11 of their sum.
+    1e-9 of their sum.
 
     Attributes
     ----------

@@ -1,0 +1,1 @@
+"""Experiments on the paper's data sets; run from the root of a clone, not part of the package."""

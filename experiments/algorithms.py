@@ -1,0 +1,133 @@
+"""Which algorithm, which base class? Errors and times on the six data sets at one setting.
+
+``python -m experiments.algorithms run [data set ...]`` measures what is not yet in
+``experiments/results/algorithms.jsonl``; ``python -m experiments.algorithms report`` writes the
+table of ``docs/algorithms.md`` from it.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm.evaluation import Readings, error_curve, loss_curve
+from experiments import datasets
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "experiments" / "results" / "algorithms.jsonl"
+PAGE = ROOT / "docs" / "algorithms.md"
+SETTING = {"max_leaf_nodes": 20, "learning_rate": 0.1, "max_iter": 200}
+
+# How a base class is chosen; "s2g5": two candidates, kept for five further steps.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "mart": {"algorithm": "mart"},
+    "abc-mart, worst": {"algorithm": "abc-mart"},
+    "abc-mart, s2g5": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 5)},
+    "abc-mart, exhaustive": {"algorithm": "abc-mart", "base_class": "exhaustive"},
+    "logitboost": {"algorithm": "logitboost"},
+    "abc-logitboost, worst": {"algorithm": "abc-logitboost"},
+    "abc-logitboost, s2g5": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
+    "abc-logitboost, exhaustive": {"algorithm": "abc-logitboost", "base_class": "exhaustive"},
+}
+
+
+def measure(name: str, variant: str) -> dict[str, Any]:
+    """Fit on all rows, and on nine tenths to choose a step by every tenth row."""
+    data = datasets.load(name)
+    is_held_out = np.arange(len(data.y_train)) % 10 == 9
+    chooser = _model(variant).fit(data.X_train[~is_held_out], data.y_train[~is_held_out])
+    started = time.process_time()
+    model = _model(variant).fit(data.X_train, data.y_train)
+    seconds = time.process_time() - started
+    errors = error_curve(model, data.X_test, data.y_test)
+    validation = loss_curve(chooser, data.X_train[is_held_out], data.y_train[is_held_out])
+    readings = Readings.of(errors, validation)
+    return {
+        "dataset": name,
+        "variant": variant,
+        "n_test": len(data.y_test),
+        "lowest_errors": readings.lowest.errors,
+        "lowest_step": readings.lowest.step,
+        "final_errors": readings.last.errors,
+        "validated_errors": readings.validated.errors,
+        "validated_step": readings.validated.step,
+        "train_loss": float(model.train_loss_[-1]),
+        "cpu_seconds": round(seconds, 2),
+    }
+
+
+def _model(variant: str) -> ABCBoostClassifier:
+    return ABCBoostClassifier(**SETTING, **VARIANTS[variant], n_jobs=1)
+
+
+def run(names: list[str]) -> None:
+    """Measure every cell that is not there yet; each is kept as soon as it is known."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    for name in names:
+        for variant in VARIANTS:
+            if (name, variant) in _results():
+                continue
+            cell = measure(name, variant)
+            with RESULTS.open("a") as file:
+                file.write(json.dumps(cell) + "\n")
+            print(f"{name}: {variant}: {cell}", flush=True)
+
+
+def _results() -> dict[tuple[str, str], dict[str, Any]]:
+    if not RESULTS.exists():
+        return {}
+    cells = map(json.loads, RESULTS.read_text().splitlines())
+    return {(cell["dataset"], cell["variant"]): cell for cell in cells}
+
+
+def report() -> None:
+    """Write the page."""
+    table = [
+        "| | " + " | ".join(VARIANTS) + " |",
+        "|---" * (len(VARIANTS) + 1) + "|",
+        *(line for name in datasets.NAMES for line in _lines(name)),
+    ]
+    text = PAGE.read_text()
+    begin, end = "<!-- table -->\n", "<!-- end of table -->"
+    head, tail = text.split(begin)[0], text.split(end)[1]
+    PAGE.write_text(head + begin + "\n".join(table) + "\n" + end + tail)
+
+
+def _lines(name: str) -> list[str]:
+    cells = {variant: cell for (of, variant), cell in _results().items() if of == name}
+    if not cells:
+        return []
+    n_test = next(iter(cells.values()))["n_test"]
+
+    def line(head: str, *keys: str) -> str:
+        shown = [
+            " / ".join(str(cells[v][key]) for key in keys) if v in cells else "" for v in VARIANTS
+        ]
+        return f"| {head} | " + " | ".join(shown) + " |"
+
+    return [
+        line(
+            f"**{name}** ({n_test} test rows)", "lowest_errors", "final_errors", "validated_errors"
+        ),
+        line("CPU seconds", "cpu_seconds"),
+    ]
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["run", "report"])
+    parser.add_argument("names", nargs="*", default=list(datasets.NAMES), metavar="data set")
+    arguments = parser.parse_args()
+    if arguments.command == "run":
+        run(arguments.names)
+    else:
+        report()
+
+
+if __name__ == "__main__":
+    main()
