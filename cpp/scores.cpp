@@ -28,53 +28,79 @@ struct Block {
   double* largest_loss;
 };
 
+/// What the softmax of a block keeps for each row.
+struct RowState {
+  double largest[kBlock];
+  double score_of_y[kBlock];
+  double rest[kBlock];     // sum of exponentials but the first largest
+  double others[kBlock];   // sum of exponentials but that of y
+  double inverse[kBlock];  // one over the sum of all
+  std::int64_t top[kBlock];
+  std::int64_t y[kBlock];
+};
+
 struct SoftmaxKernel {
-  [[gnu::always_inline]] static inline void run(const Block* block_pointer) {
-    const Block& block = *block_pointer;
-    const std::size_t n = block.n;
-    double largest[kBlock], score_of_y[kBlock], rest[kBlock], others[kBlock];
-    std::int64_t top[kBlock], y[kBlock];
-    for (std::size_t i = 0; i < n; ++i) {
-      largest[i] = block.raw[i];
-      top[i] = 0;
-      y[i] = block.y[i];
-      score_of_y[i] = rest[i] = others[i] = 0.0;
+  [[gnu::always_inline]] static inline void run(const Block* block) {
+    RowState state;
+    find_largest(*block, state);
+    add_exponentials(*block, state);
+    set_losses(*block, state);
+    set_residuals(*block, state);
+  }
+
+  [[gnu::always_inline]] static inline void find_largest(const Block& block, RowState& state) {
+    for (std::size_t i = 0; i < block.n; ++i) {
+      state.largest[i] = block.raw[i];
+      state.top[i] = 0;
+      state.y[i] = block.y[i];
+      state.score_of_y[i] = state.rest[i] = state.others[i] = 0.0;
     }
     for (std::int64_t k = 1; k < block.n_classes; ++k) {
       const double* raw = block.raw + static_cast<std::size_t>(k) * block.stride;
-      for (std::size_t i = 0; i < n; ++i) {
-        const bool is_larger = raw[i] > largest[i];
-        largest[i] = is_larger ? raw[i] : largest[i];
-        top[i] = is_larger ? k : top[i];
+      for (std::size_t i = 0; i < block.n; ++i) {
+        const bool is_larger = raw[i] > state.largest[i];
+        state.largest[i] = is_larger ? raw[i] : state.largest[i];
+        state.top[i] = is_larger ? k : state.top[i];
       }
     }
+  }
+
+  /// Exponentials are kept where the residuals will be.
+  [[gnu::always_inline]] static inline void add_exponentials(const Block& block, RowState& state) {
     for (std::int64_t k = 0; k < block.n_classes; ++k) {
       const double* raw = block.raw + static_cast<std::size_t>(k) * block.stride;
       std::int64_t* out = block.residual + static_cast<std::size_t>(k) * block.stride;
-      for (std::size_t i = 0; i < n; ++i) {
-        const double e = exp_nonpositive(raw[i] - largest[i]);
+      for (std::size_t i = 0; i < block.n; ++i) {
+        const double e = exp_nonpositive(raw[i] - state.largest[i]);
         out[i] = std::bit_cast<std::int64_t>(e);
-        rest[i] += top[i] == k ? 0.0 : e;
-        others[i] += y[i] == k ? 0.0 : e;
-        score_of_y[i] = y[i] == k ? raw[i] : score_of_y[i];
+        state.rest[i] += state.top[i] == k ? 0.0 : e;
+        state.others[i] += state.y[i] == k ? 0.0 : e;
+        state.score_of_y[i] = state.y[i] == k ? raw[i] : state.score_of_y[i];
       }
     }
-    double inverse[kBlock];
-    for (std::size_t i = 0; i < n; ++i) {
-      inverse[i] = 1.0 / (1.0 + rest[i]);
-      others[i] *= inverse[i];
-      block.row_loss[i] = log1p_nonnegative(rest[i]) + (largest[i] - score_of_y[i]);
+  }
+
+  [[gnu::always_inline]] static inline void set_losses(const Block& block, RowState& state) {
+    for (std::size_t i = 0; i < block.n; ++i) {
+      state.inverse[i] = 1.0 / (1.0 + state.rest[i]);
+      state.others[i] *= state.inverse[i];
+      block.row_loss[i] =
+          log1p_nonnegative(state.rest[i]) + (state.largest[i] - state.score_of_y[i]);
     }
+    for (std::size_t i = 0; i < block.n; ++i) {
+      *block.largest_residual = std::max(*block.largest_residual, state.others[i]);
+      *block.largest_loss = std::max(*block.largest_loss, block.row_loss[i]);
+    }
+  }
+
+  [[gnu::always_inline]] static inline void set_residuals(const Block& block,
+                                                          const RowState& state) {
     for (std::int64_t k = 0; k < block.n_classes; ++k) {
       std::int64_t* out = block.residual + static_cast<std::size_t>(k) * block.stride;
-      for (std::size_t i = 0; i < n; ++i) {
-        const double p = std::bit_cast<double>(out[i]) * inverse[i];
-        out[i] = std::bit_cast<std::int64_t>(y[i] == k ? others[i] : -p);
+      for (std::size_t i = 0; i < block.n; ++i) {
+        const double p = std::bit_cast<double>(out[i]) * state.inverse[i];
+        out[i] = std::bit_cast<std::int64_t>(state.y[i] == k ? state.others[i] : -p);
       }
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      *block.largest_residual = std::max(*block.largest_residual, others[i]);
-      *block.largest_loss = std::max(*block.largest_loss, block.row_loss[i]);
     }
   }
 };

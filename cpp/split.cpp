@@ -46,12 +46,9 @@ struct ScoreKernel {
   }
 };
 
-template <int W>
-bool is_heavy_enough(const Sums<W>& side, const SplitRules& rules) {
-  if constexpr (W == 3) {
-    if (side[2] < rules.min_hessian) return false;
-  }
-  return side[1] >= rules.min_weight;
+/// Whether both sides have enough of one sum, as 0 or 1.
+std::size_t is_enough(std::int64_t left, std::int64_t node, std::int64_t least) {
+  return std::size_t{left >= least} & std::size_t{node - left >= least};
 }
 
 /// Lists the allowed cuts after value bins 0 .. n_cuts - 1, without branches; `left` starts as what
@@ -65,19 +62,19 @@ void list_cuts(std::span<const Sums<W>> bins, std::size_t n_cuts, Sums<W> left, 
     cuts.weight.resize(n_cuts);
     cuts.score.resize(n_cuts);
   }
+  std::uint32_t* bin = cuts.bin.data();
+  std::int64_t* residual = cuts.residual.data();
+  std::int64_t* weight = cuts.weight.data();
   std::size_t n = 0;
   for (std::size_t t = 0; t < n_cuts; ++t) {
-    Sums<W> right;
-    for (std::size_t w = 0; w < W; ++w) {
-      left[w] += bins[t][w];
-      right[w] = node[w] - left[w];
-    }
-    cuts.bin[n] = static_cast<std::uint32_t>(t);
-    cuts.residual[n] = left[0];
-    cuts.weight[n] = left[W - 1];
-    const bool is_cut =
-        (bins[t][1] != 0) & is_heavy_enough<W>(left, rules) & is_heavy_enough<W>(right, rules);
-    n += is_cut ? 1 : 0;
+    for (std::size_t w = 0; w < W; ++w) left[w] += bins[t][w];
+    bin[n] = static_cast<std::uint32_t>(t);
+    residual[n] = left[0];
+    weight[n] = left[W - 1];
+    std::size_t is_cut =
+        std::size_t{bins[t][1] != 0} & is_enough(left[1], node[1], rules.min_weight);
+    if constexpr (W == 3) is_cut &= is_enough(left[2], node[2], rules.min_hessian);
+    n += is_cut;
   }
   cuts.n = n;
 }

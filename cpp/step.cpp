@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "parallel.hpp"
@@ -13,10 +12,8 @@ namespace abcgbm {
 namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
-constexpr std::size_t kRootBytes = std::size_t{1} << 26;    // for root histograms
 constexpr std::size_t kSearchBytes = std::size_t{1} << 29;  // for the trees of some candidates
 constexpr std::size_t kBlock = 512;
-constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 
 bool moves_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) {
@@ -51,7 +48,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, const Trai
       params_(params),
       n_threads_(n_threads),
       scores_(make_scores(labels_, n_threads)),
-      root_weights_(root_weights(*binned_, labels_, n_threads)) {
+      roots_(*binned_, labels_, params.split_weight == SplitWeight::hessian, n_threads) {
   if (params.split_weight == SplitWeight::hessian) workspaces_ = Workspaces<3>();
   std::visit(
       [&](auto& workspaces) {
@@ -63,32 +60,32 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, const Trai
 
 StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
+  Proposal proposal = choose(plan, result.candidate_losses);
+  result.base = proposal.trees.front().base;
+  if (splits_anything(proposal.trees)) {
+    result.shortening = move_with_guard(scores_, labels_, proposal, n_threads_);
+    result.changed = moves_anything(proposal.trees);
+  }
+  result.trees = std::move(proposal.trees);
+  return result;
+}
+
+/// The proposal of the best candidate; the losses of all, if there are several.
+Proposal Trainer::choose(const StepPlan& plan, std::vector<double>& losses) {
+  const std::span<const int> bases(plan.bases);
+  if (bases.size() == 1) return std::move(propose(plan, bases).front());
   std::vector<Proposal> proposals;
   std::size_t first = 0;  // candidate of proposals[0]
-  std::size_t best = 0;
-  if (plan.bases.size() == 1) {
-    proposals = propose(plan, plan.bases);
-  } else {
-    while (first + proposals.size() < plan.bases.size()) {
-      first += proposals.size();
-      proposals = propose(plan, next_candidates(plan, first));
-      const auto losses = losses_after(scores_, labels_, proposals, n_threads_);
-      result.candidate_losses.insert(result.candidate_losses.end(), losses.begin(), losses.end());
-    }
-    best = first_smallest(result.candidate_losses);
+  while (first + proposals.size() < bases.size()) {
+    first += proposals.size();
+    proposals = propose(plan, next_candidates(plan, first));
+    const auto of_these = losses_after(scores_, labels_, proposals, n_threads_);
+    losses.insert(losses.end(), of_these.begin(), of_these.end());
   }
-  if (best < first) {  // its trees were given up for those of later candidates
-    proposals = propose(plan, std::span(plan.bases).subspan(best, 1));
-    first = best;
-  }
-  Proposal& chosen = proposals[best - first];
-  result.base = plan.bases[best];
-  if (splits_anything(chosen.trees)) {
-    result.shortening = move_with_guard(scores_, labels_, chosen, n_threads_);
-    result.changed = moves_anything(chosen.trees);
-  }
-  result.trees = std::move(chosen.trees);
-  return result;
+  const std::size_t best = first_smallest(losses);
+  if (best >= first) return std::move(proposals[best - first]);
+  // Its trees were given up for those of later candidates.
+  return std::move(propose(plan, bases.subspan(best, 1)).front());
 }
 
 /// As many of the next candidates as can be tried together within some memory, at least one.
@@ -98,52 +95,56 @@ std::span<const int> Trainer::next_candidates(const StepPlan& plan, std::size_t 
   return std::span(plan.bases).subspan(first, std::min(n, plan.bases.size() - first));
 }
 
-/// Grows the trees of some candidates. Two candidates share the tree between them.
+/// Grows the trees of some candidates. Two candidates share the tree between them: it is grown for
+/// the earlier one, and mirrored for the other.
 std::vector<Proposal> Trainer::propose(const StepPlan& plan, std::span<const int> bases) {
   const auto n_classes = static_cast<std::size_t>(labels_.n_classes);
-  std::vector<Job> jobs;
-  std::vector<std::size_t> job_of(bases.size() * n_classes);  // [base][class]
+  std::vector<TreeJob> jobs;
+  std::vector<std::size_t> job_of(n_classes * n_classes);  // [base][class]
+  const auto pair = [&](int base, int k) -> std::size_t& {
+    return job_of[static_cast<std::size_t>(std::max(base, 0)) * n_classes +
+                  static_cast<std::size_t>(k)];
+  };
   for (std::size_t i = 0; i < bases.size(); ++i) {
     for (const int k : plan.classes) {
+      const bool is_shared = std::ranges::find(bases.first(i), k) != bases.first(i).end();
       if (k == bases[i]) continue;
-      const auto earlier =
-          static_cast<std::size_t>(std::ranges::find(bases.first(i), k) - bases.begin());
-      std::size_t& job = job_of[i * n_classes + static_cast<std::size_t>(k)];
-      job = earlier < i ? job_of[earlier * n_classes + static_cast<std::size_t>(bases[i])]
-                        : jobs.size();
-      if (job == jobs.size()) jobs.push_back({k, plan.base_derivatives ? bases[i] : -1});
+      pair(bases[i], k) = is_shared ? pair(k, bases[i]) : jobs.size();
+      if (!is_shared) jobs.push_back({k, plan.base_derivatives ? bases[i] : -1});
     }
   }
   const std::vector<Tree> trees = grow(jobs, plan.leaf_scale);
   std::vector<Proposal> proposals(bases.size());
-  const std::size_t n_rows = labels_.n_rows();
   for (std::size_t i = 0; i < bases.size(); ++i) {
     for (const int k : plan.classes) {
       if (k == bases[i]) continue;
-      const std::size_t job = job_of[i * n_classes + static_cast<std::size_t>(k)];
-      proposals[i].trees.push_back(trees[job].tree_class == k ? trees[job] : mirrored(trees[job]));
-      proposals[i].trees.back().base = bases[i];
-      proposals[i].node_of_row.push_back(std::span(node_of_row_).subspan(job * n_rows, n_rows));
+      const std::size_t job = pair(bases[i], k);
+      Tree tree = jobs[job].tree_class == k ? trees[job] : mirrored(trees[job]);
+      tree.base = bases[i];
+      proposals[i].trees.push_back(std::move(tree));
+      proposals[i].node_of_row.push_back(nodes_of(job));
     }
   }
   return proposals;
 }
 
-std::vector<Tree> Trainer::grow(const std::vector<Job>& jobs, double leaf_scale) {
+std::span<std::uint16_t> Trainer::nodes_of(std::size_t job) {
+  return std::span(node_of_row_).subspan(job * labels_.n_rows(), labels_.n_rows());
+}
+
+std::vector<Tree> Trainer::grow(std::span<const TreeJob> jobs, double leaf_scale) {
   std::vector<Tree> trees(jobs.size());
-  const std::size_t n_rows = labels_.n_rows();
-  node_of_row_.resize(jobs.size() * n_rows);
+  node_of_row_.resize(jobs.size() * labels_.n_rows());
   params_.grow.rules = rules();
   for (std::size_t first = 0; first < jobs.size();) {
-    const std::size_t last = end_of_batch(jobs, first);
-    fill_batch_roots(std::span(jobs).subspan(first, last - first));
+    const std::size_t last = roots_.end_of_batch(jobs, first);
+    roots_.fill(scores_, jobs.subspan(first, last - first), n_threads_);
     std::visit(
         [&](auto& workspaces) {
           parallel_for(last - first, n_threads_, [&](std::size_t i, std::size_t slot) {
-            const Job& job = jobs[first + i];
+            const TreeJob& job = jobs[first + i];
             Tree tree = grow_tree(job, i, *workspaces[slot]);
-            set_leaves(tree, job, leaf_scale, *workspaces[slot],
-                       std::span(node_of_row_).subspan((first + i) * n_rows, n_rows));
+            set_leaves(tree, job, leaf_scale, *workspaces[slot], nodes_of(first + i));
             trees[first + i] = std::move(tree);
           });
         },
@@ -153,53 +154,12 @@ std::vector<Tree> Trainer::grow(const std::vector<Job>& jobs, double leaf_scale)
   return trees;
 }
 
-/// Root histograms of many trees may not fit into memory: trees are grown in batches whose do.
-std::size_t Trainer::end_of_batch(const std::vector<Job>& jobs, std::size_t first) const {
-  const std::size_t group_bytes = binned_->total_bins() * sizeof(Line);
-  const std::size_t most = std::max<std::size_t>(1, kRootBytes / group_bytes) * kLane;
-  const bool has_hessian = params_.split_weight == SplitWeight::hessian;
-  std::set<int> classes;
-  std::size_t last = first;
-  while (last < jobs.size() && (!has_hessian || last - first < most)) {
-    classes.insert(jobs[last].tree_class);
-    if (jobs[last].base >= 0) classes.insert(jobs[last].base);
-    if (classes.size() > most && last > first) break;
-    ++last;
-  }
-  return last;
-}
-
-/// Residual sums of a pair of classes are differences of K sums; hessian sums are a pair's own.
-void Trainer::fill_batch_roots(std::span<const Job> batch) {
-  std::vector<std::size_t> classes;
-  lane_.assign(static_cast<std::size_t>(labels_.n_classes), kNoLane);
-  const auto add_class = [&](int k) {
-    auto& lane = lane_[static_cast<std::size_t>(k)];
-    if (lane != kNoLane) return;
-    lane = classes.size();
-    classes.push_back(static_cast<std::size_t>(k));
-  };
-  for (const Job& job : batch) {
-    add_class(job.tree_class);
-    if (job.base >= 0) add_class(job.base);
-  }
-  const auto residual = [&](std::size_t i, std::size_t first, std::span<std::int64_t>) {
-    return scores_.residual.data() + classes[i] * labels_.n_rows() + first;
-  };
-  fill_roots(*binned_, labels_, classes.size(), residual, n_threads_, class_roots_);
-  if (params_.split_weight == SplitWeight::one) return;
-  const auto hessians = [&](std::size_t i, std::size_t first, std::span<std::int64_t> out) {
-    hessian(scores_, labels_, batch[i].tree_class, batch[i].base, first, out);
-    return out.data();
-  };
-  fill_roots(*binned_, labels_, batch.size(), hessians, n_threads_, hessian_roots_);
-}
-
 template <int W>
-Tree Trainer::grow_tree(const Job& job, std::size_t in_batch, Workspace<W>& workspace) {
+Tree Trainer::grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& workspace) {
   auto& grower = workspace.grower;
   reset(workspace.rows, labels_.n_rows());
-  const Sums<W> root = fill_root(job, in_batch, workspace);
+  const Sums<W> root = fill_row_sums<W>(job, workspace.row_sums);
+  fill_root<W>(job, in_batch, grower.root_histogram());
   const int gain_exponent = (W == 3 ? -1 : -2) * scores_.exponent;
   grower.start(params_.grow, root, std::ldexp(labels_.unit, gain_exponent));
   while (const auto split = grower.split_next()) {
@@ -214,42 +174,46 @@ Tree Trainer::grow_tree(const Job& job, std::size_t in_batch, Workspace<W>& work
   return {.tree_class = job.tree_class, .base = job.base, .nodes = grower.nodes()};
 }
 
-/// The rows' sums, and the root's histogram from those of all trees of the batch.
+/// The sums of each row, and of all.
 template <int W>
-Sums<W> Trainer::fill_root(const Job& job, std::size_t in_batch, Workspace<W>& workspace) {
+Sums<W> Trainer::fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sums) const {
   const std::size_t n_rows = labels_.n_rows();
-  const auto k = static_cast<std::size_t>(job.tree_class);
-  const auto base = static_cast<std::size_t>(std::max(job.base, 0));
-  const std::int64_t has_base = job.base >= 0 ? 1 : 0;
-  const std::int64_t* residual = scores_.residual.data();
-  workspace.row_sums.resize(n_rows);
+  const std::int64_t* residual =
+      scores_.residual.data() + static_cast<std::size_t>(job.tree_class) * n_rows;
+  const std::int64_t* of_base =
+      scores_.residual.data() + static_cast<std::size_t>(std::max(job.base, 0)) * n_rows;
+  row_sums.resize(n_rows);
   Sums<W> root{};
   std::array<std::int64_t, kBlock> hessians;
   for (std::size_t first = 0; first < n_rows; first += kBlock) {
-    const std::size_t n = std::min(kBlock, n_rows - first);
-    if (W == 3)
-      hessian(scores_, labels_, job.tree_class, job.base, first, std::span(hessians).first(n));
-    for (std::size_t i = first; i < first + n; ++i) {
-      const std::int64_t g = residual[k * n_rows + i] - has_base * residual[base * n_rows + i];
-      Sums<W>& sums = workspace.row_sums[i];
-      sums[0] = g * labels_.weight[i];
-      sums[1] = labels_.weight[i];
-      if constexpr (W == 3) sums[2] = hessians[i - first] * labels_.weight[i];
-      for (std::size_t w = 0; w < W; ++w) root[w] += sums[w];
+    const std::size_t last = std::min(first + kBlock, n_rows);
+    if (W == 3) {
+      hessian(scores_, labels_, job.tree_class, job.base, first,
+              std::span(hessians).first(last - first));
     }
-  }
-  const auto histogram = workspace.grower.root_histogram();
-  for (std::size_t bin = 0; bin < histogram.size(); ++bin) {
-    histogram[bin][0] =
-        class_roots_.at(lane_[k], bin) - (job.base >= 0 ? class_roots_.at(lane_[base], bin) : 0);
-    histogram[bin][1] = root_weights_[bin];
-    if constexpr (W == 3) histogram[bin][2] = hessian_roots_.at(in_batch, bin);
+    for (std::size_t i = first; i < last; ++i) {
+      const std::int64_t g = residual[i] - (job.base < 0 ? 0 : of_base[i]);
+      row_sums[i][0] = g * labels_.weight[i];
+      row_sums[i][1] = labels_.weight[i];
+      if constexpr (W == 3) row_sums[i][2] = hessians[i - first] * labels_.weight[i];
+      for (std::size_t w = 0; w < W; ++w) root[w] += row_sums[i][w];
+    }
   }
   return root;
 }
 
 template <int W>
-void Trainer::set_leaves(Tree& tree, const Job& job, double leaf_scale,
+void Trainer::fill_root(const TreeJob& job, std::size_t in_batch,
+                        std::span<Sums<W>> histogram) const {
+  for (std::size_t bin = 0; bin < histogram.size(); ++bin) {
+    histogram[bin][0] = roots_.residual(job, bin);
+    histogram[bin][1] = roots_.weight(bin);
+    if constexpr (W == 3) histogram[bin][2] = roots_.hessian(in_batch, bin);
+  }
+}
+
+template <int W>
+void Trainer::set_leaves(Tree& tree, const TreeJob& job, double leaf_scale,
                          const Workspace<W>& workspace,
                          std::span<std::uint16_t> node_of_row) const {
   for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
@@ -269,7 +233,7 @@ void Trainer::set_leaves(Tree& tree, const Job& job, double leaf_scale,
   }
 }
 
-std::vector<std::int64_t> Trainer::hessian_sums(const Job& job, std::size_t n_nodes,
+std::vector<std::int64_t> Trainer::hessian_sums(const TreeJob& job, std::size_t n_nodes,
                                                 std::span<const std::uint16_t> node_of_row) const {
   std::vector<std::int64_t> sums(n_nodes, 0);
   std::array<std::int64_t, kBlock> block;

@@ -13,6 +13,7 @@
 #include "guard.hpp"
 #include "histogram.hpp"
 #include "partition.hpp"
+#include "roots.hpp"
 #include "scores.hpp"
 #include "tree.hpp"
 
@@ -65,12 +66,6 @@ class Trainer {
   const Scores& scores() const { return scores_; }
 
  private:
-  /// A tree to grow: for `tree_class`, against `base` (-1: with plain derivatives).
-  struct Job {
-    int tree_class;
-    int base;
-  };
-
   /// What one thread needs to grow a tree.
   template <int W>
   struct Workspace {
@@ -82,19 +77,21 @@ class Trainer {
   template <int W>
   using Workspaces = std::vector<std::unique_ptr<Workspace<W>>>;
 
+  Proposal choose(const StepPlan& plan, std::vector<double>& losses);
   std::span<const int> next_candidates(const StepPlan& plan, std::size_t first) const;
   std::vector<Proposal> propose(const StepPlan& plan, std::span<const int> bases);
-  std::vector<Tree> grow(const std::vector<Job>& jobs, double leaf_scale);
-  std::size_t end_of_batch(const std::vector<Job>& jobs, std::size_t first) const;
-  void fill_batch_roots(std::span<const Job> batch);
+  std::span<std::uint16_t> nodes_of(std::size_t job);
+  std::vector<Tree> grow(std::span<const TreeJob> jobs, double leaf_scale);
   template <int W>
-  Tree grow_tree(const Job& job, std::size_t in_batch, Workspace<W>& workspace);
+  Tree grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& workspace);
   template <int W>
-  Sums<W> fill_root(const Job& job, std::size_t in_batch, Workspace<W>& workspace);
+  Sums<W> fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sums) const;
   template <int W>
-  void set_leaves(Tree& tree, const Job& job, double leaf_scale, const Workspace<W>& workspace,
+  void fill_root(const TreeJob& job, std::size_t in_batch, std::span<Sums<W>> histogram) const;
+  template <int W>
+  void set_leaves(Tree& tree, const TreeJob& job, double leaf_scale, const Workspace<W>& workspace,
                   std::span<std::uint16_t> node_of_row) const;
-  std::vector<std::int64_t> hessian_sums(const Job& job, std::size_t n_nodes,
+  std::vector<std::int64_t> hessian_sums(const TreeJob& job, std::size_t n_nodes,
                                          std::span<const std::uint16_t> node_of_row) const;
   double leaf_value(std::int64_t residual, std::int64_t hessian_sum, double leaf_scale) const;
   SplitRules rules() const;
@@ -105,11 +102,8 @@ class Trainer {
   TrainParams params_;
   int n_threads_;
   Scores scores_;
-  std::vector<std::int64_t> root_weights_;
+  Roots roots_;
   std::variant<Workspaces<2>, Workspaces<3>> workspaces_;
-  RootHistograms class_roots_;              // residuals of the classes of a batch of trees
-  std::vector<std::size_t> lane_;           // of a class in them
-  RootHistograms hessian_roots_;            // hessians of a batch of trees
   std::vector<std::uint16_t> node_of_row_;  // [n_jobs][n_rows]
 };
 

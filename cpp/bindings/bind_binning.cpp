@@ -2,8 +2,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <stdexcept>
-#include <string>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -27,8 +25,8 @@ std::vector<nb::ndarray<nb::numpy, double>> find_thresholds_py(const Table& tabl
                                                                const Vector<std::int64_t>& weight,
                                                                std::size_t max_bins,
                                                                int n_threads) {
-  if (weight.shape(0) != table.shape(0)) throw std::invalid_argument("weight: one for each row");
-  if (max_bins < 2 || max_bins > 65534) throw std::invalid_argument("max_bins: 2 to 65534");
+  require(weight.shape(0) == table.shape(0), "weight: one for each row");
+  require(max_bins >= 2 && max_bins <= 65534, "max_bins: 2 to 65534");
   std::vector<std::vector<double>> thresholds;
   {
     const nb::gil_scoped_release release;
@@ -41,12 +39,10 @@ std::vector<nb::ndarray<nb::numpy, double>> find_thresholds_py(const Table& tabl
 
 std::shared_ptr<Binned> bin_table_py(const Table& table, const Thresholds& thresholds,
                                      int n_threads) {
-  if (thresholds.size() != table.shape(1)) {
-    throw std::invalid_argument("thresholds: one array for each feature");
-  }
+  require(thresholds.size() == table.shape(1), "thresholds: one array for each feature");
   std::vector<std::vector<double>> copies;
   for (const auto& of_feature : thresholds) {
-    if (of_feature.shape(0) > 65533) throw std::invalid_argument("thresholds: too many");
+    require(of_feature.shape(0) <= 65533, "thresholds: at most 65533 for each feature");
     copies.push_back(copy_of(of_feature));
   }
   const nb::gil_scoped_release release;
@@ -62,9 +58,7 @@ nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned) {
 
 std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>& rows) {
   for (const std::int64_t row : span_of(rows)) {
-    if (row < 0 || static_cast<std::size_t>(row) >= binned.n_rows) {
-      throw std::invalid_argument("rows: 0 to n_rows - 1");
-    }
+    require(row >= 0 && static_cast<std::size_t>(row) < binned.n_rows, "rows: 0 to n_rows - 1");
   }
   return std::make_shared<Binned>(take_rows(binned, span_of(rows)));
 }

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <memory>
-#include <stdexcept>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -22,10 +21,6 @@ struct ForestArrays {
   std::span<const double> value;
   std::span<const std::int64_t> tree_start;
 };
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
 
 /// Every index is checked here once, so that prediction needs no checks: children lie behind their
 /// parent within the tree, so a walk always ends.

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <memory>
-#include <stdexcept>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -15,10 +14,6 @@
 
 namespace abcgbm {
 namespace {
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
 
 void check_labels(const Binned& binned, const Labels& labels) {
   require(labels.y.size() == binned.n_rows && labels.weight.size() == binned.n_rows,

@@ -22,7 +22,6 @@ from abcgbm.progress import ProgressLine
 from abcgbm.threads import effective_n_threads
 from abcgbm.weights import IntegerWeights, check_weights
 
-MAX_LEAF_NODES = 32768  # no tree is deeper than it has leaves
 Floats = NDArray[np.float64]
 
 
@@ -291,7 +290,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         weights = IntegerWeights.from_floats(data.weight, len(data.y))
         params = _core.TrainParams(
             max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=min(self.max_depth or 0, MAX_LEAF_NODES),
+            max_depth=min(self.max_depth or 0, self.max_leaf_nodes),
             min_weight=weights.units(self.min_samples_leaf),
             min_gain=self.min_gain,
             learning_rate=self.learning_rate,
