@@ -22,7 +22,7 @@ def plot_train_loss(ax: Axes, losses: Curves) -> None:
         values = np.asarray(loss, dtype=np.float64)
         ax.plot(np.arange(values.size), np.where(values > 0.0, values, np.nan), label=name)
     ax.set_yscale("log")
-    _finish(ax, "Training loss")
+    _finish(ax, "Training loss (sum over rows)")
 
 
 def plot_test_errors(ax: Axes, errors: Curves) -> None:
@@ -31,7 +31,7 @@ def plot_test_errors(ax: Axes, errors: Curves) -> None:
         values = np.asarray(curve)
         steps = np.arange(1, values.size + 1)
         ax.plot(steps, values, label=name, marker="o", markevery=[int(values.argmin())])
-    _finish(ax, "Test errors")
+    _finish(ax, "Test errors (dot: lowest point)")
 
 
 def plot_runs(losses: Curves, errors: Curves) -> Figure:
