@@ -1,5 +1,6 @@
 #include "guard.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -83,6 +84,11 @@ Guarded line_search(const LossAt& loss_at, double loss_before, bool has_common_b
     loss = loss_at(by);
   }
   return {.by = by, .loss = loss};
+}
+
+bool has_split(const Proposal& proposal) {
+  return std::ranges::any_of(proposal.trees,
+                             [](const Tree& tree) { return tree.nodes.size() > 1; });
 }
 
 bool has_common_base(const Proposal& proposal) {

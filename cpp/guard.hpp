@@ -48,6 +48,9 @@ struct Guarded {
 /// The step to take in a direction: the full one unless that would raise the loss.
 Guarded line_search(const LossAt& loss_at, double loss_before, bool has_common_base);
 
+/// Whether any tree has a split.
+bool has_split(const Proposal& proposal);
+
 /// Whether several trees move one base class.
 bool has_common_base(const Proposal& proposal);
 

@@ -149,11 +149,6 @@ std::vector<double> losses_of(const Scores& scores, const Labels& labels,
   return losses;
 }
 
-bool has_split(const Proposal& proposal) {
-  return std::ranges::any_of(proposal.trees,
-                             [](const Tree& tree) { return tree.nodes.size() > 1; });
-}
-
 }  // namespace
 
 std::vector<double> losses_after(const Scores& scores, const Labels& labels,

@@ -21,10 +21,6 @@ bool moves_anything(const std::vector<Tree>& trees) {
   });
 }
 
-bool splits_anything(const std::vector<Tree>& trees) {
-  return std::ranges::any_of(trees, [](const Tree& tree) { return tree.nodes.size() > 1; });
-}
-
 /// The first of the smallest losses; losses that differ by rounding alone are equal.
 std::size_t first_smallest(const std::vector<double>& losses) {
   const double bound = *std::ranges::min_element(losses) * (1.0 + 1e-12);
@@ -62,7 +58,7 @@ StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
   Proposal proposal = choose(plan, result.candidate_losses);
   result.base = proposal.trees.front().base;
-  if (splits_anything(proposal.trees)) {
+  if (has_split(proposal)) {
     result.shortening = move_with_guard(scores_, labels_, proposal, n_threads_);
     result.changed = moves_anything(proposal.trees);
   }

@@ -183,7 +183,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         table = self._bin(data)
         builder = EnsembleBuilder(table.shape[1], len(self.classes_))
         with ProgressLine(self.max_iter, enabled=bool(self.verbose)) as progress:
-            history = boost(self._trainer(table, data), config, builder, progress.show)
+            history = boost(self._trainer(table, data, config), config, builder, progress.show)
             progress.finish(history.stop_reason)
         self._ensemble = builder.build(table.upper_value)
         self._set_history(history)
@@ -286,7 +286,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         )
         return BoostConfig(algorithm, policy, self.max_iter, self.refresh)
 
-    def _trainer(self, table: BinnedTable, data: _Training) -> _core.Trainer:
+    def _trainer(self, table: BinnedTable, data: _Training, config: BoostConfig) -> _core.Trainer:
         weights = IntegerWeights.from_floats(data.weight, len(data.y))
         params = _core.TrainParams(
             max_leaf_nodes=self.max_leaf_nodes,
@@ -294,7 +294,7 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
             min_weight=weights.units(self.min_samples_leaf),
             min_gain=self.min_gain,
             learning_rate=self.learning_rate,
-            hessian_split=Algorithm.from_name(self.algorithm).hessian_split,
+            hessian_split=config.algorithm.hessian_split,
             l2_regularization=self.l2_regularization,
             min_hessian_leaf=self.min_hessian_leaf,
         )
