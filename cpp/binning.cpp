@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "parallel.hpp"
 
@@ -16,6 +17,8 @@ constexpr std::size_t kColumnsPerTask = 8;
 constexpr std::size_t kMostValues = 1 << 23;  // copied by one thread at a time
 constexpr std::size_t kRowsPerTile = 4096;
 constexpr std::size_t kSortedRun = 1 << 18;
+/// A code of a sparse column takes as much memory as so many codes of a dense one.
+constexpr std::size_t kDensePerSparse = 5;
 
 struct Weighted {
   double value;
@@ -198,89 +201,297 @@ std::size_t count_below(const std::vector<double>& thresholds, double value) {
   return static_cast<std::size_t>(base - thresholds.data()) + (n == 1 && *base < value ? 1 : 0);
 }
 
+std::size_t code_of(double value, const std::vector<double>& thresholds) {
+  return std::isnan(value) ? thresholds.size() + 1 : count_below(thresholds, value);
+}
+
 /// Lays the codes out by row, tile by tile.
 template <class Code>
-void fill_by_row(Codes<Code>& codes, std::size_t n_rows, std::size_t n_features, int n_threads) {
+void fill_by_row(DenseCodes<Code>& codes, std::size_t n_rows, int n_threads) {
+  const std::size_t n_columns = codes.by_column.size();
   const std::size_t n_tiles = (n_rows + kRowsPerTile - 1) / kRowsPerTile;
+  codes.by_row.resize(n_rows * n_columns);
   parallel_for(n_tiles, n_threads, [&](std::size_t tile, std::size_t) {
     const std::size_t stop = std::min((tile + 1) * kRowsPerTile, n_rows);
-    for (std::size_t f = 0; f < n_features; ++f) {
-      const Code* from = codes.by_column.data() + f * n_rows;
+    for (std::size_t c = 0; c < n_columns; ++c) {
+      const Code* from = codes.by_column[c].data();
       for (std::size_t i = tile * kRowsPerTile; i < stop; ++i) {
-        codes.by_row[i * n_features + f] = from[i];
+        codes.by_row[i * n_columns + c] = from[i];
       }
     }
   });
 }
 
-template <class Code>
-Codes<Code> code_table(const TableView& table, const std::vector<std::vector<double>>& thresholds,
-                       int n_threads) {
-  Codes<Code> codes;
-  codes.by_column.resize(table.n_rows * table.n_features);
-  codes.by_row.resize(table.n_rows * table.n_features);
-  for_each_column(table, n_threads, [&](std::size_t f, std::span<const double> column) {
-    Code* to = codes.by_column.data() + f * table.n_rows;
-    const std::size_t missing = thresholds[f].size() + 1;
-    for (std::size_t i = 0; i < column.size(); ++i) {
-      to[i] = static_cast<Code>(std::isnan(column[i]) ? missing
-                                                      : count_below(thresholds[f], column[i]));
+/// Lays the codes of sparse columns out by row.
+void fill_by_row(Binned& binned) {
+  if (binned.sparse.empty()) return;
+  SparseCodes& codes = binned.sparse_codes;
+  codes.row_start.assign(binned.n_rows + 1, 0);
+  for (const SparseColumn& column : codes.by_column) {
+    for (const std::uint32_t row : column.row) ++codes.row_start[row + 1];
+  }
+  for (std::size_t i = 0; i < binned.n_rows; ++i) codes.row_start[i + 1] += codes.row_start[i];
+  codes.bin.resize(codes.row_start.back());
+  std::vector<std::size_t> next(codes.row_start.begin(), codes.row_start.end() - 1);
+  for (const std::uint32_t f : binned.sparse) {
+    check_interrupt();
+    const Feature& feature = binned.features[f];
+    const SparseColumn& column = codes.by_column[feature.column];
+    for (std::size_t i = 0; i < column.row.size(); ++i) {
+      codes.bin[next[column.row[i]]++] = feature.offset + column.code[i];
     }
-  });
-  fill_by_row(codes, table.n_rows, table.n_features, n_threads);
-  return codes;
+  }
+}
+
+/// The most common of some codes, and how often it occurs.
+template <class Code>
+std::pair<std::uint32_t, std::size_t> most_common(const std::vector<Code>& codes,
+                                                  std::uint32_t n_bins) {
+  std::vector<std::size_t> count(n_bins, 0);
+  for (const Code code : codes) ++count[code];
+  const auto largest = std::ranges::max_element(count);
+  return {static_cast<std::uint32_t>(largest - count.begin()), *largest};
 }
 
 template <class Code>
-Codes<Code> take_codes(const Codes<Code>& from, const Binned& binned,
-                       std::span<const std::int64_t> rows) {
-  Codes<Code> codes;
-  codes.by_column.reserve(rows.size() * binned.n_features);
-  codes.by_row.resize(rows.size() * binned.n_features);
-  for (std::size_t f = 0; f < binned.n_features; ++f) {
-    const Code* column = from.by_column.data() + f * binned.n_rows;
-    for (const std::int64_t row : rows) codes.by_column.push_back(column[row]);
+SparseColumn without(const std::vector<Code>& codes, std::uint32_t common) {
+  SparseColumn column;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (codes[i] == common) continue;
+    column.row.push_back(static_cast<std::uint32_t>(i));
+    column.code.push_back(codes[i]);
   }
-  fill_by_row(codes, rows.size(), binned.n_features, 1);
+  return column;
+}
+
+/// The values of a sparse column and their weights, the filled ones as one more value.
+std::vector<Weighted> distinct_values(const SparseView& table, std::size_t column,
+                                      std::span<const std::int64_t> weight, std::int64_t total) {
+  std::vector<double> values;
+  std::vector<std::int64_t> weights;
+  for (auto i = static_cast<std::size_t>(table.start[column]);
+       i < static_cast<std::size_t>(table.start[column + 1]); ++i) {
+    values.push_back(table.value[i]);
+    weights.push_back(weight[static_cast<std::size_t>(table.row[i])]);
+    total -= weights.back();
+  }
+  if (total > 0) {
+    values.push_back(table.fill[column]);
+    weights.push_back(total);
+  }
+  return distinct_values(values, weights);
+}
+
+template <class Code>
+std::vector<Code> take(const std::vector<Code>& codes, std::span<const std::int64_t> rows) {
+  std::vector<Code> out;
+  out.reserve(rows.size());
+  for (const std::int64_t row : rows) out.push_back(codes[static_cast<std::size_t>(row)]);
+  return out;
+}
+
+/// All codes of one feature.
+std::vector<std::uint16_t> codes_of(const Binned& binned, const Feature& feature) {
+  if (!feature.is_sparse) {
+    return std::visit(
+        [&](const auto& codes) {
+          const auto& column = codes.by_column[feature.column];
+          return std::vector<std::uint16_t>(column.begin(), column.end());
+        },
+        binned.dense_codes);
+  }
+  std::vector<std::uint16_t> codes(binned.n_rows, static_cast<std::uint16_t>(feature.common));
+  const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
+  for (std::size_t i = 0; i < column.row.size(); ++i) codes[column.row[i]] = column.code[i];
   return codes;
 }
 
 }  // namespace
 
-std::vector<std::vector<double>> find_thresholds(const TableView& table,
-                                                 std::span<const std::int64_t> weight,
-                                                 std::size_t max_bins, int n_threads) {
-  std::vector<std::vector<double>> thresholds(table.n_features);
+Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t> weight,
+                           std::size_t max_bins, int n_threads) {
+  Thresholds thresholds(table.n_features);
   for_each_column(table, n_threads, [&](std::size_t f, std::span<const double> column) {
     thresholds[f] = thresholds_of(distinct_values(column, weight), max_bins);
   });
   return thresholds;
 }
 
-Binned bin_table(const TableView& table, const std::vector<std::vector<double>>& thresholds,
-                 int n_threads) {
-  Binned binned{.n_rows = table.n_rows, .n_features = table.n_features, .offset = {0}, .codes = {}};
-  std::size_t most_bins = 0;
-  for (const auto& of_feature : thresholds) {
-    const std::size_t n_bins = of_feature.size() + 2;
-    most_bins = std::max(most_bins, n_bins);
-    if (n_bins > std::numeric_limits<std::uint32_t>::max() - binned.offset.back()) {
-      throw std::length_error("too many bins in all: 2^32 or more");
-    }
-    binned.offset.push_back(binned.offset.back() + static_cast<std::uint32_t>(n_bins));
+Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t> weight,
+                           std::size_t max_bins, int n_threads) {
+  std::int64_t total = 0;
+  for (const std::int64_t w : weight) total += w;
+  Thresholds thresholds(table.n_columns());
+  parallel_for(table.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
+    check_interrupt();
+    thresholds[c] = thresholds_of(distinct_values(table, c, weight, total), max_bins);
+  });
+  return thresholds;
+}
+
+BinnedBuilder::BinnedBuilder(std::size_t n_rows, Thresholds thresholds,
+                             std::span<const std::uint8_t> is_categorical)
+    : thresholds_(std::move(thresholds)),
+      sparse_(thresholds_.size()),
+      is_added_(thresholds_.size()) {
+  binned_.n_rows = n_rows;
+  binned_.features.resize(thresholds_.size());
+  std::uint32_t most_bins = 0;
+  for (std::size_t f = 0; f < thresholds_.size(); ++f) {
+    binned_.features[f].n_bins = static_cast<std::uint32_t>(thresholds_[f].size() + 2);
+    binned_.features[f].is_categorical = is_categorical[f] != 0;
+    most_bins = std::max(most_bins, binned_.features[f].n_bins);
   }
-  if (most_bins <= 256) {
-    binned.codes = code_table<std::uint8_t>(table, thresholds, n_threads);
+  if (most_bins > 256) dense_ = std::vector<std::vector<std::uint16_t>>();
+  std::visit([&](auto& columns) { columns.resize(thresholds_.size()); }, dense_);
+}
+
+/// Keeps the codes of a feature in whichever form takes less memory.
+template <class Code>
+void BinnedBuilder::set_column(std::size_t feature, std::vector<Code> codes) {
+  Feature& this_one = binned_.features[feature];
+  const auto [common, n_common] = most_common(codes, this_one.n_bins);
+  this_one.is_sparse = (codes.size() - n_common) * kDensePerSparse <= codes.size();
+  if (this_one.is_sparse) {
+    this_one.common = common;
+    sparse_[feature] = without(codes, common);
   } else {
-    binned.codes = code_table<std::uint16_t>(table, thresholds, n_threads);
+    std::get<std::vector<std::vector<Code>>>(dense_)[feature] = std::move(codes);
   }
-  return binned;
+}
+
+void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> features,
+                        int n_threads) {
+  for (const std::int32_t f : features) is_added_[static_cast<std::size_t>(f)] = 1;
+  std::visit(
+      [&](const auto& columns) {
+        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
+        for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
+          const auto f = static_cast<std::size_t>(features[c]);
+          std::vector<Code> codes(column.size());
+          for (std::size_t i = 0; i < column.size(); ++i) {
+            codes[i] = static_cast<Code>(code_of(column[i], thresholds_[f]));
+          }
+          set_column(f, std::move(codes));
+        });
+      },
+      dense_);
+}
+
+void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> features,
+                        int n_threads) {
+  for (const std::int32_t f : features) is_added_[static_cast<std::size_t>(f)] = 1;
+  parallel_for(table.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
+    check_interrupt();
+    const auto f = static_cast<std::size_t>(features[c]);
+    const auto common = static_cast<std::uint16_t>(code_of(table.fill[c], thresholds_[f]));
+    SparseColumn column;
+    for (auto i = static_cast<std::size_t>(table.start[c]);
+         i < static_cast<std::size_t>(table.start[c + 1]); ++i) {
+      const auto code = static_cast<std::uint16_t>(code_of(table.value[i], thresholds_[f]));
+      if (code == common) continue;
+      column.row.push_back(static_cast<std::uint32_t>(table.row[i]));
+      column.code.push_back(code);
+    }
+    if (column.row.size() * kDensePerSparse <= table.n_rows) {
+      binned_.features[f].is_sparse = true;
+      binned_.features[f].common = common;
+      sparse_[f] = std::move(column);
+      return;
+    }
+    std::visit(
+        [&](auto& columns) {
+          using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
+          columns[f].assign(table.n_rows, static_cast<Code>(common));
+          for (std::size_t i = 0; i < column.row.size(); ++i) {
+            columns[f][column.row[i]] = static_cast<Code>(column.code[i]);
+          }
+        },
+        dense_);
+  });
+}
+
+bool BinnedBuilder::has_all() const {
+  return std::ranges::all_of(is_added_, [](std::uint8_t is_added) { return is_added != 0; });
+}
+
+/// Numbers the columns and their bins: dense ones first.
+void BinnedBuilder::lay_out_bins() {
+  std::size_t total = 0;
+  std::uint32_t n_dense = 0;
+  for (Feature& feature : binned_.features) {
+    if (feature.is_sparse) continue;
+    feature.column = n_dense++;
+    feature.offset = static_cast<std::uint32_t>(total);
+    binned_.dense_offset.push_back(feature.offset);
+    total += feature.n_bins;
+  }
+  binned_.dense_offset.push_back(static_cast<std::uint32_t>(total));
+  for (std::size_t f = 0; f < binned_.features.size(); ++f) {
+    Feature& feature = binned_.features[f];
+    if (!feature.is_sparse) continue;
+    feature.column = static_cast<std::uint32_t>(binned_.sparse.size());
+    feature.offset = static_cast<std::uint32_t>(total);
+    binned_.sparse.push_back(static_cast<std::uint32_t>(f));
+    total += feature.n_bins;
+  }
+  if (total > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::length_error("too many bins in all: 2^32 or more");
+  }
+  binned_.total_bins = total;
+}
+
+Binned BinnedBuilder::finish(int n_threads) {
+  lay_out_bins();
+  std::visit(
+      [&](auto& columns) {
+        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
+        DenseCodes<Code> codes;
+        for (std::size_t f = 0; f < binned_.features.size(); ++f) {
+          if (!binned_.features[f].is_sparse) codes.by_column.push_back(std::move(columns[f]));
+        }
+        fill_by_row(codes, binned_.n_rows, n_threads);
+        binned_.dense_codes = std::move(codes);
+      },
+      dense_);
+  for (const std::uint32_t f : binned_.sparse) {
+    binned_.sparse_codes.by_column.push_back(std::move(sparse_[f]));
+  }
+  fill_by_row(binned_);
+  return std::move(binned_);
 }
 
 Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows) {
-  Binned out{
-      .n_rows = rows.size(), .n_features = binned.n_features, .offset = binned.offset, .codes = {}};
-  std::visit([&](const auto& codes) { out.codes = take_codes(codes, binned, rows); }, binned.codes);
+  Binned out = {.n_rows = rows.size(),
+                .total_bins = binned.total_bins,
+                .features = binned.features,
+                .dense_offset = binned.dense_offset,
+                .sparse = binned.sparse,
+                .dense_codes = {},
+                .sparse_codes = {}};
+  std::visit(
+      [&](const auto& from) {
+        std::decay_t<decltype(from)> codes;
+        for (const auto& column : from.by_column) codes.by_column.push_back(take(column, rows));
+        fill_by_row(codes, rows.size(), 1);
+        out.dense_codes = std::move(codes);
+      },
+      binned.dense_codes);
+  for (const std::uint32_t f : binned.sparse) {
+    const Feature& feature = binned.features[f];
+    out.sparse_codes.by_column.push_back(
+        without(take(codes_of(binned, feature), rows), feature.common));
+  }
+  fill_by_row(out);
+  return out;
+}
+
+std::vector<std::uint16_t> codes_of(const Binned& binned, std::span<const std::int32_t> features) {
+  std::vector<std::uint16_t> out(binned.n_rows * features.size());
+  for (std::size_t c = 0; c < features.size(); ++c) {
+    const auto codes = codes_of(binned, binned.features[static_cast<std::size_t>(features[c])]);
+    for (std::size_t i = 0; i < codes.size(); ++i) out[i * features.size() + c] = codes[i];
+  }
   return out;
 }
 

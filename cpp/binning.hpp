@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "binned.hpp"
@@ -19,17 +20,62 @@ struct TableView {
   std::ptrdiff_t column_stride = 0;
 };
 
+/// Columns that list the values of some rows, rows ascending; the others have the column's `fill`.
+struct SparseView {
+  std::size_t n_rows = 0;
+  std::span<const double> fill;         // by column
+  std::span<const std::int64_t> start;  // n_columns + 1
+  std::span<const std::int32_t> row;
+  std::span<const double> value;
+
+  std::size_t n_columns() const { return fill.size(); }
+};
+
+/// For each feature the thresholds between its value bins, ascending.
+using Thresholds = std::vector<std::vector<double>>;
+
 /// The thresholds between at most `max_bins` value bins of each column; weighted quantiles over all
 /// rows. With no more distinct values than bins every cut between two values is there.
-std::vector<std::vector<double>> find_thresholds(const TableView& table,
-                                                 std::span<const std::int64_t> weight,
-                                                 std::size_t max_bins, int n_threads);
+Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t> weight,
+                           std::size_t max_bins, int n_threads);
+Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t> weight,
+                           std::size_t max_bins, int n_threads);
 
-/// Codes a table: a value's code is the number of thresholds below it, NaN has the last code.
-Binned bin_table(const TableView& table, const std::vector<std::vector<double>>& thresholds,
-                 int n_threads);
+/// Codes a table, some columns at a time: a value's code is the number of thresholds below it, NaN
+/// has the last code. The codes of a categorical column are its values, with thresholds between.
+class BinnedBuilder {
+ public:
+  BinnedBuilder(std::size_t n_rows, Thresholds thresholds,
+                std::span<const std::uint8_t> is_categorical);
+
+  /// Columns of the view are the given features.
+  void add(const TableView& table, std::span<const std::int32_t> features, int n_threads);
+  void add(const SparseView& table, std::span<const std::int32_t> features, int n_threads);
+
+  /// The table, once every feature has been added; the builder is then empty.
+  Binned finish(int n_threads);
+  bool has_all() const;
+
+  std::size_t n_rows() const { return binned_.n_rows; }
+  std::size_t n_features() const { return binned_.features.size(); }
+
+ private:
+  template <class Code>
+  void set_column(std::size_t feature, std::vector<Code> codes);
+  void lay_out_bins();
+
+  Thresholds thresholds_;
+  Binned binned_;
+  std::variant<std::vector<std::vector<std::uint8_t>>, std::vector<std::vector<std::uint16_t>>>
+      dense_;                           // by feature
+  std::vector<SparseColumn> sparse_;    // by feature
+  std::vector<std::uint8_t> is_added_;  // by feature
+};
 
 /// The given rows of a binned table; each must exist.
 Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows);
+
+/// The codes of some features, [n_rows][n_features].
+std::vector<std::uint16_t> codes_of(const Binned& binned, std::span<const std::int32_t> features);
 
 }  // namespace abcgbm

@@ -1,5 +1,6 @@
-// Best-first growth of one tree, as a state machine: it says which node to split and which child's
-// rows are to be counted, and is handed that histogram. Who holds the rows is not its business.
+// Best-first growth of one tree, as a state machine: it says which node to split and which
+// children's rows are to be counted, and is handed those histograms. Who holds the rows is not its
+// business.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "binned.hpp"
+#include "features.hpp"
 #include "histogram.hpp"
 #include "split.hpp"
 #include "tree.hpp"
@@ -20,33 +22,39 @@ struct GrowParams {
   int max_depth = 0;  // 0: no bound
   double min_gain = 0.0;
   SplitRules rules;
+  FeatureRules features;
 };
 
-/// The split just made: the rows of `node` go to the new nodes `left` and `left + 1`.
-struct Split {
-  std::size_t node = 0;
-  std::size_t feature = 0;
-  std::uint32_t bin = 0;
-  bool missing_left = false;
-  /// The lighter child, whose histogram is to be given next; none if no child can be split again.
-  std::optional<std::size_t> to_count;
+/// What a tree starts from.
+template <int W>
+struct RootNode {
+  Sums<W> sums{};
+  double gain_unit = 1.0;  // the gain of one unit of the sums
+  std::uint64_t key = 0;   // of the draws of features
 };
 
 template <int W>
 class Grower {
  public:
-  explicit Grower(const Binned& binned) : binned_(&binned) {}
+  /// Keeps at most `most_histograms`, at least 3, at a time.
+  Grower(const Binned& binned, std::size_t most_histograms);
 
-  /// Starts a tree. Fill `root_histogram()` before. `gain_unit` is the gain of one unit of the
-  /// sums.
-  void start(const GrowParams& params, const Sums<W>& root, double gain_unit);
+  /// Starts a tree. Fill `root_histogram()` before. The parameters are kept by reference.
+  void start(const GrowParams& params, const RootNode<W>& root);
   std::span<Sums<W>> root_histogram();
 
-  /// Splits the open leaf of largest gain; none when the tree is finished.
-  std::optional<Split> split_next();
+  /// Splits the open leaf of largest gain, and returns it: its rows go to two new nodes. None when
+  /// the tree is finished.
+  std::optional<std::size_t> split_next();
 
-  /// Where to add the rows of `Split::to_count` (all zero at first), and the word that it is done.
-  std::span<Sums<W>> count_here();
+  /// The children whose rows are to be counted after the split: the lighter one, both if their
+  /// parent's histogram is not there any more, or none if they cannot be split again.
+  std::span<const std::size_t> to_count() const { return to_count_; }
+
+  /// Where to add the rows of a child (all zero at first).
+  std::span<Sums<W>> count_here(std::size_t child);
+
+  /// All have been counted.
   void counted();
 
   std::vector<TreeNode>& nodes() { return nodes_; }
@@ -57,20 +65,24 @@ class Grower {
   struct Grown {
     Sums<W> sums{};
     Cut<W> cut;
+    OpenGroups groups;
     int depth = 0;
     std::size_t slot = kNoSlot;
   };
 
   bool can_split(std::size_t node) const;
-  void add_child(const Sums<W>& sums, int depth);
+  void add_child(const Sums<W>& sums, int depth, OpenGroups groups);
+  void choose_to_count(std::size_t left);
   void evaluate(std::size_t node);
   void open(std::size_t node);
   void release(std::size_t node);
   std::size_t take_slot();
 
   const Binned* binned_;
-  GrowParams params_;
-  double gain_unit_ = 1.0;
+  std::size_t most_histograms_;
+  std::vector<std::uint32_t> all_features_;
+  const GrowParams* params_ = nullptr;
+  RootNode<W> root_;
   std::size_t splits_left_ = 0;
   std::vector<TreeNode> nodes_;
   std::vector<Grown> grown_;
@@ -78,8 +90,8 @@ class Grower {
   std::vector<Histogram<W>> slots_;
   std::vector<std::size_t> free_slots_;
   CutList cuts_;
-  std::size_t parent_ = 0;    // of the split whose child is being counted
-  std::size_t counting_ = 0;  // the child being counted
+  std::size_t parent_ = 0;  // of the split whose children are being counted
+  std::vector<std::size_t> to_count_;
 };
 
 }  // namespace abcgbm

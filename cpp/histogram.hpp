@@ -20,17 +20,20 @@ using Sums = std::array<std::int64_t, W>;
 template <int W>
 using Histogram = std::vector<Sums<W>>;  // [total_bins]
 
-/// Adds the sums of `rows` to the histogram.
+/// Adds the sums of `rows`, which are `total` in all, to an empty histogram. In sparse columns only
+/// the listed rows are counted; the common bin has what is left of the total.
 template <int W>
 void add_rows(const Binned& binned, std::span<const std::uint32_t> rows,
-              std::span<const Sums<W>> row_sums, std::span<Sums<W>> histogram);
+              std::span<const Sums<W>> row_sums, const Sums<W>& total,
+              std::span<Sums<W>> histogram);
 
 /// Turns the parent's histogram into the larger child's: parent -= smaller child.
 template <int W>
 void subtract(std::span<Sums<W>> parent, std::span<const Sums<W>> child);
 
 /// The weight in each bin: the same at the root of every tree.
-std::vector<std::int64_t> root_weights(const Binned& binned, const Labels& labels, int n_threads);
+std::vector<std::int64_t> root_weights(const Binned& binned, std::span<const std::int64_t> weight,
+                                       int n_threads);
 
 /// One value of each row, for each of several trees: values(tree, first, scratch) returns those of
 /// the rows [first, first + scratch.size()), either in scratch or wherever they are.
@@ -59,7 +62,7 @@ struct RootHistograms {
 };
 
 /// Fills the root histograms of n trees. Weights multiply the values.
-void fill_roots(const Binned& binned, const Labels& labels, std::size_t n_trees,
+void fill_roots(const Binned& binned, std::span<const std::int64_t> weight, std::size_t n_trees,
                 const RowValues& values, int n_threads, RootHistograms& roots);
 
 }  // namespace abcgbm

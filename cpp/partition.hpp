@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "binned.hpp"
+#include "tree.hpp"
 
 namespace abcgbm {
 
@@ -31,7 +32,14 @@ void reset(RowSets& sets, std::size_t n_rows);
 ///
 ///   node   [ a b c d e f g ]    codes <= bin: a c f
 ///   after  [ a c f | b d e g ]
-void split_rows(RowSets& sets, std::size_t node, const Binned& binned, std::size_t feature,
-                std::uint32_t bin, bool missing_left);
+void split_rows(RowSets& sets, std::size_t node, const Binned& binned, const TreeNode& split);
+
+/// The leaf that each row is in.
+void write_leaves(const RowSets& sets, std::span<const TreeNode> nodes,
+                  std::span<std::uint16_t> node_of_row);
+
+/// Sends the rows of a table down a finished tree.
+void follow(const Binned& binned, std::span<const TreeNode> nodes, RowSets& sets,
+            std::span<std::uint16_t> node_of_row);
 
 }  // namespace abcgbm

@@ -1,6 +1,7 @@
 #include "predict.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "parallel.hpp"
@@ -11,13 +12,27 @@ namespace {
 constexpr std::size_t kRowsPerBlock = 128;
 constexpr std::size_t kWalksPerThread = 1 << 15;  // below this a thread is not worth waking
 
-double walk(const PackedNode* nodes, std::uint32_t at, const double* row) {
+/// Whether a category goes left; one that the set does not know goes where missing values go.
+bool is_in_set(const Forest& forest, const PackedNode& node, double x) {
+  const auto place = std::bit_cast<SetPlace>(node.threshold);
+  if (!(x >= 0.0 && x < 64.0 * place.n_words)) return (node.left_and_flags & kMissingLeft) != 0;
+  const auto code = static_cast<std::uint32_t>(x);
+  return ((forest.left_set[place.start + code / 64] >> (code % 64)) & 1u) != 0;
+}
+
+double walk(const Forest& forest, std::uint32_t at, const double* row) {
+  const PackedNode* nodes = forest.nodes.data();
   while (nodes[at].feature >= 0) {
     const PackedNode& node = nodes[at];
     const double x = row[node.feature];
-    const bool missing_left = (node.left_and_missing & 1u) != 0;
-    const bool is_left = std::isnan(x) ? missing_left : x <= node.threshold;
-    at = (node.left_and_missing >> 1) + (is_left ? 0u : 1u);
+    const std::uint32_t flags = node.left_and_flags;
+    bool is_left = x <= node.threshold;
+    if (std::isnan(x)) {
+      is_left = (flags & kMissingLeft) != 0;
+    } else if ((flags & kIsSet) != 0) {
+      is_left = is_in_set(forest, node, x);
+    }
+    at = (flags >> 2) + (is_left ? 0u : 1u);
   }
   return nodes[at].threshold;
 }
@@ -30,8 +45,7 @@ void add_block(const Forest& forest, const double* rows, std::size_t n_rows, dou
     double* to_base = forest.tree_base[tree] < 0 ? nullptr : raw + forest.tree_base[tree];
     const double base_scale = forest.tree_base_scale[tree];
     for (std::size_t i = 0; i < n_rows; ++i) {
-      const double value =
-          walk(forest.nodes.data(), forest.root[tree], rows + i * forest.n_features);
+      const double value = walk(forest, forest.root[tree], rows + i * forest.n_features);
       to_class[i * forest.n_classes] += value;
       if (to_base != nullptr) to_base[i * forest.n_classes] -= value * base_scale;
     }

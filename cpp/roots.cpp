@@ -11,14 +11,16 @@ constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 
 }  // namespace
 
-Roots::Roots(const Binned& binned, const Labels& labels, bool has_hessian, int n_threads)
-    : binned_(binned),
-      labels_(labels),
-      has_hessian_(has_hessian),
-      weights_(root_weights(binned, labels, n_threads)) {}
+Roots::Roots(const Binned& binned, const Labels& labels, bool has_hessian)
+    : binned_(binned), labels_(labels), has_hessian_(has_hessian) {}
+
+void Roots::set_weights(std::span<const std::int64_t> weight, int n_threads) {
+  row_weights_ = weight;
+  weights_ = root_weights(binned_, weight, n_threads);
+}
 
 std::size_t Roots::end_of_batch(std::span<const TreeJob> jobs, std::size_t first) const {
-  const std::size_t group_bytes = binned_.total_bins() * sizeof(Line);
+  const std::size_t group_bytes = binned_.total_bins * sizeof(Line);
   const std::size_t most = std::max<std::size_t>(1, kBytes / group_bytes) * kLane;
   std::set<int> classes;
   std::size_t last = first;
@@ -50,13 +52,13 @@ void Roots::fill(const Scores& scores, std::span<const TreeJob> batch, int n_thr
   const auto residual = [&](std::size_t i, std::size_t first, std::span<std::int64_t>) {
     return scores.residual.data() + classes[i] * labels_.n_rows() + first;
   };
-  fill_roots(binned_, labels_, classes.size(), residual, n_threads, residuals_);
+  fill_roots(binned_, row_weights_, classes.size(), residual, n_threads, residuals_);
   if (!has_hessian_) return;
   const auto hessians = [&](std::size_t i, std::size_t first, std::span<std::int64_t> out) {
     abcgbm::hessian(scores, labels_, batch[i].tree_class, batch[i].base, first, out);
     return out.data();
   };
-  fill_roots(binned_, labels_, batch.size(), hessians, n_threads, hessians_);
+  fill_roots(binned_, row_weights_, batch.size(), hessians, n_threads, hessians_);
 }
 
 }  // namespace abcgbm

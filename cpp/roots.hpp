@@ -22,7 +22,10 @@ struct TreeJob {
 /// pairs; hessian sums are a pair's own. Weights are the same in every tree.
 class Roots {
  public:
-  Roots(const Binned& binned, const Labels& labels, bool has_hessian, int n_threads);
+  Roots(const Binned& binned, const Labels& labels, bool has_hessian);
+
+  /// The weight of each row in the trees to come; kept by reference.
+  void set_weights(std::span<const std::int64_t> weight, int n_threads);
 
   /// The end of the batch that starts at `first`: the trees whose histograms fit into some memory.
   std::size_t end_of_batch(std::span<const TreeJob> jobs, std::size_t first) const;
@@ -44,10 +47,11 @@ class Roots {
   const Binned& binned_;
   const Labels& labels_;
   bool has_hessian_;
-  std::vector<std::int64_t> weights_;
-  std::vector<std::size_t> lane_;  // of a class in residuals_
-  RootHistograms residuals_;       // by class
-  RootHistograms hessians_;        // by tree of the batch
+  std::span<const std::int64_t> row_weights_;
+  std::vector<std::int64_t> weights_;  // by bin
+  std::vector<std::size_t> lane_;      // of a class in residuals_
+  RootHistograms residuals_;           // by class
+  RootHistograms hessians_;            // by tree of the batch
 };
 
 }  // namespace abcgbm

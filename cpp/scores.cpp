@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "elementary.hpp"
 #include "parallel.hpp"
@@ -262,10 +263,10 @@ void softmax_row(std::span<double> row, std::span<double> e, bool logarithm) {
 
 }  // namespace
 
-Scores make_scores(const Labels& labels, int n_threads) {
+Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   Scores scores;
-  scores.raw.resize(n_classes * labels.n_rows(), 0.0);
+  scores.raw = std::move(raw);
   scores.residual.resize(n_classes * labels.n_rows());
   scores.row_loss.resize(labels.n_rows());
   scores.class_losses.resize(n_classes);

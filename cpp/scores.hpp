@@ -40,7 +40,8 @@ struct TreeMove {
   std::span<const double> base_value;  // by node
 };
 
-Scores make_scores(const Labels& labels, int n_threads);
+/// Starts from the given raw scores.
+Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads);
 
 /// Adds the trees' values to the raw scores, then computes residuals and losses anew.
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,

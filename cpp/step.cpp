@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "draw.hpp"
 #include "parallel.hpp"
 #include "search.hpp"
 
@@ -12,8 +13,15 @@ namespace abcgbm {
 namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
-constexpr std::size_t kSearchBytes = std::size_t{1} << 29;  // for the trees of some candidates
+constexpr std::size_t kSearchBytes = std::size_t{1} << 29;     // for the trees of some candidates
+constexpr std::size_t kHistogramBytes = std::size_t{1} << 28;  // of the nodes of all threads
 constexpr std::size_t kBlock = 512;
+
+/// How many histograms of `n_sums` sums a thread may keep.
+std::size_t most_histograms(const Binned& binned, std::size_t n_sums, int n_threads) {
+  const std::size_t bytes = binned.total_bins * n_sums * sizeof(std::int64_t);
+  return std::max<std::size_t>(3, kHistogramBytes / bytes / static_cast<std::size_t>(n_threads));
+}
 
 bool moves_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) {
@@ -37,25 +45,32 @@ Tree mirrored(Tree tree) {
 
 }  // namespace
 
-Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, const TrainParams& params,
-                 int n_threads)
+Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
+                 const TrainParams& params, int n_threads)
     : binned_(std::move(binned)),
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
-      scores_(make_scores(labels_, n_threads)),
-      roots_(*binned_, labels_, params.split_weight == SplitWeight::hessian, n_threads) {
+      scores_(make_scores(labels_, std::move(raw), n_threads)),
+      roots_(*binned_, labels_, params.split_weight == SplitWeight::hessian),
+      weight_(labels_.weight) {
+  roots_.set_weights(weight_, n_threads);
   if (params.split_weight == SplitWeight::hessian) workspaces_ = Workspaces<3>();
   std::visit(
       [&](auto& workspaces) {
         using Item = typename std::decay_t<decltype(workspaces)>::value_type::element_type;
-        for (int i = 0; i < n_threads; ++i) workspaces.push_back(std::make_unique<Item>(*binned_));
+        const std::size_t most = most_histograms(*binned_, Item::kSums, n_threads);
+        for (int i = 0; i < n_threads; ++i) {
+          workspaces.push_back(std::make_unique<Item>(*binned_, most));
+        }
       },
       workspaces_);
 }
 
 StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
+  step_ = plan.step;
+  if (params_.subsample < 1.0) draw_rows();
   Proposal proposal = choose(plan, result.candidate_losses);
   result.base = proposal.trees.front().base;
   if (has_split(proposal)) {
@@ -64,6 +79,17 @@ StepResult Trainer::step(const StepPlan& plan) {
   }
   result.trees = std::move(proposal.trees);
   return result;
+}
+
+/// Rows that are not drawn weigh nothing in the step's trees, but are moved by them.
+void Trainer::draw_rows() {
+  drawn_weight_.assign(labels_.weight.begin(), labels_.weight.end());
+  for (std::size_t i = 0; i < drawn_weight_.size(); ++i) {
+    if (to_unit(draw(params_.seed, Draw::rows, step_, i)) >= params_.subsample)
+      drawn_weight_[i] = 0;
+  }
+  weight_ = drawn_weight_;
+  roots_.set_weights(weight_, n_threads_);
 }
 
 /// The proposal of the best candidate; the losses of all, if there are several.
@@ -157,17 +183,26 @@ Tree Trainer::grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& 
   const Sums<W> root = fill_row_sums<W>(job, workspace.row_sums);
   fill_root<W>(job, in_batch, grower.root_histogram());
   const int gain_exponent = (W == 3 ? -1 : -2) * scores_.exponent;
-  grower.start(params_.grow, root, std::ldexp(labels_.unit, gain_exponent));
-  while (const auto split = grower.split_next()) {
-    split_rows(workspace.rows, split->node, *binned_, split->feature, split->bin,
-               split->missing_left);
-    if (split->to_count) {
-      add_rows<W>(*binned_, workspace.rows.of(*split->to_count), workspace.row_sums,
-                  grower.count_here());
-      grower.counted();
+  grower.start(
+      params_.grow,
+      {.sums = root, .gain_unit = std::ldexp(labels_.unit, gain_exponent), .key = key_of(job)});
+  while (const auto node = grower.split_next()) {
+    split_rows(workspace.rows, *node, *binned_, grower.nodes()[*node]);
+    if (grower.to_count().empty()) continue;
+    for (const std::size_t child : grower.to_count()) {
+      add_rows<W>(*binned_, workspace.rows.of(child), workspace.row_sums, grower.sums(child),
+                  grower.count_here(child));
     }
+    grower.counted();
   }
   return {.tree_class = job.tree_class, .base = job.base, .nodes = grower.nodes()};
+}
+
+/// The same for both trees of a pair of classes, which mirror each other.
+std::uint64_t Trainer::key_of(const TreeJob& job) const {
+  const auto [low, high] = std::minmax(job.tree_class, job.base < 0 ? job.tree_class : job.base);
+  const auto pair = static_cast<std::uint64_t>(low) * static_cast<std::uint64_t>(labels_.n_classes);
+  return draw(params_.seed, Draw::features, step_, pair + static_cast<std::uint64_t>(high));
 }
 
 /// The sums of each row, and of all.
@@ -189,9 +224,9 @@ Sums<W> Trainer::fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sum
     }
     for (std::size_t i = first; i < last; ++i) {
       const std::int64_t g = residual[i] - (job.base < 0 ? 0 : of_base[i]);
-      row_sums[i][0] = g * labels_.weight[i];
-      row_sums[i][1] = labels_.weight[i];
-      if constexpr (W == 3) row_sums[i][2] = hessians[i - first] * labels_.weight[i];
+      row_sums[i][0] = g * weight_[i];
+      row_sums[i][1] = weight_[i];
+      if constexpr (W == 3) row_sums[i][2] = hessians[i - first] * weight_[i];
       for (std::size_t w = 0; w < W; ++w) root[w] += row_sums[i][w];
     }
   }
@@ -212,12 +247,7 @@ template <int W>
 void Trainer::set_leaves(Tree& tree, const TreeJob& job, double leaf_scale,
                          const Workspace<W>& workspace,
                          std::span<std::uint16_t> node_of_row) const {
-  for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
-    if (!tree.nodes[node].is_leaf()) continue;
-    for (const std::uint32_t row : workspace.rows.of(node)) {
-      node_of_row[row] = static_cast<std::uint16_t>(node);
-    }
-  }
+  write_leaves(workspace.rows, tree.nodes, node_of_row);
   std::vector<std::int64_t> hessians;
   if (W == 2) hessians = hessian_sums(job, tree.nodes.size(), node_of_row);
   for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
@@ -237,7 +267,7 @@ std::vector<std::int64_t> Trainer::hessian_sums(const TreeJob& job, std::size_t 
     const std::size_t n = std::min(kBlock, node_of_row.size() - first);
     hessian(scores_, labels_, job.tree_class, job.base, first, std::span(block).first(n));
     for (std::size_t i = 0; i < n; ++i) {
-      sums[node_of_row[first + i]] += block[i] * labels_.weight[first + i];
+      sums[node_of_row[first + i]] += block[i] * weight_[first + i];
     }
   }
   return sums;
@@ -259,6 +289,7 @@ double Trainer::hessian_units(double amount) const {
 
 SplitRules Trainer::rules() const {
   SplitRules rules = params_.grow.rules;
+  rules.smoothing = params_.categorical_smoothing / labels_.unit;
   rules.l2 = hessian_units(params_.l2_regularization);
   const double least = std::min(std::ceil(hessian_units(params_.min_hessian_leaf)), 0x1p62);
   rules.min_hessian = std::max<std::int64_t>(1, static_cast<std::int64_t>(least));

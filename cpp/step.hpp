@@ -28,6 +28,7 @@ struct StepPlan {
   std::vector<int> bases;  // {-1}: no base class
   bool base_derivatives = false;
   double leaf_scale = 1.0;
+  std::uint64_t step = 0;  // its number; part of the key of random draws
 };
 
 struct StepResult {
@@ -47,14 +48,18 @@ struct TrainParams {
   double learning_rate = 0.1;
   double l2_regularization = 0.0;
   double min_hessian_leaf = 0.0;
+  double categorical_smoothing = 0.0;  // weight, see SplitRules
+  double subsample = 1.0;              // share of the rows that a step's trees are grown on
+  std::uint64_t seed = 0;
 };
 
 /// The state of a training: the table, its labels, the scores, and buffers used again at each step.
 /// For one thread at a time; of no use after a step that threw.
 class Trainer {
  public:
-  Trainer(std::shared_ptr<const Binned> binned, Labels labels, const TrainParams& params,
-          int n_threads);
+  /// Starts from the raw scores [n_classes][n_rows].
+  Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
+          const TrainParams& params, int n_threads);
   Trainer(const Trainer&) = delete;  // holds buffers as large as the table
   Trainer& operator=(const Trainer&) = delete;
 
@@ -69,7 +74,9 @@ class Trainer {
   /// What one thread needs to grow a tree.
   template <int W>
   struct Workspace {
-    explicit Workspace(const Binned& binned) : grower(binned) {}
+    static constexpr std::size_t kSums = W;
+    Workspace(const Binned& binned, std::size_t most_histograms)
+        : grower(binned, most_histograms) {}
     Grower<W> grower;
     RowSets rows;
     std::vector<Sums<W>> row_sums;
@@ -77,6 +84,7 @@ class Trainer {
   template <int W>
   using Workspaces = std::vector<std::unique_ptr<Workspace<W>>>;
 
+  void draw_rows();
   Proposal choose(const StepPlan& plan, std::vector<double>& losses);
   std::span<const int> next_candidates(const StepPlan& plan, std::size_t first) const;
   std::vector<Proposal> propose(const StepPlan& plan, std::span<const int> bases);
@@ -84,6 +92,7 @@ class Trainer {
   std::vector<Tree> grow(std::span<const TreeJob> jobs, double leaf_scale);
   template <int W>
   Tree grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& workspace);
+  std::uint64_t key_of(const TreeJob& job) const;
   template <int W>
   Sums<W> fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sums) const;
   template <int W>
@@ -104,6 +113,9 @@ class Trainer {
   Scores scores_;
   Roots roots_;
   std::variant<Workspaces<2>, Workspaces<3>> workspaces_;
+  std::vector<std::int64_t> drawn_weight_;  // of each row in the trees: 0 if it was not drawn
+  std::span<const std::int64_t> weight_;    // of each row in the trees
+  std::uint64_t step_ = 0;                  // the number of the step being made
   std::vector<std::uint16_t> node_of_row_;  // [n_jobs][n_rows]
 };
 

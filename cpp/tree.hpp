@@ -7,10 +7,23 @@
 
 namespace abcgbm {
 
-/// One node; a leaf has no feature. Right is left + 1.
+/// A set of codes, one bit each.
+using CodeSet = std::vector<std::uint64_t>;
+
+inline CodeSet empty_set(std::size_t n_codes) { return CodeSet((n_codes + 63) / 64, 0); }
+inline void insert(CodeSet& set, std::uint32_t code) {
+  set[code / 64] |= std::uint64_t{1} << (code % 64);
+}
+inline bool contains(const CodeSet& set, std::uint32_t code) {
+  return ((set[code / 64] >> (code % 64)) & 1u) != 0;
+}
+
+/// One node; a leaf has no feature. Right is left + 1. Left go the codes 0..bin of the feature, or
+/// those of a set if it is categorical, and missing values if `missing_left`.
 struct TreeNode {
   int feature = -1;
   std::uint32_t bin = 0;
+  CodeSet left_set;
   int left = -1;
   bool missing_left = false;
   double value = 0.0;  // of a leaf, learning rate included

@@ -13,53 +13,89 @@ import numpy as np
 
 import reference
 from abcgbm import _core
-from strategies import Problem, random_problem
+from strategies import Problem, mixed_problem, random_problem
 
-NODE_ARRAYS = ("feature", "bin", "left", "missing_left", "value", "gain", "weight")
+NODE_ARRAYS = (*reference.NODE_ARRAYS, "left_set")
 
 
 def find_thresholds(X: Any, weight: Any, max_bins: int = 255, n_threads: int = 1) -> Any:
     return _core.find_thresholds(X, weight, max_bins, n_threads)
 
 
-def bin_table(X: Any, thresholds: Any, n_threads: int = 1) -> Any:
-    return _core.bin_table(X, thresholds, n_threads)
+def bin_table(X: Any, thresholds: Any, n_threads: int = 1, categorical: Any = None) -> Any:
+    n = len(thresholds)
+    is_categorical = np.zeros(n, np.uint8) if categorical is None else categorical
+    builder = _core.BinnedBuilder(len(X), thresholds, is_categorical)
+    builder.add_block(np.arange(n, dtype=np.int32), X, n_threads)
+    return builder.finish(n_threads)
+
+
+def as_sparse(X: np.ndarray, fill: np.ndarray) -> tuple[np.ndarray, ...]:
+    """fill, indptr, indices, data: the values of each column that are not its fill."""
+    is_fill = (fill == X) | (np.isnan(X) & np.isnan(fill))
+    columns, rows = np.nonzero(~is_fill.T)
+    indptr = np.append(0, np.cumsum((~is_fill).sum(axis=0)))
+    return fill, indptr, rows.astype(np.int32), X[rows, columns]
+
+
+def bin_sparse(problem: Problem, fill: np.ndarray) -> Any:
+    """The table of a problem, given as sparse columns."""
+    thresholds = [np.array(t) for t in problem.thresholds()]
+    builder = _core.BinnedBuilder(
+        len(problem.y), thresholds, problem.is_categorical().astype(np.uint8)
+    )
+    features = np.arange(len(thresholds), dtype=np.int32)
+    builder.add_sparse(features, *as_sparse(problem.X, fill), 1)
+    return builder.finish(1)
 
 
 def binned(problem: Problem, n_threads: int = 1) -> Any:
-    thresholds = find_thresholds(problem.X, problem.weight, problem.max_bins, n_threads)
-    return bin_table(problem.X, thresholds, n_threads)
+    thresholds = [np.array(t) for t in problem.thresholds()]
+    return bin_table(problem.X, thresholds, n_threads, problem.is_categorical().astype(np.uint8))
 
 
 class Trainer:
     """The core's trainer with the methods of the reference's."""
 
-    def __init__(self, *arguments: Any) -> None:
-        core = _core.Trainer(*arguments)
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        core = _core.Trainer(*arguments, **more)
+        self.number = 0  # of the step that is being made
         self.raw, self.residuals = core.raw, core.residuals
         self.loss, self.class_losses = core.loss, core.class_losses
-        self._step = core.step
+        self.native_step = core.step
         self._classes = range(len(core.class_losses()))
 
     def step(
         self, classes: Sequence[int], base: int, base_derivatives: bool, leaf_scale: float
     ) -> Any:
-        return self._step(classes, [base], base_derivatives, leaf_scale)
+        return self.native_step(classes, [base], base_derivatives, leaf_scale, self.number)
 
     def search(self, candidates: Sequence[int]) -> Any:
-        return self._step(self._classes, candidates, True, 1.0)
+        return self.native_step(self._classes, candidates, True, 1.0, self.number)
 
 
 def trainer(problem: Problem, n_threads: int = 1, **changed: Any) -> Trainer:
     """A trainer; `changed` replaces single arguments, to see what it makes of wrong ones."""
-    arguments = {
+    params = _core.TrainParams(**problem.params)
+    return Trainer(params=params, **rows_of(problem, n_threads, changed))
+
+
+def validation(problem: Problem, n_threads: int = 1, **changed: Any) -> Any:
+    return _core.Validation(**rows_of(problem, n_threads, changed))
+
+
+def rows_of(problem: Problem, n_threads: int, changed: dict[str, Any]) -> dict[str, Any]:
+    """What training and validation need of their rows."""
+    if "binned" not in changed:
+        changed = changed | {"binned": binned(problem, n_threads)}
+    return {
         "y": problem.y.astype(np.int32),
         "weight": problem.weight,
         "unit": problem.unit,
         "n_classes": problem.n_classes,
+        "n_threads": n_threads,
+        "raw": problem.raw,
     } | changed
-    params = _core.TrainParams(**problem.params)
-    return Trainer(binned(problem, n_threads), *arguments.values(), params, n_threads)
 
 
 def assert_same_step(ours: Any, theirs: Any) -> None:
@@ -67,7 +103,8 @@ def assert_same_step(ours: Any, theirs: Any) -> None:
     assert (ours.changed, ours.n_halvings) == (theirs.changed, theirs.n_halvings)
     assert ours.base_scale == theirs.base_scale
     np.testing.assert_allclose(ours.candidate_losses, theirs.candidate_losses, rtol=1e-9)
-    for name in ("tree_start", "tree_class", "feature", "left", "value", "gain", "weight"):
+    exact = ("feature", "left", "value", "gain", "weight", "left_set_size", "left_set")
+    for name in ("tree_start", "tree_class", *exact):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
     is_inner = np.asarray(theirs.feature) >= 0
     for name in ("bin", "missing_left"):
@@ -105,6 +142,8 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
         "left": step.left.astype(np.int32),
         "missing_left": step.missing_left.astype(np.uint8),
         "value": step.value.astype(np.float64),
+        "left_set_size": np.asarray(step.left_set_size, np.int32),
+        "left_set": np.asarray(step.left_set, np.uint64),
         "tree_start": step.tree_start.astype(np.int64),
         "tree_class": step.tree_class.astype(np.int32),
         "tree_base": np.repeat([r.base for r in rounds], n_trees).astype(np.int32),
@@ -141,16 +180,23 @@ ALGORITHMS = (
     reference.Algorithm("abc-mart", reference.Search(3)),
 )
 
+DRAWN = {"subsample": 0.7, "max_features": 3}
+PROBLEMS = {  # by class counts, which are below, at and above the width of a SIMD register
+    2: random_problem(7, 9001, 5, 2, learning_rate=0.3),
+    3: mixed_problem(7, 9001, 3, learning_rate=0.3, **DRAWN),
+    8: random_problem(7, 9001, 5, 8, learning_rate=0.3),
+    11: mixed_problem(7, 9001, 11, learning_rate=0.3, **DRAWN),
+}
+
 
 def training_bytes(
     algorithm: reference.Algorithm, n_classes: int, n_threads: int, hessian_split: bool
 ) -> bytes:
     """Trees, training scores, predicted scores and probabilities of one training."""
-    problem = random_problem(7, 9001, 5, n_classes, learning_rate=0.3, hessian_split=hessian_split)
+    problem = PROBLEMS[n_classes].with_params(hessian_split=hessian_split)
     this = trainer(problem, n_threads)
     rounds = reference.boost(this, algorithm, n_classes, 4)
-    thresholds = find_thresholds(problem.X, problem.weight)
-    arrays = forest_arrays(rounds, thresholds)
+    arrays = forest_arrays(rounds, problem.thresholds())
     model = forest(arrays, problem.X.shape[1], n_classes)
     raw = predict(model, problem.X, n_classes, len(arrays["tree_class"]), n_threads)
     proba = [softmax(raw).tobytes(), log_softmax(raw).tobytes()]
@@ -159,9 +205,8 @@ def training_bytes(
 
 
 def fingerprint(n_threads: int = 1) -> str:
-    """Of class counts below, at and above the width of a SIMD register."""
     digest = hashlib.sha256()
-    for variant in itertools.product(ALGORITHMS, (2, 3, 8, 11), [n_threads], [False, True]):
+    for variant in itertools.product(ALGORITHMS, PROBLEMS, [n_threads], [False, True]):
         digest.update(training_bytes(*variant))
     return digest.hexdigest()
 

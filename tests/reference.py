@@ -8,7 +8,7 @@ those of `abcgbm._core`, so that one driver (`boost`) and one comparison serve b
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -90,11 +90,39 @@ def code(x: float, thresholds: Sequence[float]) -> int:
 class Binned:
     codes: list[list[int]]  # one list a row
     n_bins: list[int]  # value bins and the one for missing values
+    categorical: Sequence[bool]  # features whose cuts are sets of codes
 
 
-def bin_table(X: np.ndarray, thresholds: Sequence[Sequence[float]]) -> Binned:
+def bin_table(
+    X: np.ndarray, thresholds: Sequence[Sequence[float]], categorical: Sequence[bool] | None = None
+) -> Binned:
     codes = [[code(x, t) for x, t in zip(row, thresholds, strict=True)] for row in X.tolist()]
-    return Binned(codes, [len(t) + 2 for t in thresholds])
+    categorical = [False] * len(thresholds) if categorical is None else categorical
+    return Binned(codes, [len(t) + 2 for t in thresholds], categorical)
+
+
+# -------------------------------------------------------------------------------------------- draws
+
+
+ROWS, FEATURES = 1, 2  # kinds of draws
+
+
+def mix(x: int) -> int:
+    x = (x + 0x9E3779B97F4A7C15) % 2**64
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
+def draw(seed: int, *key: int) -> int:
+    drawn = mix(seed)
+    for part in key:
+        drawn = mix(drawn ^ part)
+    return drawn
+
+
+def is_drawn(seed: int, step: int, row: int, share: float) -> bool:
+    return math.ldexp(draw(seed, ROWS, step, row) >> 11, -53) < share
 
 
 # ------------------------------------------------------------------- scores to residuals and losses
@@ -208,6 +236,14 @@ class TrainParams:
     hessian_split: bool = False
     l2_regularization: float = 0.0
     min_hessian_leaf: float = 0.0
+    categorical_smoothing: float = 10.0
+    subsample: float = 1.0
+    max_features: int = 0  # 0: all
+    interaction_groups: Sequence[Sequence[int]] = ()  # none: all features may meet
+    seed: int = 0
+
+
+MOST_CATEGORIES = 64  # on one side of a cut at least
 
 
 @dataclass(frozen=True)
@@ -235,6 +271,11 @@ class Target:
     unit: float
     leaf_scale: float
     params: TrainParams
+    key: int = 0  # of the draws of features
+
+    @property
+    def smoothing(self) -> float:
+        return self.params.categorical_smoothing / self.unit
 
     @property
     def l2(self) -> float:
@@ -254,6 +295,7 @@ class Cut:
     left: Sums
     score: float = 0.0
     gain: float = 0.0
+    left_codes: frozenset[int] = frozenset()  # of a categorical feature
 
 
 @dataclass
@@ -261,6 +303,7 @@ class Node:
     rows: list[int]
     sums: Sums
     depth: int
+    path: tuple[int, ...] = ()  # features cut above
     cut: Cut | None = None
     left: int = -1
 
@@ -297,64 +340,114 @@ def bin_sums(node: Node, feature: int, target: Target) -> list[Sums]:
     return sums
 
 
-def all_cuts(node: Node, target: Target) -> Iterator[Cut]:
+def features_of(node: Node, node_id: int, target: Target) -> list[int]:
+    """The features that a node may be cut on."""
+    params = target.params
+    features = list(range(len(target.table.n_bins)))
+    if params.interaction_groups:
+        open_groups = [g for g in params.interaction_groups if set(node.path) <= set(g)]
+        features = sorted(set().union(*open_groups))
+    if 0 < params.max_features < len(features):
+        key = mix(target.key ^ node_id)
+        features = sorted(sorted(features, key=lambda f: (mix(key ^ f), f))[: params.max_features])
+    return features
+
+
+def numeric_cuts(feature: int, sums: list[Sums]) -> Iterator[Cut]:
+    *values, missing = sums
+    lefts = list(itertools.accumulate(values))
+    for t, left in enumerate(lefts):
+        yield Cut(feature, t, False, left)
+    if missing.W > 0:
+        for t, left in enumerate(lefts[:-1]):
+            yield Cut(feature, t, True, left + missing)
+
+
+def mean_residual(sums: Sums, node: Sums, target: Target) -> float:
+    """Of a category, which is given some more weight at the node's mean."""
+    of_weight = (lambda s: s.H) if target.params.hessian_split else (lambda s: s.W)
+    more_residual = target.smoothing * (float(node.G) / float(node.W))
+    more_weight = target.smoothing * (float(of_weight(node)) / float(node.W))
+    weight = float(of_weight(sums)) + more_weight
+    return (float(sums.G) + more_residual) / weight if weight > 0 else 0.0
+
+
+def categorical_cuts(feature: int, sums: list[Sums], node: Sums, target: Target) -> Iterator[Cut]:
+    """Categories in the order of their means, missing values among them, cut like bins."""
+    means = {c: mean_residual(s, node, target) for c, s in enumerate(sums) if s.W > 0}
+    first = next((mean for mean in means.values() if mean != 0), 0.0)
+    sign = -1.0 if first > 0 else 1.0
+    order = sorted(means, key=lambda c: (sign * means[c], c))
+    for n in range(1, len(order)):
+        if min(n, len(order) - n) <= MOST_CATEGORIES:
+            left = frozenset(order[:n])
+            total = sum((sums[c] for c in left), Sums())
+            yield Cut(feature, 0, len(sums) - 1 in left, total, left_codes=left)
+
+
+def all_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
     """Every cut of a node, in the order in which ties are settled."""
-    for feature in range(len(target.table.n_bins)):
-        *values, missing = bin_sums(node, feature, target)
-        lefts = list(itertools.accumulate(values))
-        for t, left in enumerate(lefts):
-            yield Cut(feature, t, False, left)
-        if missing.W > 0:
-            for t, left in enumerate(lefts[:-1]):
-                yield Cut(feature, t, True, left + missing)
+    for feature in features_of(node, node_id, target):
+        sums = bin_sums(node, feature, target)
+        if target.table.categorical[feature]:
+            yield from categorical_cuts(feature, sums, node.sums, target)
+        else:
+            yield from numeric_cuts(feature, sums)
 
 
-def allowed_cuts(node: Node, target: Target) -> Iterator[Cut]:
-    for cut in all_cuts(node, target):
+def allowed_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
+    for cut in all_cuts(node, node_id, target):
         right = node.sums - cut.left
         if is_large_enough(cut.left, target) and is_large_enough(right, target):
             score, gain = score_and_gain(cut.left, right, target)
-            yield Cut(cut.feature, cut.bin, cut.missing_left, cut.left, score, gain)
+            yield replace(cut, score=score, gain=gain)
 
 
-def best_cut(node: Node, target: Target) -> Cut | None:
+def best_cut(node: Node, node_id: int, target: Target) -> Cut | None:
     """The best cut of a node, or None if the node must stay a leaf."""
     params = target.params
-    best = max(allowed_cuts(node, target), key=lambda cut: cut.score, default=None)  # first of ties
+    cuts = allowed_cuts(node, node_id, target)
+    best = max(cuts, key=lambda cut: cut.score, default=None)  # first of ties
     if best is None or not best.gain > params.min_gain:
         return None
     return best if params.max_depth == 0 or node.depth < params.max_depth else None
 
 
-def goes_left(code: int, cut: Cut, n_bins: int) -> bool:
-    return cut.missing_left if code == n_bins - 1 else code <= cut.bin
+def sides(node: Node, cut: Cut, target: Target) -> list[bool]:
+    """Whether each code goes left; what weighs nothing in the node goes to the heavier side."""
+    table, feature = target.table, cut.feature
+    missing = table.n_bins[feature] - 1
+    heavier = cut.left.W >= node.sums.W - cut.left.W
+    sums = bin_sums(node, feature, target)
+    if table.categorical[feature]:
+        return [c in cut.left_codes if s.W > 0 else heavier for c, s in enumerate(sums)]
+    of_missing = cut.missing_left if sums[missing].W > 0 else heavier
+    return [code <= cut.bin for code in range(missing)] + [of_missing]
 
 
-def side_of_missing(node: Node, cut: Cut, target: Target) -> bool:
-    """The learned side, or the heavier one where the node has no missing value."""
-    missing = target.table.n_bins[cut.feature] - 1
-    if any(target.table.codes[i][cut.feature] == missing for i in node.rows):
-        return cut.missing_left
-    return cut.left.W >= node.sums.W - cut.left.W
-
-
-def make_node(rows: list[int], depth: int, target: Target) -> Node:
-    node = Node(rows, sum((target.rows[i] for i in rows), Sums()), depth)
-    node.cut = best_cut(node, target)
+def make_node(
+    rows: list[int], depth: int, path: tuple[int, ...], node_id: int, target: Target
+) -> Node:
+    node = Node(rows, sum((target.rows[i] for i in rows), Sums()), depth, path)
+    if node.sums.W > 0:
+        node.cut = best_cut(node, node_id, target)
     return node
 
 
-def children(node: Node, target: Target) -> tuple[Node, Node]:
+def children(node: Node, target: Target) -> list[Node]:
     cut, table = node.cut, target.table
-    sides: dict[bool, list[int]] = {True: [], False: []}
-    for i in node.rows:
-        sides[goes_left(table.codes[i][cut.feature], cut, table.n_bins[cut.feature])].append(i)
-    return tuple(make_node(sides[left], node.depth + 1, target) for left in (True, False))
+    is_left = sides(node, cut, target)
+    made = []
+    for node_id, side in ((node.left, True), (node.left + 1, False)):
+        rows = [i for i in node.rows if is_left[table.codes[i][cut.feature]] == side]
+        path = (*node.path, cut.feature)
+        made.append(make_node(rows, node.depth + 1, path, node_id, target))
+    return made
 
 
 def grow(target: Target) -> list[Node]:
     """Best first: the nodes of a tree in the order of their creation."""
-    nodes = [make_node(list(range(len(target.rows))), 0, target)]
+    nodes = [make_node(list(range(len(target.rows))), 0, (), 0, target)]
     for _ in range(target.params.max_leaf_nodes - 1):
         open_leaves = [n for n in nodes if n.left < 0 and n.cut is not None]
         if not open_leaves:
@@ -403,6 +496,8 @@ class Step:
     value: np.ndarray
     gain: np.ndarray
     weight: np.ndarray
+    left_set_size: np.ndarray
+    left_set: np.ndarray
     tree_start: np.ndarray
     tree_class: np.ndarray
     base_scale: float
@@ -421,25 +516,44 @@ class Tree:
     def leaves(self) -> list[Node]:
         return [node for node in self.nodes if node.left < 0]
 
+    def left_set(self, node: Node) -> list[int]:
+        """The codes that go left in a categorical split, 64 to a word."""
+        if node.left < 0 or not self.target.table.categorical[node.cut.feature]:
+            return []
+        *is_left, _ = sides(node, node.cut, self.target)
+        words = [is_left[start : start + 64] for start in range(0, len(is_left), 64)]
+        return [sum(2**c for c, left in enumerate(word) if left) for word in words]
+
     def flat_node(self, node: Node, by: Shortening) -> tuple[Any, ...]:
-        """feature, bin, left, missing_left, value, gain, weight"""
+        """feature, bin, left, missing_left, value, gain, weight, left_set_size"""
         weight = float(node.sums.W) * self.target.unit
         if node.left < 0:
             value = by.value(leaf_value(node.sums, self.target))
-            return -1, 0, -1, False, value, 0.0, weight
-        side = side_of_missing(node, node.cut, self.target)
-        return node.cut.feature, node.cut.bin, node.left, side, 0.0, node.cut.gain, weight
+            return -1, 0, -1, False, value, 0.0, weight, 0
+        cut, n_words = node.cut, len(self.left_set(node))
+        missing_left = sides(node, cut, self.target)[-1]
+        return cut.feature, cut.bin, node.left, missing_left, 0.0, cut.gain, weight, n_words
 
 
-NODE_TYPES = (np.int32, np.int32, np.int32, np.bool_, np.float64, np.float64, np.float64)
+NODE_TYPES = (np.int32, np.int32, np.int32, np.bool_, np.float64, np.float64, np.float64, np.int32)
 
 
 def flat_step(trees: Sequence[Tree], by: Shortening, changed: bool) -> Step:
     nodes = [tree.flat_node(node, by) for tree in trees for node in tree.nodes]
     columns = [np.array(c, t) for c, t in zip(zip(*nodes, strict=True), NODE_TYPES, strict=True)]
+    sets = [word for tree in trees for node in tree.nodes for word in tree.left_set(node)]
+    columns.append(np.array(sets, np.uint64))
     start = np.cumsum([0] + [len(tree.nodes) for tree in trees])
     classes = np.array([tree.tree_class for tree in trees], np.int32)
     return Step(*columns, start.astype(np.int64), classes, 2.0**-by.i, by.j, changed)
+
+
+@dataclass(frozen=True)
+class Labels:
+    y: Sequence[int]
+    weight: Sequence[int]
+    unit: float
+    n_classes: int
 
 
 class Trainer:
@@ -448,17 +562,16 @@ class Trainer:
     def __init__(
         self,
         binned: Binned,
-        y: Sequence[int],
-        weight: Sequence[int],
-        unit: float,
-        n_classes: int,
+        labels: Labels,
         params: TrainParams,
+        raw: np.ndarray | None = None,
     ) -> None:
-        self.binned, self.unit, self.params = binned, unit, params
-        self.y, self.weight = [int(k) for k in y], [int(w) for w in weight]
-        self.n_classes = n_classes
+        self.binned, self.unit, self.params = binned, labels.unit, params
+        self.y, self.weight = [int(k) for k in labels.y], [int(w) for w in labels.weight]
+        self.n_classes = labels.n_classes
         self.weight_bits = sum(self.weight).bit_length()  # c of the specification
-        self.set_raw(np.zeros((n_classes, len(self.y))))
+        self.number = 0  # of the step that is being made
+        self.set_raw(np.zeros((self.n_classes, len(self.y))) if raw is None else raw)
 
     def set_raw(self, raw: np.ndarray) -> None:
         self._raw = raw
@@ -494,13 +607,21 @@ class Trainer:
         """The derivatives of class k; base = -1 means the plain ones."""
         Rint, shift = self.residual_grid()
         rows = []
-        for R, y, w in zip(Rint, self.y, self.weight, strict=True):
+        for R, y, w in zip(Rint, self.y, self.drawn_weight(), strict=True):
             if base < 0:
                 g, h = plain_derivatives(R, k, shift)
             else:
                 g, h = base_derivatives(R, y, k, base, shift)
             rows.append(Sums(g * w, w, h * w))
-        return Target(self.binned, rows, shift, self.unit, leaf_scale, self.params)
+        low, high = sorted((k, k if base < 0 else base))
+        key = draw(self.params.seed, FEATURES, self.number, low * self.n_classes + high)
+        return Target(self.binned, rows, shift, self.unit, leaf_scale, self.params, key)
+
+    def drawn_weight(self) -> list[int]:
+        """Of each row in the trees of this step."""
+        seed, share = self.params.seed, self.params.subsample
+        rows = enumerate(self.weight)
+        return [w if is_drawn(seed, self.number, i, share) else 0 for i, w in rows]
 
     def grow_tree(self, k: int, base: int, leaf_scale: float) -> Tree:
         target = self.target(k, base, leaf_scale)
@@ -599,11 +720,14 @@ class Round:
     class_losses: np.ndarray  # after the step
 
 
+NODE_ARRAYS = ("feature", "bin", "left", "missing_left", "value", "gain", "weight", "left_set_size")
+
+
 def joined(steps: Sequence[Step]) -> Step:
     """Steps of one round as one."""
     arrays = {
         name: np.concatenate([getattr(s, name) for s in steps])
-        for name in ("feature", "bin", "left", "missing_left", "value", "gain", "weight")
+        for name in (*NODE_ARRAYS, "left_set")
     }
     sizes = np.concatenate([np.diff(s.tree_start) for s in steps])
     return Step(
@@ -665,6 +789,7 @@ def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> 
     base = -1
     while len(rounds) < max_iter and not trainer.loss() < 2e-14:
         tried = candidates_of(algorithm, len(rounds), base, trainer.class_losses())
+        trainer.number = len(rounds)
         this = best_round(trainer, algorithm, tried, n_classes)
         if tried == [base] and not this.step.changed:  # perhaps only kept
             tried = candidates_of(algorithm, len(rounds), -1, trainer.class_losses())
@@ -679,13 +804,26 @@ def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> 
 # --------------------------------------------------------------------------------------- prediction
 
 
+def left_codes(tree: dict[str, Sequence[Any]], node: int) -> set[int]:
+    sizes = tree["left_set_size"]
+    start = sum(int(size) for size in sizes[:node])
+    words = [int(word) for word in tree["left_set"][start : start + int(sizes[node])]]
+    return {64 * w + c for w, word in enumerate(words) for c in range(64) if word >> c & 1}
+
+
 def tree_value(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> float:
     """Walks a row of the table down one tree."""
     node = 0
     while tree["feature"][node] >= 0:
         value = x[tree["feature"][node]]
-        is_left = (
-            tree["missing_left"][node] if math.isnan(value) else value <= tree["threshold"][node]
-        )
+        if math.isnan(value):
+            is_left = tree["missing_left"][node]
+        elif tree["left_set_size"][node] > 0:
+            is_known = 0 <= value < 64 * tree["left_set_size"][node]
+            is_left = (
+                int(value) in left_codes(tree, node) if is_known else tree["missing_left"][node]
+            )
+        else:
+            is_left = value <= tree["threshold"][node]
         node = tree["left"][node] + (0 if is_left else 1)
     return tree["value"][node]

@@ -23,6 +23,8 @@ class Problem:
     weight: np.ndarray | None = None  # None: all ones
     unit: float = 1.0
     max_bins: int = 255
+    categorical: tuple[int, ...] = ()  # features with codes 0, 1, ... as values
+    raw: np.ndarray | None = None  # scores to start from
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -30,23 +32,44 @@ class Problem:
             object.__setattr__(self, "weight", np.ones(len(self.y), np.int64))
 
     def rows(self, index: np.ndarray) -> "Problem":
-        return replace(self, X=self.X[index], y=self.y[index], weight=self.weight[index])
+        raw = None if self.raw is None else np.ascontiguousarray(self.raw[:, index])
+        return replace(self, X=self.X[index], y=self.y[index], weight=self.weight[index], raw=raw)
+
+    def with_two_classes(self) -> "Problem":
+        raw = None if self.raw is None else self.raw[:2]
+        return replace(self, y=self.y % 2, n_classes=2, raw=raw)
+
+    def with_params(self, **params: Any) -> "Problem":
+        return replace(self, params=self.params | params)
 
     def thresholds(self) -> list[list[float]]:
-        weight = self.weight.tolist()
-        return [reference.find_thresholds(x, weight, self.max_bins) for x in self.X.T.tolist()]
+        return [self._thresholds_of(f) for f in range(self.X.shape[1])]
+
+    def _thresholds_of(self, feature: int) -> list[float]:
+        column = self.X[:, feature].tolist()
+        if feature not in self.categorical:
+            return reference.find_thresholds(column, self.weight.tolist(), self.max_bins)
+        n_codes = int(max((x for x in column if not math.isnan(x)), default=0)) + 1
+        return [code + 0.5 for code in range(n_codes - 1)]
+
+    def is_categorical(self) -> np.ndarray:
+        return np.isin(np.arange(self.X.shape[1]), self.categorical)
 
 
 def reference_trainer(problem: Problem, **more_params: Any) -> reference.Trainer:
-    binned = reference.bin_table(problem.X, problem.thresholds())
-    params = reference.TrainParams(**problem.params | more_params)
-    return reference.Trainer(
-        binned, problem.y, problem.weight, problem.unit, problem.n_classes, params
-    )
+    return reference_trainer_with(problem.thresholds(), problem.with_params(**more_params))
+
+
+def reference_trainer_with(thresholds: list[list[float]], problem: Problem) -> reference.Trainer:
+    """With thresholds that need not be those of the problem's own table."""
+    binned = reference.bin_table(problem.X, thresholds, problem.is_categorical())
+    params = reference.TrainParams(**problem.params)
+    labels = reference.Labels(problem.y, problem.weight, problem.unit, problem.n_classes)
+    return reference.Trainer(binned, labels, params, problem.raw)
 
 
 def random_problem(
-    seed: int, n_rows: int, n_features: int, n_classes: int, **params: Any
+    seed: int, n_rows: int, n_features: int, n_classes: int, /, **params: Any
 ) -> Problem:
     """Classes that are noisy functions of the features, a few values missing."""
     rng = np.random.default_rng(seed)
@@ -55,6 +78,23 @@ def random_problem(
     y = np.argmax(X @ directions + rng.gumbel(size=(n_rows, n_classes)), axis=1).astype(np.int32)
     X[rng.random(X.shape) < 0.05] = math.nan
     return Problem(X, y, n_classes, params={"min_weight": 5, "max_leaf_nodes": 8} | params)
+
+
+def mixed_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) -> Problem:
+    """All kinds of columns: numbers, few and many categories, mostly one value, mostly missing."""
+    rng = np.random.default_rng(seed)
+    numbers = random_problem(seed, n_rows, 2, n_classes, **params)
+    is_rare = rng.random((3, n_rows)) < 0.1
+    codes = [rng.integers(0, n, n_rows).astype(float) for n in (5, 200)]
+    columns = [
+        np.where(rng.random(n_rows) < 0.5, numbers.y % 5, codes[0]),
+        np.where(rng.random(n_rows) < 0.05, math.nan, codes[1]),
+        np.where(is_rare[0], numbers.y + 1.0, 0.0),
+        np.where(is_rare[1], numbers.y, math.nan),
+        np.where(is_rare[2], codes[1], 3.0),
+    ]
+    X = np.column_stack([numbers.X, *columns])
+    return replace(numbers, X=X, categorical=(2, 3, 6))
 
 
 # ------------------------------------------------------------------------------ hypothesis strategies
@@ -98,20 +138,72 @@ grow_params = st.fixed_dictionaries(
         "hessian_split": st.booleans(),
         "l2_regularization": st.sampled_from([0.0, 0.0, 0.3]),
         "min_hessian_leaf": st.sampled_from([0.0, 0.0, 0.2]),
+        "categorical_smoothing": st.sampled_from([0.0, 1.5, 10.0]),
+        "subsample": st.sampled_from([1.0, 1.0, 0.6]),
+        "max_features": st.integers(0, 3),
+        "seed": st.integers(0, 2**64 - 1),
     }
 )
 
 
+def category_columns(n: int) -> st.SearchStrategy[np.ndarray]:
+    """Codes of few or many categories, some missing."""
+    codes = st.sampled_from([2, 7, 150]).map(lambda most: st.integers(0, most).map(float))
+    elements = codes.map(lambda code: st.one_of(code, code, code, st.just(math.nan)))
+    return elements.flatmap(
+        lambda kind: hnp.arrays(np.float64, n, elements=kind, fill=st.nothing())
+    )
+
+
 @st.composite
-def problems(draw: st.DrawFn, max_rows: int = 30) -> Problem:
-    n, K = draw(st.integers(1, max_rows)), draw(st.integers(2, MAX_CLASSES))
-    X = draw(tables(n))
+def tables_with_categories(draw: st.DrawFn, n: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    kinds = draw(st.lists(st.booleans(), min_size=1, max_size=3))
+    made = [draw(category_columns(n) if is_category else columns(n)) for is_category in kinds]
+    return np.column_stack(made), tuple(f for f, is_category in enumerate(kinds) if is_category)
+
+
+def interaction_groups(n_features: int) -> st.SearchStrategy[list[list[int]]]:
+    group = st.lists(st.integers(0, n_features - 1), min_size=1, unique=True)
+    return st.one_of(st.just([]), st.just([]), st.lists(group, max_size=3))
+
+
+def start_scores(n_classes: int, n_rows: int) -> st.SearchStrategy[np.ndarray | None]:
+    scores = hnp.arrays(
+        np.float64, (n_classes, 1), elements=st.integers(-(2**33), 2**33).map(float)
+    )
+    return st.one_of(st.none(), scores.map(lambda F: np.repeat(F / 2**32, n_rows, axis=1)))
+
+
+@st.composite
+def problems(draw: st.DrawFn, min_rows: int = 1) -> Problem:
+    n, K = draw(st.integers(min_rows, 30)), draw(st.integers(2, MAX_CLASSES))
+    X, categorical = draw(tables_with_categories(n))
     y = draw(hnp.arrays(np.int32, n, elements=st.integers(0, K - 1)))
     weight, unit = reference.integer_weights(draw(sample_weights(n)))
     smallest = reference.min_weight(draw(st.sampled_from([0.5, 1, 1, 2, 5])), unit)
     max_bins = draw(st.sampled_from([2, 3, 5, 255, 65534]))
-    params = draw(grow_params) | {"min_weight": smallest}
-    return Problem(X, y, K, np.array(weight, np.int64), unit, max_bins, params)
+    groups = draw(interaction_groups(X.shape[1]))
+    params = draw(grow_params) | {"min_weight": smallest, "interaction_groups": groups}
+    raw = draw(start_scores(K, n))
+    weights = np.array(weight, np.int64)
+    return Problem(X, y, K, weights, unit, max_bins, categorical, raw, params)
+
+
+def order_free_problems() -> st.SearchStrategy[Problem]:
+    """Problems in which a row's number does not matter: no rows are drawn."""
+    return problems().map(lambda problem: problem.with_params(subsample=1.0))
+
+
+@st.composite
+def sparse_problems(draw: st.DrawFn) -> Problem:
+    """Problems whose columns, or some of them, have one value in at least four rows of five."""
+    problem = draw(problems(min_rows=10))
+    n, X = len(problem.y), problem.X.copy()
+    for feature in draw(st.sets(st.integers(0, X.shape[1] - 1), min_size=1)):
+        others = draw(st.sets(st.integers(0, n - 1), max_size=n // 5))
+        common = draw(st.sampled_from(X[:, feature].tolist()))
+        X[[i for i in range(n) if i not in others], feature] = common
+    return replace(problem, X=X)
 
 
 @st.composite

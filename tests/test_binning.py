@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import core
 import reference as ref
+from abcgbm import BinMapper, _core
 from strategies import problems, random_problem
 
 ONES = np.ones(3, np.int64)
@@ -100,6 +102,107 @@ def test_binning_is_the_same_for_any_thread_count_and_memory_layout(n_threads):
         found = core.find_thresholds(layout, problem.weight, 255, n_threads)
         assert_same_lists(found, expected)
         np.testing.assert_array_equal(core.bin_table(layout, found, n_threads).codes(), codes)
+
+
+# ------------------------------------------------------------------------------------ sparse columns
+
+
+def as_sparse(X: np.ndarray, fill: np.ndarray, keep: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns that list the values other than their fill, and those that are kept all the same."""
+    rows = [np.flatnonzero(((x != f) & ~(np.isnan(x) & np.isnan(f))) | k)
+            for x, f, k in zip(X.T, fill, keep.T, strict=True)]  # fmt: skip
+    return {
+        "fill": fill,
+        "indptr": np.cumsum([0, *map(len, rows)]).astype(np.int64),
+        "indices": np.concatenate(rows).astype(np.int32),
+        "data": np.concatenate([x[r] for x, r in zip(X.T, rows, strict=True)]),
+    }
+
+
+@st.composite
+def sparse_columns(draw):
+    """A problem, and its columns as lists: the fill is one of the values, some of it is listed."""
+    problem = draw(problems())
+    row = draw(st.integers(0, len(problem.y) - 1))
+    keep = np.random.default_rng(draw(st.integers(0, 99))).random(problem.X.shape) < 0.2
+    return problem, as_sparse(problem.X, problem.X[row].copy(), keep)
+
+
+@given(sparse_columns(), st.sampled_from([2, 3, 7, 255]))
+def test_thresholds_of_sparse_columns_are_those_of_all_their_values(drawn, max_bins):
+    problem, columns = drawn
+    found = _core.find_sparse_thresholds(*columns.values(), problem.weight, max_bins, 1)
+    assert_same_lists(found, core.find_thresholds(problem.X, problem.weight, max_bins))
+
+
+@given(sparse_columns())
+def test_codes_of_sparse_columns_are_those_of_all_their_values(drawn):
+    problem, columns = drawn
+    thresholds = [np.array(t) for t in problem.thresholds()]
+    n = len(thresholds)
+    builder = _core.BinnedBuilder(len(problem.y), thresholds, np.zeros(n, np.uint8))
+    builder.add_sparse(np.arange(n, dtype=np.int32), *columns.values(), 1)
+    expected = core.bin_table(problem.X, thresholds).codes()
+    np.testing.assert_array_equal(builder.finish(1).codes(), expected)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+def test_binning_of_sparse_columns_is_the_same_for_any_thread_count(n_threads):
+    X = sparse.random_array((3000, 60), density=0.05, rng=0, format="csc")
+    mapper = BinMapper(20, n_jobs=n_threads).fit(X)
+    expected = BinMapper(20, n_jobs=1).fit(X.toarray())
+    assert_same_lists(mapper.thresholds_, expected.thresholds_)
+    codes = expected.transform(X.toarray()).codes.codes()
+    np.testing.assert_array_equal(mapper.transform(X).codes.codes(), codes)
+    rows = np.array([5, 2999, 5, 0])
+    np.testing.assert_array_equal(mapper.transform(X)[rows].codes.codes(), codes[rows])
+
+
+WHOLE = as_sparse(THREE_ROWS, np.zeros(2), np.zeros((3, 2), bool))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"fill": np.zeros(3)},
+        {"indptr": np.array([0, 2], np.int64)},
+        {"indptr": np.array([1, 2, 5], np.int64)},
+        {"indptr": np.array([0, 9, 5], np.int64)},
+        {"indptr": np.array([0, -1, 5], np.int64)},
+        {"indices": np.array([1, 3, 0, 1, 2], np.int32)},
+        {"indices": np.array([-1, 2, 0, 1, 2], np.int32)},
+        {"indices": np.array([2, 1, 0, 1, 2], np.int32)},
+        {"indices": np.array([1, 1, 0, 1, 2], np.int32)},
+        {"indices": np.array([1, 2, 0, 1, 2], np.int64)},
+        {"data": np.ones(4)},
+        {"data": np.ones(5, np.float32)},
+    ],
+    ids=repr,
+)
+def test_sparse_columns_that_do_not_fit_are_refused(changed):
+    assert len(_core.find_sparse_thresholds(*WHOLE.values(), ONES, 255, 1)) == 2
+    with pytest.raises((ValueError, TypeError)):
+        _core.find_sparse_thresholds(*(WHOLE | changed).values(), ONES, 255, 1)
+    builder = _core.BinnedBuilder(3, [np.zeros(1)] * 2, np.zeros(2, np.uint8))
+    with pytest.raises((ValueError, TypeError)):
+        builder.add_sparse(np.arange(2, dtype=np.int32), *(WHOLE | changed).values(), 1)
+
+
+@pytest.mark.parametrize("features", [[0], [0, 2], [-1, 0], [0, 1, 1]], ids=repr)
+def test_features_that_do_not_exist_are_refused(features):
+    builder = _core.BinnedBuilder(3, [np.zeros(1)] * 2, np.zeros(2, np.uint8))
+    with pytest.raises(ValueError, match="features"):
+        builder.add_block(np.array(features, np.int32), THREE_ROWS, 1)
+
+
+def test_table_is_not_finished_while_a_feature_is_missing():
+    builder = _core.BinnedBuilder(3, [np.zeros(1)] * 2, np.zeros(2, np.uint8))
+    builder.add_block(np.array([1], np.int32), THREE_ROWS[:, :1], 1)
+    with pytest.raises(ValueError, match="every feature"):
+        builder.finish(1)
+
+
+# ---------------------------------------------------------------------------------------- wrong input
 
 
 @pytest.mark.parametrize(

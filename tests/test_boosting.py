@@ -11,8 +11,8 @@ import reference
 from abcgbm import BaseClassSearch
 from abcgbm.algorithm import Algorithm
 from abcgbm.base_class import BasePolicy, WorstBases
-from abcgbm.boosting import BoostConfig, _choose_and_step
-from abcgbm.stopping import MACHINE_ACCURACY, stop_reason
+from abcgbm.boosting import BoostConfig, Record, _choose_and_step
+from abcgbm.stopping import MACHINE_ACCURACY
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
 
@@ -114,20 +114,6 @@ def test_step_that_changes_nothing_is_not_kept(parameters):
     assert model._ensemble.n_steps == 0
 
 
-@pytest.mark.parametrize(
-    ("n_steps", "loss", "expected"),
-    [
-        (0, 1.0, None),
-        (9, 2e-14, None),
-        (9, 1.9e-14, "machine_accuracy"),
-        (10, 1.0, "max_iter"),
-        (10, 0.0, "machine_accuracy"),
-    ],
-)
-def test_reasons_to_stop(n_steps, loss, expected):
-    assert stop_reason(n_steps, loss, max_iter=10) == expected
-
-
 # ------------------------------------------------------------------------------ a base that is kept
 
 
@@ -168,14 +154,16 @@ class StuckTrainer:
     def __init__(self, *fruitful: int) -> None:
         self.fruitful, self.tried = set(fruitful), []
 
-    def step(self, classes, bases, base_derivatives, leaf_scale):
+    def step(self, classes, bases, base_derivatives, leaf_scale, number):
         self.tried.append(bases)
         return SimpleNamespace(changed=bool(self.fruitful & {*bases}))
 
 
 def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
-    config = BoostConfig(Algorithm.from_name("abc-mart"), policy, max_iter=100, refresh="step")
-    return _choose_and_step(trainer, config, np.array([4.0, 3.0, 2.0, 1.0]), bases)
+    config = BoostConfig(Algorithm.from_name("abc-mart"), policy, refresh="step")
+    losses = np.array([4.0, 3.0, 2.0, 1.0])
+    records = [Record(10.0, losses, (), base, np.full(4, np.nan)) for base in [None, *bases]]
+    return _choose_and_step(trainer, config, records)
 
 
 @pytest.mark.parametrize(
@@ -207,11 +195,11 @@ def test_progress_hears_of_every_step(monkeypatch):
     monkeypatch.setattr("abcgbm.classifier.ProgressLine.show", lambda _, *what: heard.append(what))
     model = small().fit(*noisy_data())
     assert heard[0][0] == 0  # before the first step
-    assert heard[1:] == list(enumerate(model.train_loss_[1:], start=1))
+    assert heard[1:] == [(i, loss, None) for i, loss in enumerate(model.train_loss_[1:], start=1)]
 
 
 def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypatch):
-    def complain(_, step, loss):
+    def complain(_, step, *losses):
         if step > 0:
             raise RuntimeError(f"at step {step}")
 

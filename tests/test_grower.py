@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 import core
-from strategies import Problem, problems, random_problem, reference_trainer
+from strategies import Problem, order_free_problems, problems, random_problem, reference_trainer
 
 PLAIN = ([0, 1, 2], -1, False, 2 / 3)
 BASE = ([1, 2], 0, True, 1.0)
@@ -64,7 +64,7 @@ def test_of_two_leaves_of_equal_gain_the_older_is_split():
     full = core.trainer(problem).step([1], 0, True, 1.0)
     assert full.feature.tolist() == [0, 1, 2, -1, -1, -1, -1]
     assert full.gain[1] == full.gain[2] > 0
-    three_leaves = replace(problem, params=problem.params | {"max_leaf_nodes": 3})
+    three_leaves = problem.with_params(max_leaf_nodes=3)
     assert_same_first_step(three_leaves, ([1], 0, True, 1.0))
     step = core.trainer(three_leaves).step([1], 0, True, 1.0)
     assert step.feature.tolist() == [0, 1, -1, -1, -1]
@@ -76,17 +76,17 @@ def first_step(problem: Problem, n_threads: int = 1) -> bytes:
     return core.step_bytes(step)
 
 
-@given(problems(), st.randoms(use_true_random=False))
+@given(order_free_problems(), st.randoms(use_true_random=False))
 def test_trees_are_the_same_for_any_row_order(problem, random):
     order = np.array(random.sample(range(len(problem.y)), len(problem.y)))
     assert first_step(problem.rows(order)) == first_step(problem)
 
 
-@given(problems(), st.data())
+@given(order_free_problems(), st.data())
 def test_integer_weight_equals_repeated_rows(problem, data):
     n = len(problem.y)
     repeats = np.array(data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)), np.int64)
-    weighted = replace(problem, weight=repeats, unit=1.0, params=problem.params | {"min_weight": 2})
+    weighted = replace(problem.with_params(min_weight=2), weight=repeats, unit=1.0)
     repeated = weighted.rows(np.repeat(np.arange(n), repeats))
     repeated = replace(repeated, weight=np.ones(len(repeated.y), np.int64))
     assert first_step(repeated) == first_step(weighted)
@@ -112,6 +112,49 @@ def test_trees_grown_together_are_those_grown_alone():
         nodes = slice(*together.tree_start[tree : tree + 2])
         for name in ("feature", "bin", "left", "value", "gain"):
             np.testing.assert_array_equal(getattr(together, name)[nodes], getattr(alone, name))
+
+
+def most_histograms_wanted(step) -> int:
+    """The largest number of leaves that wait at a time and are split later."""
+    inner = np.flatnonzero(step.feature >= 0)
+    made, split = (inner + 1) // 2, (step.left[inner] + 1) // 2  # after so many splits
+    return max(((made <= n) & (split > n)).sum() for n in range(len(inner)))
+
+
+@pytest.fixture(scope="module")
+def bushy() -> Problem:
+    """A tree whose leaves are about equally promising: four features of many add up."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1100, 1000))
+    score = (X[:, :4] > 0) @ [2.0, 1.8, 1.6, 1.4] + rng.normal(size=1100)
+    y = np.digitize(score, [2.8, 4.0]).astype(np.int32)
+    return Problem(X, y, 3, max_bins=65534, params={"max_leaf_nodes": 16, "min_weight": 20})
+
+
+@pytest.fixture(scope="module")
+def million_bins(bushy):
+    """So many that each of eight threads can keep three histograms, and one alone ten or more."""
+    return core.bin_table(bushy.X, core.find_thresholds(bushy.X, bushy.weight, 65534))
+
+
+@pytest.mark.parametrize("hessian_split", [False, True])
+def test_tree_is_the_same_if_few_histograms_can_be_kept(bushy, million_bins, hessian_split):
+    problem = bushy.with_params(hessian_split=hessian_split)
+    few, many = (
+        core.trainer(problem, n, binned=million_bins).step([2], 0, True, 1.0) for n in (8, 1)
+    )
+    assert 4 <= most_histograms_wanted(many) <= 10  # so that only the first had to give some up
+    assert core.step_bytes(few) == core.step_bytes(many)
+
+
+def test_tree_of_which_histograms_were_given_up_is_that_of_the_reference(bushy, million_bins):
+    """On the features that it uses: the others have no better cut."""
+    step = core.trainer(bushy, 8, binned=million_bins).step([2], 0, True, 1.0)
+    used = np.unique(step.feature[step.feature >= 0])
+    few = replace(bushy, X=np.ascontiguousarray(bushy.X[:, used]))
+    expected = reference_trainer(few).step([2], 0, True, 1.0)
+    for name in ("gain", "value", "left", "weight"):
+        np.testing.assert_array_equal(getattr(step, name), getattr(expected, name))
 
 
 def depths(step, tree: int) -> list[int]:
@@ -154,6 +197,18 @@ def test_leaf_values_are_finite_and_on_their_grid():
         {"min_weight": 0},
         {"learning_rate": float("nan")},
         {"learning_rate": float("inf")},
+        {"categorical_smoothing": -1.0},
+        {"categorical_smoothing": float("nan")},
+        {"categorical_smoothing": float("inf")},
+        {"subsample": 0.0},
+        {"subsample": 1.1},
+        {"subsample": float("nan")},
+        {"max_features": -1},
+        {"interaction_groups": [[0], [1]]},
+        {"interaction_groups": [[-1]]},
+        {"interaction_groups": [0]},
+        {"seed": -1},
+        {"seed": 2**64},
         {"unknown": 1},
     ],
 )

@@ -87,8 +87,8 @@ def test_search_for_thresholds_is_interrupted_while_the_caller_waits_for_a_helpe
 @both_thread_counts
 def test_coding_is_interrupted(n_threads):
     X, thresholds = normal(400_000, 24), [np.linspace(-2, 2, 1000)] * 24
-    assert is_interrupted(partial(_core.bin_table, X, thresholds), n_threads)
-    assert _core.bin_table(X[:99], thresholds, n_threads).n_rows == 99
+    assert is_interrupted(partial(core.bin_table, X, thresholds), n_threads)
+    assert core.bin_table(X[:99], thresholds, n_threads).n_rows == 99
 
 
 @both_thread_counts

@@ -172,6 +172,86 @@ def test_single_class_is_named(label):
         small().fit(X, [label] * 90)
 
 
+# ------------------------------------------------------------------------------- a list of classes
+
+
+@pytest.mark.parametrize("labels", SORTED.values(), ids=SORTED)
+def test_list_of_the_classes_that_occur_changes_nothing(labels):
+    y = labels[NUMBERS]
+    model, plain = small(classes=labels[::-1]).fit(X, y), small().fit(X, y)
+    assert_same_model(model, plain)
+    assert model.classes_.tolist() == plain.classes_.tolist()
+    assert model.classes_.dtype == plain.classes_.dtype
+
+
+@pytest.mark.parametrize("container", [list, tuple, np.array, pd.Series, pd.Categorical])
+def test_list_of_classes_may_have_any_form(container):
+    model = small(classes=container(["plum", "apple", "pear"])).fit(X, SORTED["strings"][NUMBERS])
+    assert model.classes_.tolist() == ["apple", "pear", "plum"]
+
+
+ALGORITHMS = ["mart", "abc-mart", "logitboost", "abc-logitboost"]
+
+
+@pytest.mark.parametrize("init", ["zero", "prior"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_class_without_rows_has_its_column(algorithm, init):
+    names = np.array(["apple", "pear", "quince"])[NUMBERS]
+    known = ["apple", "pear", "plum", "quince"]
+    model = small(algorithm, init=init, classes=known, max_iter=40).fit(X, names)
+    assert model.classes_.tolist() == known
+    proba = model.predict_proba(X)
+    assert proba.shape == (90, 4)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    assert proba.mean(axis=0).argmin() == 2
+    assert (model.predict(X) != "plum").all()
+    assert (model.class_losses_[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_only_one_class_with_rows_is_almost_certain(algorithm, n_classes):
+    known = ["apple", "pear", "plum"][:n_classes]
+    with pytest.warns(UserWarning, match="no tree can be split, so every row has the same prob"):
+        model = small(algorithm, classes=known).fit(X, ["pear"] * 90)
+    expected = np.full(n_classes, 0.5)
+    expected[1] = 90
+    np.testing.assert_allclose(model.predict_proba(X), [expected / expected.sum()] * 90, rtol=1e-9)
+    assert (model.predict(X) == "pear").all()
+
+
+def test_label_outside_the_list_is_named():
+    with pytest.raises(ValueError, match=r"not among the classes: \[2\]; expected .* \[0, 1\]"):
+        small(classes=[0, 1]).fit(X, NUMBERS)
+    with pytest.raises(
+        ValueError, match=r"not among the classes: \[0, 1, 2\]; .* \['0', '1', '2'\]"
+    ):
+        small(classes=["0", "1", "2"]).fit(X, NUMBERS)
+
+
+def test_many_labels_outside_the_list_are_named_in_part():
+    with pytest.raises(ValueError, match=r"\[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, \.\.\.\]"):
+        small(classes=[0, 1]).fit(X, np.arange(90) % 30)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        ([0], ValueError, r"classes=\[0\]; expected at least 2 classes"),
+        ([], ValueError, "at least 2 classes"),
+        ([0, 1, 2, 1], ValueError, r"classes=\[0, 1, 2, 1\]; expected each label once"),
+        ([0, 1, None], ValueError, "classes contains NaN or None"),
+        ([0, 1, np.nan], ValueError, "classes contains NaN or None"),
+        ([0, "a"], ValueError, "not among the classes"),
+        (np.array([0, "a"], object), TypeError, "classes mixes labels of types int, str"),
+    ],
+    ids=str,
+)
+def test_bad_list_of_classes_is_described(bad, error, message):
+    with pytest.raises(error, match=message):
+        small(classes=bad).fit(X, NUMBERS)
+
+
 # ---------------------------------------------------------------------------------- the functions
 
 

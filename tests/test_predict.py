@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import core
 import reference as ref
-from strategies import algorithms, problems, random_problem
+from strategies import algorithms, mixed_problem, problems
 
 
 def trees_of(arrays):
@@ -17,8 +17,10 @@ def trees_of(arrays):
     ends = (arrays[name] for name in ("tree_class", "tree_base", "tree_base_scale"))
     for tree, (k, b, scale) in enumerate(zip(*ends, strict=True)):
         nodes = slice(*arrays["tree_start"][tree : tree + 2])
-        names = ("feature", "threshold", "left", "missing_left", "value")
-        yield {name: arrays[name][nodes].tolist() for name in names}, k, b, scale
+        names = ("feature", "threshold", "left", "missing_left", "value", "left_set_size")
+        lists = {name: arrays[name][nodes].tolist() for name in names}
+        first_word = arrays["left_set_size"][: nodes.start].sum()
+        yield lists | {"left_set": arrays["left_set"][first_word:].tolist()}, k, b, scale
 
 
 def predicted_by_hand(arrays, X: np.ndarray, n_classes: int) -> np.ndarray:
@@ -34,20 +36,20 @@ def predicted_by_hand(arrays, X: np.ndarray, n_classes: int) -> np.ndarray:
 @pytest.fixture(scope="module")
 def trained():
     """A problem, its trained scores, and the trees."""
-    problem = random_problem(9, 700, 4, 5)
+    problem = mixed_problem(9, 700, 5)
     trainer = core.trainer(problem)
     rounds = ref.boost(trainer, ref.Algorithm("abc-mart"), 5, 6)
-    thresholds = core.find_thresholds(problem.X, problem.weight)
-    return problem, trainer.raw().T, core.forest_arrays(rounds, thresholds)
+    arrays = core.forest_arrays(rounds, problem.thresholds())
+    assert (arrays["left_set_size"] > 1).any()  # or no set is longer than a word
+    return problem, trainer.raw().T, arrays
 
 
 def all_trees(arrays) -> int:
     return len(arrays["tree_class"])
 
 
-def predict(arrays, X: np.ndarray, n_threads: int = 1) -> np.ndarray:
-    forest = core.forest(arrays, X.shape[1], 5)
-    return core.predict(forest, X, 5, all_trees(arrays), n_threads)
+def predict(arrays, X: np.ndarray) -> np.ndarray:
+    return core.predict(core.forest(arrays, X.shape[1], 5), X, 5, all_trees(arrays))
 
 
 @given(problems(), st.data())
@@ -57,8 +59,9 @@ def test_prediction_of_the_training_rows_gives_their_scores(problem, data):
     if rounds:
         arrays = core.forest_arrays(rounds, problem.thresholds())
         forest = core.forest(arrays, problem.X.shape[1], K)
+        start = 0 if problem.raw is None else problem.raw.T
         raw = core.predict(forest, problem.X, K, all_trees(arrays))
-        np.testing.assert_array_equal(raw, trainer.raw().T)
+        np.testing.assert_array_equal(start + raw, trainer.raw().T)
 
 
 def test_prediction_is_a_walk_down_every_tree(trained):
@@ -73,7 +76,7 @@ def test_missing_and_extreme_values_and_thresholds_walk_as_by_hand(trained):
     values = np.concatenate(
         [thresholds, np.nextafter(thresholds, np.inf), [np.nan, np.inf, -np.inf, -0.0, 5e-324]]
     )
-    X = np.random.default_rng(0).choice(values, (500, 4))
+    X = np.random.default_rng(0).choice(values, (500, 7))
     np.testing.assert_array_equal(predict(arrays, X), predicted_by_hand(arrays, X, 5))
 
 
@@ -82,7 +85,7 @@ def test_missing_and_extreme_values_and_thresholds_walk_as_by_hand(trained):
 def test_prediction_is_the_same_for_any_thread_count_and_batch(trained, n_threads, batch):
     problem, raw, arrays = trained
     X = np.tile(problem.X, (20, 1))  # enough rows that threads are worth waking
-    forest = core.forest(arrays, 4, 5)
+    forest = core.forest(arrays, 7, 5)
     parts = [
         core.predict(forest, X[i : i + batch], 5, all_trees(arrays), n_threads)
         for i in range(0, len(X), batch)
@@ -92,7 +95,7 @@ def test_prediction_is_the_same_for_any_thread_count_and_batch(trained, n_thread
 
 def test_trees_can_be_added_in_parts(trained):
     problem, expected, arrays = trained
-    forest, raw = core.forest(arrays, 4, 5), np.zeros((700, 5))
+    forest, raw = core.forest(arrays, 7, 5), np.zeros((700, 5))
     for first, last in [(0, 0), (0, 5), (5, 6), (6, all_trees(arrays))]:
         forest.add(problem.X, raw, first, last, 1)
     np.testing.assert_array_equal(raw, expected)
@@ -100,7 +103,7 @@ def test_trees_can_be_added_in_parts(trained):
 
 def test_one_forest_serves_many_threads_at_once(trained):
     problem, expected, arrays = trained
-    forest = core.forest(arrays, 4, 5)
+    forest = core.forest(arrays, 7, 5)
     with ThreadPoolExecutor(4) as pool:
         calls = [
             pool.submit(core.predict, forest, problem.X, 5, all_trees(arrays), 2) for _ in range(16)
@@ -110,17 +113,19 @@ def test_one_forest_serves_many_threads_at_once(trained):
 
 def test_no_rows_have_no_scores(trained):
     _, _, arrays = trained
-    assert predict(arrays, np.empty((0, 4))).shape == (0, 5)
+    assert predict(arrays, np.empty((0, 7))).shape == (0, 5)
 
 
 # ---------------------------------------------------------------------------------------- wrong input
 
-STUMPS = {
+STUMPS = {  # the second one sends codes 1 and 66 left
     "feature": np.array([0, -1, -1, 1, -1, -1], np.int32),
-    "threshold": np.array([0.5, 0, 0, 1.5, 0, 0]),
+    "threshold": np.array([0.5, 0, 0, 0, 0, 0]),
     "left": np.array([1, -1, -1, 1, -1, -1], np.int32),
     "missing_left": np.zeros(6, np.uint8),
     "value": np.array([0.0, 1.0, 2.0, 0.0, 4.0, 8.0]),
+    "left_set_size": np.array([0, 0, 0, 2, 0, 0], np.int32),
+    "left_set": np.array([2, 4], np.uint64),
     "tree_start": np.array([0, 3, 6], np.int64),
     "tree_class": np.array([0, 1], np.int32),
     "tree_base": np.array([-1, 0], np.int32),
@@ -135,8 +140,18 @@ def changed(name: str, index: int, value: float) -> dict[str, np.ndarray]:
 
 
 def test_stumps_add_and_subtract():
-    raw = core.predict(core.forest(STUMPS, 2, 2), np.array([[0.5, 1.5], [0.6, 1.6]]), 2, 2)
-    np.testing.assert_array_equal(raw, [[1.0 - 2.0, 4.0], [2.0 - 4.0, 8.0]])
+    X = np.array([[0.5, 1.0], [0.6, 0.0], [0.5, 66.0], [0.5, 65.0]])
+    raw = core.predict(core.forest(STUMPS, 2, 2), X, 2, 2)
+    left, right = [1.0 - 2.0, 4.0], [1.0 - 4.0, 8.0]
+    np.testing.assert_array_equal(raw, [left, [2.0 - 4.0, 8.0], left, right])
+
+
+@pytest.mark.parametrize("unknown", [np.nan, -1.0, -np.inf, 128.0, 1e300, np.inf])
+@pytest.mark.parametrize("missing_left", [0, 1])
+def test_category_that_a_set_does_not_know_goes_where_missing_values_go(unknown, missing_left):
+    forest = core.forest(changed("missing_left", 3, missing_left), 2, 2)
+    raw = core.predict(forest, np.array([[0.5, unknown]]), 2, 2)
+    assert raw[0, 1] == (4.0 if missing_left else 8.0)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +178,13 @@ def test_stumps_add_and_subtract():
         changed("tree_start", 2, 10**12),
         changed("threshold", 0, np.nan),
         changed("value", 1, np.nan),
+        changed("left_set_size", 3, 1),
+        changed("left_set_size", 3, 3),
+        changed("left_set_size", 3, -1),
+        changed("left_set_size", 3, 2**31 - 1),
+        changed("left_set_size", 0, 1),
+        changed("left_set_size", 4, 2),
+        STUMPS | {"left_set_size": np.array([0, 0, 0, 0, 2, 0], np.int32)},
     ],
 )
 def test_forest_rejects_broken_trees(arrays):

@@ -30,6 +30,26 @@ def test_verbose_writes_one_line_to_standard_error(capfd):
     assert re.fullmatch(rf"\[#{{30}}\] step 8/8  loss {loss}  stopped: max_iter\n", err)
 
 
+def test_validation_loss_is_shown_too(capfd):
+    X, y = noisy_data()
+    model = small(verbose=1, early_stopping=False).fit(X, y, X_val=X[:40], y_val=y[:40])
+    shown = f"loss {model.train_loss_[-1]:.6g}  validation loss {model.validation_loss_[-1]:.6g}"
+    assert f"step 8/8  {shown}  stopped: max_iter\n" in capfd.readouterr().err
+
+
+def test_steps_without_end_are_counted_without_a_bar(capfd):
+    model = small(verbose=1, max_iter=None, callbacks=lambda r: r.step == 3, max_time=1e9)
+    model.fit(*noisy_data())
+    expected = f"step 3  loss {model.train_loss_[-1]:.6g}  stopped: callback\n"
+    assert capfd.readouterr() == ("", expected)
+
+
+def test_warm_start_shows_all_steps(capfd):
+    model = small(max_iter=3, warm_start=True).fit(*noisy_data())
+    model.set_params(max_iter=8, verbose=1).fit(*noisy_data())
+    assert "step 8/8" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(("verbose", "as_number"), [(True, 1), (False, 0)])
 def test_verbose_may_be_a_truth_value(verbose, as_number, capfd):
     small(verbose=verbose).fit(*noisy_data())

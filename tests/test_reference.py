@@ -1,6 +1,7 @@
 """The oracle itself, against the standard library, scikit-learn's trees and cases worked by hand."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -123,7 +124,7 @@ sums = st.builds(
 
 
 def target(**params) -> ref.Target:
-    return ref.Target(ref.Binned([], []), [], 48, 0.5, 1.0, ref.TrainParams(**params))
+    return ref.Target(ref.Binned([], [], []), [], 48, 0.5, 1.0, ref.TrainParams(**params))
 
 
 def sum_of_squares(node: ref.Sums, whole: Fraction, scale: int) -> Fraction:
@@ -198,7 +199,7 @@ def test_missing_values_go_where_they_belong():
 def test_logitboost_with_equal_hessians_grows_the_trees_of_mart(problem):
     """At F = 0 and K = 2 every hessian is one, so the split weight h is the split weight 1."""
     params = problem.params | {"l2_regularization": 0.0, "min_hessian_leaf": 0.0}
-    two = Problem(problem.X, problem.y % 2, 2, problem.weight, problem.unit, params=params)
+    two = replace(problem.with_two_classes(), raw=None, params=params)
     mart = reference_trainer(two, hessian_split=False).step([1], 0, True, 1.0)
     logitboost = reference_trainer(two, hessian_split=True).step([1], 0, True, 1.0)
     np.testing.assert_array_equal(mart.value, logitboost.value)

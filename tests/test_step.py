@@ -122,15 +122,15 @@ def test_steps_of_the_guard_are_those_of_the_reference(K, learning_rate, algorit
 
 
 def leaf_values(step, tree: int, codes: np.ndarray, n_bins: list[int]) -> np.ndarray:
-    """The value of every training row, by walking the tree over bin codes."""
+    """The value of every training row, by walking the tree over bin codes of numbers."""
     step, start = ref.joined([step]), step.tree_start[tree]
     values = []
     for row in codes.tolist():
         node = start
         while step.feature[node] >= 0:
             feature = step.feature[node]
-            cut = ref.Cut(feature, step.bin[node], step.missing_left[node], ref.Sums())
-            is_left = ref.goes_left(row[feature], cut, n_bins[feature])
+            is_missing = row[feature] == n_bins[feature] - 1
+            is_left = step.missing_left[node] if is_missing else row[feature] <= step.bin[node]
             node = start + step.left[node] + (0 if is_left else 1)
         values.append(step.value[node])
     return np.array(values)
@@ -215,6 +215,15 @@ PROBLEM = random_problem(0, 20, 2, 3)
         {"n_classes": 1},
         {"n_classes": 0},
         {"n_classes": -3},
+        {"unit": 0.0},
+        {"unit": math.inf},
+        {"raw": np.zeros((20, 3))},
+        {"raw": np.zeros((2, 20))},
+        {"raw": np.zeros((3, 20), np.float32)},
+        {"raw": np.full((3, 20), 2.0**-33)},
+        {"raw": np.full((3, 20), 2.0**20)},
+        {"raw": np.full((3, 20), math.nan)},
+        {"raw": np.full((3, 20), -math.inf)},
     ],
     ids=str,
 )

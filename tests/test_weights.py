@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.utils.class_weight import compute_class_weight
 
 import reference
 from abcgbm import BinMapper
-from abcgbm.weights import IntegerWeights, check_weights
+from abcgbm.weights import IntegerWeights, check_weights, class_weights
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=200, n_classes=3)
@@ -143,3 +144,87 @@ def test_weights_of_very_different_size_are_learned():
     model = small().fit(X, Y, weight)
     assert np.isfinite(model.predict_proba(X)).all()
     assert (model.predict(X) != 0).all()
+
+
+# -------------------------------------------------------------------------------- class weights
+
+NAMES = np.array(["a", "b", "c"])[Y]
+
+
+@both_algorithms
+def test_class_weight_is_a_factor_of_the_sample_weight(algorithm):
+    weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
+    model = small(algorithm, class_weight={"a": 2.5, "c": 0.25}).fit(X, NAMES, weight)
+    assert_same_model(model, small(algorithm).fit(X, NAMES, weight * np.array([2.5, 1, 0.25])[Y]))
+
+
+@both_algorithms
+def test_integer_class_weight_is_the_rows_so_often(algorithm):
+    times = np.array([2, 1, 3])[Y]
+    weighted = small(algorithm, max_bins=16, class_weight={"a": 2, "c": 3}).fit(X, NAMES)
+    repeated = small(algorithm, max_bins=16)
+    assert_same_model(weighted, repeated.fit(np.repeat(X, times, axis=0), np.repeat(NAMES, times)))
+
+
+def test_balanced_classes_have_the_same_weight():
+    weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
+    of_class = np.bincount(Y, weight)
+    factor = weight.sum() / (3 * of_class)
+    model = small(class_weight="balanced").fit(X, NAMES, weight)
+    expected = small(class_weight=dict(zip("abc", factor, strict=True))).fit(X, NAMES, weight)
+    assert_same_model(model, expected)
+    np.testing.assert_allclose(model.class_losses_[0], weight.sum() * math.log(3) / 3, rtol=1e-6)
+
+
+def test_balanced_is_that_of_scikit_learn_without_weights():
+    factor = compute_class_weight("balanced", classes=np.unique(NAMES), y=NAMES)
+    model = small(class_weight="balanced").fit(X, NAMES)
+    assert_same_model(model, small().fit(X, NAMES, factor[Y]))
+
+
+def test_balanced_with_weights_is_that_of_repeated_rows():
+    times = np.random.default_rng(0).integers(1, 4, len(Y))
+    y, classes = Y.astype(np.int32), np.arange(3)
+    weighted = class_weights("balanced", classes, y, times.astype(float))
+    repeated = np.repeat(y, times)
+    expected = class_weights("balanced", classes, repeated, np.ones(len(repeated)))
+    np.testing.assert_array_equal(weighted, expected)
+
+
+def test_class_without_rows_does_not_matter_to_balanced():
+    rows = Y != 1
+    model = small("mart", class_weight="balanced", classes=list("abc")).fit(X[rows], NAMES[rows])
+    np.testing.assert_allclose(model.class_losses_[0, 0], model.class_losses_[0, 2], rtol=1e-9)
+
+
+@both_algorithms
+def test_class_of_class_weight_zero_has_no_rows_but_its_column(algorithm):
+    model = small(algorithm, class_weight={"b": 0}).fit(X, NAMES)
+    rows = Y != 1
+    expected = small(algorithm, classes=list("abc")).fit(X[rows], NAMES[rows])
+    assert_same_model(model, expected)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (
+            {"a": 1, "d": 2, "e": 3},
+            ValueError,
+            r"class_weight has labels that are not .*'d', 'e'\]",
+        ),
+        ({0: 2}, ValueError, r"class_weight has labels that are not among the classes: \[0\]"),
+        ({"a": -1}, ValueError, "class_weight={'a': -1}; expected finite numbers from 0 on"),
+        ({"a": np.nan}, ValueError, "class_weight={'a': nan}; expected finite numbers from 0 on"),
+        ({"a": "2"}, ValueError, "class_weight={'a': '2'}; expected finite numbers from 0 on"),
+        ({"a": 0, "b": 0, "c": 0}, ValueError, "all weights are zero: class_weight is 0 for"),
+        ({"a": 1e300}, ValueError, "sample_weight times class_weight sums to"),
+        ("even", TypeError, "class_weight='even'; expected None, 'balanced', or a dict"),
+        ([1, 2, 3], TypeError, r"class_weight=\[1, 2, 3\]; expected None, 'balanced', or a dict"),
+    ],
+    ids=str,
+)
+def test_bad_class_weights_are_described(bad, error, message):
+    with pytest.raises(error, match=message):
+        small(class_weight=bad).fit(X, NAMES)

@@ -1,7 +1,12 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -11,7 +16,8 @@ namespace abcgbm {
 namespace {
 
 using Table = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-using Thresholds = std::vector<Vector<double>>;
+using ThresholdArrays = std::vector<Vector<double>>;
+using OwnedArrays = std::vector<nb::ndarray<nb::numpy, double>>;
 
 TableView view_of(const Table& table) {
   return {.data = table.data(),
@@ -21,39 +27,109 @@ TableView view_of(const Table& table) {
           .column_stride = table.stride(1)};
 }
 
-std::vector<nb::ndarray<nb::numpy, double>> find_thresholds_py(const Table& table,
-                                                               const Vector<std::int64_t>& weight,
-                                                               std::size_t max_bins,
-                                                               int n_threads) {
-  require(weight.shape(0) == table.shape(0), "weight: one for each row");
+/// Columns as scipy.sparse's csc has them, rows ascending in each.
+struct SparseArrays {
+  Vector<double> fill;
+  Vector<std::int64_t> start;
+  Vector<std::int32_t> row;
+  Vector<double> value;
+};
+
+void check_column(const SparseView& view, std::size_t column) {
+  std::int64_t before = -1;
+  require(view.start[column] <= view.start[column + 1], "start: ascending");
+  for (auto i = static_cast<std::size_t>(view.start[column]);
+       i < static_cast<std::size_t>(view.start[column + 1]); ++i) {
+    require(view.row[i] > before && static_cast<std::size_t>(view.row[i]) < view.n_rows,
+            "row: ascending in each column, 0 to n_rows - 1");
+    before = view.row[i];
+  }
+}
+
+SparseView view_of(const SparseArrays& arrays, std::size_t n_rows) {
+  const SparseView view{.n_rows = n_rows,
+                        .fill = span_of(arrays.fill),
+                        .start = span_of(arrays.start),
+                        .row = span_of(arrays.row),
+                        .value = span_of(arrays.value)};
+  require(view.start.size() == view.fill.size() + 1 && view.start.front() == 0 &&
+              view.start.back() == static_cast<std::int64_t>(view.row.size()) &&
+              view.row.size() == view.value.size(),
+          "fill, start, row, value: lengths that fit each other");
+  for (std::size_t column = 0; column < view.n_columns(); ++column) check_column(view, column);
+  return view;
+}
+
+template <class View>
+OwnedArrays find_in(const View& view, const Vector<std::int64_t>& weight, std::size_t max_bins,
+                    int n_threads) {
+  require(weight.shape(0) == view.n_rows, "weight: one for each row");
   require(max_bins >= 2 && max_bins <= 65534, "max_bins: 2 to 65534");
-  std::vector<std::vector<double>> thresholds;
+  Thresholds thresholds;
   {
     const nb::gil_scoped_release release;
-    thresholds = find_thresholds(view_of(table), span_of(weight), max_bins, n_threads);
+    thresholds = find_thresholds(view, span_of(weight), max_bins, n_threads);
   }
-  std::vector<nb::ndarray<nb::numpy, double>> out;
+  OwnedArrays out;
   for (auto& of_feature : thresholds) out.push_back(to_numpy(std::move(of_feature)));
   return out;
 }
 
-std::shared_ptr<Binned> bin_table_py(const Table& table, const Thresholds& thresholds,
-                                     int n_threads) {
-  require(thresholds.size() == table.shape(1), "thresholds: one array for each feature");
-  std::vector<std::vector<double>> copies;
+OwnedArrays find_thresholds_py(const Table& table, const Vector<std::int64_t>& weight,
+                               std::size_t max_bins, int n_threads) {
+  return find_in(view_of(table), weight, max_bins, n_threads);
+}
+
+OwnedArrays find_sparse_thresholds_py(const Vector<double>& fill, const Vector<std::int64_t>& start,
+                                      const Vector<std::int32_t>& row, const Vector<double>& value,
+                                      const Vector<std::int64_t>& weight, std::size_t max_bins,
+                                      int n_threads) {
+  return find_in(view_of({fill, start, row, value}, weight.shape(0)), weight, max_bins, n_threads);
+}
+
+std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows, const ThresholdArrays& thresholds,
+                                            const Vector<std::uint8_t>& is_categorical) {
+  require(is_categorical.shape(0) == thresholds.size(), "is_categorical: one for each feature");
+  require(n_rows < (std::size_t{1} << 32), "n_rows: below 2^32");
+  Thresholds copies;
   for (const auto& of_feature : thresholds) {
     require(of_feature.shape(0) <= 65533, "thresholds: at most 65533 for each feature");
     copies.push_back(copy_of(of_feature));
   }
-  const nb::gil_scoped_release release;
-  return std::make_shared<Binned>(bin_table(view_of(table), copies, n_threads));
+  return std::make_unique<BinnedBuilder>(n_rows, std::move(copies), span_of(is_categorical));
 }
 
-nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned) {
-  std::vector<std::uint16_t> out;
-  std::visit([&](const auto& codes) { out.assign(codes.by_row.begin(), codes.by_row.end()); },
-             binned.codes);
-  return to_numpy(std::move(out), {binned.n_rows, binned.n_features});
+void check_features(const BinnedBuilder& builder, const Vector<std::int32_t>& features,
+                    std::size_t n_rows, std::size_t n_columns) {
+  require(n_rows == builder.n_rows(), "X: as many rows as the table");
+  require(features.shape(0) == n_columns, "features: one for each column");
+  for (const std::int32_t f : span_of(features)) {
+    require(f >= 0 && static_cast<std::size_t>(f) < builder.n_features(),
+            "features: 0 to n_features - 1");
+  }
+}
+
+void add_block_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, const Table& table,
+                  int n_threads) {
+  check_features(builder, features, table.shape(0), table.shape(1));
+  const nb::gil_scoped_release release;
+  builder.add(view_of(table), span_of(features), n_threads);
+}
+
+void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
+                   const Vector<double>& fill, const Vector<std::int64_t>& start,
+                   const Vector<std::int32_t>& row, const Vector<double>& value, int n_threads) {
+  const SparseArrays arrays{fill, start, row, value};
+  const SparseView view = view_of(arrays, builder.n_rows());
+  check_features(builder, features, view.n_rows, view.n_columns());
+  const nb::gil_scoped_release release;
+  builder.add(view, span_of(features), n_threads);
+}
+
+std::shared_ptr<Binned> finish_py(BinnedBuilder& builder, int n_threads) {
+  require(builder.has_all(), "every feature must be added, once");
+  const nb::gil_scoped_release release;
+  return std::make_shared<Binned>(builder.finish(n_threads));
 }
 
 std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>& rows) {
@@ -63,9 +139,23 @@ std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>
   return std::make_shared<Binned>(take_rows(binned, span_of(rows)));
 }
 
-std::vector<std::uint32_t> n_bins_py(const Binned& binned) {
-  std::vector<std::uint32_t> out;
-  for (std::size_t f = 0; f < binned.n_features; ++f) out.push_back(binned.n_bins(f));
+nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned,
+                                               const std::optional<Vector<std::int32_t>>& given) {
+  std::vector<std::int32_t> features(binned.n_features());
+  std::iota(features.begin(), features.end(), 0);
+  if (given) features = copy_of(*given);
+  for (const std::int32_t f : features) {
+    require(f >= 0 && static_cast<std::size_t>(f) < binned.n_features(),
+            "features: 0 to n_features - 1");
+  }
+  return to_numpy(codes_of(binned, features), {binned.n_rows, features.size()});
+}
+
+/// One field of all features.
+template <class T, class Field>
+std::vector<T> of_features(const Binned& binned, const Field& field) {
+  std::vector<T> out;
+  for (const Feature& feature : binned.features) out.push_back(static_cast<T>(field(feature)));
   return out;
 }
 
@@ -75,17 +165,40 @@ void bind_binning(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<Binned>(m, "Binned", "Bin codes of a table.")
       .def_ro("n_rows", &Binned::n_rows)
-      .def_ro("n_features", &Binned::n_features)
-      .def_prop_ro("n_bins", &n_bins_py, "Bins of each feature: values, and one for missing.")
+      .def_prop_ro("n_features", &Binned::n_features)
+      .def_ro("total_bins", &Binned::total_bins, "Bins of all features.")
       .def_prop_ro(
-          "code_bytes", [](const Binned& binned) { return binned.codes.index() + 1; },
+          "n_bins",
+          [](const Binned& binned) {
+            return of_features<std::uint32_t>(binned, [](const Feature& f) { return f.n_bins; });
+          },
+          "Bins of each feature: values, and one for missing.")
+      .def_prop_ro(
+          "is_sparse",
+          [](const Binned& binned) {
+            return of_features<bool>(binned, [](const Feature& f) { return f.is_sparse; });
+          },
+          "Whether only the rows of a feature that differ from the others are kept.")
+      .def_prop_ro(
+          "code_bytes", [](const Binned& binned) { return binned.dense_codes.index() + 1; },
           "Bytes of a code: 1 or 2.")
       .def("take", &take_py, "rows"_a.noconvert(), "The given rows, by number.")
-      .def("codes", &codes_py, "A copy of the codes, of shape (n_rows, n_features).");
+      .def("codes", &codes_py, "features"_a.noconvert() = nb::none(),
+           "A copy of the codes of some or all features, of shape (n_rows, n_features).");
   m.def("find_thresholds", &find_thresholds_py, "X"_a.noconvert(), "weight"_a.noconvert(),
         "max_bins"_a, "n_threads"_a, "Thresholds between the value bins of each column.");
-  m.def("bin_table", &bin_table_py, "X"_a.noconvert(), "thresholds"_a, "n_threads"_a,
-        "Code a table by the thresholds of its columns.");
+  m.def("find_sparse_thresholds", &find_sparse_thresholds_py, "fill"_a.noconvert(),
+        "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
+        "weight"_a.noconvert(), "max_bins"_a, "n_threads"_a,
+        "The same for the columns of a csc matrix; rows that are not listed have the fill value.");
+  nb::class_<BinnedBuilder>(m, "BinnedBuilder", "Codes a table, some columns at a time.")
+      .def(nb::new_(&make_builder), "n_rows"_a, "thresholds"_a, "is_categorical"_a.noconvert())
+      .def("add_block", &add_block_py, "features"_a.noconvert(), "X"_a.noconvert(), "n_threads"_a,
+           "Code the columns of X, which are the given features.")
+      .def("add_sparse", &add_sparse_py, "features"_a.noconvert(), "fill"_a.noconvert(),
+           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n_threads"_a,
+           "Code the columns of a csc matrix, which are the given features.")
+      .def("finish", &finish_py, "n_threads"_a, "The binned table; the builder is then empty.");
 }
 
 }  // namespace abcgbm

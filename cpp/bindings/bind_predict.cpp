@@ -1,5 +1,6 @@
 #include <nanobind/stl/unique_ptr.h>
 
+#include <bit>
 #include <cmath>
 #include <memory>
 
@@ -18,6 +19,7 @@ struct ForestArrays {
   std::span<const double> threshold;
   std::span<const std::int32_t> left;
   std::span<const std::uint8_t> missing_left;
+  std::span<const std::int32_t> left_set_size;
   std::span<const double> value;
   std::span<const std::int64_t> tree_start;
 };
@@ -30,7 +32,7 @@ PackedNode pack_node(const ForestArrays& arrays, std::int64_t begin, std::int64_
   const std::int32_t feature = arrays.feature[i];
   if (feature < 0) {
     require(std::isfinite(arrays.value[i]), "forest: leaf values must be finite");
-    return {.threshold = arrays.value[i], .feature = -1, .left_and_missing = 0};
+    return {.threshold = arrays.value[i], .feature = -1, .left_and_flags = 0};
   }
   require(static_cast<std::size_t>(feature) < n_features, "forest: feature out of range");
   const std::int64_t left = begin + arrays.left[i];
@@ -38,15 +40,16 @@ PackedNode pack_node(const ForestArrays& arrays, std::int64_t begin, std::int64_
   require(!std::isnan(arrays.threshold[i]), "forest: threshold is NaN");
   return {.threshold = arrays.threshold[i],
           .feature = feature,
-          .left_and_missing =
-              static_cast<std::uint32_t>(left) * 2u + (arrays.missing_left[i] != 0 ? 1u : 0u)};
+          .left_and_flags = static_cast<std::uint32_t>(left) * 4u +
+                            (arrays.missing_left[i] != 0 ? kMissingLeft : 0u)};
 }
 
 void check_sizes(const ForestArrays& arrays, std::size_t n_trees) {
   const std::size_t n_nodes = arrays.feature.size();
-  require(n_nodes < (std::size_t{1} << 31), "forest: too many nodes");
+  require(n_nodes < (std::size_t{1} << 30), "forest: too many nodes");
   require(arrays.threshold.size() == n_nodes && arrays.left.size() == n_nodes &&
-              arrays.missing_left.size() == n_nodes && arrays.value.size() == n_nodes,
+              arrays.missing_left.size() == n_nodes && arrays.value.size() == n_nodes &&
+              arrays.left_set_size.size() == n_nodes,
           "forest: node arrays differ in length");
   require(arrays.tree_start.size() == n_trees + 1 && arrays.tree_start.front() == 0 &&
               arrays.tree_start.back() == static_cast<std::int64_t>(n_nodes),
@@ -69,6 +72,24 @@ void pack_trees(const ForestArrays& arrays, Forest& forest) {
   }
 }
 
+/// Splits with a set of codes get the place of theirs; sets lie end to end in the order of nodes.
+void place_sets(std::span<const std::int32_t> sizes, Forest& forest) {
+  require(forest.left_set.size() < (std::size_t{1} << 32), "forest: too many categories");
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) continue;
+    const auto n_words = static_cast<std::uint32_t>(sizes[i]);
+    require(
+        sizes[i] > 0 && n_words <= forest.left_set.size() - start && forest.nodes[i].feature >= 0,
+        "forest: left_set does not fit");
+    const SetPlace place{.start = static_cast<std::uint32_t>(start), .n_words = n_words};
+    forest.nodes[i].threshold = std::bit_cast<double>(place);
+    forest.nodes[i].left_and_flags |= kIsSet;
+    start += n_words;
+  }
+  require(start == forest.left_set.size(), "forest: left_set does not fit");
+}
+
 void check_classes(const Forest& forest) {
   const auto n_classes = static_cast<std::int64_t>(forest.n_classes);
   require(forest.tree_base.size() == forest.tree_class.size() &&
@@ -85,7 +106,8 @@ void check_classes(const Forest& forest) {
 std::unique_ptr<Forest> make_forest(
     const Vector<std::int32_t>& feature, const Vector<double>& threshold,
     const Vector<std::int32_t>& left, const Vector<std::uint8_t>& missing_left,
-    const Vector<double>& value, const Vector<std::int64_t>& tree_start,
+    const Vector<double>& value, const Vector<std::int32_t>& left_set_size,
+    const Vector<std::uint64_t>& left_set, const Vector<std::int64_t>& tree_start,
     const Vector<std::int32_t>& tree_class, const Vector<std::int32_t>& tree_base,
     const Vector<double>& tree_base_scale, std::size_t n_features, std::size_t n_classes) {
   auto forest = std::make_unique<Forest>();
@@ -99,9 +121,12 @@ std::unique_ptr<Forest> make_forest(
               .threshold = span_of(threshold),
               .left = span_of(left),
               .missing_left = span_of(missing_left),
+              .left_set_size = span_of(left_set_size),
               .value = span_of(value),
               .tree_start = span_of(tree_start)},
              *forest);
+  forest->left_set = copy_of(left_set);
+  place_sets(span_of(left_set_size), *forest);
   return forest;
 }
 
@@ -122,8 +147,9 @@ void bind_predict(nb::module_& m) {
   nb::class_<Forest>(m, "Forest", "Trees packed for prediction; all indices are checked.")
       .def(nb::new_(&make_forest), "feature"_a.noconvert(), "threshold"_a.noconvert(),
            "left"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
-           "tree_start"_a.noconvert(), "tree_class"_a.noconvert(), "tree_base"_a.noconvert(),
-           "tree_base_scale"_a.noconvert(), "n_features"_a, "n_classes"_a)
+           "left_set_size"_a.noconvert(), "left_set"_a.noconvert(), "tree_start"_a.noconvert(),
+           "tree_class"_a.noconvert(), "tree_base"_a.noconvert(), "tree_base_scale"_a.noconvert(),
+           "n_features"_a, "n_classes"_a)
       .def("add", &add_py, "X"_a.noconvert(), "raw"_a.noconvert(), "first_tree"_a, "last_tree"_a,
            "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.");
 }

@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -7,20 +8,30 @@
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "step.hpp"
+#include "validation.hpp"
 
 namespace abcgbm {
 namespace {
+
+void check_groups(const Binned& binned, const TrainParams& params) {
+  for (const auto& group : params.grow.features.groups) {
+    for (const std::uint32_t f : group) {
+      require(f < binned.n_features(), "interaction_groups: 0 to n_features - 1");
+    }
+  }
+}
 
 void check_labels(const Binned& binned, const Labels& labels) {
   require(labels.y.size() == binned.n_rows && labels.weight.size() == binned.n_rows,
           "y and weight: one for each row of the table");
   require(binned.n_rows > 0 && binned.n_rows < (std::size_t{1} << 32),
           "a table for training has 1 to 2^32 - 1 rows");
-  require(binned.n_features > 0, "a table for training has at least one feature");
+  require(binned.n_features() > 0, "a table for training has at least one feature");
   require(labels.n_classes >= 2, "n_classes: at least 2");
   require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a number above 0");
   for (const std::int32_t k : labels.y) {
@@ -39,9 +50,8 @@ int bit_length_of_sum(const std::vector<std::int64_t>& weight) {
   return static_cast<int>(std::bit_width(total));
 }
 
-std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vector<std::int32_t>& y,
-                                      const Vector<std::int64_t>& weight, double unit,
-                                      int n_classes, const TrainParams& params, int n_threads) {
+Labels make_labels(const Binned* binned, const Vector<std::int32_t>& y,
+                   const Vector<std::int64_t>& weight, double unit, int n_classes) {
   Labels labels{.y = copy_of(y),
                 .weight = copy_of(weight),
                 .unit = unit,
@@ -50,9 +60,88 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vect
   require(binned != nullptr, "binned: a Binned");
   check_labels(*binned, labels);
   labels.total_bits = bit_length_of_sum(labels.weight);
+  return labels;
+}
+
+using RawScores = std::optional<Matrix<double>>;
+
+/// The scores to start from: multiples of 2^-32, so that sums are exact; zeros if none are given.
+std::vector<double> start_scores(const Labels& labels, const RawScores& raw) {
+  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  if (!raw) return std::vector<double>(n_classes * labels.n_rows(), 0.0);
+  require(raw->shape(0) == n_classes && raw->shape(1) == labels.n_rows(),
+          "raw: of shape (n_classes, n_rows)");
+  std::vector<double> scores(raw->data(), raw->data() + raw->size());
+  for (const double score : scores) {
+    require(std::abs(score) < 0x1p20 && score == on_leaf_grid(score),
+            "raw: multiples of 2^-32, of size below 2^20");
+  }
+  return scores;
+}
+
+std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vector<std::int32_t>& y,
+                                      const Vector<std::int64_t>& weight, double unit,
+                                      int n_classes, const TrainParams& params, int n_threads,
+                                      const RawScores& raw) {
+  Labels labels = make_labels(binned.get(), y, weight, unit, n_classes);
+  check_groups(*binned, params);
+  std::vector<double> start = start_scores(labels, raw);
   require(n_threads >= 1, "n_threads: at least 1");
   const nb::gil_scoped_release release;
-  return std::make_unique<Trainer>(std::move(binned), std::move(labels), params, n_threads);
+  return std::make_unique<Trainer>(std::move(binned), std::move(labels), std::move(start), params,
+                                   n_threads);
+}
+
+std::unique_ptr<Validation> make_validation(std::shared_ptr<Binned> binned,
+                                            const Vector<std::int32_t>& y,
+                                            const Vector<std::int64_t>& weight, double unit,
+                                            int n_classes, int n_threads, const RawScores& raw) {
+  Labels labels = make_labels(binned.get(), y, weight, unit, n_classes);
+  std::vector<double> start = start_scores(labels, raw);
+  require(n_threads >= 1, "n_threads: at least 1");
+  const nb::gil_scoped_release release;
+  return std::make_unique<Validation>(std::move(binned), std::move(labels), std::move(start),
+                                      n_threads);
+}
+
+bool fits(const TreeNode& node, const Binned& binned) {
+  const auto f = static_cast<std::size_t>(node.feature);
+  if (f >= binned.n_features()) return false;
+  const Feature& feature = binned.features[f];
+  if (!feature.is_categorical) return node.bin < feature.missing_code() && node.left_set.empty();
+  return node.left_set.size() == empty_set(feature.missing_code()).size();
+}
+
+/// A step of another training could have other bins and classes.
+void add_step_py(Validation& validation, const StepResult& step) {
+  const Binned& binned = validation.binned();
+  for (const Tree& tree : step.trees) {
+    require(std::max(tree.tree_class, tree.base) < validation.labels().n_classes,
+            "step: of a training with other classes");
+    for (const TreeNode& node : tree.nodes) {
+      require(node.is_leaf() || fits(node, binned), "step: of a training with other bins");
+    }
+  }
+  const nb::gil_scoped_release release;
+  validation.add(step.trees);
+}
+
+/// The state that training and validation share.
+template <class State>
+void bind_scores_of(nb::class_<State>& state_class) {
+  state_class
+      .def(
+          "raw",
+          [](const State& s) {
+            return to_numpy(std::vector<double>(s.scores().raw),
+                            {static_cast<std::size_t>(s.labels().n_classes), s.labels().n_rows()});
+          },
+          "A copy of the scores, of shape (n_classes, n_rows).")
+      .def(
+          "class_losses",
+          [](const State& s) { return to_numpy(std::vector<double>(s.scores().class_losses)); },
+          "The part of the loss that the rows of each class make.")
+      .def("loss", [](const State& s) { return s.scores().loss; }, "The loss of all rows.");
 }
 
 /// Everything Python may pass; checked by make_params.
@@ -65,6 +154,11 @@ struct ParamArguments {
   bool hessian_split;
   double l2_regularization;
   double min_hessian_leaf;
+  double categorical_smoothing;
+  double subsample;
+  std::size_t max_features;
+  const std::vector<std::vector<std::uint32_t>>& interaction_groups;
+  std::uint64_t seed;
 };
 
 bool is_amount(double x) { return std::isfinite(x) && x >= 0.0; }
@@ -78,14 +172,21 @@ TrainParams make_params(const ParamArguments& given) {
   require(given.learning_rate > 0.0 && given.learning_rate <= 1.0, "learning_rate: above 0, to 1");
   require(is_amount(given.l2_regularization), "l2_regularization: at least 0");
   require(is_amount(given.min_hessian_leaf), "min_hessian_leaf: at least 0");
+  require(is_amount(given.categorical_smoothing), "categorical_smoothing: at least 0");
+  require(given.subsample > 0.0 && given.subsample <= 1.0, "subsample: above 0, to 1");
   return {.grow = {.max_leaf_nodes = given.max_leaf_nodes,
                    .max_depth = given.max_depth,
                    .min_gain = given.min_gain,
-                   .rules = {.min_weight = given.min_weight}},
+                   .rules = {.min_weight = given.min_weight},
+                   .features = {.max_features = given.max_features,
+                                .groups = given.interaction_groups}},
           .split_weight = given.hessian_split ? SplitWeight::hessian : SplitWeight::one,
           .learning_rate = given.learning_rate,
           .l2_regularization = given.l2_regularization,
-          .min_hessian_leaf = given.min_hessian_leaf};
+          .min_hessian_leaf = given.min_hessian_leaf,
+          .categorical_smoothing = given.categorical_smoothing,
+          .subsample = given.subsample,
+          .seed = given.seed};
 }
 
 bool all_differ(std::vector<int> values) {
@@ -111,11 +212,12 @@ void check_plan(const StepPlan& plan, int n_classes) {
 }
 
 StepResult step_py(Trainer& trainer, const std::vector<int>& classes, const std::vector<int>& bases,
-                   bool base_derivatives, double leaf_scale) {
+                   bool base_derivatives, double leaf_scale, std::uint64_t step) {
   const StepPlan plan{.classes = classes,
                       .bases = bases,
                       .base_derivatives = base_derivatives,
-                      .leaf_scale = leaf_scale};
+                      .leaf_scale = leaf_scale,
+                      .step = step};
   check_plan(plan, trainer.labels().n_classes);
   const nb::gil_scoped_release release;
   return trainer.step(plan);
@@ -127,6 +229,16 @@ nb::ndarray<nb::numpy, T> gather(const StepResult& step, const Field& field) {
   std::vector<T> out;
   for (const Tree& tree : step.trees) {
     for (const TreeNode& node : tree.nodes) out.push_back(static_cast<T>(field(node)));
+  }
+  return to_numpy(std::move(out));
+}
+
+nb::ndarray<nb::numpy, std::uint64_t> left_sets(const StepResult& step) {
+  std::vector<std::uint64_t> out;
+  for (const Tree& tree : step.trees) {
+    for (const TreeNode& node : tree.nodes) {
+      out.insert(out.end(), node.left_set.begin(), node.left_set.end());
+    }
   }
   return to_numpy(std::move(out));
 }
@@ -164,7 +276,12 @@ void bind_step_result(nb::module_& m) {
   node_property<double>(step_class, "value", [](const TreeNode& n) { return n.value; });
   node_property<double>(step_class, "gain", [](const TreeNode& n) { return n.gain; });
   node_property<double>(step_class, "weight", [](const TreeNode& n) { return n.weight; });
-  step_class.def_prop_ro("tree_start", &tree_starts, kOwned)
+  node_property<std::int32_t>(step_class, "left_set_size",
+                              [](const TreeNode& n) { return n.left_set.size(); });
+  step_class
+      .def_prop_ro("left_set", &left_sets, kOwned,
+                   "The sets of codes that go left in categorical splits, 64 codes to a word.")
+      .def_prop_ro("tree_start", &tree_starts, kOwned)
       .def_prop_ro("tree_class", &tree_classes, kOwned)
       .def_ro("base", &StepResult::base, "The base class; -1 without one.")
       .def_ro("candidate_losses", &StepResult::candidate_losses,
@@ -188,27 +305,27 @@ void bind_step(nb::module_& m) {
           "__init__",
           [](TrainParams* self, int max_leaf_nodes, int max_depth, std::int64_t min_weight,
              double min_gain, double learning_rate, bool hessian_split, double l2_regularization,
-             double min_hessian_leaf) {
-            new (self) TrainParams(
-                make_params({max_leaf_nodes, max_depth, min_weight, min_gain, learning_rate,
-                             hessian_split, l2_regularization, min_hessian_leaf}));
+             double min_hessian_leaf, double categorical_smoothing, double subsample,
+             std::size_t max_features,
+             const std::vector<std::vector<std::uint32_t>>& interaction_groups,
+             std::uint64_t seed) {
+            new (self) TrainParams(make_params({max_leaf_nodes, max_depth, min_weight, min_gain,
+                                                learning_rate, hessian_split, l2_regularization,
+                                                min_hessian_leaf, categorical_smoothing, subsample,
+                                                max_features, interaction_groups, seed}));
           },
           nb::kw_only(), "max_leaf_nodes"_a = 20, "max_depth"_a = 0, "min_weight"_a = 10,
           "min_gain"_a = 0.0, "learning_rate"_a = 0.1, "hessian_split"_a = false,
-          "l2_regularization"_a = 0.0, "min_hessian_leaf"_a = 0.0);
+          "l2_regularization"_a = 0.0, "min_hessian_leaf"_a = 0.0, "categorical_smoothing"_a = 10.0,
+          "subsample"_a = 1.0, "max_features"_a = 0,
+          "interaction_groups"_a = std::vector<std::vector<std::uint32_t>>(), "seed"_a = 0);
   bind_step_result(m);
-  nb::class_<Trainer>(m, "Trainer", "The state of a training.")
+  nb::class_<Trainer> trainer_class(m, "Trainer", "The state of a training.");
+  trainer_class
       .def(nb::new_(&make_trainer), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
-           "n_classes"_a, "params"_a, "n_threads"_a)
+           "n_classes"_a, "params"_a, "n_threads"_a, "raw"_a.noconvert() = nb::none())
       .def("step", &step_py, "classes"_a, "bases"_a, "base_derivatives"_a, "leaf_scale"_a,
-           "Grow the trees of a step, choose among the bases, and move the scores.")
-      .def(
-          "raw",
-          [](const Trainer& t) {
-            return to_numpy(std::vector<double>(t.scores().raw),
-                            {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()});
-          },
-          "A copy of the scores, of shape (n_classes, n_rows).")
+           "step"_a = 0, "Grow the trees of a step, choose among the bases, and move the scores.")
       .def(
           "residuals",
           [](const Trainer& t) {
@@ -217,12 +334,14 @@ void bind_step(nb::module_& m) {
                          {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()}),
                 t.scores().exponent);
           },
-          "A copy of the integer residuals, and S: they are multiples of 2^-S.")
-      .def(
-          "class_losses",
-          [](const Trainer& t) { return to_numpy(std::vector<double>(t.scores().class_losses)); },
-          "The part of the loss that the rows of each class make.")
-      .def("loss", [](const Trainer& t) { return t.scores().loss; }, "The training loss.");
+          "A copy of the integer residuals, and S: they are multiples of 2^-S.");
+  bind_scores_of(trainer_class);
+  nb::class_<Validation> validation_class(m, "Validation", "Rows that follow the trees.");
+  validation_class
+      .def(nb::new_(&make_validation), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(),
+           "unit"_a, "n_classes"_a, "n_threads"_a, "raw"_a.noconvert() = nb::none())
+      .def("add", &add_step_py, "step"_a, "Move the scores by the trees of a step.");
+  bind_scores_of(validation_class);
 }
 
 }  // namespace abcgbm

@@ -1,6 +1,8 @@
 #include "bindings.hpp"
 
 NB_MODULE(_core, m) {
+  // Objects that outlive the interpreter, as with a daemon thread, are no news for the user.
+  nanobind::set_leak_warnings(false);
   m.doc() = "The native core of abcgbm: loops over rows and bins.";
   abcgbm::bind_parallel(m);
   abcgbm::bind_binning(m);

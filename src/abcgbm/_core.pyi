@@ -20,8 +20,18 @@ class Binned:
     def n_features(self) -> int: ...
 
     @property
+    def total_bins(self) -> int:
+        """Bins of all features."""
+
+    @property
     def n_bins(self) -> list[int]:
         """Bins of each feature: values, and one for missing."""
+
+    @property
+    def is_sparse(self) -> list[bool]:
+        """
+        Whether only the rows of a feature that differ from the others are kept.
+        """
 
     @property
     def code_bytes(self) -> int:
@@ -30,14 +40,32 @@ class Binned:
     def take(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Binned:
         """The given rows, by number."""
 
-    def codes(self) -> NDArray[numpy.uint16]:
-        """A copy of the codes, of shape (n_rows, n_features)."""
+    def codes(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.uint16]:
+        """
+        A copy of the codes of some or all features, of shape (n_rows, n_features).
+        """
 
 def find_thresholds(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
     """Thresholds between the value bins of each column."""
 
-def bin_table(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], thresholds: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], n_threads: int) -> Binned:
-    """Code a table by the thresholds of its columns."""
+def find_sparse_thresholds(fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
+    """
+    The same for the columns of a csc matrix; rows that are not listed have the fill value.
+    """
+
+class BinnedBuilder:
+    """Codes a table, some columns at a time."""
+
+    def __init__(self, n_rows: int, thresholds: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], is_categorical: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def add_block(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], n_threads: int) -> None:
+        """Code the columns of X, which are the given features."""
+
+    def add_sparse(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> None:
+        """Code the columns of a csc matrix, which are the given features."""
+
+    def finish(self, n_threads: int) -> Binned:
+        """The binned table; the builder is then empty."""
 
 def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int = 1) -> NDArray[numpy.float64]:
     """Probabilities of scores of shape (n_rows, n_classes)."""
@@ -48,7 +76,7 @@ def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), 
 class TrainParams:
     """How trees are grown."""
 
-    def __init__(self, *, max_leaf_nodes: int = 20, max_depth: int = 0, min_weight: int = 10, min_gain: float = 0.0, learning_rate: float = 0.1, hessian_split: bool = False, l2_regularization: float = 0.0, min_hessian_leaf: float = 0.0) -> None: ...
+    def __init__(self, *, max_leaf_nodes: int = 20, max_depth: int = 0, min_weight: int = 10, min_gain: float = 0.0, learning_rate: float = 0.1, hessian_split: bool = False, l2_regularization: float = 0.0, min_hessian_leaf: float = 0.0, categorical_smoothing: float = 10.0, subsample: float = 1.0, max_features: int = 0, interaction_groups: Sequence[Sequence[int]] = [], seed: int = 0) -> None: ...
 
 class Step:
     """The trees of one step as flat arrays."""
@@ -73,6 +101,15 @@ class Step:
 
     @property
     def weight(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def left_set_size(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def left_set(self) -> NDArray[numpy.uint64]:
+        """
+        The sets of codes that go left in categorical splits, 64 codes to a word.
+        """
 
     @property
     def tree_start(self) -> NDArray[numpy.int64]: ...
@@ -105,27 +142,44 @@ class Step:
 class Trainer:
     """The state of a training."""
 
-    def __init__(self, binned: Binned, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: float, n_classes: int, params: TrainParams, n_threads: int) -> None: ...
+    def __init__(self, binned: Binned, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: float, n_classes: int, params: TrainParams, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
-    def step(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float) -> Step:
+    def step(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float, step: int = 0) -> Step:
         """Grow the trees of a step, choose among the bases, and move the scores."""
-
-    def raw(self) -> NDArray[numpy.float64]:
-        """A copy of the scores, of shape (n_classes, n_rows)."""
 
     def residuals(self) -> tuple[NDArray[numpy.int64], int]:
         """A copy of the integer residuals, and S: they are multiples of 2^-S."""
+
+    def raw(self) -> NDArray[numpy.float64]:
+        """A copy of the scores, of shape (n_classes, n_rows)."""
 
     def class_losses(self) -> NDArray[numpy.float64]:
         """The part of the loss that the rows of each class make."""
 
     def loss(self) -> float:
-        """The training loss."""
+        """The loss of all rows."""
+
+class Validation:
+    """Rows that follow the trees."""
+
+    def __init__(self, binned: Binned, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: float, n_classes: int, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+    def add(self, step: Step) -> None:
+        """Move the scores by the trees of a step."""
+
+    def raw(self) -> NDArray[numpy.float64]:
+        """A copy of the scores, of shape (n_classes, n_rows)."""
+
+    def class_losses(self) -> NDArray[numpy.float64]:
+        """The part of the loss that the rows of each class make."""
+
+    def loss(self) -> float:
+        """The loss of all rows."""
 
 class Forest:
     """Trees packed for prediction; all indices are checked."""
 
-    def __init__(self, feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_class: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_base: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_base_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, n_classes: int) -> None: ...
+    def __init__(self, feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], left_set_size: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], left_set: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_class: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_base: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_base_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, n_classes: int) -> None: ...
 
     def add(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], first_tree: int, last_tree: int, n_threads: int) -> None:
         """Add trees [first_tree, last_tree) to the scores, in place."""

@@ -1,7 +1,8 @@
 """The loop over steps."""
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +10,8 @@ from numpy.typing import NDArray
 from abcgbm import _core
 from abcgbm.algorithm import Algorithm, StepPlan, plan_step
 from abcgbm.base_class import BasePolicy
-from abcgbm.ensemble import EnsembleBuilder
-from abcgbm.stopping import stop_reason
-
-Progress = Callable[[int, float], None]
+from abcgbm.stopping import Stopping
+from abcgbm.validation import Monitor
 
 
 @dataclass(frozen=True)
@@ -24,106 +23,157 @@ class BoostConfig:
     refresh : {"step", "class"}
         When residuals are computed anew: once a step, or after each class's tree, which is how
         Alg. 2 of the paper is printed.
+    keeps_interrupted : bool
+        Whether Ctrl-C ends training with the steps taken so far, if there are any.
     """
 
     algorithm: Algorithm
     base_policy: BasePolicy
-    max_iter: int
     refresh: str
+    keeps_interrupted: bool = False
 
 
 @dataclass(frozen=True)
-class History:
-    """What happened at each step.
+class Record:
+    """A step and the state after it; the first record of a training is the state before any step.
 
     Attributes
     ----------
-    loss : ndarray of shape (n_steps + 1,)
-        Total training loss before the first and after each step.
-    class_losses : ndarray of shape (n_steps + 1, n_classes)
+    loss : float
+        Total training loss.
+    class_losses : ndarray of shape (n_classes,)
         The part of each class.
-    base_classes : list of int or None
-        The base class of each step.
-    search_losses : ndarray of shape (n_steps, n_classes)
+    parts : tuple of _core.Step
+        The trees: usually one part; with ``refresh="class"`` one for each class. Empty for the
+        first record, and for steps of an earlier fit.
+    base_class : int or None
+        The base class.
+    search_losses : ndarray of shape (n_classes,)
         The loss after the step of each base class that was tried; NaN where none was.
-    stop_reason : str
-        "max_iter", "machine_accuracy" or "no_progress".
+    validation_loss, validation_score : float
+        On the validation rows; NaN without any.
     """
 
-    loss: NDArray[np.float64]
+    loss: float
     class_losses: NDArray[np.float64]
-    base_classes: list[int | None]
+    parts: tuple[_core.Step, ...]
+    base_class: int | None
     search_losses: NDArray[np.float64]
-    stop_reason: str
+    validation_loss: float = math.nan
+    validation_score: float = math.nan
+
+
+class Watcher(Protocol):
+    """Hears of every step, and may ask to stop."""
+
+    def begin_step(self) -> None:
+        """Hear that a step begins."""
+
+    def end_step(self, records: list[Record], *, has_progress: bool) -> bool:
+        """Hear how it ended; True asks to stop."""
 
 
 def boost(
     trainer: _core.Trainer,
     config: BoostConfig,
-    builder: EnsembleBuilder,
-    progress: Progress | None = None,
-) -> History:
-    """Take steps until it is time to stop; trees go to ``builder``."""
-    losses, class_losses = [trainer.loss()], [trainer.class_losses()]
-    bases: list[int | None] = []
-    searches: list[NDArray[np.float64]] = []
-    reason = stop_reason(0, losses[-1], config.max_iter)
+    records: list[Record],
+    stopping: Stopping,
+    watcher: Watcher,
+    monitor: Monitor | None = None,
+) -> str:
+    """Take steps, a record for each, until it is time to stop; return the reason.
+
+    A record is added when all of its step is done, so that whatever ends the loop in between leaves
+    whole steps.
+    """
+    try:
+        return _boost(trainer, config, records, stopping, watcher, monitor)
+    except KeyboardInterrupt:
+        if not config.keeps_interrupted or len(records) == 1:
+            raise
+        return "interrupted"
+
+
+def _boost(
+    trainer: _core.Trainer,
+    config: BoostConfig,
+    records: list[Record],
+    stopping: Stopping,
+    watcher: Watcher,
+    monitor: Monitor | None,
+) -> str:
+    reason = _stop_reason(stopping, records, asked=False)
     while reason is None:
-        tried, parts = _choose_and_step(trainer, config, class_losses[-1], bases)
-        if not parts:
-            reason = "no_progress"
-            break
-        builder.add_step(parts)
-        bases.append(parts[0].base if tried else None)
-        searches.append(_search_losses(parts[0], tried, builder.n_classes))
-        losses.append(trainer.loss())
-        class_losses.append(trainer.class_losses())
-        if progress is not None:
-            progress(len(bases), losses[-1])
-        reason = stop_reason(len(bases), losses[-1], config.max_iter)
-    search_losses = np.array(searches).reshape(len(bases), builder.n_classes)
-    return History(np.array(losses), np.array(class_losses), bases, search_losses, reason)
+        watcher.begin_step()
+        tried, parts = _choose_and_step(trainer, config, records)
+        if parts:
+            records.append(record(trainer, monitor, tried, tuple(parts)))
+        asked = watcher.end_step(records, has_progress=bool(parts))
+        reason = _stop_reason(stopping, records, asked=asked) if parts else "no_progress"
+    return reason
+
+
+def record(
+    trainer: _core.Trainer,
+    monitor: Monitor | None,
+    tried: tuple[int, ...] = (),
+    parts: tuple[_core.Step, ...] = (),
+) -> Record:
+    """Return the state now, after a step with some candidates for the base class or before any."""
+    if monitor is not None:
+        monitor.add(parts)
+    class_losses = trainer.class_losses()
+    search_losses = np.full(len(class_losses), np.nan)
+    if parts and parts[0].candidate_losses:
+        search_losses[list(tried)] = parts[0].candidate_losses
+    return Record(
+        loss=trainer.loss(),
+        class_losses=class_losses,
+        parts=parts,
+        base_class=parts[0].base if tried else None,
+        search_losses=search_losses,
+        validation_loss=monitor.loss() if monitor else math.nan,
+        validation_score=monitor.score() if monitor else math.nan,
+    )
+
+
+def _stop_reason(stopping: Stopping, records: list[Record], *, asked: bool) -> str | None:
+    last = records[-1]
+    return stopping.reason(len(records) - 1, last.loss, last.validation_score, asked=asked)
 
 
 def _choose_and_step(
-    trainer: _core.Trainer,
-    config: BoostConfig,
-    class_losses: NDArray[np.float64],
-    bases: list[int | None],
+    trainer: _core.Trainer, config: BoostConfig, records: list[Record]
 ) -> tuple[tuple[int, ...], list[_core.Step]]:
     """Return the base classes tried and the trees; none if no step makes progress."""
+    number, last = len(records) - 1, records[-1]
+    n_classes = len(last.class_losses)
 
     def step(tried: tuple[int, ...]) -> list[_core.Step]:
-        plan = plan_step(config.algorithm, len(class_losses), tried)
-        return take_step(trainer, plan, config.refresh, len(class_losses))
+        plan = plan_step(config.algorithm, n_classes, tried)
+        return take_step(trainer, plan, config.refresh, n_classes, number)
 
     candidates = config.base_policy.candidates
-    tried = candidates(len(bases), class_losses, bases[-1] if bases else None)
+    tried = candidates(number, last.class_losses, last.base_class)
     parts = step(tried)
     if not parts:  # a base class that is only kept from before gives way to a new search
-        again = candidates(len(bases), class_losses, None)
+        again = candidates(number, last.class_losses, None)
         if again != tried:
             tried, parts = again, step(again)
     return tried, parts
 
 
 def take_step(
-    trainer: _core.Trainer, plan: StepPlan, refresh: str, n_classes: int
+    trainer: _core.Trainer, plan: StepPlan, refresh: str, n_classes: int, number: int
 ) -> list[_core.Step]:
     """Grow the trees of one step: all from the same residuals, or class after class.
 
-    Trees that changed nothing are left out.
+    Trees that changed nothing are left out. Draws of rows and features depend on the step's number.
     """
     classes = [k for k in range(n_classes) if (k,) != plan.bases]
     groups = [classes] if refresh == "step" else [[k] for k in classes]
     parts = [
-        trainer.step(group, plan.bases, plan.base_derivatives, plan.leaf_scale) for group in groups
+        trainer.step(group, plan.bases, plan.base_derivatives, plan.leaf_scale, number)
+        for group in groups
     ]
     return [part for part in parts if part.changed]
-
-
-def _search_losses(step: _core.Step, tried: tuple[int, ...], n_classes: int) -> NDArray[np.float64]:
-    losses = np.full(n_classes, np.nan)
-    if step.candidate_losses:
-        losses[list(tried)] = step.candidate_losses
-    return losses

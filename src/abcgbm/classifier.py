@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from abcgbm import _core, parameters
 from abcgbm.algorithm import Algorithm
+from abcgbm.answers import Floats, ScoringClassifier
 from abcgbm.base_class import resolve_base_class
-from abcgbm.binning import BinMapper, BinnedTable
-from abcgbm.boosting import BoostConfig, History, boost
-from abcgbm.ensemble import EnsembleBuilder
-from abcgbm.labels import as_labels, check_labels, encode_labels
+from abcgbm.binning import BinMapper, BinnedTable, check_binned
+from abcgbm.callbacks import (
+    FRAMES_AROUND_FIT,
+    CallbackSupportMixin,
+    FitTask,
+    StepReport,
+    StepWatcher,
+    as_callbacks,
+    with_callbacks,
+)
+from abcgbm.encoding import Encoding
+from abcgbm.ensemble import Ensemble
+from abcgbm.labels import (
+    LabelledRows,
+    as_labels,
+    check_labels,
+    class_numbers,
+    encode_labels,
+    known_classes,
+)
+from abcgbm.prediction import scores, staged_scores
 from abcgbm.progress import ProgressLine
+from abcgbm.start import EarlierFit
+from abcgbm.stopping import Limits
+from abcgbm.tables import Schema, Table, read_table, read_table_like
 from abcgbm.threads import effective_n_threads
-from abcgbm.weights import IntegerWeights, check_weights
-
-Floats = NDArray[np.float64]
-
-
-class _Training(NamedTuple):
-    """Checked training data: rows of positive weight, labels as class numbers."""
-
-    X: Floats | BinnedTable
-    y: NDArray[np.int32]
-    weight: Floats
+from abcgbm.training import BinnedRows, Chance, Training
+from abcgbm.validation import hold_out
+from abcgbm.weights import check_weights, class_weights, weigh_classes
 
 
-class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
+class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
     The same data, parameters and ``random_state`` give the same model, whatever the number of
-    threads or the order of the rows.
+    threads or the order of the rows. (With ``subsample`` or ``validation_fraction`` the order of
+    the rows matters.)
 
     Parameters
     ----------
@@ -48,8 +62,9 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         plain ones can be ahead.
     learning_rate : float, default=0.1
         Shrinkage of each step, above 0 and at most 1.
-    max_iter : int, default=100
-        Number of boosting steps, at most. Each grows K trees, or K-1 with a base class.
+    max_iter : int or None, default=100
+        Number of boosting steps, at most. Each grows K trees, or K-1 with a base class. None: no
+        bound but early stopping or ``max_time``.
     max_leaf_nodes : int, default=20
         Leaves of a tree, at most; 2 to 32768.
     max_depth : int or None, default=None
@@ -66,21 +81,82 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         Least sum of hessians in a leaf; for the logitboost algorithms only.
     max_bins : int, default=255
         Most bins for the values of a feature, 2 to 65534; missing values have one of their own.
+    categorical_features : "auto", None, or list of names, indices or truth values, default="auto"
+        Which columns are categories, split by sets of levels. "auto": those of strings, categories,
+        enums and dictionaries in a data frame. With more levels than ``max_bins`` the lightest ones
+        share a bin.
+    categorical_smoothing : float, default=10.0
+        Levels are sorted by their mean residual before they are cut; each counts as if it had so
+        many more rows at the mean of its node. One side of a split has at most 64 levels.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What a level is that was not seen during fit.
+    subsample : float, default=1.0
+        Share of the rows that the trees of a step are grown on, drawn anew for each step; above 0
+        and at most 1.
+    max_features : None, "sqrt", int or float, default=None
+        Features that are drawn for each split: so many, or a share of them; None for all.
+    interaction_cst : None, "pairwise", "no_interactions" or list of lists, default=None
+        Which features may meet on a path from the root of a tree to a leaf: two at most, never two,
+        or those of one of the given groups, by number or name. Features in no group make one of
+        their own.
+    monotonic_cst : None
+        There to say why not: monotone constraints have no meaning for scores of several classes,
+        which compete; anything else than None is refused.
     base_class : None, "worst", "exhaustive", BaseClassSearch, FixedBase or a label, default=None
         The base class of each step: that of largest training loss ("worst", the first one drawn at
         random), the best of all ("exhaustive": K(K-1)/2 trees a step instead of K-1) or of some
-        (``BaseClassSearch``, at little cost), or always the same label. None means "worst" for the abc algorithms, no base class for the plain ones.
+        (``BaseClassSearch``, at little cost), or always the same label. None means "worst" for the
+        abc algorithms, no base class for the plain ones.
         ``FixedBase(label)`` is for a label that is itself spelled like a policy.
         ``algorithm="mart", base_class="worst"`` is the paper's "Mb".
     refresh : {"step", "class"}, default="step"
         When residuals are computed anew: once a step, or after each class's tree as Alg. 2 is
         printed; "class" is for the plain algorithms without a base class only.
+    init : {"zero", "prior"}, default="zero"
+        The scores before the first step: zero as in the paper, or the logarithms of the weighted
+        class frequencies. With "prior" a class without rows counts as half an average row. Where
+        ``y`` has rows of one class alone, the start is always "prior".
+    classes : array-like of shape (n_classes,) or None, default=None
+        The labels that can occur; those in ``y`` by default. A class without rows has its column in
+        ``predict_proba`` all the same. ``classes_`` is sorted, whatever their order here.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights: from label to factor, 1 for labels that are not named, or
+        "balanced", which gives all classes the same sum of weights. They hold for training and
+        for the validation loss and score. Probabilities are then those of the weighted classes.
+    warm_start : bool, default=False
+        Go on from the model of the last fit: ``max_iter`` is the total number of steps, and with
+        the same data the model is the one of a single fit, bit for bit. If early stopping had cut
+        the model, training goes on from its best step. A fit that fails keeps the earlier model.
+    early_stopping : {"auto", True, False}, default="auto"
+        Stop when the validation score has not become better for ``n_iter_no_change`` steps, and
+        keep the best step's model. "auto": if ``X_val`` is given. With False, ``X_val`` is only
+        watched.
+    scoring : str or callable, default="loss"
+        The validation score: "loss" (minus the mean loss), "error" (minus the error rate), the name
+        of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)`` whose estimator can
+        predict ``X_val``. Larger is better.
+    validation_fraction : float, default=0.1
+        Share of the rows of each class that is held out for validation, if early stopping is on
+        and there is no ``X_val``.
+    n_iter_no_change : int, default=10
+        Steps without a better score after which early stopping stops.
+    tol : float, default=1e-7
+        A score is better only if it is larger by more than this.
+    max_time : float or None, default=None
+        Seconds after which no further step begins, counted from the call of ``fit``; the model so
+        far is kept.
+    callbacks : callable, list of callables or None, default=None
+        Called after every step with a ``StepReport`` (step, train_loss, class_losses, base_class,
+        validation_loss, validation_score); one that returns True stops training.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: raise KeyboardInterrupt, or keep the model of the steps taken so far.
     recenter : bool, default=False
         Report scores without their row mean. Probabilities stay the same.
     n_jobs : int or None, default=None
         Number of threads. None: the CPUs that the process may use, one inside a joblib worker.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the first base class. None means 0.
+        Draws the first base class, and the rows and features of ``subsample``, ``max_features``
+        and ``validation_fraction``. None means 0.
     verbose : int, default=0
         1 shows one live line of progress on standard error.
 
@@ -88,12 +164,17 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    init_ : ndarray of shape (n_classes,)
+        Scores before the first step.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X was a data frame with string column names.
     n_iter_ : int
         Number of steps taken.
+    best_iter_ : int
+        Number of steps of the model: that of the largest validation score with early stopping, the
+        first among equals; else ``n_iter_``.
     train_loss_ : ndarray of shape (n_iter_ + 1,)
         Training loss before the first step and after each: the sum over rows, not the mean, of
         weight times -log of the probability of the row's label.
@@ -103,9 +184,14 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         The base class of each step, as a label; None without one.
     search_losses_ : ndarray of shape (n_iter_, n_classes)
         The training loss after the step of each base class that a search tried; NaN where none was.
+    validation_loss_ : ndarray of shape (n_iter_ + 1,)
+        The loss of the validation rows, summed like ``train_loss_``; empty without validation.
+    validation_score_ : ndarray of shape (n_iter_ + 1,)
+        Their score, the larger the better; empty without validation.
     stop_reason_ : str
-        "max_iter"; "machine_accuracy" (the loss fell below 2e-14); or "no_progress" (no tree of a
-        step could be split, or no shorter step lowers the loss).
+        "max_iter"; "machine_accuracy" (the loss fell below 2e-14); "no_progress" (no tree of a
+        step could be split, or no shorter step lowers the loss); "early_stopping"; "max_time";
+        "callback"; or "interrupted".
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the gain of all splits.
 
@@ -119,12 +205,18 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
     array([0, 0, 0])
     """
 
-    def __init__(  # noqa: PLR0913
+    _ensemble: Ensemble
+    _encoding: Encoding
+    init_: Floats
+    n_iter_: int
+    best_iter_: int
+
+    def __init__(  # noqa: PLR0913, PLR0915
         self,
         algorithm: str = "abc-mart",
         *,
         learning_rate: float = 0.1,
-        max_iter: int = 100,
+        max_iter: int | None = 100,
         max_leaf_nodes: int = 20,
         max_depth: int | None = None,
         min_samples_leaf: float = 10,
@@ -132,8 +224,29 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         l2_regularization: float = 0.0,
         min_hessian_leaf: float = 0.0,
         max_bins: int = 255,
+        categorical_features: Any = "auto",
+        categorical_smoothing: float = 10.0,
+        handle_unknown: str = "missing",
+        subsample: float = 1.0,
+        max_features: float | str | None = None,
+        interaction_cst: str | Sequence[Iterable[Any]] | None = None,
+        monotonic_cst: None = None,
         base_class: object = None,
         refresh: str = "step",
+        init: str = "zero",
+        classes: ArrayLike | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        early_stopping: bool | str = "auto",
+        scoring: str | Callable[..., float] = "loss",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        max_time: float | None = None,
+        callbacks: Callable[[StepReport], object]
+        | Sequence[Callable[[StepReport], object]]
+        | None = None,
+        on_interrupt: str = "raise",
         recenter: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -149,66 +262,88 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         self.l2_regularization = l2_regularization
         self.min_hessian_leaf = min_hessian_leaf
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.categorical_smoothing = categorical_smoothing
+        self.handle_unknown = handle_unknown
+        self.subsample = subsample
+        self.max_features = max_features
+        self.interaction_cst = interaction_cst
+        self.monotonic_cst = monotonic_cst
         self.base_class = base_class
         self.refresh = refresh
+        self.init = init
+        self.classes = classes
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.max_time = max_time
+        self.callbacks = callbacks
+        self.on_interrupt = on_interrupt
         self.recenter = recenter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
-        self, X: ArrayLike | BinnedTable, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
     ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features), or BinnedTable
-            Numbers; NaN is missing. Infinities are ordinary extremes. A table that is used for
-            several fits can be binned once: ``BinMapper().fit(X).transform(X)``; its bins are then
-            used as they are, and ``max_bins`` is not.
+        X : table of shape (n_rows, n_features)
+            An array-like of numbers, a data frame (pandas, polars, Arrow and others), a sparse
+            matrix, or a BinnedTable. NaN and null are missing, infinities ordinary extremes. A
+            table that is used for several fits can be binned once:
+            ``BinMapper().fit(X).transform(X)``; its bins are then used as they are, and
+            ``max_bins`` is not.
         y : array-like of shape (n_rows,)
             Labels of any type.
         sample_weight : array-like of shape (n_rows,), optional
             Weights, not negative. Weight 2 is the row twice, weight 0 the row absent.
+        X_val : table of shape (n_validation_rows, n_features), optional
+            Rows to validate on; never learned from. Columns of a data frame are found by name.
+        y_val : array-like of shape (n_validation_rows,), optional
+            Their labels.
+        sample_weight_val : array-like of shape (n_validation_rows,), optional
+            Their weights.
 
         Returns
         -------
         self
         """
-        self._forget()
+        began = time.monotonic()
+        earlier = self._go_on_or_forget()
         parameters.check(self)
-        data = self._check_training(X, y, sample_weight)
-        config = self._config()
-        table = self._bin(data)
-        builder = EnsembleBuilder(table.shape[1], len(self.classes_))
-        with ProgressLine(self.max_iter, enabled=bool(self.verbose)) as progress:
-            history = boost(self._trainer(table, data, config), config, builder, progress.show)
-            progress.finish(history.stop_reason)
-        self._ensemble = builder.build(table.upper_value)
-        self._set_history(history)
-        self._warn_if_nothing_was_learned(data)
+        rows, factor = self._check_training(X, y, sample_weight, earlier)
+        given = (X_val, y_val, sample_weight_val)
+        held_out = self._check_validation(given, rows, factor)
+        stops_early = self._stops_early(has_rows=held_out is not None)
+        chance = self._draw(earlier)
+        if stops_early and held_out is None:
+            rows, held_out = hold_out(
+                rows, len(self.classes_), self.validation_fraction, chance.seed
+            )
+        task = self._task(earlier, X, y, sample_weight)
+        learned, validated = self._bin(rows, held_out, earlier)
+        limits = self._limits(began, stops_early=stops_early)
+        training = Training(self, learned, validated, chance, limits, earlier)
+        self.__dict__.update(self._run(training, task))
+        task.end()
+        self._warn_if_nothing_was_learned(rows)
         return self
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable label of each row."""
-        return self._labels(self._raw(X))
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return class probabilities of shape (n_rows, n_classes), columns as in ``classes_``."""
-        return _core.softmax(self._raw(X), effective_n_threads(self.n_jobs))
-
-    def predict_log_proba(self, X: ArrayLike) -> Floats:
-        """Return the logarithms of the class probabilities."""
-        return _core.log_softmax(self._raw(X), effective_n_threads(self.n_jobs))
-
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the scores F.
-
-        Shape (n_rows, n_classes); with two classes shape (n_rows,), the score of the second class
-        minus that of the first, so that its expit is ``predict_proba(X)[:, 1]``.
-        """
-        return self._reported(self._raw(X))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
         """Yield what ``predict`` would return after each step."""
@@ -232,130 +367,213 @@ class ABCBoostClassifier(ClassifierMixin, BaseEstimator):
         return self._ensemble.importances()
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that missing values are welcome."""
+        """Tell scikit-learn that missing values, categories and sparse tables are welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is a model."""
         return hasattr(self, "_ensemble")
 
-    def _check_training(
-        self, X: ArrayLike | BinnedTable, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> _Training:
-        """Check rows, labels and weights; drop rows of weight 0; number the classes."""
-        rows = self._check_table(X)
-        labels = as_labels(y, len(rows))
-        weight = check_weights(sample_weight, len(labels))
-        if not weight.all():
-            kept = np.flatnonzero(weight)
-            rows, labels, weight = rows[kept], labels[kept], weight[kept]
-        self.classes_, class_of_row = encode_labels(check_labels(labels))
-        return _Training(rows, class_of_row, weight)
+    def _go_on_or_forget(self) -> EarlierFit | None:
+        """Return what a warm start goes on from; else drop an earlier fit.
 
-    def _check_table(self, X: ArrayLike | BinnedTable) -> Floats | BinnedTable:
-        if not isinstance(X, BinnedTable):
-            rows: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
-            return rows
-        if len(X) == 0:
-            raise ValueError("X has 0 rows; expected at least 1")
-        self.n_features_in_ = X.shape[1]
-        if X.feature_names is not None:
-            self.feature_names_in_ = X.feature_names
-        return X
-
-    def _forget(self) -> None:
-        """Drop an earlier fit, so that a fit which fails or is interrupted leaves no model."""
-        for name in [name for name in vars(self) if name == "_ensemble" or name.endswith("_")]:
+        So a fit which fails or is interrupted leaves no model, but for a warm start the earlier one.
+        """
+        if self.warm_start and hasattr(self, "_ensemble"):
+            return EarlierFit.of(self)
+        fitted = ("_ensemble", "_encoding", "_seed")
+        for name in [name for name in vars(self) if name in fitted or name.endswith("_")]:
             delattr(self, name)
+        return None
 
-    def _bin(self, data: _Training) -> BinnedTable:
-        if isinstance(data.X, BinnedTable):
-            return data.X
-        mapper = BinMapper(self.max_bins, self.n_jobs)
-        return mapper.fit(data.X, sample_weight=data.weight).transform(data.X)
+    def _check_training(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, earlier: EarlierFit | None
+    ) -> tuple[LabelledRows, Floats]:
+        """Check rows, labels and weights; return the rows that count, and the class weights."""
+        table = self._check_table(X, None if earlier is None else self._encoding.schema)
+        labels = as_labels(y, len(table))
+        weight = check_weights(sample_weight, len(labels))
+        if not weight.all():  # before the labels are looked at: weight 0 is the row absent
+            kept = np.flatnonzero(weight)
+            table, labels, weight = table.take(kept), labels[kept], weight[kept]
+        self.classes_, numbers = encode_labels(check_labels(labels), self._known_classes(earlier))
+        factor = class_weights(self.class_weight, self.classes_, numbers, weight)
+        weight = weigh_classes(weight, numbers, factor)
+        return LabelledRows(table, numbers, weight).without_weightless(), factor
 
-    def _config(self) -> BoostConfig:
-        algorithm = Algorithm.from_name(self.algorithm)
+    def _known_classes(self, earlier: EarlierFit | None) -> NDArray[Any] | None:
+        given = None if self.classes is None else known_classes(self.classes)
+        if earlier is None:
+            return given
+        if given is not None and given.tolist() != earlier.classes.tolist():
+            raise ValueError(
+                f"classes={self.classes!r} with warm_start=True; expected those of the model, "
+                f"{earlier.classes.tolist()}"
+            )
+        return earlier.classes
+
+    def _check_validation(
+        self,
+        given: tuple[Any, ArrayLike | None, ArrayLike | None],
+        rows: LabelledRows,
+        factor: Floats,
+    ) -> LabelledRows | None:
+        X, y, sample_weight = given
+        if X is None and y is None and sample_weight is None:
+            return None
+        if X is None or y is None:
+            missing = "X_val" if X is None else "y_val"
+            raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
+        table = self._check_table(X, rows.X.schema)
+        labels = as_labels(y, len(table), "y_val")
+        weight = check_weights(sample_weight, len(labels), "sample_weight_val")
+        numbers = class_numbers(check_labels(labels, "y_val"), self.classes_, "y_val")
+        weight = weigh_classes(weight, numbers, factor)
+        return LabelledRows(table, numbers, weight).without_weightless()
+
+    def _check_table(self, X: Any, schema: Schema | None) -> Table | BinnedTable:
+        """Read a table: one to learn from, or one that must have the columns known already."""
+        if isinstance(X, BinnedTable):
+            table: Table | BinnedTable = check_binned(X, schema)
+        elif schema is None:
+            table = read_table(X, self.categorical_features, type(self).__name__)
+        else:
+            table = read_table_like(X, schema, type(self).__name__)
+        if schema is None:
+            self.n_features_in_ = table.shape[1]
+            if table.feature_names is not None:
+                self.feature_names_in_ = table.feature_names
+        return table
+
+    def _stops_early(self, *, has_rows: bool) -> bool:
+        stops_early = has_rows if self.early_stopping == "auto" else bool(self.early_stopping)
+        parameters.check_that_training_ends(self, stops_early=stops_early)
+        return stops_early
+
+    def _draw(self, earlier: EarlierFit | None) -> Chance:
+        rng = parameters.generator(self.random_state)
         policy = resolve_base_class(
             self.base_class,
-            base_derivatives=algorithm.base_derivatives,
+            base_derivatives=Algorithm.from_name(self.algorithm).base_derivatives,
             classes=self.classes_,
-            rng=parameters.generator(self.random_state),
+            rng=rng,
         )
-        return BoostConfig(algorithm, policy, self.max_iter, self.refresh)
+        seed = int(rng.integers(2**64, dtype=np.uint64))
+        return Chance(policy, seed if earlier is None else earlier.seed)
 
-    def _trainer(self, table: BinnedTable, data: _Training, config: BoostConfig) -> _core.Trainer:
-        weights = IntegerWeights.from_floats(data.weight, len(data.y))
-        params = _core.TrainParams(
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=min(self.max_depth or 0, self.max_leaf_nodes),
-            min_weight=weights.units(self.min_samples_leaf),
-            min_gain=self.min_gain,
-            learning_rate=self.learning_rate,
-            hessian_split=config.algorithm.hessian_split,
-            l2_regularization=self.l2_regularization,
-            min_hessian_leaf=self.min_hessian_leaf,
-        )
-        return _core.Trainer(
-            table.codes,
-            data.y,
-            weights.weight,
-            weights.unit,
-            len(self.classes_),
-            params,
-            effective_n_threads(self.n_jobs),
+    def _limits(self, began: float, *, stops_early: bool) -> Limits:
+        return Limits(
+            max_iter=self.max_iter,
+            deadline=None if self.max_time is None else began + self.max_time,
+            n_iter_no_change=self.n_iter_no_change if stops_early else None,
+            tol=self.tol,
         )
 
-    def _set_history(self, history: History) -> None:
-        self.n_iter_ = len(history.base_classes)
-        self.train_loss_ = history.loss
-        self.class_losses_ = history.class_losses
-        self.search_losses_ = history.search_losses
-        self.stop_reason_ = history.stop_reason
-        labels = self.classes_.tolist()
-        self.base_classes_ = np.empty(self.n_iter_, dtype=object)
-        self.base_classes_[:] = [None if b is None else labels[b] for b in history.base_classes]
+    def _task(
+        self, earlier: EarlierFit | None, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> FitTask:
+        """Begin the fit as scikit-learn's callbacks see it."""
+        n_before = len(earlier.records) - 1 if earlier else 0
+        if self.max_iter is not None and self.max_iter < n_before:
+            raise ValueError(
+                f"max_iter={self.max_iter!r} with warm_start=True; expected at least the "
+                f"{n_before} steps of the model"
+            )
+        n_steps = None if self.max_iter is None else self.max_iter - n_before
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        task = FitTask(self, n_steps, {"X": X, "y": y, "metadata": metadata})
+        task.begin()
+        return task
 
-    def _warn_if_nothing_was_learned(self, data: _Training) -> None:
-        if self.n_iter_ > 0:
+    def _bin(
+        self, rows: LabelledRows, held_out: LabelledRows | None, earlier: EarlierFit | None
+    ) -> tuple[BinnedRows, BinnedRows | None]:
+        """Learn the bins, and code all rows by them."""
+        table = rows.X
+        if not isinstance(table, BinnedTable):
+            table = self._mapper(earlier).fit(table, sample_weight=rows.weight).transform(table)
+        learned = BinnedRows(rows, table, self._earlier_raw(rows.X, earlier))
+        if held_out is None:
+            return learned, None
+        raw = self._earlier_raw(held_out.X, earlier)
+        return learned, BinnedRows(held_out, self._bin_like(table, held_out.X), raw)
+
+    def _mapper(self, earlier: EarlierFit | None) -> BinMapper:
+        """A warm start keeps the levels of categories: the trees so far know their codes."""
+        mapper = BinMapper(
+            self.max_bins,
+            categorical_features=self.categorical_features,
+            handle_unknown=self.handle_unknown,
+            n_jobs=self.n_jobs,
+        )
+        return mapper if earlier is None else mapper.knowing(self._encoding)
+
+    def _bin_like(self, table: BinnedTable, X: Table | BinnedTable) -> BinnedTable:
+        """Code validation rows by the bins of the training table."""
+        if not isinstance(X, BinnedTable):
+            return table.bin(X, self.n_jobs, type(self).__name__)
+        if not X.has_bins_of(table):
+            raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
+        return X
+
+    def _earlier_raw(self, X: Table | BinnedTable, earlier: EarlierFit | None) -> Floats | None:
+        if earlier is None:
+            return None
+        return np.ascontiguousarray(self._scores(X).T)
+
+    def _run(self, training: Training, task: FitTask) -> dict[str, Any]:
+        """Train while everyone who wants to know is told; return the fitted attributes."""
+        callbacks = as_callbacks(self.callbacks)
+        with ProgressLine(self.max_iter, enabled=bool(self.verbose)) as progress:
+            watcher = StepWatcher(
+                self.classes_.tolist(),
+                progress,
+                callbacks,
+                task,
+                lambda: training.fitted("callback"),
+            )
+            reason = training.run(watcher)
+            progress.finish(reason)
+        return training.fitted(reason)
+
+    def _warn_if_nothing_was_learned(self, rows: LabelledRows) -> None:
+        if self.best_iter_ > 0:
             return
-        total = float(data.weight.sum())
+        total = float(rows.weight.sum())
         bound = f"less than twice min_samples_leaf={self.min_samples_leaf!r}"
         why = f", {bound}" if total < 2 * self.min_samples_leaf else ""
+        what = "every class has the same probability everywhere"
+        if self.init_.any():
+            what = "every row has the same probabilities"
+        cause = "no tree can be split"
+        if self.n_iter_ > 0:
+            cause = "no step makes the validation score better"
         warnings.warn(
-            f"no tree can be split, so every class has the same probability everywhere: "
-            f"{len(data.y)} row(s) of total weight {total:g}{why}",
+            f"{cause}, so {what}: {len(rows.y)} row(s) of total weight {total:g}{why}",
             UserWarning,
-            stacklevel=3,
+            stacklevel=3 + FRAMES_AROUND_FIT,
         )
 
-    def _check_rows(self, X: ArrayLike) -> Floats:
+    def _read(self, X: Any) -> Table | BinnedTable:
+        """Read a table to predict on."""
         check_is_fitted(self)
-        if isinstance(X, BinnedTable):
-            raise TypeError("X is a BinnedTable; prediction expects the values themselves")
-        rows: Floats = validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
-        )
-        return rows
+        return self._check_table(X, self._encoding.schema)
 
-    def _raw(self, X: ArrayLike) -> Floats:
-        rows = self._check_rows(X)
-        return self._ensemble.raw(rows, effective_n_threads(self.n_jobs))
+    def _raw(self, X: Any) -> Floats:
+        return self._scores(self._read(X))
 
-    def _staged_raw(self, X: ArrayLike) -> Iterator[Floats]:
-        rows = self._check_rows(X)
-        return self._ensemble.staged_raw(rows, effective_n_threads(self.n_jobs))
+    def _scores(self, table: Table | BinnedTable) -> Floats:
+        return scores(self._ensemble, self._encoding, table, effective_n_threads(self.n_jobs))
 
-    def _labels(self, raw: Floats) -> NDArray[Any]:
-        labels: NDArray[Any] = self.classes_[raw.argmax(axis=1)]
-        return labels
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        table, n_threads = self._read(X), effective_n_threads(self.n_jobs)
+        return staged_scores(self._ensemble, self._encoding, table, n_threads)
 
-    def _reported(self, raw: Floats) -> Floats:
-        if raw.shape[1] == 2:  # noqa: PLR2004
-            return raw[:, 1] - raw[:, 0]
+    def _is_centred(self) -> bool:
         # With a base class scores sum to zero, except for plain warm-up steps and the guard's mends.
-        if self.recenter or (self._ensemble.tree_base >= 0).any():
-            raw = raw - raw.mean(axis=1, keepdims=True)
-        return raw
+        has_base = (self._ensemble.tree_base >= 0).any()
+        return bool(self.recenter or has_base or self._ensemble.init.any())

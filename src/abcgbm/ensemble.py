@@ -1,7 +1,7 @@
 """The fitted trees, as flat arrays."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
+
+# The arrays with an entry for each node, and for each tree.
+_BY_NODE = (
+    "feature",
+    "threshold",
+    "left",
+    "missing_left",
+    "value",
+    "gain",
+    "weight",
+    "left_set_size",
+)
+_BY_TREE = ("tree_class", "tree_base", "tree_base_scale")
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,10 @@ class Ensemble:
         Whether missing values go left.
     value, gain, weight : ndarray of float64 of shape (n_nodes,)
         Value of a leaf, gain of a split, sum of sample weights of a node.
+    left_set_size : ndarray of int32 of shape (n_nodes,)
+        Words of a categorical split's set; 0 for other nodes.
+    left_set : ndarray of uint64
+        Those sets end to end: bit c of word w stands for code 64 w + c, and codes in it go left.
     tree_start : ndarray of int64 of shape (n_trees + 1,)
         First node of each tree.
     tree_class, tree_base : ndarray of int32 of shape (n_trees,)
@@ -38,6 +55,8 @@ class Ensemble:
         The part of the value that is taken: 1, or less where the guard acted.
     step_start : ndarray of int64 of shape (n_steps + 1,)
         First tree of each step.
+    init : ndarray of float64 of shape (n_classes,)
+        Scores before the first step.
     n_features, n_classes : int
         Shape of what goes in and comes out.
     """
@@ -49,11 +68,14 @@ class Ensemble:
     value: NDArray[np.float64]
     gain: NDArray[np.float64]
     weight: NDArray[np.float64]
+    left_set_size: NDArray[np.int32]
+    left_set: NDArray[np.uint64]
     tree_start: NDArray[np.int64]
     tree_class: NDArray[np.int32]
     tree_base: NDArray[np.int32]
     tree_base_scale: NDArray[np.float64]
     step_start: NDArray[np.int64]
+    init: NDArray[np.float64]
     n_features: int
     n_classes: int
 
@@ -64,16 +86,61 @@ class Ensemble:
 
     def raw(self, X: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
         """Return the scores after the last step, of shape (n_rows, n_classes)."""
-        raw = np.zeros((len(X), self.n_classes))
+        raw = np.tile(self.init, (len(X), 1))
         self._forest.add(X, raw, 0, int(self.step_start[-1]), n_threads)
         return raw
 
     def staged_raw(self, X: NDArray[np.float64], n_threads: int) -> Iterator[NDArray[np.float64]]:
         """Yield the scores after each step. The array is the same each time, and grows."""
-        raw = np.zeros((len(X), self.n_classes))
+        raw = np.tile(self.init, (len(X), 1))
         for first, last in zip(self.step_start[:-1], self.step_start[1:], strict=True):
             self._forest.add(X, raw, int(first), int(last), n_threads)
             yield raw
+
+    def first_steps(self, n_steps: int) -> "Ensemble":
+        """Return the model of the first steps alone."""
+        n_trees = int(self.step_start[n_steps])
+        n_nodes = int(self.tree_start[n_trees])
+        return replace(
+            self,
+            **{name: getattr(self, name)[:n_nodes] for name in _BY_NODE},
+            **{name: getattr(self, name)[:n_trees] for name in _BY_TREE},
+            left_set=self.left_set[: self.left_set_size[:n_nodes].sum()],
+            tree_start=self.tree_start[: n_trees + 1],
+            step_start=self.step_start[: n_steps + 1],
+        )
+
+    def followed_by(self, later: "Ensemble") -> "Ensemble":
+        """Return these steps and then those of another model; the start is that of this one."""
+        tree_start = later.tree_start[1:] + self.tree_start[-1]
+        step_start = later.step_start[1:] + self.step_start[-1]
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(later, name)])
+            for name in (*_BY_NODE, *_BY_TREE, "left_set")
+        }
+        return replace(
+            self,
+            **joined,
+            tree_start=np.concatenate([self.tree_start, tree_start]),
+            step_start=np.concatenate([self.step_start, step_start]),
+        )
+
+    @cached_property
+    def used_features(self) -> NDArray[np.intp]:
+        """The features that are cut, ascending."""
+        return np.unique(self.feature[self.feature >= 0]).astype(np.intp)
+
+    @cached_property
+    def narrow(self) -> "Ensemble":
+        """The same trees for tables of the used features alone."""
+        place = np.full(self.n_features + 1, -1, dtype=np.int32)  # the last is a leaf's: -1
+        place[self.used_features] = np.arange(len(self.used_features))
+        return replace(self, feature=place[self.feature], n_features=len(self.used_features))
+
+    def splits(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the feature and the threshold of each split of numbers."""
+        is_split = (self.feature >= 0) & (self.left_set_size == 0)
+        return self.feature[is_split], self.threshold[is_split]
 
     def importances(self) -> NDArray[np.float64]:
         """Return each feature's share of the gain of all splits."""
@@ -91,6 +158,8 @@ class Ensemble:
             self.left,
             self.missing_left,
             self.value,
+            self.left_set_size,
+            self.left_set,
             self.tree_start,
             self.tree_class,
             self.tree_base,
@@ -100,15 +169,19 @@ class Ensemble:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_forest"}
+        made = ("_forest", "narrow", "used_features")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
 
 
 class EnsembleBuilder:
-    """Collects the trees step by step."""
+    """Collects the trees step by step; ``init`` are the scores before the first one."""
 
-    def __init__(self, n_features: int, n_classes: int) -> None:
+    def __init__(
+        self, n_features: int, n_classes: int, init: NDArray[np.float64] | None = None
+    ) -> None:
         self.n_features = n_features
         self.n_classes = n_classes
+        self._init = np.zeros(n_classes) if init is None else init
         self._trees: list[_core.Step] = []
         self._step_start = [0]
 
@@ -135,11 +208,14 @@ class EnsembleBuilder:
             value=self._joined("value", np.float64),
             gain=self._joined("gain", np.float64),
             weight=self._joined("weight", np.float64),
+            left_set_size=self._joined("left_set_size", np.int32),
+            left_set=self._joined("left_set", np.uint64),
             tree_start=np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
             tree_class=self._joined("tree_class", np.int32),
             tree_base=np.repeat([part.base for part in self._trees], n_trees).astype(np.int32),
             tree_base_scale=np.repeat([part.base_scale for part in self._trees], n_trees),
             step_start=np.array(self._step_start, dtype=np.int64),
+            init=self._init,
             n_features=self.n_features,
             n_classes=self.n_classes,
         )

@@ -1,20 +1,40 @@
 """Labels of any type to class numbers."""
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+_MOST_SHOWN = 10  # labels in an error message
 
-def as_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
+
+class LabelledRows(NamedTuple):
+    """Checked rows: X by row, labels as class numbers, weights above 0."""
+
+    X: Any
+    y: NDArray[np.int32]
+    weight: NDArray[np.float64]
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Return some rows, by number."""
+        return type(self)(self.X.take(rows), self.y[rows], self.weight[rows])
+
+    def without_weightless(self) -> Self:
+        """Return the rows of positive weight: weight 0 is the row absent."""
+        return self if self.weight.all() else self.take(np.flatnonzero(self.weight))
+
+
+def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
     """Return labels as an array, one for each row."""
     if y is None:
-        raise ValueError("fit requires y to be passed, but the target y is None")
+        raise ValueError(f"fit requires {name} to be passed, but the target {name} is None")
     labels: NDArray[Any] = column_or_1d(_without_nullable(y), warn=True)
     if len(labels) != n_rows:
-        raise ValueError(f"y has {len(labels)} labels; X has {n_rows} rows")
+        raise ValueError(
+            f"{name} has {len(labels)} labels; {name.replace('y', 'X')} has {n_rows} rows"
+        )
     return labels
 
 
@@ -26,14 +46,16 @@ def _without_nullable(y: Any) -> Any:
     return y.to_numpy(dtype=numpy_dtype)
 
 
-def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
+def check_labels(labels: NDArray[Any], name: str = "y") -> NDArray[Any]:
     """Return labels of which none is missing, classes rather than numbers."""
     missing = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
     if missing:
-        raise ValueError(f"y contains NaN or None at {len(missing)} row(s), first at {missing[0]}")
+        raise ValueError(
+            f"{name} contains NaN or None at {len(missing)} row(s), first at {missing[0]}"
+        )
     labels = _without_objects(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y contains infinity; expected finite labels")
+        raise ValueError(f"{name} contains infinity; expected finite labels")
     if labels.dtype != object:
         check_classification_targets(labels)
     return labels
@@ -47,16 +69,64 @@ def _without_objects(labels: NDArray[Any]) -> NDArray[Any]:
     return narrow if narrow.ndim == 1 else labels
 
 
-def encode_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Return the sorted classes and the class number of each row."""
+def known_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Return a given list of classes, sorted."""
+    given = check_labels(as_labels(classes, np.size(classes), "classes"), "classes")
+    known, _ = _unique(given, "classes")
+    if len(known) != len(given):
+        raise ValueError(f"classes={_shown(given)}; expected each label once")
+    if len(known) < 2:  # noqa: PLR2004
+        raise ValueError(f"classes={_shown(given)}; expected at least 2 classes")
+    return known
+
+
+def encode_labels(
+    labels: NDArray[Any], classes: NDArray[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return the sorted classes and the class number of each row.
+
+    With given classes all labels must be among them; a class may be without rows.
+    """
+    if classes is not None:
+        return classes, class_numbers(labels, classes)
+    found, class_of_row = _unique(labels, "y")
+    if len(found) < 2:  # noqa: PLR2004
+        raise ValueError(f"y has 1 class, {found.tolist()[0]!r}; expected at least 2 classes")
+    return found, class_of_row
+
+
+def class_numbers(
+    labels: NDArray[Any], classes: NDArray[Any], name: str = "y"
+) -> NDArray[np.int32]:
+    """Return the class number of each label."""
+    found, which = _unique(labels, name)
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    unknown = [label for label in found.tolist() if label not in number]
+    if unknown:
+        raise ValueError(
+            f"{name} has labels that are not among the classes: {_shown(unknown)}; "
+            f"expected some of {_shown(classes)}"
+        )
+    of_found = np.array([number[label] for label in found.tolist()], dtype=np.int32)
+    numbers: NDArray[np.int32] = of_found[which]
+    return numbers
+
+
+def _unique(labels: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.int32]]:
     try:
-        classes, class_of_row = np.unique(labels, return_inverse=True)
+        found, which = np.unique(labels, return_inverse=True)
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        raise TypeError(f"y mixes labels of types {', '.join(kinds)}; expected one type") from error
-    if len(classes) < 2:  # noqa: PLR2004
-        raise ValueError(f"y has 1 class, {classes.tolist()[0]!r}; expected at least 2 classes")
-    return classes, class_of_row.astype(np.int32)
+        kinds_text = ", ".join(kinds)
+        raise TypeError(f"{name} mixes labels of types {kinds_text}; expected one type") from error
+    return found, which.astype(np.int32)
+
+
+def _shown(labels: Any) -> str:
+    """Return labels as text, the first ten of them."""
+    listed = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
+    more = ", ..." if len(listed) > _MOST_SHOWN else ""
+    return "[" + ", ".join(map(repr, listed[:_MOST_SHOWN])) + more + "]"
 
 
 def _is_missing(label: object) -> bool:

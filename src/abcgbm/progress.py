@@ -14,13 +14,13 @@ class ProgressLine:
 
     Parameters
     ----------
-    n_steps : int
-        Steps to come, at most.
+    n_steps : int or None
+        Steps to come, at most; None: nobody knows, so there is no bar.
     enabled : bool
         Whether anything is shown.
     """
 
-    def __init__(self, n_steps: int, *, enabled: bool) -> None:
+    def __init__(self, n_steps: int | None, *, enabled: bool) -> None:
         self._n_steps = n_steps
         self._enabled = enabled
         self._last_drawn = 0.0
@@ -30,18 +30,25 @@ class ProgressLine:
         self.show(0, float("nan"))
         return self
 
-    def show(self, step: int, loss: float) -> None:
+    def show(self, step: int, loss: float, validation_loss: float | None = None) -> None:
         """Take note of a finished step."""
         if not self._enabled:
             return
-        filled = _WIDTH * step // self._n_steps
-        bar = "#" * filled + "-" * (_WIDTH - filled)
-        loss_text = f"  loss {loss:.6g}" if step > 0 else ""
-        self._text = f"[{bar}] step {step}/{self._n_steps}{loss_text}"
+        self._text = self._count(step)
+        if step > 0:
+            self._text += f"  loss {loss:.6g}"
+        if step > 0 and validation_loss is not None:
+            self._text += f"  validation loss {validation_loss:.6g}"
         now = time.monotonic()
         if sys.stderr.isatty() and now - self._last_drawn >= _EVERY:
             self._last_drawn = now
             self._write("\r\x1b[K" + self._text)
+
+    def _count(self, step: int) -> str:
+        if self._n_steps is None:
+            return f"step {step}"
+        filled = _WIDTH * step // self._n_steps
+        return f"[{'#' * filled}{'-' * (_WIDTH - filled)}] step {step}/{self._n_steps}"
 
     def finish(self, reason: str) -> None:
         """Say why training stopped."""

@@ -1,39 +1,100 @@
 """Sample weights as integers, so that sums of them are exact."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from abcgbm.labels import class_numbers
 
 _TOTAL_BITS = 30  # of the sum of all integer weights
 _LEAST_TOTAL, _MOST_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
 _MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
 
 
-def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+def check_weights(
+    sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
+) -> NDArray[np.float64]:
     """Return the weights as floats; None means one for each row."""
     if sample_weight is None:
         return np.ones(n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}; expected ({n_rows},)")
+        raise ValueError(f"{name}.shape == {weights.shape}; expected ({n_rows},)")
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if len(bad):
         raise ValueError(
-            f"sample_weight is {weights[bad[0]]} at row {bad[0]} (negative, NaN or infinite at "
+            f"{name} is {weights[bad[0]]} at row {bad[0]} (negative, NaN or infinite at "
             f"{len(bad)} row(s)); expected numbers from 0 on"
         )
     if not weights.any():
-        raise ValueError(
-            "all weights are zero: sample_weight is 0 at every row; expected some above 0"
-        )
+        raise ValueError(f"all weights are zero: {name} is 0 at every row; expected some above 0")
+    _check_total(weights, name)
+    return weights
+
+
+def _check_total(weights: NDArray[np.float64], name: str) -> None:
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if not _LEAST_TOTAL <= total <= _MOST_TOTAL:
-        raise ValueError(f"sample_weight sums to {total}; expected {_LEAST_TOTAL} to {_MOST_TOTAL}")
-    return weights
+        raise ValueError(f"{name} sums to {total}; expected {_LEAST_TOTAL} to {_MOST_TOTAL}")
+
+
+def class_weights(
+    given: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    y: NDArray[np.int32],
+    weight: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the factor of each class.
+
+    "balanced" gives all classes that have rows the same sum of weights, and leaves the sum of all
+    as it is. Sums of weights rather than rows are evened out, so weight 2 stays the row twice.
+    """
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, str) and given == "balanced":
+        count = np.bincount(y, weight, minlength=len(classes))
+        present = np.count_nonzero(count)
+        factor: NDArray[np.float64] = np.ones(len(classes))
+        factor[count > 0] = count.sum() / (present * count[count > 0])
+        return factor
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"class_weight={given!r}; expected None, 'balanced', or a dict from label to weight"
+        )
+    return _class_weights_of(given, classes)
+
+
+def _class_weights_of(given: Mapping[Any, float], classes: NDArray[Any]) -> NDArray[np.float64]:
+    labels = np.empty(len(given), dtype=object)
+    labels[:] = list(given)
+    factor = np.ones(len(classes))
+    for k, (label, value) in zip(
+        class_numbers(labels, classes, "class_weight"), given.items(), strict=True
+    ):
+        if not (isinstance(value, Real) and math.isfinite(value) and value >= 0):
+            raise ValueError(
+                f"class_weight={{{label!r}: {value!r}}}; expected finite numbers from 0 on"
+            )
+        factor[k] = value
+    return factor
+
+
+def weigh_classes(
+    weight: NDArray[np.float64], y: NDArray[np.int32], factor: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weights times their class's factor."""
+    with np.errstate(over="ignore"):
+        weighed: NDArray[np.float64] = weight * factor[y]
+    if not weighed.any():
+        raise ValueError("all weights are zero: class_weight is 0 for every class in y")
+    _check_total(weighed, "sample_weight times class_weight")
+    return weighed
 
 
 @dataclass(frozen=True)

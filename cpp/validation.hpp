@@ -1,0 +1,41 @@
+// Rows that are not trained on: their scores follow the trees as these come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "binned.hpp"
+#include "partition.hpp"
+#include "scores.hpp"
+#include "tree.hpp"
+
+namespace abcgbm {
+
+class Validation {
+ public:
+  /// The table must have the bins of the training table.
+  Validation(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
+             int n_threads);
+  Validation(const Validation&) = delete;  // holds buffers as large as the table
+  Validation& operator=(const Validation&) = delete;
+
+  /// Moves the scores by a step's trees.
+  void add(std::span<const Tree> trees);
+
+  const Labels& labels() const { return labels_; }
+  const Scores& scores() const { return scores_; }
+  const Binned& binned() const { return *binned_; }
+
+ private:
+  std::shared_ptr<const Binned> binned_;
+  Labels labels_;
+  int n_threads_;
+  Scores scores_;
+  std::vector<RowSets> rows_;               // by thread
+  std::vector<std::uint16_t> node_of_row_;  // [n_trees][n_rows]
+};
+
+}  // namespace abcgbm

@@ -1,0 +1,216 @@
+"""Columns as NumPy and SciPy hold them, and what any column gives: numbers, or levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Floats = NDArray[np.float64]
+Rows = slice | NDArray[np.int64]
+Level = str | float | None  # None is missing
+CHUNK = 65_536  # rows that are Python objects at a time
+
+
+def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
+    """Cut rows into slices of at most ``size``."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def levels_of_numbers(column: Floats) -> Iterator[list[Level]]:
+    """Yield numbers as levels; NaN is missing."""
+    for rows in chunks(len(column)):
+        values = (column[rows] + 0.0).astype(object)  # 0.0 is added so that -0.0 is 0.0
+        values[np.isnan(column[rows])] = None
+        yield values.tolist()
+
+
+class LevelOf(dict[Any, Level]):
+    """The level that a Python value is; values seen once are looked up.
+
+    Parameters
+    ----------
+    column : str
+        What errors call the column.
+    """
+
+    def __init__(self, column: str) -> None:
+        super().__init__()
+        self.column = column
+
+    def __missing__(self, value: Any) -> Level:
+        if is_missing(value):  # not kept: any number of NaN differ from each other
+            return None
+        self[value] = level = self._level(value)
+        return level
+
+    def all(self, values: Iterable[Any]) -> list[Level]:
+        """Return the levels of many values."""
+        try:
+            return list(map(self.__getitem__, values))
+        except TypeError as error:
+            if "unhashable" in str(error):
+                raise TypeError(f"{self.column} has {error}; expected strings or numbers") from None
+            raise
+
+    def _level(self, value: Any) -> Level:
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, Real | Decimal | np.bool_):
+            return _as_float(value) + 0.0
+        raise TypeError(
+            f"{self.column} has values of type {type(value).__name__}, such as {value!r}; "
+            "expected strings or numbers: make one of these of them first"
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a Python value stands for none: None, NaN, NA, NaT."""
+    # NaN differs from itself; the NA of pandas answers neither yes nor no, and is asked by name.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all floats
+        return math.inf if value > 0 else -math.inf
+
+
+@dataclass(frozen=True)
+class ArrayColumns:
+    """The columns of an array.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+        Of any real type.
+    """
+
+    values: NDArray[Any]
+
+    def take(self, rows: Rows) -> ArrayColumns:
+        """Return some rows."""
+        return ArrayColumns(self.values[rows])
+
+    def numbers(self, columns: NDArray[np.intp]) -> Floats:
+        """Return columns as floats of shape (n_rows, len(columns)), not copied where they are."""
+        with np.errstate(over="ignore"):  # what no float can hold is infinite
+            return np.require(self.values[:, _as_slice(columns)], np.float64, "A")
+
+    def levels(self, column: int) -> Iterator[list[Level]]:
+        """Yield the levels of a column, a chunk of rows at a time."""
+        return levels_of_numbers(self.numbers(np.array([column]))[:, 0])
+
+
+def _as_slice(columns: NDArray[np.intp]) -> Any:
+    """Neighbours become a slice, which copies nothing."""
+    if len(columns) and (np.diff(columns) == 1).all():
+        return slice(int(columns[0]), int(columns[-1]) + 1)
+    return columns
+
+
+@dataclass(frozen=True)
+class SparsePart:
+    """Sparse columns as the core takes them.
+
+    Attributes
+    ----------
+    features : ndarray of int32 of shape (n_columns,)
+        Their numbers in the table.
+    fill : ndarray of float64 of shape (n_columns,)
+        The value of the rows that are not stored.
+    indptr, indices, data : ndarray of int64, int32, float64
+        As in scipy's csc, rows ascending and none twice.
+    """
+
+    features: NDArray[np.int32]
+    fill: Floats
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: Floats
+
+
+@dataclass(frozen=True)
+class SparseColumns:
+    """Columns of which few values are stored.
+
+    Attributes
+    ----------
+    matrix : scipy sparse array, csr or csc, of shape (n_rows, n_columns)
+        The stored values as float64, none twice.
+    fill : ndarray of float64 of shape (n_columns,)
+        The value of all others.
+    """
+
+    matrix: Any
+    fill: Floats
+
+    @cached_property
+    def _by_row(self) -> Any:
+        return self.matrix.tocsr()
+
+    @cached_property
+    def _by_column(self) -> Any:
+        by_column = self.matrix.tocsc()
+        if not by_column.has_sorted_indices:
+            by_column = by_column.copy()
+            by_column.sort_indices()
+        return by_column
+
+    def take(self, rows: Rows) -> SparseColumns:
+        """Return some rows."""
+        return SparseColumns(self._by_row[rows], self.fill)
+
+    def numbers(self, columns: NDArray[np.intp]) -> Floats:
+        """Return columns as dense floats of shape (n_rows, len(columns))."""
+        stored = self.matrix[:, columns].tocoo()
+        values = np.empty(stored.shape)
+        values[:] = self.fill[columns]
+        values[stored.row, stored.col] = stored.data
+        return values
+
+    def levels(self, column: int) -> Iterator[list[Level]]:
+        """Yield the levels of a column, a chunk of rows at a time."""
+        return levels_of_numbers(self.numbers(np.array([column]))[:, 0])
+
+    def part(self, columns: NDArray[np.intp], features: NDArray[np.intp]) -> SparsePart:
+        """Return some columns for the core, under their numbers in the table."""
+        stored = self._by_column
+        if len(columns) < stored.shape[1]:
+            stored = stored[:, columns]
+        return SparsePart(
+            features.astype(np.int32),
+            self.fill[columns],
+            stored.indptr.astype(np.int64, copy=False),
+            stored.indices.astype(np.int32, copy=False),
+            stored.data,
+        )
+
+
+_MOST_ROWS = 2**31 - 1  # row numbers of sparse columns are 32-bit
+
+
+def sparse_columns(matrix: Any) -> SparseColumns:
+    """Return the columns of a scipy matrix or array in csr or csc form, whose rest is zero."""
+    matrix = sparse.csc_array(matrix) if matrix.format == "csc" else sparse.csr_array(matrix)
+    matrix.check_format(full_check=True)  # a bad index must not crash anything
+    if matrix.shape[0] > _MOST_ROWS:
+        raise ValueError(f"X is sparse and has {matrix.shape[0]} rows; expected 1 to {_MOST_ROWS}")
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float64, copy=False)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return SparseColumns(matrix, np.zeros(matrix.shape[1]))

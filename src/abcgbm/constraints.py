@@ -1,0 +1,72 @@
+"""Which features may meet in a tree, and how many are looked at for a split."""
+
+import itertools
+import math
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+def n_features_per_split(max_features: Any, n_features: int) -> int:
+    """Return how many features are drawn for each split; 0 means all of them."""
+    if max_features is None:
+        return 0
+    if isinstance(max_features, str):  # "sqrt"
+        n_drawn = max(1, math.isqrt(n_features))
+    elif isinstance(max_features, Integral):
+        n_drawn = int(max_features)
+        if n_drawn > n_features:
+            raise ValueError(
+                f"max_features={max_features!r}; expected at most the {n_features} features of X"
+            )
+    else:
+        n_drawn = math.ceil(float(max_features) * n_features)
+    return 0 if n_drawn >= n_features else n_drawn
+
+
+def interaction_groups(given: Any, n_features: int, names: NDArray[Any] | None) -> list[list[int]]:
+    """Return groups of features that may meet on a path; none at all means that all may.
+
+    Features in no given group make a group of their own.
+    """
+    if given is None:
+        return []
+    everything = range(n_features)
+    if isinstance(given, str) and given == "no_interactions":
+        return [[feature] for feature in everything]
+    if isinstance(given, str) and given == "pairwise":
+        pairs = itertools.combinations(everything, 2)
+        return [list(pair) for pair in pairs] if n_features > 1 else [[0]]
+    groups = [sorted(group) for group in _feature_sets(given, n_features, names)]
+    rest = sorted(set(everything).difference(*groups))
+    return [*groups, rest] if rest else groups
+
+
+def _feature_sets(given: Any, n_features: int, names: NDArray[Any] | None) -> list[set[int]]:
+    if isinstance(given, str) or not _are_groups(given):
+        raise ValueError(
+            f"interaction_cst={given!r}; expected None, 'pairwise', 'no_interactions', or a list "
+            "of lists of feature numbers or names"
+        )
+    number = {} if names is None else {name: i for i, name in enumerate(names.tolist())}
+    return [{_feature_number(f, n_features, number) for f in group} for group in given]
+
+
+def _are_groups(given: Any) -> bool:
+    return isinstance(given, Iterable) and all(
+        isinstance(group, Iterable) and not isinstance(group, str) for group in given
+    )
+
+
+def _feature_number(feature: Any, n_features: int, number: dict[str, int]) -> int:
+    if isinstance(feature, str) and feature in number:
+        return number[feature]
+    is_number = isinstance(feature, Integral) and not isinstance(feature, bool)
+    if is_number and 0 <= int(feature) < n_features:
+        return int(feature)
+    raise ValueError(
+        f"interaction_cst names the feature {feature!r}; expected numbers from 0 to "
+        f"{n_features - 1}" + (" or names of columns" if number else "")
+    )

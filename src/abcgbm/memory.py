@@ -1,0 +1,170 @@
+"""How much memory a training needs, and whether there is so much."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+_HISTOGRAMS = 2**28  # bytes for the histograms of all threads, if so few do
+_ROOTS = 2**26  # bytes for the root histograms of a batch of trees
+_SEARCH = 2**29  # bytes for the nodes of the trees of some candidates
+_LANE = 8  # trees to a cache line of root histograms
+_LEAST_HISTOGRAMS = 3  # of a tree
+
+
+@dataclass(frozen=True)
+class TrainingSize:
+    """What the memory of a training depends on, apart from the coded table.
+
+    Attributes
+    ----------
+    n_rows, n_validation_rows : int
+        Rows to learn from, and to validate on.
+    n_classes : int
+        Classes.
+    total_bins : int
+        Bins of all features together.
+    max_leaf_nodes, n_threads : int
+        As given.
+    n_candidates : int
+        Base classes that a step tries, at most.
+    has_hessian : bool
+        Whether histograms hold hessians too.
+    """
+
+    n_rows: int
+    n_validation_rows: int
+    n_classes: int
+    total_bins: int
+    max_leaf_nodes: int
+    n_threads: int
+    n_candidates: int
+    has_hessian: bool
+
+    def parts(self) -> dict[str, int]:
+        """Return the bytes of each large part."""
+        n_sums = 3 if self.has_hessian else 2
+        a_histogram = self.total_bins * 8 * n_sums
+        a_root_group = self.total_bins * 8 * _LANE
+        n_histograms = _HISTOGRAMS // max(1, a_histogram * self.n_threads)
+        n_histograms = max(_LEAST_HISTOGRAMS, min(n_histograms, self.max_leaf_nodes))
+        n_groups = min(-(-self.n_classes // _LANE), max(1, _ROOTS // max(1, a_root_group)))
+        return {
+            "scores of the rows": self.n_rows * (16 * self.n_classes + 8),
+            "leaves of the rows": self._leaves(),
+            "labels and weights": self.n_rows * 32,
+            "rows by node": self.n_threads * self.n_rows * (8 + 8 * n_sums),
+            "histograms": self.n_threads * n_histograms * a_histogram,
+            "root histograms": n_groups * a_root_group * (n_sums - 1),
+            "validation": self.n_validation_rows * (26 * self.n_classes + 32),
+        }
+
+    def _leaves(self) -> int:
+        of_one = 2 * self.n_rows * self.n_classes
+        return max(of_one, min(_SEARCH, of_one * self.n_candidates))
+
+    def total(self) -> int:
+        """Return the bytes of all parts."""
+        return sum(self.parts().values())
+
+
+def check(size: TrainingSize, available: int | None) -> None:
+    """Raise MemoryError if a training cannot fit; say what would."""
+    if available is None or size.total() <= available:
+        return
+    largest_first = sorted(size.parts().items(), key=lambda part: -part[1])
+    parts = ", ".join(f"{name} {_shown(n)}" for name, n in largest_first if 20 * n > size.total())
+    raise MemoryError(
+        f"training needs about {_shown(size.total())} besides the table ({parts}); "
+        f"{_shown(available)} are available. {_what_fits(size, available)}"
+    )
+
+
+def _what_fits(size: TrainingSize, available: int) -> str:
+    """Say how far one number alone would have to go down."""
+    least = {"n_rows": 1, "n_classes": 2, "total_bins": 2, "n_threads": 1}
+    names = ("rows", "classes", "bins (see max_bins)", "threads (see n_jobs)")
+    most = [_most(size, field, low, available) for field, low in least.items()]
+    fitting = [f"{n} {name}" for n, name in zip(most, names, strict=True) if n is not None]
+    if not fitting:
+        return "Less of everything would fit: rows, classes, bins"
+    return "Other things equal, these would fit: " + ", or ".join(fitting)
+
+
+def _most(size: TrainingSize, field: str, low: int, available: int) -> int | None:
+    """Return the largest value of one field that fits, or None if not even the least does."""
+
+    def fits(value: int) -> bool:
+        changed: dict[str, Any] = {field: value}
+        return replace(size, **changed).total() <= available
+
+    high = int(getattr(size, field))
+    if low >= high or not fits(low):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _shown(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"  # noqa: PLR2004
+
+
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """Return how much memory the process may still take, on Linux; None if nobody knows.
+
+    What the system can give, swap included, and what the limits of the container leave.
+    """
+    known = [_system_bytes(root), *map(_left_in_group, _groups(root))]
+    return min((n for n in known if n is not None), default=None)
+
+
+def _system_bytes(root: Path) -> int | None:
+    fields = _fields(root / "proc/meminfo")
+    if "MemAvailable:" not in fields:
+        return None
+    return 1024 * (fields["MemAvailable:"] + fields.get("SwapFree:", 0))
+
+
+def _groups(root: Path) -> list[Path]:
+    """Return the folders of the control groups that can bound this process's memory."""
+    mounts = {"": root / "sys/fs/cgroup", "memory": root / "sys/fs/cgroup/memory"}
+    found = list(mounts.values())
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        for name in {"", "memory"} & {*controllers.split(",")}:
+            own = mounts[name] / path.lstrip("/")
+            found += [own, *(parent for parent in own.parents if mounts[name] in parent.parents)]
+    return found
+
+
+def _left_in_group(folder: Path) -> int | None:
+    """Return the limit minus what is used, files in the cache not counted."""
+    stat = _fields(folder / "memory.stat")
+    cache = stat.get("inactive_file", 0) + stat.get("active_file", 0)
+    for limit_name, used_name in [
+        ("memory.max", "memory.current"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ]:
+        limit, used = _number(folder / limit_name), _number(folder / used_name)
+        if limit is not None and used is not None:
+            return max(0, limit - used + cache)
+    return None
+
+
+def _fields(file: Path) -> dict[str, int]:
+    """Return the numbers of a file of lines such as `name 123`."""
+    words = [line.split() for line in _lines(file)]
+    return {w[0]: int(w[1]) for w in words if len(w) > 1 and w[1].isdecimal()}
+
+
+def _number(file: Path) -> int | None:
+    words = " ".join(_lines(file)).split()
+    return int(words[0]) if words and words[0].isdecimal() else None  # "max": no limit
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text().splitlines()
+    except OSError:  # another system, or not ours to read
+        return []

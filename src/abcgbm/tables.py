@@ -1,0 +1,389 @@
+"""Any table becomes columns with names and kinds: NumPy, data frames, Arrow, sparse matrices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array
+
+from abcgbm.columns import (
+    ArrayColumns,
+    Floats,
+    Level,
+    Rows,
+    SparseColumns,
+    SparsePart,
+    is_missing,
+    sparse_columns,
+)
+from abcgbm.frames import Content, Frame, FrameColumns, as_frame, is_sparse, sparse_frame
+
+
+class Kind(IntEnum):
+    """What a feature is."""
+
+    NUMERIC = 0
+    SPARSE = 1  # numeric, and few values are stored
+    CATEGORICAL = 2
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a table must look like to be read as another one was.
+
+    Attributes
+    ----------
+    is_categorical : ndarray of bool of shape (n_features,)
+        Which features are categories; the others are numbers.
+    feature_names : ndarray of object of shape (n_features,), or None
+        Their names, if all are strings.
+    """
+
+    is_categorical: NDArray[np.bool_]
+    feature_names: NDArray[Any] | None = None
+
+    def label(self, feature: int) -> str:
+        """Return what errors call a feature."""
+        return _label(feature if self.feature_names is None else self.feature_names[feature])
+
+    def is_same(self, other: Schema) -> bool:
+        """Whether the other has the same columns in the same order."""
+        mine, theirs = self._names(), other._names()
+        return mine == theirs and np.array_equal(self.is_categorical, other.is_categorical)
+
+    def _names(self) -> list[str] | None:
+        return None if self.feature_names is None else self.feature_names.tolist()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of features, still in the form they came in.
+
+    Attributes
+    ----------
+    schema : Schema
+        Names, and which features are categories.
+    n_rows : int
+        Number of rows.
+    is_sparse : ndarray of bool of shape (n_features,)
+        Which features are in ``sparse``; the others are in ``dense``, each in order.
+    dense : ArrayColumns or FrameColumns
+        Columns of which every value is stored.
+    sparse : SparseColumns or None
+        Columns of which few are.
+    """
+
+    schema: Schema
+    n_rows: int
+    is_sparse: NDArray[np.bool_]
+    dense: ArrayColumns | FrameColumns
+    sparse: SparseColumns | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return self.n_rows, len(self.is_sparse)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def feature_names(self) -> NDArray[Any] | None:
+        """Names of the features, if all are strings."""
+        return self.schema.feature_names
+
+    @cached_property
+    def kind(self) -> NDArray[np.int8]:
+        """The Kind of each feature."""
+        kind = np.where(self.is_sparse, Kind.SPARSE, Kind.NUMERIC)
+        return np.where(self.schema.is_categorical, Kind.CATEGORICAL, kind).astype(np.int8)
+
+    def features(self, kind: Kind) -> NDArray[np.intp]:
+        """Return the features of a kind."""
+        return np.flatnonzero(self.kind == kind)
+
+    def take(self, rows: Rows) -> Table:
+        """Return some rows: a slice, or row numbers."""
+        n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
+        few = None if self.sparse is None else self.sparse.take(rows)
+        return Table(self.schema, n_rows, self.is_sparse, self.dense.take(rows), few)
+
+    def numbers(self, features: NDArray[np.intp]) -> Floats:
+        """Return numeric features as floats of shape (n_rows, len(features)); NaN is missing.
+
+        Only these are converted, and columns that are float64 already are not copied.
+        """
+        columns, few = self._column[features], self.is_sparse[features]
+        if self.sparse is None or not few.any():
+            return self.dense.numbers(columns)
+        if few.all():
+            return self.sparse.numbers(columns)
+        values = np.empty((self.n_rows, len(features)))
+        values[:, few] = self.sparse.numbers(columns[few])
+        values[:, ~few] = self.dense.numbers(columns[~few])
+        return values
+
+    def levels(self, feature: int) -> Iterator[list[Level]]:
+        """Yield the values of a categorical feature, a chunk of rows at a time.
+
+        They are strings or floats; None is missing.
+        """
+        few = self.sparse if self.is_sparse[feature] else None
+        return (few or self.dense).levels(int(self._column[feature]))
+
+    def sparse_part(self) -> SparsePart | None:
+        """Return the sparse features as the core takes them; None if there are none."""
+        features = self.features(Kind.SPARSE)
+        if self.sparse is None or not len(features):
+            return None
+        return self.sparse.part(self._column[features], features)
+
+    @cached_property
+    def _column(self) -> NDArray[np.intp]:
+        """The place of each feature among the dense or the sparse ones."""
+        few = self.is_sparse
+        return np.where(few, np.cumsum(few), np.cumsum(~few)) - 1
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def read_table(X: Any, categorical_features: Any = "auto", owner: str = "abcgbm") -> Table:
+    """Read a table to learn from.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        An array-like of numbers, a data frame, an Arrow table or a sparse matrix.
+    categorical_features : "auto", None, or list of names, of indices or of truth values
+        Which columns are categories. "auto": those of strings, categories, enums and dictionaries.
+    owner : str
+        The estimator that errors speak of.
+    """
+    table = _read(X, owner)
+    names, n_features = table.feature_names, table.shape[1]
+    if isinstance(categorical_features, str) and categorical_features == "auto":
+        chosen = _are_levels(table)
+    else:
+        chosen = _chosen(categorical_features, n_features, names)
+    table = _with_schema(table, Schema(chosen, names))
+    _refuse_strings(table, "is not among categorical_features")
+    return table
+
+
+def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm") -> Table:
+    """Read a table whose columns must be those of an earlier one, found by name where it has any.
+
+    A column is a category if it was one, whatever its type is now.
+    """
+    frame = as_frame(X)
+    _check_names(None if frame is None else _names_of(frame), schema.feature_names, owner)
+    table = _from_array(X, owner) if frame is None else _from_frame(_in_order(frame, schema), owner)
+    n_features, expected = table.shape[1], len(schema.is_categorical)
+    if n_features != expected:
+        raise ValueError(
+            f"X has {n_features} features, but {owner} is expecting {expected} features as input."
+        )
+    table = _with_schema(table, schema)
+    _refuse_strings(table, "was no category in fit")
+    return table
+
+
+def _read(X: Any, owner: str) -> Table:
+    frame = as_frame(X)
+    return _from_array(X, owner) if frame is None else _from_frame(frame, owner)
+
+
+def _with_schema(table: Table, schema: Schema) -> Table:
+    return Table(schema, table.n_rows, table.is_sparse, table.dense, table.sparse)
+
+
+# ------------------------------------------------------------------------------------------- arrays
+
+
+def _from_array(X: Any, owner: str) -> Table:
+    """Read what scikit-learn takes for an array or a sparse matrix."""
+    values = check_array(
+        _without_masks(X),
+        accept_sparse=("csr", "csc"),
+        dtype=_checked_dtype(X),
+        ensure_all_finite=False,
+        estimator=owner,
+        input_name="X",
+    )
+    n_rows, n_features = values.shape
+    schema = Schema(np.zeros(n_features, dtype=bool))
+    if sparse.issparse(values):
+        everywhere, nothing = np.ones(n_features, dtype=bool), ArrayColumns(np.empty((n_rows, 0)))
+        return Table(schema, n_rows, everywhere, nothing, sparse_columns(values))
+    return Table(schema, n_rows, np.zeros(n_features, dtype=bool), ArrayColumns(values))
+
+
+def _checked_dtype(X: Any) -> Any:
+    """Numbers stay as they are; of anything else scikit-learn makes floats, or complains."""
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind in ("m", "M"):
+        raise TypeError(
+            f"X is an array of type {X.dtype}; make numbers of its times first, such as the seconds "
+            "since a date"
+        )
+    return "numeric" if kind in ("b", "i", "u", "f") else np.float64
+
+
+def _without_masks(X: Any) -> Any:
+    """Masked values, and the NA of pandas among objects, are missing."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(np.float64), np.nan)
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        return np.where(np.frompyfunc(is_missing, 1, 1)(X).astype(bool), np.nan, X)
+    return X
+
+
+# ------------------------------------------------------------------------------------------- frames
+
+
+def _in_order(frame: Frame, schema: Schema) -> Frame:
+    """Put columns in the order of the schema's names, if both have names."""
+    if schema.feature_names is None or _names_of(frame) is None:
+        return frame
+    place = {name: column for column, name in enumerate(frame.columns)}
+    order = [place[name] for name in schema.feature_names]
+    return frame if order == sorted(order) else frame[:, order]
+
+
+def _from_frame(frame: Frame, owner: str) -> Table:
+    n_rows = _checked_length(frame, owner)
+    few, schema = is_sparse(frame), Schema(np.zeros(frame.shape[1], dtype=bool), _names_of(frame))
+    if not few.any():
+        return Table(schema, n_rows, few, _frame_columns(frame))
+    stored = sparse_frame(frame[:, np.flatnonzero(few).tolist()])
+    if few.all():  # a frame without columns would have no rows either
+        return Table(schema, n_rows, few, ArrayColumns(np.empty((n_rows, 0))), stored)
+    return Table(
+        schema, n_rows, few, _frame_columns(frame[:, np.flatnonzero(~few).tolist()]), stored
+    )
+
+
+def _frame_columns(frame: Frame) -> FrameColumns:
+    return FrameColumns.of(frame, [_label(name) for name in frame.columns])
+
+
+def _checked_length(frame: Frame, owner: str) -> int:
+    for size, what in zip(frame.shape[::-1], ("feature", "sample"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is "
+                f"required by {owner}."
+            )
+    return frame.shape[0]
+
+
+def _names_of(frame: Frame) -> NDArray[Any] | None:
+    names = frame.columns
+    if not all(isinstance(name, str) for name in names):  # pandas may have others
+        return None
+    return np.array(names, dtype=object)
+
+
+def _label(name: object) -> str:
+    return f"column {name!r}"
+
+
+def _check_names(names: Any, expected: Any, owner: str) -> None:
+    """Raise or warn as scikit-learn does, except that the order of names does not matter."""
+    if names is None and expected is None:
+        return
+    if expected is None:
+        _warn(f"X has feature names, but {owner} was fitted without feature names")
+    elif names is None:
+        _warn(f"X does not have valid feature names, but {owner} was fitted with feature names")
+    elif set(names) != set(expected):
+        raise ValueError(
+            "The feature names should match those that were passed during fit.\n"
+            + _listed("unseen at fit time", set(names) - set(expected))
+            + _listed("seen at fit time, yet now missing", set(expected) - set(names))
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _listed(title: str, names: set[str], most: int = 5) -> str:
+    lines = [f"- {name}\n" for name in sorted(names)]
+    more = ["- ...\n"] if len(lines) > most else []
+    return "".join([f"Feature names {title}:\n", *lines[:most], *more]) if lines else ""
+
+
+# --------------------------------------------------------------------------------------- categories
+
+
+def _are_levels(table: Table) -> NDArray[np.bool_]:
+    """Tell which columns are of strings, categories, enums or dictionaries."""
+    mask = np.zeros(table.shape[1], dtype=bool)
+    if isinstance(table.dense, FrameColumns):
+        levels = (Content.STRINGS, Content.CATEGORIES)
+        mask[~table.is_sparse] = [content in levels for content in table.dense.contents]
+    return mask
+
+
+def _chosen(given: Any, n_features: int, names: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Tell which columns a user named, by names, by indices or by a mask."""
+    mask = np.zeros(n_features, dtype=bool)
+    if given is None:
+        return mask
+    if isinstance(given, str) or not np.iterable(given):
+        raise _no_choice(given)
+    items = list(given)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != n_features:
+            raise ValueError(
+                f"categorical_features has {len(items)} truth values; X has {n_features} features"
+            )
+        return np.array(items, dtype=bool)
+    for item in items:
+        mask[_index(item, n_features, [] if names is None else names.tolist())] = True
+    return mask
+
+
+def _index(item: Any, n_features: int, names: list[str]) -> int:
+    if isinstance(item, str):
+        if item not in names:
+            known = (
+                f"names among {', '.join(map(repr, names))}" if names else "indices: X has no names"
+            )
+            raise ValueError(f"categorical_features has {item!r}; expected {known}")
+        return names.index(item)
+    if not isinstance(item, Integral) or isinstance(item, bool | np.bool_):
+        raise _no_choice(item)
+    if not 0 <= int(item) < n_features:
+        raise ValueError(f"categorical_features has {item!r}; expected 0 to {n_features - 1}")
+    return int(item)
+
+
+def _no_choice(given: Any) -> TypeError:
+    return TypeError(
+        f"categorical_features={given!r}; expected 'auto', None, or a list of names, of indices or "
+        "of a truth value for each feature"
+    )
+
+
+def _refuse_strings(table: Table, why: str) -> None:
+    """Raise an error that names the first column of strings which is not a category."""
+    if not isinstance(table.dense, FrameColumns):
+        return
+    is_category = table.schema.is_categorical[~table.is_sparse]
+    for column in np.flatnonzero(~is_category).tolist():
+        if table.dense.holds_strings(column):
+            raise TypeError(
+                f"{table.dense.labels[column]} holds strings and {why}; expected numbers"
+            )

@@ -1,0 +1,173 @@
+"""Cuts of categories into two sets."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import core
+import reference as ref
+from strategies import Problem, order_free_problems, reference_trainer
+
+TWO_CLASSES = ([1], 0, True, 1.0)
+
+
+def left_codes(step, node: int) -> set[int]:
+    arrays = {"left_set_size": step.left_set_size.tolist(), "left_set": step.left_set.tolist()}
+    return ref.left_codes(arrays, node)
+
+
+# ------------------------------------------------------------------------------- the best of all sets
+
+
+def exact_gain(residual: np.ndarray, weight: np.ndarray, is_left: np.ndarray) -> Fraction:
+    """G_L^2/W_L + G_R^2/W_R, which is the gain but for a number that all cuts share."""
+    sides = [(int(residual[side].sum()), int(weight[side].sum())) for side in (is_left, ~is_left)]
+    return sum(Fraction(G * G, W) for G, W in sides)
+
+
+def best_gain_of_all_sets(codes: np.ndarray, residual: np.ndarray, weight: np.ndarray) -> Fraction:
+    first, *others = np.unique(codes)
+    sets = itertools.chain.from_iterable(
+        itertools.combinations(others, n) for n in range(len(others))
+    )
+    return max(exact_gain(residual, weight, np.isin(codes, [first, *some])) for some in sets)
+
+
+@st.composite
+def few_categories(draw) -> Problem:
+    """At most seven categories and missing values, two classes, every cut allowed."""
+    n = draw(st.integers(2, 25))
+    codes = st.one_of(st.integers(0, 6).map(float), st.just(math.nan))
+    X = np.array(draw(st.lists(codes, min_size=n, max_size=n)))[:, None]
+    y, weight = (
+        np.array(draw(st.lists(st.integers(low, high), min_size=n, max_size=n)))
+        for low, high in ((0, 1), (1, 9))
+    )
+    params = {"min_weight": 1, "max_leaf_nodes": 2, "categorical_smoothing": 0.0}
+    return Problem(X, y, 2, weight, categorical=(0,), params=params)
+
+
+@given(few_categories(), st.booleans())
+def test_without_smoothing_the_cut_is_the_best_of_all_sets(problem, hessian_split):
+    """Fisher 1958: the best set is a prefix of the categories in the order of their means."""
+    assume(len(np.unique(problem.X)) > 1)
+    step = core.trainer(problem.with_params(hessian_split=hessian_split)).step(*TWO_CLASSES)
+    codes = np.nan_to_num(problem.X[:, 0], nan=-1.0)
+    residual = np.where(problem.y == 1, 1, -1) * problem.weight  # times 1/2, as are all
+    best = best_gain_of_all_sets(codes, residual, problem.weight)
+    if step.feature[0] < 0:  # all categories have the same mean
+        assert best == Fraction(int(residual.sum()) ** 2, int(problem.weight.sum()))
+        return
+    is_left = np.isin(codes, list(left_codes(step, 0)))
+    is_left[codes == -1] = step.missing_left[0]
+    assert exact_gain(residual, problem.weight, is_left) == best
+
+
+def test_smoothing_sorts_a_rare_category_near_the_mean_of_all():
+    """One row says less of its category than twenty do, of which fifteen are of that class."""
+    X = np.repeat([0.0, 1.0, 2.0], [20, 1, 19])[:, None]
+    y = np.repeat([1, 0, 1, 0], [15, 5, 1, 19])
+    problem = Problem(X, y, 2, categorical=(0,), params={"min_weight": 20, "max_leaf_nodes": 2})
+    plain = core.trainer(problem.with_params(categorical_smoothing=0.0)).step(*TWO_CLASSES)
+    assert plain.feature.tolist() == [-1]  # 1, then 0, then 2: no cut has 20 rows on both sides
+    smooth = core.trainer(problem.with_params(categorical_smoothing=10.0)).step(*TWO_CLASSES)
+    assert left_codes(smooth, 0) == {0}
+
+
+# --------------------------------------------------------------------------------- many categories
+
+
+@pytest.mark.parametrize("n_categories", [2, 127, 128, 129, 300, 1000])
+def test_one_side_of_a_cut_has_at_most_64_categories(n_categories):
+    """Two rows for each category; the first half of the categories has one class, the rest another."""
+    X = np.repeat(np.arange(float(n_categories)), 2)[:, None]
+    y = (X[:, 0] < n_categories // 2).astype(np.int32)
+    params = {"min_weight": 1, "max_leaf_nodes": 2}
+    problem = Problem(X, y, 2, categorical=(0,), params=params)
+    step = core.trainer(problem).step(*TWO_CLASSES)
+    n_left = len(left_codes(step, 0))
+    assert min(n_left, n_categories - n_left) == min(n_categories // 2, 64)
+    assert step.left_set_size.tolist() == [math.ceil(n_categories / 64), 0, 0]
+
+
+@pytest.mark.parametrize("hessian_split", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 10.0])
+def test_trees_on_hundreds_of_categories_are_those_of_the_reference(smoothing, hessian_split):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 300, (700, 1)).astype(float)
+    X[rng.random(X.shape) < 0.05] = math.nan
+    y = (np.nan_to_num(X[:, 0]) * 7919 % 3 + rng.integers(0, 2, 700)).astype(np.int32) % 3
+    params = {"min_weight": 5, "max_leaf_nodes": 6, "hessian_split": hessian_split}
+    problem = Problem(X, y, 3, categorical=(0,), params=params)
+    problem = problem.with_params(categorical_smoothing=smoothing)
+    trainers = core.trainer(problem), reference_trainer(problem)
+    rounds = [ref.boost(trainer, ref.Algorithm("abc-mart"), 3, 2) for trainer in trainers]
+    core.assert_same_rounds(*rounds)
+
+
+# ------------------------------------------------------------------------------------ codes are names
+
+
+@given(st.integers(0, 10**6), st.permutations(range(12)), st.booleans(), st.booleans())
+def test_numbering_of_the_categories_does_not_matter(seed, new_code, hessian_split, smooth):
+    """Weights are such that neither means nor gains are equal, which the numbering would decide."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 12, (80, 2)).astype(float)
+    X[rng.random(X.shape) < 0.1] = math.nan
+    y = rng.integers(0, 3, 80)
+    weight = rng.integers(1, 10**6, 80)
+    params = {"min_weight": 1, "max_leaf_nodes": 5, "hessian_split": hessian_split}
+    params["categorical_smoothing"] = 1e7 if smooth else 0.0
+    problem = Problem(X, y, 3, weight, categorical=(0, 1), params=params)
+    renamed = np.append(new_code, math.nan)[np.nan_to_num(X, nan=12).astype(int)]
+    trainers = [core.trainer(replace(problem, X=table)) for table in (X, renamed)]
+    for trainer in trainers:
+        assert len(ref.boost(trainer, ref.Algorithm("abc-mart"), 3, 2)) == 2
+    np.testing.assert_array_equal(*(trainer.raw() for trainer in trainers))
+
+
+def sides(step, node: int, missing: int, is_categorical: bool) -> np.ndarray:
+    """Whether each code goes left."""
+    codes = np.arange(missing + 1)
+    is_left = (
+        np.isin(codes, list(left_codes(step, node))) if is_categorical else codes <= step.bin[node]
+    )
+    is_left[missing] = step.missing_left[node]
+    return is_left
+
+
+@given(order_free_problems())
+def test_what_a_node_has_not_seen_goes_to_the_heavier_side(problem):
+    """Categories without rows, and missing values where there are none."""
+    table, step = core.binned(problem), core.trainer(problem).step([1], 0, True, 1.0)
+    rows = {0: np.arange(len(problem.y))}
+    for node, (feature, left) in enumerate(zip(step.feature, step.left, strict=True)):
+        if feature < 0:
+            continue
+        missing, is_categorical = table.n_bins[feature] - 1, feature in problem.categorical
+        is_left = sides(step, node, missing, is_categorical)
+        codes = table.codes()[rows[node], feature]
+        unseen = np.setdiff1d(np.arange(missing + 1) if is_categorical else [missing], codes)
+        assert (is_left[unseen] == (step.weight[left] >= step.weight[left + 1])).all()
+        rows[left], rows[left + 1] = rows[node][is_left[codes]], rows[node][~is_left[codes]]
+
+
+two_codes = st.lists(st.sampled_from([0.0, 1.0, math.nan]), min_size=30, max_size=30)
+
+
+@given(two_codes, st.lists(st.integers(0, 2), min_size=30, max_size=30), st.booleans())
+def test_two_categories_are_cut_like_two_numbers(codes, y, hessian_split):
+    params = {"min_weight": 1, "max_leaf_nodes": 2, "categorical_smoothing": 0.0}
+    problem = Problem(np.array(codes)[:, None], np.array(y), 3, params=params)
+    problem = problem.with_params(hessian_split=hessian_split)
+    gains = [
+        core.trainer(replace(problem, categorical=categorical)).step([0, 1, 2], -1, False, 1.0).gain
+        for categorical in ((), (0,))
+    ]
+    np.testing.assert_array_equal(*gains)

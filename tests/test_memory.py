@@ -1,0 +1,168 @@
+"""How much memory a training needs, and what is said if there is less."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from abcgbm import memory
+from abcgbm.memory import TrainingSize, available_bytes, check
+from models import noisy_data, run_python, small
+
+SIZE = TrainingSize(
+    n_rows=1_000_000,
+    n_validation_rows=0,
+    n_classes=100,
+    total_bins=5000,
+    max_leaf_nodes=20,
+    n_threads=2,
+    n_candidates=1,
+    has_hessian=False,
+)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["n_rows", "n_validation_rows", "n_classes", "total_bins", "max_leaf_nodes", "n_threads"],
+)
+def test_more_of_anything_needs_no_less_memory(field):
+    totals = [replace(SIZE, **{field: n}).total() for n in (2, 10, 1000, 100_000)]
+    assert totals == sorted(totals)
+    assert totals[0] < totals[-1]
+
+
+def test_scores_are_two_numbers_for_each_row_and_class():
+    assert SIZE.parts()["scores of the rows"] == 1_000_000 * (2 * 8 * 100 + 8)
+
+
+def test_search_needs_more_up_to_a_bound():
+    leaves = [replace(SIZE, n_candidates=n).parts()["leaves of the rows"] for n in (1, 2, 3, 99)]
+    assert leaves == [200_000_000, 400_000_000, 2**29, 2**29]
+
+
+def test_histograms_are_bounded_however_many_leaves():
+    wide = replace(SIZE, total_bins=100_000, max_leaf_nodes=30_000)
+    assert wide.parts()["histograms"] <= 2**28
+    assert replace(wide, total_bins=10**8).parts()["histograms"] == 2 * 3 * 16 * 10**8
+
+
+def test_enough_memory_and_unknown_memory_are_fine():
+    check(SIZE, SIZE.total())
+    check(SIZE, None)
+
+
+def test_too_little_memory_is_told_with_what_needs_it_and_what_would_fit():
+    with pytest.raises(MemoryError) as raised:
+        check(SIZE, SIZE.total() // 2)
+    message = str(raised.value)
+    assert re.search(r"training needs about 1\.9 GB .*scores of the rows 1\.6 GB", message)
+    assert f"{SIZE.total() / 2e6:.1f} MB are available" in message
+    n_rows, n_classes = map(int, re.search(r"(\d+) rows, or (\d+) classes", message).groups())
+    for field, fitting in {"n_rows": n_rows, "n_classes": n_classes}.items():
+        assert replace(SIZE, **{field: fitting}).total() <= SIZE.total() // 2
+        assert replace(SIZE, **{field: fitting + 1}).total() > SIZE.total() // 2
+    assert "bins" not in message  # no number of bins would do
+
+
+def test_next_to_no_memory_asks_for_less_of_everything():
+    with pytest.raises(MemoryError, match="Less of everything would fit"):
+        check(SIZE, 10)
+
+
+def test_fit_refuses_what_cannot_fit(monkeypatch):
+    X, y = noisy_data(n_rows=4000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 300_000)
+    with pytest.raises(MemoryError, match=r"training needs about .* these would fit: \d+ rows"):
+        small().fit(X, y)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
+    assert small().fit(X, y).n_iter_ == 8
+
+
+def test_size_does_not_depend_on_the_values_of_labels(monkeypatch):
+    X, y = noisy_data()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2_000_000)
+    assert small().fit(X, y.astype(np.int64) * 10**12).n_iter_ == 8
+
+
+# --------------------------------------------------------------------------- what is available
+
+
+def write(root, **files):
+    for name, text in files.items():
+        path = root / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+MEMINFO = "MemTotal: 9000 kB\nMemAvailable:    5000 kB\nSwapFree: 1000 kB\nHugePages_Free: 0\n"
+
+
+def test_memory_of_the_system_is_what_is_available_and_free_swap(tmp_path):
+    write(tmp_path, proc__meminfo=MEMINFO)
+    assert available_bytes(tmp_path) == 6000 * 1024
+
+
+def test_system_that_says_nothing_is_unknown(tmp_path):
+    assert available_bytes(tmp_path) is None
+    write(tmp_path, proc__meminfo="MemTotal: 9000 kB\n")
+    assert available_bytes(tmp_path) is None
+
+
+@pytest.mark.parametrize("own", ["/", "/user/job"])
+def test_limit_of_a_container_counts(tmp_path, own):
+    write(tmp_path, proc__meminfo=MEMINFO, proc__self__cgroup=f"0::{own}\n")
+    group = tmp_path / "sys/fs/cgroup" / own.lstrip("/")
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("2000000\n")
+    (group / "memory.current").write_text("1500000\n")
+    (group / "memory.stat").write_text("anon 7\ninactive_file 100000\nactive_file 20000\n")
+    assert available_bytes(tmp_path) == 620_000
+    (group / "memory.max").write_text("max\n")
+    assert available_bytes(tmp_path) == 6000 * 1024
+
+
+def test_limit_of_a_group_above_counts(tmp_path):
+    write(tmp_path, proc__self__cgroup="0::/user/job\n")
+    (tmp_path / "sys/fs/cgroup/user/job").mkdir(parents=True)
+    (tmp_path / "sys/fs/cgroup/user/memory.max").write_text("1000")
+    (tmp_path / "sys/fs/cgroup/user/memory.current").write_text("400")
+    assert available_bytes(tmp_path) == 600
+
+
+def test_limit_of_an_older_container_counts(tmp_path):
+    write(tmp_path, proc__self__cgroup="5:cpu:/\n4:memory:/box\n")
+    group = tmp_path / "sys/fs/cgroup/memory/box"
+    group.mkdir(parents=True)
+    (group / "memory.limit_in_bytes").write_text("1000")
+    (group / "memory.usage_in_bytes").write_text("1400")
+    assert available_bytes(tmp_path) == 0
+
+
+# ------------------------------------------------------------------------------- against a fit
+
+PEAK = """
+import resource, sys
+import numpy as np
+from abcgbm import ABCBoostClassifier, BinMapper, memory
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=({n_rows}, 4))
+y = rng.integers(0, {n_classes}, len(X))
+asked = []
+memory.check = lambda size, available: asked.append(size.total())
+table = BinMapper(n_jobs=2).fit(X).transform(X)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+ABCBoostClassifier("{algorithm}", max_iter=2, n_jobs=2).fit(table, y)
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+sys.stdout.write(f"{{asked[0]}} {{grown}}")
+"""
+
+
+@pytest.mark.parametrize("algorithm", ["abc-mart", "logitboost"])
+def test_estimate_is_near_what_a_fit_takes(algorithm):
+    """Within a fifth and 40 MB: the estimate leaves out small things, the system rounds."""
+    pytest.importorskip("resource")
+    out = run_python(PEAK.format(n_rows=200_000, n_classes=60, algorithm=algorithm))
+    needed, grown = map(int, out.split())
+    assert np.isclose(needed, grown, rtol=0.2, atol=4e7)

@@ -1,0 +1,449 @@
+"""Tables of every make are read as the plain array of their values, or refused by name."""
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from abcgbm import BinMapper
+from abcgbm.tables import Kind, Schema, read_table, read_table_like
+from inputs import (
+    DATA,
+    NAMES,
+    NUMBER_LEVELS,
+    NUMBERS,
+    REFUSED,
+    WORD_LEVELS,
+    WORKS,
+    Case,
+    Stream,
+    arrow_table,
+    pandas_frame,
+    pandas_with,
+    polars_frame,
+    words,
+)
+
+FRAMES = [case for case in NUMBERS if case.named]
+ARRAYS = [case for case in NUMBERS if not case.named]
+ROWS = np.array([5, 0, 59, 5, 17])
+EVERY = np.arange(5)
+
+
+def says(*parts: object) -> str:
+    """A pattern that finds all parts, in this order."""
+    return "(?s)" + ".*".join(re.escape(str(part)) for part in parts)
+
+
+def each(cases: list[Any]) -> Any:
+    return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases])
+
+
+def mapper_of(case: Case) -> BinMapper:
+    """A mapper that learned the plain values."""
+    return BinMapper(8, categorical_features=case.categorical_features).fit(case.plain())
+
+
+def codes(mapper: BinMapper, X: Any) -> np.ndarray:
+    return mapper.transform(X).codes.codes()
+
+
+# -------------------------------------------------------------------------------------- what it is
+
+
+@each(WORKS)
+def test_any_form_of_a_table_has_the_bins_and_codes_of_the_plain_array(case):
+    mapper, expected = BinMapper(8).fit(case.table()), mapper_of(case)
+    for ours, theirs in zip(mapper.thresholds_, expected.thresholds_, strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+    np.testing.assert_array_equal(codes(mapper, case.table()), codes(expected, case.plain()))
+
+
+@each(WORKS)
+def test_rows_of_any_table_have_the_codes_of_those_rows(case):
+    mapper = BinMapper(8).fit(case.table())
+    expected = codes(mapper_of(case), case.plain(ROWS))
+    np.testing.assert_array_equal(codes(mapper, case.table(ROWS)), expected)
+    table = read_table(case.table())
+    for rows in (ROWS, slice(7, 40)):
+        taken = table.take(rows)
+        assert taken.shape == (len(case.plain()[rows]), 5)
+        np.testing.assert_array_equal(
+            codes(mapper, taken), codes(mapper_of(case), case.plain()[rows])
+        )
+
+
+@each(WORKS)
+def test_zero_weight_is_a_row_absent_from_any_table(case):
+    weight = np.arange(60) % 3
+    kept = np.flatnonzero(weight)
+    mapper = BinMapper(8).fit(case.table(), sample_weight=weight)
+    expected = BinMapper(8, categorical_features=case.categorical_features)
+    expected.fit(case.plain(kept), sample_weight=weight[kept])
+    for ours, theirs in zip(mapper.thresholds_, expected.thresholds_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@each(NUMBERS)
+def test_numbers_of_any_table_are_those_of_the_plain_array(case):
+    table = read_table(case.table())
+    assert table.shape == (60, 5)
+    for features in ([0, 1, 2, 3, 4], [4], [3, 1], []):
+        numbers = table.numbers(np.array(features, np.intp))
+        assert numbers.dtype == np.float64
+        np.testing.assert_array_equal(numbers, case.plain()[:, features])
+
+
+@each(FRAMES)
+def test_frame_is_found_by_a_mapper_that_learned_another_make_of_it(case):
+    mapper = BinMapper(8).fit(pandas_frame(case.plain()))
+    expected = codes(mapper_of(case), case.plain())
+    np.testing.assert_array_equal(codes(mapper, case.table()), expected)
+
+
+@each(ARRAYS)
+def test_array_is_found_by_a_mapper_that_learned_floats(case):
+    np.testing.assert_array_equal(
+        codes(mapper_of(case), case.table()), codes(mapper_of(case), case.plain())
+    )
+
+
+@each(WORD_LEVELS)
+def test_levels_are_found_by_value_whatever_their_type_was_in_fit(case):
+    expected = codes(mapper_of(case), case.plain())
+    for learned in WORD_LEVELS:
+        if learned.data == case.data:
+            mapper = BinMapper().fit(learned.table())
+            np.testing.assert_array_equal(codes(mapper, case.table())[:, 4], expected[:, 4])
+
+
+@each(NUMBER_LEVELS)
+def test_levels_that_are_numbers_are_found_by_value_whatever_their_type_is(case):
+    mapper, expected = BinMapper().fit(case.table()), codes(mapper_of(case), case.plain())
+    for dtype in ("float64", "float32", "Int16", "object", "category"):
+        last = pd.array(case.plain()[:, 4], dtype="Int64").astype("Float64").astype(dtype)  # fmt: skip
+        X = pandas_with(lambda _, last=last: last)(case.plain())
+        np.testing.assert_array_equal(codes(mapper, X)[:, 4], expected[:, 4])
+
+
+@each(NUMBER_LEVELS)
+def test_categories_of_numbers_can_be_read_as_numbers(case):
+    table = read_table(case.table(), categorical_features=None)
+    assert table.kind.tolist() == [Kind.NUMERIC] * 5
+    np.testing.assert_array_equal(table.numbers(EVERY), case.plain())
+
+
+# ------------------------------------------------------------------------------------------ refused
+
+
+@each(REFUSED)
+def test_what_cannot_be_read_is_refused_with_its_name_and_what_to_do(case):
+    with pytest.raises(case.error, match=says(*case.says)):
+        BinMapper().fit(case.make())
+
+
+@each([case for case in REFUSED if case.error is TypeError and NAMES[4] in str(case.says)])
+def test_what_cannot_be_read_is_refused_in_transform_too(case):
+    X = case.make()
+    columns = list(X.columns) if hasattr(X, "columns") and not isinstance(X, pa.Table) else NAMES
+    mapper = BinMapper().fit(pd.DataFrame(DATA["floats"][:, -len(columns) :], columns=columns))
+    with pytest.raises(TypeError, match=says(f"column {NAMES[4]!r}")):
+        mapper.transform(X)
+
+
+@each(WORD_LEVELS)
+def test_strings_are_refused_where_nothing_is_categorical(case):
+    with pytest.raises(TypeError, match=says(f"column {NAMES[4]!r} holds strings", "categorical")):
+        BinMapper(categorical_features=None).fit(case.table())
+
+
+@each(WORD_LEVELS)
+def test_strings_are_refused_where_fit_saw_numbers(case):
+    mapper = BinMapper().fit(pandas_frame(case.plain()))
+    with pytest.raises(TypeError, match=says(f"column {NAMES[4]!r} holds strings", "in fit")):
+        mapper.transform(case.table())
+
+
+@each(WORD_LEVELS)
+def test_numbers_are_refused_where_fit_saw_strings(case):
+    mapper = BinMapper().fit(case.table())
+    with pytest.raises(TypeError, match=says(f"column {NAMES[4]!r}", "'apple'", "strings", "now")):
+        mapper.transform(pandas_frame(case.plain()))
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])
+def test_sparse_matrix_with_bad_indices_is_refused(make):
+    matrix = make(np.eye(4))
+    matrix.indices[2] = 1000
+    with pytest.raises(ValueError, match="indices must be < 4"):
+        BinMapper().fit(matrix)
+
+
+def test_arrow_is_refused_without_a_library_that_reads_it(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ImportError, match=says("Stream", "pyarrow or polars", "abcgbm[arrow]")):
+        BinMapper().fit(Stream(arrow_table(DATA["floats"])))
+
+
+# -------------------------------------------------------------------------------------------- names
+
+
+MAKES = {"pandas": pandas_frame, "polars": polars_frame, "pyarrow": arrow_table}
+makes = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+
+
+@makes
+def test_columns_in_another_order_are_put_right_by_name(make):
+    X = make(DATA["floats"])
+    mapper = BinMapper().fit(X)
+    assert mapper.feature_names_in_.tolist() == NAMES
+    for order in (NAMES[::-1], NAMES[2:] + NAMES[:2]):
+        shuffled = X.select(order) if hasattr(X, "select") else X[order]
+        np.testing.assert_array_equal(codes(mapper, shuffled), codes(mapper, X))
+
+
+def test_columns_of_mixed_kinds_in_another_order_are_put_right_by_name():
+    values = DATA["level or missing"]
+    X = pandas_with(words)(values)
+    X[NAMES[1]] = X[NAMES[1]].astype(pd.SparseDtype(float, np.nan))
+    mapper = BinMapper().fit(X)
+    np.testing.assert_array_equal(codes(mapper, X[NAMES[::-1]]), codes(mapper, X))
+
+
+@makes
+def test_missing_and_extra_columns_are_named(make):
+    X = make(DATA["floats"])
+    mapper = BinMapper().fit(X)
+    other = X.rename(columns={"plain": "fancy"}) if make is pandas_frame else None
+    other = X.rename({"plain": "fancy"}) if make is polars_frame else other
+    other = X.rename_columns(["fancy", *NAMES[1:]]) if make is arrow_table else other
+    with pytest.raises(ValueError, match=says("unseen at fit", "- fancy", "missing:", "- plain")):
+        mapper.transform(other)
+
+
+def test_extra_column_is_named_even_if_it_could_not_be_read():
+    X = pandas_frame(DATA["floats"])
+    mapper = BinMapper().fit(X)
+    X["when"] = pd.Timestamp("2001-02-03")
+    with pytest.raises(ValueError, match=says("unseen at fit time", "- when")):
+        mapper.transform(X)
+
+
+def test_columns_without_names_go_by_place_with_a_warning():
+    named, plain = pandas_frame(DATA["floats"]), DATA["floats"]
+    mapper = BinMapper().fit(named)
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but BinMapper"):
+        by_place = codes(mapper, plain)
+    np.testing.assert_array_equal(by_place, codes(mapper, named))
+    with pytest.warns(UserWarning, match="X has feature names, but BinMapper"):
+        by_place = codes(BinMapper().fit(plain), named)
+    np.testing.assert_array_equal(by_place, codes(mapper, named))
+
+
+def test_names_are_there_only_if_all_are_strings():
+    X = pandas_frame(DATA["floats"])
+    assert read_table(X).feature_names.tolist() == NAMES
+    for columns in (range(5), ["a", 1, 2, 3, 4], pd.MultiIndex.from_product([["a"], range(5)])):
+        assert read_table(X.set_axis(columns, axis=1)).feature_names is None
+
+
+def test_wrong_number_of_columns_is_told():
+    mapper = BinMapper().fit(DATA["floats"])
+    for X in (DATA["floats"][:, :3], sparse.csr_array((4, 3)), pd.DataFrame(np.zeros((4, 3)))):
+        with pytest.raises(ValueError, match=says("X has 3 features, but BinMapper", "5 features")):
+            mapper.transform(X)
+
+
+def test_refit_forgets_names():
+    mapper = BinMapper().fit(pandas_frame(DATA["floats"])).fit(DATA["floats"])
+    assert not hasattr(mapper, "feature_names_in_")
+
+
+# --------------------------------------------------------------------------------------- categories
+
+MIXED = pandas_with(words)(DATA["level"])
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [["Größe", "plain"], [4, 0], np.array([4, 0]), ["Größe", 0], {0, 4}, [True, *[False] * 3, True],
+     np.array([True, False, False, False, True]), pd.Index(["plain", "Größe"])],
+    ids=repr,
+)  # fmt: skip
+def test_categories_are_chosen_by_names_indices_or_a_mask(chosen):
+    table = read_table(MIXED, chosen)
+    assert table.features(Kind.CATEGORICAL).tolist() == [0, 4]
+    assert table.features(Kind.NUMERIC).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("chosen", [[], None, [False] * 5], ids=repr)
+def test_nothing_is_a_category_if_none_is_chosen(chosen):
+    assert not read_table(DATA["level"], chosen).schema.is_categorical.any()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error", "parts"),
+    [
+        (["plane"], ValueError, ("'plane'", "'plain'", "'two words'")),
+        ([5], ValueError, ("has 5", "0 to 4")),
+        ([-1], ValueError, ("has -1", "0 to 4")),
+        ([True], ValueError, ("1 truth values", "5 features")),
+        ("plain", TypeError, ("'plain'", "'auto', None, or a list")),
+        (3, TypeError, ("=3", "'auto', None, or a list")),
+        ([1.0], TypeError, ("1.0", "'auto', None, or a list")),
+        ([0, True], TypeError, ("True", "'auto', None, or a list")),
+        ([["plain"]], TypeError, ("['plain']", "'auto', None, or a list")),
+    ],
+    ids=repr,
+)
+def test_choice_that_no_column_fits_is_told(chosen, error, parts):
+    with pytest.raises(error, match=says("categorical_features", *parts)):
+        BinMapper(categorical_features=chosen).fit(MIXED)
+
+
+def test_names_cannot_choose_among_columns_without_names():
+    with pytest.raises(ValueError, match=says("categorical_features has 'plain'", "no names")):
+        BinMapper(categorical_features=["plain"]).fit(DATA["level"])
+
+
+@pytest.mark.parametrize(
+    "make", [np.array, sparse.csr_array, sparse.csc_array, pd.DataFrame, polars_frame]
+)
+def test_chosen_numbers_are_levels_of_any_table(make):
+    values = np.nan_to_num(DATA["level or missing"])
+    mapper = BinMapper(categorical_features=[4, 1]).fit(make(values))
+    assert list(mapper.encoding_.levels) == [1, 4]
+    assert list(mapper.encoding_.levels[4].code_of) == [0.0, 1.0, 2.0, 3.0]
+    np.testing.assert_array_equal(codes(mapper, make(values))[:, 4], values[:, 4])
+
+
+def test_truth_values_are_numbers_unless_chosen():
+    X = pd.DataFrame({"a": [True, False, True]})
+    assert read_table(X).kind.tolist() == [Kind.NUMERIC]
+    assert list(read_table(X, ["a"]).levels(0)) == [[1.0, 0.0, 1.0]]
+
+
+def test_rows_are_counted_from_the_first_whatever_the_index_says():
+    X = pandas_with(words)(DATA["level"]).set_index(np.arange(60)[::-1] // 2)
+    X[NAMES[1]] = X[NAMES[1]].astype(pd.SparseDtype(float, np.nan))
+    taken = read_table(X).take(ROWS)
+    np.testing.assert_array_equal(taken.numbers(EVERY[:4]), DATA["level"][ROWS, :4])
+    assert list(taken.levels(4)) == [words(DATA["level"][ROWS, 4])]
+
+
+def test_integer_names_of_columns_are_no_places():
+    X = pd.DataFrame({2: [1.0, 2.0], 0: pd.arrays.SparseArray([0, 7], fill_value=0), 1: [5, 6]})
+    table = read_table(X)
+    np.testing.assert_array_equal(table.numbers(np.arange(3)), [[1, 0, 5], [2, 7, 6]])
+
+
+def test_name_that_looks_like_a_pattern_is_a_name():
+    X = pl.DataFrame({"^a.*$": [1.0, 2.0], "ab": [3.0, 2.0]})
+    mapper = BinMapper().fit(X)
+    np.testing.assert_array_equal(codes(mapper, X[:, [1, 0]]), codes(mapper, X))
+
+
+def test_integers_beyond_all_floats_are_infinite():
+    X = pd.DataFrame({"a": pd.Series([10**400, -(10**400), 1], dtype=object)})
+    assert read_table(X).numbers(np.array([0])).ravel().tolist() == [np.inf, -np.inf, 1.0]
+
+
+def test_mapper_refuses_a_table_that_is_binned():
+    mapper = BinMapper().fit(DATA["floats"])
+    table = mapper.transform(DATA["floats"])
+    for method in (mapper.fit, mapper.transform):
+        with pytest.raises(TypeError, match="X is a BinnedTable; expected the values"):
+            method(table)
+
+
+def test_missing_values_are_no_level():
+    X = pd.DataFrame({"a": pd.Series(["x", None, np.nan, pd.NA, pd.NaT, ""], dtype=object)})
+    assert list(read_table(X).levels(0)) == [["x", None, None, None, None, ""]]
+
+
+def test_minus_zero_is_the_level_zero():
+    (levels,) = read_table(np.array([[-0.0], [0.0], [1.0]]), [0]).levels(0)
+    assert [np.signbit(level) for level in levels] == [False] * 3
+
+
+def test_levels_come_in_chunks():
+    n = 65_536 + 3
+    for X in (np.arange(float(n))[:, None], pl.DataFrame({"a": np.arange(n).astype(str)})):
+        sizes = [len(chunk) for chunk in read_table(X, [0]).levels(0)]
+        assert sizes == [65_536, 3]
+
+
+# ------------------------------------------------------------------------------------------- memory
+
+
+def test_floats_are_not_copied():
+    values = DATA["floats"].copy()
+    for X in (values, np.asfortranarray(values), values[::2, 1:]):
+        table = read_table(X)
+        assert np.shares_memory(table.numbers(np.arange(X.shape[1])), X)
+        assert np.shares_memory(table.take(slice(3, 9)).numbers(np.array([1, 2])), X)
+
+
+@each([case for case in WORKS if sparse.issparse(case.table()) and hasattr(case.table(), "indptr")])
+def test_reading_leaves_a_sparse_matrix_alone(case):
+    X, before = case.table(), case.table()
+    BinMapper().fit(X).transform(X)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(X, name), getattr(before, name), strict=True)
+
+
+@pytest.mark.parametrize("fill", [0.0, 2.5, np.nan])
+def test_sparse_columns_are_listed_with_their_fill(fill):
+    X = pd.DataFrame(
+        {"a": pd.arrays.SparseArray([fill, 7.0, fill, 9.0], fill_value=fill), "b": 1.0}
+    )
+    part = read_table(X[["b", "a"]]).sparse_part()
+    assert part.features.tolist() == [1]
+    np.testing.assert_array_equal(part.fill, [fill])
+    assert (part.indptr.tolist(), part.indices.tolist()) == ([0, 2], [1, 3])
+    assert part.data.tolist() == [7.0, 9.0]
+    assert (part.features.dtype, part.indices.dtype) == (np.int32, np.int32)
+    assert part.indptr.dtype == np.int64
+
+
+def test_sparse_part_leaves_out_categories():
+    table = read_table(sparse.csr_array(np.diag([1.0, 2.0, 3.0])), [1])
+    assert table.sparse_part().features.tolist() == [0, 2]
+    assert table.sparse_part().data.tolist() == [1.0, 3.0]
+    assert read_table(sparse.csr_array(np.eye(2)), [0, 1]).sparse_part() is None
+    assert read_table(np.eye(2)).sparse_part() is None
+
+
+# ------------------------------------------------------------------------------------------- schema
+
+
+def test_table_of_other_columns_is_refused():
+    X = pandas_frame(DATA["floats"])
+    mapper = BinMapper().fit(X)
+    for other in (X[NAMES[::-1]], DATA["floats"], X.astype({"plain": "category"})):
+        with pytest.raises(ValueError, match="Table of other columns"):
+            mapper.transform(read_table(other))
+    np.testing.assert_array_equal(codes(mapper, read_table(X)), codes(mapper, X))
+
+
+def test_category_in_fit_is_a_category_of_whatever_comes():
+    schema = Schema(np.array([True, False]))
+    assert read_table_like(np.ones((3, 2)), schema).kind.tolist() == [2, 0]
+    assert read_table_like(sparse.csr_array((3, 2)), schema).kind.tolist() == [2, 1]
+    assert read_table_like(pd.DataFrame({0: ["a"], 1: [2]}), schema).kind.tolist() == [2, 0]
+
+
+@each(WORKS)
+def test_no_warning_leaks(case):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        X = case.table()
+        del caught[:]
+        BinMapper().fit(X)
+    assert caught == []
