@@ -45,6 +45,15 @@ def two_classes():
     return noisy_data(n_classes=2)
 
 
+# The check gives the rows of all classes but one next to no weight, and bounds how many test rows
+# get them after 1000 steps: 12 %. These two have 14 %.
+LEARNS_ALL = {"check_class_weight_classifiers": "learns classes of next to no weight"}
+EXPECTED_FAILURES = {
+    "ABCBoostClassifier(algorithm='abc-logitboost')": LEARNS_ALL,
+    "ABCBoostClassifier(base_class=BaseClassSearch(gap=1))": LEARNS_ALL,
+}
+
+
 @pytest.mark.filterwarnings("ignore:no tree can be split")  # some checks have a dozen rows
 @parametrize_with_checks(
     [
@@ -54,9 +63,7 @@ def two_classes():
         ABCBoostClassifier(algorithm="abc-logitboost"),
         ABCBoostClassifier(base_class=BaseClassSearch(2, 1)),
     ],
-    # It gives the rows of one class next to no weight, and expects 1000 steps not to learn them:
-    # true of trees with a floor under the hessians, not of training to machine accuracy.
-    expected_failed_checks=lambda _: {"check_class_weight_classifiers": "learns them"},
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(str(estimator), {}),
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)

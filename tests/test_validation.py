@@ -75,7 +75,8 @@ def test_class_weights_count_in_validation(class_weight, scoring):
     model = watched(class_weight=class_weight, scoring=scoring).fit(**FIT, **VALIDATION)
     count = np.bincount(Y[LEARNED])
     factor = count.sum() / (4 * count) if class_weight == "balanced" else np.array([2, 3, 1, 1])
-    plain = watched(scoring=scoring).fit(
+    leaf = 10 * float(f"{factor[Y[LEARNED]].mean():.9g}")
+    plain = watched(scoring=scoring, min_samples_leaf=leaf).fit(
         **FIT,
         **VALIDATION,
         sample_weight=factor[Y[LEARNED]],

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import reference
 from abcgbm import BinMapper
-from abcgbm.weights import IntegerWeights, check_weights, class_weights
+from abcgbm.weights import IntegerWeights, check_weights, class_weights, mean_factor
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=200, n_classes=3)
@@ -155,14 +155,16 @@ NAMES = np.array(["a", "b", "c"])[Y]
 def test_class_weight_is_a_factor_of_the_sample_weight(algorithm):
     weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
     model = small(algorithm, class_weight={"a": 2.5, "c": 0.25}).fit(X, NAMES, weight)
-    assert_same_model(model, small(algorithm).fit(X, NAMES, weight * np.array([2.5, 1, 0.25])[Y]))
+    weighed = weight * np.array([2.5, 1, 0.25])[Y]
+    expected = small(algorithm, min_samples_leaf=10 * mean_factor(weight, weighed))
+    assert_same_model(model, expected.fit(X, NAMES, weighed))
 
 
 @both_algorithms
 def test_integer_class_weight_is_the_rows_so_often(algorithm):
     times = np.array([2, 1, 3])[Y]
     weighted = small(algorithm, max_bins=16, class_weight={"a": 2, "c": 3}).fit(X, NAMES)
-    repeated = small(algorithm, max_bins=16)
+    repeated = small(algorithm, max_bins=16, min_samples_leaf=10 * mean_factor(times**0, times))
     assert_same_model(weighted, repeated.fit(np.repeat(X, times, axis=0), np.repeat(NAMES, times)))
 
 

@@ -43,7 +43,7 @@ from abcgbm.tables import Schema, Table, read_table, read_table_like
 from abcgbm.threads import effective_n_threads
 from abcgbm.training import BinnedRows, Chance, Training
 from abcgbm.validation import hold_out
-from abcgbm.weights import check_weights, class_weights, weigh_classes
+from abcgbm.weights import check_weights, class_weights, mean_factor, weigh_classes
 
 
 class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
@@ -71,7 +71,7 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         Depth of a tree, at most; None for no bound.
     min_samples_leaf : float, default=10
         Least sum of sample weights in a leaf; without weights, least number of rows. Never a
-        fraction of the rows.
+        fraction of the rows. With ``class_weight`` it is multiplied by the rows' mean factor.
     min_gain : float, default=0.0
         A node is split only if its best cut gains more than this.
     l2_regularization : float, default=0.0
@@ -402,8 +402,9 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             table, labels, weight = table.take(kept), labels[kept], weight[kept]
         self.classes_, numbers = encode_labels(check_labels(labels), self._known_classes(earlier))
         factor = class_weights(self.class_weight, self.classes_, numbers, weight)
-        weight = weigh_classes(weight, numbers, factor)
-        return LabelledRows(table, numbers, weight).without_weightless(), factor
+        weighed = weigh_classes(weight, numbers, factor)
+        rows = LabelledRows(table, numbers, weighed, mean_factor(weight, weighed))
+        return rows.without_weightless(), factor
 
     def _known_classes(self, earlier: EarlierFit | None) -> NDArray[Any] | None:
         given = None if self.classes is None else known_classes(self.classes)

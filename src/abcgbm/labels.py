@@ -11,15 +11,19 @@ _MOST_SHOWN = 10  # labels in an error message
 
 
 class LabelledRows(NamedTuple):
-    """Checked rows: X by row, labels as class numbers, weights above 0."""
+    """Checked rows: X by row, labels as class numbers, weights above 0.
+
+    ``class_factor`` is the mean of the class weights in them: what bounds on rows are multiplied by.
+    """
 
     X: Any
     y: NDArray[np.int32]
     weight: NDArray[np.float64]
+    class_factor: float = 1.0
 
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Return some rows, by number."""
-        return type(self)(self.X.take(rows), self.y[rows], self.weight[rows])
+        return type(self)(self.X.take(rows), self.y[rows], self.weight[rows], self.class_factor)
 
     def without_weightless(self) -> Self:
         """Return the rows of positive weight: weight 0 is the row absent."""

@@ -117,6 +117,9 @@ class Table:
         few = None if self.sparse is None else self.sparse.take(rows)
         return Table(self.schema, n_rows, self.is_sparse, self.dense.take(rows), few)
 
+    def __getitem__(self, rows: Rows) -> Table:
+        return self.take(rows)
+
     def numbers(self, features: NDArray[np.intp]) -> Floats:
         """Return numeric features as floats of shape (n_rows, len(features)); NaN is missing.
 

@@ -67,6 +67,7 @@ class Training:
         self._model = model
         self._limits = limits
         self._table = learned.table
+        self._class_factor = learned.rows.class_factor
         self._chance = chance
         self._earlier = earlier
         self._algorithm = Algorithm.from_name(model.algorithm)
@@ -151,13 +152,13 @@ class Training:
         return _core.TrainParams(
             max_leaf_nodes=model.max_leaf_nodes,
             max_depth=min(model.max_depth or 0, model.max_leaf_nodes),
-            min_weight=weights.units(model.min_samples_leaf),
+            min_weight=weights.units(model.min_samples_leaf * self._class_factor),
             min_gain=model.min_gain,
             learning_rate=model.learning_rate,
             hessian_split=self._algorithm.hessian_split,
             l2_regularization=model.l2_regularization,
             min_hessian_leaf=model.min_hessian_leaf,
-            categorical_smoothing=model.categorical_smoothing,
+            categorical_smoothing=model.categorical_smoothing * self._class_factor,
             subsample=model.subsample,
             max_features=n_features_per_split(model.max_features, n_features),
             seed=self._chance.seed,

@@ -97,6 +97,14 @@ def weigh_classes(
     return weighed
 
 
+def mean_factor(weight: NDArray[np.float64], weighed: NDArray[np.float64]) -> float:
+    """Return by how much class weights have changed the weights of rows that count, on average.
+
+    Nine digits, so that 1 is 1 whatever the order of the rows.
+    """
+    return float(f"{weighed.sum() / weight[weighed > 0].sum():.9g}")
+
+
 @dataclass(frozen=True)
 class IntegerWeights:
     """Weights in multiples of a power of two.
