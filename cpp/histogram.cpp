@@ -109,12 +109,13 @@ struct LineBlock {
 
 template <class Code>
 struct AddLinesKernel {
-  [[gnu::always_inline]] static inline void run(const LineBlock<Code>* block) {
-    for (std::size_t i = 0; i < block->n; ++i) {
-      const Line row = block->rows[i];
-      const Code* code = block->by_row + i * block->n_columns;
-      for (std::size_t c = block->first; c < block->last; ++c) {
-        Line& bin = block->bins[block->offset[c] + code[c]];
+  [[gnu::always_inline]] static inline void run(const LineBlock<Code>* given) {
+    const LineBlock<Code> block = *given;  // a copy, which no store can change
+    for (std::size_t i = 0; i < block.n; ++i) {
+      const Line row = block.rows[i];
+      const Code* code = block.by_row + i * block.n_columns;
+      for (std::size_t c = block.first; c < block.last; ++c) {
+        Line& bin = block.bins[block.offset[c] + code[c]];
         for (std::size_t lane = 0; lane < kLane; ++lane) bin.sum[lane] += row.sum[lane];
       }
     }
@@ -133,16 +134,19 @@ struct SparseLines {
 };
 
 struct AddSparseLinesKernel {
-  [[gnu::always_inline]] static inline void run(const SparseLines* lines) {
-    for (std::size_t i = 0; i < lines->n; ++i) {
-      const Line row = lines->rows[i];
-      for (std::size_t lane = 0; lane < kLane; ++lane) lines->total->sum[lane] += row.sum[lane];
-      for (std::size_t e = lines->row_start[i]; e < lines->row_start[i + 1]; ++e) {
-        if (lines->bin[e] < lines->first_bin || lines->bin[e] >= lines->last_bin) continue;
-        Line& bin = lines->bins[lines->bin[e]];
+  [[gnu::always_inline]] static inline void run(const SparseLines* given) {
+    const SparseLines lines = *given;
+    Line total = *lines.total;
+    for (std::size_t i = 0; i < lines.n; ++i) {
+      const Line row = lines.rows[i];
+      for (std::size_t lane = 0; lane < kLane; ++lane) total.sum[lane] += row.sum[lane];
+      for (std::size_t e = lines.row_start[i]; e < lines.row_start[i + 1]; ++e) {
+        if (lines.bin[e] < lines.first_bin || lines.bin[e] >= lines.last_bin) continue;
+        Line& bin = lines.bins[lines.bin[e]];
         for (std::size_t lane = 0; lane < kLane; ++lane) bin.sum[lane] += row.sum[lane];
       }
     }
+    *lines.total = total;
   }
 };
 

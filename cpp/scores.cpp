@@ -41,12 +41,13 @@ struct RowState {
 };
 
 struct SoftmaxKernel {
-  [[gnu::always_inline]] static inline void run(const Block* block) {
+  [[gnu::always_inline]] static inline void run(const Block* given) {
+    const Block block = *given;  // a copy, which no store can change: loops are then vectorised
     RowState state;
-    find_largest(*block, state);
-    add_exponentials(*block, state);
-    set_losses(*block, state);
-    set_residuals(*block, state);
+    find_largest(block, state);
+    add_exponentials(block, state);
+    set_losses(block, state);
+    set_residuals(block, state);
   }
 
   [[gnu::always_inline]] static inline void find_largest(const Block& block, RowState& state) {
@@ -71,11 +72,14 @@ struct SoftmaxKernel {
     for (std::int64_t k = 0; k < block.n_classes; ++k) {
       const double* raw = block.raw + static_cast<std::size_t>(k) * block.stride;
       std::int64_t* out = block.residual + static_cast<std::size_t>(k) * block.stride;
+      double e[kBlock];
+      for (std::size_t i = 0; i < block.n; ++i) e[i] = exp_nonpositive(raw[i] - state.largest[i]);
       for (std::size_t i = 0; i < block.n; ++i) {
-        const double e = exp_nonpositive(raw[i] - state.largest[i]);
-        out[i] = std::bit_cast<std::int64_t>(e);
-        state.rest[i] += state.top[i] == k ? 0.0 : e;
-        state.others[i] += state.y[i] == k ? 0.0 : e;
+        const double without_top = state.top[i] == k ? 0.0 : e[i];
+        const double without_y = state.y[i] == k ? 0.0 : e[i];
+        out[i] = std::bit_cast<std::int64_t>(e[i]);
+        state.rest[i] += without_top;
+        state.others[i] += without_y;
         state.score_of_y[i] = state.y[i] == k ? raw[i] : state.score_of_y[i];
       }
     }
@@ -88,10 +92,14 @@ struct SoftmaxKernel {
       block.row_loss[i] =
           log1p_nonnegative(state.rest[i]) + (state.largest[i] - state.score_of_y[i]);
     }
+    double largest_residual = *block.largest_residual;
+    double largest_loss = *block.largest_loss;
     for (std::size_t i = 0; i < block.n; ++i) {
-      *block.largest_residual = std::max(*block.largest_residual, state.others[i]);
-      *block.largest_loss = std::max(*block.largest_loss, block.row_loss[i]);
+      largest_residual = std::max(largest_residual, state.others[i]);
+      largest_loss = std::max(largest_loss, block.row_loss[i]);
     }
+    *block.largest_residual = largest_residual;
+    *block.largest_loss = largest_loss;
   }
 
   [[gnu::always_inline]] static inline void set_residuals(const Block& block,
@@ -136,23 +144,25 @@ struct HessianBlock {
 }
 
 struct PlainHessianKernel {
-  [[gnu::always_inline]] static inline void run(const HessianBlock* block) {
-    for (std::size_t i = 0; i < block->n; ++i) {
-      const double a = size_of(block->residual[i], block->inverse_scale);
-      block->out[i] = round_to_int((a * (1.0 - a)) * block->scale);
+  [[gnu::always_inline]] static inline void run(const HessianBlock* given) {
+    const HessianBlock block = *given;
+    for (std::size_t i = 0; i < block.n; ++i) {
+      const double a = size_of(block.residual[i], block.inverse_scale);
+      block.out[i] = round_to_int((a * (1.0 - a)) * block.scale);
     }
   }
 };
 
 struct BaseHessianKernel {
-  [[gnu::always_inline]] static inline void run(const HessianBlock* block) {
-    for (std::size_t i = 0; i < block->n; ++i) {
-      const double a = size_of(block->residual[i], block->inverse_scale);
-      const double a_base = size_of(block->base_residual[i], block->inverse_scale);
-      const double p = block->y[i] == block->k ? 1.0 - a : a;
-      const double p_base = block->y[i] == block->base ? 1.0 - a_base : a_base;
+  [[gnu::always_inline]] static inline void run(const HessianBlock* given) {
+    const HessianBlock block = *given;
+    for (std::size_t i = 0; i < block.n; ++i) {
+      const double a = size_of(block.residual[i], block.inverse_scale);
+      const double a_base = size_of(block.base_residual[i], block.inverse_scale);
+      const double p = block.y[i] == block.k ? 1.0 - a : a;
+      const double p_base = block.y[i] == block.base ? 1.0 - a_base : a_base;
       const double h = (a_base * (1.0 - a_base) + a * (1.0 - a)) + 2.0 * (p_base * p);
-      block->out[i] = round_to_int(h * block->scale);
+      block.out[i] = round_to_int(h * block.scale);
     }
   }
 };

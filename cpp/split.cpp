@@ -33,17 +33,18 @@ struct Scoring {
 
 /// The gain up to the node's own weight; 0 if the sides' means differ by rounding alone.
 struct ScoreKernel {
-  [[gnu::always_inline]] static inline void run(const Scoring* scoring) {
-    for (std::size_t i = 0; i < scoring->n; ++i) {
-      const double gl = to_double(scoring->residual[i]);
-      const double gr = to_double(scoring->node_residual - scoring->residual[i]);
-      const double a = to_double(scoring->weight[i]) + scoring->l2;
-      const double b = to_double(scoring->node_weight - scoring->weight[i]) + scoring->l2;
+  [[gnu::always_inline]] static inline void run(const Scoring* given) {
+    const Scoring scoring = *given;
+    for (std::size_t i = 0; i < scoring.n; ++i) {
+      const double gl = to_double(scoring.residual[i]);
+      const double gr = to_double(scoring.node_residual - scoring.residual[i]);
+      const double a = to_double(scoring.weight[i]) + scoring.l2;
+      const double b = to_double(scoring.node_weight - scoring.weight[i]) + scoring.l2;
       const double from_left = gl * b;
       const double from_right = gr * a;
       const double d = from_left - from_right;
       const bool is_noise = std::abs(d) <= kRounding * (std::abs(from_left) + std::abs(from_right));
-      scoring->score[i] = is_noise ? 0.0 : (d * d) / (a * b);
+      scoring.score[i] = is_noise ? 0.0 : (d * d) / (a * b);
     }
   }
 };

@@ -57,6 +57,15 @@ def _draw() -> dict[str, np.ndarray]:
 DATA = _draw()
 
 
+def labels_of(values: np.ndarray) -> np.ndarray:
+    """Three classes that follow the last column, in no order of it, and then the first."""
+    last = np.nan_to_num(values[:, 4], nan=5, posinf=11, neginf=-11)
+    first = np.nan_to_num(values[:, 0], nan=3, posinf=9, neginf=-9)
+    score = 10 * (np.abs(last) * 7 % 4 // 1) + first
+    rank = np.argsort(np.argsort(score, kind="stable"))
+    return rank * 3 // len(values)
+
+
 @dataclass(frozen=True)
 class Case:
     """A form of a table.

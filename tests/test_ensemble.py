@@ -10,12 +10,15 @@ import reference
 from abcgbm.ensemble import Ensemble, EnsembleBuilder
 from models import ensemble_arrays, noisy_data, small
 
-X, Y = noisy_data(n_rows=250, n_classes=3)
+NUMBERS, Y = noisy_data(n_rows=250, n_classes=3)
+# Levels whose order says nothing, so many that their sets take two words.
+LEVELS = (np.arange(250) // 3 * 3 + Y) * 37 % 100
+X = np.column_stack([NUMBERS, np.where(np.arange(250) % 20 == 0, np.nan, LEVELS)])
 
 
 @pytest.fixture(scope="module", params=["mart", "abc-mart"])
 def ensemble(request):
-    return small(request.param).fit(X, Y)._ensemble
+    return small(request.param, categorical_features=[4]).fit(X, Y)._ensemble
 
 
 def test_arrays_have_the_documented_types(ensemble):
@@ -27,11 +30,14 @@ def test_arrays_have_the_documented_types(ensemble):
         "value": np.float64,
         "gain": np.float64,
         "weight": np.float64,
+        "left_set_size": np.int32,
+        "left_set": np.uint64,
         "tree_start": np.int64,
         "tree_class": np.int32,
         "tree_base": np.int32,
         "tree_base_scale": np.float64,
         "step_start": np.int64,
+        "init": np.float64,
     }
     assert {name: getattr(ensemble, name).dtype for name in expected} == expected
     others = {"n_features", "n_classes"}
@@ -66,14 +72,28 @@ def test_children_weigh_what_their_parent_weighs(ensemble):
     assert (ensemble.weight[ensemble.tree_start[:-1]] == len(Y)).all()
 
 
+def test_sets_lie_end_to_end(ensemble):
+    is_split = ensemble.feature >= 0
+    is_categorical = ensemble.feature == 4
+    np.testing.assert_array_equal(ensemble.left_set_size[is_categorical], 2)
+    np.testing.assert_array_equal(ensemble.left_set_size[~is_categorical], 0)
+    assert len(ensemble.left_set) == 2 * is_categorical.sum() > 0
+    feature, threshold = ensemble.splits()
+    is_number = is_split & ~is_categorical
+    np.testing.assert_array_equal(feature, ensemble.feature[is_number])
+    np.testing.assert_array_equal(threshold, ensemble.threshold[is_number])
+
+
 def trees_of(ensemble):
-    names = ("feature", "threshold", "left", "missing_left", "value")
+    names = ("feature", "threshold", "left", "missing_left", "value", "left_set_size")
+    word = np.concatenate([[0], np.cumsum(ensemble.left_set_size)])
     for a, b in zip(ensemble.tree_start[:-1], ensemble.tree_start[1:], strict=True):
-        yield {name: getattr(ensemble, name)[a:b] for name in names}
+        sets = {"left_set": ensemble.left_set[word[a] : word[b]]}
+        yield {name: getattr(ensemble, name)[a:b] for name in names} | sets
 
 
 def test_scores_are_walks_down_the_trees(ensemble):
-    rows = np.vstack([X[:15], np.full(4, np.nan), np.full(4, np.inf)])
+    rows = np.vstack([X[:40], np.full(5, np.nan), np.full(5, np.inf), np.full(5, 128.0)])
     expected = np.zeros((len(rows), 3))
     for t, tree in enumerate(trees_of(ensemble)):
         values = np.array([reference.tree_value(tree, row) for row in rows.tolist()])
@@ -90,9 +110,28 @@ def test_stages_grow_to_the_whole(ensemble):
     assert not np.array_equal(stages[0], stages[-1])
 
 
+def test_narrow_trees_see_used_features_alone(ensemble):
+    wide = dataclasses.replace(ensemble, feature=np.where(ensemble.feature == 2, 0, ensemble.feature))
+    assert wide.used_features.tolist() == [0, 1, 3, 4]
+    assert (wide.n_features, wide.narrow.n_features) == (5, 4)
+    assert wide.narrow.used_features.tolist() == [0, 1, 2, 3]
+    narrow = np.ascontiguousarray(X[:, wide.used_features])
+    np.testing.assert_array_equal(wide.narrow.raw(narrow, 1), wide.raw(X, 1))
+
+
+@pytest.mark.parametrize("n_steps", [0, 1, 5, 8])
+def test_first_steps_and_those_after_them_are_the_whole(ensemble, n_steps):
+    stages = [np.zeros((250, 3)), *(raw.copy() for raw in ensemble.staged_raw(X, 1))]
+    first = ensemble.first_steps(n_steps)
+    np.testing.assert_array_equal(first.raw(X, 1), stages[n_steps])
+    for again in (first.followed_by(ensemble), ensemble.followed_by(first)):
+        assert again.n_steps == 8 + n_steps
+        np.testing.assert_array_equal(again.raw(X, 1), stages[n_steps] + stages[8])
+
+
 def test_importances_are_shares(ensemble):
     shares = ensemble.importances()
-    assert shares.shape == (4,)
+    assert shares.shape == (5,)
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(), 1)
 
@@ -113,10 +152,9 @@ def test_ensemble_without_trees_is_all_zero():
 
 
 def test_thresholds_lie_between_values_seen():
-    model = small().fit(X, Y)
-    e = ensemble_arrays(model)
+    e = ensemble_arrays(small().fit(NUMBERS, Y))
     for feature in range(4):
-        values = np.unique(X[~np.isnan(X[:, feature]), feature])
+        values = np.unique(NUMBERS[~np.isnan(NUMBERS[:, feature]), feature])
         cuts = np.unique(e["threshold"][e["feature"] == feature])
         middle = (values[:-1] + values[1:]) / 2
         # Infinity parts all values from missing ones.
