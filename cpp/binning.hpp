@@ -55,6 +55,7 @@ class BinnedBuilder {
   /// The table, once every feature has been added; the builder is then empty.
   Binned finish(int n_threads);
   bool has_all() const;
+  bool has(std::size_t feature) const { return is_added_[feature] != 0; }
 
   std::size_t n_rows() const { return binned_.n_rows; }
   std::size_t n_features() const { return binned_.features.size(); }

@@ -210,7 +210,8 @@ Cut<W> best_cut(const Binned& binned, std::span<const std::uint32_t> features,
   for (const std::uint32_t f : features) {
     const Feature& feature = binned.features[f];
     const auto bins = bins_of(feature);
-    if (feature.is_sparse && bins[feature.common][1] == node[1]) continue;  // all in one bin
+    // One side of any cut is without the common bin: what is in the others must be enough for it.
+    if (feature.is_sparse && node[1] - bins[feature.common][1] < rules.min_weight) continue;
     if (feature.is_categorical) {
       try_categorical<W>(bins, f, node, rules, buffer, best);
     } else {

@@ -22,12 +22,15 @@ def find_thresholds(X: Any, weight: Any, max_bins: int = 255, n_threads: int = 1
     return _core.find_thresholds(X, weight, max_bins, n_threads)
 
 
+def builder(n_rows: int, thresholds: Any, categorical: Any = None) -> Any:
+    is_categorical = np.zeros(len(thresholds), np.uint8) if categorical is None else categorical
+    return _core.BinnedBuilder(n_rows, thresholds, is_categorical)
+
+
 def bin_table(X: Any, thresholds: Any, n_threads: int = 1, categorical: Any = None) -> Any:
-    n = len(thresholds)
-    is_categorical = np.zeros(n, np.uint8) if categorical is None else categorical
-    builder = _core.BinnedBuilder(len(X), thresholds, is_categorical)
-    builder.add_block(np.arange(n, dtype=np.int32), X, n_threads)
-    return builder.finish(n_threads)
+    this = builder(len(X), thresholds, categorical)
+    this.add_block(np.arange(len(thresholds), dtype=np.int32), X, n_threads)
+    return this.finish(n_threads)
 
 
 def as_sparse(X: np.ndarray, fill: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -420,11 +420,18 @@ def _arrow() -> list[Case]:
     def level(dtype: Any) -> Any:
         return arrow_with(lambda v: pa.array(words(v), pa.string()).cast(dtype))
 
+    def repeated(v: np.ndarray) -> pa.Array:
+        """A level twice in the dictionary, and null in it too."""
+        codes = [4 if np.isnan(code) else int(code) for code in v]
+        codes = [5 if code == 0 and row % 2 else code for row, code in enumerate(codes)]
+        return pa.DictionaryArray.from_arrays(codes, pa.array([*LEVELS, None, LEVELS[0]]))
+
     levels = {
         "string": level(pa.string()),
         "large string": level(pa.large_string()),
         "string view": level(pa.string_view()),
         "dictionary": level(pa.dictionary(pa.int8(), pa.string())),
+        "dictionary, repeated": arrow_with(repeated),
         "dictionary, chunked": lambda v: pa.concat_tables(
             [level(pa.dictionary(pa.int32(), pa.string()))(part) for part in (v[:9], v[9:])]
         ),
@@ -509,6 +516,16 @@ def _arrow_refused(name: str, value: Any, dtype: Any, *says: str) -> list[Refusa
     ]
 
 
+def _other_arrow(name: str, make: Callable[[int], Any]) -> Refusal:
+    """Types that only Arrow has."""
+    return Refusal(
+        f"pyarrow {name}",
+        lambda: arrow_with(lambda v: make(len(v)))(DATA["floats"]),
+        TypeError,
+        (_NAMED, "is of type", "expected numbers"),
+    )
+
+
 def _no_form(*shape: int) -> np.ndarray:
     return np.zeros(shape)
 
@@ -537,6 +554,14 @@ REFUSED = [
     *_arrow_refused("struct", {"a": 1}, pa.struct([("a", pa.int64())]), "nested"),
     *_arrow_refused("array", [1, 2], pa.list_(pa.int64(), 2), "nested"),
     *_arrow_refused("binary", b"a", pa.binary(), "binary", "strings"),
+    _other_arrow("binary of one size", lambda n: pa.array([b"abc"] * n, pa.binary(3))),
+    _other_arrow("binary view", lambda n: pa.array([b"abc"] * n, pa.binary_view())),
+    _other_arrow("list view", lambda n: pa.array([[1]] * n, pa.list_view(pa.int8()))),
+    _other_arrow("map", lambda n: pa.array([[("a", 1)]] * n, pa.map_(pa.string(), pa.int8()))),
+    _other_arrow("union", lambda n: pa.UnionArray.from_sparse(pa.array([0] * n, pa.int8()), [pa.array(range(n))])),
+    _other_arrow("interval", lambda n: pa.array([(1, 2, 3)] * n, pa.month_day_nano_interval())),
+    _other_arrow("run ends", lambda n: pa.RunEndEncodedArray.from_arrays([1, n], [1.0, 2.0])),
+    _other_arrow("uuid", lambda n: pa.array([b"0" * 16] * n, pa.uuid())),
     Refusal("polars objects", lambda: pl.DataFrame({NAMES[4]: pl.Series([{1}], dtype=pl.Object)}), TypeError, (_NAMED, "set")),
     Refusal("pandas same names", lambda: pd.DataFrame(_no_form(3, 3), columns=["a", "b", "a"]), ValueError, ("same name", "'a'")),
     Refusal("pyarrow same names", lambda: pa.table([[1], [2]], names=["a", "a"]), ValueError, ("same name", "'a'")),

@@ -4,10 +4,14 @@ import hashlib
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from abcgbm import BaseClassSearch, BinMapper, _core
 from models import assert_same_model, model_bytes, noisy_data, run_python, small
+from strategies import mixed_problem
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
@@ -78,6 +82,12 @@ LAYOUTS = {
     ),
     "lists": lambda a: a.tolist(),
     "frame": pd.DataFrame,
+    "frame of sparse columns": lambda a: pd.DataFrame(a).astype(pd.SparseDtype(float, np.nan)),
+    "polars": lambda a: pl.DataFrame(a, schema=list("abcde")),
+    "Arrow": lambda a: pa.table([pa.array(x, from_pandas=True) for x in a.T], names=list("abcde")),
+    "sparse by row": sparse.csr_matrix,
+    "sparse by column": sparse.csc_array,
+    "sparse by entry": sparse.coo_array,
     "objects": lambda a: a.astype(object),
 }
 
@@ -95,6 +105,19 @@ def test_binned_table_is_same_for_any_form_of_the_table(layout):
     table = BinMapper(max_bins=30).fit(layout(ROUND)).transform(layout(ROUND))
     expected = BinMapper(max_bins=30).fit(ROUND).transform(ROUND)
     np.testing.assert_array_equal(table.codes.codes(), expected.codes.codes())
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_table_of_categories_and_sparse_columns_gives_the_same_model_for_any_thread_count(n_jobs):
+    """Also for any order of the rows."""
+    frame = pd.DataFrame(ROUND, columns=list("abcde")).assign(
+        b=np.char.mod("level %d", np.nan_to_num(ROUND[:, 1] * 100) % 300 // 1),
+        c=pd.arrays.SparseArray(np.where(ROUND[:, 2] > 1, ROUND[:, 2], 0), fill_value=0),
+    )
+    order = np.random.default_rng(0).permutation(len(Y))
+    expected = small(n_jobs=1).fit(frame, Y)
+    assert {1, 2} <= set(expected._ensemble.used_features)
+    assert_same_model(small(n_jobs=n_jobs).fit(frame.iloc[order], Y[order]), expected)
 
 
 def test_integers_are_numbers():
@@ -136,9 +159,10 @@ def fingerprint() -> str:
     """Level, trees and predictions; class counts below, at and above a SIMD register's width."""
     digest = hashlib.sha256()
     for n_classes in (2, 3, 8, 11):
-        X, y = noisy_data(n_rows=2000, n_classes=n_classes)
+        problem = mixed_problem(1, 1000, n_classes)  # numbers, categories, sparse columns
+        X, y = problem.X, problem.y
         for variant in VARIANTS.values():
-            model = small(**variant).fit(X, y)
+            model = small(**variant, categorical_features=problem.categorical).fit(X, y)
             digest.update(model.search_losses_.tobytes())
             digest.update(model_bytes(model))
             digest.update(model.predict_proba(X).tobytes())

@@ -54,7 +54,7 @@ def test_pages_show_examples():
 @pytest.mark.parametrize(("code", "output"), examples())
 def test_example_prints_what_the_page_shows(code, output, capsys):
     _needs(code)
-    exec(compile(code, "example", "exec"), {"__name__": "example"})
+    exec(compile(code, "example", "exec"), {"__name__": "example"})  # noqa: S102
     printed = capsys.readouterr().out
     assert printed
     assert output in (None, printed)

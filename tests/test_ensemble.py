@@ -111,7 +111,9 @@ def test_stages_grow_to_the_whole(ensemble):
 
 
 def test_narrow_trees_see_used_features_alone(ensemble):
-    wide = dataclasses.replace(ensemble, feature=np.where(ensemble.feature == 2, 0, ensemble.feature))
+    wide = dataclasses.replace(
+        ensemble, feature=np.where(ensemble.feature == 2, 0, ensemble.feature)
+    )
     assert wide.used_features.tolist() == [0, 1, 3, 4]
     assert (wide.n_features, wide.narrow.n_features) == (5, 4)
     assert wide.narrow.used_features.tolist() == [0, 1, 2, 3]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import core
 import reference as ref
-from strategies import Problem, algorithms, interaction_groups, problems, random_problem
+from strategies import Problem, algorithms, problems, random_problem
 
 PLAIN = ([0, 1, 2], -1, False, 2 / 3)
 
@@ -80,18 +80,26 @@ def paths(step, tree: int) -> list[set[int]]:
     return path
 
 
-@given(st.integers(0, 10**6), interaction_groups(5), st.integers(0, 3))
+some_groups = st.lists(st.sets(st.integers(0, 4), min_size=1, max_size=3), min_size=1, max_size=4)
+
+
+@given(st.integers(0, 10**6), some_groups, st.integers(0, 3))
 def test_features_of_no_common_group_never_meet(seed, groups, max_features):
-    params = {"interaction_groups": groups, "max_features": max_features, "seed": seed}
+    params = {
+        "interaction_groups": [*map(list, groups)],
+        "max_features": max_features,
+        "seed": seed,
+    }
     problem = random_problem(seed, 80, 5, 3, min_weight=2, **params)
-    groups = groups or [range(5)]
     for this in ref.boost(core.trainer(problem), ref.Algorithm("abc-mart"), 3, 2):
         for tree in range(len(this.step.tree_class)):
-            assert all(any(path <= set(g) for g in groups) for path in paths(this.step, tree))
+            assert all(any(path <= g for g in groups) for path in paths(this.step, tree))
 
 
-def test_groups_of_one_feature_make_trees_of_one_feature():
-    problem = random_problem(2, 300, 3, 3, interaction_groups=[[0], [1], [2]], max_leaf_nodes=12)
+@pytest.mark.parametrize("n_groups", [1, 2, 3])
+def test_groups_of_one_feature_make_trees_of_one_feature(n_groups):
+    groups = [[f] for f in range(n_groups)]
+    problem = random_problem(2, 300, 3, 3, interaction_groups=groups, max_leaf_nodes=12)
     step = core.trainer(problem).step(*PLAIN)
     for tree in range(3):
         assert max(map(len, paths(step, tree))) == 1

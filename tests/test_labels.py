@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +98,87 @@ def test_nullable_labels_without_a_missing_one_keep_their_type(nullable, labels,
     assert model.classes_.dtype == model.predict(X).dtype == labels.dtype
     assert model.classes_.tolist() == np.unique(labels).tolist()
     assert_same_model(model, small().fit(X, y))
+
+
+FRUIT = SORTED["strings"][NUMBERS]
+ARROW_FRUIT = pa.array(FRUIT)
+SERIES = {
+    "polars String": pl.Series(FRUIT),
+    "polars Categorical": pl.Series(FRUIT).cast(pl.Categorical),
+    "polars Enum": pl.Series(FRUIT).cast(pl.Enum(["plum", "pear", "apple"])),
+    "pyarrow string": ARROW_FRUIT,
+    "pyarrow large string": ARROW_FRUIT.cast(pa.large_string()),
+    "pyarrow string view": ARROW_FRUIT.cast(pa.string_view()),
+    "pyarrow dictionary": ARROW_FRUIT.dictionary_encode(),
+    "pyarrow chunks": pa.chunked_array([ARROW_FRUIT[:7], ARROW_FRUIT[7:]]),
+    "pyarrow chunks of dictionaries": pa.chunked_array(
+        [ARROW_FRUIT[:7].dictionary_encode(), ARROW_FRUIT[7:].dictionary_encode()]
+    ),
+    "pandas Arrow string": pd.Series(FRUIT, dtype=pd.ArrowDtype(pa.string())),
+    "pandas Arrow dictionary": pd.Series(
+        FRUIT.tolist(), dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))
+    ),
+}
+
+
+@pytest.mark.parametrize("y", SERIES.values(), ids=SERIES)
+def test_strings_of_polars_and_arrow_are_labels(y):
+    model, plain = small().fit(X, y, X_val=X, y_val=y), small().fit(X, NUMBERS)
+    assert_same_model(model, plain)
+    assert model.classes_.tolist() == ["apple", "pear", "plum"]
+    assert model.predict(X).tolist() == SORTED["strings"][plain.predict(X)].tolist()
+    np.testing.assert_array_equal(model.validation_loss_, plain.train_loss_)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32", "float64", "bool"])
+def test_numbers_of_polars_and_arrow_are_labels_of_their_type(dtype):
+    y = (NUMBERS > 0 if dtype == "bool" else NUMBERS * 3).astype(dtype)
+    arrow = pa.array(y)
+    for given_y in (pl.Series(y), arrow, pa.chunked_array([arrow[:7], arrow[7:]])):
+        model = small().fit(X, given_y)
+        assert model.classes_.dtype == model.predict(X).dtype == y.dtype
+        assert_same_model(model, small().fit(X, y))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pl.Series([*FRUIT[:-1].tolist(), None]),
+        pl.Series([*NUMBERS[:-1].tolist(), None]),
+        pa.array([*FRUIT[:-1].tolist(), None]),
+        pa.array([*NUMBERS[:-1].tolist(), None]),
+        pa.array([*FRUIT[:-1].tolist(), None]).dictionary_encode(),
+    ],
+    ids=["polars String", "polars Int64", "pyarrow string", "pyarrow int64", "pyarrow dictionary"],
+)
+def test_missing_labels_of_polars_and_arrow_are_refused(y):
+    with pytest.raises(ValueError, match=r"y contains NaN or None at 1 row\(s\), first at 89"):
+        small().fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_answers_have_one_row_each_and_probabilities_are_double(n_classes, dtype):
+    model = small().fit(X.astype(dtype), np.minimum(NUMBERS, n_classes - 1))
+    assert model.predict(X[:5].astype(dtype)).shape == (5,)
+    proba = model.predict_proba(X[:5].astype(dtype))
+    assert (proba.shape, proba.dtype) == ((5, n_classes), np.float64)
+
+
+def test_fold_that_lacks_a_class_has_its_column():
+    fold = NUMBERS != 1
+    model = small(classes=[0, 1, 2]).fit(pd.DataFrame(X[fold]), NUMBERS[fold])
+    assert model.predict_proba(pd.DataFrame(X)).shape == (90, 3)
+    assert set(model.predict(pd.DataFrame(X))) == {0, 2}
+    assert small().fit(X[fold], NUMBERS[fold]).predict_proba(X).shape == (90, 2)
+
+
+def test_validation_label_that_training_lacks_is_named_unless_it_is_a_class():
+    fold = NUMBERS != 1
+    with pytest.raises(ValueError, match=r"y_val has labels .* not among the classes: \[1\]"):
+        small().fit(X[fold], NUMBERS[fold], X_val=X, y_val=NUMBERS)
+    model = small(classes=[0, 1, 2]).fit(X[fold], NUMBERS[fold], X_val=X, y_val=NUMBERS)
+    assert np.isfinite(model.validation_loss_).all()
 
 
 def test_column_of_labels_is_taken_with_a_warning():
@@ -267,3 +350,16 @@ def test_labels_are_counted_against_rows():
     table = BinMapper().fit(X).transform(X)
     with pytest.raises(ValueError, match="y has 2 labels; X has 90 rows"):
         small().fit(table, ["a", "b"])
+
+
+def test_strings_of_numpys_own_type_are_labels():
+    labels = SORTED["strings"].astype(np.dtypes.StringDType())[NUMBERS]
+    assert_same_model(small().fit(X, labels), small().fit(X, NUMBERS))
+
+
+def test_masked_labels_are_missing():
+    masked = np.ma.array(NUMBERS, mask=np.arange(90) == 5)
+    with pytest.raises(ValueError, match=r"y contains NaN or None at 1 row\(s\), first at 5"):
+        small().fit(X, masked)
+    unmasked = np.ma.array(NUMBERS, mask=False)
+    assert_same_model(small().fit(X, unmasked), small().fit(X, NUMBERS))

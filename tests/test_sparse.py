@@ -71,6 +71,12 @@ def test_taken_rows_have_their_codes(problem, data):
     assert list(some.n_bins) == list(table.n_bins)
 
 
+def test_rows_taken_from_columns_of_all_kinds_have_their_codes():
+    table = core.binned(mixed_problem(2, 400, 3))
+    rows = np.random.default_rng(0).integers(0, 400, 900)
+    np.testing.assert_array_equal(table.take(rows).codes(), table.codes()[rows])
+
+
 @pytest.mark.parametrize("rows", [[0, 20], [-1], [2**40]], ids=repr)
 def test_rows_that_do_not_exist_are_not_taken(rows):
     with pytest.raises(ValueError, match="rows: 0 to n_rows - 1"):
@@ -103,3 +109,19 @@ def test_table_with_sparse_columns_only_is_trained_on():
     trainers = core.trainer(problem), reference_trainer(problem)
     assert_same_training(*trainers, ref.Algorithm("mart", None), 3)
     assert trainers[0].raw().any()
+
+
+def test_builder_takes_each_feature_once():
+    X, thresholds = np.zeros((10, 1)), [np.array([0.5]), np.array([0.5])]
+    builder = core.builder(10, thresholds)
+    with pytest.raises(ValueError, match="features: each once"):
+        builder.add_block(np.array([1, 1], np.int32), np.zeros((10, 2)), 1)
+    builder.add_block(np.array([0], np.int32), X, 1)
+    with pytest.raises(ValueError, match="features: each once"):
+        builder.add_block(np.array([0], np.int32), X, 1)
+    with pytest.raises(ValueError, match="every feature must be added"):
+        builder.finish(1)
+    builder.add_block(np.array([1], np.int32), X, 1)
+    assert builder.finish(1).n_features == 2
+    with pytest.raises(ValueError, match="every feature must be added"):
+        builder.finish(1)

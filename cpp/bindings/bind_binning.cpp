@@ -3,6 +3,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -103,9 +104,13 @@ void check_features(const BinnedBuilder& builder, const Vector<std::int32_t>& fe
                     std::size_t n_rows, std::size_t n_columns) {
   require(n_rows == builder.n_rows(), "X: as many rows as the table");
   require(features.shape(0) == n_columns, "features: one for each column");
-  for (const std::int32_t f : span_of(features)) {
+  std::vector<std::int32_t> given = copy_of(features);
+  std::ranges::sort(given);
+  require(std::ranges::adjacent_find(given) == given.end(), "features: each once");
+  for (const std::int32_t f : given) {
     require(f >= 0 && static_cast<std::size_t>(f) < builder.n_features(),
             "features: 0 to n_features - 1");
+    require(!builder.has(static_cast<std::size_t>(f)), "features: each once");
   }
 }
 
@@ -127,7 +132,7 @@ void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
 }
 
 std::shared_ptr<Binned> finish_py(BinnedBuilder& builder, int n_threads) {
-  require(builder.has_all(), "every feature must be added, once");
+  require(builder.n_features() > 0 && builder.has_all(), "every feature must be added, once");
   const nb::gil_scoped_release release;
   return std::make_shared<Binned>(builder.finish(n_threads));
 }

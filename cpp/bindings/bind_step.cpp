@@ -122,6 +122,7 @@ void add_step_py(Validation& validation, const StepResult& step) {
       require(node.is_leaf() || fits(node, binned), "step: of a training with other bins");
     }
   }
+  if (!step.changed) return;
   const nb::gil_scoped_release release;
   validation.add(step.trees);
 }

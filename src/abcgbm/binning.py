@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -240,6 +240,10 @@ class BinnedTable:
     def bin(self, X: Any, n_jobs: int | None = None, owner: str = "BinnedTable") -> BinnedTable:
         """Code another table by the same bins; ``owner`` is the estimator that errors speak of."""
         return _bin(self.encoding.read(X, owner), self.thresholds, self.encoding, n_jobs)
+
+    def with_unknown_missing(self) -> BinnedTable:
+        """Return the table such that unknown levels in others are missing."""
+        return replace(self, encoding=replace(self.encoding, handle_unknown="missing"))
 
     def has_bins_of(self, other: BinnedTable) -> bool:
         """Whether a code means the same in both tables."""

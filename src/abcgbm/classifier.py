@@ -337,7 +337,7 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
                 rows, len(self.classes_), self.validation_fraction, chance.seed
             )
         task = self._task(earlier, X, y, sample_weight)
-        learned, validated = self._bin(rows, held_out, earlier)
+        learned, validated = self._bin(rows, held_out, earlier, is_given=X_val is not None)
         limits = self._limits(began, stops_early=stops_early)
         training = Training(self, learned, validated, chance, limits, earlier)
         self.__dict__.update(self._run(training, task))
@@ -491,9 +491,14 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         return task
 
     def _bin(
-        self, rows: LabelledRows, held_out: LabelledRows | None, earlier: EarlierFit | None
+        self,
+        rows: LabelledRows,
+        held_out: LabelledRows | None,
+        earlier: EarlierFit | None,
+        *,
+        is_given: bool,
     ) -> tuple[BinnedRows, BinnedRows | None]:
-        """Learn the bins, and code all rows by them."""
+        """Learn the bins, and code all rows by them; levels of held-out rows alone are missing."""
         table = rows.X
         if not isinstance(table, BinnedTable):
             table = self._mapper(earlier).fit(table, sample_weight=rows.weight).transform(table)
@@ -501,7 +506,8 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         if held_out is None:
             return learned, None
         raw = self._earlier_raw(held_out.X, earlier)
-        return learned, BinnedRows(held_out, self._bin_like(table, held_out.X), raw)
+        like = table if is_given else table.with_unknown_missing()
+        return learned, BinnedRows(held_out, self._bin_like(like, held_out.X), raw)
 
     def _mapper(self, earlier: EarlierFit | None) -> BinMapper:
         """A warm start keeps the levels of categories: the trees so far know their codes."""

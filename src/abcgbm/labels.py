@@ -34,7 +34,7 @@ def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
     """Return labels as an array, one for each row."""
     if y is None:
         raise ValueError(f"fit requires {name} to be passed, but the target {name} is None")
-    labels: NDArray[Any] = column_or_1d(_without_nullable(y), warn=True)
+    labels: NDArray[Any] = column_or_1d(_plain(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(
             f"{name} has {len(labels)} labels; {name.replace('y', 'X')} has {n_rows} rows"
@@ -42,8 +42,17 @@ def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
     return labels
 
 
-def _without_nullable(y: Any) -> Any:
-    """Nullable columns of pandas without a missing value become NumPy's type, not floats."""
+def _plain(y: Any) -> Any:
+    """Labels in forms that scikit-learn does not read, or not as they are.
+
+    Nullable columns of pandas without a missing value become NumPy's type, not floats; masked
+    labels are missing.
+    """
+    if isinstance(y, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(y)
+        return np.where(mask, None, y.data.astype(object)) if mask.any() else y.data
+    if getattr(getattr(y, "dtype", None), "kind", "") == "T":  # NumPy's strings of any length
+        return y.astype(object)
     numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     if numpy_dtype is None or not hasattr(y, "isna") or y.isna().any():
         return y
