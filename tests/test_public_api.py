@@ -53,19 +53,6 @@ def test_estimator_shows_an_example():
     assert any(test.examples for test in examples)
 
 
-def readme_examples() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-
-
-def test_readme_shows_an_example():
-    assert readme_examples()
-
-
-@pytest.mark.parametrize("code", readme_examples(), ids=range(len(readme_examples())))
-def test_examples_in_the_readme_run(code):
-    assert run_python(code)
-
-
 def documented(section: str, of: type = ABCBoostClassifier) -> set[str]:
     """Names in a section of a class's docstring."""
     text = inspect.getdoc(of)

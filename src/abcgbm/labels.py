@@ -50,7 +50,9 @@ def _plain(y: Any) -> Any:
     """
     if isinstance(y, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(y)
-        return np.where(mask, None, y.data.astype(object)) if mask.any() else y.data
+        labels = y.data.astype(object) if mask.any() else y.data
+        labels[mask] = None
+        return labels
     if getattr(getattr(y, "dtype", None), "kind", "") == "T":  # NumPy's strings of any length
         return y.astype(object)
     numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)

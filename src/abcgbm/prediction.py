@@ -38,12 +38,13 @@ def _trees_and_blocks(
 ) -> tuple[Ensemble, Blocks]:
     """Return the trees, and what they are to be shown: only features that they cut, if any change.
 
-    An array of floats needs no change, so all of it is shown.
+    An array of floats needs no change, so all of it is shown; and so is all where an unknown level
+    is an error, in whichever column.
     """
     if isinstance(table, BinnedTable):
         _check_bins(ensemble, encoding, table)
         return ensemble.narrow, table.blocks(ensemble.used_features)
-    if encoding.is_matrix(table):
+    if encoding.is_matrix(table) or encoding.handle_unknown == "error":
         return ensemble, encoding.blocks(table)
     return ensemble.narrow, encoding.blocks(table, ensemble.used_features)
 
