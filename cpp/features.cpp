@@ -9,8 +9,12 @@
 namespace abcgbm {
 namespace {
 
-bool has(const std::vector<std::uint32_t>& group, std::uint32_t feature) {
-  return std::ranges::find(group, feature) != group.end();
+bool has(const std::vector<std::uint32_t>& features, std::uint32_t feature) {
+  return std::ranges::find(features, feature) != features.end();
+}
+
+bool has_all(const std::vector<std::uint32_t>& group, const Path& path) {
+  return std::ranges::all_of(path, [&](std::uint32_t f) { return has(group, f); });
 }
 
 std::vector<std::uint32_t> numbers(std::size_t n) {
@@ -19,33 +23,36 @@ std::vector<std::uint32_t> numbers(std::size_t n) {
   return out;
 }
 
-/// The features of all open groups.
-std::vector<std::uint32_t> allowed(const FeatureRules& rules, std::size_t n_features,
-                                   const OpenGroups& open) {
-  if (rules.groups.empty()) return numbers(n_features);
-  std::vector<std::uint32_t> features;
-  for (const std::uint32_t group : open) {
-    features.insert(features.end(), rules.groups[group].begin(), rules.groups[group].end());
-  }
+/// Ascending, each once.
+std::vector<std::uint32_t> as_set(std::vector<std::uint32_t> features) {
   std::ranges::sort(features);
   const auto repeated = std::ranges::unique(features);
   features.erase(repeated.begin(), repeated.end());
   return features;
 }
 
+/// The features that may follow a path.
+std::vector<std::uint32_t> allowed(const FeatureRules& rules, std::size_t n_features,
+                                   const Path& path) {
+  if (rules.max_path_features > 0 && path.size() >= rules.max_path_features) return as_set(path);
+  if (rules.groups.empty()) return numbers(n_features);
+  std::vector<std::uint32_t> features;
+  for (const auto& group : rules.groups) {
+    if (has_all(group, path)) features.insert(features.end(), group.begin(), group.end());
+  }
+  return as_set(std::move(features));
+}
+
 }  // namespace
 
-OpenGroups all_groups(const FeatureRules& rules) { return numbers(rules.groups.size()); }
-
-OpenGroups groups_with(const FeatureRules& rules, const OpenGroups& open, std::uint32_t feature) {
-  OpenGroups left = open;
-  std::erase_if(left, [&](std::uint32_t group) { return !has(rules.groups[group], feature); });
-  return left;
+Path path_with(Path path, std::uint32_t feature) {
+  if (!has(path, feature)) path.push_back(feature);
+  return path;
 }
 
 std::vector<std::uint32_t> features_of(const FeatureRules& rules, std::size_t n_features,
-                                       const OpenGroups& open, std::uint64_t key) {
-  std::vector<std::uint32_t> features = allowed(rules, n_features, open);
+                                       const Path& path, std::uint64_t key) {
+  std::vector<std::uint32_t> features = allowed(rules, n_features, path);
   if (rules.max_features == 0 || rules.max_features >= features.size()) return features;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> drawn;
   drawn.reserve(features.size());

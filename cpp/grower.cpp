@@ -30,16 +30,16 @@ void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
   open_.clear();
   free_slots_.clear();
   for (std::size_t slot = slots_.size(); slot-- > 1;) free_slots_.push_back(slot);
-  add_child(root.sums, 0, all_groups(params.features));
+  add_child(root.sums, 0, {});
   grown_[0].slot = 0;
   if (can_split(0)) evaluate(0);
 }
 
 template <int W>
-void Grower<W>::add_child(const Sums<W>& sums, int depth, OpenGroups groups) {
+void Grower<W>::add_child(const Sums<W>& sums, int depth, Path path) {
   nodes_.emplace_back();
   grown_.push_back(
-      {.sums = sums, .cut = {}, .groups = std::move(groups), .depth = depth, .slot = kNoSlot});
+      {.sums = sums, .cut = {}, .path = std::move(path), .depth = depth, .slot = kNoSlot});
 }
 
 /// Whether a node could be split at all: then its histogram is worth having.
@@ -55,11 +55,10 @@ void Grower<W>::evaluate(std::size_t node) {
   Grown& grown = grown_[node];
   const FeatureRules& rules = params_->features;
   std::vector<std::uint32_t> some;
-  const bool has_rules = rules.max_features > 0 || !rules.groups.empty();
-  if (has_rules) {
-    some = features_of(rules, binned_->n_features(), grown.groups, mix(root_.key ^ node));
+  if (rules.any()) {
+    some = features_of(rules, binned_->n_features(), grown.path, mix(root_.key ^ node));
   }
-  grown.cut = best_cut<W>(*binned_, has_rules ? some : all_features_, slots_[grown.slot],
+  grown.cut = best_cut<W>(*binned_, rules.any() ? some : all_features_, slots_[grown.slot],
                           grown.sums, params_->rules, cuts_);
   if (grown.cut.feature >= 0) {
     nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, params_->rules) * root_.gain_unit;
@@ -115,10 +114,12 @@ std::optional<std::size_t> Grower<W>::split_next() {
   for (std::size_t w = 0; w < W; ++w) right[w] = grown_[parent_].sums[w] - cut.left[w];
   const std::size_t left_id = nodes_.size();
   const int depth = grown_[parent_].depth + 1;
-  OpenGroups groups = groups_with(params_->features, grown_[parent_].groups,
-                                  static_cast<std::uint32_t>(cut.feature));
-  add_child(cut.left, depth, groups);
-  add_child(right, depth, std::move(groups));
+  Path path;  // kept only where it matters
+  if (params_->features.any()) {
+    path = path_with(grown_[parent_].path, static_cast<std::uint32_t>(cut.feature));
+  }
+  add_child(cut.left, depth, path);
+  add_child(right, depth, std::move(path));
   TreeNode& node = nodes_[parent_];
   node.feature = cut.feature;
   node.bin = cut.bin;

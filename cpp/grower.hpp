@@ -65,13 +65,13 @@ class Grower {
   struct Grown {
     Sums<W> sums{};
     Cut<W> cut;
-    OpenGroups groups;
+    Path path;
     int depth = 0;
     std::size_t slot = kNoSlot;
   };
 
   bool can_split(std::size_t node) const;
-  void add_child(const Sums<W>& sums, int depth, OpenGroups groups);
+  void add_child(const Sums<W>& sums, int depth, Path path);
   void choose_to_count(std::size_t left);
   void evaluate(std::size_t node);
   void open(std::size_t node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "elementary.hpp"
 
@@ -23,31 +24,45 @@ class Mover {
         n_threads_(n_threads),
         applied_(values_of(proposal.trees, {.step = kAllHalvings, .base = 0})) {}
 
-  /// The loss after the trees' moves, shortened so.
+  /// Moves the scores by the trees, shortened so; returns the loss.
   double move_to(Shortening by) {
     if (at_ == by) return scores_.loss;
     at_ = by;
-    const Values target = values_of(proposal_.trees, by);
-    Values change = target;
-    std::vector<TreeMove> moves;
-    for (std::size_t t = 0; t < proposal_.trees.size(); ++t) {
-      const Tree& tree = proposal_.trees[t];
-      for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
-        change.tree_class[t][node] -= applied_.tree_class[t][node];
-        change.base[t][node] -= applied_.base[t][node];
-      }
-      moves.push_back({.tree_class = tree.tree_class,
-                       .base = tree.base,
-                       .node_of_row = proposal_.node_of_row[t],
-                       .value = change.tree_class[t],
-                       .base_value = change.base[t]});
-    }
-    move_scores(scores_, labels_, moves, n_threads_);
-    applied_ = target;
+    const Change change(*this, values_of(proposal_.trees, by));
+    move_scores(scores_, labels_, change.moves, n_threads_);
+    applied_ = change.target;
     return scores_.loss;
   }
 
+  /// The loss after that move, without making it.
+  double loss_at(Shortening by) const {
+    if (at_ == by) return scores_.loss;
+    const Change change(*this, values_of(proposal_.trees, by));
+    return loss_after(scores_, labels_, change.moves, n_threads_);
+  }
+
  private:
+  /// What is to be added to the values applied so far to come to the target.
+  struct Change {
+    Change(const Mover& mover, Values to) : target(std::move(to)), values(target) {
+      const std::vector<Tree>& trees = mover.proposal_.trees;
+      for (std::size_t t = 0; t < trees.size(); ++t) {
+        for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
+          values.tree_class[t][node] -= mover.applied_.tree_class[t][node];
+          values.base[t][node] -= mover.applied_.base[t][node];
+        }
+        moves.push_back({.tree_class = trees[t].tree_class,
+                         .base = trees[t].base,
+                         .node_of_row = mover.proposal_.node_of_row[t],
+                         .value = values.tree_class[t],
+                         .base_value = values.base[t]});
+      }
+    }
+    Values target;
+    Values values;
+    std::vector<TreeMove> moves;
+  };
+
   Scores& scores_;
   const Labels& labels_;
   const Proposal& proposal_;
@@ -120,7 +135,8 @@ Shortening move_with_guard(Scores& scores, const Labels& labels, Proposal& propo
   const double loss_before = scores.loss;
   std::vector<Tree>& trees = proposal.trees;
   Mover mover(scores, labels, proposal, n_threads);
-  const auto loss_at = [&](Shortening by) { return mover.move_to(by); };
+  mover.move_to({});  // the full step is nearly always the one
+  const auto loss_at = [&](Shortening by) { return mover.loss_at(by); };
   const Shortening by = line_search(loss_at, loss_before, has_common_base(proposal)).by;
   mover.move_to(by);
   const Values values = values_of(trees, by);

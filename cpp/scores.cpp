@@ -185,15 +185,16 @@ int loss_exponent_of(const Labels& labels, double largest) {
   return largest > 0.0 ? std::min(50, 62 - labels.total_bits) - exponent_of(largest) : 0;
 }
 
-void move_block(Scores& scores, std::size_t n_rows, std::span<const TreeMove> moves,
-                std::size_t first, std::size_t n) {
+/// Moves the raw scores of the rows [first, first + n), which are class-major with `stride`.
+void move_block(double* raw, std::size_t stride, std::span<const TreeMove> moves, std::size_t first,
+                std::size_t n) {
   for (const TreeMove& move : moves) {
-    double* raw = scores.raw.data() + static_cast<std::size_t>(move.tree_class) * n_rows + first;
+    double* of_class = raw + static_cast<std::size_t>(move.tree_class) * stride;
     const std::uint16_t* node = move.node_of_row.data() + first;
-    for (std::size_t i = 0; i < n; ++i) raw[i] += move.value[node[i]];
+    for (std::size_t i = 0; i < n; ++i) of_class[i] += move.value[node[i]];
     if (move.base < 0) continue;
-    double* base = scores.raw.data() + static_cast<std::size_t>(move.base) * n_rows + first;
-    for (std::size_t i = 0; i < n; ++i) base[i] -= move.base_value[node[i]];
+    double* of_base = raw + static_cast<std::size_t>(move.base) * stride;
+    for (std::size_t i = 0; i < n; ++i) of_base[i] -= move.base_value[node[i]];
   }
 }
 
@@ -209,7 +210,7 @@ Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeM
   const std::size_t n_rows = labels.n_rows();
   for (std::size_t start = first; start < last; start += kBlock) {
     const std::size_t n = std::min(kBlock, last - start);
-    move_block(scores, n_rows, moves, start, n);
+    move_block(scores.raw.data() + start, n_rows, moves, start, n);
     const Block block{.n = n,
                       .stride = n_rows,
                       .n_classes = labels.n_classes,
@@ -222,6 +223,32 @@ Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeM
     dispatch<SoftmaxKernel>(&block);
   }
   return largest;
+}
+
+/// The losses that the rows of one task would have after the moves; nothing else is kept.
+void trial_task(const Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                std::size_t first, std::size_t last, std::span<double> row_loss) {
+  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  std::vector<double> raw(n_classes * kBlock);
+  std::vector<std::int64_t> residual(n_classes * kBlock);
+  Largest largest;
+  for (std::size_t start = first; start < last; start += kBlock) {
+    const std::size_t n = std::min(kBlock, last - start);
+    for (std::size_t k = 0; k < n_classes; ++k) {
+      std::copy_n(scores.raw.data() + k * labels.n_rows() + start, n, raw.data() + k * kBlock);
+    }
+    move_block(raw.data(), kBlock, moves, start, n);
+    const Block block{.n = n,
+                      .stride = kBlock,
+                      .n_classes = labels.n_classes,
+                      .raw = raw.data(),
+                      .y = labels.y.data() + start,
+                      .residual = residual.data(),
+                      .row_loss = row_loss.data() + start,
+                      .largest_residual = &largest.residual,
+                      .largest_loss = &largest.loss};
+    dispatch<SoftmaxKernel>(&block);
+  }
 }
 
 /// Rounds the residuals of rows [first, last) to their grid.
@@ -314,6 +341,18 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
                sums.data() + task * n_classes);
   });
   set_losses(scores, labels, loss_exponent, sums);
+}
+
+double loss_after(const Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                  int n_threads) {
+  const std::size_t n_rows = labels.n_rows();
+  std::vector<double> row_loss(n_rows);
+  parallel_for(
+      (n_rows + kRowsPerTask - 1) / kRowsPerTask, n_threads, [&](std::size_t task, std::size_t) {
+        const std::size_t first = task * kRowsPerTask;
+        trial_task(scores, labels, moves, first, std::min(first + kRowsPerTask, n_rows), row_loss);
+      });
+  return total_loss(labels, row_loss);
 }
 
 void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,

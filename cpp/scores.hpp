@@ -47,6 +47,10 @@ Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads)
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads);
 
+/// The loss that the trees' values would lead to; the scores stay where they are.
+double loss_after(const Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                  int n_threads);
+
 /// Hessian of the rows [first, first + out.size()) for class k against base b (or k alone when
 /// base < 0), on the residuals' grid, without weights.
 void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,

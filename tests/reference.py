@@ -239,6 +239,7 @@ class TrainParams:
     categorical_smoothing: float = 10.0
     subsample: float = 1.0
     max_features: int = 0  # 0: all
+    max_path_features: int = 0  # that may meet on a path; 0: no bound
     interaction_groups: Sequence[Sequence[int]] = ()  # none: all features may meet
     seed: int = 0
 
@@ -347,6 +348,8 @@ def features_of(node: Node, node_id: int, target: Target) -> list[int]:
     if params.interaction_groups:
         open_groups = [g for g in params.interaction_groups if set(node.path) <= set(g)]
         features = sorted(set().union(*open_groups))
+    if 0 < params.max_path_features <= len(set(node.path)):
+        features = sorted(set(node.path))
     if 0 < params.max_features < len(features):
         key = mix(target.key ^ node_id)
         features = sorted(sorted(features, key=lambda f: (mix(key ^ f), f))[: params.max_features])

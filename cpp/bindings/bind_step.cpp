@@ -69,12 +69,17 @@ using RawScores = std::optional<Matrix<double>>;
 std::vector<double> start_scores(const Labels& labels, const RawScores& raw) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   if (!raw) return std::vector<double>(n_classes * labels.n_rows(), 0.0);
-  require(raw->shape(0) == n_classes && raw->shape(1) == labels.n_rows(),
-          "raw: of shape (n_classes, n_rows)");
-  std::vector<double> scores(raw->data(), raw->data() + raw->size());
-  for (const double score : scores) {
-    require(std::abs(score) < 0x1p20 && score == on_leaf_grid(score),
+  require(raw->shape(0) == n_classes && (raw->shape(1) == labels.n_rows() || raw->shape(1) == 1),
+          "raw: of shape (n_classes, n_rows), or (n_classes, 1)");
+  for (std::size_t i = 0; i < raw->size(); ++i) {
+    require(std::abs(raw->data()[i]) < 0x1p20 && raw->data()[i] == on_leaf_grid(raw->data()[i]),
             "raw: multiples of 2^-32, of size below 2^20");
+  }
+  if (raw->shape(1) == labels.n_rows()) return {raw->data(), raw->data() + raw->size()};
+  std::vector<double> scores;
+  scores.reserve(n_classes * labels.n_rows());
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    scores.insert(scores.end(), labels.n_rows(), raw->data()[k]);
   }
   return scores;
 }
@@ -158,6 +163,7 @@ struct ParamArguments {
   double categorical_smoothing;
   double subsample;
   std::size_t max_features;
+  std::size_t max_path_features;
   const std::vector<std::vector<std::uint32_t>>& interaction_groups;
   std::uint64_t seed;
 };
@@ -180,6 +186,7 @@ TrainParams make_params(const ParamArguments& given) {
                    .min_gain = given.min_gain,
                    .rules = {.min_weight = given.min_weight},
                    .features = {.max_features = given.max_features,
+                                .max_path_features = given.max_path_features,
                                 .groups = given.interaction_groups}},
           .split_weight = given.hessian_split ? SplitWeight::hessian : SplitWeight::one,
           .learning_rate = given.learning_rate,
@@ -307,18 +314,18 @@ void bind_step(nb::module_& m) {
           [](TrainParams* self, int max_leaf_nodes, int max_depth, std::int64_t min_weight,
              double min_gain, double learning_rate, bool hessian_split, double l2_regularization,
              double min_hessian_leaf, double categorical_smoothing, double subsample,
-             std::size_t max_features,
+             std::size_t max_features, std::size_t max_path_features,
              const std::vector<std::vector<std::uint32_t>>& interaction_groups,
              std::uint64_t seed) {
-            new (self) TrainParams(make_params({max_leaf_nodes, max_depth, min_weight, min_gain,
-                                                learning_rate, hessian_split, l2_regularization,
-                                                min_hessian_leaf, categorical_smoothing, subsample,
-                                                max_features, interaction_groups, seed}));
+            new (self) TrainParams(make_params(
+                {max_leaf_nodes, max_depth, min_weight, min_gain, learning_rate, hessian_split,
+                 l2_regularization, min_hessian_leaf, categorical_smoothing, subsample,
+                 max_features, max_path_features, interaction_groups, seed}));
           },
           nb::kw_only(), "max_leaf_nodes"_a = 20, "max_depth"_a = 0, "min_weight"_a = 10,
           "min_gain"_a = 0.0, "learning_rate"_a = 0.1, "hessian_split"_a = false,
           "l2_regularization"_a = 0.0, "min_hessian_leaf"_a = 0.0, "categorical_smoothing"_a = 10.0,
-          "subsample"_a = 1.0, "max_features"_a = 0,
+          "subsample"_a = 1.0, "max_features"_a = 0, "max_path_features"_a = 0,
           "interaction_groups"_a = std::vector<std::vector<std::uint32_t>>(), "seed"_a = 0);
   bind_step_result(m);
   nb::class_<Trainer> trainer_class(m, "Trainer", "The state of a training.");

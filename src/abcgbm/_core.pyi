@@ -76,7 +76,7 @@ def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), 
 class TrainParams:
     """How trees are grown."""
 
-    def __init__(self, *, max_leaf_nodes: int = 20, max_depth: int = 0, min_weight: int = 10, min_gain: float = 0.0, learning_rate: float = 0.1, hessian_split: bool = False, l2_regularization: float = 0.0, min_hessian_leaf: float = 0.0, categorical_smoothing: float = 10.0, subsample: float = 1.0, max_features: int = 0, interaction_groups: Sequence[Sequence[int]] = [], seed: int = 0) -> None: ...
+    def __init__(self, *, max_leaf_nodes: int = 20, max_depth: int = 0, min_weight: int = 10, min_gain: float = 0.0, learning_rate: float = 0.1, hessian_split: bool = False, l2_regularization: float = 0.0, min_hessian_leaf: float = 0.0, categorical_smoothing: float = 10.0, subsample: float = 1.0, max_features: int = 0, max_path_features: int = 0, interaction_groups: Sequence[Sequence[int]] = [], seed: int = 0) -> None: ...
 
 class Step:
     """The trees of one step as flat arrays."""
