@@ -53,9 +53,10 @@ class FewValues {
     return out;
   }
 
+  static constexpr std::size_t kMost = 4096;
+
  private:
   static constexpr std::size_t kSlots = 8192;
-  static constexpr std::size_t kMost = 4096;
   struct Slot {
     double value = 0.0;
     std::int64_t weight = 0;
@@ -117,6 +118,7 @@ std::vector<Weighted> all_values(std::span<const double> column,
 
 std::vector<Weighted> distinct_values(std::span<const double> column,
                                       std::span<const std::int64_t> weight) {
+  if (column.size() <= FewValues::kMost) return all_values(column, weight);
   FewValues few;
   for (std::size_t i = 0; i < column.size(); ++i) {
     // Adding 0.0 turns -0.0 into 0.0.
@@ -223,7 +225,7 @@ void fill_by_row(DenseCodes<Code>& codes, std::size_t n_rows, int n_threads) {
 }
 
 /// Lays the codes of sparse columns out by row.
-void fill_by_row(Binned& binned) {
+void fill_sparse_by_row(Binned& binned) {
   if (binned.sparse.empty()) return;
   SparseCodes& codes = binned.sparse_codes;
   codes.row_start.assign(binned.n_rows + 1, 0);
@@ -288,6 +290,25 @@ std::vector<Code> take(const std::vector<Code>& codes, std::span<const std::int6
   out.reserve(rows.size());
   for (const std::int64_t row : rows) out.push_back(codes[static_cast<std::size_t>(row)]);
   return out;
+}
+
+/// Some rows of the sparse columns: their bins say which columns they are in.
+std::vector<SparseColumn> take_sparse(const Binned& binned, std::span<const std::int64_t> rows) {
+  std::vector<SparseColumn> columns(binned.sparse.size());
+  if (columns.empty()) return columns;
+  std::vector<std::uint32_t> offsets;
+  offsets.reserve(columns.size());
+  for (const std::uint32_t f : binned.sparse) offsets.push_back(binned.features[f].offset);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % kRowsPerTile == 0) check_interrupt();
+    for (const std::uint32_t bin : binned.sparse_codes.bins_of(static_cast<std::size_t>(rows[i]))) {
+      const auto above = std::ranges::upper_bound(offsets, bin);
+      const auto column = static_cast<std::size_t>(above - offsets.begin()) - 1;
+      columns[column].row.push_back(static_cast<std::uint32_t>(i));
+      columns[column].code.push_back(static_cast<std::uint16_t>(bin - offsets[column]));
+    }
+  }
+  return columns;
 }
 
 /// All codes of one feature.
@@ -362,7 +383,6 @@ void BinnedBuilder::set_column(std::size_t feature, std::vector<Code> codes) {
 
 void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> features,
                         int n_threads) {
-  for (const std::int32_t f : features) is_added_[static_cast<std::size_t>(f)] = 1;
   std::visit(
       [&](const auto& columns) {
         using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
@@ -376,39 +396,52 @@ void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> fe
         });
       },
       dense_);
+  mark_added(features);
 }
 
 void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> features,
                         int n_threads) {
-  for (const std::int32_t f : features) is_added_[static_cast<std::size_t>(f)] = 1;
   parallel_for(table.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
     check_interrupt();
     const auto f = static_cast<std::size_t>(features[c]);
-    const auto common = static_cast<std::uint16_t>(code_of(table.fill[c], thresholds_[f]));
+    Feature& feature = binned_.features[f];
+    feature.common = static_cast<std::uint32_t>(code_of(table.fill[c], thresholds_[f]));
     SparseColumn column;
     for (auto i = static_cast<std::size_t>(table.start[c]);
          i < static_cast<std::size_t>(table.start[c + 1]); ++i) {
-      const auto code = static_cast<std::uint16_t>(code_of(table.value[i], thresholds_[f]));
-      if (code == common) continue;
+      const std::size_t code = code_of(table.value[i], thresholds_[f]);
+      if (code == feature.common) continue;
       column.row.push_back(static_cast<std::uint32_t>(table.row[i]));
-      column.code.push_back(code);
+      column.code.push_back(static_cast<std::uint16_t>(code));
     }
-    if (column.row.size() * kDensePerSparse <= table.n_rows) {
-      binned_.features[f].is_sparse = true;
-      binned_.features[f].common = common;
+    feature.is_sparse = column.row.size() * kDensePerSparse <= table.n_rows;
+    if (feature.is_sparse) {
       sparse_[f] = std::move(column);
-      return;
+    } else {
+      set_all_codes(f, column);
     }
-    std::visit(
-        [&](auto& columns) {
-          using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
-          columns[f].assign(table.n_rows, static_cast<Code>(common));
-          for (std::size_t i = 0; i < column.row.size(); ++i) {
-            columns[f][column.row[i]] = static_cast<Code>(column.code[i]);
-          }
-        },
-        dense_);
   });
+  mark_added(features);
+}
+
+/// The codes of a column that lists too many rows to be kept so.
+void BinnedBuilder::set_all_codes(std::size_t feature, const SparseColumn& column) {
+  std::visit(
+      [&](const auto& columns) {
+        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
+        std::vector<Code> codes(binned_.n_rows,
+                                static_cast<Code>(binned_.features[feature].common));
+        for (std::size_t i = 0; i < column.row.size(); ++i) {
+          codes[column.row[i]] = static_cast<Code>(column.code[i]);
+        }
+        set_column(feature, std::move(codes));
+      },
+      dense_);
+}
+
+/// Only when all of them are there: an interrupt may come in between.
+void BinnedBuilder::mark_added(std::span<const std::int32_t> features) {
+  for (const std::int32_t f : features) is_added_[static_cast<std::size_t>(f)] = 1;
 }
 
 bool BinnedBuilder::has_all() const {
@@ -443,22 +476,23 @@ void BinnedBuilder::lay_out_bins() {
 
 Binned BinnedBuilder::finish(int n_threads) {
   lay_out_bins();
+  Binned binned = std::exchange(binned_, {});
   std::visit(
       [&](auto& columns) {
         using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
         DenseCodes<Code> codes;
-        for (std::size_t f = 0; f < binned_.features.size(); ++f) {
-          if (!binned_.features[f].is_sparse) codes.by_column.push_back(std::move(columns[f]));
+        for (std::size_t f = 0; f < binned.features.size(); ++f) {
+          if (!binned.features[f].is_sparse) codes.by_column.push_back(std::move(columns[f]));
         }
-        fill_by_row(codes, binned_.n_rows, n_threads);
-        binned_.dense_codes = std::move(codes);
+        fill_by_row(codes, binned.n_rows, n_threads);
+        binned.dense_codes = std::move(codes);
       },
       dense_);
-  for (const std::uint32_t f : binned_.sparse) {
-    binned_.sparse_codes.by_column.push_back(std::move(sparse_[f]));
+  for (const std::uint32_t f : binned.sparse) {
+    binned.sparse_codes.by_column.push_back(std::move(sparse_[f]));
   }
-  fill_by_row(binned_);
-  return std::move(binned_);
+  fill_sparse_by_row(binned);
+  return binned;
 }
 
 Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows) {
@@ -477,12 +511,8 @@ Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows) {
         out.dense_codes = std::move(codes);
       },
       binned.dense_codes);
-  for (const std::uint32_t f : binned.sparse) {
-    const Feature& feature = binned.features[f];
-    out.sparse_codes.by_column.push_back(
-        without(take(codes_of(binned, feature), rows), feature.common));
-  }
-  fill_by_row(out);
+  out.sparse_codes.by_column = take_sparse(binned, rows);
+  fill_sparse_by_row(out);
   return out;
 }
 

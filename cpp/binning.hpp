@@ -63,6 +63,8 @@ class BinnedBuilder {
  private:
   template <class Code>
   void set_column(std::size_t feature, std::vector<Code> codes);
+  void set_all_codes(std::size_t feature, const SparseColumn& column);
+  void mark_added(std::span<const std::int32_t> features);
   void lay_out_bins();
 
   Thresholds thresholds_;

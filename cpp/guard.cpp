@@ -17,28 +17,29 @@ constexpr int kAllHalvings = 64;  // so often halved, every value is 0
 /// Moves the scores from where one set of values has brought them to where another does.
 class Mover {
  public:
-  Mover(Scores& scores, const Labels& labels, const Proposal& proposal, int n_threads)
+  Mover(Scores& scores, const Labels& labels, std::span<const std::int64_t> weight,
+        const Proposal& proposal, int n_threads)
       : scores_(scores),
         labels_(labels),
+        weight_(weight),
         proposal_(proposal),
         n_threads_(n_threads),
         applied_(values_of(proposal.trees, {.step = kAllHalvings, .base = 0})) {}
 
-  /// Moves the scores by the trees, shortened so; returns the loss.
-  double move_to(Shortening by) {
-    if (at_ == by) return scores_.loss;
+  /// Moves the scores by the trees, shortened so.
+  void move_to(Shortening by) {
+    if (at_ == by) return;
     at_ = by;
     const Change change(*this, values_of(proposal_.trees, by));
     move_scores(scores_, labels_, change.moves, n_threads_);
     applied_ = change.target;
-    return scores_.loss;
   }
 
   /// The loss after that move, without making it.
   double loss_at(Shortening by) const {
-    if (at_ == by) return scores_.loss;
+    if (at_ == by) return loss_of(scores_, labels_, weight_);
     const Change change(*this, values_of(proposal_.trees, by));
-    return loss_after(scores_, labels_, change.moves, n_threads_);
+    return loss_after(scores_, labels_, weight_, change.moves, n_threads_);
   }
 
  private:
@@ -65,6 +66,7 @@ class Mover {
 
   Scores& scores_;
   const Labels& labels_;
+  std::span<const std::int64_t> weight_;
   const Proposal& proposal_;
   int n_threads_;
   Values applied_;
@@ -130,11 +132,12 @@ double on_leaf_grid(double value) {
   return round_even(value * kGrid) / kGrid;
 }
 
-Shortening move_with_guard(Scores& scores, const Labels& labels, Proposal& proposal,
+Shortening move_with_guard(Scores& scores, const Labels& labels,
+                           std::span<const std::int64_t> weight, Proposal& proposal,
                            int n_threads) {
-  const double loss_before = scores.loss;
+  const double loss_before = loss_of(scores, labels, weight);
   std::vector<Tree>& trees = proposal.trees;
-  Mover mover(scores, labels, proposal, n_threads);
+  Mover mover(scores, labels, weight, proposal, n_threads);
   mover.move_to({});  // the full step is nearly always the one
   const auto loss_at = [&](Shortening by) { return mover.loss_at(by); };
   const Shortening by = line_search(loss_at, loss_before, has_common_base(proposal)).by;

@@ -54,8 +54,9 @@ bool has_split(const Proposal& proposal);
 /// Whether several trees move one base class.
 bool has_common_base(const Proposal& proposal);
 
-/// Moves the scores by the trees such that the loss does not rise, and gives the trees the values
-/// that were used.
-Shortening move_with_guard(Scores& scores, const Labels& labels, Proposal& proposal, int n_threads);
+/// Moves the scores by the trees such that the loss, with rows weighed as the trees have seen them,
+/// does not rise; and gives the trees the values that were used.
+Shortening move_with_guard(Scores& scores, const Labels& labels,
+                           std::span<const std::int64_t> weight, Proposal& proposal, int n_threads);
 
 }  // namespace abcgbm

@@ -316,9 +316,10 @@ void fill_roots(const Binned& binned, std::span<const std::int64_t> weight, std:
   const std::size_t n_sparse = binned.sparse.size();
   roots.total_bins = binned.total_bins;
   roots.lines.resize(n_groups * roots.total_bins);
-  // Each thread owns a range of columns, so nothing has to be merged.
-  const std::size_t n_ranges =
-      std::min(binned.n_features(), static_cast<std::size_t>(std::max(n_threads, 1)));
+  // A task owns a range of columns, so nothing has to be merged; every one reads all rows, so there
+  // are no more of them than it takes to give each thread one.
+  const std::size_t n_wanted = (static_cast<std::size_t>(n_threads) + n_groups - 1) / n_groups;
+  const std::size_t n_ranges = std::min(binned.n_features(), n_wanted);
   std::visit(
       [&](const auto& codes) {
         parallel_for(n_groups * n_ranges, n_threads, [&](std::size_t i, std::size_t) {

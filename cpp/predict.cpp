@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kRowsPerBlock = 128;
 constexpr std::size_t kWalksPerThread = 1 << 15;  // below this a thread is not worth waking
 
-/// Whether a category goes left; one that the set does not know goes where missing values go.
+/// Whether a category goes left; one beyond the set's words goes where missing values go.
 bool is_in_set(const Forest& forest, const PackedNode& node, double x) {
   const auto place = std::bit_cast<SetPlace>(node.threshold);
   if (!(x >= 0.0 && x < 64.0 * place.n_words)) return (node.left_and_flags & kMissingLeft) != 0;

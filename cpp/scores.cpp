@@ -343,8 +343,13 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
   set_losses(scores, labels, loss_exponent, sums);
 }
 
-double loss_after(const Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
-                  int n_threads) {
+double loss_of(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight) {
+  if (weight.data() == labels.weight.data()) return scores.loss;
+  return total_loss(labels, weight, scores.row_loss);
+}
+
+double loss_after(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight,
+                  std::span<const TreeMove> moves, int n_threads) {
   const std::size_t n_rows = labels.n_rows();
   std::vector<double> row_loss(n_rows);
   parallel_for(
@@ -352,7 +357,7 @@ double loss_after(const Scores& scores, const Labels& labels, std::span<const Tr
         const std::size_t first = task * kRowsPerTask;
         trial_task(scores, labels, moves, first, std::min(first + kRowsPerTask, n_rows), row_loss);
       });
-  return total_loss(labels, row_loss);
+  return total_loss(labels, weight, row_loss);
 }
 
 void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
@@ -393,14 +398,15 @@ void exponentials(const Scores& scores, const Labels& labels, std::size_t first,
   }
 }
 
-double total_loss(const Labels& labels, std::span<const double> row_loss) {
+double total_loss(const Labels& labels, std::span<const std::int64_t> weight,
+                  std::span<const double> row_loss) {
   double largest = 0.0;
   for (const double loss : row_loss) largest = std::max(largest, loss);
   const int exponent = loss_exponent_of(labels, largest);
   const double scale = std::ldexp(1.0, exponent);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < row_loss.size(); ++i) {
-    sum += labels.weight[i] * round_to_int(row_loss[i] * scale);
+    sum += weight[i] * round_to_int(row_loss[i] * scale);
   }
   return static_cast<double>(sum) * std::ldexp(labels.unit, -exponent);
 }

@@ -47,9 +47,12 @@ Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads)
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads);
 
-/// The loss that the trees' values would lead to; the scores stay where they are.
-double loss_after(const Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
-                  int n_threads);
+/// The loss of the rows, weighed otherwise than by their labels' weights.
+double loss_of(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight);
+
+/// What that loss would be after the trees' moves; the scores stay where they are.
+double loss_after(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight,
+                  std::span<const TreeMove> moves, int n_threads);
 
 /// Hessian of the rows [first, first + out.size()) for class k against base b (or k alone when
 /// base < 0), on the residuals' grid, without weights.
@@ -62,7 +65,8 @@ void exponentials(const Scores& scores, const Labels& labels, std::size_t first,
                   std::size_t stride, std::span<double> out, std::span<double> below);
 
 /// The sum of the rows' losses times their weights, the same for any order of the rows.
-double total_loss(const Labels& labels, std::span<const double> row_loss);
+double total_loss(const Labels& labels, std::span<const std::int64_t> weight,
+                  std::span<const double> row_loss);
 
 /// Probabilities, or their logarithms, of row-major scores [n_rows][n_classes], in place.
 void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads);

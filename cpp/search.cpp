@@ -135,6 +135,7 @@ void losses_of_rows(const Scores& scores, const Labels& labels,
 }
 
 std::vector<double> losses_of(const Scores& scores, const Labels& labels,
+                              std::span<const std::int64_t> weight,
                               std::span<const Candidate> candidates, int n_threads) {
   const std::size_t n_rows = labels.n_rows();
   std::vector<std::vector<double>> row_losses(candidates.size(), std::vector<double>(n_rows));
@@ -144,29 +145,32 @@ std::vector<double> losses_of(const Scores& scores, const Labels& labels,
                    std::min((task + 1) * kRowsPerTask, n_rows), row_losses);
   });
   std::vector<double> losses(candidates.size());
-  parallel_for(candidates.size(), n_threads,
-               [&](std::size_t c, std::size_t) { losses[c] = total_loss(labels, row_losses[c]); });
+  parallel_for(candidates.size(), n_threads, [&](std::size_t c, std::size_t) {
+    losses[c] = total_loss(labels, weight, row_losses[c]);
+  });
   return losses;
 }
 
 }  // namespace
 
 std::vector<double> losses_after(const Scores& scores, const Labels& labels,
+                                 std::span<const std::int64_t> weight,
                                  std::span<const Proposal> proposals, int n_threads) {
+  const double loss_before = loss_of(scores, labels, weight);
   std::vector<Candidate> full;
   full.reserve(proposals.size());
   for (const Proposal& proposal : proposals) full.push_back(make_candidate(proposal, {}));
-  std::vector<double> losses = losses_of(scores, labels, full, n_threads);
+  std::vector<double> losses = losses_of(scores, labels, weight, full, n_threads);
   for (std::size_t c = 0; c < proposals.size(); ++c) {
     if (!has_split(proposals[c])) {
       losses[c] = std::numeric_limits<double>::infinity();
-    } else if (losses[c] > scores.loss) {
+    } else if (losses[c] > loss_before) {
       const auto loss_at = [&](Shortening by) {
         if (by == Shortening{}) return losses[c];
         const Candidate shortened = make_candidate(proposals[c], by);
-        return losses_of(scores, labels, std::span(&shortened, 1), n_threads).front();
+        return losses_of(scores, labels, weight, std::span(&shortened, 1), n_threads).front();
       };
-      losses[c] = line_search(loss_at, scores.loss, has_common_base(proposals[c])).loss;
+      losses[c] = line_search(loss_at, loss_before, has_common_base(proposals[c])).loss;
     }
   }
   return losses;

@@ -17,6 +17,11 @@ constexpr std::size_t kSearchBytes = std::size_t{1} << 29;     // for the trees 
 constexpr std::size_t kHistogramBytes = std::size_t{1} << 28;  // of the nodes of all threads
 constexpr std::size_t kBlock = 512;
 
+/// The trees of a step are the tasks of the threads.
+int n_useful_threads(const Labels& labels, int n_threads) {
+  return std::min(n_threads, labels.n_classes);
+}
+
 /// How many histograms of `n_sums` sums a thread may keep.
 std::size_t most_histograms(const Binned& binned, std::size_t n_sums, int n_threads) {
   const std::size_t bytes = binned.total_bins * n_sums * sizeof(std::int64_t);
@@ -59,7 +64,8 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vecto
   std::visit(
       [&](auto& workspaces) {
         using Item = typename std::decay_t<decltype(workspaces)>::value_type::element_type;
-        const std::size_t most = most_histograms(*binned_, Item::kSums, n_threads);
+        const int n_useful = n_useful_threads(labels_, n_threads);
+        const std::size_t most = most_histograms(*binned_, Item::kSums, n_useful);
         for (int i = 0; i < n_threads; ++i) {
           workspaces.push_back(std::make_unique<Item>(*binned_, most));
         }
@@ -74,7 +80,7 @@ StepResult Trainer::step(const StepPlan& plan) {
   Proposal proposal = choose(plan, result.candidate_losses);
   result.base = proposal.trees.front().base;
   if (has_split(proposal)) {
-    result.shortening = move_with_guard(scores_, labels_, proposal, n_threads_);
+    result.shortening = move_with_guard(scores_, labels_, weight_, proposal, n_threads_);
     result.changed = moves_anything(proposal.trees);
   }
   result.trees = std::move(proposal.trees);
@@ -83,6 +89,8 @@ StepResult Trainer::step(const StepPlan& plan) {
 
 /// Rows that are not drawn weigh nothing in the step's trees, but are moved by them.
 void Trainer::draw_rows() {
+  if (drawn_for_ == step_) return;
+  drawn_for_ = step_;
   drawn_weight_.assign(labels_.weight.begin(), labels_.weight.end());
   for (std::size_t i = 0; i < drawn_weight_.size(); ++i) {
     if (to_unit(draw(params_.seed, Draw::rows, step_, i)) >= params_.subsample)
@@ -101,7 +109,7 @@ Proposal Trainer::choose(const StepPlan& plan, std::vector<double>& losses) {
   while (first + proposals.size() < bases.size()) {
     first += proposals.size();
     proposals = propose(plan, next_candidates(plan, first));
-    const auto of_these = losses_after(scores_, labels_, proposals, n_threads_);
+    const auto of_these = losses_after(scores_, labels_, weight_, proposals, n_threads_);
     losses.insert(losses.end(), of_these.begin(), of_these.end());
   }
   const std::size_t best = first_smallest(losses);
@@ -122,25 +130,30 @@ std::span<const int> Trainer::next_candidates(const StepPlan& plan, std::size_t 
 std::vector<Proposal> Trainer::propose(const StepPlan& plan, std::span<const int> bases) {
   const auto n_classes = static_cast<std::size_t>(labels_.n_classes);
   std::vector<TreeJob> jobs;
-  std::vector<std::size_t> job_of(n_classes * n_classes);  // [base][class]
-  const auto pair = [&](int base, int k) -> std::size_t& {
-    return job_of[static_cast<std::size_t>(std::max(base, 0)) * n_classes +
-                  static_cast<std::size_t>(k)];
+  std::vector<std::size_t> job_of(bases.size() * n_classes);       // [candidate][class]
+  std::vector<std::size_t> candidate_of(n_classes, bases.size());  // by class, so far
+  const auto job_for = [&](std::size_t candidate, int k) -> std::size_t& {
+    return job_of[candidate * n_classes + static_cast<std::size_t>(k)];
   };
   for (std::size_t i = 0; i < bases.size(); ++i) {
     for (const int k : plan.classes) {
-      const bool is_shared = std::ranges::find(bases.first(i), k) != bases.first(i).end();
       if (k == bases[i]) continue;
-      pair(bases[i], k) = is_shared ? pair(k, bases[i]) : jobs.size();
-      if (!is_shared) jobs.push_back({k, plan.base_derivatives ? bases[i] : -1});
+      const std::size_t earlier = candidate_of[static_cast<std::size_t>(k)];
+      if (earlier < bases.size()) {
+        job_for(i, k) = job_for(earlier, bases[i]);
+      } else {
+        job_for(i, k) = jobs.size();
+        jobs.push_back({k, plan.base_derivatives ? bases[i] : -1});
+      }
     }
+    if (bases[i] >= 0) candidate_of[static_cast<std::size_t>(bases[i])] = i;
   }
   const std::vector<Tree> trees = grow(jobs, plan.leaf_scale);
   std::vector<Proposal> proposals(bases.size());
   for (std::size_t i = 0; i < bases.size(); ++i) {
     for (const int k : plan.classes) {
       if (k == bases[i]) continue;
-      const std::size_t job = pair(bases[i], k);
+      const std::size_t job = job_for(i, k);
       Tree tree = jobs[job].tree_class == k ? trees[job] : mirrored(trees[job]);
       tree.base = bases[i];
       proposals[i].trees.push_back(std::move(tree));

@@ -593,10 +593,10 @@ class Trainer:
         Rint, shift = self.residual_grid()
         return np.array(Rint, np.int64).T, shift
 
-    def loss_of(self, counts: Callable[[int], bool]) -> float:
+    def loss_of(self, counts: Callable[[int], bool], weight: Sequence[int] | None = None) -> float:
         """The summed loss of the rows of the classes that count."""
         shift = grid_shift(min(50, 62 - self.weight_bits), max(self.losses))
-        rows = zip(self.y, self.weight, self.losses, strict=True)
+        rows = zip(self.y, weight or self.weight, self.losses, strict=True)
         total = sum(w * on_grid(loss, shift) for y, w, loss in rows if counts(y))
         return off_grid(total, shift) * self.unit
 
@@ -605,6 +605,10 @@ class Trainer:
 
     def loss(self) -> float:
         return self.loss_of(lambda y: True)
+
+    def drawn_loss(self) -> float:
+        """Of the rows that the trees of this step are grown on: what a step is judged by."""
+        return self.loss_of(lambda y: True, self.drawn_weight())
 
     def target(self, k: int, base: int, leaf_scale: float) -> Target:
         """The derivatives of class k; base = -1 means the plain ones."""
@@ -665,17 +669,17 @@ class Trainer:
         """Infinite if no tree has a split."""
         before = self.raw()
         step = self.step([k for k in range(self.n_classes) if k != base], base, True, 1.0)
-        loss = self.loss() if len(step.feature) > len(step.tree_class) else math.inf
+        loss = self.drawn_loss() if len(step.feature) > len(step.tree_class) else math.inf
         self.set_raw(before)
         return loss
 
     def apply_guarded(self, trees: Sequence[Tree], base: int) -> Shortening:
         """Adds the trees such that the loss does not rise; how they were shortened for that."""
-        before, loss_before = self.raw(), self.loss()
+        before, loss_before = self.raw(), self.drawn_loss()
 
         def loss_after(by: Shortening) -> float:
             self.set_raw(before + self.added(trees, base, by))
-            return self.loss()
+            return self.drawn_loss()
 
         by = Shortening()
         if loss_after(by) > loss_before and base >= 0 and len(trees) > 1:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 import core
 import reference
@@ -245,3 +246,28 @@ def test_guard_shortens_steps_of_many_classes():
     model = small(max_iter=10).fit(X, y)
     assert (model._ensemble.tree_base_scale < 1).any()
     assert (np.diff(model.train_loss_) <= 0).all()
+
+
+# -------------------------------------------------------------------------------------------- draws
+
+
+@pytest.mark.parametrize("algorithm", ["mart", "abc-mart", "logitboost"])
+def test_draws_of_rows_do_not_end_training(algorithm):
+    """A step is judged by the rows it was grown on: on others it may well raise the loss."""
+    X, y = load_iris(return_X_y=True)
+    model = small(algorithm, max_iter=200, subsample=0.5).fit(X, y)
+    assert (model.n_iter_, model.stop_reason_) == (200, "max_iter")
+    assert model.train_loss_[-1] < 1.0
+
+
+def test_step_without_progress_is_tried_with_other_draws():
+    """Of 41 features one is of use, and one is drawn for each split."""
+    X, y = noisy_data(n_features=1)
+    model = small(max_iter=5, max_features=1).fit(np.column_stack([X, np.zeros((400, 40))]), y)
+    assert model.n_iter_ == 5
+
+
+def test_draws_without_end_end_training():
+    with pytest.warns(UserWarning, match="no tree can be split"):
+        model = small(max_features=1).fit(np.zeros((400, 3)), noisy_data()[1])
+    assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")

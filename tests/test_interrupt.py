@@ -91,6 +91,15 @@ def test_coding_is_interrupted(n_threads):
     assert core.bin_table(X[:99], thresholds, n_threads).n_rows == 99
 
 
+def test_builder_that_was_interrupted_has_not_all_features():
+    X, thresholds = normal(400_000, 24), [np.linspace(-2, 2, 1000)] * 24
+    builder = core.builder(len(X), thresholds)
+    add = partial(builder.add_block, np.arange(24, dtype=np.int32), X)
+    assert is_interrupted(add, 2)
+    with pytest.raises(ValueError, match="every feature must be added"):
+        builder.finish(1)
+
+
 @both_thread_counts
 @pytest.mark.parametrize(("algorithm", "base"), [("mart", -1), ("abc-mart", 0)])
 def test_step_is_interrupted(algorithm, base, n_threads):

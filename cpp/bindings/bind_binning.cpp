@@ -38,11 +38,10 @@ struct SparseArrays {
 
 void check_column(const SparseView& view, std::size_t column) {
   std::int64_t before = -1;
-  require(view.start[column] <= view.start[column + 1], "start: ascending");
   for (auto i = static_cast<std::size_t>(view.start[column]);
        i < static_cast<std::size_t>(view.start[column + 1]); ++i) {
     require(view.row[i] > before && static_cast<std::size_t>(view.row[i]) < view.n_rows,
-            "row: ascending in each column, 0 to n_rows - 1");
+            "indices: ascending in each column, 0 to n_rows - 1");
     before = view.row[i];
   }
 }
@@ -56,7 +55,8 @@ SparseView view_of(const SparseArrays& arrays, std::size_t n_rows) {
   require(view.start.size() == view.fill.size() + 1 && view.start.front() == 0 &&
               view.start.back() == static_cast<std::int64_t>(view.row.size()) &&
               view.row.size() == view.value.size(),
-          "fill, start, row, value: lengths that fit each other");
+          "fill, indptr, indices, data: lengths that fit each other");
+  require(std::ranges::is_sorted(view.start), "indptr: ascending");
   for (std::size_t column = 0; column < view.n_columns(); ++column) check_column(view, column);
   return view;
 }
@@ -141,6 +141,7 @@ std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>
   for (const std::int64_t row : span_of(rows)) {
     require(row >= 0 && static_cast<std::size_t>(row) < binned.n_rows, "rows: 0 to n_rows - 1");
   }
+  const nb::gil_scoped_release release;
   return std::make_shared<Binned>(take_rows(binned, span_of(rows)));
 }
 

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from abcgbm import _core
+from abcgbm.columns import Floats as Floats
 from abcgbm.threads import effective_n_threads
-
-Floats = NDArray[np.float64]
 
 
 class ScoringClassifier(ClassifierMixin, BaseEstimator):

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm import _core
-from abcgbm.categories import check_handle_unknown
-from abcgbm.columns import ArrayColumns, Floats
+from abcgbm.categories import Levels, check_handle_unknown
+from abcgbm.columns import ArrayColumns, Floats, Level, SparsePart
 from abcgbm.encoding import Encoding, row_blocks
 from abcgbm.tables import Kind, Schema, Table, read_table
 from abcgbm.threads import effective_n_threads
@@ -88,16 +88,13 @@ class BinMapper(BaseEstimator):
         """
         _check_max_bins(self.max_bins)
         check_handle_unknown(self.handle_unknown)
-        table = self._read_to_learn(X)
-        weight = check_weights(sample_weight, len(table))
+        table = read_table(_not_binned(X), self.categorical_features, type(self).__name__)
+        weight = _integer_weights(check_weights(sample_weight, len(table)))
         self._remember_columns(table)
-        if not weight.all():
-            kept = np.flatnonzero(weight)
-            table, weight = table.take(kept), weight[kept]
-        weights = IntegerWeights.from_floats(weight, len(table)).weight
-        known = getattr(self, "_known", None)
-        self.encoding_ = known or Encoding.learn(table, weights, self.max_bins, self.handle_unknown)
-        self.thresholds_ = self._find_thresholds(table, weights)
+        self.encoding_ = learn_encoding(table, weight, self.max_bins, self.handle_unknown)
+        n_threads = effective_n_threads(self.n_jobs)
+        found = learn_thresholds(table, weight, self.encoding_, self.max_bins, n_threads)
+        self.thresholds_ = list(found)
         return self
 
     def transform(self, X: Any) -> BinnedTable:
@@ -110,17 +107,8 @@ class BinMapper(BaseEstimator):
         """
         check_is_fitted(self)
         table = self.encoding_.read(_not_binned(X), type(self).__name__)
-        return _bin(table, tuple(self.thresholds_), self.encoding_, self.n_jobs)
-
-    def knowing(self, encoding: Encoding) -> Self:
-        """Take over the levels of categories that an earlier table had; only bins are learned."""
-        self._known = encoding
-        return self
-
-    def _read_to_learn(self, X: Any) -> Table:
-        if isinstance(X, Table):
-            return X
-        return read_table(_not_binned(X), self.categorical_features, type(self).__name__)
+        n_threads = effective_n_threads(self.n_jobs)
+        return bin_table(table, tuple(self.thresholds_), self.encoding_, n_threads)
 
     def _remember_columns(self, table: Table) -> None:
         self.n_features_in_ = table.shape[1]
@@ -129,28 +117,135 @@ class BinMapper(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _find_thresholds(self, table: Table, weight: NDArray[np.int64]) -> list[Floats]:
-        found = {f: levels.thresholds() for f, levels in self.encoding_.levels.items()}
-        n_threads, part = effective_n_threads(self.n_jobs), table.sparse_part()
-        for features, values in _column_blocks(table, n_threads):
-            of_block = _core.find_thresholds(values, weight, self.max_bins, n_threads)
-            found.update(zip(features.tolist(), of_block, strict=True))
-        if part is not None:
-            of_part = _core.find_sparse_thresholds(
-                *(part.fill, part.indptr, part.indices, part.data),
-                *(weight, self.max_bins, n_threads),
-            )
-            found.update(zip(part.features.tolist(), of_part, strict=True))
-        return [found[feature] for feature in range(table.shape[1])]
+
+def _integer_weights(weight: Floats) -> NDArray[np.int64]:
+    """Return weights as integers; 0 stays 0, all others are at least 1."""
+    integers = np.zeros(len(weight), dtype=np.int64)
+    kept = np.flatnonzero(weight)
+    integers[kept] = IntegerWeights.from_floats(weight[kept], len(kept)).weight
+    return integers
 
 
-def check_binned(table: BinnedTable, schema: Schema | None = None) -> BinnedTable:
+def learn_encoding(
+    table: Table, weight: NDArray[np.int64], max_bins: int, handle_unknown: str
+) -> Encoding:
+    """Learn the levels of a table's categories, at most ``max_bins`` codes for each.
+
+    ``weight``, of shape (n_rows,), is 0 for rows that are not looked at.
+    """
+    is_seen = _mask_of(weight > 0)
+    levels = {
+        feature: Levels.learn(
+            table.schema.label(feature), _seen_levels(table, feature, is_seen), weight, max_bins
+        )
+        for feature in table.features(Kind.CATEGORICAL).tolist()
+    }
+    return Encoding(table.schema, levels, handle_unknown)
+
+
+def learn_thresholds(
+    table: Table,
+    weight: NDArray[np.int64],
+    encoding: Encoding,
+    max_bins: int,
+    n_threads: int,
+) -> tuple[Floats, ...]:
+    """Learn the thresholds between the bins of each feature; those of categories are known.
+
+    ``weight``, of shape (n_rows,), is 0 for rows that are not looked at.
+    """
+    found = {f: levels.thresholds() for f, levels in encoding.levels.items()}
+    rows = None if weight.all() else np.flatnonzero(weight)
+    weight, part = weight if rows is None else weight[rows], table.sparse_part()
+    for features, values in _column_blocks(table, n_threads, rows):
+        of_block = _core.find_thresholds(values, weight, max_bins, n_threads)
+        found.update(zip(features.tolist(), of_block, strict=True))
+    if part is not None:
+        part = part if rows is None else _part_of_rows(part, rows, len(table))
+        of_part = _core.find_sparse_thresholds(
+            *(part.fill, part.indptr, part.indices, part.data), *(weight, max_bins, n_threads)
+        )
+        found.update(zip(part.features.tolist(), of_part, strict=True))
+    return tuple(found[feature] for feature in range(table.shape[1]))
+
+
+def bin_table(
+    table: Table,
+    thresholds: tuple[Floats, ...],
+    encoding: Encoding,
+    n_threads: int,
+    is_seen: NDArray[np.bool_] | None = None,
+) -> BinnedTable:
+    """Code a table; levels of rows that are not seen are missing."""
+    is_categorical = encoding.schema.is_categorical.astype(np.uint8)
+    builder = _core.BinnedBuilder(len(table), thresholds, is_categorical)
+    part = table.sparse_part()
+    for features, values in _column_blocks(table, n_threads):
+        builder.add_block(features, values, n_threads)
+    for feature, levels in encoding.levels.items():
+        codes = levels.codes(_seen_levels(table, feature, is_seen), encoding.handle_unknown)
+        builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
+    if part is not None:
+        builder.add_sparse(
+            *(part.features, part.fill, part.indptr, part.indices, part.data), n_threads
+        )
+    return BinnedTable(builder.finish(n_threads), thresholds, encoding)
+
+
+def _seen_levels(
+    table: Table, feature: int, is_seen: NDArray[np.bool_] | None
+) -> Iterator[list[Level]]:
+    """Yield the levels of a feature, a chunk of rows at a time; of rows not seen they are missing."""
+    if is_seen is None:
+        yield from table.levels(feature)
+        return
+    start = 0
+    for chunk in table.levels(feature):
+        seen = is_seen[start : start + len(chunk)].tolist()
+        yield [level if s else None for level, s in zip(chunk, seen, strict=True)]
+        start += len(chunk)
+
+
+def _mask_of(is_seen: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    return None if is_seen.all() else is_seen
+
+
+def _column_blocks(
+    table: Table, n_threads: int, rows: NDArray[np.int64] | None = None
+) -> Iterator[tuple[NDArray[np.int32], Floats]]:
+    """Yield the numeric features, some at a time, so that few of them are floats, or copied, at once.
+
+    An array of floats comes in one piece if all of its rows are wanted: then nothing is copied.
+    """
+    features = table.features(Kind.NUMERIC)
+    floats = isinstance(table.dense, ArrayColumns) and table.dense.values.dtype == np.float64
+    whole = floats and rows is None and len(features) == table.shape[1]
+    size = table.shape[1] if whole else _COLUMNS * n_threads
+    for start in range(0, len(features), size):
+        block = features[start : start + size]
+        values = table.numbers(block)
+        yield block.astype(np.int32), values if rows is None else values[rows]
+
+
+def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> SparsePart:
+    """Return some rows of sparse columns, numbered anew."""
+    number = np.full(n_rows, -1, dtype=np.int32)
+    number[rows] = np.arange(len(rows), dtype=np.int32)
+    indices = number[part.indices]
+    is_kept = indices >= 0
+    start = np.concatenate([[0], np.cumsum(is_kept)])[part.indptr]
+    return replace(part, indptr=start, indices=indices[is_kept], data=part.data[is_kept])
+
+
+def check_binned(
+    table: BinnedTable, schema: Schema | None = None, name: str = "X"
+) -> BinnedTable:
     """Return a table that has rows and, if a schema is known already, its columns."""
     if len(table) == 0:
-        raise ValueError("X has 0 rows; expected at least 1")
+        raise ValueError(f"{name} has 0 rows; expected at least 1")
     if schema is not None and not table.schema.is_same(schema):
         raise ValueError(
-            f"X is a BinnedTable of {table.shape[1]} features; expected the columns that were "
+            f"{name} is a BinnedTable of {table.shape[1]} features; expected the columns that were "
             f"learned: {len(schema.is_categorical)} features, the same names and categories"
         )
     return table
@@ -160,34 +255,6 @@ def _not_binned(X: Any) -> Any:
     if isinstance(X, BinnedTable):
         raise TypeError("X is a BinnedTable; expected the values themselves")
     return X
-
-
-def _bin(
-    table: Table, thresholds: tuple[Floats, ...], encoding: Encoding, n_jobs: int | None
-) -> BinnedTable:
-    is_categorical = encoding.schema.is_categorical.astype(np.uint8)
-    builder = _core.BinnedBuilder(len(table), thresholds, is_categorical)
-    n_threads, part = effective_n_threads(n_jobs), table.sparse_part()
-    for features, values in _column_blocks(table, n_threads):
-        builder.add_block(features, values, n_threads)
-    for feature in encoding.levels:
-        codes = encoding.codes(table, feature)[:, None]
-        builder.add_block(np.array([feature], np.int32), codes, n_threads)
-    if part is not None:
-        builder.add_sparse(
-            *(part.features, part.fill, part.indptr, part.indices, part.data), n_threads
-        )
-    return BinnedTable(builder.finish(n_threads), thresholds, encoding)
-
-
-def _column_blocks(table: Table, n_threads: int) -> Iterator[tuple[NDArray[np.int32], Floats]]:
-    """Yield the numeric features, some at a time, so that few of them are floats at once."""
-    features = table.features(Kind.NUMERIC)
-    floats = isinstance(table.dense, ArrayColumns) and table.dense.values.dtype == np.float64
-    size = table.shape[1] if floats and len(features) == table.shape[1] else _COLUMNS * n_threads
-    for start in range(0, len(features), size):
-        block = features[start : start + size]
-        yield block.astype(np.int32), table.numbers(block)
 
 
 @dataclass(frozen=True)
@@ -237,13 +304,10 @@ class BinnedTable:
         """Return some rows, by number."""
         return BinnedTable(self.codes.take(rows), self.thresholds, self.encoding)
 
-    def bin(self, X: Any, n_jobs: int | None = None, owner: str = "BinnedTable") -> BinnedTable:
-        """Code another table by the same bins; ``owner`` is the estimator that errors speak of."""
-        return _bin(self.encoding.read(X, owner), self.thresholds, self.encoding, n_jobs)
-
-    def with_unknown_missing(self) -> BinnedTable:
-        """Return the table such that unknown levels in others are missing."""
-        return replace(self, encoding=replace(self.encoding, handle_unknown="missing"))
+    def bin(self, X: Any, n_jobs: int | None = None) -> BinnedTable:
+        """Code another table by the same bins."""
+        table = self.encoding.read(X, type(self).__name__)
+        return bin_table(table, self.thresholds, self.encoding, effective_n_threads(n_jobs))
 
     def has_bins_of(self, other: BinnedTable) -> bool:
         """Whether a code means the same in both tables."""

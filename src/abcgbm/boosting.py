@@ -14,6 +14,9 @@ from abcgbm.stopping import Stopping
 from abcgbm.validation import Monitor
 
 
+_MOST_DRAWS = 20  # of rows and features, for one step
+
+
 @dataclass(frozen=True)
 class BoostConfig:
     """How to boost.
@@ -25,12 +28,16 @@ class BoostConfig:
         Alg. 2 of the paper is printed.
     keeps_interrupted : bool
         Whether Ctrl-C ends training with the steps taken so far, if there are any.
+    has_draws : bool
+        Whether rows or features are drawn: then a step that changes nothing is tried again with
+        other draws before it ends training.
     """
 
     algorithm: Algorithm
     base_policy: BasePolicy
     refresh: str
     keeps_interrupted: bool = False
+    has_draws: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,12 +153,22 @@ def _choose_and_step(
     trainer: _core.Trainer, config: BoostConfig, records: list[Record]
 ) -> tuple[tuple[int, ...], list[_core.Step]]:
     """Return the base classes tried and the trees; none if no step makes progress."""
+    for attempt in range(_MOST_DRAWS if config.has_draws else 1):
+        tried, parts = _try_step(trainer, config, records, len(records) - 1 + (attempt << 32))
+        if parts:
+            break
+    return tried, parts
+
+
+def _try_step(
+    trainer: _core.Trainer, config: BoostConfig, records: list[Record], key: int
+) -> tuple[tuple[int, ...], list[_core.Step]]:
     number, last = len(records) - 1, records[-1]
     n_classes = len(last.class_losses)
 
     def step(tried: tuple[int, ...]) -> list[_core.Step]:
         plan = plan_step(config.algorithm, n_classes, tried)
-        return take_step(trainer, plan, config.refresh, n_classes, number)
+        return take_step(trainer, plan, config.refresh, n_classes, key)
 
     candidates = config.base_policy.candidates
     tried = candidates(number, last.class_losses, last.base_class)
@@ -164,16 +181,16 @@ def _choose_and_step(
 
 
 def take_step(
-    trainer: _core.Trainer, plan: StepPlan, refresh: str, n_classes: int, number: int
+    trainer: _core.Trainer, plan: StepPlan, refresh: str, n_classes: int, key: int
 ) -> list[_core.Step]:
     """Grow the trees of one step: all from the same residuals, or class after class.
 
-    Trees that changed nothing are left out. Draws of rows and features depend on the step's number.
+    Trees that changed nothing are left out. Draws of rows and features depend on the key alone.
     """
     classes = [k for k in range(n_classes) if (k,) != plan.bases]
     groups = [classes] if refresh == "step" else [[k] for k in classes]
     parts = [
-        trainer.step(group, plan.bases, plan.base_derivatives, plan.leaf_scale, number)
+        trainer.step(group, plan.bases, plan.base_derivatives, plan.leaf_scale, key)
         for group in groups
     ]
     return [part for part in parts if part.changed]

@@ -86,10 +86,9 @@ class FitTask:
         self._told = {"estimator": estimator, **told}
         self._task: Any = None
         self._step: Any = None
-        if hasattr(estimator, "_init_callback_context"):
-            task = estimator._init_callback_context(max_subtasks=n_steps)
-            # The tasks of steps are for callbacks alone: without any they need not exist.
-            self._task = task if hasattr(estimator, "_skl_callbacks") else None
+        # A private interface: a change of it may concern those who set callbacks, but nobody else.
+        if hasattr(estimator, "_skl_callbacks"):
+            self._task = estimator._init_callback_context(max_subtasks=n_steps)
 
     def begin(self) -> None:
         """Tell that the fit begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -88,6 +88,61 @@ def _as_float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+# ------------------------------------------------------------------------------------------- arrays
+
+
+def as_array(X: Any, name: str) -> Any:
+    """Return X as scikit-learn can check it, missing values as NaN; refuse what holds no numbers.
+
+    Parameters
+    ----------
+    X : object
+        An array, a sparse matrix, or what NumPy makes an array of.
+    name : str
+        What errors call it.
+    """
+    values = X if hasattr(X, "dtype") else _made_array(X, name)
+    kind = getattr(values.dtype, "kind", "")
+    if kind in ("m", "M"):
+        raise TypeError(
+            f"{name} is an array of type {values.dtype}; make numbers of its times first, such as "
+            "the seconds since a date"
+        )
+    if isinstance(values, np.ma.MaskedArray) and kind not in _OBJECTS:
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    if kind in _OBJECTS and not sparse.issparse(values):
+        objects = np.ma.filled(values.astype(object), np.nan)
+        return np.asarray(np.frompyfunc(_number_in(name), 1, 1)(objects), dtype=np.float64)
+    return values
+
+
+_OBJECTS = ("O", "U", "S", "T")  # kinds that are looked at one by one: objects, strings
+
+
+def _made_array(X: Any, name: str) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.dtype.kind in _OBJECTS:
+        array = np.asarray(X, dtype=object)  # numbers beside strings would be strings
+        if array.ndim == 0:
+            raise TypeError(
+                f"{name} is of type {type(X).__name__}; expected an array of numbers, a data "
+                "frame, an Arrow table or a sparse matrix"
+            )
+    return array
+
+
+def _number_in(name: str) -> Callable[[Any], float]:
+    def number(value: Any) -> float:
+        if isinstance(value, str | bytes):
+            raise ValueError(  # noqa: TRY004 (as scikit-learn does)
+                f"{name} holds strings, such as {value!r}; expected numbers: strings come from "
+                "data frames, where they are categories"
+            )
+        return math.nan if is_missing(value) else _as_float(value)
+
+    return number
+
+
 @dataclass(frozen=True)
 class ArrayColumns:
     """The columns of an array.
@@ -108,6 +163,11 @@ class ArrayColumns:
         """Return columns as floats of shape (n_rows, len(columns)), not copied where they are."""
         with np.errstate(over="ignore"):  # what no float can hold is infinite
             return np.require(self.values[:, _as_slice(columns)], np.float64, "A")
+
+    def write(self, values: Floats, places: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
+        """Write columns into those of an array, at the given places."""
+        with np.errstate(over="ignore"):
+            values[:, _as_slice(places)] = self.values[:, _as_slice(columns)]
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
@@ -175,11 +235,15 @@ class SparseColumns:
 
     def numbers(self, columns: NDArray[np.intp]) -> Floats:
         """Return columns as dense floats of shape (n_rows, len(columns))."""
-        stored = self.matrix[:, columns].tocoo()
-        values = np.empty(stored.shape)
-        values[:] = self.fill[columns]
-        values[stored.row, stored.col] = stored.data
+        values = np.empty((self.matrix.shape[0], len(columns)))
+        self.write(values, np.arange(len(columns)), columns)
         return values
+
+    def write(self, values: Floats, places: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
+        """Write columns into those of an array, at the given places."""
+        stored = self.matrix[:, columns].tocoo()
+        values[:, places] = self.fill[columns]
+        values[stored.row, places[stored.col]] = stored.data
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""

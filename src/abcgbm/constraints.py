@@ -1,12 +1,46 @@
 """Which features may meet in a tree, and how many are looked at for a split."""
 
-import itertools
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class FeatureRules:
+    """Which features a node may be cut on, as the core has it.
+
+    Attributes
+    ----------
+    max_features : int
+        Features that are drawn for each split; 0: all.
+    max_path_features : int
+        Features that may meet on a path; 0: no bound.
+    interaction_groups : list of list of int
+        Groups of features that may meet on a path; none at all: all may.
+    """
+
+    max_features: int
+    max_path_features: int
+    interaction_groups: list[list[int]]
+
+    @classmethod
+    def of(
+        cls,
+        max_features: Any,
+        interaction_cst: Any,
+        n_features: int,
+        names: NDArray[Any] | None = None,
+    ) -> Self:
+        """Make rules of the parameters, for a table of so many features."""
+        return cls(
+            n_features_per_split(max_features, n_features),
+            _most_that_meet(interaction_cst),
+            interaction_groups(interaction_cst, n_features, names),
+        )
 
 
 def n_features_per_split(max_features: Any, n_features: int) -> int:
@@ -31,17 +65,17 @@ def interaction_groups(given: Any, n_features: int, names: NDArray[Any] | None) 
 
     Features in no given group make a group of their own.
     """
-    if given is None:
+    if given is None or _most_that_meet(given):
         return []
-    everything = range(n_features)
-    if isinstance(given, str) and given == "no_interactions":
-        return [[feature] for feature in everything]
-    if isinstance(given, str) and given == "pairwise":
-        pairs = itertools.combinations(everything, 2)
-        return [list(pair) for pair in pairs] if n_features > 1 else [[0]]
     groups = [sorted(group) for group in _feature_sets(given, n_features, names)]
-    rest = sorted(set(everything).difference(*groups))
+    rest = sorted(set(range(n_features)).difference(*groups))
     return [*groups, rest] if rest else groups
+
+
+def _most_that_meet(interaction_cst: Any) -> int:
+    """Return how many features may meet on a path, whichever they are; 0: no bound."""
+    bounds = {"no_interactions": 1, "pairwise": 2}
+    return bounds.get(interaction_cst, 0) if isinstance(interaction_cst, str) else 0
 
 
 def _feature_sets(given: Any, n_features: int, names: NDArray[Any] | None) -> list[set[int]]:

@@ -47,12 +47,14 @@ class Encoding:
         }
         return cls(table.schema, levels, handle_unknown)
 
-    def read(self, X: Any, owner: str) -> Table:
-        """Return a table of the learned columns; ``owner`` is the estimator that errors speak of."""
+    def read(self, X: Any, owner: str, name: str = "X") -> Table:
+        """Return a table of the learned columns; errors speak of its owner, and call it by name."""
         if not isinstance(X, Table):
-            return read_table_like(X, self.schema, owner)
+            return read_table_like(X, self.schema, owner, name)
         if not X.schema.is_same(self.schema):
-            raise ValueError("X is a Table of other columns; expected those that were learned")
+            raise ValueError(
+                f"{name} is a Table of other columns; expected those that were learned"
+            )
         return X
 
     def codes(self, table: Table, feature: int) -> Floats:
@@ -63,10 +65,8 @@ class Encoding:
         """Return features as numbers, C-contiguous, of shape (n_rows, len(features))."""
         wanted = np.asarray(features, dtype=np.intp)
         categorical = self.schema.is_categorical[wanted]
-        if not categorical.any():
-            return np.ascontiguousarray(table.numbers(wanted))
         values = np.empty((len(table), len(wanted)))
-        values[:, ~categorical] = table.numbers(wanted[~categorical])
+        table.write(values, np.flatnonzero(~categorical), wanted[~categorical])
         for column in np.flatnonzero(categorical):
             values[:, column] = self.codes(table, int(wanted[column]))
         return values
@@ -76,8 +76,8 @@ class Encoding:
         if not isinstance(table.dense, ArrayColumns) or self.schema.is_categorical.any():
             return False
         values = table.dense.values
-        whole = values.shape == table.shape
-        return whole and values.dtype == np.float64 and values.flags.c_contiguous
+        is_plain = values.flags.c_contiguous and values.flags.aligned
+        return is_plain and values.dtype == np.float64 and values.shape == table.shape
 
     def blocks(
         self, table: Table, features: ArrayLike | None = None
@@ -86,10 +86,10 @@ class Encoding:
 
         A block is of bounded size, but an array that needs no change comes in one piece.
         """
-        wanted = np.arange(table.shape[1]) if features is None else np.asarray(features, np.intp)
         if features is None and self.is_matrix(table):
-            yield slice(0, len(table)), self.matrix(table, wanted)
+            yield slice(0, len(table)), table.numbers(np.arange(table.shape[1]))
             return
+        wanted = np.arange(table.shape[1]) if features is None else np.asarray(features, np.intp)
         for rows in row_blocks(len(table), len(wanted)):
             whole = rows == slice(0, len(table))
             yield rows, self.matrix(table if whole else table.take(rows), wanted)

@@ -32,19 +32,19 @@ Series = nw.Series[Any]
 # -------------------------------------------------------------------------------------- data frames
 
 
-def as_frame(X: Any) -> Frame | None:
-    """Return X as a narwhals data frame; None if it is something else."""
+def as_frame(X: Any, name: str = "X") -> Frame | None:
+    """Return X as a narwhals data frame; None if it is something else. Errors call it by name."""
     try:
         frame = nw.from_native(X, pass_through=True)
         frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     except DuplicateError as error:
         names = ", ".join(line[2:] for line in str(error).splitlines()[1:])
         raise ValueError(
-            f"X has columns of the same name: {names}; expected all to differ"
+            f"{name} has columns of the same name: {names}; expected all to differ"
         ) from None
     if isinstance(frame, nw.DataFrame):
         return _without_views(frame)
-    return _without_views(_from_arrow(X)) if _is_arrow_table(X) else None
+    return _without_views(_from_arrow(X, name)) if _is_arrow_table(X) else None
 
 
 def _is_arrow_table(X: Any) -> bool:
@@ -52,7 +52,7 @@ def _is_arrow_table(X: Any) -> bool:
     return arrow and not nw.dependencies.is_into_series(X)
 
 
-def _from_arrow(X: Any) -> Frame:
+def _from_arrow(X: Any, name: str) -> Frame:
     """Read what speaks the Arrow PyCapsule interface, by whatever library is there."""
     for library, reader in (("pyarrow", "table"), ("polars", "DataFrame")):
         if importlib.util.find_spec(library) is not None:
@@ -61,11 +61,11 @@ def _from_arrow(X: Any) -> Frame:
                 return nw.from_native(read(X), eager_only=True)
             except Exception as error:
                 raise TypeError(
-                    f"X of type {type(X).__name__} is no Arrow table: {error}"
+                    f"{name} of type {type(X).__name__} is no Arrow table: {error}"
                 ) from error
     raise ImportError(
-        f"X of type {type(X).__name__} is read through the Arrow interface, which needs pyarrow or "
-        "polars: pip install 'abcgbm[arrow]'"
+        f"{name} of type {type(X).__name__} is read through the Arrow interface, which needs "
+        "pyarrow or polars: pip install 'abcgbm[arrow]'"
     )
 
 
@@ -90,15 +90,28 @@ class Content(Enum):
     OBJECTS = "numbers as Python objects"
     STRINGS = "strings"
     CATEGORIES = "categories"
-    NOTHING = "missing values only"
+    NO_NUMBERS = "missing values only, in a column made for numbers or times"
+    NO_LEVELS = "missing values only, in a column made for levels or for anything"
 
 
-_ADVICE: tuple[tuple[tuple[Any, ...], str, str], ...] = (
-    ((nw.Datetime, nw.Date), "a datetime", "its year, month or seconds since a date"),
-    ((nw.Duration,), "a duration", "its seconds"),
-    ((nw.Time,), "a time of day", "seconds since midnight"),
-    ((nw.List, nw.Array, nw.Struct), "nested", "a column for each element"),
-    ((nw.Binary,), "binary", "strings, by decoding it"),
+_NOTHING = (Content.NO_NUMBERS, Content.NO_LEVELS)
+_NUMBERS = "make numbers of it first, such as"
+_NESTED = ("nested", "make a column for each element of it first")
+_BINARY = ("binary", "make strings of it first, by decoding it")
+_ADVICE: tuple[tuple[tuple[Any, ...], tuple[str, str]], ...] = (
+    ((nw.Datetime, nw.Date), ("a datetime", f"{_NUMBERS} its year, month or seconds since a date")),
+    ((nw.Duration,), ("a duration", f"{_NUMBERS} its seconds")),
+    ((nw.Time,), ("a time of day", f"{_NUMBERS} seconds since midnight")),
+    ((nw.List, nw.Array, nw.Struct), _NESTED),
+    ((nw.Binary,), _BINARY),
+)
+# Types that narwhals does not know, by the beginning of their own name.
+_ADVICE_BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, str]], ...] = (
+    (("fixed_size_binary", "large_binary", "binary_view"), _BINARY),
+    (("map<", "list_view", "large_list_view"), _NESTED),
+    (("period[",), ("a period", "make strings of it first, by astype(str), or numbers")),
+    (("interval[",), ("an interval", "make strings of it first, by astype(str), or numbers")),
+    (("complex",), ("complex", "make two columns of it first, of its real and imaginary parts")),
 )
 
 
@@ -113,12 +126,18 @@ def content_of(series: Series, label: str) -> Content:
     if dtype.is_numeric() or dtype == nw.Boolean:
         return Content.NUMBERS
     if series.null_count() == len(series):
-        return Content.NOTHING
+        return Content.NO_LEVELS if _may_hold_levels(series) else Content.NO_NUMBERS
     if dtype == nw.String:
         return Content.STRINGS
     if dtype in (nw.Categorical, nw.Enum):
         return Content.CATEGORIES
     raise _refusal(series, label)
+
+
+def _may_hold_levels(series: Series) -> bool:
+    """Whether strings could come in a column of this type: its own, or null, which is any."""
+    is_null = _native_type(series).lower() in ("null", "null[pyarrow]")
+    return is_null or series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
 def _numpy_kind(series: Series) -> str:
@@ -133,7 +152,7 @@ def _content_of_objects(series: Series, label: str) -> Content:
         raise TypeError(f"{label} holds both strings and numbers; expected one of the two")
     if types == {str}:
         return Content.STRINGS
-    return Content.OBJECTS if types == {float} else Content.NOTHING
+    return Content.OBJECTS if types == {float} else Content.NO_LEVELS
 
 
 def level_types(series: Series, label: str) -> set[type]:
@@ -145,16 +164,22 @@ def level_types(series: Series, label: str) -> set[type]:
 
 
 def _refusal(series: Series, label: str) -> TypeError:
-    dtype = series.dtype
-    for kinds, name, way in _ADVICE:
+    dtype, native = series.dtype, _native_type(series)
+    for kinds, (name, way) in _ADVICE:
         if dtype in kinds:
-            return TypeError(
-                f"{label} is {name} ({dtype!r}); make numbers of it first, such as {way}"
-            )
-    native = getattr(series.to_native(), "dtype", getattr(series.to_native(), "type", dtype))
+            return TypeError(f"{label} is {name} ({dtype!r}); {way}")
+    for beginnings, (name, way) in _ADVICE_BY_NAME:
+        if native.startswith(beginnings):
+            return TypeError(f"{label} is {name} ({native}); {way}")
     return TypeError(
         f"{label} is of type {native}; expected numbers, truth values, strings or categories"
     )
+
+
+def _native_type(series: Series) -> str:
+    """Return what the column's own library calls its type."""
+    native = series.to_native()
+    return str(getattr(native, "dtype", getattr(native, "type", series.dtype)))
 
 
 # ------------------------------------------------------------------------------------------ columns
@@ -198,13 +223,17 @@ class FrameColumns:
     def numbers(self, columns: NDArray[np.intp]) -> Floats:
         """Return columns as floats of shape (n_rows, len(columns)); just these are converted."""
         values = np.empty((len(self.series[0]), len(columns)), order="F")
-        for target, column in zip(values.T, columns.tolist(), strict=True):
-            self._fill(target, column)
+        self.write(values, np.arange(len(columns)), columns)
         return values
+
+    def write(self, values: Floats, places: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
+        """Write columns into those of an array, at the given places."""
+        for place, column in zip(places.tolist(), columns.tolist(), strict=True):
+            self._fill(values[:, place], column)
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        if self.contents[column] in (Content.NUMBERS, Content.NOTHING):
+        if self.contents[column] in (Content.NUMBERS, *_NOTHING):
             return levels_of_numbers(self.numbers(np.array([column]))[:, 0])
         return _levels_of_objects(self.series[column], self.labels[column])
 
@@ -213,7 +242,7 @@ class FrameColumns:
         if self.contents[column] is Content.NUMBERS:
             with np.errstate(over="ignore"):  # what no float can hold is infinite
                 target[:] = _numbers(series)
-        elif self.contents[column] is Content.NOTHING:
+        elif self.contents[column] in _NOTHING:
             target[:] = np.nan
         else:
             levels = _levels_of_objects(series, self.labels[column])

@@ -1,6 +1,7 @@
 """Labels of any type to class numbers."""
 
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping, Set
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,35 +11,25 @@ from sklearn.utils.validation import column_or_1d
 _MOST_SHOWN = 10  # labels in an error message
 
 
-class LabelledRows(NamedTuple):
-    """Checked rows: X by row, labels as class numbers, weights above 0.
-
-    ``class_factor`` is the mean of the class weights in them: what bounds on rows are multiplied by.
-    """
-
-    X: Any
-    y: NDArray[np.int32]
-    weight: NDArray[np.float64]
-    class_factor: float = 1.0
-
-    def take(self, rows: NDArray[np.int64]) -> Self:
-        """Return some rows, by number."""
-        return type(self)(self.X.take(rows), self.y[rows], self.weight[rows], self.class_factor)
-
-    def without_weightless(self) -> Self:
-        """Return the rows of positive weight: weight 0 is the row absent."""
-        return self if self.weight.all() else self.take(np.flatnonzero(self.weight))
-
-
 def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
     """Return labels as an array, one for each row."""
     if y is None:
         raise ValueError(f"fit requires {name} to be passed, but the target {name} is None")
-    labels: NDArray[Any] = column_or_1d(_plain(y), warn=True)
+    labels = _flat(y, name)
     if len(labels) != n_rows:
         raise ValueError(
             f"{name} has {len(labels)} labels; {name.replace('y', 'X')} has {n_rows} rows"
         )
+    return labels
+
+
+def _flat(y: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        labels: NDArray[Any] = column_or_1d(_plain(y), warn=True)
+    except ValueError as error:
+        if not str(error).startswith("y should be"):
+            raise
+        raise ValueError(name + str(error).removeprefix("y")) from error
     return labels
 
 
@@ -50,9 +41,7 @@ def _plain(y: Any) -> Any:
     """
     if isinstance(y, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(y)
-        labels = y.data.astype(object) if mask.any() else y.data
-        labels[mask] = None
-        return labels
+        return np.where(mask, None, y.data.astype(object)) if mask.any() else y.data
     if getattr(getattr(y, "dtype", None), "kind", "") == "T":  # NumPy's strings of any length
         return y.astype(object)
     numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
@@ -61,12 +50,15 @@ def _plain(y: Any) -> Any:
     return y.to_numpy(dtype=numpy_dtype)
 
 
-def check_labels(labels: NDArray[Any], name: str = "y") -> NDArray[Any]:
-    """Return labels of which none is missing, classes rather than numbers."""
+def check_labels(labels: NDArray[Any], name: str, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    """Return labels of which none is missing, classes rather than numbers.
+
+    ``numbers`` are those of their rows, for errors.
+    """
     missing = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
     if missing:
         raise ValueError(
-            f"{name} contains NaN or None at {len(missing)} row(s), first at {missing[0]}"
+            f"{name} contains NaN or None at {len(missing)} row(s), first at {numbers[missing[0]]}"
         )
     labels = _without_objects(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -84,9 +76,12 @@ def _without_objects(labels: NDArray[Any]) -> NDArray[Any]:
     return narrow if narrow.ndim == 1 else labels
 
 
-def known_classes(classes: ArrayLike) -> NDArray[Any]:
+def known_classes(classes: Any) -> NDArray[Any]:
     """Return a given list of classes, sorted."""
-    given = check_labels(as_labels(classes, np.size(classes), "classes"), "classes")
+    if isinstance(classes, str | bytes | Mapping) or not np.iterable(classes):
+        raise TypeError(f"classes={classes!r}; expected a list of labels")
+    flat = _flat(list(classes) if isinstance(classes, Set) else classes, "classes")
+    given = check_labels(flat, "classes", np.arange(len(flat)))
     known, _ = _unique(given, "classes")
     if len(known) != len(given):
         raise ValueError(f"classes={_shown(given)}; expected each label once")
@@ -110,6 +105,9 @@ def encode_labels(
     return found, class_of_row
 
 
+_HINT = "; the parameter classes can name more than y has"
+
+
 def class_numbers(
     labels: NDArray[Any], classes: NDArray[Any], name: str = "y"
 ) -> NDArray[np.int32]:
@@ -120,7 +118,7 @@ def class_numbers(
     if unknown:
         raise ValueError(
             f"{name} has labels that are not among the classes: {_shown(unknown)}; "
-            f"expected some of {_shown(classes)}"
+            f"expected some of {_shown(classes)}{_HINT if name != 'y' else ''}"
         )
     of_found = np.array([number[label] for label in found.tolist()], dtype=np.int32)
     numbers: NDArray[np.int32] = of_found[which]

@@ -107,8 +107,9 @@ def _check_what_goes_together(estimator: Any) -> None:
         )
     if estimator.monotonic_cst is not None:
         raise ValueError(
-            f"monotonic_cst={estimator.monotonic_cst!r}; expected None: the scores of the classes "
-            "compete, so a score that rises with a feature does not make its probability rise"
+            f"monotonic_cst={estimator.monotonic_cst!r}; expected None: monotone constraints are "
+            "not supported. With three or more classes scores compete, so that a score that rises "
+            "with a feature does not make its probability rise"
         )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from abcgbm.answers import Floats
 from abcgbm.binning import BinnedTable
+from abcgbm.columns import Floats
 from abcgbm.encoding import Encoding
 from abcgbm.ensemble import Ensemble
 from abcgbm.tables import Table
@@ -19,15 +19,16 @@ def scores(
     """Return the scores after the last step, of shape (n_rows, n_classes)."""
     trees, blocks = _trees_and_blocks(ensemble, encoding, table)
     parts = [trees.raw(values, n_threads) for _, values in blocks]
-    if not parts:
-        return np.empty((0, ensemble.n_classes))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def staged_scores(
     ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable, n_threads: int
 ) -> Iterator[Floats]:
-    """Yield the scores after each step. The array is the same each time, and grows."""
+    """Yield the scores after each step. The array is the same each time, and grows.
+
+    All rows go down the trees of a step before those of the next, so all blocks are kept.
+    """
     trees, blocks = _trees_and_blocks(ensemble, encoding, table)
     values = [values for _, values in blocks]
     return trees.staged_raw(values[0] if len(values) == 1 else np.concatenate(values), n_threads)

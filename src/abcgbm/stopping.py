@@ -95,12 +95,7 @@ class Stopping:
 def best_step(scores: Sequence[float]) -> int:
     """Return the step of the largest validation score, the first among equals.
 
-    ``scores[0]`` is that before the first step. Without any score the last step is the best.
+    ``scores[0]`` is that before the first step. NaN is no score; without any the last step is the best.
     """
-    if all(math.isnan(score) for score in scores):
-        return len(scores) - 1
-    return max(range(len(scores)), key=lambda step: _or_worst(scores[step]))
-
-
-def _or_worst(score: float) -> float:
-    return -math.inf if math.isnan(score) else score
+    known = [step for step, score in enumerate(scores) if not math.isnan(score)]
+    return max(known, key=lambda step: scores[step]) if known else len(scores) - 1

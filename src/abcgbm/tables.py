@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from abcgbm.columns import (
     Rows,
     SparseColumns,
     SparsePart,
-    is_missing,
+    as_array,
     sparse_columns,
 )
 from abcgbm.frames import Content, Frame, FrameColumns, as_frame, is_sparse, sparse_frame
@@ -125,15 +125,18 @@ class Table:
 
         Only these are converted, and columns that are float64 already are not copied.
         """
-        columns, few = self._column[features], self.is_sparse[features]
-        if self.sparse is None or not few.any():
-            return self.dense.numbers(columns)
-        if few.all():
-            return self.sparse.numbers(columns)
+        if not self.is_sparse[features].any():
+            return self.dense.numbers(self._column[features])
         values = np.empty((self.n_rows, len(features)))
-        values[:, few] = self.sparse.numbers(columns[few])
-        values[:, ~few] = self.dense.numbers(columns[~few])
+        self.write(values, np.arange(len(features)), features)
         return values
+
+    def write(self, values: Floats, places: NDArray[np.intp], features: NDArray[np.intp]) -> None:
+        """Write numeric features into the columns of an array, at the given places."""
+        columns, few = self._column[features], self.is_sparse[features]
+        self.dense.write(values, places[~few], columns[~few])
+        if self.sparse is not None and few.any():
+            self.sparse.write(values, places[few], columns[few])
 
     def levels(self, feature: int) -> Iterator[list[Level]]:
         """Yield the values of a categorical feature, a chunk of rows at a time.
@@ -160,7 +163,21 @@ class Table:
 # ------------------------------------------------------------------------------------------ reading
 
 
-def read_table(X: Any, categorical_features: Any = "auto", owner: str = "abcgbm") -> Table:
+class _Given(NamedTuple):
+    """What errors speak of: the estimator that was given a table, and the argument's name."""
+
+    owner: str
+    name: str
+
+    @property
+    def of(self) -> str:
+        """What tells apart columns and names of another argument than X."""
+        return "" if self.name == "X" else f" of {self.name}"
+
+
+def read_table(
+    X: Any, categorical_features: Any = "auto", owner: str = "abcgbm", name: str = "X"
+) -> Table:
     """Read a table to learn from.
 
     Parameters
@@ -171,8 +188,11 @@ def read_table(X: Any, categorical_features: Any = "auto", owner: str = "abcgbm"
         Which columns are categories. "auto": those of strings, categories, enums and dictionaries.
     owner : str
         The estimator that errors speak of.
+    name : str
+        What errors call the table.
     """
-    table = _read(X, owner)
+    given, frame = _Given(owner, name), as_frame(X, name)
+    table = _from_array(X, given) if frame is None else _from_frame(frame, given)
     names, n_features = table.feature_names, table.shape[1]
     if isinstance(categorical_features, str) and categorical_features == "auto":
         chosen = _are_levels(table)
@@ -183,27 +203,24 @@ def read_table(X: Any, categorical_features: Any = "auto", owner: str = "abcgbm"
     return table
 
 
-def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm") -> Table:
+def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm", name: str = "X") -> Table:
     """Read a table whose columns must be those of an earlier one, found by name where it has any.
 
-    A column is a category if it was one, whatever its type is now.
+    A column is a category if it was one, whatever its type is now. Errors speak of the table's
+    owner, an estimator, and call it by name.
     """
-    frame = as_frame(X)
-    _check_names(None if frame is None else _names_of(frame), schema.feature_names, owner)
-    table = _from_array(X, owner) if frame is None else _from_frame(_in_order(frame, schema), owner)
+    given, frame = _Given(owner, name), as_frame(X, name)
+    _check_names(None if frame is None else _names_of(frame), schema.feature_names, given)
+    table = _from_array(X, given) if frame is None else _from_frame(_in_order(frame, schema), given)
     n_features, expected = table.shape[1], len(schema.is_categorical)
     if n_features != expected:
         raise ValueError(
-            f"X has {n_features} features, but {owner} is expecting {expected} features as input."
+            f"{name} has {n_features} features, but {owner} is expecting {expected} features as "
+            "input."
         )
     table = _with_schema(table, schema)
     _refuse_strings(table, "was no category in fit")
     return table
-
-
-def _read(X: Any, owner: str) -> Table:
-    frame = as_frame(X)
-    return _from_array(X, owner) if frame is None else _from_frame(frame, owner)
 
 
 def _with_schema(table: Table, schema: Schema) -> Table:
@@ -213,15 +230,17 @@ def _with_schema(table: Table, schema: Schema) -> Table:
 # ------------------------------------------------------------------------------------------- arrays
 
 
-def _from_array(X: Any, owner: str) -> Table:
+def _from_array(X: Any, given: _Given) -> Table:
     """Read what scikit-learn takes for an array or a sparse matrix."""
+    array = as_array(X, given.name)
+    is_real = getattr(array.dtype, "kind", "") in ("b", "i", "u", "f")
     values = check_array(
-        _without_masks(X),
+        array,
         accept_sparse=("csr", "csc"),
-        dtype=_checked_dtype(X),
+        dtype="numeric" if is_real else np.float64,  # real numbers stay as they are
         ensure_all_finite=False,
-        estimator=owner,
-        input_name="X",
+        estimator=given.owner,
+        input_name=given.name,
     )
     n_rows, n_features = values.shape
     schema = Schema(np.zeros(n_features, dtype=bool))
@@ -229,26 +248,6 @@ def _from_array(X: Any, owner: str) -> Table:
         everywhere, nothing = np.ones(n_features, dtype=bool), ArrayColumns(np.empty((n_rows, 0)))
         return Table(schema, n_rows, everywhere, nothing, sparse_columns(values))
     return Table(schema, n_rows, np.zeros(n_features, dtype=bool), ArrayColumns(values))
-
-
-def _checked_dtype(X: Any) -> Any:
-    """Numbers stay as they are; of anything else scikit-learn makes floats, or complains."""
-    kind = getattr(getattr(X, "dtype", None), "kind", "")
-    if kind in ("m", "M"):
-        raise TypeError(
-            f"X is an array of type {X.dtype}; make numbers of its times first, such as the seconds "
-            "since a date"
-        )
-    return "numeric" if kind in ("b", "i", "u", "f") else np.float64
-
-
-def _without_masks(X: Any) -> Any:
-    """Masked values, and the NA of pandas among objects, are missing."""
-    if isinstance(X, np.ma.MaskedArray):
-        return np.ma.filled(X.astype(np.float64), np.nan)
-    if isinstance(X, np.ndarray) and X.dtype == object:
-        return np.where(np.frompyfunc(is_missing, 1, 1)(X).astype(bool), np.nan, X)
-    return X
 
 
 # ------------------------------------------------------------------------------------------- frames
@@ -263,29 +262,28 @@ def _in_order(frame: Frame, schema: Schema) -> Frame:
     return frame if order == sorted(order) else frame[:, order]
 
 
-def _from_frame(frame: Frame, owner: str) -> Table:
-    n_rows = _checked_length(frame, owner)
+def _from_frame(frame: Frame, given: _Given) -> Table:
+    n_rows = _checked_length(frame, given)
     few, schema = is_sparse(frame), Schema(np.zeros(frame.shape[1], dtype=bool), _names_of(frame))
     if not few.any():
-        return Table(schema, n_rows, few, _frame_columns(frame))
+        return Table(schema, n_rows, few, _frame_columns(frame, given))
     stored = sparse_frame(frame[:, np.flatnonzero(few).tolist()])
     if few.all():  # a frame without columns would have no rows either
         return Table(schema, n_rows, few, ArrayColumns(np.empty((n_rows, 0))), stored)
-    return Table(
-        schema, n_rows, few, _frame_columns(frame[:, np.flatnonzero(~few).tolist()]), stored
-    )
+    others = frame[:, np.flatnonzero(~few).tolist()]
+    return Table(schema, n_rows, few, _frame_columns(others, given), stored)
 
 
-def _frame_columns(frame: Frame) -> FrameColumns:
-    return FrameColumns.of(frame, [_label(name) for name in frame.columns])
+def _frame_columns(frame: Frame, given: _Given) -> FrameColumns:
+    return FrameColumns.of(frame, [_label(column) + given.of for column in frame.columns])
 
 
-def _checked_length(frame: Frame, owner: str) -> int:
+def _checked_length(frame: Frame, given: _Given) -> int:
     for size, what in zip(frame.shape[::-1], ("feature", "sample"), strict=True):
         if size == 0:
             raise ValueError(
-                f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is "
-                f"required by {owner}."
+                f"Found {given.name} with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 "
+                f"is required by {given.owner}."
             )
     return frame.shape[0]
 
@@ -301,24 +299,27 @@ def _label(name: object) -> str:
     return f"column {name!r}"
 
 
-def _check_names(names: Any, expected: Any, owner: str) -> None:
+def _check_names(names: Any, expected: Any, given: _Given) -> None:
     """Raise or warn as scikit-learn does, except that the order of names does not matter."""
     if names is None and expected is None:
         return
     if expected is None:
-        _warn(f"X has feature names, but {owner} was fitted without feature names")
+        _warn(f"{given.name} has feature names, but {given.owner} was fitted without feature names")
     elif names is None:
-        _warn(f"X does not have valid feature names, but {owner} was fitted with feature names")
+        _warn(
+            f"{given.name} does not have valid feature names, but {given.owner} was fitted with "
+            "feature names"
+        )
     elif set(names) != set(expected):
         raise ValueError(
-            "The feature names should match those that were passed during fit.\n"
+            f"The feature names{given.of} should match those that were passed during fit.\n"
             + _listed("unseen at fit time", set(names) - set(expected))
             + _listed("seen at fit time, yet now missing", set(expected) - set(names))
         )
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
+    warnings.warn(message, UserWarning, stacklevel=1)  # as scikit-learn: many ways lead here
 
 
 def _listed(title: str, names: set[str], most: int = 5) -> str:
@@ -331,10 +332,10 @@ def _listed(title: str, names: set[str], most: int = 5) -> str:
 
 
 def _are_levels(table: Table) -> NDArray[np.bool_]:
-    """Tell which columns are of strings, categories, enums or dictionaries."""
+    """Tell which columns are of strings, categories, enums or dictionaries, missing all or not."""
     mask = np.zeros(table.shape[1], dtype=bool)
     if isinstance(table.dense, FrameColumns):
-        levels = (Content.STRINGS, Content.CATEGORIES)
+        levels = (Content.STRINGS, Content.CATEGORIES, Content.NO_LEVELS)
         mask[~table.is_sparse] = [content in levels for content in table.dense.contents]
     return mask
 

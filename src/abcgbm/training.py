@@ -86,6 +86,7 @@ class Training:
             self._chance.base_policy,
             self._model.refresh,
             keeps_interrupted=self._model.on_interrupt == "keep",
+            has_draws=self._model.subsample < 1 or self._model.max_features is not None,
         )
         before = [record.validation_score for record in self.records[:-1]]
         stopping = Stopping(self._limits, before)

@@ -86,14 +86,17 @@ def _class_weights_of(given: Mapping[Any, float], classes: NDArray[Any]) -> NDAr
 
 
 def weigh_classes(
-    weight: NDArray[np.float64], y: NDArray[np.int32], factor: NDArray[np.float64]
+    weight: NDArray[np.float64],
+    y: NDArray[np.int32],
+    factor: NDArray[np.float64],
+    suffix: str = "",
 ) -> NDArray[np.float64]:
-    """Return the weights times their class's factor."""
+    """Return the weights times their class's factor; errors speak of y and this suffix."""
     with np.errstate(over="ignore"):
         weighed: NDArray[np.float64] = weight * factor[y]
     if not weighed.any():
-        raise ValueError("all weights are zero: class_weight is 0 for every class in y")
-    _check_total(weighed, "sample_weight times class_weight")
+        raise ValueError(f"all weights are zero: class_weight is 0 for every class in y{suffix}")
+    _check_total(weighed, f"sample_weight{suffix} times class_weight")
     return weighed
 
 
