@@ -60,4 +60,13 @@ struct Binned {
   std::size_t n_dense() const { return dense_offset.size() - 1; }
 };
 
+/// Lays out by row what is there by column.
+void fill_by_row(Binned& binned, int n_threads);
+
+/// The given rows of a binned table; each must exist.
+Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows);
+
+/// The codes of some features, [n_rows][n_features].
+std::vector<std::uint16_t> codes_of(const Binned& binned, std::span<const std::int32_t> features);
+
 }  // namespace abcgbm

@@ -75,10 +75,4 @@ class BinnedBuilder {
   std::vector<std::uint8_t> is_added_;  // by feature
 };
 
-/// The given rows of a binned table; each must exist.
-Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows);
-
-/// The codes of some features, [n_rows][n_features].
-std::vector<std::uint16_t> codes_of(const Binned& binned, std::span<const std::int32_t> features);
-
 }  // namespace abcgbm

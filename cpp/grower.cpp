@@ -36,10 +36,9 @@ void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
 }
 
 template <int W>
-void Grower<W>::add_child(const Sums<W>& sums, int depth, Path path) {
+void Grower<W>::add_child(const Sums<W>& sums, int depth, const Path& path) {
   nodes_.emplace_back();
-  grown_.push_back(
-      {.sums = sums, .cut = {}, .path = std::move(path), .depth = depth, .slot = kNoSlot});
+  grown_.push_back({.sums = sums, .cut = {}, .path = path, .depth = depth, .slot = kNoSlot});
 }
 
 /// Whether a node could be split at all: then its histogram is worth having.
@@ -119,7 +118,7 @@ std::optional<std::size_t> Grower<W>::split_next() {
     path = path_with(grown_[parent_].path, static_cast<std::uint32_t>(cut.feature));
   }
   add_child(cut.left, depth, path);
-  add_child(right, depth, std::move(path));
+  add_child(right, depth, path);
   TreeNode& node = nodes_[parent_];
   node.feature = cut.feature;
   node.bin = cut.bin;

@@ -71,7 +71,7 @@ class Grower {
   };
 
   bool can_split(std::size_t node) const;
-  void add_child(const Sums<W>& sums, int depth, Path path);
+  void add_child(const Sums<W>& sums, int depth, const Path& path);
   void choose_to_count(std::size_t left);
   void evaluate(std::size_t node);
   void open(std::size_t node);

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from pyarrow import dataset
 from scipy import sparse
 
 N_ROWS = 60
@@ -262,10 +263,13 @@ def _arrays() -> list[Case]:
         ("every other", "floats", lambda v: np.repeat(np.repeat(v, 2, 0), 2, 1)[::2, ::2]),
         ("misaligned", "floats", misaligned),
         ("lists", "floats", np.ndarray.tolist),
-        ("lists with None", "floats", lambda v: v.astype(object).tolist()),
+        ("lists with None", "floats", lambda v: np.where(np.isnan(v), None, v).tolist()),
+        ("lists with NA", "floats", lambda v: np.where(np.isnan(v), pd.NA, v).tolist()),
+        ("tuples", "floats", lambda v: tuple(map(tuple, v))),
         ("objects", "floats", lambda v: v.astype(object)),
         ("objects with None", "floats", lambda v: np.where(np.isnan(v), None, v)),
         ("objects with NA", "floats", lambda v: np.where(np.isnan(v), pd.NA, v)),
+        ("objects masked", "floats", lambda v: np.ma.array(v.astype(object), mask=np.isnan(v))),
         ("masked", "floats", lambda v: np.ma.array(np.nan_to_num(v), mask=np.isnan(v))),
         ("truth values", "all truth", lambda v: v.astype(bool)),
         ("infinite", "infinite", np.array),
@@ -319,13 +323,9 @@ def _pandas_numbers() -> list[Case]:
         ("Arrow double", whole, as_type(arrow(pa.float64()))),
         ("Arrow bool", truth, as_type(arrow(pa.bool_()), bool)),
         ("Arrow decimal", whole, as_type(arrow(pa.decimal128(9, 2)), decimal.Decimal)),
-        ("Arrow null", "nothing", as_type(arrow(pa.null()))),
         ("objects int", whole, pandas_with(lambda v: objects(column_of(v, int)))),
         ("objects bool", truth, pandas_with(lambda v: objects(column_of(v, bool)))),
         ("objects Decimal", whole, pandas_with(lambda v: objects(column_of(v, decimal.Decimal)))),
-        ("objects None", "nothing", pandas_with(lambda v: objects(column_of(v, float)))),
-        ("objects NA", "nothing", pandas_with(lambda v: objects([pd.NA] * len(v)))),
-        ("string missing", "nothing", as_type("string")),
         ("NaT", "nothing", pandas_with(lambda v: pd.to_datetime([None] * len(v)))),
     ]
     frames: list[tuple[str, str, Any]] = [
@@ -404,7 +404,6 @@ def _polars() -> list[Case]:
         ("Boolean", "truth", series(pl.Boolean, bool)),
         ("Boolean with null", "truth or missing", series(pl.Boolean, bool)),
         ("Decimal", "whole or missing", series(pl.Decimal(9, 2), decimal.Decimal)),
-        ("Null", "nothing", series(pl.Null)),
         ("Object", "whole or missing", series(pl.Object, int)),
         ("narwhals", "floats", lambda v: nw.from_native(polars_frame(v))),
     ]  # fmt: skip
@@ -452,7 +451,6 @@ def _arrow() -> list[Case]:
         ("bool", "truth", array(pa.bool_(), bool)),
         ("bool with null", "truth or missing", array(pa.bool_(), bool)),
         ("decimal", "whole or missing", array(pa.decimal128(9, 2), decimal.Decimal)),
-        ("null", "nothing", array(pa.null())),
     ]  # fmt: skip
     return [Case(f"pyarrow {n}", data, make) for n, data, make in numbers] + _levels(
         "pyarrow", levels
@@ -478,12 +476,50 @@ def _number_levels() -> list[Case]:
     ]
 
 
+def _no_levels() -> list[Case]:
+    """Columns of missing values alone, in which levels could be."""
+
+    def pandas_nothing(dtype: Any) -> Any:
+        return pandas_with(lambda v: pd.array([None] * len(v), dtype=dtype))
+
+    def polars_nothing(dtype: Any) -> Any:
+        return polars_with(lambda v: pl.Series([None] * len(v), dtype=dtype))
+
+    forms = {
+        "pandas objects None": pandas_with(lambda v: objects([None] * len(v))),
+        "pandas objects NaN": pandas_with(lambda v: objects([np.nan] * len(v))),
+        "pandas objects NA": pandas_with(lambda v: objects([pd.NA] * len(v))),
+        "pandas str": pandas_nothing("str"),
+        "pandas string": pandas_nothing("string"),
+        "pandas category": pandas_nothing("category"),
+        "pandas category of words": pandas_nothing(pd.CategoricalDtype(LEVELS)),
+        "pandas Arrow string": pandas_nothing(pd.ArrowDtype(pa.string())),
+        "pandas Arrow null": pandas_nothing(pd.ArrowDtype(pa.null())),
+        "polars String": polars_nothing(pl.String),
+        "polars Categorical": polars_nothing(pl.Categorical),
+        "polars Enum": polars_nothing(pl.Enum(LEVELS.tolist())),
+        "polars Null": polars_nothing(pl.Null),
+        "polars Object": polars_nothing(pl.Object),
+        "pyarrow string": arrow_with(lambda v: pa.nulls(len(v), pa.string())),
+        "pyarrow string view": arrow_with(lambda v: pa.nulls(len(v), pa.string_view())),
+        "pyarrow dictionary": arrow_with(
+            lambda v: pa.nulls(len(v), pa.dictionary(pa.int8(), pa.string()))
+        ),
+        "pyarrow null": arrow_with(lambda v: pa.nulls(len(v))),
+    }
+    return [
+        Case(f"{name}, all missing", "nothing", make, categorical=True)
+        for name, make in forms.items()
+    ]
+
+
 NUMBERS = [*_arrays(), *_sparse_matrices(), *_pandas_numbers()]
 WORD_LEVELS = _pandas_levels()
 for _case in [*_polars(), *_arrow()]:
     (WORD_LEVELS if _case.categorical else NUMBERS).append(_case)
 NUMBER_LEVELS = _number_levels()
-WORKS = [*NUMBERS, *WORD_LEVELS, *NUMBER_LEVELS]
+NO_LEVELS = _no_levels()
+WORKS = [*NUMBERS, *WORD_LEVELS, *NUMBER_LEVELS, *NO_LEVELS]
 
 
 # ------------------------------------------------------------------------------------------ refused
@@ -491,6 +527,8 @@ WORKS = [*NUMBERS, *WORD_LEVELS, *NUMBER_LEVELS]
 _DAY = datetime.date(2001, 2, 3)
 _MOMENT = datetime.datetime(2001, 2, 3, 4, 5)
 _NAMED = f"column {NAMES[4]!r}"
+_STRINGS = ("X holds strings, such as", "expected numbers", "strings come from data frames")
+_TABLES = ("expected an array of numbers, a data frame, an Arrow table or a sparse matrix",)
 
 
 def _pandas_refused(name: str, last: Any, *says: str) -> Refusal:
@@ -516,13 +554,13 @@ def _arrow_refused(name: str, value: Any, dtype: Any, *says: str) -> list[Refusa
     ]
 
 
-def _other_arrow(name: str, make: Callable[[int], Any]) -> Refusal:
+def _other_arrow(name: str, make: Callable[[int], Any], *says: str) -> Refusal:
     """Types that only Arrow has."""
     return Refusal(
         f"pyarrow {name}",
         lambda: arrow_with(lambda v: make(len(v)))(DATA["floats"]),
         TypeError,
-        (_NAMED, "is of type", "expected numbers"),
+        (_NAMED, *(says or ("is of type", "expected numbers"))),
     )
 
 
@@ -534,9 +572,9 @@ REFUSED = [
     _pandas_refused("datetime", lambda n: [_MOMENT] * n, "datetime", "year", "seconds since"),
     _pandas_refused("datetime with zone", lambda n: pd.date_range("2001", periods=n, tz="UTC"), "datetime"),
     _pandas_refused("timedelta", lambda n: pd.to_timedelta(np.arange(n)), "duration", "seconds"),
-    _pandas_refused("period", lambda n: pd.period_range("2001", periods=n), "period[D]"),
-    _pandas_refused("interval", lambda n: pd.interval_range(0, n), "interval"),
-    _pandas_refused("complex", lambda n: np.ones(n) * 1j, "complex128"),
+    _pandas_refused("period", lambda n: pd.period_range("2001", periods=n), "a period (period[D])", "strings", "astype(str)"),
+    _pandas_refused("interval", lambda n: pd.interval_range(0, n), "an interval", "strings", "astype(str)"),
+    _pandas_refused("complex", lambda n: np.ones(n) * 1j, "complex (complex128)", "two columns"),
     _pandas_refused("objects mixed", lambda n: objects(["a", 1] * (n // 2)), "strings and numbers"),
     _pandas_refused("objects date", lambda n: objects([_DAY] * n), "date", "make"),
     _pandas_refused("objects bytes", lambda n: objects([b"a"] * n), "bytes"),
@@ -554,10 +592,11 @@ REFUSED = [
     *_arrow_refused("struct", {"a": 1}, pa.struct([("a", pa.int64())]), "nested"),
     *_arrow_refused("array", [1, 2], pa.list_(pa.int64(), 2), "nested"),
     *_arrow_refused("binary", b"a", pa.binary(), "binary", "strings"),
-    _other_arrow("binary of one size", lambda n: pa.array([b"abc"] * n, pa.binary(3))),
-    _other_arrow("binary view", lambda n: pa.array([b"abc"] * n, pa.binary_view())),
-    _other_arrow("list view", lambda n: pa.array([[1]] * n, pa.list_view(pa.int8()))),
-    _other_arrow("map", lambda n: pa.array([[("a", 1)]] * n, pa.map_(pa.string(), pa.int8()))),
+    _other_arrow("binary of one size", lambda n: pa.array([b"abc"] * n, pa.binary(3)), "binary", "strings", "decoding"),
+    _other_arrow("binary view", lambda n: pa.array([b"abc"] * n, pa.binary_view()), "binary", "strings", "decoding"),
+    _other_arrow("large binary", lambda n: pa.array([b"abc"] * n, pa.large_binary()), "binary", "strings", "decoding"),
+    _other_arrow("list view", lambda n: pa.array([[1]] * n, pa.list_view(pa.int8())), "nested", "a column for each"),
+    _other_arrow("map", lambda n: pa.array([[("a", 1)]] * n, pa.map_(pa.string(), pa.int8())), "nested", "a column for each"),
     _other_arrow("union", lambda n: pa.UnionArray.from_sparse(pa.array([0] * n, pa.int8()), [pa.array(range(n))])),
     _other_arrow("interval", lambda n: pa.array([(1, 2, 3)] * n, pa.month_day_nano_interval())),
     _other_arrow("run ends", lambda n: pa.RunEndEncodedArray.from_arrays([1, n], [1.0, 2.0])),
@@ -573,8 +612,15 @@ REFUSED = [
     Refusal("polars Series", lambda: pl.Series([1.0, 2.0]), ValueError, ("2D",)),
     Refusal("pyarrow Array", lambda: pa.array([1.0, 2.0]), TypeError, ("no Arrow table",)),
     Refusal("pyarrow ChunkedArray", lambda: pa.chunked_array([[1.0]]), ValueError, ("2D",)),
-    Refusal("numpy words", lambda: np.array([["a"]]), ValueError, ("could not convert string to float", "'a'")),
-    Refusal("numpy objects words", lambda: np.array([["a"]], object), ValueError, ("could not convert string to float", "'a'")),
+    Refusal("numpy words", lambda: np.array([["a"]]), ValueError, _STRINGS),
+    Refusal("numpy bytes", lambda: np.array([["a"]], "S"), ValueError, _STRINGS),
+    Refusal("numpy words that look like numbers", lambda: np.array([["1"]]), ValueError, _STRINGS),
+    Refusal("numpy masked words", lambda: np.ma.array([["a", "b"]], mask=[[True, False]]), ValueError, _STRINGS),
+    Refusal("numpy objects words", lambda: np.array([[1, "a"]], object), ValueError, _STRINGS),
+    Refusal("numpy objects words that look like numbers", lambda: np.array([[1, "2"]], object), ValueError, _STRINGS),
+    Refusal("lists of words", lambda: [[1.5, "a"]], ValueError, ("'a'", *_STRINGS[-1:])),
+    Refusal("lists of words that look like numbers", lambda: [["1", 2]], ValueError, _STRINGS),
+    Refusal("lists of dates", lambda: [[np.datetime64(_DAY)]], TypeError, ("datetime64[D]", "seconds")),
     Refusal("numpy objects", lambda: np.array([[{}]], object), TypeError, ("argument must be", "string", "number")),
     Refusal("numpy dates", lambda: np.array([["2001-01-01"]], "M8[D]"), TypeError, ("datetime64[D]", "seconds")),
     Refusal("numpy durations", lambda: np.array([[3]], "m8[s]"), TypeError, ("timedelta64[s]", "seconds")),
@@ -588,6 +634,9 @@ REFUSED = [
     Refusal("scipy no rows", lambda: sparse.csr_array((0, 3)), ValueError, ("0 sample(s)",)),
     Refusal("scipy vector", lambda: sparse.coo_array([1.0, 2.0]), ValueError, ("2D",)),
     Refusal("a number", lambda: 3.0, ValueError, ("Expected 2D array, got scalar",)),
-    Refusal("a word", lambda: "table.csv", ValueError, ("could not convert string to float",)),
-    Refusal("nothing", lambda: None, ValueError, ("Expected 2D array, got scalar",)),
+    Refusal("a word", lambda: "table.csv", TypeError, ("type str", *_TABLES)),
+    Refusal("nothing", lambda: None, TypeError, ("type NoneType", *_TABLES)),
+    Refusal("a dict of columns", lambda: {"a": [1.0, 2.0]}, TypeError, ("type dict", *_TABLES)),
+    Refusal("a generator", lambda: iter([[1.0]]), TypeError, ("type list_iterator", *_TABLES)),
+    Refusal("pyarrow Dataset", lambda: dataset.dataset(arrow_table(DATA["floats"])), TypeError, ("type InMemoryDataset", *_TABLES)),
 ]  # fmt: skip

@@ -323,9 +323,20 @@ def test_scoring_monitor_scores_with_weights():
 
 @pytest.mark.parametrize("parameters", [{}, {"max_iter": None, "max_time": 0.2}], ids=str)
 def test_progress_bar_of_scikit_learn_runs(parameters, capsys):
-    pytest.importorskip("rich")
+    pytest.importorskip("rich", reason="the progress bar of scikit-learn is drawn by rich")
     small(**parameters).set_callbacks(framework.ProgressBar()).fit(X, Y)
     assert "ABCBoostClassifier" in capsys.readouterr().out
+
+
+def test_fit_without_callbacks_does_not_touch_the_private_interface(monkeypatch):
+    def changed(*_, **__):
+        raise TypeError("this interface has changed")
+
+    model = small(max_iter=2)
+    monkeypatch.setattr(type(model), "_init_callback_context", changed)
+    assert_same_trees(model.fit(X, Y), small(max_iter=2).fit(X, Y))
+    with pytest.raises(TypeError, match="has changed"):
+        model.set_callbacks(Hooks()).fit(X, Y)
 
 
 def test_callback_reaches_the_classifier_in_a_pipeline_and_a_search():

@@ -55,6 +55,22 @@ def test_array_of_floats_is_its_own_block():
         assert np.shares_memory(values, one)
 
 
+def test_floats_out_of_step_are_copied():
+    """The core reads aligned numbers only."""
+    packed = np.zeros(60, dtype=[("pad", "i1"), ("x", "f8", (5,))])
+    packed["x"] = DATA["floats"]
+    ((_, values),) = all_blocks(BinMapper().fit(DATA["floats"]), packed["x"])
+    assert values.flags.aligned
+    np.testing.assert_array_equal(values, DATA["floats"])
+
+
+def test_table_of_other_columns_is_refused_by_its_name():
+    mapper = BinMapper().fit(DATA["floats"])
+    table = BinMapper().fit(DATA["floats"][:, :3]).encoding_.read(DATA["floats"][:, :3], "")
+    with pytest.raises(ValueError, match="X_val is a Table of other columns"):
+        mapper.encoding_.read(table, "BinMapper", "X_val")
+
+
 def test_block_of_any_width_has_a_row(monkeypatch):
     monkeypatch.setattr(encoding, "BLOCK_BYTES", 1)
     X = DATA["floats"].astype(np.float32)

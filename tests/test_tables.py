@@ -16,6 +16,7 @@ from abcgbm.tables import Kind, Schema, read_table, read_table_like
 from inputs import (
     DATA,
     NAMES,
+    NO_LEVELS,
     NUMBER_LEVELS,
     NUMBERS,
     REFUSED,
@@ -33,6 +34,7 @@ from inputs import (
 FRAMES = [case for case in NUMBERS if case.named]
 ARRAYS = [case for case in NUMBERS if not case.named]
 ROWS = np.array([5, 0, 59, 5, 17])
+_MOMENT = pd.Timestamp("2001-02-03")
 EVERY = np.arange(5)
 
 
@@ -139,6 +141,36 @@ def test_categories_of_numbers_can_be_read_as_numbers(case):
     np.testing.assert_array_equal(table.numbers(EVERY), case.plain())
 
 
+@each(NO_LEVELS)
+def test_column_of_missing_levels_alone_has_no_level_and_all_that_comes_is_missing(case):
+    mapper = BinMapper().fit(case.table())
+    assert mapper.encoding_.levels[4].code_of == {}
+    assert mapper.thresholds_[4].tolist() == []
+    missing = codes(mapper, case.table())
+    assert set(missing[:, 4]) == {1}
+    for last in (words, lambda v: v, lambda v: v > 1):
+        X = pandas_with(last)(DATA["level"])
+        np.testing.assert_array_equal(codes(mapper, X)[:, 4], missing[:, 4])
+    strict = BinMapper(handle_unknown="error").fit(case.table())
+    np.testing.assert_array_equal(codes(strict, case.table()), missing)
+    with pytest.raises(ValueError, match=says(f"column {NAMES[4]!r} has unknown level(s) 'apple'")):
+        strict.transform(pandas_with(words)(DATA["level"]))
+
+
+@each(NO_LEVELS)
+def test_column_of_missing_values_alone_is_numeric_where_nothing_is_categorical(case):
+    table = read_table(case.table(), categorical_features=None)
+    assert table.kind.tolist() == [Kind.NUMERIC] * 5
+    np.testing.assert_array_equal(table.numbers(EVERY), case.plain())
+
+
+@each(NO_LEVELS)
+def test_column_of_missing_values_alone_is_missing_numbers_where_fit_saw_numbers(case):
+    mapper = BinMapper().fit(pandas_frame(DATA["floats"]))
+    expected = codes(mapper, pandas_frame(case.plain()))
+    np.testing.assert_array_equal(codes(mapper, case.table()), expected)
+
+
 # ------------------------------------------------------------------------------------------ refused
 
 
@@ -189,6 +221,56 @@ def test_arrow_is_refused_without_a_library_that_reads_it(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(ImportError, match=says("Stream", "pyarrow or polars", "abcgbm[arrow]")):
         BinMapper().fit(Stream(arrow_table(DATA["floats"])))
+
+
+def test_numpy_strings_of_any_length_are_refused():
+    dtypes = pytest.importorskip("numpy.dtypes")
+    if not hasattr(dtypes, "StringDType"):
+        pytest.skip("NumPy 2 has them")
+    with pytest.raises(ValueError, match=says("X holds strings, such as 'a'", "data frames")):
+        BinMapper().fit(np.array([["a"]], dtypes.StringDType()))
+
+
+WORDS = pandas_with(words)(DATA["level"])
+
+
+@pytest.mark.parametrize(
+    ("X", "parts"),
+    [
+        (["a"], ("X_val holds strings",)),
+        (np.ones((2, 3)), ("X_val has 3 features", "Owner", "expecting 5")),
+        (np.array([["2001-01-01"]], "M8[D]"), ("X_val is an array of type datetime64",)),
+        ({}, ("X_val is of type dict",)),
+        (WORDS.assign(more=1), ("feature names of X_val", "unseen at fit time", "more")),
+        (WORDS, (f"column {NAMES[4]!r} of X_val holds strings and was no category",)),
+        (WORDS.assign(plain=_MOMENT), ("column 'plain' of X_val is a datetime",)),
+        (WORDS[:0], ("Found X_val with 0 sample(s)", "Owner")),
+        (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), ("X_val has columns of the same",)),
+        (pa.array([1.0]), ("X_val of type DoubleArray is no Arrow table",)),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_errors_call_the_table_by_its_name(X, parts):
+    schema = Schema(np.zeros(5, dtype=bool), np.array(NAMES, dtype=object))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((TypeError, ValueError), match=says(*parts)):
+            read_table_like(X, schema, "Owner", "X_val")
+
+
+def test_warnings_call_the_table_by_its_name():
+    named = Schema(np.zeros(5, dtype=bool), np.array(NAMES, dtype=object))
+    with pytest.warns(UserWarning, match="X_val does not have valid feature names, but Owner"):
+        read_table_like(DATA["floats"], named, "Owner", "X_val")
+    with pytest.warns(UserWarning, match="X_val has feature names, but Owner"):
+        read_table_like(
+            pandas_frame(DATA["floats"]), Schema(np.zeros(5, dtype=bool)), "Owner", "X_val"
+        )
+
+
+def test_table_to_learn_from_may_have_a_name_too():
+    with pytest.raises(ValueError, match="Z holds strings"):
+        read_table([["a"]], name="Z")
 
 
 # -------------------------------------------------------------------------------------------- names
@@ -350,8 +432,9 @@ def test_name_that_looks_like_a_pattern_is_a_name():
 
 
 def test_integers_beyond_all_floats_are_infinite():
-    X = pd.DataFrame({"a": pd.Series([10**400, -(10**400), 1], dtype=object)})
-    assert read_table(X).numbers(np.array([0])).ravel().tolist() == [np.inf, -np.inf, 1.0]
+    values = [[10**400], [-(10**400)], [1]]
+    for X in (pd.DataFrame(values, dtype=object), values, np.array(values, dtype=object)):
+        assert read_table(X).numbers(np.array([0])).ravel().tolist() == [np.inf, -np.inf, 1.0]
 
 
 def test_mapper_refuses_a_table_that_is_binned():

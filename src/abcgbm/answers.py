@@ -6,8 +6,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from abcgbm import _core
-from abcgbm.columns import Floats as Floats
+from abcgbm.columns import Floats
 from abcgbm.threads import effective_n_threads
+
+__all__ = ["Floats", "ScoringClassifier"]
 
 
 class ScoringClassifier(ClassifierMixin, BaseEstimator):

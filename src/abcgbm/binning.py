@@ -237,9 +237,7 @@ def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> Spa
     return replace(part, indptr=start, indices=indices[is_kept], data=part.data[is_kept])
 
 
-def check_binned(
-    table: BinnedTable, schema: Schema | None = None, name: str = "X"
-) -> BinnedTable:
+def check_binned(table: BinnedTable, schema: Schema | None = None, name: str = "X") -> BinnedTable:
     """Return a table that has rows and, if a schema is known already, its columns."""
     if len(table) == 0:
         raise ValueError(f"{name} has 0 rows; expected at least 1")

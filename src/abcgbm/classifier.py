@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm import _core, parameters
 from abcgbm.algorithm import Algorithm
-from abcgbm.answers import Floats, ScoringClassifier
+from abcgbm.answers import ScoringClassifier
 from abcgbm.base_class import resolve_base_class
-from abcgbm.binning import BinMapper, BinnedTable, check_binned
+from abcgbm.binning import BinnedTable
 from abcgbm.callbacks import (
     FRAMES_AROUND_FIT,
     CallbackSupportMixin,
@@ -25,25 +25,29 @@ from abcgbm.callbacks import (
     as_callbacks,
     with_callbacks,
 )
+from abcgbm.columns import Floats
+from abcgbm.constraints import FeatureRules
 from abcgbm.encoding import Encoding
 from abcgbm.ensemble import Ensemble
-from abcgbm.labels import (
-    LabelledRows,
-    as_labels,
-    check_labels,
-    class_numbers,
-    encode_labels,
-    known_classes,
-)
+from abcgbm.labels import class_numbers, encode_labels, known_classes
 from abcgbm.prediction import scores, staged_scores
 from abcgbm.progress import ProgressLine
+from abcgbm.rows import (
+    AnyTable,
+    Binning,
+    CountedRows,
+    LabelledRows,
+    bin_rows,
+    read_like,
+    read_to_learn,
+)
 from abcgbm.start import EarlierFit
 from abcgbm.stopping import Limits
-from abcgbm.tables import Schema, Table, read_table, read_table_like
+from abcgbm.tables import Schema
 from abcgbm.threads import effective_n_threads
-from abcgbm.training import BinnedRows, Chance, Training
+from abcgbm.training import Plan, Training
 from abcgbm.validation import hold_out
-from abcgbm.weights import check_weights, class_weights, mean_factor, weigh_classes
+from abcgbm.weights import class_weights
 
 
 class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
@@ -100,8 +104,8 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         or those of one of the given groups, by number or name. Features in no group make one of
         their own.
     monotonic_cst : None
-        There to say why not: monotone constraints have no meaning for scores of several classes,
-        which compete; anything else than None is refused.
+        There to say that monotone constraints are not supported: with three or more classes scores
+        compete, so that one that rises does not make its probability rise.
     base_class : None, "worst", "exhaustive", BaseClassSearch, FixedBase or a label, default=None
         The base class of each step: that of largest training loss ("worst", the first one drawn at
         random), the best of all ("exhaustive": K(K-1)/2 trees a step instead of K-1) or of some
@@ -134,7 +138,8 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
     scoring : str or callable, default="loss"
         The validation score: "loss" (minus the mean loss), "error" (minus the error rate), the name
         of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)`` whose estimator can
-        predict ``X_val``. Larger is better.
+        predict the very X that it is handed: ``X_val`` as it was given or, if rows were held out
+        or have no weight, a ``Table`` of those that count. Larger is better.
     validation_fraction : float, default=0.1
         Share of the rows of each class that is held out for validation, if early stopping is on
         and there is no ``X_val``.
@@ -327,19 +332,17 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         began = time.monotonic()
         earlier = self._go_on_or_forget()
         parameters.check(self)
-        rows, factor = self._check_training(X, y, sample_weight, earlier)
+        table = self._table_to_learn(X, earlier)
+        rows, factor = self._rows_to_learn(table, y, sample_weight, earlier)
         given = (X_val, y_val, sample_weight_val)
-        held_out = self._check_validation(given, rows, factor)
-        stops_early = self._stops_early(has_rows=held_out is not None)
-        chance = self._draw(earlier)
-        if stops_early and held_out is None:
-            rows, held_out = hold_out(
-                rows, len(self.classes_), self.validation_fraction, chance.seed
-            )
+        held_out = self._rows_to_validate(given, table.schema, factor)
+        plan = self._plan(began, table, earlier, has_validation=held_out is not None)
+        if plan.stops_early and held_out is None:
+            out, kept = hold_out(rows.y, len(self.classes_), self.validation_fraction, plan.seed)
+            rows, held_out = rows.take(kept), rows.take(out)
         task = self._task(earlier, X, y, sample_weight)
-        learned, validated = self._bin(rows, held_out, earlier, is_given=X_val is not None)
-        limits = self._limits(began, stops_early=stops_early)
-        training = Training(self, learned, validated, chance, limits, earlier)
+        learned, validated = bin_rows(rows, held_out, self._binning(earlier))
+        training = Training(self, learned, validated, plan, earlier)
         self.__dict__.update(self._run(training, task))
         task.end()
         self._warn_if_nothing_was_learned(rows)
@@ -390,37 +393,38 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             delattr(self, name)
         return None
 
-    def _check_training(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, earlier: EarlierFit | None
-    ) -> tuple[LabelledRows, Floats]:
-        """Check rows, labels and weights; return the rows that count, and the class weights."""
-        table = self._check_table(X, None if earlier is None else self._encoding.schema)
-        labels = as_labels(y, len(table))
-        weight = check_weights(sample_weight, len(labels))
-        if not weight.all():  # before the labels are looked at: weight 0 is the row absent
-            kept = np.flatnonzero(weight)
-            table, labels, weight = table.take(kept), labels[kept], weight[kept]
-        self.classes_, numbers = encode_labels(check_labels(labels), self._known_classes(earlier))
-        factor = class_weights(self.class_weight, self.classes_, numbers, weight)
-        weighed = weigh_classes(weight, numbers, factor)
-        rows = LabelledRows(table, numbers, weighed, mean_factor(weight, weighed))
-        return rows.without_weightless(), factor
-
-    def _known_classes(self, earlier: EarlierFit | None) -> NDArray[Any] | None:
-        given = None if self.classes is None else known_classes(self.classes)
+    def _table_to_learn(self, X: Any, earlier: EarlierFit | None) -> AnyTable:
+        owner = type(self).__name__
         if earlier is None:
-            return given
-        if given is not None and given.tolist() != earlier.classes.tolist():
-            raise ValueError(
-                f"classes={self.classes!r} with warm_start=True; expected those of the model, "
-                f"{earlier.classes.tolist()}"
-            )
-        return earlier.classes
+            table = read_to_learn(X, self.categorical_features, owner)
+            self.n_features_in_ = table.shape[1]
+            if table.feature_names is not None:
+                self.feature_names_in_ = table.feature_names
+            return table
+        earlier.check(self)
+        if not isinstance(X, BinnedTable):  # which has its own
+            earlier.check_categories(self.categorical_features)
+        return read_like(X, earlier.encoding.schema, owner)
 
-    def _check_validation(
+    def _rows_to_learn(
+        self,
+        table: AnyTable,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        earlier: EarlierFit | None,
+    ) -> tuple[LabelledRows, Floats]:
+        """Check labels and weights; return the rows that count, and the class weights."""
+        counted = CountedRows.of(table, y, sample_weight)
+        known = None if self.classes is None else known_classes(self.classes)
+        known = known if earlier is None else earlier.classes
+        self.classes_, numbers = encode_labels(counted.labels, known)
+        factor = class_weights(self.class_weight, self.classes_, numbers, counted.weight)
+        return counted.weighed(numbers, factor), factor
+
+    def _rows_to_validate(
         self,
         given: tuple[Any, ArrayLike | None, ArrayLike | None],
-        rows: LabelledRows,
+        schema: Schema,
         factor: Floats,
     ) -> LabelledRows | None:
         X, y, sample_weight = given
@@ -429,33 +433,15 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         if X is None or y is None:
             missing = "X_val" if X is None else "y_val"
             raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
-        table = self._check_table(X, rows.X.schema)
-        labels = as_labels(y, len(table), "y_val")
-        weight = check_weights(sample_weight, len(labels), "sample_weight_val")
-        numbers = class_numbers(check_labels(labels, "y_val"), self.classes_, "y_val")
-        weight = weigh_classes(weight, numbers, factor)
-        return LabelledRows(table, numbers, weight).without_weightless()
+        table = read_like(X, schema, type(self).__name__, "X_val")
+        counted = CountedRows.of(table, y, sample_weight, "_val")
+        numbers = class_numbers(counted.labels, self.classes_, "y_val")
+        return counted.weighed(numbers, factor, given=X)
 
-    def _check_table(self, X: Any, schema: Schema | None) -> Table | BinnedTable:
-        """Read a table: one to learn from, or one that must have the columns known already."""
-        if isinstance(X, BinnedTable):
-            table: Table | BinnedTable = check_binned(X, schema)
-        elif schema is None:
-            table = read_table(X, self.categorical_features, type(self).__name__)
-        else:
-            table = read_table_like(X, schema, type(self).__name__)
-        if schema is None:
-            self.n_features_in_ = table.shape[1]
-            if table.feature_names is not None:
-                self.feature_names_in_ = table.feature_names
-        return table
-
-    def _stops_early(self, *, has_rows: bool) -> bool:
-        stops_early = has_rows if self.early_stopping == "auto" else bool(self.early_stopping)
-        parameters.check_that_training_ends(self, stops_early=stops_early)
-        return stops_early
-
-    def _draw(self, earlier: EarlierFit | None) -> Chance:
+    def _plan(
+        self, began: float, table: AnyTable, earlier: EarlierFit | None, *, has_validation: bool
+    ) -> Plan:
+        """Settle what is drawn, where nodes may be cut and when training ends."""
         rng = parameters.generator(self.random_state)
         policy = resolve_base_class(
             self.base_class,
@@ -464,9 +450,19 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             rng=rng,
         )
         seed = int(rng.integers(2**64, dtype=np.uint64))
-        return Chance(policy, seed if earlier is None else earlier.seed)
+        return Plan(
+            policy,
+            seed if earlier is None else earlier.seed,
+            FeatureRules.of(
+                self.max_features, self.interaction_cst, table.shape[1], table.feature_names
+            ),
+            self._limits(began, has_validation=has_validation),
+        )
 
-    def _limits(self, began: float, *, stops_early: bool) -> Limits:
+    def _limits(self, began: float, *, has_validation: bool) -> Limits:
+        is_auto = self.early_stopping == "auto"
+        stops_early = has_validation if is_auto else bool(self.early_stopping)
+        parameters.check_that_training_ends(self, stops_early=stops_early)
         return Limits(
             max_iter=self.max_iter,
             deadline=None if self.max_time is None else began + self.max_time,
@@ -478,59 +474,21 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         self, earlier: EarlierFit | None, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> FitTask:
         """Begin the fit as scikit-learn's callbacks see it."""
-        n_before = len(earlier.records) - 1 if earlier else 0
-        if self.max_iter is not None and self.max_iter < n_before:
-            raise ValueError(
-                f"max_iter={self.max_iter!r} with warm_start=True; expected at least the "
-                f"{n_before} steps of the model"
-            )
+        n_before = 0 if earlier is None else earlier.n_steps
         n_steps = None if self.max_iter is None else self.max_iter - n_before
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         task = FitTask(self, n_steps, {"X": X, "y": y, "metadata": metadata})
         task.begin()
         return task
 
-    def _bin(
-        self,
-        rows: LabelledRows,
-        held_out: LabelledRows | None,
-        earlier: EarlierFit | None,
-        *,
-        is_given: bool,
-    ) -> tuple[BinnedRows, BinnedRows | None]:
-        """Learn the bins, and code all rows by them; levels of held-out rows alone are missing."""
-        table = rows.X
-        if not isinstance(table, BinnedTable):
-            table = self._mapper(earlier).fit(table, sample_weight=rows.weight).transform(table)
-        learned = BinnedRows(rows, table, self._earlier_raw(rows.X, earlier))
-        if held_out is None:
-            return learned, None
-        raw = self._earlier_raw(held_out.X, earlier)
-        like = table if is_given else table.with_unknown_missing()
-        return learned, BinnedRows(held_out, self._bin_like(like, held_out.X), raw)
-
-    def _mapper(self, earlier: EarlierFit | None) -> BinMapper:
+    def _binning(self, earlier: EarlierFit | None) -> Binning:
         """A warm start keeps the levels of categories: the trees so far know their codes."""
-        mapper = BinMapper(
+        return Binning(
             self.max_bins,
-            categorical_features=self.categorical_features,
-            handle_unknown=self.handle_unknown,
-            n_jobs=self.n_jobs,
+            self.handle_unknown,
+            effective_n_threads(self.n_jobs),
+            None if earlier is None else earlier.encoding,
         )
-        return mapper if earlier is None else mapper.knowing(self._encoding)
-
-    def _bin_like(self, table: BinnedTable, X: Table | BinnedTable) -> BinnedTable:
-        """Code validation rows by the bins of the training table."""
-        if not isinstance(X, BinnedTable):
-            return table.bin(X, self.n_jobs, type(self).__name__)
-        if not X.has_bins_of(table):
-            raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
-        return X
-
-    def _earlier_raw(self, X: Table | BinnedTable, earlier: EarlierFit | None) -> Floats | None:
-        if earlier is None:
-            return None
-        return np.ascontiguousarray(self._scores(X).T)
 
     def _run(self, training: Training, task: FitTask) -> dict[str, Any]:
         """Train while everyone who wants to know is told; return the fitted attributes."""
@@ -550,9 +508,10 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
     def _warn_if_nothing_was_learned(self, rows: LabelledRows) -> None:
         if self.best_iter_ > 0:
             return
-        total = float(rows.weight.sum())
-        bound = f"less than twice min_samples_leaf={self.min_samples_leaf!r}"
-        why = f", {bound}" if total < 2 * self.min_samples_leaf else ""
+        total, leaf = float(rows.weight.sum()), self.min_samples_leaf * rows.class_factor
+        factor = f" times {rows.class_factor:g}" if rows.class_factor != 1 else ""
+        bound = f"less than twice min_samples_leaf={self.min_samples_leaf!r}{factor}"
+        why = f", {bound}" if total < 2 * leaf else ""
         what = "every class has the same probability everywhere"
         if self.init_.any():
             what = "every row has the same probabilities"
@@ -560,21 +519,19 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         if self.n_iter_ > 0:
             cause = "no step makes the validation score better"
         warnings.warn(
-            f"{cause}, so {what}: {len(rows.y)} row(s) of total weight {total:g}{why}",
+            f"{cause}, so {what}: {len(rows)} row(s) of total weight {total:g}{why}",
             UserWarning,
             stacklevel=3 + FRAMES_AROUND_FIT,
         )
 
-    def _read(self, X: Any) -> Table | BinnedTable:
+    def _read(self, X: Any) -> AnyTable:
         """Read a table to predict on."""
         check_is_fitted(self)
-        return self._check_table(X, self._encoding.schema)
+        return read_like(X, self._encoding.schema, type(self).__name__)
 
     def _raw(self, X: Any) -> Floats:
-        return self._scores(self._read(X))
-
-    def _scores(self, table: Table | BinnedTable) -> Floats:
-        return scores(self._ensemble, self._encoding, table, effective_n_threads(self.n_jobs))
+        table, n_threads = self._read(X), effective_n_threads(self.n_jobs)
+        return scores(self._ensemble, self._encoding, table, n_threads)
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         table, n_threads = self._read(X), effective_n_threads(self.n_jobs)

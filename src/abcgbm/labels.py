@@ -1,6 +1,7 @@
 """Labels of any type to class numbers."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
     return labels
 
 
-def _flat(y: ArrayLike, name: str) -> NDArray[Any]:
+def _flat(y: Any, name: str) -> NDArray[Any]:
     try:
         labels: NDArray[Any] = column_or_1d(_plain(y), warn=True)
     except ValueError as error:
@@ -41,7 +42,11 @@ def _plain(y: Any) -> Any:
     """
     if isinstance(y, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(y)
-        return np.where(mask, None, y.data.astype(object)) if mask.any() else y.data
+        if not mask.any():
+            return y.data
+        labels = y.data.astype(object)
+        labels[mask] = None
+        return labels
     if getattr(getattr(y, "dtype", None), "kind", "") == "T":  # NumPy's strings of any length
         return y.astype(object)
     numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
@@ -80,7 +85,7 @@ def known_classes(classes: Any) -> NDArray[Any]:
     """Return a given list of classes, sorted."""
     if isinstance(classes, str | bytes | Mapping) or not np.iterable(classes):
         raise TypeError(f"classes={classes!r}; expected a list of labels")
-    flat = _flat(list(classes) if isinstance(classes, Set) else classes, "classes")
+    flat = _flat(list(classes) if isinstance(classes, AbstractSet) else classes, "classes")
     given = check_labels(flat, "classes", np.arange(len(flat)))
     known, _ = _unique(given, "classes")
     if len(known) != len(given):

@@ -9,33 +9,43 @@ from numpy.typing import NDArray
 
 from abcgbm import _core, memory
 from abcgbm.algorithm import Algorithm
-from abcgbm.answers import Floats
 from abcgbm.base_class import BasePolicy
-from abcgbm.binning import BinnedTable
 from abcgbm.boosting import BoostConfig, Record, Watcher, boost, record
-from abcgbm.constraints import interaction_groups, n_features_per_split
+from abcgbm.columns import Floats
+from abcgbm.constraints import FeatureRules
 from abcgbm.ensemble import Ensemble, EnsembleBuilder
-from abcgbm.labels import LabelledRows
-from abcgbm.start import EarlierFit, init_scores, start_raw
+from abcgbm.rows import BinnedRows, LabelledRows
+from abcgbm.start import EarlierFit, comparable, init_scores
 from abcgbm.stopping import Limits, Stopping, best_step
 from abcgbm.threads import effective_n_threads
 from abcgbm.validation import Monitor, check_scoring, validation_state
 from abcgbm.weights import IntegerWeights
 
 
-class BinnedRows(NamedTuple):
-    """Rows and their codes; ``raw`` are the scores of an earlier fit, if there is one."""
+class Plan(NamedTuple):
+    """What is settled before a training begins.
 
-    rows: LabelledRows
-    table: BinnedTable
-    raw: Floats | None
-
-
-class Chance(NamedTuple):
-    """What was drawn: the policy has the first base class, the seed is the key of all else."""
+    Attributes
+    ----------
+    base_policy : BasePolicy
+        Which base classes are tried; it has drawn the first one.
+    seed : int
+        The key of all other draws.
+    features : FeatureRules
+        Which features a node may be cut on.
+    limits : Limits
+        How long training may go on; with early stopping the model is cut to its best step.
+    """
 
     base_policy: BasePolicy
     seed: int
+    features: FeatureRules
+    limits: Limits
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the model is cut to its best step."""
+        return self.limits.n_iter_no_change is not None
 
 
 class Training:
@@ -47,10 +57,8 @@ class Training:
         The estimator, for its parameters and classes.
     learned, validated : BinnedRows
         The rows to learn from, and those to validate on, if any.
-    chance : Chance
-        What was drawn.
-    limits : Limits
-        How long it may go on; with early stopping the model is cut to its best step.
+    plan : Plan
+        What was settled before.
     earlier : EarlierFit or None
         What a warm start goes on from.
     """
@@ -60,19 +68,17 @@ class Training:
         model: Any,
         learned: BinnedRows,
         validated: BinnedRows | None,
-        chance: Chance,
-        limits: Limits,
+        plan: Plan,
         earlier: EarlierFit | None,
     ) -> None:
         self._model = model
-        self._limits = limits
-        self._table = learned.table
+        self._plan = plan
+        self._table = learned.codes
         self._class_factor = learned.rows.class_factor
-        self._chance = chance
         self._earlier = earlier
         self._algorithm = Algorithm.from_name(model.algorithm)
         self._n_threads = effective_n_threads(model.n_jobs)
-        weights = IntegerWeights.from_floats(learned.rows.weight, len(learned.rows.y))
+        weights = IntegerWeights.from_floats(learned.rows.weight, len(learned.rows))
         self._init = self._start(learned, weights)
         memory.check(self._size(learned, validated), memory.available_bytes())
         self._trainer = self._make_trainer(learned, weights)
@@ -83,13 +89,13 @@ class Training:
         """Take steps until it is time to stop; return the reason."""
         config = BoostConfig(
             self._algorithm,
-            self._chance.base_policy,
+            self._plan.base_policy,
             self._model.refresh,
             keeps_interrupted=self._model.on_interrupt == "keep",
-            has_draws=self._model.subsample < 1 or self._model.max_features is not None,
+            has_draws=self._model.subsample < 1 or self._plan.features.max_features > 0,
         )
         before = [record.validation_score for record in self.records[:-1]]
-        stopping = Stopping(self._limits, before)
+        stopping = Stopping(self._plan.limits, before)
         return boost(self._trainer, config, self.records, stopping, watcher, self._monitor)
 
     def fitted(self, reason: str) -> dict[str, Any]:
@@ -99,13 +105,12 @@ class Training:
         scores = np.array([r.validation_score for r in records])
         has_validation = not np.isnan(losses).all()
         n_steps = len(records) - 1
-        stops_early = self._limits.n_iter_no_change is not None
-        best = best_step(scores.tolist()) if stops_early else n_steps
+        best = best_step(scores.tolist()) if self._plan.stops_early else n_steps
         return {
             "_ensemble": self._ensemble(records).first_steps(best),
             "_encoding": self._table.encoding,
-            "_seed": self._chance.seed,
-            "init_": self._init,
+            "_seed": self._plan.seed,
+            "init_": self._init.copy(),
             "n_iter_": n_steps,
             "best_iter_": best,
             "train_loss_": np.array([r.loss for r in records]),
@@ -125,31 +130,30 @@ class Training:
 
     def _size(self, learned: BinnedRows, validated: BinnedRows | None) -> memory.TrainingSize:
         return memory.TrainingSize(
-            n_rows=len(learned.rows.y),
-            n_validation_rows=len(validated.rows.y) if validated else 0,
+            n_rows=len(learned.rows),
+            n_validation_rows=len(validated.rows) if validated else 0,
             n_classes=len(self._model.classes_),
-            total_bins=learned.table.codes.total_bins,
+            total_bins=learned.codes.codes.total_bins,
             max_leaf_nodes=int(self._model.max_leaf_nodes),
             n_threads=self._n_threads,
-            n_candidates=getattr(self._chance.base_policy, "n_candidates", 1),
+            n_candidates=getattr(self._plan.base_policy, "n_candidates", 1),
             has_hessian=self._algorithm.hessian_split,
         )
 
     def _make_trainer(self, learned: BinnedRows, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
-            learned.table.codes,
+            learned.codes.codes,
             learned.rows.y,
             weights.weight,
             weights.unit,
             len(self._model.classes_),
             self._params(weights),
             self._n_threads,
-            self._raw(learned),
+            self._raw(learned.rows, self._model.handle_unknown),
         )
 
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
-        model = self._model
-        n_features, names = self._table.shape[1], getattr(model, "feature_names_in_", None)
+        model, features = self._model, self._plan.features
         return _core.TrainParams(
             max_leaf_nodes=model.max_leaf_nodes,
             max_depth=min(model.max_depth or 0, model.max_leaf_nodes),
@@ -161,20 +165,21 @@ class Training:
             min_hessian_leaf=model.min_hessian_leaf,
             categorical_smoothing=model.categorical_smoothing * self._class_factor,
             subsample=model.subsample,
-            max_features=n_features_per_split(model.max_features, n_features),
-            seed=self._chance.seed,
-            interaction_groups=interaction_groups(model.interaction_cst, n_features, names),
+            max_features=features.max_features,
+            max_path_features=features.max_path_features,
+            interaction_groups=features.interaction_groups,
+            seed=self._plan.seed,
         )
 
     def _make_monitor(self, validated: BinnedRows | None) -> Monitor | None:
         if validated is None:
             return None
         state = validation_state(
-            validated.table.codes,
+            validated.codes.codes,
             validated.rows,
             len(self._model.classes_),
             self._n_threads,
-            self._raw(validated),
+            self._raw(validated.rows, "missing"),  # levels of X_val are known to be allowed
         )
         is_centred = bool(self._model.recenter or self._init.any())
         if self._earlier is not None:
@@ -182,16 +187,19 @@ class Training:
         scoring = check_scoring(self._model.scoring)
         return Monitor(state, validated.rows, scoring, self._model, is_centred)
 
-    def _raw(self, binned: BinnedRows) -> Floats | None:
-        """Return the scores to start from; None for zero."""
-        return start_raw(self._init, len(binned.rows.y)) if binned.raw is None else binned.raw
+    def _raw(self, rows: LabelledRows, handle_unknown: str) -> Floats | None:
+        """Return the scores to start from; None for zero, one column if all rows have the same."""
+        if self._earlier is not None:
+            return self._earlier.raw(rows, handle_unknown, self._n_threads)
+        return self._init[:, None] if self._init.any() else None
 
     def _first_records(self) -> list[Record]:
         now = record(self._trainer, self._monitor)
         if self._earlier is None:
             return [now]
-        *before, last = self._earlier.records
-        return [*before, replace(now, base_class=last.base_class, search_losses=last.search_losses)]
+        last = self._earlier.records[-1]
+        now = replace(now, base_class=last.base_class, search_losses=last.search_losses)
+        return [*comparable(self._earlier.records, now)[:-1], now]
 
     def _ensemble(self, records: Sequence[Record]) -> Ensemble:
         builder = EnsembleBuilder(self._table.shape[1], len(self._model.classes_), self._init)

@@ -10,34 +10,35 @@ from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
 
 from abcgbm import _core, draws
-from abcgbm.answers import Floats, ScoringClassifier
-from abcgbm.labels import LabelledRows
+from abcgbm.answers import ScoringClassifier
+from abcgbm.columns import Floats
+from abcgbm.rows import LabelledRows
 from abcgbm.weights import IntegerWeights
 
 Scorer = Callable[..., float]
 
 
 def hold_out(
-    rows: LabelledRows, n_classes: int, fraction: float, seed: int
-) -> tuple[LabelledRows, LabelledRows]:
-    """Return the rows to learn from and those held out: a fraction of each class.
+    y: NDArray[np.int32], n_classes: int, fraction: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of the rows held out, a fraction of each class, and of those learned from.
 
     In each class the rows with the smallest draws are held out, but never all of them. Draws are
     keyed by the seed and the row's number.
     """
-    is_held_out = np.zeros(len(rows.y), dtype=bool)
-    drawn = draws.draw(seed, draws.HELD_OUT, len(rows.y))
+    is_held_out = np.zeros(len(y), dtype=bool)
+    drawn = draws.draw(seed, draws.HELD_OUT, len(y))
     for k in range(n_classes):
-        of_class = np.flatnonzero(rows.y == k)
+        of_class = np.flatnonzero(y == k)
         n_out = min(math.floor(fraction * len(of_class) + 0.5), len(of_class) - 1)
         if n_out > 0:
             is_held_out[of_class[np.argsort(drawn[of_class], kind="stable")[:n_out]]] = True
     if not is_held_out.any():
         raise ValueError(
-            f"validation_fraction={fraction!r} of {len(rows.y)} row(s) in {n_classes} classes holds "
+            f"validation_fraction={fraction!r} of {len(y)} row(s) in {n_classes} classes holds "
             "out no row; expected a larger fraction, more rows, X_val, or early_stopping=False"
         )
-    return rows.take(np.flatnonzero(~is_held_out)), rows.take(np.flatnonzero(is_held_out))
+    return np.flatnonzero(is_held_out), np.flatnonzero(~is_held_out)
 
 
 def check_scoring(scoring: Any) -> str | Scorer:
@@ -70,7 +71,7 @@ class CurrentModel(ScoringClassifier):
     classes : ndarray of shape (n_classes,)
         The labels.
     rows : object
-        The validation rows; the only ones that can be asked for.
+        The validation rows as scorers are handed them; the only ones that can be asked for.
     raw : ndarray of shape (n_rows, n_classes)
         Their scores.
     is_centred : bool
@@ -95,7 +96,7 @@ class CurrentModel(ScoringClassifier):
 
     def _raw(self, X: Any) -> Floats:
         if X is not self.rows:
-            raise ValueError("a scorer can ask for the predictions of X_val alone, as it was given")
+            raise ValueError("other rows were asked for; predict the X that the scorer is handed")
         return self.raw
 
     def _is_centred(self) -> bool:
@@ -124,7 +125,7 @@ class Monitor:
         state: _core.Validation,
         rows: LabelledRows,
         scoring: str | Scorer,
-        model: ScoringClassifier,
+        model: Any,
         is_centred: bool,
     ) -> None:
         self._state = state
@@ -132,6 +133,7 @@ class Monitor:
         self._scoring = scoring
         self._model = model
         self._is_centred = is_centred
+        self._handed = None if scoring in ("loss", "error") else rows.as_given()
 
     def add(self, parts: Sequence[_core.Step]) -> None:
         """Move the scores by the trees of a step."""
@@ -156,11 +158,14 @@ class Monitor:
     def _ask(self, scorer: Any) -> float:
         raw = np.ascontiguousarray(self._state.raw().T)
         classes, rows = self._model.classes_, self._rows
-        current = CurrentModel(classes, rows.X, raw, self._is_centred, self._model.n_jobs)
+        current = CurrentModel(classes, self._handed, raw, self._is_centred, self._model.n_jobs)
         given = {}
         if _takes_weights(scorer) and (rows.weight != 1).any():
             given["sample_weight"] = rows.weight
-        score = scorer(current, rows.X, classes[rows.y], **given)
+        try:
+            score = scorer(current, self._handed, classes[rows.y], **given)
+        except Exception as error:
+            raise ValueError(f"scoring={self._model.scoring!r} failed: {error}") from error
         try:
             return float(score)
         except (TypeError, ValueError) as error:
@@ -184,5 +189,5 @@ def validation_state(
     raw: Floats | None,
 ) -> _core.Validation:
     """Return the core's state of validation rows that start with some scores; None: zero."""
-    weights = IntegerWeights.from_floats(rows.weight, len(rows.y))
+    weights = IntegerWeights.from_floats(rows.weight, len(rows))
     return _core.Validation(codes, rows.y, weights.weight, weights.unit, n_classes, n_threads, raw)
