@@ -8,18 +8,18 @@
 namespace abcgbm {
 namespace {
 
-/// Rows that go left move to the front, the others to `scratch`; returns how many go left.
-template <class CodeOf, class IsLeft>
-std::size_t move_left(std::span<std::uint32_t> rows, std::uint32_t* scratch, CodeOf code_of,
-                      const IsLeft& goes_left) {
+constexpr std::size_t kSearchFrom = 8;  // a sparse column that lists so many times a node's rows
+
+/// Rows that go left move to the front, the others to `scratch`; returns how many go left. Sides
+/// are 0 and 1, so that there is no branch.
+template <class IsLeft>
+std::size_t move_left(std::span<std::uint32_t> rows, std::uint32_t* scratch, IsLeft is_left) {
   std::size_t n_left = 0;
-  std::size_t n_right = 0;
-  for (const std::uint32_t row : rows) {
-    const bool is_left = goes_left(code_of(row));
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    const std::uint32_t row = rows[j];
     rows[n_left] = row;
-    scratch[n_right] = row;
-    n_left += is_left ? 1 : 0;
-    n_right += is_left ? 0 : 1;
+    scratch[j - n_left] = row;
+    n_left += is_left(row);
   }
   return n_left;
 }
@@ -51,27 +51,60 @@ class SparseReader {
   std::size_t at_ = 0;
 };
 
-/// Calls use(code_of), with the reader of whichever form the feature's column has.
-template <class Use>
-std::size_t with_codes(const Binned& binned, const Feature& feature, const Use& use) {
-  if (feature.is_sparse) {
-    return use(SparseReader(binned.sparse_codes.by_column[feature.column], feature.common));
+/// The side of each code of a feature: 1 is left.
+std::vector<std::uint8_t> side_of_codes(const Feature& feature, const TreeNode& split) {
+  std::vector<std::uint8_t> side(feature.n_bins, split.missing_left ? 1 : 0);
+  for (std::uint32_t code = 0; code < feature.missing_code(); ++code) {
+    const bool is_left =
+        feature.is_categorical ? contains(split.left_set, code) : code <= split.bin;
+    side[code] = is_left ? 1 : 0;
   }
+  return side;
+}
+
+std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binned& binned,
+                        const Feature& feature, const TreeNode& split) {
   return std::visit(
       [&](const auto& codes) {
         const auto* column = codes.by_column[feature.column].data();
-        return use([column](std::uint32_t row) -> std::uint32_t { return column[row]; });
+        if (feature.is_categorical) {
+          const std::vector<std::uint8_t> side = side_of_codes(feature, split);
+          return move_left(rows, sets.scratch.data(),
+                           [column, of = side.data()](std::uint32_t row) {
+                             return std::size_t{of[column[row]]};
+                           });
+        }
+        constexpr std::uint32_t kNoCode = 1u << 31;
+        const std::uint32_t bin = split.bin;
+        const std::uint32_t missing = split.missing_left ? feature.missing_code() : kNoCode;
+        return move_left(rows, sets.scratch.data(), [column, bin, missing](std::uint32_t row) {
+          const std::uint32_t code = column[row];
+          return std::size_t{code <= bin} | std::size_t{code == missing};
+        });
       },
       binned.dense_codes);
 }
 
-/// Whether each code of a categorical feature goes left.
-std::vector<std::uint8_t> side_of_codes(const Feature& feature, const TreeNode& split) {
-  std::vector<std::uint8_t> is_left(feature.n_bins, split.missing_left ? 1 : 0);
-  for (std::uint32_t code = 0; code < feature.missing_code(); ++code) {
-    is_left[code] = contains(split.left_set, code) ? 1 : 0;
+/// The listed rows that do not go the common way are marked, and the marks taken away afterwards; a
+/// small node looks its rows up instead.
+std::size_t split_sparse(RowSets& sets, std::span<std::uint32_t> rows, const SparseColumn& column,
+                         std::uint32_t common, std::span<const std::uint8_t> side) {
+  if (column.row.size() > kSearchFrom * rows.size()) {
+    return move_left(rows, sets.scratch.data(),
+                     [&side, reader = SparseReader(column, common)](std::uint32_t row) mutable {
+                       return std::size_t{side[reader(row)]};
+                     });
   }
-  return is_left;
+  const std::uint8_t common_side = side[common];
+  for (std::size_t i = 0; i < column.row.size(); ++i) {
+    sets.marks[column.row[i]] = side[column.code[i]] ^ common_side;
+  }
+  const std::size_t n_left = move_left(
+      rows, sets.scratch.data(), [marks = sets.marks.data(), common_side](std::uint32_t row) {
+        return std::size_t{static_cast<std::uint8_t>(marks[row] ^ common_side)};
+      });
+  for (const std::uint32_t row : column.row) sets.marks[row] = 0;
+  return n_left;
 }
 
 }  // namespace
@@ -79,6 +112,7 @@ std::vector<std::uint8_t> side_of_codes(const Feature& feature, const TreeNode& 
 void reset(RowSets& sets, std::size_t n_rows) {
   sets.rows.resize(n_rows);
   sets.scratch.resize(n_rows);
+  sets.marks.resize(n_rows, 0);
   std::iota(sets.rows.begin(), sets.rows.end(), std::uint32_t{0});
   sets.nodes.assign(1, {0, n_rows});
 }
@@ -88,19 +122,10 @@ void split_rows(RowSets& sets, std::size_t node, const Binned& binned, const Tre
   const RowSets::Range range = sets.nodes[node];
   const std::span<std::uint32_t> rows(sets.rows.data() + range.begin, range.end - range.begin);
   const Feature& feature = binned.features[static_cast<std::size_t>(split.feature)];
-  const std::size_t n_left = with_codes(binned, feature, [&](auto code_of) {
-    if (feature.is_categorical) {
-      const std::vector<std::uint8_t> is_left = side_of_codes(feature, split);
-      return move_left(rows, sets.scratch.data(), code_of,
-                       [&](std::uint32_t code) { return is_left[code] != 0; });
-    }
-    constexpr std::uint32_t kNoCode = 1u << 31;
-    const std::uint32_t left_missing = split.missing_left ? feature.missing_code() : kNoCode;
-    const std::uint32_t bin = split.bin;
-    return move_left(rows, sets.scratch.data(), code_of, [bin, left_missing](std::uint32_t code) {
-      return (code <= bin) | (code == left_missing);
-    });
-  });
+  const std::size_t n_left =
+      feature.is_sparse ? split_sparse(sets, rows, binned.sparse_codes.by_column[feature.column],
+                                       feature.common, side_of_codes(feature, split))
+                        : split_dense(sets, rows, binned, feature, split);
   std::copy_n(sets.scratch.begin(), rows.size() - n_left,
               rows.begin() + static_cast<std::ptrdiff_t>(n_left));
   sets.nodes.push_back({range.begin, range.begin + n_left});

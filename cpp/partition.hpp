@@ -18,7 +18,8 @@ struct RowSets {
   };
   std::vector<std::uint32_t> rows;
   std::vector<std::uint32_t> scratch;
-  std::vector<Range> nodes;  // by node id
+  std::vector<std::uint8_t> marks;  // all 0 between splits
+  std::vector<Range> nodes;         // by node id
 
   std::span<const std::uint32_t> of(std::size_t node) const {
     return {rows.data() + nodes[node].begin, nodes[node].end - nodes[node].begin};
