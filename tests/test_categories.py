@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm import BinMapper
+from abcgbm import ABCBoostClassifier, BinMapper
 from abcgbm.categories import Levels
 
 LEVEL_LISTS = st.one_of(
@@ -177,6 +177,19 @@ def test_level_of_weight_zero_is_unknown():
     X = pd.DataFrame({"a": ["x", "y", "z"]})
     mapper = BinMapper().fit(X, sample_weight=[1, 0, 1])
     assert mapper.encoding_.levels[0].code_of == {"x": 0, "z": 1}
+
+
+@pytest.mark.parametrize("dtype", ["str", "category", object])
+def test_fold_without_any_level_predicts_rows_that_have_some(dtype):
+    x, y = np.arange(60.0), np.arange(60) // 20
+    some = pd.Series([None] * 40 + ["a", "b"] * 10, dtype=dtype)
+    X = pd.DataFrame({"x": np.r_[x[::2], x[1::2]], "some": some})
+    y = np.r_[y[::2], y[1::2]]
+    model = ABCBoostClassifier(max_iter=3, min_samples_leaf=2).fit(X[:40], y[:40])
+    plain = ABCBoostClassifier(max_iter=3, min_samples_leaf=2).fit(X[["x"]][:40], y[:40])
+    expected = plain.predict_proba(X[["x"]])
+    assert model.predict_proba(X).tobytes() == expected.tobytes()
+    assert model.score(X[40:], y[40:]) > 0
 
 
 @pytest.mark.parametrize("bad", ["ignore", None, True, ["missing"]], ids=repr)

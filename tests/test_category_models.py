@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm.validation import hold_out
 from models import assert_same_model, model_bytes, small
 
 N = 120
@@ -228,6 +229,22 @@ def test_level_without_weight_is_not_seen():
     assert answers(model, with_color("teal")) == answers(model, with_color(None))
 
 
+@pytest.mark.parametrize("level", ["mauve", 3.5], ids=repr)
+def test_levels_of_rows_of_weight_zero_are_not_looked_at(level):
+    colors = COLORS.astype(object)
+    colors[:10] = level
+    frame = with_color(pd.Categorical(colors))
+    weight = (np.arange(N) >= 10).astype(float)
+    model = quick(handle_unknown="error").fit(frame, Y, weight)
+    assert_same_model(model, quick().fit(FRAME.iloc[10:], Y[10:]))
+    assert list(model._encoding.levels[1].code_of) == ["blue", "green", "red", "teal"]
+    given_rows = {"X_val": frame, "y_val": Y, "sample_weight_val": weight}
+    model = quick(handle_unknown="error").fit(FRAME.iloc[10:], Y[10:], **given_rows)
+    np.testing.assert_array_equal(model.validation_loss_, model.train_loss_)
+    mapper = BinMapper(handle_unknown="error").fit(frame, sample_weight=weight)
+    assert mapper.encoding_.levels == model._encoding.levels
+
+
 # --------------------------------------------------------------------------------- warm start, copies
 
 
@@ -255,6 +272,39 @@ def test_warm_start_refuses_new_levels_where_they_are_errors():
         model.set_params(max_iter=8).fit(with_new_levels(), Y)
     assert model_bytes(model) == before
     assert answers(model, FRAME) == answers(quick().fit(FRAME, Y), FRAME)
+
+
+@pytest.mark.parametrize(("first", "second"), [("missing", "error"), ("error", "missing")])
+def test_warm_start_handles_unknown_levels_as_it_is_told_now(first, second):
+    model = quick(warm_start=True, handle_unknown=first).fit(FRAME, Y)
+    model.set_params(max_iter=8, handle_unknown=second)
+    if second == "error":
+        with pytest.raises(ValueError, match=r"unknown level.* 'amber', 'mauve'"):
+            model.fit(with_new_levels(), Y)
+        with pytest.raises(ValueError, match=r"unknown level.* 'mauve'"):
+            model.fit(FRAME, Y).predict(with_color("mauve"))
+    else:
+        again = quick(warm_start=True).fit(FRAME, Y).set_params(max_iter=8)
+        assert_same_model(model.fit(with_new_levels(), Y), again.fit(with_new_levels(), Y))
+        assert answers(model, with_color("mauve")) == answers(model, with_color(None))
+
+
+def test_strict_warm_start_is_lenient_with_rows_held_out_or_of_weight_zero():
+    settings = {"warm_start": True, "early_stopping": True, "validation_fraction": 0.25}
+    first = quick(**settings, handle_unknown="error").fit(FRAME, Y)
+    out, _ = hold_out(Y.astype(np.int32), 3, 0.25, first._seed)
+    colors = COLORS.astype(object)
+    colors[out[:5]] = "mauve"
+    second = quick(**settings).fit(FRAME, Y)
+    for model in (first, second):
+        model.set_params(max_iter=8).fit(with_color(colors), Y)
+    assert_same_model(first, second)
+    weight = (np.arange(N) >= 10).astype(float)
+    for model in (first, second):
+        model.set_params(early_stopping=False, max_iter=12).fit(
+            with_color(np.where(np.arange(N) < 10, "zinc", COLORS)), Y, weight
+        )
+    assert_same_model(first, second)
 
 
 def test_warm_start_with_the_same_table_in_another_form_is_one_fit():

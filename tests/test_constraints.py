@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm.constraints import interaction_groups, n_features_per_split
+from abcgbm.constraints import FeatureRules, interaction_groups, n_features_per_split
 from models import assert_same_model, model_bytes, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_features=6, n_classes=3)
@@ -31,8 +31,6 @@ def features_on_paths(model):
     ("given", "expected"),
     [
         (None, []),
-        ("no_interactions", [[0], [1], [2]]),
-        ("pairwise", [[0, 1], [0, 2], [1, 2]]),
         ([[0, 1, 2]], [[0, 1, 2]]),
         ([[0, 1]], [[0, 1], [2]]),
         ([(2, 0), {1, 0}], [[0, 2], [0, 1]]),
@@ -44,9 +42,30 @@ def test_groups_are_complete(given, expected):
     assert interaction_groups(given, 3, np.array(["a", "b", "c"], object)) == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "most"), [("no_interactions", 1), ("pairwise", 2), (None, 0), ([[0]], 0)], ids=str
+)
+def test_bound_on_features_that_meet_needs_no_list_of_them(given, most):
+    rules = FeatureRules.of(None, given, 10**5)
+    assert rules.max_path_features == most
+    assert len(rules.interaction_groups) == (2 if given == [[0]] else 0)
+
+
 @pytest.mark.parametrize("given", ["pairwise", "no_interactions"])
-def test_single_feature_is_a_group(given):
-    assert interaction_groups(given, 1, None) == [[0]]
+def test_bound_on_features_that_meet_is_the_list_of_all_sets_of_so_many(given):
+    pairs = [[i, j] for i in range(6) for j in range(i)]
+    listed = pairs if given == "pairwise" else [[i] for i in range(6)]
+    model = small(interaction_cst=given, max_leaf_nodes=12).fit(X, Y)
+    assert_same_model(model, small(interaction_cst=listed, max_leaf_nodes=12).fit(X, Y))
+    single = small(interaction_cst=given).fit(X[:, :1], Y)
+    assert_same_model(single, small().fit(X[:, :1], Y))
+
+
+@pytest.mark.parametrize("bad", [{"interaction_cst": [[6]]}, {"max_features": 7}], ids=str)
+def test_bad_features_are_told_before_the_table_is_binned(bad, monkeypatch):
+    monkeypatch.setattr("abcgbm.classifier.bin_rows", None)
+    with pytest.raises(ValueError, match="expected"):
+        small(**bad).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +120,7 @@ def test_unknown_name_is_told():
 
 @pytest.mark.parametrize("bad", [[1, 0, 0, 0, 0, 0], {"a": 1}, 1], ids=str)
 def test_monotone_constraints_are_refused_with_the_reason(bad):
-    with pytest.raises(ValueError, match=r"monotonic_cst=.*; expected None: the scores .* compete"):
+    with pytest.raises(ValueError, match=r"monotonic_cst=.*; expected None: .* not supported"):
         small(monotonic_cst=bad).fit(X, Y)
 
 

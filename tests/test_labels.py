@@ -215,6 +215,13 @@ def test_missing_labels_are_refused(labels):
         small().fit(X, labels[NUMBERS])
 
 
+def test_missing_label_is_told_by_its_row_among_all():
+    names = np.array(["a", "b", "c"], object)[NUMBERS]
+    names[[3, 70]] = None
+    with pytest.raises(ValueError, match=r"y contains NaN or None at 1 row\(s\), first at 70"):
+        small().fit(X, names, np.arange(90) > 10)
+
+
 @pytest.mark.parametrize(
     "y",
     [
@@ -267,7 +274,9 @@ def test_list_of_the_classes_that_occur_changes_nothing(labels):
     assert model.classes_.dtype == plain.classes_.dtype
 
 
-@pytest.mark.parametrize("container", [list, tuple, np.array, pd.Series, pd.Categorical])
+@pytest.mark.parametrize(
+    "container", [list, tuple, set, frozenset, np.array, pd.Series, pd.Categorical, pa.array]
+)
 def test_list_of_classes_may_have_any_form(container):
     model = small(classes=container(["plum", "apple", "pear"])).fit(X, SORTED["strings"][NUMBERS])
     assert model.classes_.tolist() == ["apple", "pear", "plum"]
@@ -327,6 +336,11 @@ def test_many_labels_outside_the_list_are_named_in_part():
         ([0, 1, np.nan], ValueError, "classes contains NaN or None"),
         ([0, "a"], ValueError, "not among the classes"),
         (np.array([0, "a"], object), TypeError, "classes mixes labels of types int, str"),
+        (3, TypeError, "classes=3; expected a list of labels"),
+        ("012", TypeError, "classes='012'; expected a list of labels"),
+        ({0: "a", 1: "b"}, TypeError, "classes={0: 'a', 1: 'b'}; expected a list of labels"),
+        ([[0, 1], [2, 3]], ValueError, "classes should be a 1d array"),
+        ({0}, ValueError, r"classes=\[0\]; expected at least 2 classes"),
     ],
     ids=str,
 )

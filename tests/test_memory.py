@@ -42,6 +42,30 @@ def test_search_needs_more_up_to_a_bound():
     assert leaves == [200_000_000, 400_000_000, 2**29, 2**29]
 
 
+def test_warm_start_needs_the_scores_of_the_earlier_model_too():
+    for n_validation_rows, n_rows in ((0, 10**6), (10**5, 10**6), (10**7, 10**7)):
+        cold = replace(SIZE, n_validation_rows=n_validation_rows)
+        warm = replace(cold, is_warm_start=True)
+        assert warm.total() - cold.total() == 8 * n_rows * 100
+
+
+def test_page_shows_the_error_as_it_is():
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    size = TrainingSize(
+        n_rows=2_000_000,
+        n_validation_rows=200_000,
+        n_classes=1000,
+        total_bins=50 * 256,
+        max_leaf_nodes=20,
+        n_threads=8,
+        n_candidates=1,
+        has_hessian=False,
+    )
+    with pytest.raises(MemoryError) as raised:
+        check(size, 16 * 10**9)
+    assert f"\nMemoryError: {raised.value}\n" in page
+
+
 def test_histograms_are_bounded_however_many_leaves():
     wide = replace(SIZE, total_bins=100_000, max_leaf_nodes=30_000)
     assert wide.parts()["histograms"] <= 2**28

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abcgbm import BaseClassSearch, BinMapper
-from abcgbm.start import log_frequencies
+from abcgbm.start import EarlierFit, log_frequencies
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=500, n_classes=4)
@@ -212,6 +212,96 @@ def test_class_without_rows_later_on_keeps_its_column():
     assert model.n_iter_ == 6
 
 
+def of_first_row(estimator, rows, labels):
+    return estimator.predict_log_proba(rows)[0, labels[0]]
+
+
+# What cannot be compared: each is a first fit, and what is another in the second.
+OTHERWISE = {
+    "scoring": ({"scoring": "accuracy"}, {"scoring": "loss"}, VALIDATION),
+    "rows": ({}, {}, {"X_val": X_VAL[:150], "y_val": Y_VAL[:150]}),
+    "weights": ({}, {}, VALIDATION | {"sample_weight_val": 1.0 + (np.arange(200) % 2)}),
+    "rows of the same score": (
+        {"scoring": of_first_row},
+        {},
+        {"X_val": X_VAL[:150], "y_val": Y_VAL[:150]},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "validation"), OTHERWISE.values(), ids=OTHERWISE.keys()
+)
+def test_scores_that_cannot_be_compared_are_forgotten(first, second, validation):
+    patient = {"n_iter_no_change": 50, "tol": 0.0, "early_stopping": True}
+    model = small(**patient, **first, warm_start=True).fit(X, Y, **VALIDATION)
+    n_before, losses = model.best_iter_, model.validation_loss_[: model.best_iter_]
+    model.set_params(**second, max_iter=20).fit(X, Y, **validation)
+    scores = model.validation_score_
+    assert np.isnan(scores[:n_before]).all()
+    assert not np.isnan(scores[n_before:]).any()
+    assert model.best_iter_ == n_before + scores[n_before:].argmax()
+    kept = model.validation_loss_[:n_before]
+    if validation is VALIDATION:
+        np.testing.assert_array_equal(kept, losses)
+    else:
+        assert np.isnan(kept).all()
+
+
+def test_other_scoring_in_a_warm_start_does_not_empty_the_model():
+    settings = {"early_stopping": True, "n_iter_no_change": 50, "warm_start": True}
+    model = small(**settings, max_iter=20, scoring="accuracy").fit(X, Y)
+    n_before = model.best_iter_
+    model.set_params(max_iter=60, scoring="loss").fit(X, Y)
+    assert model.best_iter_ >= n_before > 0
+
+
+def test_scores_of_rows_that_are_no_longer_watched_are_kept():
+    model = small(early_stopping=False, warm_start=True, max_iter=4).fit(X, Y, **VALIDATION)
+    before = model.validation_score_
+    model.set_params(max_iter=8).fit(X, Y)
+    np.testing.assert_array_equal(model.validation_score_[:4], before[:4])
+    assert np.isnan(model.validation_score_[4:]).all()
+
+
+def test_start_may_be_changed_without_changing_the_model():
+    model = small(init="prior").fit(X, Y)
+    before = model.predict_proba(X).tobytes()
+    model.init_[:] = 7
+    assert model.predict_proba(X).tobytes() == before
+
+
+def test_scores_of_an_earlier_fit_are_made_once_it_is_known_that_there_is_memory(monkeypatch):
+    model = small(max_iter=4, warm_start=True).fit(X, Y)
+    monkeypatch.setattr("abcgbm.memory.available_bytes", lambda: 0)
+    monkeypatch.setattr(EarlierFit, "raw", None)
+    with pytest.raises(MemoryError, match="training needs about"):
+        model.set_params(max_iter=8).fit(X, Y)
+
+
+@pytest.mark.parametrize("init", ["zero", "prior"])
+def test_model_of_one_class_can_be_gone_on_with_whatever_its_start(init):
+    settings = {"classes": [0, 1, 2, 3], "init": init, "warm_start": True}
+    with pytest.warns(UserWarning, match="no tree can be split"):
+        model = small(**settings).fit(X, np.zeros(300, int))
+    assert model.fit(X, Y).n_iter_ == 8
+
+
+def test_categories_of_the_model_may_be_given_again_in_any_form():
+    table = np.column_stack([X, Y])
+    for given_again in ([4], [False] * 4 + [True], "auto", np.array([4])):
+        model = small(max_iter=4, warm_start=True, categorical_features=[4]).fit(table, Y)
+        model.set_params(max_iter=8, categorical_features=given_again).fit(table, Y)
+        assert_same_model(model, small(categorical_features=[4]).fit(table, Y))
+
+
+def test_categories_given_do_not_matter_to_a_binned_table():
+    with_labels = np.column_stack([X, Y])
+    table = BinMapper(categorical_features=[4]).fit(with_labels).transform(with_labels)
+    model = small(max_iter=4, warm_start=True, categorical_features=None).fit(table, Y)
+    assert model.set_params(max_iter=8).fit(table, Y).n_iter_ == 8
+
+
 @pytest.mark.parametrize(
     ("parameters", "table", "labels", "message"),
     [
@@ -220,6 +310,13 @@ def test_class_without_rows_later_on_keeps_its_column():
         ({"max_iter": 9}, X[:, :2], Y, "2 features, but .* expecting 4 features"),
         ({"max_iter": 9, "classes": [0, 1, 2]}, X, Y, r"classes=\[0, 1, 2\] with warm_start=True"),
         ({"max_iter": 9, "learning_rate": -1}, X, Y, "learning_rate=-1"),
+        ({"init": "prior"}, X, Y, "init='prior' with warm_start=True; .* init='zero'"),
+        (
+            {"categorical_features": [0]},
+            X,
+            Y,
+            r"categorical_features=\[0\] with warm_start=True; expected .* of the model, \[\]",
+        ),
     ],
 )
 def test_failed_warm_start_keeps_the_model(parameters, table, labels, message):

@@ -3,6 +3,8 @@
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from hypothesis import given
@@ -12,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from abcgbm import BinMapper, draws
-from abcgbm.labels import LabelledRows
 from abcgbm.validation import hold_out
 from models import assert_same_model, noisy_data, small
 
@@ -67,6 +68,17 @@ def test_validation_rows_of_weight_zero_are_absent():
     expected = watched(scoring="error").fit(**FIT, **kept)
     np.testing.assert_array_equal(model.validation_loss_, expected.validation_loss_)
     np.testing.assert_array_equal(model.validation_score_, expected.validation_score_)
+
+
+@pytest.mark.parametrize("label", [None, np.nan, 77], ids=repr)
+def test_label_of_a_validation_row_of_weight_zero_is_not_looked_at(label):
+    labels = Y[VALIDATED].astype(object)
+    labels[:10] = label
+    weight = (np.arange(150) >= 10).astype(float)
+    given_rows = {"X_val": X[VALIDATED], "y_val": labels, "sample_weight_val": weight}
+    model = watched().fit(**FIT, **given_rows)
+    expected = watched().fit(**FIT, X_val=X[260:], y_val=Y[260:])
+    np.testing.assert_array_equal(model.validation_loss_, expected.validation_loss_)
 
 
 @pytest.mark.parametrize("class_weight", [{0: 2, 1: 3}, "balanced"], ids=str)
@@ -174,11 +186,64 @@ def test_scorer_gets_the_weights_if_it_takes_them():
     assert model.validation_score_[1:].tolist() == list(staged_scores(scorer, {}, Y))
 
 
+FORMS = {"array": X, "list": X.tolist(), "pandas": pd.DataFrame(X), "polars": pl.DataFrame(X)}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_callable_is_handed_the_validation_table_itself(form):
+    handed = []
+
+    def scorer(estimator, rows, labels):
+        handed.append(rows)
+        return np.mean(estimator.predict(rows) == labels)
+
+    model = watched(scoring=scorer).fit(form, Y, X_val=form, y_val=Y)
+    assert len(handed) == model.n_iter_ + 1
+    assert all(rows is form for rows in handed)
+    expected = [np.mean(labels == Y) for labels in model.staged_predict(form)]
+    assert model.validation_score_[1:].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given_rows"),
+    [
+        ({}, VALIDATION | {"sample_weight_val": np.arange(150) % 3}),
+        ({"class_weight": {0: 0}}, VALIDATION),
+        ({"early_stopping": True}, {}),
+    ],
+    ids=["weight 0", "class weight 0", "held out"],
+)
+def test_callable_is_handed_the_rows_that_count(parameters, given_rows):
+    lengths = []
+
+    def scorer(estimator, rows, labels):
+        lengths.append((len(rows), len(estimator.predict(rows)), len(labels)))
+        return len(lengths)
+
+    small(scoring=scorer, **parameters).fit(**FIT, **given_rows)
+    ((n_rows, *others),) = set(lengths)
+    assert others == [n_rows, n_rows]
+    assert n_rows < (150 if given_rows else 250)
+
+
 def test_scorer_cannot_ask_for_other_rows():
-    with pytest.raises(ValueError, match="a scorer can ask for the predictions of X_val alone"):
+    with pytest.raises(ValueError, match="predict the X that the scorer is handed"):
         watched(scoring=lambda model, rows, labels: model.predict(rows[:5])).fit(
             **FIT, **VALIDATION
         )
+
+
+def test_error_of_a_scorer_says_which_it_was():
+    def picky(*_):
+        raise KeyError("no such thing")
+
+    with pytest.raises(
+        ValueError, match=r"scoring=<function .*picky.* failed: .*no such"
+    ) as raised:
+        watched(scoring=picky).fit(**FIT, **VALIDATION)
+    assert isinstance(raised.value.__cause__, KeyError)
+    with pytest.raises(ValueError, match="scoring='roc_auc' failed: "):
+        watched(scoring="roc_auc").fit(**FIT, **VALIDATION)
 
 
 def test_scorer_that_gives_no_number_is_told():
@@ -202,20 +267,19 @@ def test_validation_score_that_is_no_number_stops_like_one_that_is_not_better():
 )
 def test_fraction_of_each_class_is_held_out_but_never_all_of_it(labels, fraction, seed):
     y = np.array(labels, np.int32)
-    rows = LabelledRows(np.arange(len(y)), y, np.ones(len(y)))
     count = np.bincount(y, minlength=4)
     wanted = np.minimum(np.floor(fraction * count + 0.5), np.maximum(count - 1, 0)).astype(int)
     if not wanted.any():
         with pytest.raises(ValueError, match="holds out no row"):
-            hold_out(rows, 4, fraction, seed)
+            hold_out(y, 4, fraction, seed)
         return
-    kept, out = hold_out(rows, 4, fraction, seed)
-    assert np.bincount(out.y, minlength=4).tolist() == wanted.tolist()
-    assert sorted([*kept.X, *out.X]) == list(range(len(y)))
-    assert kept.X.tolist() == sorted(kept.X)
+    out, kept = hold_out(y, 4, fraction, seed)
+    assert np.bincount(y[out], minlength=4).tolist() == wanted.tolist()
+    assert sorted([*kept, *out]) == list(range(len(y)))
+    assert (kept.tolist(), out.tolist()) == (sorted(kept), sorted(out))
     drawn = draws.draw(seed, draws.HELD_OUT, len(y))
     for k in np.flatnonzero(wanted):
-        assert drawn[out.X[out.y == k]].max() < drawn[kept.X[kept.y == k]].min()
+        assert drawn[out[y[out] == k]].max() < drawn[kept[y[kept] == k]].min()
 
 
 def test_draws_are_splitmix64():
@@ -234,8 +298,7 @@ def test_draw_of_a_row_depends_on_seed_kind_and_row_alone():
 
 def test_held_out_rows_are_as_if_given():
     model = small(early_stopping=True, validation_fraction=0.25, random_state=5).fit(X, Y)
-    rows = LabelledRows(np.arange(400), Y.astype(np.int32), np.ones(400))
-    kept, out = (part.X for part in hold_out(rows, 4, 0.25, model._seed))
+    out, kept = hold_out(Y.astype(np.int32), 4, 0.25, model._seed)
     given_rows = {"X_val": X[out], "y_val": Y[out]}
     expected = small(early_stopping=True, random_state=5).fit(X[kept], Y[kept], **given_rows)
     assert_same_model(model, expected)
@@ -259,6 +322,8 @@ def test_row_of_weight_zero_is_absent_when_rows_are_held_out():
 
 # ------------------------------------------------------------------------------------- bad input
 
+BINNED, OTHER = (BinMapper().fit(x).transform(x) for x in (X, X[:, :3]))
+
 
 @pytest.mark.parametrize(
     ("bad", "message"),
@@ -269,7 +334,17 @@ def test_row_of_weight_zero_is_absent_when_rows_are_held_out():
         ({"X_val": X, "y_val": Y[:-1]}, "y_val has 399 labels; X_val has 400 rows"),
         ({"X_val": X, "y_val": Y + 1}, r"y_val has labels that are not among the classes: \[4\]"),
         ({"X_val": X, "y_val": np.where(Y, Y, np.nan)}, "y_val contains NaN or None"),
-        ({"X_val": X[:, :3], "y_val": Y}, "3 features, but .* is expecting 4 features"),
+        ({"X_val": X[:, :3], "y_val": Y}, "X_val has 3 features, but .* is expecting 4 features"),
+        ({"X_val": X, "y_val": np.c_[Y, Y]}, r"y_val should be a 1d array, got .* \(400, 2\)"),
+        ({"X_val": X, "y_val": np.where(Y > 9, 0, None)}, "y_val contains .* first at 0"),
+        (
+            {"X_val": BINNED[:0], "y_val": []},
+            "X_val has 0 rows; expected at least 1",
+        ),
+        (
+            {"X_val": OTHER, "y_val": Y},
+            "X_val is a BinnedTable of 3 features; expected the columns",
+        ),
         (
             {"X_val": X, "y_val": Y, "sample_weight_val": WEIGHT[:3]},
             r"sample_weight_val.shape == \(3,\); expected \(400,\)",
@@ -281,6 +356,16 @@ def test_row_of_weight_zero_is_absent_when_rows_are_held_out():
 def test_bad_validation_rows_are_described(bad, message):
     with pytest.raises(ValueError, match=message):
         small().fit(X, Y, **bad)
+
+
+def test_class_weights_that_leave_no_validation_row_are_told():
+    rows = np.flatnonzero(Y == 0)
+    with pytest.raises(ValueError, match="class_weight is 0 for every class in y_val"):
+        small(class_weight={0: 0}).fit(X, Y, X_val=X[rows], y_val=Y[rows])
+    with pytest.raises(ValueError, match="sample_weight_val times class_weight sums to"):
+        small(class_weight={0: 1e100}).fit(
+            X, Y, X_val=X, y_val=Y, sample_weight_val=np.full(400, 1e150)
+        )
 
 
 @pytest.mark.parametrize(

@@ -230,3 +230,18 @@ def test_class_of_class_weight_zero_has_no_rows_but_its_column(algorithm):
 def test_bad_class_weights_are_described(bad, error, message):
     with pytest.raises(error, match=message):
         small(class_weight=bad).fit(X, NAMES)
+
+
+def test_class_weight_of_a_class_that_a_fold_lacks_is_met_with_a_hint():
+    fold, weights = Y != 1, {"a": 2, "b": 3}
+    with pytest.raises(ValueError, match="not among the classes.* the parameter classes can name"):
+        small(class_weight=weights).fit(X[fold], NAMES[fold])
+    model = small(class_weight=weights, classes=list("abc")).fit(X[fold], NAMES[fold])
+    assert model.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_smallest_leaf_of_weighed_classes_is_named_if_it_forbids_every_split():
+    with pytest.warns(UserWarning, match="twice min_samples_leaf=150 times 1e-06"):
+        small(class_weight=dict.fromkeys("abc", 1e-6), min_samples_leaf=150).fit(X, NAMES)
+    with pytest.warns(UserWarning, match=r"no tree can be split.* total weight [0-9.e+-]+$"):
+        small(class_weight=dict.fromkeys("abc", 1e-6), min_gain=1e9).fit(X, NAMES)

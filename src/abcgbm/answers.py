@@ -9,8 +9,6 @@ from abcgbm import _core
 from abcgbm.columns import Floats
 from abcgbm.threads import effective_n_threads
 
-__all__ = ["Floats", "ScoringClassifier"]
-
 
 class ScoringClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that answers from scores.

@@ -13,7 +13,6 @@ from abcgbm.base_class import BasePolicy
 from abcgbm.stopping import Stopping
 from abcgbm.validation import Monitor
 
-
 _MOST_DRAWS = 20  # of rows and features, for one step
 
 

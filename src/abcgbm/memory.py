@@ -29,6 +29,8 @@ class TrainingSize:
         Base classes that a step tries, at most.
     has_hessian : bool
         Whether histograms hold hessians too.
+    is_warm_start : bool
+        Whether training starts from the scores of an earlier model.
     """
 
     n_rows: int
@@ -39,6 +41,7 @@ class TrainingSize:
     n_threads: int
     n_candidates: int
     has_hessian: bool
+    is_warm_start: bool = False
 
     def parts(self) -> dict[str, int]:
         """Return the bytes of each large part."""
@@ -56,7 +59,13 @@ class TrainingSize:
             "histograms": self.n_threads * n_histograms * a_histogram,
             "root histograms": n_groups * a_root_group * (n_sums - 1),
             "validation": self.n_validation_rows * (26 * self.n_classes + 32),
+            "scores of the earlier model": self._earlier_scores(),
         }
+
+    def _earlier_scores(self) -> int:
+        """They are handed over, of the rows to learn from first, and then forgotten."""
+        n_rows = max(self.n_rows, self.n_validation_rows)
+        return 8 * n_rows * self.n_classes if self.is_warm_start else 0
 
     def _leaves(self) -> int:
         of_one = 2 * self.n_rows * self.n_classes

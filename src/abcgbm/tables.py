@@ -197,7 +197,7 @@ def read_table(
     if isinstance(categorical_features, str) and categorical_features == "auto":
         chosen = _are_levels(table)
     else:
-        chosen = _chosen(categorical_features, n_features, names)
+        chosen = chosen_columns(categorical_features, n_features, names)
     table = _with_schema(table, Schema(chosen, names))
     _refuse_strings(table, "is not among categorical_features")
     return table
@@ -340,8 +340,8 @@ def _are_levels(table: Table) -> NDArray[np.bool_]:
     return mask
 
 
-def _chosen(given: Any, n_features: int, names: NDArray[Any] | None) -> NDArray[np.bool_]:
-    """Tell which columns a user named, by names, by indices or by a mask."""
+def chosen_columns(given: Any, n_features: int, names: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Tell which columns a user named as categories, by names, by indices or by a mask."""
     mask = np.zeros(n_features, dtype=bool)
     if given is None:
         return mask
@@ -357,6 +357,9 @@ def _chosen(given: Any, n_features: int, names: NDArray[Any] | None) -> NDArray[
     for item in items:
         mask[_index(item, n_features, [] if names is None else names.tolist())] = True
     return mask
+
+
+_chosen = chosen_columns
 
 
 def _index(item: Any, n_features: int, names: list[str]) -> int:
