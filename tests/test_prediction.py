@@ -61,11 +61,15 @@ def test_values_of_unused_features_do_not_matter(form):
 
 
 def test_levels_of_unused_features_are_not_looked_up():
-    """Not even unknown ones, which would be an error."""
+    """Not even those of another type, which would be an error; unless unknown ones are errors."""
     frame = pd.DataFrame({"name": ["a"] * 150, "x": X[:, 0]})
-    model = quick(handle_unknown="error").fit(frame, Y)
+    model = quick().fit(frame, Y)
     assert model._ensemble.used_features.tolist() == [1]
-    assert answers(model, frame.assign(name="b")) == answers(model, frame)
+    for name in ("b", 7.0):
+        assert answers(model, frame.assign(name=name)) == answers(model, frame)
+    strict = quick(handle_unknown="error").fit(frame, Y)
+    with pytest.raises(ValueError, match=r"column 'name' has unknown level\(s\) 'b'"):
+        strict.predict_proba(frame.assign(name="b"))
 
 
 # -------------------------------------------------------------------------- a model without splits

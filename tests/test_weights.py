@@ -234,7 +234,7 @@ def test_bad_class_weights_are_described(bad, error, message):
 
 def test_class_weight_of_a_class_that_a_fold_lacks_is_met_with_a_hint():
     fold, weights = Y != 1, {"a": 2, "b": 3}
-    with pytest.raises(ValueError, match="not among the classes.* the parameter classes can name"):
+    with pytest.raises(ValueError, match=r"not among the classes.* the parameter classes can name"):
         small(class_weight=weights).fit(X[fold], NAMES[fold])
     model = small(class_weight=weights, classes=list("abc")).fit(X[fold], NAMES[fold])
     assert model.classes_.tolist() == ["a", "b", "c"]

@@ -7,14 +7,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm import _core, parameters
-from abcgbm.algorithm import Algorithm
 from abcgbm.answers import ScoringClassifier
-from abcgbm.base_class import resolve_base_class
 from abcgbm.binning import BinnedTable
 from abcgbm.callbacks import (
     FRAMES_AROUND_FIT,
@@ -26,28 +23,26 @@ from abcgbm.callbacks import (
     with_callbacks,
 )
 from abcgbm.columns import Floats
-from abcgbm.constraints import FeatureRules
 from abcgbm.encoding import Encoding
 from abcgbm.ensemble import Ensemble
-from abcgbm.labels import class_numbers, encode_labels, known_classes
+from abcgbm.labels import known_classes
+from abcgbm.plan import Plan
 from abcgbm.prediction import scores, staged_scores
 from abcgbm.progress import ProgressLine
 from abcgbm.rows import (
     AnyTable,
     Binning,
-    CountedRows,
     LabelledRows,
     bin_rows,
     read_like,
     read_to_learn,
+    rows_to_learn,
+    rows_to_validate,
 )
 from abcgbm.start import EarlierFit
-from abcgbm.stopping import Limits
-from abcgbm.tables import Schema
 from abcgbm.threads import effective_n_threads
-from abcgbm.training import Plan, Training
+from abcgbm.training import Training
 from abcgbm.validation import hold_out
-from abcgbm.weights import class_weights
 
 
 class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
@@ -333,10 +328,12 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         earlier = self._go_on_or_forget()
         parameters.check(self)
         table = self._table_to_learn(X, earlier)
-        rows, factor = self._rows_to_learn(table, y, sample_weight, earlier)
+        known = self._known_classes(earlier)
+        rows, classes = rows_to_learn(table, y, sample_weight, known, self.class_weight)
+        self.classes_ = classes.labels
         given = (X_val, y_val, sample_weight_val)
-        held_out = self._rows_to_validate(given, table.schema, factor)
-        plan = self._plan(began, table, earlier, has_validation=held_out is not None)
+        held_out = rows_to_validate(given, table.schema, classes, type(self).__name__)
+        plan = Plan.of(self, table, earlier, began, has_validation=held_out is not None)
         if plan.stops_early and held_out is None:
             out, kept = hold_out(rows.y, len(self.classes_), self.validation_fraction, plan.seed)
             rows, held_out = rows.take(kept), rows.take(out)
@@ -406,69 +403,10 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             earlier.check_categories(self.categorical_features)
         return read_like(X, earlier.encoding.schema, owner)
 
-    def _rows_to_learn(
-        self,
-        table: AnyTable,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        earlier: EarlierFit | None,
-    ) -> tuple[LabelledRows, Floats]:
-        """Check labels and weights; return the rows that count, and the class weights."""
-        counted = CountedRows.of(table, y, sample_weight)
-        known = None if self.classes is None else known_classes(self.classes)
-        known = known if earlier is None else earlier.classes
-        self.classes_, numbers = encode_labels(counted.labels, known)
-        factor = class_weights(self.class_weight, self.classes_, numbers, counted.weight)
-        return counted.weighed(numbers, factor), factor
-
-    def _rows_to_validate(
-        self,
-        given: tuple[Any, ArrayLike | None, ArrayLike | None],
-        schema: Schema,
-        factor: Floats,
-    ) -> LabelledRows | None:
-        X, y, sample_weight = given
-        if X is None and y is None and sample_weight is None:
-            return None
-        if X is None or y is None:
-            missing = "X_val" if X is None else "y_val"
-            raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
-        table = read_like(X, schema, type(self).__name__, "X_val")
-        counted = CountedRows.of(table, y, sample_weight, "_val")
-        numbers = class_numbers(counted.labels, self.classes_, "y_val")
-        return counted.weighed(numbers, factor, given=X)
-
-    def _plan(
-        self, began: float, table: AnyTable, earlier: EarlierFit | None, *, has_validation: bool
-    ) -> Plan:
-        """Settle what is drawn, where nodes may be cut and when training ends."""
-        rng = parameters.generator(self.random_state)
-        policy = resolve_base_class(
-            self.base_class,
-            base_derivatives=Algorithm.from_name(self.algorithm).base_derivatives,
-            classes=self.classes_,
-            rng=rng,
-        )
-        seed = int(rng.integers(2**64, dtype=np.uint64))
-        return Plan(
-            policy,
-            seed if earlier is None else earlier.seed,
-            FeatureRules.of(
-                self.max_features, self.interaction_cst, table.shape[1], table.feature_names
-            ),
-            self._limits(began, has_validation=has_validation),
-        )
-
-    def _limits(self, began: float, *, has_validation: bool) -> Limits:
-        is_auto = self.early_stopping == "auto"
-        stops_early = has_validation if is_auto else bool(self.early_stopping)
-        parameters.check_that_training_ends(self, stops_early=stops_early)
-        return Limits(
-            max_iter=self.max_iter,
-            deadline=None if self.max_time is None else began + self.max_time,
-            n_iter_no_change=self.n_iter_no_change if stops_early else None,
-            tol=self.tol,
-        )
+    def _known_classes(self, earlier: EarlierFit | None) -> NDArray[Any] | None:
+        if earlier is not None:
+            return earlier.classes
+        return None if self.classes is None else known_classes(self.classes)
 
     def _task(
         self, earlier: EarlierFit | None, X: Any, y: Any, sample_weight: ArrayLike | None

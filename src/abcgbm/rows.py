@@ -16,10 +16,17 @@ from abcgbm.binning import (
     learn_encoding,
     learn_thresholds,
 )
+from abcgbm.columns import Floats
 from abcgbm.encoding import Encoding
-from abcgbm.labels import as_labels, check_labels
+from abcgbm.labels import as_labels, check_labels, class_numbers, encode_labels
 from abcgbm.tables import Schema, Table, read_table, read_table_like
-from abcgbm.weights import IntegerWeights, check_weights, mean_factor, weigh_classes
+from abcgbm.weights import (
+    IntegerWeights,
+    check_weights,
+    class_weights,
+    mean_factor,
+    weigh_classes,
+)
 
 AnyTable = Table | BinnedTable
 
@@ -67,7 +74,7 @@ class LabelledRows:
     table: AnyTable
     numbers: NDArray[np.int64]
     y: NDArray[np.int32]
-    weight: NDArray[np.float64]
+    weight: Floats
     class_factor: float = 1.0
     given: Any = None
 
@@ -110,7 +117,7 @@ class CountedRows:
     table: AnyTable
     numbers: NDArray[np.int64]
     labels: NDArray[Any]
-    weight: NDArray[np.float64]
+    weight: Floats
     suffix: str = ""
 
     @classmethod
@@ -124,15 +131,55 @@ class CountedRows:
         checked = check_labels(labels[numbers], f"y{suffix}", numbers)
         return cls(table, numbers, checked, weight[numbers], suffix)
 
-    def weighed(
-        self, y: NDArray[np.int32], factor: NDArray[np.float64], given: Any = None
-    ) -> LabelledRows:
+    def weighed(self, y: NDArray[np.int32], factor: Floats, given: Any = None) -> LabelledRows:
         """Multiply weights by the factors of their classes; rows of a factor 0 are absent too."""
         weight = weigh_classes(self.weight, y, factor, self.suffix)
         of_all = given if len(y) == len(self.table) else None
         mean = mean_factor(self.weight, weight)
         rows = LabelledRows(self.table, self.numbers, y, weight, mean, of_all)
         return rows if weight.all() else rows.take(np.flatnonzero(weight))
+
+
+class Classes(NamedTuple):
+    """The labels, sorted, and the factor of the weights of each."""
+
+    labels: NDArray[Any]
+    factor: Floats
+
+
+def rows_to_learn(
+    table: AnyTable,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    known: NDArray[Any] | None,
+    class_weight: Any,
+) -> tuple[LabelledRows, Classes]:
+    """Check labels and weights; return the rows that count, and the classes.
+
+    ``known`` are the labels that can occur; None: those that do.
+    """
+    counted = CountedRows.of(table, y, sample_weight)
+    labels, numbers = encode_labels(counted.labels, known)
+    factor = class_weights(class_weight, labels, numbers, counted.weight)
+    return counted.weighed(numbers, factor), Classes(labels, factor)
+
+
+def rows_to_validate(
+    given: tuple[Any, ArrayLike | None, ArrayLike | None],
+    schema: Schema,
+    classes: Classes,
+    owner: str,
+) -> LabelledRows | None:
+    """Check X_val, y_val and sample_weight_val; return the rows that count, if any were given."""
+    X, y, sample_weight = given
+    if X is None and y is None and sample_weight is None:
+        return None
+    if X is None or y is None:
+        missing = "X_val" if X is None else "y_val"
+        raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
+    counted = CountedRows.of(read_like(X, schema, owner, "X_val"), y, sample_weight, "_val")
+    numbers = class_numbers(counted.labels, classes.labels, "y_val")
+    return counted.weighed(numbers, classes.factor, given=X)
 
 
 # ------------------------------------------------------------------------------------------ binning

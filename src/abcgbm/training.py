@@ -2,50 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core, memory
 from abcgbm.algorithm import Algorithm
-from abcgbm.base_class import BasePolicy
 from abcgbm.boosting import BoostConfig, Record, Watcher, boost, record
 from abcgbm.columns import Floats
-from abcgbm.constraints import FeatureRules
 from abcgbm.ensemble import Ensemble, EnsembleBuilder
+from abcgbm.plan import Plan
 from abcgbm.rows import BinnedRows, LabelledRows
 from abcgbm.start import EarlierFit, comparable, init_scores
-from abcgbm.stopping import Limits, Stopping, best_step
+from abcgbm.stopping import Stopping, best_step
 from abcgbm.threads import effective_n_threads
 from abcgbm.validation import Monitor, check_scoring, validation_state
 from abcgbm.weights import IntegerWeights
-
-
-class Plan(NamedTuple):
-    """What is settled before a training begins.
-
-    Attributes
-    ----------
-    base_policy : BasePolicy
-        Which base classes are tried; it has drawn the first one.
-    seed : int
-        The key of all other draws.
-    features : FeatureRules
-        Which features a node may be cut on.
-    limits : Limits
-        How long training may go on; with early stopping the model is cut to its best step.
-    """
-
-    base_policy: BasePolicy
-    seed: int
-    features: FeatureRules
-    limits: Limits
-
-    @property
-    def stops_early(self) -> bool:
-        """Whether the model is cut to its best step."""
-        return self.limits.n_iter_no_change is not None
 
 
 class Training:
