@@ -271,7 +271,6 @@ def test_model_whose_fit_failed_is_not_fitted(parameters, labels):
 @pytest.mark.parametrize(
     ("parameters", "table", "labels"),
     [
-        ({"learning_rate": -1}, X[:, :2], Y + 10),
         ({"base_class": 9}, X[:, :2], Y + 10),
         ({"n_jobs": 0}, X[:, :2], Y + 10),
         ({"random_state": -1}, X[:, :2], Y + 10),
@@ -292,6 +291,14 @@ def test_failed_refit_leaves_nothing_of_the_model_before(parameters, table, labe
         model.predict(NAMED)
     with pytest.raises(NotFittedError, match="not fitted yet"):
         _ = model.feature_importances_
+
+
+def test_parameter_that_is_not_allowed_keeps_the_model_before():
+    model = small().fit(NAMED, Y)
+    expected = model.predict_proba(NAMED)
+    with pytest.raises(ValueError, match="learning_rate=-1"):
+        model.set_params(learning_rate=-1).fit(X[:, :2], Y + 10)
+    np.testing.assert_array_equal(model.predict_proba(NAMED), expected)
 
 
 # ---------------------------------------------------------------------------------------- weights

@@ -261,9 +261,9 @@ def test_draws_of_rows_do_not_end_training(algorithm):
 
 
 def test_step_without_progress_is_tried_with_other_draws():
-    """Of 41 features one is of use, and one is drawn for each split."""
+    """Of 8 features one is of use, and one is drawn for each split."""
     X, y = noisy_data(n_features=1)
-    model = small(max_iter=5, max_features=1).fit(np.column_stack([X, np.zeros((400, 40))]), y)
+    model = small(max_iter=5, max_features=1).fit(np.column_stack([X, np.zeros((400, 7))]), y)
     assert model.n_iter_ == 5
 
 

@@ -370,7 +370,7 @@ def test_one_feature_is_enough(data):
 
 def test_too_few_rows_for_a_split_are_told(data):
     X, y = data
-    why = r"19 row\(s\) of total weight 19, less than twice min_samples_leaf=10$"
+    why = r"19 row\(s\) of total weight 19, less than twice min_samples_leaf=10;"
     with pytest.warns(UserWarning, match=NOTHING + why) as warned:
         model = small().fit(X[:19], y[:19])
     assert [Path(w.filename) for w in warned] == [Path(__file__)]
@@ -392,7 +392,7 @@ def test_bound_that_forbids_every_split_is_told_without_blaming_the_rows(forbidd
 
 def test_rows_of_weight_zero_do_not_count_as_rows_to_learn_from(data):
     X, y = data
-    why = r"15 row\(s\) of total weight 7.5, less than twice min_samples_leaf=10$"
+    why = r"15 row\(s\) of total weight 7.5, less than twice min_samples_leaf=10;"
     with pytest.warns(UserWarning, match=NOTHING + why):
         small().fit(X, y, np.where(np.arange(len(y)) < 15, 0.5, 0))
 

@@ -325,8 +325,8 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         self
         """
         began = time.monotonic()
-        earlier = self._go_on_or_forget()
         parameters.check(self)
+        earlier = self._go_on_or_forget()
         table = self._table_to_learn(X, earlier)
         known = self._known_classes(earlier)
         rows, classes = rows_to_learn(table, y, sample_weight, known, self.class_weight)
@@ -453,11 +453,17 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         what = "every class has the same probability everywhere"
         if self.init_.any():
             what = "every row has the same probabilities"
-        cause = "no tree can be split"
+        cause, cure = "no tree can be split", ""
         if self.n_iter_ > 0:
             cause = "no step makes the validation score better"
+            cure = (
+                "; with many classes a plain algorithm ('mart', 'logitboost') often does, "
+                "and scoring='error' asks for less than the loss"
+            )
+        elif why:
+            cure = "; give more rows, larger weights or a smaller min_samples_leaf"
         warnings.warn(
-            f"{cause}, so {what}: {len(rows)} row(s) of total weight {total:g}{why}",
+            f"{cause}, so {what}: {len(rows)} row(s) of total weight {total:g}{why}{cure}",
             UserWarning,
             stacklevel=3 + FRAMES_AROUND_FIT,
         )

@@ -15,7 +15,7 @@ from abcgbm.ensemble import Ensemble
 from abcgbm.labels import known_classes
 from abcgbm.prediction import scores
 from abcgbm.rows import LabelledRows
-from abcgbm.tables import _chosen as chosen_columns
+from abcgbm.tables import chosen_columns
 from abcgbm.weights import IntegerWeights
 
 _GRID = 2**32  # scores are multiples of one part in this

@@ -359,9 +359,6 @@ def chosen_columns(given: Any, n_features: int, names: NDArray[Any] | None) -> N
     return mask
 
 
-_chosen = chosen_columns
-
-
 def _index(item: Any, n_features: int, names: list[str]) -> int:
     if isinstance(item, str):
         if item not in names:

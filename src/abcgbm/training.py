@@ -111,6 +111,7 @@ class Training:
             n_threads=self._n_threads,
             n_candidates=getattr(self._plan.base_policy, "n_candidates", 1),
             has_hessian=self._algorithm.hessian_split,
+            is_warm_start=self._earlier is not None,
         )
 
     def _make_trainer(self, learned: BinnedRows, weights: IntegerWeights) -> _core.Trainer:
