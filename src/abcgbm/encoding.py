@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from abcgbm.categories import Levels
 from abcgbm.columns import ArrayColumns, Floats, chunks
-from abcgbm.tables import Kind, Schema, Table, read_table_like
+from abcgbm.tables import Schema, Table, read_table_like
 
 BLOCK_BYTES = 2**26  # of numbers made for prediction at a time
 
@@ -33,19 +33,6 @@ class Encoding:
     schema: Schema
     levels: dict[int, Levels]
     handle_unknown: str = "missing"
-
-    @classmethod
-    def learn(
-        cls, table: Table, weight: NDArray[np.int64], max_bins: int, handle_unknown: str
-    ) -> Self:
-        """Learn the levels of a table's categories, at most ``max_bins`` codes for each."""
-        levels = {
-            feature: Levels.learn(
-                table.schema.label(feature), table.levels(feature), weight, max_bins
-            )
-            for feature in table.features(Kind.CATEGORICAL).tolist()
-        }
-        return cls(table.schema, levels, handle_unknown)
 
     def read(self, X: Any, owner: str, name: str = "X") -> Table:
         """Return a table of the learned columns; errors speak of its owner, and call it by name."""
