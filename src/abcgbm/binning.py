@@ -20,7 +20,7 @@ from abcgbm.tables import Kind, Schema, Table, read_table
 from abcgbm.threads import effective_n_threads
 from abcgbm.weights import IntegerWeights, check_weights
 
-MAX_BINS = (2, 65534)
+_MAX_BINS = (2, 65534)
 _COLUMNS = 8  # per thread, that are floats at a time
 
 
@@ -86,10 +86,10 @@ class BinMapper(BaseEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Weights, not negative; 1 if not given.
         """
-        _check_max_bins(self.max_bins)
+        check_max_bins(self.max_bins)
         check_handle_unknown(self.handle_unknown)
         table = read_table(_not_binned(X), self.categorical_features, type(self).__name__)
-        weight = _integer_weights(check_weights(sample_weight, len(table)))
+        weight = integer_weights(check_weights(sample_weight, len(table)))
         self._remember_columns(table)
         self.encoding_ = learn_encoding(table, weight, self.max_bins, self.handle_unknown)
         n_threads = effective_n_threads(self.n_jobs)
@@ -118,7 +118,7 @@ class BinMapper(BaseEstimator):
             del self.feature_names_in_
 
 
-def _integer_weights(weight: Floats) -> NDArray[np.int64]:
+def integer_weights(weight: Floats) -> NDArray[np.int64]:
     """Return weights as integers; 0 stays 0, all others are at least 1."""
     integers = np.zeros(len(weight), dtype=np.int64)
     kept = np.flatnonzero(weight)
@@ -349,8 +349,9 @@ class BinnedTable:
         return np.append(thresholds, [np.inf, np.nan])
 
 
-def _check_max_bins(max_bins: object) -> None:
-    low, high = MAX_BINS
+def check_max_bins(max_bins: object) -> None:
+    """Raise TypeError or ValueError if that is no number of bins."""
+    low, high = _MAX_BINS
     if not isinstance(max_bins, Integral) or isinstance(max_bins, bool):
         raise TypeError(f"max_bins={max_bins!r}; expected an integer from {low} to {high}")
     if not low <= int(max_bins) <= high:

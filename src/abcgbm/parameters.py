@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from abcgbm.algorithm import Algorithm
-from abcgbm.binning import MAX_BINS
+from abcgbm.binning import check_max_bins
 from abcgbm.callbacks import as_callbacks
+from abcgbm.categories import check_handle_unknown
 from abcgbm.validation import check_scoring
 
 _INTEGERS = {
     "max_iter": (1, None),
     "max_leaf_nodes": (2, 32768),
     "max_depth": (1, None),
-    "max_bins": MAX_BINS,
     "n_iter_no_change": (1, None),
     "verbose": (0, None),
 }
@@ -39,7 +39,6 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "init": ("zero", "prior"),
     "early_stopping": ("auto", True, False),
     "on_interrupt": ("raise", "keep"),
-    "handle_unknown": ("missing", "error"),
 }
 
 
@@ -54,6 +53,8 @@ def check(estimator: Any) -> None:
         _check_choice(name, getattr(estimator, name), choices)
     if estimator.n_jobs is not None and not _is_integer(estimator.n_jobs):
         raise TypeError(f"n_jobs={estimator.n_jobs!r}; expected None or an integer other than 0")
+    check_max_bins(estimator.max_bins)
+    check_handle_unknown(estimator.handle_unknown)
     _check_max_features(estimator.max_features)
     check_scoring(estimator.scoring)
     as_callbacks(estimator.callbacks)

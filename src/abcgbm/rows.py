@@ -13,6 +13,7 @@ from abcgbm.binning import (
     BinnedTable,
     bin_table,
     check_binned,
+    integer_weights,
     learn_encoding,
     learn_thresholds,
 )
@@ -21,7 +22,6 @@ from abcgbm.encoding import Encoding
 from abcgbm.labels import as_labels, check_labels, class_numbers, encode_labels
 from abcgbm.tables import Schema, Table, read_table, read_table_like
 from abcgbm.weights import (
-    IntegerWeights,
     check_weights,
     class_weights,
     mean_factor,
@@ -242,8 +242,9 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     learned, table = parts[0], parts[0].table
     if isinstance(table, BinnedTable):
         return table
-    weight = np.zeros(len(table), dtype=np.int64)
-    weight[learned.numbers] = IntegerWeights.from_floats(learned.weight, len(learned)).weight
+    given = np.zeros(len(table))
+    given[learned.numbers] = learned.weight
+    weight = integer_weights(given)
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
     else:
