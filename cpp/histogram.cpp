@@ -57,10 +57,18 @@ void add_sparse(const SparseCodes& codes, std::span<const std::uint32_t> rows,
   }
 }
 
+void subtract_from(std::int64_t& sum, std::int64_t part) { sum -= part; }
+
+template <std::size_t N>
+void subtract_from(std::array<std::int64_t, N>& sums, const std::array<std::int64_t, N>& part) {
+  for (std::size_t i = 0; i < N; ++i) sums[i] -= part[i];
+}
+
+void subtract_from(Line& line, const Line& part) { subtract_from(line.sum, part.sum); }
+
 /// The common bin of a sparse column has what the others leave of the total.
-template <class Item, class Subtract>
-void set_common_bin(const Feature& feature, const Item& total, Item* bins,
-                    const Subtract& subtract_from) {
+template <class Item>
+void set_common_bin(const Feature& feature, const Item& total, Item* bins) {
   Item rest = total;
   Item* first = bins + feature.offset;
   for (std::uint32_t code = 0; code < feature.n_bins; ++code) {
@@ -183,11 +191,8 @@ class GroupFiller {
   }
 
   void finish() {
-    const auto subtract_from = [](Line& rest, const Line& bin) {
-      for (std::size_t lane = 0; lane < kLane; ++lane) rest.sum[lane] -= bin.sum[lane];
-    };
     for (std::size_t c = task_.first_sparse; c < task_.last_sparse; ++c) {
-      set_common_bin(binned_.features[binned_.sparse[c]], total_, bins_, subtract_from);
+      set_common_bin(binned_.features[binned_.sparse[c]], total_, bins_);
     }
   }
 
@@ -260,19 +265,14 @@ void add_rows(const Binned& binned, std::span<const std::uint32_t> rows,
   for_chunks([&](std::span<const std::uint32_t> chunk) {
     add_sparse<W>(binned.sparse_codes, chunk, row_sums.data(), histogram.data());
   });
-  const auto subtract_from = [](Sums<W>& rest, const Sums<W>& bin) {
-    for (std::size_t w = 0; w < W; ++w) rest[w] -= bin[w];
-  };
   for (const std::uint32_t f : binned.sparse) {
-    set_common_bin(binned.features[f], total, histogram.data(), subtract_from);
+    set_common_bin(binned.features[f], total, histogram.data());
   }
 }
 
 template <int W>
 void subtract(std::span<Sums<W>> parent, std::span<const Sums<W>> child) {
-  for (std::size_t i = 0; i < parent.size(); ++i) {
-    for (std::size_t w = 0; w < W; ++w) parent[i][w] -= child[i][w];
-  }
+  for (std::size_t i = 0; i < parent.size(); ++i) subtract_from(parent[i], child[i]);
 }
 
 template void add_rows<2>(const Binned&, std::span<const std::uint32_t>, std::span<const Sums<2>>,
@@ -295,8 +295,7 @@ std::vector<std::int64_t> root_weights(const Binned& binned, std::span<const std
       for (std::size_t i = 0; i < column.row.size(); ++i) {
         bins[column.code[i]] += weight[column.row[i]];
       }
-      set_common_bin(feature, total, weights.data(),
-                     [](std::int64_t& rest, std::int64_t bin) { rest -= bin; });
+      set_common_bin(feature, total, weights.data());
       return;
     }
     std::visit(
