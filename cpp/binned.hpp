@@ -21,12 +21,9 @@ struct Feature {
   std::uint32_t missing_code() const { return n_bins - 1; }
 };
 
-/// Codes of the dense columns in both orders: by row for histograms, by column for partition.
+/// Codes by column, [n_columns][n_rows].
 template <class Code>
-struct DenseCodes {
-  std::vector<Code> by_row;                  // [n_rows][n_dense]
-  std::vector<std::vector<Code>> by_column;  // [n_dense][n_rows]
-};
+using Columns = std::vector<std::vector<Code>>;
 
 /// The rows of a sparse column whose code is not the common one, ascending.
 struct SparseColumn {
@@ -34,34 +31,53 @@ struct SparseColumn {
   std::vector<std::uint16_t> code;
 };
 
-/// Columns in which one code is so common that only the other rows are kept, in both orders.
+/// Columns in which one code is so common that only the other rows are kept.
 struct SparseCodes {
-  std::vector<std::size_t> row_start;  // n_rows + 1
-  std::vector<std::uint32_t> bin;  // of each row in turn: bins among all of the table, ascending
   std::vector<SparseColumn> by_column;
+  // The same by row, but for bundled columns: the bins among all of the table, ascending.
+  std::vector<std::size_t> row_start;  // n_rows + 1, or none
+  std::vector<std::uint32_t> bin;
 
   std::span<const std::uint32_t> bins_of(std::size_t row) const {
     return {bin.data() + row_start[row], row_start[row + 1] - row_start[row]};
   }
 };
 
-/// Codes of dense columns take one byte while every feature has at most 256 bins, else two. Bins of
-/// dense columns come before those of sparse ones.
+/// Columns whose bins lie side by side and are counted together: few enough for the histogram to
+/// stay in the nearest cache. Sparse features without a bundle make one block, without columns.
+struct Block {
+  std::size_t first_column = 0;  // columns [first_column, last_column)
+  std::size_t last_column = 0;
+  std::size_t first_bin = 0;  // bins [first_bin, last_bin)
+  std::size_t last_bin = 0;
+  std::span<const std::uint32_t> features;
+
+  bool is_sparse() const { return first_column == last_column; }
+};
+
+/// Codes of dense columns take one byte while every feature has at most 256 bins, else two. Sparse
+/// columns of which no two list the same row are bundled: one more dense column says of each row
+/// which bin it has in any of them, if not the common one of all. Histograms count bundles like
+/// other columns. Bins of dense features come first, then those of bundled ones, then the others'.
 struct Binned {
   std::size_t n_rows = 0;
   std::size_t total_bins = 0;
   std::vector<Feature> features;
-  std::vector<std::uint32_t> dense_offset;  // n_dense + 1: first bin of each dense column
-  std::vector<std::uint32_t> sparse;        // features with a sparse column, ascending
-  std::variant<DenseCodes<std::uint8_t>, DenseCodes<std::uint16_t>> dense_codes;
+  std::vector<std::uint32_t> sparse;      // features with a sparse column, ascending
+  std::vector<std::uint32_t> by_bin;      // all features, in the order of their bins
+  std::vector<std::uint32_t> column_bin;  // n_columns + 1: first bin of each column
+  std::variant<Columns<std::uint8_t>, Columns<std::uint16_t>> columns;  // dense ones, then bundles
   SparseCodes sparse_codes;
 
   std::size_t n_features() const { return features.size(); }
-  std::size_t n_dense() const { return dense_offset.size() - 1; }
+  std::size_t n_columns() const { return column_bin.size() - 1; }
 };
 
-/// Lays out by row what is there by column.
-void fill_by_row(Binned& binned, int n_threads);
+/// Completes a table that has its features, their dense and their sparse columns.
+void arrange(Binned& binned);
+
+/// The blocks of a table, at least `n_wanted` of them if there are so many columns.
+std::vector<Block> blocks_of(const Binned& binned, std::size_t n_wanted);
 
 /// The given rows of a binned table; each must exist.
 Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows);

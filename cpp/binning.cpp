@@ -367,49 +367,26 @@ bool BinnedBuilder::has_all() const {
   return std::ranges::all_of(is_added_, [](std::uint8_t is_added) { return is_added != 0; });
 }
 
-/// Numbers the columns and their bins: dense ones first.
-void BinnedBuilder::lay_out_bins() {
-  std::size_t total = 0;
-  std::uint32_t n_dense = 0;
-  for (Feature& feature : binned_.features) {
-    if (feature.is_sparse) continue;
-    feature.column = n_dense++;
-    feature.offset = static_cast<std::uint32_t>(total);
-    binned_.dense_offset.push_back(feature.offset);
-    total += feature.n_bins;
-  }
-  binned_.dense_offset.push_back(static_cast<std::uint32_t>(total));
-  for (std::size_t f = 0; f < binned_.features.size(); ++f) {
-    Feature& feature = binned_.features[f];
-    if (!feature.is_sparse) continue;
-    feature.column = static_cast<std::uint32_t>(binned_.sparse.size());
-    feature.offset = static_cast<std::uint32_t>(total);
-    binned_.sparse.push_back(static_cast<std::uint32_t>(f));
-    total += feature.n_bins;
-  }
-  if (total > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::length_error("too many bins in all: 2^32 or more");
-  }
-  binned_.total_bins = total;
-}
-
-Binned BinnedBuilder::finish(int n_threads) {
-  lay_out_bins();
+Binned BinnedBuilder::finish() {
   Binned binned = std::exchange(binned_, {});
   std::visit(
-      [&](auto& columns) {
-        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
-        DenseCodes<Code> codes;
+      [&](auto& of_features) {
+        std::decay_t<decltype(of_features)> columns;
         for (std::size_t f = 0; f < binned.features.size(); ++f) {
-          if (!binned.features[f].is_sparse) codes.by_column.push_back(std::move(columns[f]));
+          Feature& feature = binned.features[f];
+          if (feature.is_sparse) {
+            feature.column = static_cast<std::uint32_t>(binned.sparse.size());
+            binned.sparse.push_back(static_cast<std::uint32_t>(f));
+            binned.sparse_codes.by_column.push_back(std::move(sparse_[f]));
+          } else {
+            feature.column = static_cast<std::uint32_t>(columns.size());
+            columns.push_back(std::move(of_features[f]));
+          }
         }
-        binned.dense_codes = std::move(codes);
+        binned.columns = std::move(columns);
       },
       dense_);
-  for (const std::uint32_t f : binned.sparse) {
-    binned.sparse_codes.by_column.push_back(std::move(sparse_[f]));
-  }
-  fill_by_row(binned, n_threads);
+  arrange(binned);
   return binned;
 }
 

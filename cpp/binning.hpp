@@ -53,7 +53,7 @@ class BinnedBuilder {
   void add(const SparseView& table, std::span<const std::int32_t> features, int n_threads);
 
   /// The table, once every feature has been added; the builder is then empty.
-  Binned finish(int n_threads);
+  Binned finish();
   bool has_all() const;
   bool has(std::size_t feature) const { return is_added_[feature] != 0; }
 
@@ -65,14 +65,12 @@ class BinnedBuilder {
   void set_column(std::size_t feature, std::vector<Code> codes);
   void set_all_codes(std::size_t feature, const SparseColumn& column);
   void mark_added(std::span<const std::int32_t> features);
-  void lay_out_bins();
 
   Thresholds thresholds_;
   Binned binned_;
-  std::variant<std::vector<std::vector<std::uint8_t>>, std::vector<std::vector<std::uint16_t>>>
-      dense_;                           // by feature
-  std::vector<SparseColumn> sparse_;    // by feature
-  std::vector<std::uint8_t> is_added_;  // by feature
+  std::variant<Columns<std::uint8_t>, Columns<std::uint16_t>> dense_;  // by feature
+  std::vector<SparseColumn> sparse_;                                   // by feature
+  std::vector<std::uint8_t> is_added_;                                 // by feature
 };
 
 }  // namespace abcgbm

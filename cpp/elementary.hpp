@@ -4,12 +4,19 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
+
+#include "simd.hpp"
 
 namespace abcgbm {
 
 inline constexpr double kRoundingMagic = 6755399441055744.0;  // 1.5 * 2^52
 inline constexpr double kLn2High = 0.693147180369123816490;
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;
+
+/// Integers of the same form as T: one, or as many as it has.
+template <class T>
+using IntegersOf = std::conditional_t<std::is_same_v<T, double>, std::int64_t, decltype(T{} < T{})>;
 
 /// x rounded half to even; |x| < 2^51.
 [[gnu::always_inline]] inline double round_even(double x) {
@@ -27,8 +34,9 @@ inline double power_of_two(int n) {
   return std::bit_cast<double>(static_cast<std::int64_t>(n + 1023) << 52);
 }
 
-/// exp(x) for x <= 0; below -708 it stays at exp(-708).
-[[gnu::always_inline]] inline double exp_nonpositive(double x) {
+/// exp(x) for x <= 0, a number or several; below -708 it stays at exp(-708).
+template <class T>
+[[gnu::always_inline]] inline T exp_nonpositive(T x) {
   constexpr double kInverseFactorial[] = {1.0 / 6227020800.0,
                                           1.0 / 479001600.0,
                                           1.0 / 39916800.0,
@@ -43,36 +51,41 @@ inline double power_of_two(int n) {
                                           1.0 / 2.0,
                                           1.0,
                                           1.0};
-  x = x < -708.0 ? -708.0 : x;
-  const double z = x * 1.4426950408889634 + kRoundingMagic;
-  const double n = z - kRoundingMagic;
-  const double r = (x - n * kLn2High) - n * kLn2Low;
-  double q = kInverseFactorial[0];
+  const T least = T{} - 708.0;
+  x = x < least ? least : x;
+  const T z = x * 1.4426950408889634 + kRoundingMagic;
+  const T n = z - kRoundingMagic;
+  const T r = (x - n * kLn2High) - n * kLn2Low;
+  T q = T{} + kInverseFactorial[0];
   for (int i = 1; i < 14; ++i) q = q * r + kInverseFactorial[i];
-  const std::int64_t exponent =
-      std::bit_cast<std::int64_t>(z) - std::bit_cast<std::int64_t>(kRoundingMagic);
-  return q * std::bit_cast<double>((exponent + 1023) << 52);
+  const IntegersOf<T> exponent =
+      std::bit_cast<IntegersOf<T>>(z) - std::bit_cast<std::int64_t>(kRoundingMagic);
+  return q * std::bit_cast<T>((exponent + 1023) << 52);
 }
 
-/// log(u) for normal u > 0.
-[[gnu::always_inline]] inline double log_positive(double u) {
-  const auto bits = std::bit_cast<std::int64_t>(u);
-  std::int64_t exponent = (bits >> 52) - 1022;
-  double f = std::bit_cast<double>((bits & 0x000fffffffffffff) | (std::int64_t{1022} << 52));
-  const bool low = f < 0.70710678118654752440;
+/// log(u) for normal u > 0, a number or several.
+template <class T>
+[[gnu::always_inline]] inline T log_positive(T u) {
+  using Ints = IntegersOf<T>;
+  const auto bits = std::bit_cast<Ints>(u);
+  Ints exponent = (bits >> 52) - 1022;
+  T f = std::bit_cast<T>((bits & 0x000fffffffffffff) | (std::int64_t{1022} << 52));
+  const auto low = f < T{} + 0.70710678118654752440;
   f = low ? f + f : f;
-  exponent -= low ? 1 : 0;
-  const double s = (f - 1.0) / (f + 1.0);
-  const double s2 = s * s;
-  double q = 1.0 / 21.0;
+  exponent -= low ? Ints{} + 1 : Ints{};
+  const T s = (f - 1.0) / (f + 1.0);
+  const T s2 = s * s;
+  T q = T{} + 1.0 / 21.0;
   for (int odd = 19; odd > 0; odd -= 2) q = q * s2 + 1.0 / static_cast<double>(odd);
-  const auto n = static_cast<double>(exponent);
+  const T n = std::bit_cast<T>(exponent + std::bit_cast<std::int64_t>(kRoundingMagic)) -
+              kRoundingMagic;  // the exponent as a number
   return n * kLn2High + (n * kLn2Low + (s + s) * q);
 }
 
-/// log(1 + x) for x >= 0.
-[[gnu::always_inline]] inline double log1p_nonnegative(double x) {
-  const double u = 1.0 + x;
+/// log(1 + x) for x >= 0, a number or several.
+template <class T>
+[[gnu::always_inline]] inline T log1p_nonnegative(T x) {
+  const T u = x + 1.0;
   return log_positive(u) + (x - (u - 1.0)) / u;
 }
 

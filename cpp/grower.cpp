@@ -1,7 +1,6 @@
 #include "grower.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "draw.hpp"
@@ -10,15 +9,7 @@ namespace abcgbm {
 
 template <int W>
 Grower<W>::Grower(const Binned& binned, std::size_t most_histograms)
-    : binned_(&binned), most_histograms_(most_histograms), all_features_(binned.n_features()) {
-  std::iota(all_features_.begin(), all_features_.end(), std::uint32_t{0});
-}
-
-template <int W>
-std::span<Sums<W>> Grower<W>::root_histogram() {
-  if (slots_.empty()) slots_.emplace_back(binned_->total_bins);
-  return slots_[0];
-}
+    : binned_(&binned), most_histograms_(most_histograms), search_(binned) {}
 
 template <int W>
 void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
@@ -28,17 +19,25 @@ void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
   nodes_.clear();
   grown_.clear();
   open_.clear();
+  to_count_.clear();
+  to_cut_.clear();
+  sibling_.reset();
   free_slots_.clear();
-  for (std::size_t slot = slots_.size(); slot-- > 1;) free_slots_.push_back(slot);
+  for (std::size_t slot = slots_.size(); slot-- > 0;) free_slots_.push_back(slot);
   add_child(root.sums, 0, {});
-  grown_[0].slot = 0;
-  if (can_split(0)) evaluate(0);
+  if (!can_split(0)) return;
+  grown_[0].slot = take_slot();
+  to_count_.push_back(0);
+  prepare(0);
 }
 
 template <int W>
 void Grower<W>::add_child(const Sums<W>& sums, int depth, const Path& path) {
   nodes_.emplace_back();
-  grown_.push_back({.sums = sums, .cut = {}, .path = path, .depth = depth, .slot = kNoSlot});
+  Grown& grown = grown_.emplace_back();
+  grown.sums = sums;
+  grown.path = path;
+  grown.depth = depth;
 }
 
 /// Whether a node could be split at all: then its histogram is worth having.
@@ -49,16 +48,39 @@ bool Grower<W>::can_split(std::size_t node) const {
   return splits_left_ > 0 && !is_deep && grown.sums[1] / 2 >= params_->rules.min_weight;
 }
 
+/// The cuts of a node will be looked for.
 template <int W>
-void Grower<W>::evaluate(std::size_t node) {
-  Grown& grown = grown_[node];
+void Grower<W>::prepare(std::size_t node) {
+  to_cut_.push_back(node);
   const FeatureRules& rules = params_->features;
-  std::vector<std::uint32_t> some;
-  if (rules.any()) {
-    some = features_of(rules, binned_->n_features(), grown.path, mix(root_.key ^ node));
+  if (!rules.any()) return;
+  Grown& grown = grown_[node];
+  grown.may_cut.assign(binned_->n_features(), 0);
+  for (const std::uint32_t f :
+       features_of(rules, binned_->n_features(), grown.path, mix(root_.key ^ node))) {
+    grown.may_cut[f] = 1;
   }
-  grown.cut = best_cut<W>(*binned_, rules.any() ? some : all_features_, slots_[grown.slot],
-                          grown.sums, params_->rules, cuts_);
+}
+
+template <int W>
+NodeToCut<W> Grower<W>::to_cut(std::size_t node) const {
+  const Grown& grown = grown_[node];
+  return {.sums = grown.sums, .histogram = slots_[grown.slot], .rules = params_->rules};
+}
+
+template <int W>
+void Grower<W>::look_for_cuts(std::size_t node, const Block& block) {
+  Grown& grown = grown_[node];
+  const NodeToCut<W> here = to_cut(node);
+  for (const std::uint32_t f : block.features) {
+    if (grown.may_cut.empty() || grown.may_cut[f] != 0) search_.try_feature(f, here, grown.cut);
+  }
+}
+
+template <int W>
+void Grower<W>::decide(std::size_t node) {
+  Grown& grown = grown_[node];
+  search_.finish(to_cut(node), grown.cut);
   if (grown.cut.feature >= 0) {
     nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, params_->rules) * root_.gain_unit;
   }
@@ -105,70 +127,66 @@ std::size_t Grower<W>::take_slot() {
 template <int W>
 std::optional<std::size_t> Grower<W>::split_next() {
   if (open_.empty() || splits_left_ == 0) return std::nullopt;
-  parent_ = open_.back();
+  const std::size_t parent = open_.back();
   open_.pop_back();
   --splits_left_;
-  Cut<W> cut = std::move(grown_[parent_].cut);
+  Cut<W> cut = std::move(grown_[parent].cut);
   Sums<W> right;
-  for (std::size_t w = 0; w < W; ++w) right[w] = grown_[parent_].sums[w] - cut.left[w];
+  for (std::size_t w = 0; w < W; ++w) right[w] = grown_[parent].sums[w] - cut.left[w];
   const std::size_t left_id = nodes_.size();
-  const int depth = grown_[parent_].depth + 1;
+  const int depth = grown_[parent].depth + 1;
   Path path;  // kept only where it matters
   if (params_->features.any()) {
-    path = path_with(grown_[parent_].path, static_cast<std::uint32_t>(cut.feature));
+    path = path_with(grown_[parent].path, static_cast<std::uint32_t>(cut.feature));
   }
   add_child(cut.left, depth, path);
   add_child(right, depth, path);
-  TreeNode& node = nodes_[parent_];
+  TreeNode& node = nodes_[parent];
   node.feature = cut.feature;
   node.bin = cut.bin;
   node.left_set = std::move(cut.left_set);
   node.missing_left = cut.missing_left;
   node.left = static_cast<int>(left_id);
-  choose_to_count(left_id);
-  return parent_;
+  choose_to_count(parent, left_id);
+  return parent;
 }
 
 template <int W>
-void Grower<W>::choose_to_count(std::size_t left) {
+void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
   const std::size_t right = left + 1;
-  const bool has_parent = grown_[parent_].slot != kNoSlot;
   to_count_.clear();
-  if (!can_split(left) && !can_split(right)) {
-    release(parent_);
-  } else if (has_parent) {
-    to_count_.push_back(grown_[right].sums[1] < grown_[left].sums[1] ? right : left);
+  to_cut_.clear();
+  sibling_.reset();
+  for (const std::size_t child : {left, right}) {
+    if (can_split(child)) prepare(child);
+  }
+  if (to_cut_.empty()) {
+    release(parent);
+  } else if (grown_[parent].slot != kNoSlot) {
+    const bool right_is_lighter = grown_[right].sums[1] < grown_[left].sums[1];
+    to_count_.push_back(right_is_lighter ? right : left);
+    sibling_ = right_is_lighter ? left : right;
+    grown_[*sibling_].slot = std::exchange(grown_[parent].slot, kNoSlot);
   } else {
-    for (const std::size_t child : {left, right}) {
-      if (can_split(child)) to_count_.push_back(child);
-    }
+    to_count_ = to_cut_;
   }
+  for (const std::size_t child : to_count_) grown_[child].slot = take_slot();
 }
 
 template <int W>
-std::span<Sums<W>> Grower<W>::count_here(std::size_t child) {
-  const std::size_t slot = take_slot();
-  grown_[child].slot = slot;
-  std::fill(slots_[slot].begin(), slots_[slot].end(), Sums<W>{});
-  return slots_[slot];
+void Grower<W>::counted(const Block& block) {
+  if (sibling_) subtract<W>(block, histogram(*sibling_), histogram(to_count_.front()));
+  for (const std::size_t node : to_cut_) look_for_cuts(node, block);
 }
 
 template <int W>
-void Grower<W>::counted() {
-  const std::size_t left = static_cast<std::size_t>(nodes_[parent_].left);
-  if (grown_[parent_].slot != kNoSlot) {
-    const std::size_t child = to_count_.front();
-    const std::size_t sibling = child == left ? left + 1 : left;
-    grown_[sibling].slot = std::exchange(grown_[parent_].slot, kNoSlot);
-    subtract<W>(slots_[grown_[sibling].slot], slots_[grown_[child].slot]);
-  }
-  for (const std::size_t child : {left, left + 1}) {
-    if (can_split(child)) {
-      evaluate(child);
-    } else {
-      release(child);
-    }
-  }
+void Grower<W>::all_counted() {
+  for (const std::size_t node : to_cut_) decide(node);
+  const auto drop = [&](std::size_t node) {
+    if (!can_split(node)) release(node);
+  };
+  std::ranges::for_each(to_count_, drop);
+  if (sibling_) drop(*sibling_);
 }
 
 template class Grower<2>;

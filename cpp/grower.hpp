@@ -39,23 +39,23 @@ class Grower {
   /// Keeps at most `most_histograms`, at least 3, at a time.
   Grower(const Binned& binned, std::size_t most_histograms);
 
-  /// Starts a tree. Fill `root_histogram()` before. The parameters are kept by reference.
+  /// Starts a tree, whose root is to be counted. The parameters are kept by reference.
   void start(const GrowParams& params, const RootNode<W>& root);
-  std::span<Sums<W>> root_histogram();
 
   /// Splits the open leaf of largest gain, and returns it: its rows go to two new nodes. None when
   /// the tree is finished.
   std::optional<std::size_t> split_next();
 
-  /// The children whose rows are to be counted after the split: the lighter one, both if their
-  /// parent's histogram is not there any more, or none if they cannot be split again.
+  /// The nodes whose rows are to be counted now: the root; after a split the lighter child, both if
+  /// their parent's histogram is not there any more, or none if they cannot be split again.
   std::span<const std::size_t> to_count() const { return to_count_; }
+  std::span<Sums<W>> histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
-  /// Where to add the rows of a child (all zero at first).
-  std::span<Sums<W>> count_here(std::size_t child);
+  /// A block of columns has been counted in all of them. Blocks come in any order.
+  void counted(const Block& block);
 
-  /// All have been counted.
-  void counted();
+  /// All blocks have been counted.
+  void all_counted();
 
   std::vector<TreeNode>& nodes() { return nodes_; }
   const Sums<W>& sums(std::size_t node) const { return grown_[node].sums; }
@@ -68,19 +68,22 @@ class Grower {
     Path path;
     int depth = 0;
     std::size_t slot = kNoSlot;
+    std::vector<std::uint8_t> may_cut;  // by feature; none: all
   };
 
   bool can_split(std::size_t node) const;
   void add_child(const Sums<W>& sums, int depth, const Path& path);
-  void choose_to_count(std::size_t left);
-  void evaluate(std::size_t node);
+  void choose_to_count(std::size_t parent, std::size_t left);
+  void prepare(std::size_t node);
+  NodeToCut<W> to_cut(std::size_t node) const;
+  void look_for_cuts(std::size_t node, const Block& block);
+  void decide(std::size_t node);
   void open(std::size_t node);
   void release(std::size_t node);
   std::size_t take_slot();
 
   const Binned* binned_;
   std::size_t most_histograms_;
-  std::vector<std::uint32_t> all_features_;
   const GrowParams* params_ = nullptr;
   RootNode<W> root_;
   std::size_t splits_left_ = 0;
@@ -89,9 +92,10 @@ class Grower {
   std::vector<std::size_t> open_;  // leaves that can be split, best last
   std::vector<Histogram<W>> slots_;
   std::vector<std::size_t> free_slots_;
-  CutList cuts_;
-  std::size_t parent_ = 0;  // of the split whose children are being counted
+  CutSearch<W> search_;
   std::vector<std::size_t> to_count_;
+  std::optional<std::size_t> sibling_;  // of the counted node: has its parent's histogram
+  std::vector<std::size_t> to_cut_;     // the nodes whose cuts are looked for
 };
 
 }  // namespace abcgbm

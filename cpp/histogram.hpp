@@ -20,16 +20,26 @@ using Sums = std::array<std::int64_t, W>;
 template <int W>
 using Histogram = std::vector<Sums<W>>;  // [total_bins]
 
-/// Adds the sums of `rows`, which are `total` in all, to an empty histogram. In sparse columns only
-/// the listed rows are counted; the common bin has what is left of the total.
+/// Rows to be counted, and the sums of each.
 template <int W>
-void add_rows(const Binned& binned, std::span<const std::uint32_t> rows,
-              std::span<const Sums<W>> row_sums, const Sums<W>& total,
-              std::span<Sums<W>> histogram);
+struct RowsToCount {
+  std::span<const std::uint32_t> rows;
+  std::span<const Sums<W>> sums;  // in the order of `rows`
+};
 
-/// Turns the parent's histogram into the larger child's: parent -= smaller child.
+/// Adds rows to the bins of one block. In sparse columns only the listed rows are counted.
 template <int W>
-void subtract(std::span<Sums<W>> parent, std::span<const Sums<W>> child);
+void count_block(const Binned& binned, const Block& block, const RowsToCount<W>& rows,
+                 std::span<Sums<W>> histogram);
+
+/// Once all rows have been added: the common bins of sparse columns have what is left of the total.
+template <int W>
+void finish_block(const Binned& binned, const Block& block, const Sums<W>& total,
+                  std::span<Sums<W>> histogram);
+
+/// Turns a block of the parent into that of the other child.
+template <int W>
+void subtract(const Block& block, std::span<Sums<W>> parent, std::span<const Sums<W>> child);
 
 /// The weight in each bin: the same at the root of every tree.
 std::vector<std::int64_t> root_weights(const Binned& binned, std::span<const std::int64_t> weight,

@@ -66,7 +66,7 @@ std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binn
                         const Feature& feature, const TreeNode& split) {
   return std::visit(
       [&](const auto& codes) {
-        const auto* column = codes.by_column[feature.column].data();
+        const auto* column = codes[feature.column].data();
         if (feature.is_categorical) {
           const std::vector<std::uint8_t> side = side_of_codes(feature, split);
           return move_left(rows, sets.scratch.data(),
@@ -82,7 +82,7 @@ std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binn
           return std::size_t{code <= bin} | std::size_t{code == missing};
         });
       },
-      binned.dense_codes);
+      binned.columns);
 }
 
 /// The listed rows that do not go the common way are marked, and the marks taken away afterwards; a

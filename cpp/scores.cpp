@@ -1,6 +1,7 @@
 #include "scores.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -16,8 +17,8 @@ constexpr std::size_t kBlock = 256;         // rows whose scores are worked on t
 constexpr std::size_t kBlocksPerTask = 16;  // so a thread is woken for enough work
 constexpr std::size_t kRowsPerTask = kBlock * kBlocksPerTask;
 
-/// Up to kBlock rows of the class-major arrays; pointers are to the block's first row.
-struct Block {
+/// Rows of the class-major arrays, a multiple of kWidest; pointers are to the first row.
+struct SoftmaxRows {
   std::size_t n;
   std::size_t stride;
   int n_classes;
@@ -25,92 +26,64 @@ struct Block {
   const std::int32_t* y;
   std::int64_t* residual;  // written as the bits of doubles; rounded to the grid afterwards
   double* row_loss;
-  double* largest_residual;
-  double* largest_loss;
 };
 
-/// What the softmax of a block keeps for each row.
-struct RowState {
-  double largest[kBlock];
-  double score_of_y[kBlock];
-  double rest[kBlock];     // sum of exponentials but the first largest
-  double others[kBlock];   // sum of exponentials but that of y
-  double inverse[kBlock];  // one over the sum of all
-  std::int64_t top[kBlock];
-  std::int64_t y[kBlock];
-};
-
+/// Residuals and losses, N rows at a time: what is kept of a row stays in registers.
+template <std::size_t N>
 struct SoftmaxKernel {
-  [[gnu::always_inline]] static inline void run(const Block* given) {
-    const Block block = *given;  // a copy, which no store can change: loops are then vectorised
-    RowState state;
-    find_largest(block, state);
-    add_exponentials(block, state);
-    set_losses(block, state);
-    set_residuals(block, state);
-  }
+  using Doubles = typename Wide<N>::Doubles;
+  using Integers = typename Wide<N>::Integers;
 
-  [[gnu::always_inline]] static inline void find_largest(const Block& block, RowState& state) {
-    for (std::size_t i = 0; i < block.n; ++i) {
-      state.largest[i] = block.raw[i];
-      state.top[i] = 0;
-      state.y[i] = block.y[i];
-      state.score_of_y[i] = state.rest[i] = state.others[i] = 0.0;
+  [[gnu::always_inline]] static inline void run(const SoftmaxRows* given, double* largest_residual,
+                                                double* largest_loss) {
+    const SoftmaxRows rows = *given;
+    Doubles residual_bound = Doubles{} + *largest_residual;
+    Doubles loss_bound = Doubles{} + *largest_loss;
+    for (std::size_t i = 0; i < rows.n; i += N) {
+      const Doubles largest_here = add_rows(rows, i, loss_bound);
+      residual_bound = largest_here > residual_bound ? largest_here : residual_bound;
     }
-    for (std::int64_t k = 1; k < block.n_classes; ++k) {
-      const double* raw = block.raw + static_cast<std::size_t>(k) * block.stride;
-      for (std::size_t i = 0; i < block.n; ++i) {
-        const bool is_larger = raw[i] > state.largest[i];
-        state.largest[i] = is_larger ? raw[i] : state.largest[i];
-        state.top[i] = is_larger ? k : state.top[i];
-      }
+    for (std::size_t lane = 0; lane < N; ++lane) {
+      *largest_residual = std::max(*largest_residual, residual_bound[lane]);
+      *largest_loss = std::max(*largest_loss, loss_bound[lane]);
     }
   }
 
-  /// Exponentials are kept where the residuals will be.
-  [[gnu::always_inline]] static inline void add_exponentials(const Block& block, RowState& state) {
-    for (std::int64_t k = 0; k < block.n_classes; ++k) {
-      const double* raw = block.raw + static_cast<std::size_t>(k) * block.stride;
-      std::int64_t* out = block.residual + static_cast<std::size_t>(k) * block.stride;
-      double e[kBlock];
-      for (std::size_t i = 0; i < block.n; ++i) e[i] = exp_nonpositive(raw[i] - state.largest[i]);
-      for (std::size_t i = 0; i < block.n; ++i) {
-        const double without_top = state.top[i] == k ? 0.0 : e[i];
-        const double without_y = state.y[i] == k ? 0.0 : e[i];
-        out[i] = std::bit_cast<std::int64_t>(e[i]);
-        state.rest[i] += without_top;
-        state.others[i] += without_y;
-        state.score_of_y[i] = state.y[i] == k ? raw[i] : state.score_of_y[i];
-      }
+  /// Returns the residuals of the rows' own classes, the largest that they have.
+  [[gnu::always_inline]] static inline Doubles add_rows(const SoftmaxRows& rows, std::size_t i,
+                                                        Doubles& loss_bound) {
+    const auto at = [&](int k) { return static_cast<std::size_t>(k) * rows.stride + i; };
+    Doubles largest = load<Doubles>(rows.raw + i);
+    Integers top{};
+    for (int k = 1; k < rows.n_classes; ++k) {
+      const Doubles score = load<Doubles>(rows.raw + at(k));
+      const Integers is_larger = score > largest;
+      largest = is_larger ? score : largest;
+      top = is_larger ? Integers{} + k : top;
     }
-  }
-
-  [[gnu::always_inline]] static inline void set_losses(const Block& block, RowState& state) {
-    for (std::size_t i = 0; i < block.n; ++i) {
-      state.inverse[i] = 1.0 / (1.0 + state.rest[i]);
-      state.others[i] *= state.inverse[i];
-      block.row_loss[i] =
-          log1p_nonnegative(state.rest[i]) + (state.largest[i] - state.score_of_y[i]);
+    const Integers y =
+        __builtin_convertvector(load<typename Wide<N>::ShortIntegers>(rows.y + i), Integers);
+    Doubles rest{};    // sum of exponentials but the first largest
+    Doubles others{};  // sum of exponentials but that of y
+    Doubles score_of_y{};
+    for (int k = 0; k < rows.n_classes; ++k) {
+      const Doubles score = load<Doubles>(rows.raw + at(k));
+      const Doubles e = exp_nonpositive(score - largest);
+      store(e, rows.residual + at(k));  // kept where the residuals will be
+      rest += top == k ? Doubles{} : e;
+      others += y == k ? Doubles{} : e;
+      score_of_y = y == k ? score : score_of_y;
     }
-    double largest_residual = *block.largest_residual;
-    double largest_loss = *block.largest_loss;
-    for (std::size_t i = 0; i < block.n; ++i) {
-      largest_residual = std::max(largest_residual, state.others[i]);
-      largest_loss = std::max(largest_loss, block.row_loss[i]);
+    const Doubles inverse = 1.0 / (1.0 + rest);
+    others *= inverse;
+    const Doubles loss = log1p_nonnegative(rest) + (largest - score_of_y);
+    store(loss, rows.row_loss + i);
+    loss_bound = loss > loss_bound ? loss : loss_bound;
+    for (int k = 0; k < rows.n_classes; ++k) {
+      const Doubles p = load<Doubles>(rows.residual + at(k)) * inverse;
+      store(y == k ? others : -p, rows.residual + at(k));
     }
-    *block.largest_residual = largest_residual;
-    *block.largest_loss = largest_loss;
-  }
-
-  [[gnu::always_inline]] static inline void set_residuals(const Block& block,
-                                                          const RowState& state) {
-    for (std::int64_t k = 0; k < block.n_classes; ++k) {
-      std::int64_t* out = block.residual + static_cast<std::size_t>(k) * block.stride;
-      for (std::size_t i = 0; i < block.n; ++i) {
-        const double p = std::bit_cast<double>(out[i]) * state.inverse[i];
-        out[i] = std::bit_cast<std::int64_t>(state.y[i] == k ? state.others[i] : -p);
-      }
-    }
+    return others;
   }
 };
 
@@ -191,10 +164,18 @@ void move_block(double* raw, std::size_t stride, std::span<const TreeMove> moves
   for (const TreeMove& move : moves) {
     double* of_class = raw + static_cast<std::size_t>(move.tree_class) * stride;
     const std::uint16_t* node = move.node_of_row.data() + first;
-    for (std::size_t i = 0; i < n; ++i) of_class[i] += move.value[node[i]];
-    if (move.base < 0) continue;
+    const double* value = move.value.data();
+    if (move.base < 0) {
+      for (std::size_t i = 0; i < n; ++i) of_class[i] += value[node[i]];
+      continue;
+    }
     double* of_base = raw + static_cast<std::size_t>(move.base) * stride;
-    for (std::size_t i = 0; i < n; ++i) of_base[i] -= move.base_value[node[i]];
+    const double* base_value = move.base_value.data();
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint16_t leaf = node[i];
+      of_class[i] += value[leaf];
+      of_base[i] -= base_value[leaf];
+    }
   }
 }
 
@@ -202,6 +183,50 @@ struct Largest {
   double residual = 0.0;
   double loss = 0.0;
 };
+
+/// The rows of a block that are too few to be worked on together are first copied to where there is
+/// room, the last of them more than once.
+void softmax_few(const SoftmaxRows& rows, Largest& largest) {
+  const auto n_classes = static_cast<std::size_t>(rows.n_classes);
+  std::vector<double> raw(n_classes * kWidest);
+  std::vector<std::int64_t> residual(n_classes * kWidest);
+  std::array<std::int32_t, kWidest> y;
+  std::array<double, kWidest> row_loss;
+  for (std::size_t i = 0; i < kWidest; ++i) {
+    const std::size_t from = std::min(i, rows.n - 1);
+    y[i] = rows.y[from];
+    for (std::size_t k = 0; k < n_classes; ++k) {
+      raw[k * kWidest + i] = rows.raw[k * rows.stride + from];
+    }
+  }
+  const SoftmaxRows copied{.n = kWidest,
+                           .stride = kWidest,
+                           .n_classes = rows.n_classes,
+                           .raw = raw.data(),
+                           .y = y.data(),
+                           .residual = residual.data(),
+                           .row_loss = row_loss.data()};
+  dispatch_wide<SoftmaxKernel>(&copied, &largest.residual, &largest.loss);
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    rows.row_loss[i] = row_loss[i];
+    for (std::size_t k = 0; k < n_classes; ++k) {
+      rows.residual[k * rows.stride + i] = residual[k * kWidest + i];
+    }
+  }
+}
+
+void softmax(SoftmaxRows rows, Largest& largest) {
+  const std::size_t n = rows.n;
+  rows.n = n / kWidest * kWidest;
+  dispatch_wide<SoftmaxKernel>(&rows, &largest.residual, &largest.loss);
+  if (rows.n == n) return;
+  rows.raw += rows.n;
+  rows.y += rows.n;
+  rows.residual += rows.n;
+  rows.row_loss += rows.n;
+  rows.n = n - rows.n;
+  softmax_few(rows, largest);
+}
 
 /// Moves the rows of one task and computes their softmax; residuals are left as doubles.
 Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
@@ -211,16 +236,14 @@ Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeM
   for (std::size_t start = first; start < last; start += kBlock) {
     const std::size_t n = std::min(kBlock, last - start);
     move_block(scores.raw.data() + start, n_rows, moves, start, n);
-    const Block block{.n = n,
-                      .stride = n_rows,
-                      .n_classes = labels.n_classes,
-                      .raw = scores.raw.data() + start,
-                      .y = labels.y.data() + start,
-                      .residual = scores.residual.data() + start,
-                      .row_loss = scores.row_loss.data() + start,
-                      .largest_residual = &largest.residual,
-                      .largest_loss = &largest.loss};
-    dispatch<SoftmaxKernel>(&block);
+    softmax({.n = n,
+             .stride = n_rows,
+             .n_classes = labels.n_classes,
+             .raw = scores.raw.data() + start,
+             .y = labels.y.data() + start,
+             .residual = scores.residual.data() + start,
+             .row_loss = scores.row_loss.data() + start},
+            largest);
   }
   return largest;
 }
@@ -238,16 +261,14 @@ void trial_task(const Scores& scores, const Labels& labels, std::span<const Tree
       std::copy_n(scores.raw.data() + k * labels.n_rows() + start, n, raw.data() + k * kBlock);
     }
     move_block(raw.data(), kBlock, moves, start, n);
-    const Block block{.n = n,
-                      .stride = kBlock,
-                      .n_classes = labels.n_classes,
-                      .raw = raw.data(),
-                      .y = labels.y.data() + start,
-                      .residual = residual.data(),
-                      .row_loss = row_loss.data() + start,
-                      .largest_residual = &largest.residual,
-                      .largest_loss = &largest.loss};
-    dispatch<SoftmaxKernel>(&block);
+    softmax({.n = n,
+             .stride = kBlock,
+             .n_classes = labels.n_classes,
+             .raw = raw.data(),
+             .y = labels.y.data() + start,
+             .residual = residual.data(),
+             .row_loss = row_loss.data() + start},
+            largest);
   }
 }
 
@@ -282,19 +303,40 @@ void set_losses(Scores& scores, const Labels& labels, int exponent,
   scores.loss = static_cast<double>(total) * unit;
 }
 
-/// exp(F - largest), its sum without the first largest, and the rest of a row's softmax.
-void softmax_row(std::span<double> row, std::span<double> e, bool logarithm) {
-  const auto top = std::max_element(row.begin(), row.end());
-  const double largest = *top;
+/// A row's softmax from F - largest, which is 0 at `top`, and its exponentials. The first largest
+/// counts as 1.
+void finish_softmax(std::span<double> row, std::span<const double> e, std::size_t top,
+                    bool logarithm) {
   double rest = 0.0;
-  for (std::size_t k = 0; k < row.size(); ++k) {
-    e[k] = exp_nonpositive(row[k] - largest);
-    rest += row.begin() + static_cast<std::ptrdiff_t>(k) == top ? 0.0 : e[k];
-  }
+  for (std::size_t k = 0; k < row.size(); ++k) rest += k == top ? 0.0 : e[k];
   const double inverse = 1.0 / (1.0 + rest);
   const double log_sum = logarithm ? log1p_nonnegative(rest) : 0.0;
   for (std::size_t k = 0; k < row.size(); ++k) {
-    row[k] = logarithm ? (row[k] - largest) - log_sum : e[k] * inverse;
+    row[k] = logarithm ? row[k] - log_sum : e[k] * inverse;
+  }
+}
+
+struct RowExponentialKernel {
+  [[gnu::always_inline]] static void run(const double* x, std::size_t n, double* e) {
+    for (std::size_t i = 0; i < n; ++i) e[i] = exp_nonpositive(x[i]);
+  }
+};
+
+/// Some rows at a time, because exponentials are fastest in a long row.
+void softmax_block(std::span<double> rows, std::size_t n_classes, bool logarithm,
+                   std::span<double> e, std::span<std::size_t> tops) {
+  const std::size_t n_rows = rows.size() / n_classes;
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    const auto row = rows.subspan(i * n_classes, n_classes);
+    const auto top = std::max_element(row.begin(), row.end());
+    const double largest = *top;
+    tops[i] = static_cast<std::size_t>(top - row.begin());
+    for (double& score : row) score -= largest;
+  }
+  dispatch<RowExponentialKernel>(static_cast<const double*>(rows.data()), rows.size(), e.data());
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    const auto row = rows.subspan(i * n_classes, n_classes);
+    finish_softmax(row, e.subspan(i * n_classes, n_classes), tops[i], logarithm);
   }
 }
 
@@ -414,11 +456,14 @@ double total_loss(const Labels& labels, std::span<const std::int64_t> weight,
 void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads) {
   const std::size_t n_rows = raw.size() / n_classes;
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
+  const std::size_t n_together = std::min(kBlock, n_rows);
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    std::vector<double> e(n_classes);
+    std::vector<double> e(n_together * n_classes);
+    std::vector<std::size_t> tops(n_together);
     const std::size_t last = std::min((task + 1) * kRowsPerTask, n_rows);
-    for (std::size_t row = task * kRowsPerTask; row < last; ++row) {
-      softmax_row(raw.subspan(row * n_classes, n_classes), e, logarithm);
+    for (std::size_t row = task * kRowsPerTask; row < last; row += n_together) {
+      const std::size_t n = std::min(n_together, last - row);
+      softmax_block(raw.subspan(row * n_classes, n * n_classes), n_classes, logarithm, e, tops);
     }
   });
 }

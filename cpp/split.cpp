@@ -21,156 +21,237 @@ constexpr double kRounding = 0x1p-50;
   return (high - 0x1.00000801p84) + low;  // 2^84 + 2^63 + 2^52
 }
 
-struct Scoring {
+/// The same for 0 <= x < 2^52, as every sum of weights is.
+[[gnu::always_inline]] inline double small_to_double(std::int64_t x) {
+  return std::bit_cast<double>(x | 0x4330000000000000) - 0x1p52;
+}
+
+/// Some cuts of a node, by what is left of them.
+template <int W>
+struct Cuts {
   std::size_t n;
-  const std::int64_t* residual;
-  const std::int64_t* weight;
-  std::int64_t node_residual;
-  std::int64_t node_weight;
+  const Sums<W>* left;
+  Sums<W> node;
   double l2;
-  double* score;
 };
 
-/// The gain up to the node's own weight; 0 if the sides' means differ by rounding alone.
+/// The parts of a cut's score (from_left - from_right)^2 / (a b): the gain up to the node's weight.
+template <int W>
+struct ScoreParts {
+  [[gnu::always_inline]] ScoreParts(const Cuts<W>& cuts, std::size_t i)
+      : a(weight_of(cuts.left[i][W - 1]) + cuts.l2),
+        b(weight_of(cuts.node[W - 1] - cuts.left[i][W - 1]) + cuts.l2),
+        from_left(to_double(cuts.left[i][0]) * b),
+        from_right(to_double(cuts.node[0] - cuts.left[i][0]) * a) {}
+
+  [[gnu::always_inline]] static inline double weight_of(std::int64_t sum) {
+    return W == 2 ? small_to_double(sum) : to_double(sum);
+  }
+
+  double a;
+  double b;
+  double from_left;
+  double from_right;
+};
+
+/// Whether the score of some cut may be as large as `least`, on the safe side of rounding. There is
+/// no division in it, and most features go no further.
+template <int W>
+struct ReachKernel {
+  [[gnu::always_inline]] static inline void run(const Cuts<W>* given, double least,
+                                                std::int64_t* reaches) {
+    const Cuts<W> cuts = *given;
+    const double a_bit_less = least * (1.0 - 0x1p-48);
+    std::int64_t any = 0;
+    for (std::size_t i = 0; i < cuts.n; ++i) {
+      const ScoreParts<W> parts(cuts, i);
+      const double d = parts.from_left - parts.from_right;
+      any |= d * d >= a_bit_less * (parts.a * parts.b) ? 1 : 0;
+    }
+    *reaches = any;
+  }
+};
+
+/// The scores; 0 where the sides' means differ by rounding alone.
+template <int W>
 struct ScoreKernel {
-  [[gnu::always_inline]] static inline void run(const Scoring* given) {
-    const Scoring scoring = *given;
-    for (std::size_t i = 0; i < scoring.n; ++i) {
-      const double gl = to_double(scoring.residual[i]);
-      const double gr = to_double(scoring.node_residual - scoring.residual[i]);
-      const double a = to_double(scoring.weight[i]) + scoring.l2;
-      const double b = to_double(scoring.node_weight - scoring.weight[i]) + scoring.l2;
-      const double from_left = gl * b;
-      const double from_right = gr * a;
-      const double d = from_left - from_right;
-      const bool is_noise = std::abs(d) <= kRounding * (std::abs(from_left) + std::abs(from_right));
-      scoring.score[i] = is_noise ? 0.0 : (d * d) / (a * b);
+  [[gnu::always_inline]] static inline void run(const Cuts<W>* given, double* score) {
+    const Cuts<W> cuts = *given;
+    for (std::size_t i = 0; i < cuts.n; ++i) {
+      const ScoreParts<W> parts(cuts, i);
+      const double d = parts.from_left - parts.from_right;
+      const double noise = kRounding * (std::abs(parts.from_left) + std::abs(parts.from_right));
+      score[i] = std::abs(d) <= noise ? 0.0 : (d * d) / (parts.a * parts.b);
     }
   }
 };
 
-/// Whether both sides have enough of one sum, as 0 or 1.
-std::size_t is_enough(std::int64_t left, std::int64_t node, std::int64_t least) {
-  return std::size_t{left >= least} & std::size_t{node - left >= least};
+template <int W>
+bool is_enough(const Sums<W>& side, const SplitRules& rules) {
+  return (side[1] >= rules.min_weight) & (W == 2 || side[W - 1] >= rules.min_hessian);
 }
 
-/// Lists the allowed cuts after the bins in(0) .. in(n_cuts - 1), without branches; `left` starts
-/// as what is left of all of them. An empty bin repeats the cut before it and is left out.
-template <int W, class Bins>
-void list_cuts(const Bins& in, std::size_t n_cuts, Sums<W> left, const Sums<W>& node,
-               const SplitRules& rules, CutList& cuts) {
-  if (cuts.bin.size() < n_cuts) {
-    cuts.bin.resize(n_cuts);
-    cuts.residual.resize(n_cuts);
-    cuts.weight.resize(n_cuts);
-    cuts.score.resize(n_cuts);
-  }
-  std::uint32_t* bin = cuts.bin.data();
-  std::int64_t* residual = cuts.residual.data();
-  std::int64_t* weight = cuts.weight.data();
+template <int W>
+Sums<W> rest_of(const Sums<W>& node, const Sums<W>& left) {
+  Sums<W> rest;
+  for (std::size_t w = 0; w < W; ++w) rest[w] = node[w] - left[w];
+  return rest;
+}
+
+/// How many of the first cuts have a property that no later one has; without branches.
+template <int W, class Has>
+std::size_t count_first(std::span<const Sums<W>> left, const Has& has) {
   std::size_t n = 0;
-  for (std::size_t t = 0; t < n_cuts; ++t) {
+  for (std::size_t step = std::bit_floor(left.size()); step > 0; step /= 2) {
+    const std::size_t next = std::min(n + step, left.size());
+    n = has(left[next - 1]) ? next : n;
+  }
+  return n;
+}
+
+template <int W>
+Cuts<W> cuts_of(std::span<const Sums<W>> left, const NodeToCut<W>& node) {
+  return {
+      .n = left.size(), .left = left.data(), .node = node.sums, .l2 = W == 3 ? node.rules.l2 : 0.0};
+}
+
+}  // namespace
+
+/// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
+/// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on
+/// its left to the last with enough on its right. The cut after an empty bin repeats the one
+/// before: it has the same score, and is never the first with it.
+template <int W>
+template <class Bins>
+void CutSearch<W>::find_cuts(const Bins& in, std::size_t n, const Sums<W>& start,
+                             const NodeToCut<W>& node) {
+  if (left_.size() < n) {
+    left_.resize(n);
+    score_.resize(n);
+  }
+  Sums<W>* out = left_.data();
+  Sums<W> left = start;
+  for (std::size_t t = 0; t < n; ++t) {
     const Sums<W>& sums = in(t);
     for (std::size_t w = 0; w < W; ++w) left[w] += sums[w];
-    bin[n] = static_cast<std::uint32_t>(t);
-    residual[n] = left[0];
-    weight[n] = left[W - 1];
-    std::size_t is_cut = std::size_t{sums[1] != 0} & is_enough(left[1], node[1], rules.min_weight);
-    if constexpr (W == 3) is_cut &= is_enough(left[2], node[2], rules.min_hessian);
-    n += is_cut;
+    out[t] = left;
   }
-  cuts.n = n;
+  const auto all = std::span<const Sums<W>>(left_).first(n);
+  first_ = count_first<W>(all, [&](const Sums<W>& sums) {
+    return !is_enough<W>(sums, node.rules) | (sums[1] == start[1]);
+  });
+  const std::size_t last = count_first<W>(all, [&](const Sums<W>& sums) {
+    return is_enough<W>(rest_of<W>(node.sums, sums), node.rules);
+  });
+  n_ = last > first_ ? last - first_ : 0;
 }
 
 template <int W>
-void score_cuts(const Sums<W>& node, const SplitRules& rules, CutList& cuts) {
-  const Scoring scoring{.n = cuts.n,
-                        .residual = cuts.residual.data(),
-                        .weight = cuts.weight.data(),
-                        .node_residual = node[0],
-                        .node_weight = node[W - 1],
-                        .l2 = W == 3 ? rules.l2 : 0.0,
-                        .score = cuts.score.data()};
-  dispatch<ScoreKernel>(&scoring);
-}
-
-/// Takes the best of the listed cuts if it is better than the best so far.
-template <int W>
-bool take_best(const CutList& cuts, std::uint32_t feature, bool missing_left, Cut<W>& best) {
-  bool is_better = false;
-  for (std::size_t i = 0; i < cuts.n; ++i) {
-    if (cuts.score[i] > best.score) {
-      best.score = cuts.score[i];
-      best.feature = static_cast<int>(feature);
-      best.bin = cuts.bin[i];
-      best.missing_left = missing_left;
-      is_better = true;
-    }
-  }
-  return is_better;
+bool CutSearch<W>::may_reach(double least, const NodeToCut<W>& node) const {
+  const Cuts<W> cuts = cuts_of<W>(std::span(left_).subspan(first_, n_), node);
+  std::int64_t reaches = 0;
+  dispatch<ReachKernel<W>>(&cuts, least, &reaches);
+  return reaches != 0;
 }
 
 template <int W>
-void try_numeric(std::span<const Sums<W>> bins, std::uint32_t feature, const Sums<W>& node,
-                 const SplitRules& rules, CutList& cuts, Cut<W>& best) {
+void CutSearch<W>::score_cuts(const NodeToCut<W>& node) {
+  const Cuts<W> cuts = cuts_of<W>(std::span(left_).subspan(first_, n_), node);
+  dispatch<ScoreKernel<W>>(&cuts, score_.data());
+}
+
+/// Takes the first cut of the largest score if it is better than the best so far.
+template <int W>
+bool CutSearch<W>::take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const {
+  const auto scores = std::span(score_).first(n_);
+  const auto largest = std::ranges::max_element(scores);
+  if (largest == scores.end() || *largest < best.score || *largest == 0.0) return false;
+  const auto f = static_cast<int>(feature);
+  if (*largest == best.score && f >= best.feature) return false;
+  best.score = *largest;
+  best.feature = f;
+  best.bin =
+      static_cast<std::uint32_t>(first_) + static_cast<std::uint32_t>(largest - scores.begin());
+  best.missing_left = missing_left;
+  return true;
+}
+
+template <int W>
+void CutSearch<W>::try_numeric(std::uint32_t f, std::span<const Sums<W>> bins,
+                               const NodeToCut<W>& node, Cut<W>& best) {
   const std::size_t n_values = bins.size() - 1;
   const Sums<W>& missing = bins[n_values];
   const auto in_order = [&](std::size_t t) -> const Sums<W>& { return bins[t]; };
-  list_cuts<W>(in_order, n_values, Sums<W>{}, node, rules, cuts);
-  score_cuts<W>(node, rules, cuts);
-  take_best<W>(cuts, feature, false, best);
-  if (missing[1] == 0) return;
-  list_cuts<W>(in_order, n_values - 1, missing, node, rules, cuts);
-  score_cuts<W>(node, rules, cuts);
-  take_best<W>(cuts, feature, true, best);
+  const auto try_cuts = [&](std::size_t n, const Sums<W>& start, bool missing_left) {
+    find_cuts(in_order, n, start, node);
+    if (!may_reach(best.score, node)) return;
+    score_cuts(node);
+    take_best(f, missing_left, best);
+  };
+  try_cuts(n_values, Sums<W>{}, false);
+  if (missing[1] != 0) try_cuts(n_values - 1, missing, true);
 }
 
 /// The categories of a node in the order of their mean residuals, each as if it had some more
 /// weight at the node's mean. The direction is such that residuals of opposite sign have the same
 /// order.
 template <int W>
-void sort_categories(std::span<const Sums<W>> bins, const Sums<W>& node, const SplitRules& rules,
-                     std::vector<Category>& categories) {
-  const double node_weight = to_double(node[1]);
-  const double more_residual = rules.smoothing * (to_double(node[0]) / node_weight);
-  const double more_weight = rules.smoothing * (to_double(node[W - 1]) / node_weight);
-  categories.clear();
+void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node) {
+  const double node_weight = to_double(node.sums[1]);
+  const double smoothing = node.rules.smoothing;
+  const double more_residual = smoothing * (to_double(node.sums[0]) / node_weight);
+  const double more_weight = smoothing * (to_double(node.sums[W - 1]) / node_weight);
+  categories_.clear();
   double direction = 0.0;
   for (std::uint32_t code = 0; code < bins.size(); ++code) {
     if (bins[code][1] == 0) continue;
     const double weight = to_double(bins[code][W - 1]) + more_weight;
     const double mean = weight > 0.0 ? (to_double(bins[code][0]) + more_residual) / weight : 0.0;
     if (direction == 0.0 && mean != 0.0) direction = mean > 0.0 ? -1.0 : 1.0;
-    categories.push_back({.mean = mean * direction, .code = code});
+    categories_.push_back({.mean = mean * direction, .code = code});
   }
-  std::ranges::sort(categories, [](const Category& a, const Category& b) {
+  std::ranges::sort(categories_, [](const Category& a, const Category& b) {
     return a.mean != b.mean ? a.mean < b.mean : a.code < b.code;
   });
 }
 
 template <int W>
-void try_categorical(std::span<const Sums<W>> bins, std::uint32_t feature, const Sums<W>& node,
-                     const SplitRules& rules, CutList& cuts, Cut<W>& best) {
-  std::vector<Category>& categories = cuts.categories;
-  sort_categories<W>(bins, node, rules, categories);
-  if (categories.size() < 2) return;
-  const auto sorted = [&](std::size_t t) -> const Sums<W>& { return bins[categories[t].code]; };
-  list_cuts<W>(sorted, categories.size() - 1, Sums<W>{}, node, rules, cuts);
-  score_cuts<W>(node, rules, cuts);
-  for (std::size_t i = 0; i < cuts.n; ++i) {
-    const std::size_t n_left = cuts.bin[i] + 1;
-    if (std::min(n_left, categories.size() - n_left) > kMostCategories) cuts.score[i] = 0.0;
+void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bins,
+                                   const NodeToCut<W>& node, Cut<W>& best) {
+  sort_categories(bins, node);
+  const std::size_t n = categories_.size();
+  if (n < 2) return;
+  find_cuts([&](std::size_t t) -> const Sums<W>& { return bins[categories_[t].code]; }, n - 1,
+            Sums<W>{}, node);
+  score_cuts(node);
+  for (std::size_t i = 0; i < n_; ++i) {
+    const std::size_t n_left = first_ + i + 1;
+    if (std::min(n_left, n - n_left) > kMostCategories) score_[i] = 0.0;
   }
-  if (!take_best<W>(cuts, feature, false, best)) return;
+  if (!take_best(f, false, best)) return;
   best.left_set = empty_set(bins.size());
-  for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, categories[t].code);
+  for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, categories_[t].code);
 }
 
-/// What lies left of the cut. What the node has none of, a category or missing values, goes to the
-/// heavier side.
 template <int W>
-void finish(const Feature& feature, std::span<const Sums<W>> bins, const Sums<W>& node,
-            Cut<W>& cut) {
+void CutSearch<W>::try_feature(std::uint32_t f, const NodeToCut<W>& node, Cut<W>& best) {
+  const Feature& feature = binned_.features[f];
+  const auto bins = node.histogram.subspan(feature.offset, feature.n_bins);
+  // One side of any cut is without the common bin: what is in the others must be enough for it.
+  if (feature.is_sparse && node.sums[1] - bins[feature.common][1] < node.rules.min_weight) return;
+  if (feature.is_categorical) {
+    try_categorical(f, bins, node, best);
+  } else {
+    try_numeric(f, bins, node, best);
+  }
+}
+
+/// What the node has none of, a category or missing values, goes to the heavier side.
+template <int W>
+void CutSearch<W>::finish(const NodeToCut<W>& node, Cut<W>& cut) const {
+  if (cut.feature < 0) return;
+  const Feature& feature = binned_.features[static_cast<std::size_t>(cut.feature)];
+  const auto bins = node.histogram.subspan(feature.offset, feature.n_bins);
   const std::uint32_t missing = feature.missing_code();
   if (feature.is_categorical) {
     cut.bin = 0;
@@ -184,7 +265,7 @@ void finish(const Feature& feature, std::span<const Sums<W>> bins, const Sums<W>
     if (!is_left(code)) continue;
     for (std::size_t w = 0; w < W; ++w) cut.left[w] += bins[code][w];
   }
-  const bool left_is_heavier = cut.left[1] >= node[1] - cut.left[1];
+  const bool left_is_heavier = cut.left[1] >= node.sums[1] - cut.left[1];
   if (bins[missing][1] == 0) cut.missing_left = left_is_heavier;
   if (!feature.is_categorical) {
     cut.left_set.clear();
@@ -197,37 +278,7 @@ void finish(const Feature& feature, std::span<const Sums<W>> bins, const Sums<W>
   cut.left_set = std::move(left_set);
 }
 
-}  // namespace
-
-template <int W>
-Cut<W> best_cut(const Binned& binned, std::span<const std::uint32_t> features,
-                std::span<const Sums<W>> histogram, const Sums<W>& node, const SplitRules& rules,
-                CutList& buffer) {
-  Cut<W> best;
-  const auto bins_of = [&](const Feature& feature) {
-    return histogram.subspan(feature.offset, feature.n_bins);
-  };
-  for (const std::uint32_t f : features) {
-    const Feature& feature = binned.features[f];
-    const auto bins = bins_of(feature);
-    // One side of any cut is without the common bin: what is in the others must be enough for it.
-    if (feature.is_sparse && node[1] - bins[feature.common][1] < rules.min_weight) continue;
-    if (feature.is_categorical) {
-      try_categorical<W>(bins, f, node, rules, buffer, best);
-    } else {
-      try_numeric<W>(bins, f, node, rules, buffer, best);
-    }
-  }
-  if (best.feature >= 0) {
-    const Feature& feature = binned.features[static_cast<std::size_t>(best.feature)];
-    finish<W>(feature, bins_of(feature), node, best);
-  }
-  return best;
-}
-
-template Cut<2> best_cut<2>(const Binned&, std::span<const std::uint32_t>, std::span<const Sums<2>>,
-                            const Sums<2>&, const SplitRules&, CutList&);
-template Cut<3> best_cut<3>(const Binned&, std::span<const std::uint32_t>, std::span<const Sums<3>>,
-                            const Sums<3>&, const SplitRules&, CutList&);
+template class CutSearch<2>;
+template class CutSearch<3>;
 
 }  // namespace abcgbm

@@ -41,23 +41,47 @@ struct Category {
   std::uint32_t code = 0;
 };
 
-/// The allowed cuts of one feature: what is left of each, and its score. A buffer to use again.
-struct CutList {
-  std::size_t n = 0;
-  std::vector<std::uint32_t> bin;
-  std::vector<std::int64_t> residual;
-  std::vector<std::int64_t> weight;  // as in the gain
-  std::vector<double> score;
-  std::vector<Category> categories;
+/// The node whose cuts are looked for.
+template <int W>
+struct NodeToCut {
+  Sums<W> sums;
+  std::span<const Sums<W>> histogram;
+  const SplitRules& rules;
 };
 
-/// The first cut with the largest score: the given features in order, missing values right before
-/// left, bins in order. Categories, missing values among them, are sorted by the mean of their
-/// residuals, and cut like bins.
+/// Looks for the cut with the largest score; among equals for that of the lowest feature, then with
+/// missing values right, then of the lowest bin. Categories, missing values among them, are sorted
+/// by the mean of their residuals, and cut like bins. Holds buffers to use again.
 template <int W>
-Cut<W> best_cut(const Binned& binned, std::span<const std::uint32_t> features,
-                std::span<const Sums<W>> histogram, const Sums<W>& node, const SplitRules& rules,
-                CutList& buffer);
+class CutSearch {
+ public:
+  explicit CutSearch(const Binned& binned) : binned_(binned) {}
+
+  /// Takes the best cut of a feature if it is better than the best of those before.
+  void try_feature(std::uint32_t f, const NodeToCut<W>& node, Cut<W>& best);
+
+  /// Completes the best cut, if there is one: what lies left of it.
+  void finish(const NodeToCut<W>& node, Cut<W>& best) const;
+
+ private:
+  void try_numeric(std::uint32_t f, std::span<const Sums<W>> bins, const NodeToCut<W>& node,
+                   Cut<W>& best);
+  void try_categorical(std::uint32_t f, std::span<const Sums<W>> bins, const NodeToCut<W>& node,
+                       Cut<W>& best);
+  template <class Bins>
+  void find_cuts(const Bins& in, std::size_t n, const Sums<W>& start, const NodeToCut<W>& node);
+  bool may_reach(double least, const NodeToCut<W>& node) const;
+  void score_cuts(const NodeToCut<W>& node);
+  bool take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const;
+  void sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node);
+
+  const Binned& binned_;
+  std::vector<Sums<W>> left_;  // of all cuts of a feature
+  std::size_t first_ = 0;      // of the allowed cuts, which follow each other
+  std::size_t n_ = 0;          // of the allowed cuts
+  std::vector<double> score_;  // of the allowed cuts
+  std::vector<Category> categories_;
+};
 
 /// Gain of a cut in a node, `G_L^2/W_L + G_R^2/W_R - G^2/W`, in units of the integer sums.
 template <int W>

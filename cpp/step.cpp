@@ -16,6 +16,7 @@ constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learn
 constexpr std::size_t kSearchBytes = std::size_t{1} << 29;     // for the trees of some candidates
 constexpr std::size_t kHistogramBytes = std::size_t{1} << 28;  // of the nodes of all threads
 constexpr std::size_t kBlock = 512;
+constexpr std::size_t kRowsTogether = 8192;  // sums of so many rows stay in L2
 
 /// The trees of a step are the tasks of the threads.
 int n_useful_threads(const Labels& labels, int n_threads) {
@@ -48,6 +49,23 @@ Tree mirrored(Tree tree) {
   return tree;
 }
 
+/// The sums of some rows, in their order.
+template <int W>
+void gather(std::span<const std::uint32_t> rows, std::span<const Sums<W>> row_sums,
+            std::vector<Sums<W>>& out) {
+  constexpr std::size_t kAhead = 16;
+  out.resize(rows.size());
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    __builtin_prefetch(row_sums.data() + rows[std::min(j + kAhead, rows.size() - 1)]);
+    out[j] = row_sums[rows[j]];
+  }
+}
+
+template <class Item>
+void clear(const Block& block, std::span<Item> histogram) {
+  std::ranges::fill(histogram.subspan(block.first_bin, block.last_bin - block.first_bin), Item{});
+}
+
 }  // namespace
 
 Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
@@ -56,6 +74,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vecto
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
+      blocks_(blocks_of(*binned_, 1)),
       scores_(make_scores(labels_, std::move(raw), n_threads)),
       roots_(*binned_, labels_, params.split_weight == SplitWeight::hessian),
       weight_(labels_.weight) {
@@ -194,21 +213,47 @@ Tree Trainer::grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& 
   auto& grower = workspace.grower;
   reset(workspace.rows, labels_.n_rows());
   const Sums<W> root = fill_row_sums<W>(job, workspace.row_sums);
-  fill_root<W>(job, in_batch, grower.root_histogram());
   const int gain_exponent = (W == 3 ? -1 : -2) * scores_.exponent;
   grower.start(
       params_.grow,
       {.sums = root, .gain_unit = std::ldexp(labels_.unit, gain_exponent), .key = key_of(job)});
+  if (!grower.to_count().empty()) {
+    for (const Block& block : blocks_) {
+      fill_root<W>(job, in_batch, block, grower.histogram(0));
+      grower.counted(block);
+    }
+    grower.all_counted();
+  }
   while (const auto node = grower.split_next()) {
     split_rows(workspace.rows, *node, *binned_, grower.nodes()[*node]);
-    if (grower.to_count().empty()) continue;
-    for (const std::size_t child : grower.to_count()) {
-      add_rows<W>(*binned_, workspace.rows.of(child), workspace.row_sums, grower.sums(child),
-                  grower.count_here(child));
-    }
-    grower.counted();
+    if (!grower.to_count().empty()) count_nodes(workspace);
   }
   return {.tree_class = job.tree_class, .base = job.base, .nodes = grower.nodes()};
+}
+
+/// Counts the nodes that the grower asks for. A block of columns is counted, subtracted and
+/// searched for cuts while it is in the cache; of a large node some rows at a time, so that they
+/// are, too.
+template <int W>
+void Trainer::count_nodes(Workspace<W>& workspace) {
+  auto& grower = workspace.grower;
+  for (const std::size_t node : grower.to_count()) {
+    const std::span<Sums<W>> histogram = grower.histogram(node);
+    const auto rows = workspace.rows.of(node);
+    for (std::size_t first = 0; first < rows.size(); first += kRowsTogether) {
+      const auto some = rows.subspan(first, std::min(kRowsTogether, rows.size() - first));
+      const bool is_last = first + some.size() == rows.size();
+      gather<W>(some, workspace.row_sums, workspace.some_sums);
+      const RowsToCount<W> to_count{.rows = some, .sums = workspace.some_sums};
+      for (const Block& block : blocks_) {
+        if (first == 0) clear(block, histogram);
+        count_block<W>(*binned_, block, to_count, histogram);
+        if (is_last) finish_block<W>(*binned_, block, grower.sums(node), histogram);
+        if (is_last && node == grower.to_count().back()) grower.counted(block);
+      }
+    }
+  }
+  grower.all_counted();
 }
 
 /// The same for both trees of a pair of classes, which mirror each other.
@@ -247,9 +292,9 @@ Sums<W> Trainer::fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sum
 }
 
 template <int W>
-void Trainer::fill_root(const TreeJob& job, std::size_t in_batch,
+void Trainer::fill_root(const TreeJob& job, std::size_t in_batch, const Block& block,
                         std::span<Sums<W>> histogram) const {
-  for (std::size_t bin = 0; bin < histogram.size(); ++bin) {
+  for (std::size_t bin = block.first_bin; bin < block.last_bin; ++bin) {
     histogram[bin][0] = roots_.residual(job, bin);
     histogram[bin][1] = roots_.weight(bin);
     if constexpr (W == 3) histogram[bin][2] = roots_.hessian(in_batch, bin);

@@ -81,6 +81,7 @@ class Trainer {
     Grower<W> grower;
     RowSets rows;
     std::vector<Sums<W>> row_sums;
+    std::vector<Sums<W>> some_sums;  // of the rows that are being counted
   };
   template <int W>
   using Workspaces = std::vector<std::unique_ptr<Workspace<W>>>;
@@ -97,7 +98,10 @@ class Trainer {
   template <int W>
   Sums<W> fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sums) const;
   template <int W>
-  void fill_root(const TreeJob& job, std::size_t in_batch, std::span<Sums<W>> histogram) const;
+  void fill_root(const TreeJob& job, std::size_t in_batch, const Block& block,
+                 std::span<Sums<W>> histogram) const;
+  template <int W>
+  void count_nodes(Workspace<W>& workspace);
   template <int W>
   void set_leaves(Tree& tree, const TreeJob& job, double leaf_scale, const Workspace<W>& workspace,
                   std::span<std::uint16_t> node_of_row) const;
@@ -111,6 +115,7 @@ class Trainer {
   Labels labels_;
   TrainParams params_;
   int n_threads_;
+  std::vector<Block> blocks_;
   Scores scores_;
   Roots roots_;
   std::variant<Workspaces<2>, Workspaces<3>> workspaces_;

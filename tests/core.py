@@ -30,7 +30,7 @@ def builder(n_rows: int, thresholds: Any, categorical: Any = None) -> Any:
 def bin_table(X: Any, thresholds: Any, n_threads: int = 1, categorical: Any = None) -> Any:
     this = builder(len(X), thresholds, categorical)
     this.add_block(np.arange(len(thresholds), dtype=np.int32), X, n_threads)
-    return this.finish(n_threads)
+    return this.finish()
 
 
 def as_sparse(X: np.ndarray, fill: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -49,7 +49,7 @@ def bin_sparse(problem: Problem, fill: np.ndarray) -> Any:
     )
     features = np.arange(len(thresholds), dtype=np.int32)
     builder.add_sparse(features, *as_sparse(problem.X, fill), 1)
-    return builder.finish(1)
+    return builder.finish()
 
 
 def binned(problem: Problem, n_threads: int = 1) -> Any:
@@ -127,6 +127,13 @@ def step_bytes(step: Any) -> bytes:
     arrays = [np.asarray(getattr(step, name)).tobytes() for name in names]
     numbers = [step.base, step.base_scale, *step.candidate_losses]
     return b"".join([*arrays, np.array(numbers, np.float64).tobytes()])
+
+
+def most_histograms_wanted(step: Any) -> int:
+    """The largest number of leaves that wait at a time and are split later."""
+    inner = np.flatnonzero(step.feature >= 0)
+    made, split = (inner + 1) // 2, (step.left[inner] + 1) // 2  # after so many splits
+    return max(int(((made <= n) & (split > n)).sum()) for n in range(len(inner)))
 
 
 # ---------------------------------------------------------------------------------------- prediction

@@ -97,6 +97,33 @@ def mixed_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) -> P
     return replace(numbers, X=X, categorical=(2, 3, 6))
 
 
+def one_hot(levels: np.ndarray, values: np.ndarray | float = 1.0) -> np.ndarray:
+    """A column for each level from 0: the values of its rows, 0 for all others; below 0 is no level."""
+    return np.where(levels[:, None] == np.arange(levels.max() + 1), np.c_[values], 0.0)
+
+
+def one_hot_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) -> Problem:
+    """One-hot columns that matter, in any order, among dense ones and others that overlap them.
+
+    Nine levels, every row in one; seven levels, some rows in none, with several values, missing ones
+    among them; six levels whose common value is missing; two columns that list rows of many levels.
+    """
+    rng = np.random.default_rng(seed)
+    numbers = random_problem(seed, n_rows, 2, n_classes, **params)
+    nine, seven, six = (rng.permutation(n_rows) % n for n in (9, 9, 7))
+    seven, six = np.where(seven < 7, seven, -1), np.where(six < 6, six, -1)
+    effects = rng.normal(size=(3, 9, n_classes)) * 1.5
+    effect = sum(of[levels] for of, levels in zip(effects, (nine, seven, six), strict=True))
+    y = np.argmax(effect + rng.gumbel(size=(n_rows, n_classes)), axis=1).astype(np.int32)
+    several = rng.choice([1.0, 2.0, 3.0, math.nan], n_rows)
+    of_six = np.where(one_hot(six) == 1, rng.integers(0, 3, n_rows)[:, None], math.nan)
+    overlapping = (rng.random((n_rows, 2)) < 0.15).astype(float)
+    X = np.hstack([one_hot(nine), one_hot(seven, several), of_six, overlapping, numbers.X])
+    order = rng.permutation(X.shape[1])
+    categorical = tuple(np.flatnonzero(np.isin(order, [2, 3, 10, 11, 16, 17])).tolist())
+    return replace(numbers, X=np.ascontiguousarray(X[:, order]), y=y, categorical=categorical)
+
+
 # ------------------------------------------------------------------------------ hypothesis strategies
 
 AWKWARD = [math.nan, -math.inf, -2.0, -5e-324, -0.0, 0.0, 1.0, 1.0 + 2**-52, 1e308, math.inf]
@@ -205,6 +232,41 @@ def sparse_problems(draw: st.DrawFn) -> Problem:
         common = draw(st.sampled_from(X[:, feature].tolist()))
         X[[i for i in range(n) if i not in others], feature] = common
     return replace(problem, X=X)
+
+
+@st.composite
+def one_hot_columns(draw: st.DrawFn, n: int) -> np.ndarray:
+    """Sparse columns, no two of which list the same row, and half of the rows are listed at least.
+
+    But for a last one, if it is drawn, that differs from another in one row.
+    """
+    n_levels = math.ceil(n / (n // 5))
+    levels = np.array(draw(st.permutations(range(n)))) % n_levels
+    levels[levels >= draw(st.integers(math.ceil(n_levels / 2), n_levels))] = -1
+    value = st.sampled_from(draw(st.sampled_from([[1.0], [1.0, 3.0], [0.0, 1.0, 2.0, math.nan]])))
+    values = np.array(draw(st.lists(value, min_size=n, max_size=n)))
+    common = draw(st.lists(st.sampled_from([0.0, 0.0, 2.0, math.nan]), min_size=9, max_size=9))
+    is_level = one_hot(levels) == 1
+    X = np.where(is_level, values[:, None], common[: is_level.shape[1]])
+    if draw(st.booleans()):
+        other = X[:, draw(st.integers(0, X.shape[1] - 1))].copy()
+        other[draw(st.integers(0, n - 1))] = 1.0
+        X = np.column_stack([X, other])
+    return X
+
+
+@st.composite
+def one_hot_problems(draw: st.DrawFn) -> Problem:
+    """Problems with one-hot columns of one or two categories among the others, in any order."""
+    problem = draw(problems(min_rows=10))
+    more = draw(st.lists(one_hot_columns(len(problem.y)), min_size=1, max_size=2))
+    X, n_others = np.hstack([problem.X, *more]), problem.X.shape[1]
+    is_category = np.array(draw(st.lists(st.booleans(), min_size=X.shape[1], max_size=X.shape[1])))
+    is_category[:n_others] = problem.is_categorical()
+    order = np.array(draw(st.permutations(range(X.shape[1]))))
+    problem = problem.with_params(interaction_groups=draw(interaction_groups(X.shape[1])))
+    categorical = tuple(np.flatnonzero(is_category[order]).tolist())
+    return replace(problem, X=np.ascontiguousarray(X[:, order]), categorical=categorical)
 
 
 @st.composite

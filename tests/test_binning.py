@@ -143,7 +143,7 @@ def test_codes_of_sparse_columns_are_those_of_all_their_values(drawn):
     builder = _core.BinnedBuilder(len(problem.y), thresholds, np.zeros(n, np.uint8))
     builder.add_sparse(np.arange(n, dtype=np.int32), *columns.values(), 1)
     expected = core.bin_table(problem.X, thresholds).codes()
-    np.testing.assert_array_equal(builder.finish(1).codes(), expected)
+    np.testing.assert_array_equal(builder.finish().codes(), expected)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
@@ -199,7 +199,7 @@ def test_table_is_not_finished_while_a_feature_is_missing():
     builder = _core.BinnedBuilder(3, [np.zeros(1)] * 2, np.zeros(2, np.uint8))
     builder.add_block(np.array([1], np.int32), THREE_ROWS[:, :1], 1)
     with pytest.raises(ValueError, match="every feature"):
-        builder.finish(1)
+        builder.finish()
 
 
 # ---------------------------------------------------------------------------------------- wrong input

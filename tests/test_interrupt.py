@@ -97,7 +97,7 @@ def test_builder_that_was_interrupted_has_not_all_features():
     add = partial(builder.add_block, np.arange(24, dtype=np.int32), X)
     assert is_interrupted(add, 2)
     with pytest.raises(ValueError, match="every feature must be added"):
-        builder.finish(1)
+        builder.finish()
 
 
 @both_thread_counts

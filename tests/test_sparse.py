@@ -120,8 +120,8 @@ def test_builder_takes_each_feature_once():
     with pytest.raises(ValueError, match="features: each once"):
         builder.add_block(np.array([0], np.int32), X, 1)
     with pytest.raises(ValueError, match="every feature must be added"):
-        builder.finish(1)
+        builder.finish()
     builder.add_block(np.array([1], np.int32), X, 1)
-    assert builder.finish(1).n_features == 2
+    assert builder.finish().n_features == 2
     with pytest.raises(ValueError, match="every feature must be added"):
-        builder.finish(1)
+        builder.finish()

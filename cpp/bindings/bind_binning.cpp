@@ -131,10 +131,10 @@ void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
   builder.add(view, span_of(features), n_threads);
 }
 
-std::shared_ptr<Binned> finish_py(BinnedBuilder& builder, int n_threads) {
+std::shared_ptr<Binned> finish_py(BinnedBuilder& builder) {
   require(builder.n_features() > 0 && builder.has_all(), "every feature must be added, once");
   const nb::gil_scoped_release release;
-  return std::make_shared<Binned>(builder.finish(n_threads));
+  return std::make_shared<Binned>(builder.finish());
 }
 
 std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>& rows) {
@@ -186,7 +186,7 @@ void bind_binning(nb::module_& m) {
           },
           "Whether only the rows of a feature that differ from the others are kept.")
       .def_prop_ro(
-          "code_bytes", [](const Binned& binned) { return binned.dense_codes.index() + 1; },
+          "code_bytes", [](const Binned& binned) { return binned.columns.index() + 1; },
           "Bytes of a code: 1 or 2.")
       .def("take", &take_py, "rows"_a.noconvert(), "The given rows, by number.")
       .def("codes", &codes_py, "features"_a.noconvert() = nb::none(),
@@ -204,7 +204,7 @@ void bind_binning(nb::module_& m) {
       .def("add_sparse", &add_sparse_py, "features"_a.noconvert(), "fill"_a.noconvert(),
            "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n_threads"_a,
            "Code the columns of a csc matrix, which are the given features.")
-      .def("finish", &finish_py, "n_threads"_a, "The binned table; the builder is then empty.");
+      .def("finish", &finish_py, "The binned table; the builder is then empty.");
 }
 
 }  // namespace abcgbm

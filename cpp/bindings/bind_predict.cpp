@@ -60,15 +60,16 @@ void pack_trees(const ForestArrays& arrays, Forest& forest) {
   const std::size_t n_trees = forest.tree_class.size();
   check_sizes(arrays, n_trees);
   forest.nodes.reserve(arrays.feature.size());
+  forest.root.push_back(0);
   for (std::size_t t = 0; t < n_trees; ++t) {
     const std::int64_t begin = arrays.tree_start[t];
     const std::int64_t end = arrays.tree_start[t + 1];
     require(begin < end && end <= static_cast<std::int64_t>(arrays.feature.size()),
             "forest: tree_start does not rise");
-    forest.root.push_back(static_cast<std::uint32_t>(begin));
     for (std::int64_t at = begin; at < end; ++at) {
       forest.nodes.push_back(pack_node(arrays, begin, end, at, forest.n_features));
     }
+    forest.root.push_back(static_cast<std::uint32_t>(end));
   }
 }
 
@@ -103,20 +104,21 @@ void check_classes(const Forest& forest) {
   }
 }
 
-std::unique_ptr<Forest> make_forest(
+std::unique_ptr<Predictor> make_predictor(
     const Vector<std::int32_t>& feature, const Vector<double>& threshold,
     const Vector<std::int32_t>& left, const Vector<std::uint8_t>& missing_left,
     const Vector<double>& value, const Vector<std::int32_t>& left_set_size,
     const Vector<std::uint64_t>& left_set, const Vector<std::int64_t>& tree_start,
     const Vector<std::int32_t>& tree_class, const Vector<std::int32_t>& tree_base,
     const Vector<double>& tree_base_scale, std::size_t n_features, std::size_t n_classes) {
-  auto forest = std::make_unique<Forest>();
-  forest->tree_class = copy_of(tree_class);
-  forest->tree_base = copy_of(tree_base);
-  forest->tree_base_scale = copy_of(tree_base_scale);
-  forest->n_features = n_features;
-  forest->n_classes = n_classes;
-  check_classes(*forest);
+  auto predictor = std::make_unique<Predictor>();
+  Forest& forest = predictor->forest;
+  forest.tree_class = copy_of(tree_class);
+  forest.tree_base = copy_of(tree_base);
+  forest.tree_base_scale = copy_of(tree_base_scale);
+  forest.n_features = n_features;
+  forest.n_classes = n_classes;
+  check_classes(forest);
   pack_trees({.feature = span_of(feature),
               .threshold = span_of(threshold),
               .left = span_of(left),
@@ -124,28 +126,30 @@ std::unique_ptr<Forest> make_forest(
               .left_set_size = span_of(left_set_size),
               .value = span_of(value),
               .tree_start = span_of(tree_start)},
-             *forest);
-  forest->left_set = copy_of(left_set);
-  place_sets(span_of(left_set_size), *forest);
-  return forest;
+             forest);
+  forest.left_set = copy_of(left_set);
+  place_sets(span_of(left_set_size), forest);
+  predictor->regions = make_region_forest(forest);
+  return predictor;
 }
 
-void add_py(const Forest& forest, const Matrix<double>& rows, const Scores2d& raw,
+void add_py(const Predictor& predictor, const Matrix<double>& rows, const Scores2d& raw,
             std::size_t first_tree, std::size_t last_tree, int n_threads) {
+  const Forest& forest = predictor.forest;
   require(rows.shape(1) == forest.n_features, "X: wrong number of features");
   require(raw.shape(0) == rows.shape(0) && raw.shape(1) == forest.n_classes, "raw: wrong shape");
-  require(first_tree <= last_tree && last_tree <= forest.root.size(), "trees out of range");
+  require(first_tree <= last_tree && last_tree <= forest.n_trees(), "trees out of range");
   require(n_threads >= 1, "n_threads: at least 1");
   const nb::gil_scoped_release release;
-  add_trees(forest, rows.data(), rows.shape(0), raw.data(), first_tree, last_tree, n_threads);
+  add_trees(predictor, rows.data(), rows.shape(0), raw.data(), first_tree, last_tree, n_threads);
 }
 
 }  // namespace
 
 void bind_predict(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Forest>(m, "Forest", "Trees packed for prediction; all indices are checked.")
-      .def(nb::new_(&make_forest), "feature"_a.noconvert(), "threshold"_a.noconvert(),
+  nb::class_<Predictor>(m, "Forest", "Trees packed for prediction; all indices are checked.")
+      .def(nb::new_(&make_predictor), "feature"_a.noconvert(), "threshold"_a.noconvert(),
            "left"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
            "left_set_size"_a.noconvert(), "left_set"_a.noconvert(), "tree_start"_a.noconvert(),
            "tree_class"_a.noconvert(), "tree_base"_a.noconvert(), "tree_base_scale"_a.noconvert(),

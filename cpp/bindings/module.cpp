@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   abcgbm::bind_scores(m);
   abcgbm::bind_step(m);
   abcgbm::bind_predict(m);
+  abcgbm::bind_stages(m);
 }

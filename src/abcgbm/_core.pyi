@@ -64,7 +64,7 @@ class BinnedBuilder:
     def add_sparse(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> None:
         """Code the columns of a csc matrix, which are the given features."""
 
-    def finish(self, n_threads: int) -> Binned:
+    def finish(self) -> Binned:
         """The binned table; the builder is then empty."""
 
 def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int = 1) -> NDArray[numpy.float64]:
@@ -183,3 +183,46 @@ class Forest:
 
     def add(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], first_tree: int, last_tree: int, n_threads: int) -> None:
         """Add trees [first_tree, last_tree) to the scores, in place."""
+
+class Stages:
+    """The stages of a step one by one, for benchmarks."""
+
+    def __init__(self, binned: Binned, trainer: Trainer, n_threads: int = 1) -> None: ...
+
+    def count_roots(self) -> None:
+        """Fill the root histograms of all classes."""
+
+    def root_histogram(self, k: int) -> NDArray[numpy.int64]:
+        """Sums of residuals of class k by bin, of shape (total_bins,)."""
+
+    def use_node(self, node: int) -> None:
+        """
+        Choose what is counted and cut: 0, the root, or one of its children, 1 and 2.
+        """
+
+    def node_rows(self) -> NDArray[numpy.int64]:
+        """The rows of the node."""
+
+    def count_node(self) -> None:
+        """Fill the histogram of the node."""
+
+    def node_histogram(self) -> NDArray[numpy.int64]:
+        """Sums of residuals and of weights by bin, of shape (total_bins, 2)."""
+
+    def find_cut(self) -> tuple[int, int, int, int]:
+        """
+        The best cut of the node: feature (-1: none), bin, residual and weight left of it.
+        """
+
+    def split_root(self) -> int:
+        """Split the rows of the root by its best cut; returns how many go left."""
+
+    def move_scores(self) -> float:
+        """
+        Move the scores by made-up trees, every second time back; returns the loss.
+        """
+
+def limit_seconds(n_sums: int, n_repeats: int = 1000) -> float:
+    """
+    Seconds to add 2, 3 or 8 sums of one row to one bin, all in the nearest cache.
+    """

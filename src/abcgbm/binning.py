@@ -189,7 +189,7 @@ def bin_table(
         builder.add_sparse(
             *(part.features, part.fill, part.indptr, part.indices, part.data), n_threads
         )
-    return BinnedTable(builder.finish(n_threads), thresholds, encoding)
+    return BinnedTable(builder.finish(), thresholds, encoding)
 
 
 def _seen_levels(

@@ -470,7 +470,8 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
 
     def _read(self, X: Any) -> AnyTable:
         """Read a table to predict on."""
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # which takes its time, and raises
         return read_like(X, self._encoding.schema, type(self).__name__)
 
     def _raw(self, X: Any) -> Floats:

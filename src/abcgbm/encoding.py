@@ -73,8 +73,8 @@ class Encoding:
 
         A block is of bounded size, but an array that needs no change comes in one piece.
         """
-        if features is None and self.is_matrix(table):
-            yield slice(0, len(table)), table.numbers(np.arange(table.shape[1]))
+        if features is None and isinstance(table.dense, ArrayColumns) and self.is_matrix(table):
+            yield slice(0, len(table)), table.dense.values
             return
         wanted = np.arange(table.shape[1]) if features is None else np.asarray(features, np.intp)
         for rows in row_blocks(len(table), len(wanted)):

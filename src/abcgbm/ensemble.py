@@ -86,16 +86,21 @@ class Ensemble:
 
     def raw(self, X: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
         """Return the scores after the last step, of shape (n_rows, n_classes)."""
-        raw = np.tile(self.init, (len(X), 1))
-        self._forest.add(X, raw, 0, int(self.step_start[-1]), n_threads)
+        raw = self._start(len(X))
+        self._forest.add(X, raw, 0, len(self.tree_class), n_threads)
         return raw
 
     def staged_raw(self, X: NDArray[np.float64], n_threads: int) -> Iterator[NDArray[np.float64]]:
         """Yield the scores after each step. The array is the same each time, and grows."""
-        raw = np.tile(self.init, (len(X), 1))
+        raw = self._start(len(X))
         for first, last in zip(self.step_start[:-1], self.step_start[1:], strict=True):
             self._forest.add(X, raw, int(first), int(last), n_threads)
             yield raw
+
+    def _start(self, n_rows: int) -> NDArray[np.float64]:
+        raw = np.empty((n_rows, self.n_classes))
+        raw[:] = self.init
+        return raw
 
     def first_steps(self, n_steps: int) -> "Ensemble":
         """Return the model of the first steps alone."""

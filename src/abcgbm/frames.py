@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -34,6 +35,8 @@ Series = nw.Series[Any]
 
 def as_frame(X: Any, name: str = "X") -> Frame | None:
     """Return X as a narwhals data frame; None if it is something else. Errors call it by name."""
+    if type(X) is np.ndarray:  # narwhals would ask all its libraries first
+        return None
     try:
         frame = nw.from_native(X, pass_through=True)
         frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
@@ -80,6 +83,10 @@ def _without_views(frame: Frame) -> Frame:
     return nw.from_native(table, eager_only=True)
 
 
+_REAL = frozenset("biuf")  # NumPy's kinds of real numbers
+_FEW_ROWS = 64  # of which a frame is made an array as a whole, used columns or not
+
+
 # ------------------------------------------------------------------------------------------ content
 
 
@@ -115,10 +122,21 @@ _ADVICE_BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, str]], ...] = (
 )
 
 
+def holds_plain_numbers(frame: Frame) -> bool:
+    """Whether it is one of pandas, and all its columns are of NumPy's real numbers."""
+    if not frame.implementation.is_pandas():
+        return False
+    return {_kind(dtype) for dtype in frame.to_native().dtypes.array} <= _REAL
+
+
+def _kind(dtype: Any) -> str:
+    return dtype.kind if isinstance(dtype, np.dtype) else ""
+
+
 def content_of(series: Series, label: str) -> Content:
     """Return what a column holds, or raise an error that names it."""
     kind = _numpy_kind(series)
-    if kind and kind in "biuf":
+    if kind in _REAL:
         return Content.NUMBERS
     dtype = series.dtype
     if kind == "O" or dtype == nw.Object:  # narwhals may take objects for strings
@@ -142,8 +160,7 @@ def _may_hold_levels(series: Series) -> bool:
 
 def _numpy_kind(series: Series) -> str:
     """Return the kind of NumPy's type of a column of pandas, without a detour; else nothing."""
-    dtype = getattr(series.to_native(), "dtype", None)
-    return dtype.kind if isinstance(dtype, np.dtype) else ""
+    return _kind(getattr(series.to_native(), "dtype", None))
 
 
 def _content_of_objects(series: Series, label: str) -> Content:
@@ -191,28 +208,41 @@ class FrameColumns:
 
     Attributes
     ----------
-    series : tuple of narwhals.Series
-        The columns.
+    frame : narwhals.DataFrame
+        The frame.
     contents : tuple of Content
         What each column holds.
     labels : tuple of str
         What errors call each column.
+    is_plain : bool
+        Whether it is a frame of pandas with NumPy's real numbers alone.
     """
 
-    series: tuple[Series, ...]
+    frame: Frame
     contents: tuple[Content, ...]
     labels: tuple[str, ...]
+    is_plain: bool = False
 
     @classmethod
     def of(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
         """Look what the columns of a frame hold."""
         series: tuple[Any, ...] = tuple(frame.iter_columns())
-        return cls(series, tuple(map(content_of, series, labels)), tuple(labels))
+        return cls(frame, tuple(map(content_of, series, labels)), tuple(labels))
+
+    @classmethod
+    def of_plain_numbers(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
+        """Take a frame of which this is known."""
+        return cls(frame, (Content.NUMBERS,) * len(labels), tuple(labels), is_plain=True)
+
+    @cached_property
+    def series(self) -> tuple[Series, ...]:
+        """The columns, each as one: made when asked for, which takes longer than to predict a row."""
+        series: tuple[Any, ...] = tuple(self.frame.iter_columns())
+        return series
 
     def take(self, rows: Rows) -> FrameColumns:
         """Return some rows."""
-        taken = tuple(series[rows] for series in self.series)
-        return FrameColumns(taken, self.contents, self.labels)
+        return replace(self, frame=self.frame[rows])
 
     def holds_strings(self, column: int) -> bool:
         """Whether a column holds strings, as they are or as categories."""
@@ -222,12 +252,16 @@ class FrameColumns:
 
     def numbers(self, columns: NDArray[np.intp]) -> Floats:
         """Return columns as floats of shape (n_rows, len(columns)); just these are converted."""
-        values = np.empty((len(self.series[0]), len(columns)), order="F")
+        values = np.empty((self.frame.shape[0], len(columns)), order="F")
         self.write(values, np.arange(len(columns)), columns)
         return values
 
     def write(self, values: Floats, places: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
         """Write columns into those of an array, at the given places."""
+        if self.is_plain and self.frame.shape[0] <= _FEW_ROWS:
+            with np.errstate(over="ignore"):  # what no float can hold is infinite
+                values[:, places] = self.frame.to_native().to_numpy(np.float64)[:, columns]
+            return
         for place, column in zip(places.tolist(), columns.tolist(), strict=True):
             self._fill(values[:, place], column)
 

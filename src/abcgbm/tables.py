@@ -25,7 +25,15 @@ from abcgbm.columns import (
     as_array,
     sparse_columns,
 )
-from abcgbm.frames import Content, Frame, FrameColumns, as_frame, is_sparse, sparse_frame
+from abcgbm.frames import (
+    Content,
+    Frame,
+    FrameColumns,
+    as_frame,
+    holds_plain_numbers,
+    is_sparse,
+    sparse_frame,
+)
 
 
 class Kind(IntEnum):
@@ -210,8 +218,12 @@ def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm", name: str = "
     owner, an estimator, and call it by name.
     """
     given, frame = _Given(owner, name), as_frame(X, name)
-    _check_names(None if frame is None else _names_of(frame), schema.feature_names, given)
-    table = _from_array(X, given) if frame is None else _from_frame(_in_order(frame, schema), given)
+    names = None if frame is None else _names_of(frame.columns)
+    _check_names(names, schema.feature_names, given)
+    if frame is None:
+        table = _from_array(X, given)
+    else:
+        table = _from_frame(_in_order(frame, names, schema.feature_names), given)
     n_features, expected = table.shape[1], len(schema.is_categorical)
     if n_features != expected:
         raise ValueError(
@@ -232,16 +244,7 @@ def _with_schema(table: Table, schema: Schema) -> Table:
 
 def _from_array(X: Any, given: _Given) -> Table:
     """Read what scikit-learn takes for an array or a sparse matrix."""
-    array = as_array(X, given.name)
-    is_real = getattr(array.dtype, "kind", "") in ("b", "i", "u", "f")
-    values = check_array(
-        array,
-        accept_sparse=("csr", "csc"),
-        dtype="numeric" if is_real else np.float64,  # real numbers stay as they are
-        ensure_all_finite=False,
-        estimator=given.owner,
-        input_name=given.name,
-    )
+    values = X if _is_checked(X) else _checked(as_array(X, given.name), given)
     n_rows, n_features = values.shape
     schema = Schema(np.zeros(n_features, dtype=bool))
     if sparse.issparse(values):
@@ -250,32 +253,56 @@ def _from_array(X: Any, given: _Given) -> Table:
     return Table(schema, n_rows, np.zeros(n_features, dtype=bool), ArrayColumns(values))
 
 
+def _is_checked(X: Any) -> bool:
+    """Whether it is an array that the checks would leave as it is: they take long for a row."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in _REAL  # noqa: PLR2004
+
+
+def _checked(array: Any, given: _Given) -> Any:
+    is_real = getattr(array.dtype, "kind", "") in _REAL
+    return check_array(
+        array,
+        accept_sparse=("csr", "csc"),
+        dtype="numeric" if is_real else np.float64,  # real numbers stay as they are
+        ensure_all_finite=False,
+        estimator=given.owner,
+        input_name=given.name,
+    )
+
+
+_REAL = ("b", "i", "u", "f")  # kinds of real numbers
+
+
 # ------------------------------------------------------------------------------------------- frames
 
 
-def _in_order(frame: Frame, schema: Schema) -> Frame:
-    """Put columns in the order of the schema's names, if both have names."""
-    if schema.feature_names is None or _names_of(frame) is None:
+def _in_order(frame: Frame, names: Any, expected: Any) -> Frame:
+    """Put columns in the expected order, if both have names."""
+    if names is None or expected is None or np.array_equal(names, expected):
         return frame
-    place = {name: column for column, name in enumerate(frame.columns)}
-    order = [place[name] for name in schema.feature_names]
-    return frame if order == sorted(order) else frame[:, order]
+    place = {name: column for column, name in enumerate(names)}
+    return frame[:, [place[name] for name in expected]]
 
 
 def _from_frame(frame: Frame, given: _Given) -> Table:
-    n_rows = _checked_length(frame, given)
-    few, schema = is_sparse(frame), Schema(np.zeros(frame.shape[1], dtype=bool), _names_of(frame))
+    n_rows, columns = _checked_length(frame, given), frame.columns
+    nowhere, labels = np.zeros(len(columns), dtype=bool), _labels(columns, given)
+    schema = Schema(nowhere, _names_of(columns))
+    if holds_plain_numbers(frame):
+        return Table(schema, n_rows, nowhere, FrameColumns.of_plain_numbers(frame, labels))
+    few = is_sparse(frame)
     if not few.any():
-        return Table(schema, n_rows, few, _frame_columns(frame, given))
+        return Table(schema, n_rows, few, FrameColumns.of(frame, labels))
     stored = sparse_frame(frame[:, np.flatnonzero(few).tolist()])
     if few.all():  # a frame without columns would have no rows either
         return Table(schema, n_rows, few, ArrayColumns(np.empty((n_rows, 0))), stored)
     others = frame[:, np.flatnonzero(~few).tolist()]
-    return Table(schema, n_rows, few, _frame_columns(others, given), stored)
+    dense = FrameColumns.of(others, _labels(others.columns, given))
+    return Table(schema, n_rows, few, dense, stored)
 
 
-def _frame_columns(frame: Frame, given: _Given) -> FrameColumns:
-    return FrameColumns.of(frame, [_label(column) + given.of for column in frame.columns])
+def _labels(columns: list[str], given: _Given) -> list[str]:
+    return [_label(column) + given.of for column in columns]
 
 
 def _checked_length(frame: Frame, given: _Given) -> int:
@@ -288,11 +315,10 @@ def _checked_length(frame: Frame, given: _Given) -> int:
     return frame.shape[0]
 
 
-def _names_of(frame: Frame) -> NDArray[Any] | None:
-    names = frame.columns
-    if not all(isinstance(name, str) for name in names):  # pandas may have others
+def _names_of(columns: list[str]) -> NDArray[Any] | None:
+    if not all(isinstance(name, str) for name in columns):  # pandas may have others
         return None
-    return np.array(names, dtype=object)
+    return np.array(columns, dtype=object)
 
 
 def _label(name: object) -> str:

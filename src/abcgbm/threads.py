@@ -1,5 +1,8 @@
 """How many threads to use."""
 
+import os
+from functools import lru_cache
+
 import joblib
 from joblib.parallel import get_active_backend
 
@@ -13,12 +16,26 @@ def effective_n_threads(n_jobs: int | None) -> int:
     inside a joblib worker. Negative: counted back from all CPUs, -1 being all.
     """
     if n_jobs is None:
-        return 1 if _in_joblib_worker() else int(joblib.cpu_count())
+        return 1 if _in_joblib_worker() else _n_cpus()
     if n_jobs == 0:
         raise ValueError("n_jobs=0; expected None, a positive number, or a negative one (-1: all)")
     if n_jobs < 0:
-        return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
+        return max(1, _n_cpus() + 1 + n_jobs)
     return min(int(n_jobs), _MOST)
+
+
+def _n_cpus() -> int:
+    """Return the CPUs this process may use; joblib is asked again if that may have changed.
+
+    Its answer takes longer than the prediction of a row.
+    """
+    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return _cpu_count(frozenset(affinity), os.environ.get("LOKY_MAX_CPU_COUNT"))
+
+
+@lru_cache(maxsize=1)
+def _cpu_count(_affinity: frozenset[int], _limit: str | None) -> int:
+    return int(joblib.cpu_count())
 
 
 def _in_joblib_worker() -> bool:

@@ -1,0 +1,19 @@
+// Sparse columns that never list the same row, and can be stored as one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "binned.hpp"
+
+namespace abcgbm {
+
+/// A bundle of sparse features, such as the one-hot columns of one category.
+using Bundle = std::vector<std::uint32_t>;
+
+/// The bundles of a table, each of at most `most_bins` bins. Only those are worth a column that
+/// list a good part of the rows.
+std::vector<Bundle> find_bundles(const Binned& binned, std::size_t most_bins);
+
+}  // namespace abcgbm

@@ -1,0 +1,55 @@
+// Trees packed for prediction.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace abcgbm {
+
+/// A node of the packed form: 16 bytes. A leaf has feature -1 and its value as threshold. A
+/// categorical split has, in the bits of its threshold, where its set of codes is.
+struct PackedNode {
+  double threshold = 0.0;
+  std::int32_t feature = -1;
+  std::uint32_t left_and_flags = 0;  // left child (index in the forest) * 4, and the flags
+
+  bool is_leaf() const { return feature < 0; }
+  std::uint32_t left() const { return left_and_flags >> 2; }
+  bool missing_left() const { return (left_and_flags & 1u) != 0; }
+  bool is_set() const { return (left_and_flags & 2u) != 0; }
+};
+inline constexpr std::uint32_t kMissingLeft = 1;
+inline constexpr std::uint32_t kIsSet = 2;
+
+/// The words of a node's set in `Forest::left_set`.
+struct SetPlace {
+  std::uint32_t start = 0;
+  std::uint32_t n_words = 0;
+};
+
+/// Trees as flat arrays, and what each adds to: +value to its class, -base_scale * value to its
+/// base class. A child lies behind its parent.
+struct Forest {
+  std::vector<PackedNode> nodes;
+  std::vector<std::uint64_t> left_set;  // of all categorical splits, 64 codes to a word
+  std::vector<std::uint32_t> root;      // by tree, and the end
+  std::vector<std::int32_t> tree_class;
+  std::vector<std::int32_t> tree_base;  // -1: none
+  std::vector<double> tree_base_scale;
+  std::size_t n_features = 0;
+  std::size_t n_classes = 0;
+
+  std::size_t n_trees() const { return tree_class.size(); }
+  std::span<const PackedNode> tree(std::size_t t) const {
+    return {nodes.data() + root[t], nodes.data() + root[t + 1]};
+  }
+  std::span<const std::uint64_t> set_of(const PackedNode& node) const {
+    const auto place = std::bit_cast<SetPlace>(node.threshold);
+    return {left_set.data() + place.start, place.n_words};
+  }
+};
+
+}  // namespace abcgbm

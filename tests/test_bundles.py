@@ -1,0 +1,192 @@
+"""Training on sparse columns that never list the same row, and are stored as one: the same model."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import core
+import reference as ref
+from strategies import (
+    Problem,
+    algorithms,
+    one_hot,
+    one_hot_problem,
+    one_hot_problems,
+    reference_trainer,
+    reference_trainer_with,
+)
+
+VARIANTS = {
+    "mart": ref.Algorithm("mart", None),
+    "mart-class": ref.Algorithm("mart", None, refresh="class"),
+    "Mb": ref.Algorithm("mart", "worst"),
+    "abc-mart": ref.Algorithm("abc-mart"),
+    "abc-mart-fixed": ref.Algorithm("abc-mart", 1),
+    "abc-mart-search": ref.Algorithm("abc-mart", ref.Search(3)),
+}
+OPTIONS = {
+    "all rows and features": {},
+    "some rows": {"subsample": 0.6},
+    "some features": {"max_features": 7},
+    "groups": {"interaction_groups": [list(range(14)), list(range(10, 26))]},
+    "two features on a path": {"max_path_features": 2},
+    "bounds": {"min_weight": 12, "min_hessian_leaf": 3.0, "l2_regularization": 1.0},
+}
+
+
+def assert_same_training(trainer, theirs, algorithm: ref.Algorithm, n_classes: int) -> list:
+    ours, expected = (ref.boost(this, algorithm, n_classes, 2) for this in (trainer, theirs))
+    core.assert_same_rounds(ours, expected)
+    np.testing.assert_array_equal(trainer.raw(), theirs.raw())
+    return ours
+
+
+def features_of(rounds: list) -> set[int]:
+    """The features that trees are cut on."""
+    return {f for r in rounds for f in r.step.feature.tolist() if f >= 0}
+
+
+@given(one_hot_problems(), st.data())
+def test_training_on_one_hot_columns_is_that_of_the_reference(problem, data):
+    algorithm = data.draw(algorithms(problem.n_classes))
+    trainers = core.trainer(problem), reference_trainer(problem)
+    assert_same_training(*trainers, algorithm, problem.n_classes)
+
+
+@pytest.mark.parametrize("hessian_split", [False, True], ids=["weights", "hessians"])
+@pytest.mark.parametrize("algorithm", VARIANTS.values(), ids=VARIANTS)
+def test_every_algorithm_on_one_hot_columns_is_that_of_the_reference(algorithm, hessian_split):
+    problem = one_hot_problem(4, 120, 3, hessian_split=hessian_split)
+    assert list(core.binned(problem).is_sparse).count(True) == 24
+    trainers = core.trainer(problem, n_threads=2), reference_trainer(problem)
+    rounds = assert_same_training(*trainers, algorithm, 3)
+    assert len(features_of(rounds)) > 8  # so many of them must be sparse ones
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_option_on_one_hot_columns_is_that_of_the_reference(options):
+    problem = one_hot_problem(5, 120, 3, hessian_split="min_hessian_leaf" in options)
+    weight, unit = ref.integer_weights(np.random.default_rng(0).uniform(0.5, 2.0, 120))
+    smallest = ref.min_weight(options.get("min_weight", 5), unit)
+    problem = replace(problem, weight=np.array(weight), unit=unit)
+    problem = problem.with_params(**options | {"min_weight": smallest})
+    trainers = core.trainer(problem), reference_trainer(problem)
+    assert_same_training(*trainers, ref.Algorithm("abc-mart"), 3)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+@pytest.mark.parametrize("K", [2, 9])
+def test_trees_on_one_hot_columns_are_the_same_for_any_thread_count(K, n_threads):
+    problem, classes = one_hot_problem(6, 5000, K), list(range(1, K))
+    one, other = (core.trainer(problem, n).step(classes, 0, True, 1.0) for n in (1, n_threads))
+    assert core.step_bytes(one) == core.step_bytes(other)
+
+
+def test_table_of_one_hot_columns_alone_is_trained_on():
+    problem = one_hot_problem(7, 150, 3)
+    is_sparse = np.array(core.binned(problem).is_sparse)
+    problem = replace(problem, X=np.ascontiguousarray(problem.X[:, is_sparse]), categorical=())
+    assert all(core.binned(problem).is_sparse)
+    trainers = core.trainer(problem), reference_trainer(problem)
+    assert features_of(assert_same_training(*trainers, ref.Algorithm("mart", None), 3))
+
+
+# -------------------------------------------------------------------------------------------- tables
+
+
+def assert_codes(problem: Problem, table) -> None:
+    expected = ref.bin_table(problem.X, problem.thresholds()).codes
+    np.testing.assert_array_equal(table.codes(), expected)
+
+
+@given(one_hot_problems())
+def test_codes_of_one_hot_columns_are_those_of_the_reference(problem):
+    assert_codes(problem, core.binned(problem))
+
+
+@given(one_hot_problems(), st.data())
+def test_rows_taken_of_one_hot_columns_have_their_codes_and_trees(problem, data):
+    """Rows in any order, some of them more than once, and once more of those."""
+    some = st.lists(st.integers(0, len(problem.y) - 1), min_size=1, max_size=40).map(np.array)
+    first = data.draw(some)
+    second = data.draw(some) % len(first)
+    algorithm, rows = data.draw(algorithms(problem.n_classes)), first[second]
+    table, taken = core.binned(problem), problem.rows(rows)
+    twice = table.take(first).take(second)
+    np.testing.assert_array_equal(twice.codes(), table.codes()[rows])
+    theirs = reference_trainer_with(problem.thresholds(), taken)
+    assert_same_training(core.trainer(taken, binned=twice), theirs, algorithm, problem.n_classes)
+
+
+@pytest.mark.parametrize("max_bins", [255, 65534])
+def test_rows_taken_of_many_one_hot_columns_have_their_codes(max_bins):
+    problem = replace(one_hot_problem(8, 900, 3), max_bins=max_bins)
+    X = np.column_stack([problem.X, np.arange(900.0)])
+    table = core.binned(replace(problem, X=X))
+    assert table.code_bytes == (1 if max_bins == 255 else 2)
+    rows = np.random.default_rng(0).integers(0, 900, 2000)
+    np.testing.assert_array_equal(table.take(rows).codes(), table.codes()[rows])
+    assert table.take(rows[:0]).codes().shape == (0, X.shape[1])
+
+
+def hundreds_of_bins(n_bins: int, n_distinct: int) -> Problem:
+    """One-hot columns with `n_bins` in all: 3 each, the first up to 5; and a dense column.
+
+    Each lists four rows; those of the columns 60 to 89 have a class of their own.
+    """
+    levels = np.repeat(np.arange(n_bins // 3), 4)
+    values = np.ones(len(levels))
+    values[:3] += np.minimum(np.arange(3), n_bins % 3)
+    values[3::4] = math.nan  # in the last bin of each column
+    y = ((levels >= 60) & (levels < 90)).astype(np.int32) + (levels % 7 == 0)
+    X = np.column_stack([one_hot(levels, values), np.arange(float(len(levels))) % n_distinct])
+    return Problem(X, y, 3, max_bins=65534, params={"min_weight": 2, "max_leaf_nodes": 6})
+
+
+@pytest.mark.parametrize("n_distinct", [3, 1000], ids=["one byte", "two bytes"])
+@pytest.mark.parametrize("n_bins", [255, 256, 257, 258, 300, 520])
+def test_bundles_may_have_any_number_of_bins(n_bins, n_distinct):
+    """Around 256 of them, beyond which the codes of a column take two bytes."""
+    problem = hundreds_of_bins(n_bins, n_distinct)
+    table = core.binned(problem)
+    assert sum(table.n_bins[:-1]) == n_bins
+    assert all(table.is_sparse[:-1])
+    assert table.code_bytes == (2 if n_distinct == 1000 else 1)
+    assert_codes(problem, table)
+    trainers = core.trainer(problem, binned=table), reference_trainer(problem)
+    ours, theirs = (trainer.step([1], -1, False, 2 / 3) for trainer in trainers)
+    core.assert_same_step(ours, theirs)
+    rows = np.random.default_rng(0).permutation(len(problem.y))
+    np.testing.assert_array_equal(table.take(rows).codes(), table.codes()[rows])
+
+
+def bin_columns(problem: Problem):
+    """The table of a problem, whose thresholds would take the reference too long."""
+    thresholds = core.find_thresholds(problem.X, problem.weight, problem.max_bins)
+    return core.bin_table(problem.X, thresholds)
+
+
+def test_bundles_have_no_more_bins_than_two_bytes_can_tell_apart():
+    """The trees of one column among others are those of the column alone, which is no bundle."""
+    rng = np.random.default_rng(0)
+    levels, n = rng.permutation(120_000) % 5, 120_000
+    X = one_hot(levels, rng.permutation(n) + 1.0)
+    y = (rng.random(n) < 0.2 + 0.6 * (X.max(axis=1) > n / 3)).astype(np.int32)
+    problem = Problem(X, y, 2, max_bins=65534, params={"max_leaf_nodes": 4})
+    table = bin_columns(problem)
+    assert all(table.is_sparse)
+    assert sum(table.n_bins[:2]) < 2**16 < sum(table.n_bins[:3])
+    for feature in range(5):
+        alone = replace(problem, X=np.ascontiguousarray(X[:, [feature]]))
+        table_alone = bin_columns(alone)
+        np.testing.assert_array_equal(table.codes()[:, [feature]], table_alone.codes())
+        among = problem.with_params(interaction_groups=[[feature]])
+        ours = core.trainer(among, binned=table).step([1], 0, True, 1.0)
+        expected = core.trainer(alone, binned=table_alone).step([1], 0, True, 1.0)
+        assert set(ours.feature.tolist()) == {feature, -1}
+        for name in ("bin", "left", "value", "gain", "weight"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(expected, name))
