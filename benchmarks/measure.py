@@ -1,0 +1,191 @@
+"""One measurement in a process of its own: ``python -m benchmarks.measure JOB``.
+
+Imports, reading the data and a first small fit (which starts threads and imports what is imported
+late) are over before a clock is started.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import sets
+from benchmarks.limit import limit_of
+from benchmarks.peers import SYSTEMS, Setting, System
+
+ROOT = Path(__file__).parent.parent
+LEAST_BATCH = 50_000
+MOST_CALLS = 1_000
+MOST_SECONDS_OF_CALLS = 2.0
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be measured; ``folder`` has the arrays, and models that were fitted before."""
+
+    what: str
+    folder: str
+    system: str
+    n_threads: int
+    max_iter: int
+
+    @property
+    def of(self) -> System:
+        return SYSTEMS[self.system]
+
+    @property
+    def model_path(self) -> Path:
+        return Path(self.folder) / f"{self.system}-{self.max_iter}.pickle"
+
+    def train(self) -> tuple[np.ndarray, np.ndarray]:
+        return sets.read(Path(self.folder), "train")
+
+    def test(self) -> tuple[np.ndarray, np.ndarray]:
+        return sets.read(Path(self.folder), "test")
+
+
+class ChildFailedError(Exception):
+    """The process ended without a result, or was ended because it took too long."""
+
+
+def in_child(job: Job, give_up_seconds: float | None = None) -> Result:
+    """Start a process for the job and return what it measured."""
+    threads = {"OMP_NUM_THREADS": str(job.n_threads)}  # HistGradientBoosting has no other way
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.measure", json.dumps(asdict(job))],
+            cwd=ROOT,
+            env={**os.environ, **threads},
+            capture_output=True,
+            text=True,
+            timeout=give_up_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ChildFailedError(f"took more than {give_up_seconds:g} s") from error
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise ChildFailedError(last)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def training(job: Job) -> Result:
+    """CPU and wall time of the whole fit: binning, or the making of a data set, included."""
+    X, y = job.train()
+    model = warmed_up(job)
+    wall, cpu = time.perf_counter(), time.process_time()
+    model.fit(X, y)
+    result = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+    if not job.model_path.exists():
+        job.model_path.write_bytes(pickle.dumps(model))
+    return result
+
+
+def memory(job: Job) -> Result:
+    """How far the fit raises the process's peak memory above what it held just before."""
+    X, y = job.train()
+    model = warmed_up(job)
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed before must not be used again unseen
+    before = _kilobytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    model.fit(X, y)
+    return {"bytes": 1024 * (_kilobytes("VmHWM") - before)}
+
+
+def curve(job: Job) -> Result:
+    """Errors on the test rows after each step."""
+    X, y = job.test()
+    staged = job.of.staged_classes(fitted(job), X)
+    errors = [int(np.count_nonzero(np.ravel(classes) != y)) for classes in staged]
+    return {"errors": errors, "n_test": len(y)}
+
+
+def prediction(job: Job) -> Result:
+    """Probabilities of many rows in one call; of one row, the median of many calls."""
+    X, _ = job.test()
+    predict_proba = job.of.predictor(fitted(job), job.n_threads)
+    batch = np.tile(X, (-(-LEAST_BATCH // len(X)), 1)) if len(X) < LEAST_BATCH else X
+    predict_proba(X[:1000])
+    wall, cpu = time.perf_counter(), time.process_time()
+    predict_proba(batch)
+    return {
+        "wall": time.perf_counter() - wall,
+        "cpu": time.process_time() - cpu,
+        "rows": len(batch),
+        "one_row": _median_of_calls(predict_proba, X),
+    }
+
+
+def size(job: Job) -> Result:
+    """Bytes of the model, pickled and in the system's own format; how many leaves it has."""
+    model = fitted(job)
+    saved = job.of.saved(model)
+    return {
+        "pickle": len(pickle.dumps(model)),
+        "saved": None if saved is None else len(saved),
+        "leaves": job.of.n_leaves(model),
+    }
+
+
+def limit(job: Job) -> Result:
+    """CPU seconds of the bare loop."""
+    return {"cpu": limit_of(fitted(job), job.train()[0])}
+
+
+MEASURES: dict[str, Callable[[Job], Result]] = {
+    "training": training,
+    "curve": curve,
+    "prediction": prediction,
+    "size": size,
+    "memory": memory,
+    "load": training,  # while others use the CPUs too
+    "scaling": training,
+    "limit": limit,
+}
+
+
+def fitted(job: Job) -> Any:
+    """Return the model that an earlier job left, or fit it now and leave it."""
+    if not job.model_path.exists():
+        training(job)
+    return pickle.loads(job.model_path.read_bytes())
+
+
+def warmed_up(job: Job) -> Any:
+    """Return the estimator, after another one has been fitted to a few rows."""
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    job.of.make(Setting(2, job.n_threads)).fit(X, np.arange(200) % 3).predict_proba(X)
+    return job.of.make(Setting(job.max_iter, job.n_threads))
+
+
+def _median_of_calls(predict_proba: Callable[[Any], Any], X: np.ndarray) -> float:
+    seconds: list[float] = []
+    while len(seconds) < MOST_CALLS and sum(seconds) < MOST_SECONDS_OF_CALLS:
+        row = X[len(seconds) % len(X)].reshape(1, -1)
+        began = time.perf_counter()
+        predict_proba(row)
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
+
+
+def _kilobytes(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+if __name__ == "__main__":
+    job = Job(**json.loads(sys.argv[1]))
+    print("\n" + json.dumps(MEASURES[job.what](job)))

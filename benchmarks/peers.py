@@ -1,0 +1,274 @@
+"""Our parameters in the peers' words: the only place where they are mapped.
+
+Every system gets the same number of steps, leaves and bins, the same learning rate, no shrinkage of
+leaf values, no sampling of rows or columns and no early stopping. Where a system has no such
+parameter, its class says so.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from abcgbm import ABCBoostClassifier
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all systems are given, in our words."""
+
+    max_iter: int
+    n_threads: int
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 20
+    min_samples_leaf: int = 10
+    max_bins: int = 255
+
+
+@dataclass(frozen=True)
+class System(ABC):
+    """A classifier, and how to ask for what the estimators do not all offer.
+
+    ``package`` is its name for pip, ``module`` for import. ``differs`` tells the reader what could
+    not be set equal.
+    """
+
+    name: str
+    package: str
+    module: str
+    differs: str = ""
+    has_tree_per_class: bool = True
+
+    @abstractmethod
+    def make(self, setting: Setting) -> Any:
+        """Return the estimator, not yet fitted."""
+
+    @abstractmethod
+    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+        """Yield the predicted class numbers, shape (n_rows,), after each step."""
+
+    @abstractmethod
+    def n_leaves(self, model: Any) -> int:
+        """Return the leaves of all trees together."""
+
+    def saved(self, model: Any) -> bytes | None:
+        """Return the model in the system's own compact format; None if it has none."""
+        return None
+
+    def predictor(self, model: Any, n_threads: int) -> Callable[[Floats], Any]:
+        """Return ``predict_proba`` with so many threads."""
+        return model.set_params(n_jobs=n_threads).predict_proba
+
+    def is_installed(self) -> bool:
+        return find_spec(self.module) is not None
+
+    def _import(self) -> Any:
+        try:
+            return import_module(self.module)
+        except ImportError as error:
+            raise ImportError(f'{self.name} is missing: pip install "abcgbm[bench]"') from error
+
+
+class Ours(System):
+    """One of our algorithms, with its default base class: the worst one, or none."""
+
+    def make(self, setting: Setting) -> ABCBoostClassifier:
+        return ABCBoostClassifier(
+            self.name,
+            learning_rate=setting.learning_rate,
+            max_iter=setting.max_iter,
+            max_leaf_nodes=setting.max_leaf_nodes,
+            min_samples_leaf=setting.min_samples_leaf,
+            max_bins=setting.max_bins,
+            n_jobs=setting.n_threads,
+        )
+
+    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+        yield from model.staged_predict(X)
+
+    def n_leaves(self, model: Any) -> int:
+        return int(np.count_nonzero(model._ensemble.feature < 0))
+
+
+class LightGBM(System):
+    """Leaf-wise growth is its nature; its bound on hessians in a leaf is taken away.
+
+    At 0 that bound makes it fail with many classes (a split without rows on one side).
+    """
+
+    def make(self, setting: Setting) -> Any:
+        return self._import().LGBMClassifier(
+            learning_rate=setting.learning_rate,
+            n_estimators=setting.max_iter,
+            num_leaves=setting.max_leaf_nodes,
+            min_child_samples=setting.min_samples_leaf,
+            min_child_weight=1e-10,
+            max_bin=setting.max_bins,
+            n_jobs=setting.n_threads,
+            verbose=-1,
+        )
+
+    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+        steps = (
+            model.booster_.predict(X, raw_score=True, start_iteration=step, num_iteration=1)
+            for step in range(model.n_estimators_)
+        )
+        for raw in accumulate(steps):
+            yield raw.argmax(axis=1)
+
+    def n_leaves(self, model: Any) -> int:
+        return sum(tree["num_leaves"] for tree in model.booster_.dump_model()["tree_info"])
+
+    def saved(self, model: Any) -> bytes:
+        return model.booster_.model_to_string().encode()
+
+
+@dataclass(frozen=True)
+class XGBoost(System):
+    """Histograms, best leaf first. It knows no least number of rows in a leaf.
+
+    ``min_child_weight`` bounds the sum of hessians 2 p (1 - p) and stays at its default, 1: with
+    ten classes that is about five rows in the first step, more later. On Pendigits 0 gave as many
+    leaves, and about as many errors.
+    """
+
+    multi_strategy: str = "one_output_per_tree"
+
+    def make(self, setting: Setting) -> Any:
+        return self._import().XGBClassifier(
+            tree_method="hist",
+            multi_strategy=self.multi_strategy,
+            learning_rate=setting.learning_rate,
+            n_estimators=setting.max_iter,
+            grow_policy="lossguide",
+            max_leaves=setting.max_leaf_nodes,
+            max_depth=0,
+            reg_lambda=0.0,
+            max_bin=setting.max_bins,
+            n_jobs=setting.n_threads,
+        )
+
+    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+        raw = None  # the first step starts from the model's own intercept
+        for step in range(model.get_booster().num_boosted_rounds()):
+            raw = model.predict(
+                X, output_margin=True, base_margin=raw, iteration_range=(step, step + 1)
+            )
+            yield raw.argmax(axis=1)
+
+    def n_leaves(self, model: Any) -> int:
+        return sum(tree.count("leaf=") for tree in model.get_booster().get_dump())
+
+    def saved(self, model: Any) -> bytes:
+        return bytes(model.get_booster().save_raw("ubj"))
+
+    def predictor(self, model: Any, n_threads: int) -> Callable[[Floats], Any]:
+        model.get_booster().set_param({"nthread": n_threads})  # n_jobs alone is read by fit only
+        return super().predictor(model, n_threads)
+
+
+class CatBoost(System):
+    """Best leaf first rather than its symmetric trees; 16 is the largest depth it allows."""
+
+    def make(self, setting: Setting) -> Any:
+        return self._import().CatBoostClassifier(
+            loss_function="MultiClass",
+            learning_rate=setting.learning_rate,
+            iterations=setting.max_iter,
+            grow_policy="Lossguide",
+            max_leaves=setting.max_leaf_nodes,
+            depth=16,
+            min_data_in_leaf=setting.min_samples_leaf,
+            l2_leaf_reg=0.0,
+            bootstrap_type="No",
+            random_strength=0.0,
+            border_count=setting.max_bins - 1,  # borders, not bins
+            thread_count=setting.n_threads,
+            allow_writing_files=False,
+            verbose=False,
+        )
+
+    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+        for raw in model.staged_predict(X, prediction_type="RawFormulaVal"):
+            yield raw.argmax(axis=1)
+
+    def n_leaves(self, model: Any) -> int:
+        return int(model.get_tree_leaf_counts().sum())
+
+    def saved(self, model: Any) -> bytes:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model.cbm"
+            model.save_model(str(path))
+            return path.read_bytes()
+
+    def predictor(self, model: Any, n_threads: int) -> Callable[[Floats], Any]:
+        return partial(model.predict_proba, thread_count=n_threads)
+
+
+class HistGradientBoosting(System):
+    """Has no parameter for threads: the process is started with ``OMP_NUM_THREADS``."""
+
+    def make(self, setting: Setting) -> HistGradientBoostingClassifier:
+        return HistGradientBoostingClassifier(
+            learning_rate=setting.learning_rate,
+            max_iter=setting.max_iter,
+            max_leaf_nodes=setting.max_leaf_nodes,
+            min_samples_leaf=setting.min_samples_leaf,
+            max_bins=setting.max_bins,
+            early_stopping=False,
+        )
+
+    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+        yield from model.staged_predict(X)
+
+    def n_leaves(self, model: Any) -> int:
+        return sum(tree.get_n_leaf_nodes() for step in model._predictors for tree in step)
+
+    def predictor(self, model: Any, n_threads: int) -> Callable[[Floats], Any]:
+        return model.predict_proba
+
+
+OURS = {
+    name: Ours(name, "abcgbm", "abcgbm")
+    for name in ("mart", "abc-mart", "logitboost", "abc-logitboost")
+}
+_NO_LEAST_ROWS = "no least number of rows in a leaf; `min_child_weight=1` bounds hessians instead"
+_PEERS: tuple[System, ...] = (
+    LightGBM("LightGBM", "lightgbm", "lightgbm", "bin edges from at most 200,000 rows"),
+    XGBoost("XGBoost", "xgboost", "xgboost", _NO_LEAST_ROWS),
+    XGBoost(
+        "XGBoost-multi-output",
+        "xgboost",
+        "xgboost",
+        'one tree a step, `multi_strategy="multi_output_tree"`; ' + _NO_LEAST_ROWS,
+        has_tree_per_class=False,
+        multi_strategy="multi_output_tree",
+    ),
+    CatBoost(
+        "CatBoost",
+        "catboost",
+        "catboost",
+        'one tree a step, `grow_policy="Lossguide"`; depth at most 16',
+        has_tree_per_class=False,
+    ),
+    HistGradientBoosting(
+        "HistGradientBoosting",
+        "scikit-learn",
+        "sklearn",
+        "hessians of a leaf sum to at least 0.001; bin edges from at most 200,000 rows",
+    ),
+)
+PEERS = {peer.name: peer for peer in _PEERS}
+SYSTEMS: dict[str, System] = {**OURS, **PEERS}

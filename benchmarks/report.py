@@ -1,0 +1,374 @@
+"""The page ``docs/benchmarks.md``: words and tables around what was measured."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import figures, generated
+from benchmarks.analysis import (
+    CLOCKS,
+    Curves,
+    Values,
+    error_curves,
+    grids,
+    seconds_to_target,
+    slope,
+    speed_ups,
+    target_errors,
+)
+from benchmarks.peers import OURS, PEERS, SYSTEMS, Setting
+from benchmarks.results import Line, Results, with_most_steps
+from benchmarks.sets import in_order
+
+Lines = list[str]
+Section = Callable[[Results], Lines]
+
+PER_CLASS = [name for name, peer in PEERS.items() if peer.has_tree_per_class]
+NAMES_OF_CLOCKS = {"cpu": "CPU seconds", "wall": "wall seconds"}
+NOTHING = "-"
+
+HEAD = """# Speed, memory and size beside the peers
+
+This page is written by `python -m benchmarks.compare report` from
+`{source}`, where each line is one measurement:
+
+    {commands}
+
+A ratio is the peer's number divided by ours, so above 1 we are ahead; the last column is the peer that comes
+nearest. **Bold** marks a ratio below 1. `-` is not measured; the [reasons](#not-measured) are at the end.
+"""
+
+HOW = """## How it is measured
+
+- Each measurement has a process of its own. It reads C-order float64 arrays, fits a few rows to warm up, and only
+  then looks at the clock. Repeats go round the systems (A B C, A B C, ...); the best of them counts.
+- Training is the whole of `fit`: our binning, and the peers' making of their data set, are counted.
+- With one thread CPU time is compared, of all threads of the process, user and system; with two threads wall time.
+- Equal for all: {equal}; no shrinkage of leaf values (l2 = 0), no sampling, no early stopping.
+"""
+
+TWO_THREADS = """## Two threads
+
+Wall time of one thread divided by that of two. Under load, two other processes spin all the time, both are timed under
+that load, and the median of five counts.
+"""
+
+TIME_TO_ERROR = """## Time to a given error
+
+The target is the largest final number of test errors among our algorithms and the peers that grow a tree per class, so
+that all of these reach it. The time is that share of the training time (one thread, CPU seconds) which the steps until
+then are of all steps.
+
+![Test errors against training time](benchmarks_errors.png)
+"""
+
+PREDICTION = """## Prediction
+
+`predict_proba` of the test rows, repeated to 50,000 at least; and of one row, the median of many calls. "Nearest" is the
+nearest peer with a tree per class; for one row, `LGBMClassifier` or `XGBClassifier`.
+"""
+
+MEMORY = """## Memory
+
+How far `fit` raises the peak of the process's memory above what it held just before, when the data was there already.
+"""
+
+GROWTH = """## Growth
+
+Drawn tables of {centre} rows x features x classes, of which one number is varied; {steps} steps. The slope is that of
+the least-squares line through the logarithms: 1 is growth in proportion.
+
+![Training time against rows, features and classes](benchmarks_scaling.png)
+"""
+
+LIMIT = """## Multiple of the limit
+
+The limit is the CPU time of the bare loop over the same bins with everything in the nearest cache.
+"""
+
+ROW = "| {} |"
+
+
+def write(results: Results, docs: Path) -> None:
+    """Write the page and its figures into a folder."""
+    if not results.lines:
+        raise SystemExit(f"{results.path} has no measurements; run first")
+    docs.mkdir(parents=True, exist_ok=True)
+    figures.save_all(results, docs)
+    page = "\n".join(line for section in SECTIONS for line in section(results))
+    (docs / "benchmarks.md").write_text(page.rstrip() + "\n")
+    print(f"{docs / 'benchmarks.md'} written")
+
+
+def head(results: Results) -> Lines:
+    source = f"benchmarks/results/{results.path.name}"
+    commands = dict.fromkeys(line["command"] for line in results.lines if "command" in line)
+    return [HEAD.format(source=source, commands="\n    ".join(commands))]
+
+
+def where(results: Results) -> Lines:
+    """Versions, dates, machine and data sets."""
+    lines = [line for line in results.lines if "version" in line]
+    versions = {SYSTEMS[line["system"]].package: line["version"] for line in lines}
+    dates = sorted(line["date"] for line in lines)
+    facts = {
+        "versions": ", ".join(f"{package} {number}" for package, number in versions.items()),
+        "commit": _each(line["commit"] for line in lines) + " (+: changed since)",
+        "date": dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]} (UTC)",
+        "machine": _each(line["machine"] for line in lines),
+        "Python": _each(line["python"] for line in lines),
+        "busiest moment": f"load average {_busiest(lines)} before a measurement",
+    }
+    return [*markdown(["", ""], facts.items()), *_shapes(results)]
+
+
+def _busiest(lines: list[Line]) -> float:
+    return max((line["load_average"] for line in lines if line["what"] != "load"), default=0.0)
+
+
+def _shapes(results: Results) -> Lines:
+    lines = [line for line in results.lines if "shape" in line and line["what"] != "scaling"]
+    shapes = {line["set"]: [*line["shape"], line["steps"]] for line in with_most_steps(lines)}
+    rows = [[name, *(f"{number:,}" for number in shapes[name])] for name in in_order(shapes)]
+    return markdown(["set", "rows to train on", "features", "classes", "steps"], rows)
+
+
+def how(results: Results) -> Lines:
+    setting = Setting(max_iter=0, n_threads=1)
+    equal = (
+        f"{setting.max_leaf_nodes} leaves grown best first, learning rate {setting.learning_rate}, "
+        f"{setting.max_bins} bins,\n  {setting.min_samples_leaf} rows in a leaf at least"
+    )
+    rows = [[name, peer.differs] for name, peer in PEERS.items()]
+    return [HOW.format(equal=equal), *markdown(["", "what could not be set equal"], rows)]
+
+
+def training(results: Results) -> Lines:
+    lines: Lines = []
+    for threads, clock in CLOCKS.items():
+        values = results.table("training", clock, threads)
+        title = f"Training, {_threads(threads)}, {NAMES_OF_CLOCKS[clock]}"
+        lines += compared(title, values, list(PEERS), seconds)
+    figure = "![Training times of the peers as multiples of ours](benchmarks_training.png)\n"
+    return ["## Training\n", figure, *lines] if lines else []
+
+
+def two_threads(results: Results) -> Lines:
+    """Two threads against one, idle and under load."""
+    idle, loaded = speed_ups(results)
+    rows = [
+        [name, system, ratio(idle.get((name, system))), ratio(loaded.get((name, system)))]
+        for name in in_order({name for name, _ in (*idle, *loaded)})
+        for system in OURS
+        if (name, system) in idle or (name, system) in loaded
+    ]
+    return [TWO_THREADS, *markdown(["set", "", "idle", "under load"], rows)] if rows else []
+
+
+def time_to_error(results: Results) -> Lines:
+    """Seconds until a level of test errors that all main systems reach."""
+    curves = error_curves(results)
+    values = seconds_to_target(curves, results.table("training", "cpu", 1))
+    if not values:
+        return []
+    rows = [
+        [name, f"{target_errors(curves[name]):,}", *_final_errors(curves[name])]
+        for name in in_order(curves)
+    ]
+    return [
+        TIME_TO_ERROR,
+        *compared("Time to the target, 1 thread, CPU seconds", values, list(PEERS), seconds),
+        "### Test errors after the last step\n",
+        *markdown(["", "target", *SYSTEMS], rows),
+    ]
+
+
+def _final_errors(curves: Curves) -> Lines:
+    return [f"{curves[system][-1]:,}" if system in curves else NOTHING for system in SYSTEMS]
+
+
+def prediction(results: Results) -> Lines:
+    lines: Lines = []
+    for threads, clock in CLOCKS.items():
+        values = results.table("prediction", clock, threads)
+        title = f"Large batches, {_threads(threads)}, {NAMES_OF_CLOCKS[clock]}"
+        lines += compared(title, values, PER_CLASS, seconds)
+    for threads in CLOCKS:
+        values = results.table("prediction", "one_row", threads)
+        title = f"One row, {_threads(threads)}, microseconds"
+        lines += compared(title, values, ["LightGBM", "XGBoost"], microseconds)
+    return [PREDICTION, *lines] if lines else []
+
+
+def memory(results: Results) -> Lines:
+    lines: Lines = []
+    for threads in CLOCKS:
+        values = results.table("memory", "bytes", threads)
+        title = f"Growth of the peak, {_threads(threads)}, megabytes"
+        lines += compared(title, values, list(PEERS), megabytes)
+    return [MEMORY, *lines] if lines else []
+
+
+def size(results: Results) -> Lines:
+    threads = {line["threads"] for line in results.measured("size")}
+    if not threads:
+        return []
+    lines = ["## Size of the model\n"]
+    titles = {"pickle": "Megabytes, pickled", "saved": "Megabytes, in the system's own format"}
+    for kind, title in titles.items():
+        lines += absolute(title, results.table("size", kind, min(threads)), megabytes)
+    leaves = results.table("size", "leaves", min(threads))
+    return [*lines, *absolute("Leaves of all trees", leaves, lambda number: f"{number:,}")]
+
+
+def scaling(results: Results) -> Lines:
+    lines: Lines = []
+    for threads, clock in CLOCKS.items():
+        for axis, points in grids(results.table("scaling", clock, threads)).items():
+            title = f"Growth with {axis}, {_threads(threads)}, {NAMES_OF_CLOCKS[clock]}"
+            lines += _grid_table(title, points)
+    if not lines:
+        return []
+    steps = max(line["steps"] for line in results.measured("scaling"))
+    return [GROWTH.format(centre=generated.CENTRE.name, steps=steps), *lines]
+
+
+def _grid_table(title: str, points: dict[str, dict[int, float]]) -> Lines:
+    numbers = sorted({number for of_system in points.values() for number in of_system})
+    rows = [
+        [
+            system,
+            plain(slope(of_system)),
+            *(seconds(of_system[n]) if n in of_system else NOTHING for n in numbers),
+        ]
+        for system, of_system in points.items()
+    ]
+    return [f"### {title}\n", *markdown(["", "slope", *map(str, numbers)], rows)]
+
+
+def limit(results: Results) -> Lines:
+    """Our training time as a multiple of the bare loop's."""
+    lines = with_most_steps(results.measured("limit"))
+    limits = {(line["set"], line["system"]): line["cpu"] for line in lines}
+    fits = results.table("training", "cpu", 1)
+    rows = [
+        [*key, seconds(limits[key]), ratio(fits[key] / limits[key])]
+        for name in in_order({name for name, _ in limits})
+        for key in ((name, ours) for ours in OURS)
+        if key in limits and key in fits
+    ]
+    head_row = ["set", "", "limit, CPU seconds", "training / limit"]
+    return [LIMIT, *markdown(head_row, rows)] if rows else []
+
+
+def not_measured(results: Results) -> Lines:
+    reasons = [
+        [line["system"], line["set"], line["what"], line["reason"]]
+        for line in results.lines
+        if "reason" in line
+    ]
+    once = [
+        [
+            line["system"],
+            line["set"],
+            f"{line['what']}, {_threads(line['threads'])}",
+            "slow: once only",
+        ]
+        for line in results.lines
+        if line.get("only_repeat")
+    ]
+    rows = [*reasons, *once]
+    table = (
+        markdown(["system", "set", "what", "why"], rows) if rows else ["Nothing was left out.\n"]
+    )
+    return ["## Not measured\n", *table]
+
+
+def compared(
+    title: str, values: Values, counted: Sequence[str], show: Callable[[float], str]
+) -> Lines:
+    """Return the table of ratios to each of our algorithms, and that of the numbers themselves."""
+    if not values:
+        return []
+    rows = [
+        [name, ours, *_ratios(values, name, ours, counted)]
+        for name in in_order({name for name, _ in values})
+        for ours in OURS
+        if (name, ours) in values
+    ]
+    lines = absolute(title, values, show)
+    if rows and any((name, peer) in values for name, _ in values for peer in PEERS):
+        ratios = markdown(["peer / ours", "", *PEERS, "nearest"], rows)
+        lines = [lines[0], *ratios, *lines[1:]]
+    return lines
+
+
+def _ratios(values: Values, name: str, ours: str, counted: Sequence[str]) -> Lines:
+    of_peers = {
+        peer: values[name, peer] / values[name, ours] for peer in PEERS if (name, peer) in values
+    }
+    nearest = min((of_peers[peer] for peer in counted if peer in of_peers), default=None)
+    return [*(ratio(of_peers.get(peer)) for peer in PEERS), ratio(nearest)]
+
+
+def absolute(title: str, values: Values, show: Callable[[float], str]) -> Lines:
+    """Return a table of numbers, one row a set; no table without numbers."""
+    systems = [name for name in SYSTEMS if any(system == name for _, system in values)]
+    rows = [
+        [name, *(show(values[name, of]) if (name, of) in values else NOTHING for of in systems)]
+        for name in in_order({name for name, _ in values})
+    ]
+    return [f"### {title}\n", *markdown(["", *systems], rows)] if rows else []
+
+
+def markdown(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> Lines:
+    """Return the lines of a table and an empty one."""
+    cells = [list(columns), ["---"] * len(columns), *(list(map(str, row)) for row in rows)]
+    return [*(ROW.format(" | ".join(row)) for row in cells), ""]
+
+
+def ratio(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    text = f"{value:.2f}" if value < 10 else f"{value:.1f}"
+    return f"**{text}**" if value < 1 else text
+
+
+def plain(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def microseconds(value: float) -> str:
+    return f"{value * 1e6:.0f}"
+
+
+def megabytes(value: float) -> str:
+    return seconds(value / 1e6)
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
+
+
+def _each(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(values))
+
+
+SECTIONS: tuple[Section, ...] = (
+    head,
+    where,
+    training,
+    two_threads,
+    time_to_error,
+    prediction,
+    memory,
+    size,
+    scaling,
+    limit,
+    how,
+    not_measured,
+)

@@ -1,0 +1,10 @@
+"""Small tables unless there is a clock."""
+
+import pytest
+
+from benchmarks.stages.tables import NAMES, Table, table_of
+
+
+@pytest.fixture(params=NAMES)
+def table(request: pytest.FixtureRequest, benchmark) -> Table:
+    return table_of(request.param, is_small=benchmark.disabled)

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+
+def expected(table, rows, values):
+    """The sums of some rows' values by bin of the first features, end to end."""
+    return [
+        np.bincount(table.codes[rows, f], values, minlength=table.binned.n_bins[f])
+        for f in range(3)
+    ]
+
+
+def assert_sums(histogram, table, rows, values):
+    """Bins of each feature follow each other, those of the first features come first."""
+    assert histogram.sum() == table.binned.n_features * values.sum()
+    first = np.concatenate(expected(table, rows, values))
+    # Sums of float are rounded, those of the core are integers.
+    np.testing.assert_allclose(histogram[: len(first)], first, rtol=1e-9, atol=1e-3)
+
+
+def test_count_roots(benchmark, table):
+    stages = table.stages()
+    benchmark(stages.count_roots)
+    residuals, _ = table.trainer.residuals()
+    for k in (0, table.n_classes - 1):
+        assert_sums(stages.root_histogram(k), table, slice(None), residuals[k])
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_count_node(benchmark, table, node):
+    """The root has its rows in order; those of its child are scattered."""
+    stages = table.stages()
+    if node > 0:
+        stages.count_node()
+        stages.find_cut()
+        stages.split_root()
+        stages.use_node(node)
+    benchmark(stages.count_node)
+    residuals, _ = table.trainer.residuals()
+    rows = stages.node_rows()
+    histogram = stages.node_histogram()
+    assert_sums(histogram[:, 0], table, rows, residuals[0, rows])
+    assert_sums(histogram[:, 1], table, rows, table.weight[rows])

@@ -1,0 +1,12 @@
+"""The bare loop in the nearest cache; divide a stage's time by its additions to compare."""
+
+import pytest
+
+from abcgbm import _core
+
+
+@pytest.mark.parametrize("n_sums", [2, 3, 8])
+def test_seconds_per_add(benchmark, n_sums):
+    seconds = benchmark(_core.limit_seconds, n_sums, 10)
+    benchmark.extra_info["seconds_per_add"] = seconds
+    assert 0.0 < seconds < 1e-3
