@@ -1,7 +1,14 @@
-"""The paper's six data sets in their standard splits, and tables with categories."""
+"""The paper's six data sets in their standard splits, and tables with categories.
 
+The six are looked for in the folder that ``ABCGBM_DATA`` names, then in the cache, and are downloaded
+into the cache if they are in neither. Wherever they come from, their digest is checked.
+"""
+
+import hashlib
 import json
 import os
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from experiments import public
+
+CATALOGUE = Path(__file__).parent / "datasets.toml"
 NAMES = ("covertype", "letter", "pendigits", "zipcode", "optdigits", "isolet")
 TABLES = ("soybean", "nursery", "krkopt", "kddcup99_10pct")
 
@@ -32,10 +42,76 @@ class TableSplit(NamedTuple):
 
 
 def load(name: str) -> Split:
-    """Read one of ``NAMES`` from the folder that ``ABCGBM_DATA`` names."""
+    """Read one of ``NAMES``, downloading it where that has not been done."""
     _check(name, NAMES)
-    folder = _root() / name
-    return Split(*_read(folder / "train.csv.gz"), *_read(folder / "test.csv.gz"))
+    source, folder = describe(name), locate(name)
+    data = _read_split(folder, source.n_features)
+    found = digest(data)
+    if found != source.digest:
+        raise ValueError(f"{folder}: digest {found}; expected {source.digest}: other data")
+    return data
+
+
+def locate(name: str) -> Path:
+    """Return the folder of one of ``NAMES``, downloading it where that has not been done."""
+    return _find(name) or _download(name, describe(name))
+
+
+def describe(name: str) -> public.Source:
+    """Return what is known of one of ``NAMES`` without reading it."""
+    return public.Source(**tomllib.loads(CATALOGUE.read_text())[name])
+
+
+def digest(data: Split) -> str:
+    """Return the SHA-256 of the parsed rows, the same for any layout of files and order of rows.
+
+    A row is its class number (labels sorted as text) and its values as big-endian doubles; rows are sorted as bytes, those to
+    train on come first.
+    """
+    classes = np.unique(data.y_train.astype(str))
+    answer = hashlib.sha256()
+    for X, y in ((data.X_train, data.y_train), (data.X_test, data.y_test)):
+        numbers = np.searchsorted(classes, y.astype(str))
+        # Adding 0 makes -0 and 0 the same.
+        rows = np.column_stack([numbers, X + 0.0]).astype(">f8", order="C")
+        answer.update(f"{rows.shape}".encode())
+        answer.update(np.sort(rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel()).tobytes())
+    return answer.hexdigest()
+
+
+def _find(name: str) -> Path | None:
+    roots = [Path(root) for root in (os.environ.get("ABCGBM_DATA"), _cache()) if root]
+    folders = [root / name for root in roots]
+    return next((folder for folder in folders if (folder / "test.csv.gz").exists()), None)
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "abcgbm"
+
+
+def _download(name: str, source: public.Source) -> Path:
+    """Fetch a set into the cache, where it looks as in ``ABCGBM_DATA``; nothing wrong is kept."""
+    folder = _cache() / name
+    print(f"{name} is not in $ABCGBM_DATA, nor in {folder}", file=sys.stderr)
+    try:
+        train, test = public.fetch(source)
+    except OSError as error:
+        raise OSError(
+            f"{name} cannot be downloaded from {source.files}: {error}. Expected there, or as "
+            f"train.csv.gz and test.csv.gz (label first, no header) in $ABCGBM_DATA/{name}"
+        ) from error
+    found = digest(Split(*train, *test))
+    if found != source.digest:
+        raise ValueError(f"{source.files}: digest {found}; expected {source.digest}: other data")
+    folder.mkdir(parents=True, exist_ok=True)
+    for X, y, file in ((*train, "train.csv.gz"), (*test, "test.csv.gz")):
+        table = pd.DataFrame(X)
+        table.insert(0, "label", y)
+        part = folder / f"{os.getpid()}.{file}"  # a file is there as a whole or not at all
+        gzip = {"method": "gzip", "compresslevel": 1}
+        table.to_csv(part, header=False, index=False, compression=gzip)
+        part.replace(folder / file)
+    return folder
 
 
 def load_table(name: str) -> TableSplit:
@@ -66,10 +142,11 @@ def _root() -> Path:
     return Path(folder)
 
 
-def _read(path: Path) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Gzipped CSV without a header, label first."""
-    table = pd.read_csv(path, header=None)
-    return table.iloc[:, 1:].to_numpy(np.float64), table.iloc[:, 0].to_numpy()
+def _read_split(folder: Path, n_features: int) -> Split:
+    """Read gzipped CSV without a header, label first."""
+    files = (folder / "train.csv.gz", folder / "test.csv.gz")
+    train, test = (public.columns(file, ",", "first", n_features) for file in files)
+    return Split(*train, *test)
 
 
 def _read_parts(folder: Path, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -1,0 +1,175 @@
+"""The paper's experiments: `python -m experiments --help`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from abcgbm.evaluation import p_value, relative_improvement
+from experiments import report
+from experiments.cells import DATASETS, Cell, all_cells, table, trial_cells
+from experiments.datasets import describe, locate
+from experiments.run import in_words, run, say
+from experiments.store import Line, Results, only_run
+
+SECONDS_BETWEEN_WORDS = 60.0
+SECONDS_BETWEEN_WORDS_OF_ONE = 3.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        arguments.command(arguments)
+    except KeyboardInterrupt:
+        print("stopped; what is finished is kept", file=sys.stderr)
+        return 130
+    except (ValueError, OSError) as error:
+        print(f"experiments: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    commands = parser.add_subparsers(metavar="command", required=True)
+    about = "run one pair of cells, or with --all whatever has not been run yet"
+    to_run = commands.add_parser("run", help=about, description=about)
+    to_run.add_argument("dataset", nargs="?", choices=DATASETS, metavar="data-set")
+    to_run.add_argument("--all", action="store_true", help="all cells, or all of the data set")
+    to_run.add_argument("--leaves", type=int, metavar="J", help="leaves of a tree")
+    to_run.add_argument("--learning-rate", type=float, metavar="NU", help="shrinkage")
+    to_run.add_argument(
+        "--steps", type=_count, metavar="M", help="fewer steps; nothing is kept then"
+    )
+    to_run.set_defaults(command=_run)
+    for name, command, about in (
+        ("settings", _settings, "measure what the paper does not print: smallest leaf, bins"),
+        ("status", _status, "say how far it is"),
+        ("report", _report, "write docs/paper.md and its figures"),
+    ):
+        to_do = commands.add_parser(name, help=about, description=about)
+        to_do.set_defaults(command=command)
+    for with_processes in (to_run, commands.choices["settings"]):
+        with_processes.add_argument(
+            "--processes", type=_count, default=_n_cpus(), metavar="N", help="at once (%(default)s)"
+        )
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected an integer of at least 1")
+    return int(text)
+
+
+def _n_cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    if arguments.all:
+        name = arguments.dataset
+        cells = [cell for cell in all_cells() if name in (None, cell.dataset)]
+        fill_missing(Results(), cells, arguments.processes)
+        return
+    if None in (arguments.dataset, arguments.leaves, arguments.learning_rate):
+        raise ValueError("expected --all, or a data set with --leaves and --learning-rate")
+    _run_pair(arguments)
+
+
+def fill_missing(results: Results, cells: list[Cell], n_processes: int) -> None:
+    """Run what is not there yet."""
+    with only_run(results.folder):
+        done = results.cells()
+        missing = [cell for cell in cells if cell not in done]
+        say(f"{len(missing)} of {len(cells)} cells to run, {n_processes} at once")
+        for name in dict.fromkeys(cell.dataset for cell in missing):
+            locate(name)
+        for line, curves in run(missing, n_processes, SECONDS_BETWEEN_WORDS):
+            results.add(line, curves)
+
+
+def _run_pair(arguments: argparse.Namespace) -> None:
+    """Run MART and ABC-MART at one J and nu, and show them beside the paper."""
+    cells = _pair(arguments.dataset, arguments.leaves, arguments.learning_rate)
+    if arguments.steps:
+        cells = [replace(cell, max_iter=arguments.steps) for cell in cells]
+    print(_introduction(cells[0]), flush=True)
+    locate(arguments.dataset)
+    results = Results()
+    known, lines = results.cells(), {}
+    for line, curves in run(cells, arguments.processes, SECONDS_BETWEEN_WORDS_OF_ONE):
+        lines[line["algorithm"]] = line
+        cell = Cell.of_line(line)
+        if cell in known:
+            is_same = in_words(known[cell] | {"seconds": line["seconds"]}) == in_words(line)
+            say(f"{cell}: {'the same as' if is_same else 'differs from'} the committed result")
+        elif not arguments.steps:
+            results.add(line, curves)
+    if len(lines) < len(cells):
+        raise OSError("not all of them could be run; see above")
+    print("\n" + _comparison(cells, lines))
+
+
+def _pair(dataset: str, leaves: int, rate: float) -> list[Cell]:
+    of = table(dataset)
+    cells = [cell for name in ("mart", "abc-mart") if (cell := of.cell(name, leaves, rate))]
+    if not cells:
+        raise ValueError(
+            f"--leaves {leaves} --learning-rate {rate}; expected one of "
+            f"{list(of.max_leaf_nodes)} and one of {list(of.learning_rate)}"
+        )
+    return cells
+
+
+def _introduction(cell: Cell) -> str:
+    about = describe(cell.dataset)
+    validated = " and, for an honest step, on nine tenths of them" if cell.is_validated else ""
+    return (
+        f"{cell.dataset}: {about.n_classes} classes, {about.n_train:,} rows to train, "
+        f"{about.n_test:,} to test, {about.n_features} features.\n"
+        f"J = {cell.max_leaf_nodes} leaves, nu = {cell.learning_rate}, at most {cell.max_iter:,} steps, "
+        f"fewer if the training loss reaches machine accuracy.\n"
+        f"MART and ABC-MART are each fitted on all training rows{validated}."
+    )
+
+
+def _comparison(cells: list[Cell], lines: dict[str, Line]) -> str:
+    paper = table(cells[0].dataset).paper
+    # With fewer steps than the paper's it is still the paper's cell.
+    known = {cell.algorithm: n for cell, n in paper.items() if _is_at(cell, cells[0])}
+    text = [f"{name}: {in_words(line)}; paper: {known[name]}" for name, line in lines.items()]
+    ours = [lines[name]["lowest_errors"] for name in ("mart", "abc-mart")]
+    theirs = [known[name] for name in ("mart", "abc-mart")]
+    n_test = describe(cells[0].dataset).n_test
+    shown = [
+        f"R_err {relative_improvement(*pair):.1f} %, P-value {p_value(*pair, n_test):.2g}"
+        for pair in (ours, theirs)
+    ]
+    return "\n".join([*sorted(text), f"ours: {shown[0]}; paper: {shown[1]}"])
+
+
+def _is_at(cell: Cell, other: Cell) -> bool:
+    return (cell.max_leaf_nodes, cell.learning_rate) == (
+        other.max_leaf_nodes,
+        other.learning_rate,
+    )
+
+
+def _settings(arguments: argparse.Namespace) -> None:
+    fill_missing(Results(name="settings"), trial_cells(), arguments.processes)
+
+
+def _status(_: argparse.Namespace) -> None:
+    print(report.progress_table(Results().cells()))
+
+
+def _report(_: argparse.Namespace) -> None:
+    report.write_page(report.PAGE, Results(), Results(name="settings"))
+    print(f"{report.PAGE} written")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

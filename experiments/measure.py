@@ -1,0 +1,127 @@
+"""One cell: fit, and read its curves."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm import ABCBoostClassifier, __version__
+from abcgbm.callbacks import StepReport
+from experiments import datasets
+from experiments.cells import ALGORITHMS, Cell
+from experiments.curves import Curves
+from experiments.datasets import Split
+from experiments.store import Line
+
+ROOT = Path(__file__).parent.parent
+# Steps without fewer validation errors after which no fewer are expected.
+PATIENCE = 500
+
+Tell = Callable[[str], None]
+
+
+def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
+    """Run a cell, telling how far it is after every step; return its line of results and its curves.
+
+    The test rows are watched while the model grows, which costs no more than predicting them afterwards.
+    """
+    data = datasets.load(cell.dataset)
+    commit = present_commit()
+    began = time.process_time()
+
+    def tell_errors(report: StepReport) -> None:
+        score = report.validation_score or 0.0
+        tell(f"{_state(cell, report)}, {round(-score * len(data.y_test))} test errors")
+
+    model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
+    model.fit(data.X_train, data.y_train, X_val=data.X_test, y_val=data.y_test)
+    seconds = time.process_time() - began
+    errors = np.rint(-model.validation_score_ * len(data.y_test)).astype(np.int64)[1:]
+    lowest = int(errors.argmin())
+    step = min(validated_step(cell, data, tell), model.n_iter_) if cell.is_validated else None
+    line = {
+        "dataset": cell.dataset,
+        "algorithm": cell.algorithm,
+        "max_leaf_nodes": cell.max_leaf_nodes,
+        "learning_rate": cell.learning_rate,
+        "lowest_errors": int(errors[lowest]),
+        "lowest_step": lowest + 1,
+        "final_errors": int(errors[-1]),
+        "validated_errors": None if step is None else int(errors[step - 1]),
+        "stop_step": model.n_iter_,
+        "stop_reason": model.stop_reason_,
+        "seconds": round(seconds, 2),
+        "commit": commit,
+        "validated_step": step,
+        "n_test": len(data.y_test),
+        "version": __version__,
+    }
+    return line | cell.as_keys(), Curves(model.train_loss_, errors)
+
+
+def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
+    """Return the step of fewest errors on the last tenth of the training rows, for a fit on the rest.
+
+    Few rows make many equal counts: among these the step of lowest loss is taken. (The step of lowest
+    loss alone comes far too early: errors still fall while the loss rises.)
+    """
+    n_kept = len(data.y_train) - len(data.y_train) // 10
+
+    def tell_score(report: StepReport) -> None:
+        tell(f"choosing a step: {_state(cell, report)}, score {report.validation_score:.5f}")
+
+    model = _model(
+        cell,
+        early_stopping=True,
+        scoring="error",
+        n_iter_no_change=PATIENCE,
+        tol=0.0,
+        callbacks=tell_score,
+    )
+    model.fit(
+        data.X_train[:n_kept],
+        data.y_train[:n_kept],
+        X_val=data.X_train[n_kept:],
+        y_val=data.y_train[n_kept:],
+    )
+    return max(best_of(model.validation_score_, model.validation_loss_), 1)
+
+
+def best_of(scores: NDArray[np.float64], losses: NDArray[np.float64]) -> int:
+    """Return the index of the largest score, among equals that of lowest loss."""
+    return int(np.lexsort((losses, -scores))[0])
+
+
+def _state(cell: Cell, report: StepReport) -> str:
+    return f"step {report.step} of at most {cell.max_iter}, loss {report.train_loss:.3g}"
+
+
+def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:
+    return ABCBoostClassifier(
+        **ALGORITHMS[cell.algorithm],
+        max_leaf_nodes=cell.max_leaf_nodes,
+        learning_rate=cell.learning_rate,
+        max_iter=cell.max_iter,
+        min_samples_leaf=cell.settings.min_samples_leaf,
+        max_bins=cell.settings.max_bins,
+        n_jobs=1,
+        **others,
+    )
+
+
+def present_commit() -> str:
+    """Return the commit of the sources, marked where they differ from it."""
+    commit = _git("rev-parse", "--short=12", "HEAD")
+    is_changed = _git("status", "--porcelain", "--", "src", "cpp", "CMakeLists.txt")
+    return (commit or "unknown") + ("-changed" if is_changed else "")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()

@@ -1,0 +1,318 @@
+"""The page docs/paper.md with its figures, from the results alone."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import fmean
+from string import Template
+
+from abcgbm.evaluation import p_value, relative_improvement
+from experiments import figures
+from experiments.agreement import (
+    PAIR,
+    TITLES,
+    Agreement,
+    improvement_of_means,
+    overall,
+    sentences,
+)
+from experiments.cells import (
+    DATASETS,
+    VALIDATED_RATE,
+    Cell,
+    Table,
+    all_cells,
+    alternatives,
+    present_settings,
+    table,
+    trial_cells,
+)
+from experiments.datasets import NAMES, describe
+from experiments.store import Line, Results
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "paper.md"
+OPEN = "open"
+FOUR = ["mart", "abc-mart", "logitboost", "abc-logitboost"]
+
+Done = Mapping[Cell, Line]
+
+
+def write_page(page: Path, results: Results, trial: Results) -> None:
+    """Write the page, and its figures into a folder beside it that has its name."""
+    done = results.cells()
+    template = Template((HERE / "paper.md.in").read_text())
+    agreements = [Agreement.of(table(name), done) for name in NAMES]
+    settings = present_settings()
+    text = template.substitute(
+        progress=progress_table(done),
+        overall=overall(agreements),
+        words="\n".join(f"- {sentences(agreement)}" for agreement in agreements),
+        summary=summary_table(done),
+        means=means_table(agreements),
+        column=column_means_table(done),
+        min_samples_leaf=settings.min_samples_leaf,
+        max_bins=settings.max_bins,
+        settings=settings_table(trial.cells()),
+        sets="\n".join(_section(name, done, results, page) for name in NAMES),
+        alternatives=_alternatives(done, results, page),
+    )
+    page.write_text(text)
+
+
+def progress_table(done: Done) -> str:
+    """Say how many cells of each data set are done, and what they cost."""
+    lines = []
+    for name in (*DATASETS, None):
+        cells = [cell for cell in all_cells() if name in (None, cell.dataset)]
+        finished = [done[cell] for cell in cells if cell in done]
+        hours = sum(line["seconds"] for line in finished) / 3600
+        lines.append([name or "**all**", f"{len(finished)} of {len(cells)}", f"{hours:.2f}"])
+    return markdown(["", "cells run", "CPU hours"], lines)
+
+
+def summary_table(done: Done) -> str:
+    """The paper's summary table: the best cell of each grid, ours / paper."""
+    head = ["ours / paper", "MART", "ABC-MART", "R_err (%)", "P-value"]
+    return markdown(head, [_summary_line(table(name), done) for name in NAMES])
+
+
+def _summary_line(of: Table, done: Done) -> list[str]:
+    paper = of.summary
+    best = [_best(of, algorithm, done) for algorithm in PAIR]
+    mart, abc = best
+    improvement = p = OPEN
+    if mart is not None and abc is not None:
+        improvement = f"{relative_improvement(mart, abc):.1f}"
+        p = _p_text(p_value(mart, abc, describe(of.dataset).n_test))
+    name = of.dataset.capitalize()
+    if any(cell not in done for cell in of.cells):
+        name += " (not all cells run)"
+    counts = [f"{OPEN if n is None else n} / {paper[a]}" for n, a in zip(best, PAIR, strict=True)]
+    return [
+        name,
+        *counts,
+        f"{improvement} / {relative_improvement(int(paper['mart']), int(paper['abc-mart'])):.1f}",
+        f"{p} / {_p_text(paper['p_value'])}",
+    ]
+
+
+def _best(of: Table, algorithm: str, done: Done) -> int | None:
+    cells = (cell for cell in of.cells if cell.algorithm == algorithm and cell in done)
+    return min((done[cell]["lowest_errors"] for cell in cells), default=None)
+
+
+def means_table(agreements: Iterable[Agreement]) -> str:
+    """Mean errors over each grid beside the paper's, of the cells that are done."""
+    head = ["", "cells", "MART: ours / paper", "", "ABC-MART: ours / paper", ""]
+    head += ["R_err of the means (%): ours / paper", "cells far above"]
+    lines = []
+    for agreement in agreements:
+        cells = [f"{agreement.n_done} of {len(agreement.table.cells)}"]
+        for algorithm in PAIR:
+            means = agreement.means[algorithm]
+            cells += [f"{_number(means.ours)} / {_number(means.paper)}", means.verdict]
+        ours, paper = map(improvement_of_means, (agreement.pairs, agreement.paper_pairs))
+        cells += [f"{_number(ours)} / {_number(paper)}", str(len(agreement.far_above))]
+        lines.append([agreement.table.dataset.capitalize(), *cells])
+    return markdown(head, lines)
+
+
+def settings_table(done: Done) -> str:
+    """The trial of the settings: lowest / chosen errors."""
+    cells = [cell for cell in trial_cells() if cell in done]
+    if not cells:
+        return "Not measured yet: `python -m experiments settings`."
+    columns = dict.fromkeys((cell.dataset, cell.algorithm) for cell in cells)
+    rows = dict.fromkeys(cell.settings for cell in cells)
+    found = {(c.settings, c.dataset, c.algorithm): done[c] for c in cells}
+    head = ["smallest leaf", "bins", *(f"{name}, {TITLES[a]}" for name, a in columns)]
+    lines = [
+        [
+            str(settings.min_samples_leaf),
+            str(settings.max_bins),
+            *(_readings(found.get((settings, *column))) for column in columns),
+        ]
+        for settings in rows
+    ]
+    return markdown(head, lines)
+
+
+def _section(name: str, done: Done, results: Results, page: Path) -> str:
+    of, about = table(name), describe(name)
+    title = (
+        f"### {name.capitalize()}\n\n{about.n_classes} classes, {about.n_train:,} rows to train and "
+        f"{about.n_test:,} to test, {about.n_features} features.\n"
+    )
+    tables = [errors_table(of, algorithm, done) for algorithm in PAIR]
+    return "\n\n".join(
+        [
+            title + "\n**Lowest errors: ours / paper / difference**",
+            *tables,
+            "**R_err (%): ours / paper**",
+            improvement_table(of, done),
+            "**Errors after the last step: MART / ABC-MART**",
+            final_table(of, done),
+            f"**nu = {VALIDATED_RATE}, all four algorithms: lowest / last / chosen by validation**",
+            column_table(of, done),
+            _pictures(of, results, page),
+        ]
+    )
+
+
+def errors_table(of: Table, algorithm: str, done: Done) -> str:
+    """One of the paper's tables: ours / paper / difference for every cell."""
+
+    def show(leaves: int, rate: float) -> str:
+        cell = of.cell(algorithm, leaves, rate)
+        assert cell is not None
+        paper = of.paper[cell]
+        if cell not in done:
+            return f"{OPEN} / {paper}"
+        ours = done[cell]["lowest_errors"]
+        return f"{ours} / {paper} / {ours - paper:+d}"
+
+    return _grid(TITLES[algorithm], of, show)
+
+
+def improvement_table(of: Table, done: Done) -> str:
+    """R_err of every cell beside the paper's."""
+
+    def show(leaves: int, rate: float) -> str:
+        mart, abc = (of.cell(algorithm, leaves, rate) for algorithm in PAIR)
+        assert mart is not None
+        assert abc is not None
+        paper = f"{relative_improvement(of.paper[mart], of.paper[abc]):.1f}"
+        if mart not in done or abc not in done:
+            return f"{OPEN} / {paper}"
+        counts = (done[cell]["lowest_errors"] for cell in (mart, abc))
+        return f"{relative_improvement(*counts):.1f} / {paper}"
+
+    return _grid("", of, show)
+
+
+def final_table(of: Table, done: Done) -> str:
+    """Errors after the last step, and which step that was."""
+
+    def show(leaves: int, rate: float) -> str:
+        cells = [of.cell(algorithm, leaves, rate) for algorithm in PAIR]
+        lines = [done.get(cell) if cell else None for cell in cells]
+        return " / ".join(
+            OPEN if line is None else f"{line['final_errors']} ({line['stop_step']:,})"
+            for line in lines
+        )
+
+    return _grid("errors (steps)", of, show)
+
+
+def column_table(of: Table, done: Done) -> str:
+    """Lowest, last and chosen errors of all algorithms at the validated learning rate."""
+    lines = []
+    for leaves in of.max_leaf_nodes:
+        shown = [_readings(line) for line in _column(of, leaves, done)]
+        lines.append([f"J = {leaves}", *shown])
+    return markdown(["", *FOUR], lines)
+
+
+def _column(of: Table, leaves: int, done: Done) -> list[Line | None]:
+    cells = [of.cell(name, leaves, VALIDATED_RATE) for name in FOUR]
+    return [done.get(cell) if cell else None for cell in cells]
+
+
+def column_means_table(done: Done) -> str:
+    """Means over J of what ``column_table`` shows, where all four algorithms have been run."""
+    lines = []
+    for name in NAMES:
+        of = table(name)
+        columns = [_column(of, leaves, done) for leaves in of.max_leaf_nodes]
+        whole = [[line for line in column if line] for column in columns if None not in column]
+        shown = [_mean_readings(of_one) for of_one in zip(*whole, strict=True)] or [OPEN] * 4
+        lines.append([name.capitalize(), f"{len(whole)} of {len(columns)}", *shown])
+    return markdown(["", "J run", *FOUR], lines)
+
+
+def _mean_readings(lines: Iterable[Line]) -> str:
+    lines = list(lines)
+    keys = ("lowest_errors", "final_errors", "validated_errors")
+    return " / ".join(_number(fmean(line[key] for line in lines)) for key in keys)
+
+
+def _readings(line: Line | None) -> str:
+    if line is None:
+        return OPEN
+    return f"{line['lowest_errors']} / {line['final_errors']} / {line['validated_errors']}"
+
+
+def _pictures(of: Table, results: Results, page: Path) -> str:
+    curves = results.curves(of.dataset)
+    if not any(cell in curves for cell in of.cells):
+        return "No figures yet.\n"
+    drawn = [
+        ("loss", figures.draw_losses, "training loss (sum over rows)"),
+        ("errors", figures.draw_errors, "test errors"),
+    ]
+    if of.dataset == "covertype":
+        drawn.append(("improvement", figures.draw_improvement, "relative improvement R_err (%)"))
+    links = []
+    for kind, draw, what in drawn:
+        picture = page.with_suffix("") / f"{of.dataset}_{kind}.png"
+        figures.save(figures.grid_figure(of, curves, draw, what), picture)
+        links.append(f"![{of.dataset.capitalize()}: {what}]({page.stem}/{picture.name})")
+    return "\n\n".join(links) + "\n"
+
+
+def _alternatives(done: Done, results: Results, page: Path) -> str:
+    cells = alternatives()
+    head = ["", "lowest / last / chosen by validation", "steps"]
+    lines = [
+        [
+            cell.algorithm,
+            _readings(done.get(cell)),
+            str(done[cell]["stop_step"] if cell in done else ""),
+        ]
+        for cell in cells
+    ]
+    text = [_alternatives_in_words(cells, done), markdown(head, lines)]
+    curves = results.curves(cells[0].dataset)
+    if any(cell in curves for cell in cells):
+        picture = page.with_suffix("") / "alternatives.png"
+        figures.save(figures.alternatives_figure(cells, curves), picture)
+        text.append(f"![Alternatives on {cells[0].dataset}]({page.stem}/{picture.name})")
+    return "\n\n".join(text)
+
+
+def _alternatives_in_words(cells: list[Cell], done: Done) -> str:
+    abc, others = cells[1], [cells[0], *cells[2:]]
+    where = f"{abc.dataset.capitalize()}, J = {abc.max_leaf_nodes}, nu = {abc.learning_rate}"
+    if any(cell not in done for cell in cells):
+        return f"{where}: not all of them have been run yet."
+    lowest = done[abc]["lowest_errors"]
+    better = [c.algorithm for c in others if done[c]["lowest_errors"] < lowest]
+    if better:
+        return (
+            f"{where}: {', '.join(better)} makes fewer errors than ABC-MART, unlike in the paper."
+        )
+    return f"{where}: none of the alternatives makes fewer errors than ABC-MART, as in the paper."
+
+
+def _grid(corner: str, of: Table, show: object) -> str:
+    assert callable(show)
+    lines = [
+        [f"J = {leaves}", *(show(leaves, rate) for rate in of.learning_rate)]
+        for leaves in of.max_leaf_nodes
+    ]
+    return markdown([corner, *(f"nu = {rate}" for rate in of.learning_rate)], lines)
+
+
+def markdown(head: list[str], lines: list[list[str]]) -> str:
+    """Return a table."""
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _number(value: float) -> str:
+    return OPEN if math.isnan(value) else f"{value:,.1f}"
+
+
+def _p_text(p: float) -> str:
+    return f"{p:.3f}" if round(p, 3) else f"{p:.1e}"

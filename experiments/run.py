@@ -1,0 +1,104 @@
+"""Cells in processes of their own, a few at a time; each is handed over as soon as it is known."""
+
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from multiprocessing import connection, get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from experiments.cells import Cell
+from experiments.curves import Curves
+from experiments.measure import measure
+from experiments.store import Line
+
+# New processes rather than forks: they begin with the code as it is now, and without threads.
+CONTEXT = get_context("spawn")
+
+Finished = tuple[Line, Curves]
+Running = dict[Connection, tuple[Cell, BaseProcess]]
+
+
+def run(cells: Iterable[Cell], n_processes: int, interval: float) -> Iterator[Finished]:
+    """Run cells, telling every so many seconds how far they are; yield each when it is finished.
+
+    A cell that fails is told of and left out. Whatever ends this ends its processes.
+    """
+    waiting, running = deque(cells), Running()
+    try:
+        while waiting or running:
+            while waiting and len(running) < n_processes:
+                running |= _start(waiting.popleft(), interval)
+            for pipe in connection.wait(list(running)):
+                finished = _take(*running.pop(pipe), pipe)
+                if finished is not None:
+                    yield finished
+    finally:
+        for _, process in running.values():
+            process.kill()
+            process.join()
+
+
+def _start(cell: Cell, interval: float) -> Running:
+    ours, theirs = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=_work, args=(cell, theirs, interval, os.getpid()))
+    process.start()
+    theirs.close()  # so that the end of the process is the end of the pipe
+    return {ours: (cell, process)}
+
+
+def _take(cell: Cell, process: BaseProcess, pipe: Connection) -> Finished | None:
+    """Return what a process sends; None, and words, if it ended without."""
+    try:
+        finished: Finished = pipe.recv()
+    except EOFError:
+        process.join()
+        say(f"{cell}: failed, its process ended with code {process.exitcode}")
+        return None
+    pipe.close()
+    process.join()
+    say(f"{cell}: {in_words(finished[0])}")
+    return finished
+
+
+def _work(cell: Cell, pipe: Connection, interval: float, parent: int) -> None:
+    """Run a cell in this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to hear
+    pipe.send(measure(cell, Progress(cell, interval, parent)))
+
+
+class Progress:
+    """Tells now and then how far a fit is; ends it when nobody waits for it any more."""
+
+    def __init__(self, cell: Cell, interval: float, parent: int) -> None:
+        self._cell = cell
+        self._interval = interval
+        self._parent = parent
+        self._told = time.monotonic()
+
+    def __call__(self, state: str) -> None:
+        """Hear of a step."""
+        if os.getppid() != self._parent:
+            raise SystemExit("the process that started this one is gone")
+        if time.monotonic() - self._told >= self._interval:
+            self._told = time.monotonic()
+            say(f"{self._cell}: {state}")
+
+
+def in_words(line: Line) -> str:
+    """Return a line of results as a sentence."""
+    validated = line["validated_errors"]
+    chosen = "" if validated is None else f", {validated} at step {line['validated_step']} (chosen)"
+    return (
+        f"{line['lowest_errors']} errors at step {line['lowest_step']} (lowest), "
+        f"{line['final_errors']} at step {line['stop_step']} (last: {line['stop_reason']}){chosen}; "
+        f"{line['seconds']:.0f} s"
+    )
+
+
+def say(text: str) -> None:
+    """Print a line with the time of day."""
+    print(time.strftime("%H:%M:%S"), text, file=sys.stderr, flush=True)

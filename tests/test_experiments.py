@@ -1,0 +1,542 @@
+"""The machinery of the paper's experiments: data, cells, results, report."""
+
+import gzip
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+pytest.importorskip("experiments", reason="experiments are in the repository only")
+pytest.importorskip("pandas", reason="experiments read tables with pandas")
+pytest.importorskip("matplotlib", reason="experiments draw with matplotlib")
+
+from experiments import datasets, measure, public, report
+from experiments.__main__ import fill_missing, main
+from experiments.agreement import Agreement, sentences
+from experiments.cells import (
+    ALGORITHMS,
+    DATASETS,
+    Cell,
+    Settings,
+    all_cells,
+    alternatives,
+    present_settings,
+    table,
+    trial_cells,
+)
+from experiments.curves import Curves, decode, encode, pack, unpack
+from experiments.store import Results, append_line, only_run, read_lines
+
+from abcgbm import ABCBoostClassifier
+from abcgbm.evaluation import error_curve, p_value, relative_improvement
+
+ROOT = Path(__file__).parents[1]
+PAPER = ROOT.parent / "shared" / "paper" / "tables.json"
+CELL = Cell("optdigits", "mart", 4, 0.1, 20, Settings(10, 255))
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return datasets.Split(X[:900], y[:900], X[900:1200], y[900:1200])
+
+
+def line_of(cell, lowest, **others):
+    line = {
+        "lowest_errors": lowest,
+        "lowest_step": 2,
+        "final_errors": lowest + 1,
+        "validated_errors": lowest + 2 if cell.is_validated else None,
+        "stop_step": 3,
+        "stop_reason": "max_iter",
+        "seconds": 1.0,
+        "commit": "0",
+    }
+    return line | cell.as_keys() | others
+
+
+CURVES = Curves(np.array([9.0, 3.0, 1.0, 0.5]), np.array([7, 4, 5]))
+
+
+def fill(results, cells, lowest):
+    for cell in cells:
+        results.add(line_of(cell, lowest(cell)), CURVES)
+
+
+# The tables of the paper
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_summary_of_the_paper_is_the_best_cell_of_its_grid(name):
+    of = table(name)
+    for algorithm in ("mart", "abc-mart"):
+        best = min(n for cell, n in of.paper.items() if cell.algorithm == algorithm)
+        assert best == of.summary[algorithm]
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_printed_p_values_and_improvements_follow_from_the_printed_counts(name):
+    summary, n_test = table(name).summary, datasets.describe(name).n_test
+    counts = summary["mart"], summary["abc-mart"]
+    printed = {15.5: 15.4}.get(summary["r_err"], summary["r_err"])
+    assert f"{relative_improvement(*counts):.1f}" == f"{printed:.1f}"
+    digits_shown = ".1e" if summary["p_value"] < 1e-3 else ".3f"
+    ours = format(p_value(*counts, n_test), digits_shown)
+    assert ours == format(summary["p_value"], digits_shown)
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason=f"{PAPER} is not there")
+def test_tables_hold_the_published_numbers():
+    published = json.loads(PAPER.read_text())["datasets"]
+    for name in DATASETS:
+        errors = published[name]["errors"]
+        of = table(name)
+        assert {
+            (c.algorithm, str(c.max_leaf_nodes), str(c.learning_rate)): n
+            for c, n in of.paper.items()
+        } == {
+            (algorithm, leaves, rate): n
+            for algorithm, rows in errors.items()
+            for leaves, row in rows.items()
+            for rate, n in row.items()
+        }
+
+
+# Cells
+
+
+def test_cells_are_those_of_the_paper_and_their_companions():
+    cells = all_cells()
+    assert len(cells) == len(set(cells))
+    pairs = [c for c in cells if c.algorithm in ("mart", "abc-mart")]
+    assert sum(c.dataset != "covertype" for c in pairs) == 280
+    assert sum(c.dataset == "covertype" for c in pairs) == 12
+    beside = [c for c in cells if c.algorithm in ("logitboost", "abc-logitboost")]
+    assert {c.learning_rate for c in beside} == {0.1}
+    assert len(beside) == 2 * (5 * 7 + 3)
+    assert [c.algorithm for c in alternatives()] == ["mart", "abc-mart", "Mb", "b1", "b7"]
+    assert len({c.settings for c in cells}) == 1
+
+
+def test_learning_rate_of_a_tenth_is_run_first_and_costly_sets_last():
+    cells = all_cells()
+    is_late = [cell.learning_rate != 0.1 for cell in cells]
+    assert is_late == sorted(is_late)
+    for late in (False, True):
+        order = [DATASETS.index(c.dataset) for c in cells if (c.learning_rate != 0.1) == late]
+        assert order == sorted(order)
+    assert DATASETS[-2:] == ("isolet", "covertype")
+
+
+def test_steps_of_covertype_depend_on_the_leaves():
+    steps = {c.max_leaf_nodes: c.max_iter for c in table("covertype").cells}
+    assert steps == {6: 16000, 10: 11500, 20: 6000}
+
+
+def test_cell_survives_its_line_of_json():
+    for cell in all_cells() + trial_cells():
+        assert Cell.of_line(json.loads(json.dumps(cell.as_keys()))) == cell
+
+
+def test_trial_contains_the_present_settings():
+    assert present_settings() in {cell.settings for cell in trial_cells()}
+
+
+# Curves
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_integers_are_packed_without_loss(order):
+    rng = np.random.default_rng(0)
+    values = np.append(rng.integers(-400000, 400000, 50), [0, -1, 290506])
+    assert unpack(pack(values, order), order).tolist() == values.tolist()
+
+
+def test_errors_are_kept_exactly_and_losses_to_an_eighth_of_a_percent():
+    loss = np.append(np.geomspace(5e5, 2e-14, 3000), 0.0)
+    errors = np.random.default_rng(0).integers(0, 290506, 3000)
+    back = decode(encode(Curves(loss, errors)))
+    assert back.test_errors.tolist() == errors.tolist()
+    assert np.abs(back.train_loss[:-1] / loss[:-1] - 1).max() < 0.00125
+    assert back.train_loss[-1] == pytest.approx(1e-18)
+
+
+def test_curve_of_ten_thousand_steps_is_a_few_thousand_letters():
+    steps = np.arange(10001)
+    rng = np.random.default_rng(0)
+    loss = 3e4 * 10 ** (-steps / 900.0)
+    errors = 120 + np.cumsum(rng.choice([-1, 0, 0, 0, 0, 1], 10000))
+    assert sum(map(len, encode(Curves(loss, errors)).values())) < 6000
+
+
+# Results
+
+
+def test_cut_off_last_line_is_ignored_and_mended(tmp_path):
+    path = tmp_path / "a.jsonl"
+    append_line(path, {"a": 1})
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"a": 2, "b')
+    assert read_lines(path) == [{"a": 1}]
+    append_line(path, {"a": 3})
+    assert path.read_bytes() == whole + b'{"a": 3}\n'
+
+
+def test_broken_line_in_the_middle_is_named(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n{"a"\n{"a": 3}\n')
+    with pytest.raises(ValueError, match=r"a.jsonl:2: .*expected a JSON object"):
+        read_lines(path)
+
+
+def test_cell_counts_as_done_only_with_its_line(tmp_path):
+    results = Results(tmp_path)
+    results.add(line_of(CELL, 5), CURVES)
+    other = replace(CELL, algorithm="abc-mart")
+    curves = tmp_path / "paper_curves" / "optdigits.jsonl"
+    append_line(curves, other.as_keys() | encode(CURVES))  # killed before its line was written
+    assert set(results.cells()) == {CELL}
+    assert set(results.curves("optdigits")) == {CELL}
+
+
+def test_other_settings_are_other_cells(tmp_path):
+    results = Results(tmp_path)
+    results.add(line_of(CELL, 5), CURVES)
+    assert replace(CELL, settings=Settings(1, 255)) not in results.cells()
+
+
+def test_one_run_at_a_time_fills_a_folder(tmp_path):
+    with only_run(tmp_path), pytest.raises(OSError, match="another run"), only_run(tmp_path):
+        pass
+    with only_run(tmp_path):
+        pass
+
+
+# Measuring
+
+
+def test_curve_of_a_cell_is_that_of_staged_prediction(monkeypatch):
+    monkeypatch.setattr(datasets, "load", lambda name: digits())
+    data = digits()
+    for algorithm, parameters in ALGORITHMS.items():
+        line, curves = measure.measure(replace(CELL, algorithm=algorithm), lambda state: None)
+        model = ABCBoostClassifier(
+            **parameters, max_leaf_nodes=4, max_iter=20, min_samples_leaf=10, n_jobs=1
+        ).fit(data.X_train, data.y_train)
+        assert curves.test_errors.tolist() == error_curve(model, data.X_test, data.y_test).tolist()
+        assert curves.train_loss.tolist() == model.train_loss_.tolist()
+        assert line["lowest_errors"] == min(curves.test_errors)
+        assert line["lowest_step"] == int(np.argmin(curves.test_errors)) + 1
+        assert line["final_errors"] == curves.test_errors[-1]
+        assert line["validated_errors"] == curves.test_errors[line["validated_step"] - 1]
+
+
+def test_step_of_fewest_validation_errors_is_chosen_by_loss_among_equals():
+    scores = -np.array([0.9, 0.2, 0.1, 0.1, 0.1, 0.3])
+    losses = np.array([9.0, 0.1, 5.0, 4.0, 4.0, 0.2])
+    assert measure.best_of(scores, losses) == 3
+
+
+def test_line_has_the_promised_keys_and_no_choice_without_validation(monkeypatch):
+    monkeypatch.setattr(datasets, "load", lambda name: digits())
+    told = []
+    line, _ = measure.measure(replace(CELL, learning_rate=0.04), told.append)
+    assert list(line)[:12] == [
+        "dataset",
+        "algorithm",
+        "max_leaf_nodes",
+        "learning_rate",
+        "lowest_errors",
+        "lowest_step",
+        "final_errors",
+        "validated_errors",
+        "stop_step",
+        "stop_reason",
+        "seconds",
+        "commit",
+    ]
+    assert line["validated_errors"] is None
+    assert (line["stop_step"], line["stop_reason"]) == (20, "max_iter")
+    assert len(told) == 20
+    assert json.loads(json.dumps(line)) == line
+
+
+# The report
+
+
+def test_page_without_results_says_that_all_is_open(tmp_path):
+    page = tmp_path / "paper.md"
+    report.write_page(page, Results(tmp_path / "none"), Results(tmp_path / "none", "settings"))
+    text = page.read_text()
+    assert "nothing has been run yet" in text
+    assert "open / 135" in text
+    assert not list(tmp_path.glob("**/*.png"))
+
+
+def test_page_shows_every_cell_and_its_figures(tmp_path):
+    results, page = Results(tmp_path), tmp_path / "paper.md"
+    of = table("covertype")
+    fill(results, [*of.cells, *of.beside, *alternatives()[2:]], lambda cell: of.paper.get(cell, 99))
+    report.write_page(page, results, Results(tmp_path, "settings"))
+    text = page.read_text()
+    assert all(f"{n} / {n} / +0" in text for n in of.paper.values())
+    assert "MART agrees with the paper" in text
+    assert "covertype | 18 of 18" in text
+    for name in ("covertype_loss", "covertype_errors", "covertype_improvement", "alternatives"):
+        assert (tmp_path / "paper" / f"{name}.png").exists()
+        assert f"(paper/{name}.png)" in text
+    assert "](paper/zipcode" not in text
+
+
+def test_page_is_the_same_when_written_again(tmp_path):
+    results, page = Results(tmp_path), tmp_path / "paper.md"
+    fill(results, table("covertype").cells, lambda cell: 5)
+    files = []
+    for _ in range(2):
+        report.write_page(page, results, Results(tmp_path, "settings"))
+        files.append([p.read_bytes() for p in (page, *sorted(tmp_path.glob("paper/*.png")))])
+    assert files[0] == files[1]
+
+
+def test_page_shows_the_trial_of_settings(tmp_path):
+    trial, page = Results(tmp_path, "settings"), tmp_path / "paper.md"
+    fill(trial, trial_cells(), lambda cell: 100 + cell.settings.min_samples_leaf)
+    report.write_page(page, Results(tmp_path), trial)
+    assert "| 1 | 255 | 101 / 102 / 103 |" in page.read_text()
+    assert "0 of 371" in page.read_text()  # a trial is no cell of a table
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1.0, "agrees with the paper"),
+        (0.9, "makes fewer errors than the paper's"),
+        (1.1, "makes more errors than the paper's"),
+    ],
+)
+def test_words_follow_from_the_numbers(factor, words):
+    of = table("covertype")
+    done = {cell: line_of(cell, round(factor * n)) for cell, n in of.paper.items()}
+    agreement = Agreement.of(of, done)
+    assert sentences(agreement).count(words) == 2
+    assert agreement.meets_the_bar == (factor <= 1)
+    assert len(agreement.far_above) == (12 if factor > 1 else 0)
+
+
+def test_cell_is_far_above_beyond_three_square_roots_of_the_papers_count():
+    of = table("letter")
+    cell = of.cells[0]
+    edge = of.paper[cell] + math.floor(3 * math.sqrt(of.paper[cell]))
+    assert Agreement.of(of, {cell: line_of(cell, edge)}).far_above == ()
+    assert Agreement.of(of, {cell: line_of(cell, edge + 1)}).far_above == (cell,)
+
+
+def test_lack_of_improvement_is_said():
+    of = table("letter")
+    done = {c: line_of(c, 100 if c.algorithm == "mart" else 120) for c in of.cells}
+    assert "ABC-MART does not make fewer errors than MART" in sentences(Agreement.of(of, done))
+    assert "fewer in 0 of 28 pairs" in sentences(Agreement.of(of, done))
+
+
+# Data
+
+
+def source(**others):
+    about = {
+        "files": [],
+        "label": "first",
+        "separator": ",",
+        "n_classes": 2,
+        "n_train": 3,
+        "n_test": 2,
+        "n_features": 2,
+        "digest": "",
+        "split": 3,
+    }
+    return public.Source(**about | others)
+
+
+SMALL = datasets.Split(
+    np.array([[0.5, -1.25], [3.0, 0.1], [2.0, 7.0]]),
+    np.array(["A", "B", "A"], dtype=object),
+    np.array([[1.0, 2.0], [0.0, -0.4394]]),
+    np.array(["B", "A"], dtype=object),
+)
+LABEL_FIRST = b"A,0.5,-1.25\nB,3,0.1\nA,2,7\nB,1,2\nA,0,-.4394\n"
+
+
+@pytest.fixture
+def small_set(tmp_path, monkeypatch):
+    """The set "letter", made small; nothing but its public file is there."""
+    file = tmp_path / "public" / "letter.data"
+    file.parent.mkdir()
+    file.write_bytes(LABEL_FIRST)
+    about = source(files=[file.as_uri()], digest=datasets.digest(SMALL))
+    monkeypatch.setattr(datasets, "describe", lambda name: about)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("ABCGBM_DATA", raising=False)
+    return file
+
+
+def assert_is_small(data):
+    assert all(ours.tolist() == theirs.tolist() for ours, theirs in zip(data, SMALL, strict=True))
+
+
+def test_set_is_downloaded_once_and_then_read_from_the_cache(small_set, capsys):
+    assert_is_small(datasets.load("letter"))
+    assert "downloading letter.data: 0.0 of 0.0 MB" in capsys.readouterr().err
+    small_set.unlink()
+    assert_is_small(datasets.load("letter"))
+    assert capsys.readouterr().err == ""
+
+
+def test_named_folder_comes_before_the_cache(small_set, tmp_path, monkeypatch):
+    datasets.load("letter")
+    folder = tmp_path / "mine" / "letter"
+    folder.mkdir(parents=True)
+    (folder / "train.csv.gz").write_bytes(gzip.compress(b"A,1,1\n"))
+    (folder / "test.csv.gz").write_bytes(gzip.compress(b"A,1,1\n"))
+    monkeypatch.setenv("ABCGBM_DATA", str(tmp_path / "mine"))
+    with pytest.raises(ValueError, match=r"mine/letter: digest .*; expected .*: other data"):
+        datasets.load("letter")
+
+
+def test_other_data_are_not_kept(small_set, tmp_path):
+    small_set.write_bytes(LABEL_FIRST.replace(b"7", b"8"))
+    with pytest.raises(ValueError, match=r"expected .*: other data"):
+        datasets.load("letter")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_failed_download_says_where_files_may_be_put(small_set):
+    small_set.unlink()
+    with pytest.raises(OSError, match=r"cannot be downloaded from .*\$ABCGBM_DATA/letter"):
+        datasets.load("letter")
+
+
+def test_digest_knows_no_order_of_rows_but_every_value():
+    whole = datasets.digest(SMALL)
+    order = [2, 0, 1]
+    moved = SMALL._replace(X_train=SMALL.X_train[order], y_train=SMALL.y_train[order])
+    assert datasets.digest(moved) == whole
+    assert datasets.digest(SMALL._replace(y_train=SMALL.y_train[order])) != whole
+    swapped = datasets.Split(SMALL.X_test, SMALL.y_test, SMALL.X_train, SMALL.y_train)
+    assert datasets.digest(swapped) != whole
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        (LABEL_FIRST, {}),
+        (b"  0.5, -1.25, 1.\n 3, .1, 2.\n 2, 7, 1.\n", {"label": "last"}),
+        (b"1.0000 0.5000 -1.2500 \n2.0000 3.0 0.1 \n1.0000 2 7 \n", {"separator": "space"}),
+    ],
+)
+def test_public_layouts_are_parsed(text, about):
+    X, y = public.parse(text, source(**about))
+    assert X[:3].tolist() == SMALL.X_train.tolist()
+    assert y[:3].tolist() in (["A", "B", "A"], [1, 2, 1])
+    assert y.dtype.kind in "iU"
+
+
+def compressed(text: bytes) -> bytes:
+    """A file of Unix's compress without any repetition: each byte is a code of 9 bits."""
+    bits = sum(byte << (9 * i) for i, byte in enumerate(text))
+    return b"\x1f\x9d\x90" + bits.to_bytes(-(-9 * len(text) // 8), "little")
+
+
+def test_compressed_files_are_unpacked():
+    assert public.unpack("a.data", LABEL_FIRST) == LABEL_FIRST
+    assert public.unpack("a.gz", gzip.compress(LABEL_FIRST)) == LABEL_FIRST
+    if shutil.which("gzip") is None:
+        pytest.skip("gzip, which unpacks .Z, is not there")
+    assert public.unpack("a.data.Z", compressed(LABEL_FIRST)) == LABEL_FIRST
+
+
+def test_split_of_covertype_marks_as_many_rows_as_the_paper_has():
+    about = datasets.describe("covertype")
+    n = about.n_train + about.n_test
+    rows = np.arange(n, dtype=np.float64)[:, None]
+    (train, _), (test, _) = public.split(rows, np.zeros(n), about.split)
+    assert (len(train), len(test)) == (about.n_train, about.n_test)
+    assert np.sort(np.vstack([train, test]), axis=0).tolist() == rows.tolist()
+    assert train[:6, 0].tolist() == [0, 1, 5, 6, 7, 8]
+
+
+@pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+@pytest.mark.parametrize("name", ["letter", "pendigits", "zipcode", "optdigits", "isolet"])
+def test_sets_have_the_shapes_and_digests_that_are_written_down(name):
+    data, about = datasets.load(name), datasets.describe(name)
+    assert data.X_train.shape == (about.n_train, about.n_features)
+    assert data.X_test.shape == (about.n_test, about.n_features)
+    assert len(np.unique(data.y_train)) == about.n_classes
+
+
+# Running
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["run", "letter"], "expected --all, or a data set with --leaves and --learning-rate"),
+        (["run", "letter", "--leaves", "5", "--learning-rate", "0.1"], r"one of [4, 6, 8,"),
+    ],
+)
+def test_cell_that_is_in_no_table_is_refused(command, words, capsys):
+    assert main(command) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
+    results = Results(tmp_path)
+    cells = [replace(CELL, max_iter=3, algorithm=name) for name in ("mart", "abc-mart", "b1")]
+    fill(results, cells[:1], lambda cell: 5)
+    for n_missing in (2, 0):
+        fill_missing(results, cells, 2)
+        assert f"{n_missing} of 3 cells to run" in capsys.readouterr().err
+        assert set(results.cells()) == set(results.curves("optdigits")) == set(cells)
+    assert results.cells()[cells[0]]["lowest_errors"] == 5
+    assert results.cells()[cells[1]]["stop_step"] == 3
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from experiments import run
+from experiments.cells import table
+from experiments.store import Results
+if __name__ == "__main__":
+    results = Results(Path(sys.argv[1]))
+    cells = [c for c in table("optdigits").cells if c.learning_rate == 0.1][:2]
+    for line, curves in run.run(cells, 2, 0.2):
+        results.add(line, curves)
+"""
+
+
+@pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_processes_end_with_the_run_that_started_them(tmp_path, how):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    with subprocess.Popen(
+        [sys.executable, script, tmp_path],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stderr is not None
+        assert "step" in process.stderr.readline()  # a cell is under way
+        process.send_signal(how)
+        # The pipe ends when the last process that could write to it has ended.
+        rest = process.stderr.read()
+    assert process.returncode in (-how, 1, 130), rest
+    assert Results(tmp_path).cells() == {}
