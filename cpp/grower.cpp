@@ -8,8 +8,10 @@
 namespace abcgbm {
 
 template <int W>
-Grower<W>::Grower(const Binned& binned, std::size_t most_histograms)
-    : binned_(&binned), most_histograms_(most_histograms), search_(binned) {}
+Grower<W>::Grower(const Binned& binned, std::size_t most_histograms, std::size_t n_threads)
+    : binned_(&binned),
+      most_histograms_(most_histograms),
+      found_(n_threads, Found{.search = CutSearch<W>(binned), .best = {}}) {}
 
 template <int W>
 void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
@@ -69,18 +71,19 @@ NodeToCut<W> Grower<W>::to_cut(std::size_t node) const {
 }
 
 template <int W>
-void Grower<W>::look_for_cuts(std::size_t node, const Block& block) {
-  Grown& grown = grown_[node];
+void Grower<W>::look_for_cuts(std::size_t node, const Block& block, CutSearch<W>& search,
+                              Cut<W>& best) {
+  const Grown& grown = grown_[node];
   const NodeToCut<W> here = to_cut(node);
   for (const std::uint32_t f : block.features) {
-    if (grown.may_cut.empty() || grown.may_cut[f] != 0) search_.try_feature(f, here, grown.cut);
+    if (grown.may_cut.empty() || grown.may_cut[f] != 0) search.try_feature(f, here, best);
   }
 }
 
 template <int W>
 void Grower<W>::decide(std::size_t node) {
   Grown& grown = grown_[node];
-  search_.finish(to_cut(node), grown.cut);
+  found_.front().search.finish(to_cut(node), grown.cut);
   if (grown.cut.feature >= 0) {
     nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, params_->rules) * root_.gain_unit;
   }
@@ -174,13 +177,24 @@ void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
 }
 
 template <int W>
-void Grower<W>::counted(const Block& block) {
+void Grower<W>::counted(const Block& block, std::size_t slot) {
   if (sibling_) subtract<W>(block, histogram(*sibling_), histogram(to_count_.front()));
-  for (const std::size_t node : to_cut_) look_for_cuts(node, block);
+  Found& found = found_[slot];
+  found.best.resize(to_cut_.size());
+  for (std::size_t i = 0; i < to_cut_.size(); ++i) {
+    look_for_cuts(to_cut_[i], block, found.search, found.best[i]);
+  }
 }
 
 template <int W>
 void Grower<W>::all_counted() {
+  for (Found& found : found_) {
+    for (std::size_t i = 0; i < found.best.size(); ++i) {
+      Cut<W>& best = grown_[to_cut_[i]].cut;
+      if (found.best[i].is_better_than(best)) best = std::move(found.best[i]);
+    }
+    found.best.clear();
+  }
   for (const std::size_t node : to_cut_) decide(node);
   const auto drop = [&](std::size_t node) {
     if (!can_split(node)) release(node);

@@ -37,7 +37,7 @@ template <int W>
 class Grower {
  public:
   /// Keeps at most `most_histograms`, at least 3, at a time.
-  Grower(const Binned& binned, std::size_t most_histograms);
+  Grower(const Binned& binned, std::size_t most_histograms, std::size_t n_threads);
 
   /// Starts a tree, whose root is to be counted. The parameters are kept by reference.
   void start(const GrowParams& params, const RootNode<W>& root);
@@ -51,8 +51,9 @@ class Grower {
   std::span<const std::size_t> to_count() const { return to_count_; }
   std::span<Sums<W>> histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
-  /// A block of columns has been counted in all of them. Blocks come in any order.
-  void counted(const Block& block);
+  /// A block of columns has been counted in all of them. Blocks come in any order, from threads
+  /// that have a slot each.
+  void counted(const Block& block, std::size_t slot);
 
   /// All blocks have been counted.
   void all_counted();
@@ -76,7 +77,7 @@ class Grower {
   void choose_to_count(std::size_t parent, std::size_t left);
   void prepare(std::size_t node);
   NodeToCut<W> to_cut(std::size_t node) const;
-  void look_for_cuts(std::size_t node, const Block& block);
+  void look_for_cuts(std::size_t node, const Block& block, CutSearch<W>& search, Cut<W>& best);
   void decide(std::size_t node);
   void open(std::size_t node);
   void release(std::size_t node);
@@ -92,7 +93,13 @@ class Grower {
   std::vector<std::size_t> open_;  // leaves that can be split, best last
   std::vector<Histogram<W>> slots_;
   std::vector<std::size_t> free_slots_;
-  CutSearch<W> search_;
+  /// What one thread has found in its blocks.
+  struct Found {
+    CutSearch<W> search;
+    std::vector<Cut<W>> best;  // of the nodes of to_cut_
+  };
+
+  std::vector<Found> found_;  // by slot
   std::vector<std::size_t> to_count_;
   std::optional<std::size_t> sibling_;  // of the counted node: has its parent's histogram
   std::vector<std::size_t> to_cut_;     // the nodes whose cuts are looked for

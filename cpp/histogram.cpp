@@ -38,7 +38,6 @@ void for_columns(const Binned& binned, const Columns<Code>& columns, const Block
            binned.column_bin[first + n] - binned.column_bin[first] <= most_bins;
   };
   for (std::size_t first = block.first_column; first < block.last_column;) {
-    check_interrupt();
     if (fits(first, 4)) {
       each(Together<4, Code, Item>(binned, columns, first, bins));
       first += 4;
@@ -66,7 +65,6 @@ void add_rows(Together<N, Code, Sums<W>> columns, const RowsToCount<W>& rows) {
 
 template <int W>
 void add_sparse(const SparseCodes& codes, const RowsToCount<W>& rows, Sums<W>* histogram) {
-  check_interrupt();
   const std::size_t n_rows = rows.rows.size();
   const std::uint32_t* row = rows.rows.data();
   for (std::size_t j = 0; j < n_rows; ++j) {

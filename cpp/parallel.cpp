@@ -18,6 +18,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kPollEvery = std::chrono::milliseconds(20);
+constexpr auto kAwake = std::chrono::microseconds(50);
+
+/// Waits awake for a moment, since the next job mostly comes at once and to be woken takes longer
+/// than that; who waits longer sleeps.
+template <class IsDone>
+void wait_awake(const IsDone& is_done) {
+  const auto until = Clock::now() + kAwake;
+  while (!is_done() && Clock::now() < until) std::this_thread::yield();
+}
 
 /// One parallel_for: the threads that work on it take the next index until none is left.
 struct Job {
@@ -30,8 +39,8 @@ struct Job {
   std::atomic<bool> cancelled{false};
   std::mutex mutex;
   std::condition_variable idle;
-  std::size_t n_helpers = 0;  // helpers at work, guarded by mutex
-  std::exception_ptr error;   // guarded by mutex
+  std::atomic<std::size_t> n_helpers{0};  // helpers at work, changed under the mutex
+  std::exception_ptr error;               // guarded by mutex
 
   void work(std::size_t slot);
 
@@ -74,6 +83,7 @@ class Pool {
     while (n_threads_ < n_helpers && start_thread()) {
     }
     for (std::size_t slot = 1; slot <= n_helpers; ++slot) tickets_.push_back({&job, slot});
+    has_tickets_ = true;
     wake_.notify_all();
   }
 
@@ -81,7 +91,9 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       std::erase_if(tickets_, [&](const Ticket& ticket) { return ticket.job == &job; });
+      has_tickets_ = !tickets_.empty();
     }
+    wait_awake([&] { return job.n_helpers == 0; });
     std::unique_lock lock(job.mutex);
     while (!job.idle.wait_for(lock, kPollEvery, [&] { return job.n_helpers == 0; })) {
       lock.unlock();
@@ -120,10 +132,12 @@ class Pool {
   }
 
   Ticket take() {
+    wait_awake([&] { return has_tickets_.load(); });
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return !tickets_.empty(); });
     const Ticket ticket = tickets_.front();
     tickets_.pop_front();
+    has_tickets_ = !tickets_.empty();
     // Entered under the pool's lock, so that wait_for sees either the ticket or the helper.
     const std::lock_guard job_lock(ticket.job->mutex);
     ++ticket.job->n_helpers;
@@ -133,6 +147,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Ticket> tickets_;
+  std::atomic<bool> has_tickets_{false};
   std::size_t n_threads_ = 0;
 };
 

@@ -13,9 +13,8 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBlock = 256;         // rows whose scores are worked on together, in L1
-constexpr std::size_t kBlocksPerTask = 16;  // so a thread is woken for enough work
-constexpr std::size_t kRowsPerTask = kBlock * kBlocksPerTask;
+constexpr std::size_t kBlock = 256;  // rows whose scores are worked on together, in L1
+constexpr std::size_t kRowsPerTask = kBlock * 4;
 
 /// Rows of the class-major arrays, a multiple of kWidest; pointers are to the first row.
 struct SoftmaxRows {

@@ -33,6 +33,11 @@ struct Cut {
   CodeSet left_set;
   bool missing_left = false;
   Sums<W> left{};
+
+  /// Whether it is taken rather than a cut of another feature.
+  bool is_better_than(const Cut& other) const {
+    return score > other.score || (score == other.score && feature < other.feature);
+  }
 };
 
 /// A category of a node, to be sorted.

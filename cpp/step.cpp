@@ -16,11 +16,17 @@ constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learn
 constexpr std::size_t kSearchBytes = std::size_t{1} << 29;     // for the trees of some candidates
 constexpr std::size_t kHistogramBytes = std::size_t{1} << 28;  // of the nodes of all threads
 constexpr std::size_t kBlock = 512;
-constexpr std::size_t kRowsTogether = 8192;  // sums of so many rows stay in L2
+constexpr std::size_t kWorkPerThread = 1 << 15;  // additions that a thread is called for
+constexpr std::size_t kRowsTogether = 8192;      // sums of so many rows stay in L2
 
 /// The trees of a step are the tasks of the threads.
 int n_useful_threads(const Labels& labels, int n_threads) {
   return std::min(n_threads, labels.n_classes);
+}
+
+/// With fewer trees than threads, each thread takes some of a tree's blocks.
+std::size_t n_blocks_wanted(const Labels& labels, int n_threads) {
+  return static_cast<std::size_t>(n_threads < labels.n_classes ? 1 : n_threads);
 }
 
 /// How many histograms of `n_sums` sums a thread may keep.
@@ -74,7 +80,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vecto
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
-      blocks_(blocks_of(*binned_, 1)),
+      blocks_(blocks_of(*binned_, n_blocks_wanted(labels_, n_threads))),
       scores_(make_scores(labels_, std::move(raw), n_threads)),
       roots_(*binned_, labels_, params.split_weight == SplitWeight::hessian),
       weight_(labels_.weight) {
@@ -86,7 +92,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vecto
         const int n_useful = n_useful_threads(labels_, n_threads);
         const std::size_t most = most_histograms(*binned_, Item::kSums, n_useful);
         for (int i = 0; i < n_threads; ++i) {
-          workspaces.push_back(std::make_unique<Item>(*binned_, most));
+          workspaces.push_back(std::make_unique<Item>(*binned_, most, n_threads));
         }
       },
       workspaces_);
@@ -190,17 +196,24 @@ std::vector<Tree> Trainer::grow(std::span<const TreeJob> jobs, double leaf_scale
   std::vector<Tree> trees(jobs.size());
   node_of_row_.resize(jobs.size() * labels_.n_rows());
   params_.grow.rules = rules();
+  const auto n_threads = static_cast<std::size_t>(n_threads_);
+  threads_per_tree_ = jobs.size() < n_threads ? n_threads : 1;
   for (std::size_t first = 0; first < jobs.size();) {
     const std::size_t last = roots_.end_of_batch(jobs, first);
     roots_.fill(scores_, jobs.subspan(first, last - first), n_threads_);
     std::visit(
         [&](auto& workspaces) {
-          parallel_for(last - first, n_threads_, [&](std::size_t i, std::size_t slot) {
+          const auto grow_one = [&](std::size_t i, std::size_t slot) {
             const TreeJob& job = jobs[first + i];
             Tree tree = grow_tree(job, i, *workspaces[slot]);
             set_leaves(tree, job, leaf_scale, *workspaces[slot], nodes_of(first + i));
             trees[first + i] = std::move(tree);
-          });
+          };
+          if (threads_per_tree_ > 1) {
+            for (std::size_t i = 0; i < last - first; ++i) grow_one(i, 0);
+          } else {
+            parallel_for(last - first, n_threads_, grow_one);
+          }
         },
         workspaces_);
     first = last;
@@ -218,42 +231,65 @@ Tree Trainer::grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& 
       params_.grow,
       {.sums = root, .gain_unit = std::ldexp(labels_.unit, gain_exponent), .key = key_of(job)});
   if (!grower.to_count().empty()) {
-    for (const Block& block : blocks_) {
-      fill_root<W>(job, in_batch, block, grower.histogram(0));
-      grower.counted(block);
-    }
-    grower.all_counted();
+    count_nodes<W>(workspace, [&](std::span<const Block> blocks, std::size_t slot) {
+      for (const Block& block : blocks) {
+        fill_root<W>(job, in_batch, block, grower.histogram(0));
+        grower.counted(block, slot);
+      }
+    });
   }
   while (const auto node = grower.split_next()) {
     split_rows(workspace.rows, *node, *binned_, grower.nodes()[*node]);
-    if (!grower.to_count().empty()) count_nodes(workspace);
+    if (grower.to_count().empty()) continue;
+    count_nodes<W>(workspace, [&](std::span<const Block> blocks, std::size_t slot) {
+      count_rows(workspace, blocks, slot);
+    });
   }
   return {.tree_class = job.tree_class, .base = job.base, .nodes = grower.nodes()};
 }
 
-/// Counts the nodes that the grower asks for. A block of columns is counted, subtracted and
-/// searched for cuts while it is in the cache; of a large node some rows at a time, so that they
+/// Counts the nodes that the grower asks for; where threads have no tree of their own, each takes
+/// some of the columns.
+template <int W>
+void Trainer::count_nodes(Workspace<W>& workspace, const BlockCounter& count) {
+  std::size_t work = binned_->total_bins;
+  for (const std::size_t node : workspace.grower.to_count()) {
+    work += workspace.rows.of(node).size() * binned_->n_columns();
+  }
+  const std::size_t n_useful = work / kWorkPerThread + 1;
+  const std::size_t n_ranges = std::min({threads_per_tree_, blocks_.size(), n_useful});
+  parallel_for(n_ranges, static_cast<int>(n_ranges), [&](std::size_t i, std::size_t slot) {
+    const std::size_t first = i * blocks_.size() / n_ranges;
+    const std::size_t last = (i + 1) * blocks_.size() / n_ranges;
+    count(std::span(blocks_).subspan(first, last - first), slot);
+  });
+  workspace.grower.all_counted();
+}
+
+/// Counts the rows of the nodes in some blocks of columns. A block is counted, subtracted and
+/// searched for cuts while it is in the cache; of a large node some rows at a time, so that these
 /// are, too.
 template <int W>
-void Trainer::count_nodes(Workspace<W>& workspace) {
+void Trainer::count_rows(Workspace<W>& workspace, std::span<const Block> blocks,
+                         std::size_t slot) const {
   auto& grower = workspace.grower;
+  std::vector<Sums<W>>& sums = workspace.some_sums[slot];
   for (const std::size_t node : grower.to_count()) {
     const std::span<Sums<W>> histogram = grower.histogram(node);
     const auto rows = workspace.rows.of(node);
     for (std::size_t first = 0; first < rows.size(); first += kRowsTogether) {
       const auto some = rows.subspan(first, std::min(kRowsTogether, rows.size() - first));
       const bool is_last = first + some.size() == rows.size();
-      gather<W>(some, workspace.row_sums, workspace.some_sums);
-      const RowsToCount<W> to_count{.rows = some, .sums = workspace.some_sums};
-      for (const Block& block : blocks_) {
+      check_interrupt();
+      gather<W>(some, workspace.row_sums, sums);
+      for (const Block& block : blocks) {
         if (first == 0) clear(block, histogram);
-        count_block<W>(*binned_, block, to_count, histogram);
+        count_block<W>(*binned_, block, {.rows = some, .sums = sums}, histogram);
         if (is_last) finish_block<W>(*binned_, block, grower.sums(node), histogram);
-        if (is_last && node == grower.to_count().back()) grower.counted(block);
+        if (is_last && node == grower.to_count().back()) grower.counted(block, slot);
       }
     }
   }
-  grower.all_counted();
 }
 
 /// The same for both trees of a pair of classes, which mirror each other.

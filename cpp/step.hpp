@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,12 +77,13 @@ class Trainer {
   template <int W>
   struct Workspace {
     static constexpr std::size_t kSums = W;
-    Workspace(const Binned& binned, std::size_t most_histograms)
-        : grower(binned, most_histograms) {}
+    Workspace(const Binned& binned, std::size_t most_histograms, int n_threads)
+        : grower(binned, most_histograms, static_cast<std::size_t>(n_threads)),
+          some_sums(static_cast<std::size_t>(n_threads)) {}
     Grower<W> grower;
     RowSets rows;
     std::vector<Sums<W>> row_sums;
-    std::vector<Sums<W>> some_sums;  // of the rows that are being counted
+    std::vector<std::vector<Sums<W>>> some_sums;  // of the rows that a thread is counting
   };
   template <int W>
   using Workspaces = std::vector<std::unique_ptr<Workspace<W>>>;
@@ -100,8 +102,11 @@ class Trainer {
   template <int W>
   void fill_root(const TreeJob& job, std::size_t in_batch, const Block& block,
                  std::span<Sums<W>> histogram) const;
+  using BlockCounter = std::function<void(std::span<const Block>, std::size_t)>;
   template <int W>
-  void count_nodes(Workspace<W>& workspace);
+  void count_nodes(Workspace<W>& workspace, const BlockCounter& count);
+  template <int W>
+  void count_rows(Workspace<W>& workspace, std::span<const Block> blocks, std::size_t slot) const;
   template <int W>
   void set_leaves(Tree& tree, const TreeJob& job, double leaf_scale, const Workspace<W>& workspace,
                   std::span<std::uint16_t> node_of_row) const;
@@ -115,6 +120,7 @@ class Trainer {
   Labels labels_;
   TrainParams params_;
   int n_threads_;
+  std::size_t threads_per_tree_ = 1;
   std::vector<Block> blocks_;
   Scores scores_;
   Roots roots_;
