@@ -14,7 +14,7 @@ namespace {
 
 /// Columns that share a cache line of a row-major table are read together.
 constexpr std::size_t kColumnsPerTask = 8;
-constexpr std::size_t kMostValues = 1 << 23;  // copied by one thread at a time
+constexpr std::size_t kMostValues = 1 << 20;  // copied by one thread at a time
 constexpr std::size_t kRowsPerTile = 4096;
 constexpr std::size_t kSortedRun = 1 << 18;
 /// A code of a sparse column takes as much memory as so many codes of a dense one.

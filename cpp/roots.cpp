@@ -6,7 +6,7 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 26;  // for the histograms of a batch
+constexpr std::size_t kBytes = std::size_t{1} << 24;  // for the histograms of a batch
 constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
 constexpr std::size_t kSearchBytes = std::size_t{1} << 29;     // for the trees of some candidates
 constexpr std::size_t kHistogramBytes = std::size_t{1} << 28;  // of the nodes of all threads
+constexpr std::size_t kBytesPerThread = std::size_t{1} << 24;
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kWorkPerThread = 1 << 15;  // additions that a thread is called for
 constexpr std::size_t kRowsTogether = 8192;      // sums of so many rows stay in L2
@@ -32,7 +33,8 @@ std::size_t n_blocks_wanted(const Labels& labels, int n_threads) {
 /// How many histograms of `n_sums` sums a thread may keep.
 std::size_t most_histograms(const Binned& binned, std::size_t n_sums, int n_threads) {
   const std::size_t bytes = binned.total_bins * n_sums * sizeof(std::int64_t);
-  return std::max<std::size_t>(3, kHistogramBytes / bytes / static_cast<std::size_t>(n_threads));
+  const std::size_t share = kHistogramBytes / static_cast<std::size_t>(n_threads);
+  return std::max<std::size_t>(3, std::min(share, kBytesPerThread) / bytes);
 }
 
 bool moves_anything(const std::vector<Tree>& trees) {

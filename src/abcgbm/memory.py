@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 _HISTOGRAMS = 2**28  # bytes for the histograms of all threads, if so few do
-_ROOTS = 2**26  # bytes for the root histograms of a batch of trees
+_HISTOGRAMS_OF_ONE = 2**24  # bytes for those of one thread
+_ROOTS = 2**24  # bytes for the root histograms of a batch of trees
 _SEARCH = 2**29  # bytes for the nodes of the trees of some candidates
 _LANE = 8  # trees to a cache line of root histograms
 _LEAST_HISTOGRAMS = 3  # of a tree
@@ -48,15 +49,16 @@ class TrainingSize:
         n_sums = 3 if self.has_hessian else 2
         a_histogram = self.total_bins * 8 * n_sums
         a_root_group = self.total_bins * 8 * _LANE
-        n_histograms = _HISTOGRAMS // max(1, a_histogram * self.n_threads)
+        n_growing = min(self.n_threads, self.n_classes)  # trees at a time
+        n_histograms = min(_HISTOGRAMS // n_growing, _HISTOGRAMS_OF_ONE) // max(1, a_histogram)
         n_histograms = max(_LEAST_HISTOGRAMS, min(n_histograms, self.max_leaf_nodes))
         n_groups = min(-(-self.n_classes // _LANE), max(1, _ROOTS // max(1, a_root_group)))
         return {
             "scores of the rows": self.n_rows * (16 * self.n_classes + 8),
             "leaves of the rows": self._leaves(),
             "labels and weights": self.n_rows * 32,
-            "rows by node": self.n_threads * self.n_rows * (8 + 8 * n_sums),
-            "histograms": self.n_threads * n_histograms * a_histogram,
+            "rows by node": n_growing * self.n_rows * (8 + 8 * n_sums),
+            "histograms": n_growing * n_histograms * a_histogram,
             "root histograms": n_groups * a_root_group * (n_sums - 1),
             "validation": self.n_validation_rows * (26 * self.n_classes + 32),
             "scores of the earlier model": self._earlier_scores(),
