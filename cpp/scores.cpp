@@ -403,18 +403,29 @@ double loss_after(const Scores& scores, const Labels& labels, std::span<const st
 
 void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
              std::span<std::int64_t> out) {
-  const std::size_t n_rows = labels.n_rows();
-  const std::int64_t* residual = scores.residual.data() + first;
-  const HessianBlock block{
-      .n = out.size(),
-      .residual = residual + static_cast<std::size_t>(k) * n_rows,
-      .base_residual = residual + static_cast<std::size_t>(std::max(base, 0)) * n_rows,
-      .y = labels.y.data() + first,
-      .k = k,
-      .base = base,
-      .scale = std::ldexp(1.0, scores.exponent),
-      .inverse_scale = std::ldexp(1.0, -scores.exponent),
-      .out = out.data()};
+  const std::size_t n = out.size();
+  const auto of = [&](int of_class) {
+    return std::span(scores.residual)
+        .subspan(static_cast<std::size_t>(of_class) * labels.n_rows() + first, n);
+  };
+  hessian(scores,
+          {.of_class = of(k),
+           .of_base = of(std::max(base, 0)),
+           .y = std::span(labels.y).subspan(first, n)},
+          k, base, out);
+}
+
+void hessian(const Scores& scores, const Residuals& rows, int k, int base,
+             std::span<std::int64_t> out) {
+  const HessianBlock block{.n = out.size(),
+                           .residual = rows.of_class.data(),
+                           .base_residual = rows.of_base.data(),
+                           .y = rows.y.data(),
+                           .k = k,
+                           .base = base,
+                           .scale = std::ldexp(1.0, scores.exponent),
+                           .inverse_scale = std::ldexp(1.0, -scores.exponent),
+                           .out = out.data()};
   if (base < 0) {
     dispatch<PlainHessianKernel>(&block);
   } else {

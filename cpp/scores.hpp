@@ -59,6 +59,17 @@ double loss_after(const Scores& scores, const Labels& labels, std::span<const st
 void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
              std::span<std::int64_t> out);
 
+/// The residuals of some rows for a class and, unless there is none, for its base class.
+struct Residuals {
+  std::span<const std::int64_t> of_class;
+  std::span<const std::int64_t> of_base;
+  std::span<const std::int32_t> y;
+};
+
+/// The same for rows that lie anywhere.
+void hessian(const Scores& scores, const Residuals& rows, int k, int base,
+             std::span<std::int64_t> out);
+
 /// exp(F_k - max F) of the rows [first, first + n), class-major with `stride`, and for each row how
 /// far the score of its own class lies below the largest.
 void exponentials(const Scores& scores, const Labels& labels, std::size_t first, std::size_t n,

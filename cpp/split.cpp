@@ -88,7 +88,7 @@ struct ScoreKernel {
 
 template <int W>
 bool is_enough(const Sums<W>& side, const SplitRules& rules) {
-  return (side[1] >= rules.min_weight) & (W == 2 || side[W - 1] >= rules.min_hessian);
+  return side[1] >= rules.min_weight && (W == 2 || side[W - 1] >= rules.min_hessian);
 }
 
 template <int W>
@@ -138,7 +138,7 @@ void CutSearch<W>::find_cuts(const Bins& in, std::size_t n, const Sums<W>& start
   }
   const auto all = std::span<const Sums<W>>(left_).first(n);
   first_ = count_first<W>(all, [&](const Sums<W>& sums) {
-    return !is_enough<W>(sums, node.rules) | (sums[1] == start[1]);
+    return !is_enough<W>(sums, node.rules) || sums[1] == start[1];
   });
   const std::size_t last = count_first<W>(all, [&](const Sums<W>& sums) {
     return is_enough<W>(rest_of<W>(node.sums, sums), node.rules);

@@ -18,6 +18,7 @@ constexpr std::size_t kHistogramBytes = std::size_t{1} << 28;  // of the nodes o
 constexpr std::size_t kBytesPerThread = std::size_t{1} << 24;
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kWorkPerThread = 1 << 15;  // additions that a thread is called for
+constexpr std::size_t kAhead = 16;               // rows of a small node are scattered in memory
 constexpr std::size_t kRowsTogether = 8192;      // sums of so many rows stay in L2
 
 /// The trees of a step are the tasks of the threads.
@@ -55,18 +56,6 @@ Tree mirrored(Tree tree) {
   std::swap(tree.tree_class, tree.base);
   for (TreeNode& node : tree.nodes) node.value = -node.value;
   return tree;
-}
-
-/// The sums of some rows, in their order.
-template <int W>
-void gather(std::span<const std::uint32_t> rows, std::span<const Sums<W>> row_sums,
-            std::vector<Sums<W>>& out) {
-  constexpr std::size_t kAhead = 16;
-  out.resize(rows.size());
-  for (std::size_t j = 0; j < rows.size(); ++j) {
-    __builtin_prefetch(row_sums.data() + rows[std::min(j + kAhead, rows.size() - 1)]);
-    out[j] = row_sums[rows[j]];
-  }
 }
 
 template <class Item>
@@ -227,7 +216,7 @@ template <int W>
 Tree Trainer::grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& workspace) {
   auto& grower = workspace.grower;
   reset(workspace.rows, labels_.n_rows());
-  const Sums<W> root = fill_row_sums<W>(job, workspace.row_sums);
+  const Sums<W> root = root_sums<W>(job, in_batch);
   const int gain_exponent = (W == 3 ? -1 : -2) * scores_.exponent;
   grower.start(
       params_.grow,
@@ -244,7 +233,7 @@ Tree Trainer::grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& 
     split_rows(workspace.rows, *node, *binned_, grower.nodes()[*node]);
     if (grower.to_count().empty()) continue;
     count_nodes<W>(workspace, [&](std::span<const Block> blocks, std::size_t slot) {
-      count_rows(workspace, blocks, slot);
+      count_rows(job, workspace, blocks, slot);
     });
   }
   return {.tree_class = job.tree_class, .base = job.base, .nodes = grower.nodes()};
@@ -272,7 +261,7 @@ void Trainer::count_nodes(Workspace<W>& workspace, const BlockCounter& count) {
 /// searched for cuts while it is in the cache; of a large node some rows at a time, so that these
 /// are, too.
 template <int W>
-void Trainer::count_rows(Workspace<W>& workspace, std::span<const Block> blocks,
+void Trainer::count_rows(const TreeJob& job, Workspace<W>& workspace, std::span<const Block> blocks,
                          std::size_t slot) const {
   auto& grower = workspace.grower;
   std::vector<Sums<W>>& sums = workspace.some_sums[slot];
@@ -283,7 +272,7 @@ void Trainer::count_rows(Workspace<W>& workspace, std::span<const Block> blocks,
       const auto some = rows.subspan(first, std::min(kRowsTogether, rows.size() - first));
       const bool is_last = first + some.size() == rows.size();
       check_interrupt();
-      gather<W>(some, workspace.row_sums, sums);
+      gather<W>(job, some, sums);
       for (const Block& block : blocks) {
         if (first == 0) clear(block, histogram);
         count_block<W>(*binned_, block, {.rows = some, .sums = sums}, histogram);
@@ -301,41 +290,70 @@ std::uint64_t Trainer::key_of(const TreeJob& job) const {
   return draw(params_.seed, Draw::features, step_, pair + static_cast<std::uint64_t>(high));
 }
 
-/// The sums of each row, and of all.
+/// The sums of some rows, in their order.
 template <int W>
-Sums<W> Trainer::fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sums) const {
-  const std::size_t n_rows = labels_.n_rows();
-  const std::int64_t* residual =
-      scores_.residual.data() + static_cast<std::size_t>(job.tree_class) * n_rows;
+void Trainer::gather(const TreeJob& job, std::span<const std::uint32_t> rows,
+                     std::vector<Sums<W>>& out) const {
+  const std::int64_t* of_class =
+      scores_.residual.data() + static_cast<std::size_t>(job.tree_class) * labels_.n_rows();
   const std::int64_t* of_base =
-      scores_.residual.data() + static_cast<std::size_t>(std::max(job.base, 0)) * n_rows;
-  row_sums.resize(n_rows);
-  Sums<W> root{};
-  std::array<std::int64_t, kBlock> hessians;
-  for (std::size_t first = 0; first < n_rows; first += kBlock) {
-    const std::size_t last = std::min(first + kBlock, n_rows);
-    if (W == 3) {
-      hessian(scores_, labels_, job.tree_class, job.base, first,
-              std::span(hessians).first(last - first));
+      scores_.residual.data() + static_cast<std::size_t>(std::max(job.base, 0)) * labels_.n_rows();
+  out.resize(rows.size());
+  for (std::size_t first = 0; first < rows.size(); first += kBlock) {
+    const auto some = rows.subspan(first, std::min(kBlock, rows.size() - first));
+    std::array<std::int64_t, kBlock> residual;
+    std::array<std::int64_t, kBlock> base_residual;
+    for (std::size_t j = 0; j < some.size(); ++j) {
+      const std::uint32_t ahead = rows[std::min(first + j + kAhead, rows.size() - 1)];
+      __builtin_prefetch(of_class + ahead);
+      __builtin_prefetch(of_base + ahead);
+      __builtin_prefetch(weight_.data() + ahead);
+      residual[j] = of_class[some[j]];
+      base_residual[j] = job.base < 0 ? 0 : of_base[some[j]];
     }
-    for (std::size_t i = first; i < last; ++i) {
-      const std::int64_t g = residual[i] - (job.base < 0 ? 0 : of_base[i]);
-      row_sums[i][0] = g * weight_[i];
-      row_sums[i][1] = weight_[i];
-      if constexpr (W == 3) row_sums[i][2] = hessians[i - first] * weight_[i];
-      for (std::size_t w = 0; w < W; ++w) root[w] += row_sums[i][w];
+    std::array<std::int64_t, kBlock> hessians;
+    if constexpr (W == 3) {
+      std::array<std::int32_t, kBlock> y;
+      for (std::size_t j = 0; j < some.size(); ++j) y[j] = labels_.y[some[j]];
+      hessian(scores_, {.of_class = residual, .of_base = base_residual, .y = y}, job.tree_class,
+              job.base, std::span(hessians).first(some.size()));
+    }
+    for (std::size_t j = 0; j < some.size(); ++j) {
+      const std::int64_t weight = weight_[some[j]];
+      Sums<W>& sums = out[first + j];
+      sums[0] = (residual[j] - base_residual[j]) * weight;
+      sums[1] = weight;
+      if constexpr (W == 3) sums[2] = hessians[j] * weight;
     }
   }
-  return root;
+}
+
+/// The sums of the root: those of the bins of any feature.
+template <int W>
+Sums<W> Trainer::root_sums(const TreeJob& job, std::size_t in_batch) const {
+  Sums<W> sums{};
+  const Feature& feature = binned_->features[binned_->by_bin.front()];
+  for (std::size_t bin = feature.offset; bin < feature.offset + feature.n_bins; ++bin) {
+    const Sums<W> more = root_bin<W>(job, in_batch, bin);
+    for (std::size_t w = 0; w < W; ++w) sums[w] += more[w];
+  }
+  return sums;
+}
+
+template <int W>
+Sums<W> Trainer::root_bin(const TreeJob& job, std::size_t in_batch, std::size_t bin) const {
+  Sums<W> sums;
+  sums[0] = roots_.residual(job, bin);
+  sums[1] = roots_.weight(bin);
+  if constexpr (W == 3) sums[2] = roots_.hessian(in_batch, bin);
+  return sums;
 }
 
 template <int W>
 void Trainer::fill_root(const TreeJob& job, std::size_t in_batch, const Block& block,
                         std::span<Sums<W>> histogram) const {
   for (std::size_t bin = block.first_bin; bin < block.last_bin; ++bin) {
-    histogram[bin][0] = roots_.residual(job, bin);
-    histogram[bin][1] = roots_.weight(bin);
-    if constexpr (W == 3) histogram[bin][2] = roots_.hessian(in_batch, bin);
+    histogram[bin] = root_bin<W>(job, in_batch, bin);
   }
 }
 

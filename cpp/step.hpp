@@ -82,7 +82,6 @@ class Trainer {
           some_sums(static_cast<std::size_t>(n_threads)) {}
     Grower<W> grower;
     RowSets rows;
-    std::vector<Sums<W>> row_sums;
     std::vector<std::vector<Sums<W>>> some_sums;  // of the rows that a thread is counting
   };
   template <int W>
@@ -98,7 +97,12 @@ class Trainer {
   Tree grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& workspace);
   std::uint64_t key_of(const TreeJob& job) const;
   template <int W>
-  Sums<W> fill_row_sums(const TreeJob& job, std::vector<Sums<W>>& row_sums) const;
+  void gather(const TreeJob& job, std::span<const std::uint32_t> rows,
+              std::vector<Sums<W>>& out) const;
+  template <int W>
+  Sums<W> root_sums(const TreeJob& job, std::size_t in_batch) const;
+  template <int W>
+  Sums<W> root_bin(const TreeJob& job, std::size_t in_batch, std::size_t bin) const;
   template <int W>
   void fill_root(const TreeJob& job, std::size_t in_batch, const Block& block,
                  std::span<Sums<W>> histogram) const;
@@ -106,7 +110,8 @@ class Trainer {
   template <int W>
   void count_nodes(Workspace<W>& workspace, const BlockCounter& count);
   template <int W>
-  void count_rows(Workspace<W>& workspace, std::span<const Block> blocks, std::size_t slot) const;
+  void count_rows(const TreeJob& job, Workspace<W>& workspace, std::span<const Block> blocks,
+                  std::size_t slot) const;
   template <int W>
   void set_leaves(Tree& tree, const TreeJob& job, double leaf_scale, const Workspace<W>& workspace,
                   std::span<std::uint16_t> node_of_row) const;

@@ -57,7 +57,7 @@ class TrainingSize:
             "scores of the rows": self.n_rows * (16 * self.n_classes + 8),
             "leaves of the rows": self._leaves(),
             "labels and weights": self.n_rows * 32,
-            "rows by node": n_growing * self.n_rows * (8 + 8 * n_sums),
+            "rows by node": n_growing * self.n_rows * 9,
             "histograms": n_growing * n_histograms * a_histogram,
             "root histograms": n_groups * a_root_group * (n_sums - 1),
             "validation": self.n_validation_rows * (26 * self.n_classes + 32),
