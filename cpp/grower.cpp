@@ -191,7 +191,8 @@ void Grower<W>::all_counted() {
   for (Found& found : found_) {
     for (std::size_t i = 0; i < found.best.size(); ++i) {
       Cut<W>& best = grown_[to_cut_[i]].cut;
-      if (found.best[i].is_better_than(best)) best = std::move(found.best[i]);
+      const Cut<W>& other = found.best[i];
+      if (best.is_beaten_by(other.score, other.feature)) best = std::move(found.best[i]);
     }
     found.best.clear();
   }

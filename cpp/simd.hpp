@@ -55,28 +55,29 @@ template <class Kernel, class... Args>
 }
 #endif
 
-}  // namespace simd
-
-/// A kernel for any number of numbers at a time.
-template <template <std::size_t> class Kernel, class... Args>
-void dispatch_wide(Args... args) {
+/// One of three kernels, as compiled for this CPU.
+template <class Baseline, class Avx2, class Avx512, class... Args>
+void run_at_level(Args... args) {
 #if defined(__x86_64__)
   static const SimdLevel level = simd_level();
-  if (level == SimdLevel::avx512) return simd::run_avx512<Kernel<8>>(args...);
-  if (level == SimdLevel::avx2) return simd::run_avx2<Kernel<4>>(args...);
+  if (level == SimdLevel::avx512) return run_avx512<Avx512>(args...);
+  if (level == SimdLevel::avx2) return run_avx2<Avx2>(args...);
 #endif
-  simd::run_baseline<Kernel<2>>(args...);
+  run_baseline<Baseline>(args...);
 }
+
+}  // namespace simd
 
 /// Runs the kernel as compiled for this CPU.
 template <class Kernel, class... Args>
 void dispatch(Args... args) {
-#if defined(__x86_64__)
-  static const SimdLevel level = simd_level();
-  if (level == SimdLevel::avx512) return simd::run_avx512<Kernel>(args...);
-  if (level == SimdLevel::avx2) return simd::run_avx2<Kernel>(args...);
-#endif
-  simd::run_baseline<Kernel>(args...);
+  simd::run_at_level<Kernel, Kernel, Kernel>(args...);
+}
+
+/// The same for a kernel that is given how many numbers a register holds.
+template <template <std::size_t> class Kernel, class... Args>
+void dispatch_wide(Args... args) {
+  simd::run_at_level<Kernel<2>, Kernel<4>, Kernel<8>>(args...);
 }
 
 }  // namespace abcgbm

@@ -165,9 +165,8 @@ template <int W>
 bool CutSearch<W>::take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const {
   const auto scores = std::span(score_).first(n_);
   const auto largest = std::ranges::max_element(scores);
-  if (largest == scores.end() || *largest < best.score || *largest == 0.0) return false;
   const auto f = static_cast<int>(feature);
-  if (*largest == best.score && f >= best.feature) return false;
+  if (largest == scores.end() || !best.is_beaten_by(*largest, f)) return false;
   best.score = *largest;
   best.feature = f;
   best.bin =

@@ -34,9 +34,9 @@ struct Cut {
   bool missing_left = false;
   Sums<W> left{};
 
-  /// Whether it is taken rather than a cut of another feature.
-  bool is_better_than(const Cut& other) const {
-    return score > other.score || (score == other.score && feature < other.feature);
+  /// Whether a cut of another feature is taken instead.
+  bool is_beaten_by(double other_score, int other_feature) const {
+    return other_score > score || (other_score == score && other_feature < feature);
   }
 };
 

@@ -11,6 +11,14 @@ from hypothesis.extra import numpy as hnp
 import reference
 
 MAX_CLASSES = 6
+# The algorithms that try one base class a step, or none.
+VARIANTS = {
+    "mart": reference.Algorithm("mart", None),
+    "mart-class": reference.Algorithm("mart", None, refresh="class"),
+    "Mb": reference.Algorithm("mart", "worst"),
+    "abc-mart": reference.Algorithm("abc-mart"),
+    "abc-mart-fixed": reference.Algorithm("abc-mart", 1),
+}
 
 
 @dataclass(frozen=True)

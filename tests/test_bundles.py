@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import core
 import reference as ref
 from strategies import (
+    VARIANTS,
     Problem,
     algorithms,
     one_hot,
@@ -20,14 +21,7 @@ from strategies import (
     reference_trainer_with,
 )
 
-VARIANTS = {
-    "mart": ref.Algorithm("mart", None),
-    "mart-class": ref.Algorithm("mart", None, refresh="class"),
-    "Mb": ref.Algorithm("mart", "worst"),
-    "abc-mart": ref.Algorithm("abc-mart"),
-    "abc-mart-fixed": ref.Algorithm("abc-mart", 1),
-    "abc-mart-search": ref.Algorithm("abc-mart", ref.Search(3)),
-}
+EVERY_VARIANT = VARIANTS | {"abc-mart-search": ref.Algorithm("abc-mart", ref.Search(3))}
 OPTIONS = {
     "all rows and features": {},
     "some rows": {"subsample": 0.6},
@@ -58,7 +52,7 @@ def test_training_on_one_hot_columns_is_that_of_the_reference(problem, data):
 
 
 @pytest.mark.parametrize("hessian_split", [False, True], ids=["weights", "hessians"])
-@pytest.mark.parametrize("algorithm", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("algorithm", EVERY_VARIANT.values(), ids=EVERY_VARIANT)
 def test_every_algorithm_on_one_hot_columns_is_that_of_the_reference(algorithm, hessian_split):
     problem = one_hot_problem(4, 120, 3, hessian_split=hessian_split)
     assert list(core.binned(problem).is_sparse).count(True) == 24

@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 
 import core
 import reference as ref
-from strategies import Problem, algorithms, problems, random_problem, reference_trainer
+from strategies import VARIANTS, Problem, algorithms, problems, random_problem, reference_trainer
 
-VARIANTS = {
-    "mart": ref.Algorithm("mart", None),
-    "mart-class": ref.Algorithm("mart", None, refresh="class"),
-    "Mb": ref.Algorithm("mart", "worst"),
-    "abc-mart": ref.Algorithm("abc-mart"),
-    "abc-mart-fixed": ref.Algorithm("abc-mart", 1),
-}
 every_variant = pytest.mark.parametrize("algorithm", VARIANTS.values(), ids=VARIANTS)
 
 
