@@ -67,7 +67,26 @@ std::vector<Code> bundle_codes(const Binned& binned, const Bundle& bundle) {
   return codes;
 }
 
-/// Lays out by row the codes of sparse columns without a bundle.
+/// Bundled features are read from their bundle's column from now on.
+void drop_bundled(Binned& binned, const std::vector<Bundle>& bundles) {
+  const std::size_t n_dense = binned.n_features() - binned.sparse.size();
+  std::vector<SparseColumn> columns = std::exchange(binned.sparse_codes.by_column, {});
+  for (std::size_t i = 0; i < bundles.size(); ++i) {
+    for (const std::uint32_t f : bundles[i]) {
+      binned.features[f].is_bundled = true;
+      binned.features[f].column = static_cast<std::uint32_t>(n_dense + i);
+    }
+  }
+  std::vector<SparseColumn>& kept = binned.sparse_codes.by_column;
+  for (const std::uint32_t f : binned.sparse) {
+    Feature& feature = binned.features[f];
+    if (feature.is_bundled) continue;
+    kept.push_back(std::move(columns[feature.column]));
+    feature.column = static_cast<std::uint32_t>(kept.size() - 1);
+  }
+}
+
+/// Lays out by row the codes of sparse columns.
 void fill_by_row(Binned& binned) {
   const auto free =
       std::span(binned.by_bin).subspan(first_feature_from(binned, binned.column_bin.back()));
@@ -102,42 +121,36 @@ std::vector<Code> take(const std::vector<Code>& codes, std::span<const std::int6
 
 /// Some rows of the sparse columns: the rows' bins say which columns they are in.
 std::vector<SparseColumn> take_sparse(const Binned& binned, std::span<const std::int64_t> rows) {
-  std::vector<SparseColumn> columns(binned.sparse.size());
-  const auto add = [&](std::size_t i, std::size_t bin) {
-    const std::uint32_t f = binned.by_bin[first_feature_from(binned, bin + 1) - 1];
-    const Feature& feature = binned.features[f];
-    if (!feature.is_sparse || bin == feature.offset + feature.common) return;
-    columns[feature.column].row.push_back(static_cast<std::uint32_t>(i));
-    columns[feature.column].code.push_back(static_cast<std::uint16_t>(bin - feature.offset));
-  };
-  const std::size_t n_dense = binned.n_features() - binned.sparse.size();
+  std::vector<SparseColumn> columns(binned.sparse_codes.by_column.size());
+  if (columns.empty()) return columns;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i % kRowsBetweenChecks == 0) check_interrupt();
-    const auto row = static_cast<std::size_t>(rows[i]);
-    std::visit(
-        [&](const auto& codes) {
-          for (std::size_t c = n_dense; c < codes.size(); ++c) {
-            add(i, binned.column_bin[c] + std::size_t{codes[c][row]});
-          }
-        },
-        binned.columns);
-    if (binned.sparse_codes.row_start.empty()) continue;
-    for (const std::uint32_t bin : binned.sparse_codes.bins_of(row)) add(i, bin);
+    for (const std::uint32_t bin : binned.sparse_codes.bins_of(static_cast<std::size_t>(rows[i]))) {
+      const std::size_t f = binned.by_bin[first_feature_from(binned, std::size_t{bin} + 1) - 1];
+      const Feature& feature = binned.features[f];
+      columns[feature.column].row.push_back(static_cast<std::uint32_t>(i));
+      columns[feature.column].code.push_back(static_cast<std::uint16_t>(bin - feature.offset));
+    }
   }
   return columns;
 }
 
 /// All codes of one feature.
 std::vector<std::uint16_t> codes_of(const Binned& binned, const Feature& feature) {
-  if (!feature.is_sparse) {
-    return std::visit(
-        [&](const auto& codes) {
-          const auto& column = codes[feature.column];
-          return std::vector<std::uint16_t>(column.begin(), column.end());
+  std::vector<std::uint16_t> codes(binned.n_rows, static_cast<std::uint16_t>(feature.common));
+  if (!feature.is_sparse || feature.is_bundled) {
+    const std::uint32_t begin = feature.is_bundled ? binned.begin_in_bundle(feature) : 0;
+    std::visit(
+        [&](const auto& columns) {
+          const auto& column = columns[feature.column];
+          for (std::size_t i = 0; i < codes.size(); ++i) {
+            const std::uint32_t code = column[i] - begin;  // of another feature: out of range
+            if (code < feature.n_bins) codes[i] = static_cast<std::uint16_t>(code);
+          }
         },
         binned.columns);
+    return codes;
   }
-  std::vector<std::uint16_t> codes(binned.n_rows, static_cast<std::uint16_t>(feature.common));
   const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
   for (std::size_t i = 0; i < column.row.size(); ++i) codes[column.row[i]] = column.code[i];
   return codes;
@@ -155,6 +168,7 @@ void arrange(Binned& binned) {
         for (const Bundle& bundle : bundles) {
           columns.push_back(bundle_codes<Code>(binned, bundle));
         }
+        drop_bundled(binned, bundles);
       },
       binned.columns);
   fill_by_row(binned);

@@ -13,9 +13,10 @@ namespace abcgbm {
 struct Feature {
   std::uint32_t offset = 0;  // of its first bin among all bins of the table
   std::uint32_t n_bins = 0;
-  std::uint32_t column = 0;  // its number among the dense columns, or among the sparse ones
-  std::uint32_t common = 0;  // the code of the rows that a sparse column does not list
+  std::uint32_t column = 0;  // its number among the columns, or among the sparse ones
+  std::uint32_t common = 0;  // the code of the rows that a sparse feature does not list
   bool is_sparse = false;
+  bool is_bundled = false;      // sparse, and its codes are in a bundle's column
   bool is_categorical = false;  // cuts are sets of codes
 
   std::uint32_t missing_code() const { return n_bins - 1; }
@@ -34,7 +35,7 @@ struct SparseColumn {
 /// Columns in which one code is so common that only the other rows are kept.
 struct SparseCodes {
   std::vector<SparseColumn> by_column;
-  // The same by row, but for bundled columns: the bins among all of the table, ascending.
+  // The same by row: the bins among all of the table, ascending.
   std::vector<std::size_t> row_start;  // n_rows + 1, or none
   std::vector<std::uint32_t> bin;
 
@@ -56,14 +57,14 @@ struct Block {
 };
 
 /// Codes of dense columns take one byte while every feature has at most 256 bins, else two. Sparse
-/// columns of which no two list the same row are bundled: one more dense column says of each row
+/// features of which no two list the same row are bundled: one more dense column says of each row
 /// which bin it has in any of them, if not the common one of all. Histograms count bundles like
 /// other columns. Bins of dense features come first, then those of bundled ones, then the others'.
 struct Binned {
   std::size_t n_rows = 0;
   std::size_t total_bins = 0;
   std::vector<Feature> features;
-  std::vector<std::uint32_t> sparse;      // features with a sparse column, ascending
+  std::vector<std::uint32_t> sparse;      // sparse features, ascending
   std::vector<std::uint32_t> by_bin;      // all features, in the order of their bins
   std::vector<std::uint32_t> column_bin;  // n_columns + 1: first bin of each column
   std::variant<Columns<std::uint8_t>, Columns<std::uint16_t>> columns;  // dense ones, then bundles
@@ -71,6 +72,11 @@ struct Binned {
 
   std::size_t n_features() const { return features.size(); }
   std::size_t n_columns() const { return column_bin.size() - 1; }
+
+  /// The first of a bundled feature's codes among those of its bundle.
+  std::uint32_t begin_in_bundle(const Feature& feature) const {
+    return feature.offset - column_bin[feature.column];
+  }
 };
 
 /// Completes a table that has its features, their dense and their sparse columns.

@@ -1,6 +1,7 @@
 #include "bundles.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "parallel.hpp"
@@ -9,7 +10,9 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kMostOpen = 4;       // bundles that a column is tried in
-constexpr std::size_t kRowsPerListed = 4;  // a bundle lists at least one in so many rows
+constexpr std::size_t kRowsPerListed = 4;  // a good bundle lists at least one in so many rows
+constexpr std::size_t kWalk =
+    2;  // a walk over sparse columns by row costs as much as so many bundles
 
 /// A bundle that may still grow.
 struct OpenBundle {
@@ -34,14 +37,14 @@ struct OpenBundle {
 }  // namespace
 
 /// Each column joins the first open bundle that it fits; when there are too many, the oldest is
-/// closed.
+/// closed. Bundles that list few rows are worth having only where no column is left sparse then.
 std::vector<Bundle> find_bundles(const Binned& binned, std::size_t most_bins) {
   std::vector<OpenBundle> open;
   std::vector<Bundle> bundles;
+  std::vector<Bundle> others;
   const auto close_oldest = [&] {
-    if (open.front().n_listed * kRowsPerListed >= binned.n_rows) {
-      bundles.push_back(std::move(open.front().features));
-    }
+    const bool is_good = open.front().n_listed * kRowsPerListed >= binned.n_rows;
+    (is_good ? bundles : others).push_back(std::move(open.front().features));
     open.erase(open.begin());
   };
   for (const std::uint32_t f : binned.sparse) {
@@ -58,6 +61,7 @@ std::vector<Bundle> find_bundles(const Binned& binned, std::size_t most_bins) {
     place->add(f, feature, column);
   }
   while (!open.empty()) close_oldest();
+  if (others.size() <= kWalk) std::ranges::move(others, std::back_inserter(bundles));
   return bundles;
 }
 

@@ -17,8 +17,8 @@ constexpr int kAllHalvings = 64;  // so often halved, every value is 0
 /// Moves the scores from where one set of values has brought them to where another does.
 class Mover {
  public:
-  Mover(Scores& scores, const Labels& labels, std::span<const std::int64_t> weight,
-        const Proposal& proposal, int n_threads)
+  Mover(Scores& scores, const Labels& labels, RowWeights weight, const Proposal& proposal,
+        int n_threads)
       : scores_(scores),
         labels_(labels),
         weight_(weight),
@@ -66,7 +66,7 @@ class Mover {
 
   Scores& scores_;
   const Labels& labels_;
-  std::span<const std::int64_t> weight_;
+  RowWeights weight_;
   const Proposal& proposal_;
   int n_threads_;
   Values applied_;
@@ -132,9 +132,8 @@ double on_leaf_grid(double value) {
   return round_even(value * kGrid) / kGrid;
 }
 
-Shortening move_with_guard(Scores& scores, const Labels& labels,
-                           std::span<const std::int64_t> weight, Proposal& proposal,
-                           int n_threads) {
+Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weight,
+                           Proposal& proposal, int n_threads) {
   const double loss_before = loss_of(scores, labels, weight);
   std::vector<Tree>& trees = proposal.trees;
   Mover mover(scores, labels, weight, proposal, n_threads);

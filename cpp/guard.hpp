@@ -56,7 +56,7 @@ bool has_common_base(const Proposal& proposal);
 
 /// Moves the scores by the trees such that the loss, with rows weighed as the trees have seen them,
 /// does not rise; and gives the trees the values that were used.
-Shortening move_with_guard(Scores& scores, const Labels& labels,
-                           std::span<const std::int64_t> weight, Proposal& proposal, int n_threads);
+Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weight,
+                           Proposal& proposal, int n_threads);
 
 }  // namespace abcgbm

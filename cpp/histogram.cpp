@@ -51,17 +51,27 @@ void for_columns(const Binned& binned, const Columns<Code>& columns, const Block
   }
 }
 
+/// Adds some rows to N columns.
 template <int W, std::size_t N, class Code>
-void add_rows(Together<N, Code, Sums<W>> columns, const RowsToCount<W>& rows) {
-  for (std::size_t j = 0; j < rows.rows.size(); ++j) {
-    const std::uint32_t row = rows.rows[j];
-    const Sums<W> add = rows.sums[j];
-    for (std::size_t c = 0; c < N; ++c) {
-      Sums<W>& sums = columns.bins[c][columns.code[c][row]];
-      for (std::size_t w = 0; w < W; ++w) sums[w] += add[w];
+struct AddRowsKernel {
+  [[gnu::always_inline]] static inline void run(const RowsToCount<W>* given,
+                                                const Together<N, Code, Sums<W>>* together) {
+    using Two = Wide<2>::Integers;
+    const RowsToCount<W> rows = *given;
+    const Together<N, Code, Sums<W>> columns = *together;
+    for (std::size_t j = 0; j < rows.rows.size(); ++j) {
+      const std::uint32_t row = rows.rows[j];
+      const Sums<W>& more = rows.sums[j];
+      const Two two = load<Two>(more.data());
+      const std::int64_t last = more[W - 1];
+      for (std::size_t c = 0; c < N; ++c) {
+        Sums<W>& sums = columns.bins[c][columns.code[c][row]];
+        store(load<Two>(sums.data()) + two, sums.data());
+        if constexpr (W == 3) sums[2] += last;
+      }
     }
   }
-}
+};
 
 template <int W>
 void add_sparse(const SparseCodes& codes, const RowsToCount<W>& rows, Sums<W>* histogram) {
@@ -112,8 +122,8 @@ struct RootTask {
 };
 
 /// Lays the values of one group of trees out by row, times the weights; absent trees are 0.
-void transpose_chunk(std::span<const std::int64_t> weight, const RowValues& values,
-                     const RootTask& task, std::size_t start, std::span<Line> out) {
+void transpose_chunk(RowWeights weight, const RowValues& values, const RootTask& task,
+                     std::size_t start, std::span<Line> out) {
   std::array<std::int64_t, kChunk> scratch;
   for (std::size_t lane = 0; lane < kLane; ++lane) {
     if (lane >= task.n_trees) {
@@ -172,15 +182,15 @@ void add_lines(const Binned& binned, const Columns<Code>& columns, const Block& 
   for_columns(binned, columns, block, kLinesTogether, bins, add);
 }
 
-void fill_group(const Binned& binned, std::span<const std::int64_t> weight, const RowValues& values,
+void fill_group(const Binned& binned, RowWeights weight, const RowValues& values,
                 const RootTask& task) {
   std::fill(task.bins + task.blocks.front().first_bin, task.bins + task.blocks.back().last_bin,
             Line{});
-  std::vector<Line> rows(std::min(kChunk, weight.size()));
+  std::vector<Line> rows(std::min(kChunk, binned.n_rows));
   Line total;
-  for (std::size_t start = 0; start < weight.size(); start += kChunk) {
+  for (std::size_t start = 0; start < binned.n_rows; start += kChunk) {
     check_interrupt();
-    const auto chunk = std::span(rows).first(std::min(kChunk, weight.size() - start));
+    const auto chunk = std::span(rows).first(std::min(kChunk, binned.n_rows - start));
     transpose_chunk(weight, values, task, start, chunk);
     if (!binned.sparse.empty()) {
       for (const Line& row : chunk) add_line(total, row);
@@ -204,8 +214,11 @@ void count_block(const Binned& binned, const Block& block, const RowsToCount<W>&
   if (block.is_sparse()) return add_sparse<W>(binned.sparse_codes, rows, histogram.data());
   std::visit(
       [&](const auto& columns) {
-        for_columns(binned, columns, block, kAnyBins, histogram.data(),
-                    [&](const auto& together) { add_rows<W>(together, rows); });
+        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
+        const auto add = [&]<std::size_t N>(const Together<N, Code, Sums<W>>& together) {
+          dispatch<AddRowsKernel<W, N, Code>>(&rows, &together);
+        };
+        for_columns(binned, columns, block, kAnyBins, histogram.data(), add);
       },
       binned.columns);
 }
@@ -232,33 +245,32 @@ template void finish_block<3>(const Binned&, const Block&, const Sums<3>&, std::
 template void subtract<2>(const Block&, std::span<Sums<2>>, std::span<const Sums<2>>);
 template void subtract<3>(const Block&, std::span<Sums<3>>, std::span<const Sums<3>>);
 
-std::vector<std::int64_t> root_weights(const Binned& binned, std::span<const std::int64_t> weight,
-                                       int n_threads) {
+std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, int n_threads) {
   std::vector<std::int64_t> weights(binned.total_bins, 0);
   std::int64_t total = 0;
-  for (const std::int64_t w : weight) total += w;
-  parallel_for(binned.n_features(), n_threads, [&](std::size_t f, std::size_t) {
-    const Feature& feature = binned.features[f];
-    std::int64_t* bins = weights.data() + feature.offset;
-    if (feature.is_sparse) {
-      const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
-      for (std::size_t i = 0; i < column.row.size(); ++i) {
-        bins[column.code[i]] += weight[column.row[i]];
-      }
-      set_common_bin(feature, total, weights.data());
-      return;
-    }
+  for (std::size_t i = 0; i < binned.n_rows; ++i) total += weight[i];
+  parallel_for(binned.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
     std::visit(
         [&](const auto& columns) {
-          const auto& column = columns[feature.column];
-          for (std::size_t i = 0; i < column.size(); ++i) bins[column[i]] += weight[i];
+          std::int64_t* bins = weights.data() + binned.column_bin[c];
+          for (std::size_t i = 0; i < binned.n_rows; ++i) bins[columns[c][i]] += weight[i];
         },
         binned.columns);
+  });
+  parallel_for(binned.sparse.size(), n_threads, [&](std::size_t s, std::size_t) {
+    const Feature& feature = binned.features[binned.sparse[s]];
+    if (!feature.is_bundled) {
+      const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
+      for (std::size_t i = 0; i < column.row.size(); ++i) {
+        weights[feature.offset + column.code[i]] += weight[column.row[i]];
+      }
+    }
+    set_common_bin(feature, total, weights.data());
   });
   return weights;
 }
 
-void fill_roots(const Binned& binned, std::span<const std::int64_t> weight, std::size_t n_trees,
+void fill_roots(const Binned& binned, RowWeights weight, std::size_t n_trees,
                 const RowValues& values, int n_threads, RootHistograms& roots) {
   const std::size_t n_groups = (n_trees + kLane - 1) / kLane;
   roots.total_bins = binned.total_bins;

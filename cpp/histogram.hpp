@@ -42,8 +42,7 @@ template <int W>
 void subtract(const Block& block, std::span<Sums<W>> parent, std::span<const Sums<W>> child);
 
 /// The weight in each bin: the same at the root of every tree.
-std::vector<std::int64_t> root_weights(const Binned& binned, std::span<const std::int64_t> weight,
-                                       int n_threads);
+std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, int n_threads);
 
 /// One value of each row, for each of several trees: values(tree, first, scratch) returns those of
 /// the rows [first, first + scratch.size()), either in scratch or wherever they are.
@@ -72,7 +71,7 @@ struct RootHistograms {
 };
 
 /// Fills the root histograms of n trees. Weights multiply the values.
-void fill_roots(const Binned& binned, std::span<const std::int64_t> weight, std::size_t n_trees,
+void fill_roots(const Binned& binned, RowWeights weight, std::size_t n_trees,
                 const RowValues& values, int n_threads, RootHistograms& roots);
 
 }  // namespace abcgbm

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kPollEvery = std::chrono::milliseconds(20);
-constexpr auto kAwake = std::chrono::microseconds(50);
+constexpr auto kAwake = std::chrono::microseconds(200);
 
 /// Waits awake for a moment, since the next job mostly comes at once and to be woken takes longer
 /// than that; who waits longer sleeps.

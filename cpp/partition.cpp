@@ -62,13 +62,25 @@ std::vector<std::uint8_t> side_of_codes(const Feature& feature, const TreeNode& 
   return side;
 }
 
+/// The side of each code of the bundle that a feature is in; codes of others go the common way.
+std::vector<std::uint8_t> side_of_bundle(const Binned& binned, const Feature& feature,
+                                         const TreeNode& split) {
+  const std::vector<std::uint8_t> of_feature = side_of_codes(feature, split);
+  const std::uint32_t* first_bin = binned.column_bin.data() + feature.column;
+  std::vector<std::uint8_t> side(first_bin[1] - first_bin[0], of_feature[feature.common]);
+  std::ranges::copy(of_feature, side.begin() + binned.begin_in_bundle(feature));
+  return side;
+}
+
 std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binned& binned,
                         const Feature& feature, const TreeNode& split) {
   return std::visit(
       [&](const auto& codes) {
         const auto* column = codes[feature.column].data();
-        if (feature.is_categorical) {
-          const std::vector<std::uint8_t> side = side_of_codes(feature, split);
+        if (feature.is_bundled || feature.is_categorical) {
+          const std::vector<std::uint8_t> side = feature.is_bundled
+                                                     ? side_of_bundle(binned, feature, split)
+                                                     : side_of_codes(feature, split);
           return move_left(rows, sets.scratch.data(),
                            [column, of = side.data()](std::uint32_t row) {
                              return std::size_t{of[column[row]]};
@@ -96,6 +108,7 @@ std::size_t split_sparse(RowSets& sets, std::span<std::uint32_t> rows, const Spa
                      });
   }
   const std::uint8_t common_side = side[common];
+  sets.marks.resize(sets.rows.size(), 0);
   for (std::size_t i = 0; i < column.row.size(); ++i) {
     sets.marks[column.row[i]] = side[column.code[i]] ^ common_side;
   }
@@ -112,7 +125,6 @@ std::size_t split_sparse(RowSets& sets, std::span<std::uint32_t> rows, const Spa
 void reset(RowSets& sets, std::size_t n_rows) {
   sets.rows.resize(n_rows);
   sets.scratch.resize(n_rows);
-  sets.marks.resize(n_rows, 0);
   std::iota(sets.rows.begin(), sets.rows.end(), std::uint32_t{0});
   sets.nodes.assign(1, {0, n_rows});
 }
@@ -123,9 +135,10 @@ void split_rows(RowSets& sets, std::size_t node, const Binned& binned, const Tre
   const std::span<std::uint32_t> rows(sets.rows.data() + range.begin, range.end - range.begin);
   const Feature& feature = binned.features[static_cast<std::size_t>(split.feature)];
   const std::size_t n_left =
-      feature.is_sparse ? split_sparse(sets, rows, binned.sparse_codes.by_column[feature.column],
-                                       feature.common, side_of_codes(feature, split))
-                        : split_dense(sets, rows, binned, feature, split);
+      feature.is_sparse && !feature.is_bundled
+          ? split_sparse(sets, rows, binned.sparse_codes.by_column[feature.column], feature.common,
+                         side_of_codes(feature, split))
+          : split_dense(sets, rows, binned, feature, split);
   std::copy_n(sets.scratch.begin(), rows.size() - n_left,
               rows.begin() + static_cast<std::ptrdiff_t>(n_left));
   sets.nodes.push_back({range.begin, range.begin + n_left});

@@ -14,7 +14,7 @@ constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 Roots::Roots(const Binned& binned, const Labels& labels, bool has_hessian)
     : binned_(binned), labels_(labels), has_hessian_(has_hessian) {}
 
-void Roots::set_weights(std::span<const std::int64_t> weight, int n_threads) {
+void Roots::set_weights(RowWeights weight, int n_threads) {
   row_weights_ = weight;
   weights_ = root_weights(binned_, weight, n_threads);
 }

@@ -25,7 +25,7 @@ class Roots {
   Roots(const Binned& binned, const Labels& labels, bool has_hessian);
 
   /// The weight of each row in the trees to come; kept by reference.
-  void set_weights(std::span<const std::int64_t> weight, int n_threads);
+  void set_weights(RowWeights weight, int n_threads);
 
   /// The end of the batch that starts at `first`: the trees whose histograms fit into some memory.
   std::size_t end_of_batch(std::span<const TreeJob> jobs, std::size_t first) const;
@@ -47,7 +47,7 @@ class Roots {
   const Binned& binned_;
   const Labels& labels_;
   bool has_hessian_;
-  std::span<const std::int64_t> row_weights_;
+  RowWeights row_weights_;
   std::vector<std::int64_t> weights_;  // by bin
   std::vector<std::size_t> lane_;      // of a class in residuals_
   RootHistograms residuals_;           // by class

@@ -283,8 +283,9 @@ void round_task(Scores& scores, const Labels& labels, std::size_t first, std::si
 
 void sum_losses(const Scores& scores, const Labels& labels, double scale, std::size_t first,
                 std::size_t last, std::int64_t* sums) {
+  const RowWeights weight = labels.weights();
   for (std::size_t i = first; i < last; ++i) {
-    sums[labels.y[i]] += labels.weight[i] * round_to_int(scores.row_loss[i] * scale);
+    sums[labels.y[i]] += weight[i] * round_to_int(scores.row_loss[i] * scale);
   }
 }
 
@@ -384,12 +385,12 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
   set_losses(scores, labels, loss_exponent, sums);
 }
 
-double loss_of(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight) {
-  if (weight.data() == labels.weight.data()) return scores.loss;
+double loss_of(const Scores& scores, const Labels& labels, RowWeights weight) {
+  if (weight == labels.weights()) return scores.loss;
   return total_loss(labels, weight, scores.row_loss);
 }
 
-double loss_after(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight,
+double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads) {
   const std::size_t n_rows = labels.n_rows();
   std::vector<double> row_loss(n_rows);
@@ -450,8 +451,7 @@ void exponentials(const Scores& scores, const Labels& labels, std::size_t first,
   }
 }
 
-double total_loss(const Labels& labels, std::span<const std::int64_t> weight,
-                  std::span<const double> row_loss) {
+double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss) {
   double largest = 0.0;
   for (const double loss : row_loss) largest = std::max(largest, loss);
   const int exponent = loss_exponent_of(labels, largest);

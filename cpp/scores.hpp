@@ -9,15 +9,33 @@
 
 namespace abcgbm {
 
+/// The weights of rows. Without an array each is 1.
+class RowWeights {
+ public:
+  RowWeights() = default;
+  explicit RowWeights(const std::vector<std::int64_t>& weight)
+      : of_row_(weight.empty() ? nullptr : weight.data()) {}
+
+  std::int64_t operator[](std::size_t row) const { return of_row_ == nullptr ? 1 : of_row_[row]; }
+  void prefetch(std::size_t row) const {
+    if (of_row_ != nullptr) __builtin_prefetch(of_row_ + row);
+  }
+  bool operator==(const RowWeights&) const = default;
+
+ private:
+  const std::int64_t* of_row_ = nullptr;
+};
+
 /// The labelled rows of a training table. Weights are integers in multiples of `unit`.
 struct Labels {
   std::vector<std::int32_t> y;
-  std::vector<std::int64_t> weight;
+  std::vector<std::int64_t> weight;  // none: each is 1
   double unit = 1.0;
   int n_classes = 0;
   int total_bits = 0;  // bit length of the sum of weights
 
   std::size_t n_rows() const { return y.size(); }
+  RowWeights weights() const { return RowWeights(weight); }
 };
 
 /// What the model says of the training rows, and how well. Arrays over classes and rows are
@@ -48,10 +66,10 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
                  int n_threads);
 
 /// The loss of the rows, weighed otherwise than by their labels' weights.
-double loss_of(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight);
+double loss_of(const Scores& scores, const Labels& labels, RowWeights weight);
 
 /// What that loss would be after the trees' moves; the scores stay where they are.
-double loss_after(const Scores& scores, const Labels& labels, std::span<const std::int64_t> weight,
+double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads);
 
 /// Hessian of the rows [first, first + out.size()) for class k against base b (or k alone when
@@ -76,8 +94,7 @@ void exponentials(const Scores& scores, const Labels& labels, std::size_t first,
                   std::size_t stride, std::span<double> out, std::span<double> below);
 
 /// The sum of the rows' losses times their weights, the same for any order of the rows.
-double total_loss(const Labels& labels, std::span<const std::int64_t> weight,
-                  std::span<const double> row_loss);
+double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss);
 
 /// Probabilities, or their logarithms, of row-major scores [n_rows][n_classes], in place.
 void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads);

@@ -134,8 +134,7 @@ void losses_of_rows(const Scores& scores, const Labels& labels,
   }
 }
 
-std::vector<double> losses_of(const Scores& scores, const Labels& labels,
-                              std::span<const std::int64_t> weight,
+std::vector<double> losses_of(const Scores& scores, const Labels& labels, RowWeights weight,
                               std::span<const Candidate> candidates, int n_threads) {
   const std::size_t n_rows = labels.n_rows();
   std::vector<std::vector<double>> row_losses(candidates.size(), std::vector<double>(n_rows));
@@ -153,8 +152,7 @@ std::vector<double> losses_of(const Scores& scores, const Labels& labels,
 
 }  // namespace
 
-std::vector<double> losses_after(const Scores& scores, const Labels& labels,
-                                 std::span<const std::int64_t> weight,
+std::vector<double> losses_after(const Scores& scores, const Labels& labels, RowWeights weight,
                                  std::span<const Proposal> proposals, int n_threads) {
   const double loss_before = loss_of(scores, labels, weight);
   std::vector<Candidate> full;

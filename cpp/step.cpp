@@ -14,28 +14,35 @@ namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
 constexpr std::size_t kSearchBytes = std::size_t{1} << 29;     // for the trees of some candidates
-constexpr std::size_t kHistogramBytes = std::size_t{1} << 28;  // of the nodes of all threads
-constexpr std::size_t kBytesPerThread = std::size_t{1} << 24;
+constexpr std::size_t kHistogramBytes = std::size_t{1} << 24;  // of the nodes of all threads
+constexpr std::size_t kBytesPerThread = std::size_t{1} << 23;  // if that is more
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kWorkPerThread = 1 << 15;  // additions that a thread is called for
 constexpr std::size_t kAhead = 16;               // rows of a small node are scattered in memory
 constexpr std::size_t kRowsTogether = 8192;      // sums of so many rows stay in L2
+
+/// Those of a step with a base class.
+std::size_t n_fewest_trees(const Labels& labels) {
+  return static_cast<std::size_t>(labels.n_classes) - 1;
+}
 
 /// The trees of a step are the tasks of the threads.
 int n_useful_threads(const Labels& labels, int n_threads) {
   return std::min(n_threads, labels.n_classes);
 }
 
-/// With fewer trees than threads, each thread takes some of a tree's blocks.
-std::size_t n_blocks_wanted(const Labels& labels, int n_threads) {
-  return static_cast<std::size_t>(n_threads < labels.n_classes ? 1 : n_threads);
+/// Where half of the threads would have no tree, all of them grow one after the other together,
+/// each taking some of the blocks.
+std::size_t n_threads_per_tree(std::size_t n_trees, int n_threads) {
+  const auto n = static_cast<std::size_t>(n_threads);
+  return 2 * n_trees <= n ? n : 1;
 }
 
 /// How many histograms of `n_sums` sums a thread may keep.
 std::size_t most_histograms(const Binned& binned, std::size_t n_sums, int n_threads) {
   const std::size_t bytes = binned.total_bins * n_sums * sizeof(std::int64_t);
   const std::size_t share = kHistogramBytes / static_cast<std::size_t>(n_threads);
-  return std::max<std::size_t>(3, std::min(share, kBytesPerThread) / bytes);
+  return std::max<std::size_t>(3, std::max(share, kBytesPerThread) / bytes);
 }
 
 bool moves_anything(const std::vector<Tree>& trees) {
@@ -71,10 +78,10 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vecto
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
-      blocks_(blocks_of(*binned_, n_blocks_wanted(labels_, n_threads))),
+      blocks_(blocks_of(*binned_, n_threads_per_tree(n_fewest_trees(labels_), n_threads))),
       scores_(make_scores(labels_, std::move(raw), n_threads)),
       roots_(*binned_, labels_, params.split_weight == SplitWeight::hessian),
-      weight_(labels_.weight) {
+      weight_(labels_.weights()) {
   roots_.set_weights(weight_, n_threads);
   if (params.split_weight == SplitWeight::hessian) workspaces_ = Workspaces<3>();
   std::visit(
@@ -107,12 +114,13 @@ StepResult Trainer::step(const StepPlan& plan) {
 void Trainer::draw_rows() {
   if (drawn_for_ == step_) return;
   drawn_for_ = step_;
-  drawn_weight_.assign(labels_.weight.begin(), labels_.weight.end());
+  const RowWeights weight = labels_.weights();
+  drawn_weight_.resize(labels_.n_rows());
   for (std::size_t i = 0; i < drawn_weight_.size(); ++i) {
-    if (to_unit(draw(params_.seed, Draw::rows, step_, i)) >= params_.subsample)
-      drawn_weight_[i] = 0;
+    const bool is_drawn = to_unit(draw(params_.seed, Draw::rows, step_, i)) < params_.subsample;
+    drawn_weight_[i] = is_drawn ? weight[i] : 0;
   }
-  weight_ = drawn_weight_;
+  weight_ = RowWeights(drawn_weight_);
   roots_.set_weights(weight_, n_threads_);
 }
 
@@ -187,8 +195,7 @@ std::vector<Tree> Trainer::grow(std::span<const TreeJob> jobs, double leaf_scale
   std::vector<Tree> trees(jobs.size());
   node_of_row_.resize(jobs.size() * labels_.n_rows());
   params_.grow.rules = rules();
-  const auto n_threads = static_cast<std::size_t>(n_threads_);
-  threads_per_tree_ = jobs.size() < n_threads ? n_threads : 1;
+  threads_per_tree_ = n_threads_per_tree(jobs.size(), n_threads_);
   for (std::size_t first = 0; first < jobs.size();) {
     const std::size_t last = roots_.end_of_batch(jobs, first);
     roots_.fill(scores_, jobs.subspan(first, last - first), n_threads_);
@@ -307,7 +314,7 @@ void Trainer::gather(const TreeJob& job, std::span<const std::uint32_t> rows,
       const std::uint32_t ahead = rows[std::min(first + j + kAhead, rows.size() - 1)];
       __builtin_prefetch(of_class + ahead);
       __builtin_prefetch(of_base + ahead);
-      __builtin_prefetch(weight_.data() + ahead);
+      weight_.prefetch(ahead);
       residual[j] = of_class[some[j]];
       base_residual[j] = job.base < 0 ? 0 : of_base[some[j]];
     }

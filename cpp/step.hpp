@@ -131,7 +131,7 @@ class Trainer {
   Roots roots_;
   std::variant<Workspaces<2>, Workspaces<3>> workspaces_;
   std::vector<std::int64_t> drawn_weight_;  // of each row in the trees: 0 if it was not drawn
-  std::span<const std::int64_t> weight_;    // of each row in the trees
+  RowWeights weight_;                       // of each row in the trees
   std::optional<std::uint64_t> drawn_for_;  // the step whose rows they are
   std::uint64_t step_ = 0;                  // the number of the step being made
   std::vector<std::uint16_t> node_of_row_;  // [n_jobs][n_rows]

@@ -82,7 +82,7 @@ def test_sparse_columns_of_the_rows_that_count_have_the_bins_of_dense_ones():
 
 def test_rows_are_numbered_as_in_the_table():
     counted = CountedRows.of(read_table(X), Y, **SOME_ABSENT)
-    assert counted.numbers.tolist() == np.flatnonzero(~ABSENT).tolist()
+    assert counted.which.tolist() == np.flatnonzero(~ABSENT).tolist()
     numbers = counted.labels.astype(np.int32)
     rows = counted.weighed(numbers, np.array([1.0, 0.0, 2.0]))
     expected = np.flatnonzero(~ABSENT & (Y != 1))

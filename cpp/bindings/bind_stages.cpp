@@ -46,7 +46,7 @@ class Stages {
     const auto residual = [&](std::size_t k, std::size_t first, std::span<std::int64_t>) {
       return scores_.residual.data() + k * labels_.n_rows() + first;
     };
-    fill_roots(*binned_, labels_.weight, n_classes(), residual, n_threads_, roots_);
+    fill_roots(*binned_, labels_.weights(), n_classes(), residual, n_threads_, roots_);
   }
 
   Integers root_histogram(std::size_t k) const {
@@ -65,7 +65,7 @@ class Stages {
     sums_.clear();
     total_ = {};
     for (const std::uint32_t row : node_rows_) {
-      const std::int64_t weight = labels_.weight[row];
+      const std::int64_t weight = labels_.weights()[row];
       sums_.push_back({scores_.residual[row] * weight, weight});
       for (std::size_t w = 0; w < total_.size(); ++w) total_[w] += sums_.back()[w];
     }

@@ -15,8 +15,23 @@
 #include "step.hpp"
 #include "validation.hpp"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace abcgbm {
 namespace {
+
+/// Weights may have any stride: where all are 1, one is enough.
+using Weights = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
+
+/// What has been freed while the table was read, sorted and coded would stay with the process
+/// beside the arrays of training: it is about as much as the codes.
+void give_back_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 void check_groups(const Binned& binned, const TrainParams& params) {
   for (const auto& group : params.grow.features.groups) {
@@ -27,8 +42,7 @@ void check_groups(const Binned& binned, const TrainParams& params) {
 }
 
 void check_labels(const Binned& binned, const Labels& labels) {
-  require(labels.y.size() == binned.n_rows && labels.weight.size() == binned.n_rows,
-          "y and weight: one for each row of the table");
+  require(labels.y.size() == binned.n_rows, "y: one for each row of the table");
   require(binned.n_rows > 0 && binned.n_rows < (std::size_t{1} << 32),
           "a table for training has 1 to 2^32 - 1 rows");
   require(binned.n_features() > 0, "a table for training has at least one feature");
@@ -39,27 +53,30 @@ void check_labels(const Binned& binned, const Labels& labels) {
   }
 }
 
-int bit_length_of_sum(const std::vector<std::int64_t>& weight) {
+/// Weights of 1 need no array.
+void set_weights(Labels& labels, const Weights& weight) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  require(weight.size() == labels.n_rows(), "weight: one for each row of the table");
+  const auto of = weight.view();
   std::uint64_t total = 0;
-  for (const std::int64_t w : weight) {
-    require(w >= 1, "weight: at least 1");
-    total += static_cast<std::uint64_t>(w);
+  for (std::size_t i = 0; i < labels.n_rows(); ++i) {
+    require(of(i) >= 1, "weight: at least 1");
+    total += static_cast<std::uint64_t>(of(i));
     require(total <= kMost, "weight: the sum is at most 2^40");
   }
-  return static_cast<int>(std::bit_width(total));
+  labels.total_bits = static_cast<int>(std::bit_width(total));
+  if (total == labels.n_rows()) return;
+  labels.weight.resize(labels.n_rows());
+  for (std::size_t i = 0; i < labels.n_rows(); ++i) labels.weight[i] = of(i);
 }
 
-Labels make_labels(const Binned* binned, const Vector<std::int32_t>& y,
-                   const Vector<std::int64_t>& weight, double unit, int n_classes) {
-  Labels labels{.y = copy_of(y),
-                .weight = copy_of(weight),
-                .unit = unit,
-                .n_classes = n_classes,
-                .total_bits = 0};
+Labels make_labels(const Binned* binned, const Vector<std::int32_t>& y, const Weights& weight,
+                   double unit, int n_classes) {
+  Labels labels{
+      .y = copy_of(y), .weight = {}, .unit = unit, .n_classes = n_classes, .total_bits = 0};
   require(binned != nullptr, "binned: a Binned");
   check_labels(*binned, labels);
-  labels.total_bits = bit_length_of_sum(labels.weight);
+  set_weights(labels, weight);
   return labels;
 }
 
@@ -85,11 +102,12 @@ std::vector<double> start_scores(const Labels& labels, const RawScores& raw) {
 }
 
 std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vector<std::int32_t>& y,
-                                      const Vector<std::int64_t>& weight, double unit,
-                                      int n_classes, const TrainParams& params, int n_threads,
+                                      const Weights& weight, double unit, int n_classes,
+                                      const TrainParams& params, int n_threads,
                                       const RawScores& raw) {
   Labels labels = make_labels(binned.get(), y, weight, unit, n_classes);
   check_groups(*binned, params);
+  give_back_memory();
   std::vector<double> start = start_scores(labels, raw);
   require(n_threads >= 1, "n_threads: at least 1");
   const nb::gil_scoped_release release;
@@ -98,9 +116,9 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vect
 }
 
 std::unique_ptr<Validation> make_validation(std::shared_ptr<Binned> binned,
-                                            const Vector<std::int32_t>& y,
-                                            const Vector<std::int64_t>& weight, double unit,
-                                            int n_classes, int n_threads, const RawScores& raw) {
+                                            const Vector<std::int32_t>& y, const Weights& weight,
+                                            double unit, int n_classes, int n_threads,
+                                            const RawScores& raw) {
   Labels labels = make_labels(binned.get(), y, weight, unit, n_classes);
   std::vector<double> start = start_scores(labels, raw);
   require(n_threads >= 1, "n_threads: at least 1");

@@ -108,8 +108,8 @@ class WorstBases:
             return ()
         if previous is not None and (step - self.warmup) % (self.gap + 1) != 0:
             return (previous,)
-        if step == 0 and self.n_candidates == 1:
-            return (self.first,)
+        if self.n_candidates == 1:
+            return (self.first if step == 0 else int(np.argmax(class_losses)),)
         worst_first = np.argsort(-class_losses, kind="stable")
         return tuple(sorted(worst_first[: self.n_candidates].tolist()))
 

@@ -153,11 +153,14 @@ class StepWatcher:
         if not has_progress:
             self._task.end_step(None)
             return False
+        asked = self._tell(records) if self._progress.enabled or self._callbacks else False
+        return self._task.end_step(self._fitted) or asked
+
+    def _tell(self, records: list[Record]) -> bool:
         report = self._report(records)
         self._progress.show(report.step, report.train_loss, report.validation_loss)
         answers = [callback(report) for callback in self._callbacks]
-        asked = any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
-        return self._task.end_step(self._fitted) or asked
+        return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
     def _report(self, records: list[Record]) -> StepReport:
         last = records[-1]

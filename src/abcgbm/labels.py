@@ -60,8 +60,8 @@ def check_labels(labels: NDArray[Any], name: str, numbers: NDArray[np.int64]) ->
 
     ``numbers`` are those of their rows, for errors.
     """
-    missing = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
-    if missing:
+    missing = _missing_rows(labels)
+    if len(missing):
         raise ValueError(
             f"{name} contains NaN or None at {len(missing)} row(s), first at {numbers[missing[0]]}"
         )
@@ -145,6 +145,12 @@ def _shown(labels: Any) -> str:
     listed = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
     more = ", ..." if len(listed) > _MOST_SHOWN else ""
     return "[" + ", ".join(map(repr, listed[:_MOST_SHOWN])) + more + "]"
+
+
+def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:
+    if labels.dtype == object:
+        return np.flatnonzero([_is_missing(label) for label in labels.tolist()])
+    return np.flatnonzero(labels != labels)  # noqa: PLR0124
 
 
 def _is_missing(label: object) -> bool:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-_HISTOGRAMS = 2**28  # bytes for the histograms of all threads, if so few do
-_HISTOGRAMS_OF_ONE = 2**24  # bytes for those of one thread
+_HISTOGRAMS = 2**24  # bytes for the histograms of all threads
+_HISTOGRAMS_OF_ONE = 2**23  # bytes for those of one thread, if that is more
 _ROOTS = 2**24  # bytes for the root histograms of a batch of trees
 _SEARCH = 2**29  # bytes for the nodes of the trees of some candidates
 _LANE = 8  # trees to a cache line of root histograms
@@ -50,13 +50,13 @@ class TrainingSize:
         a_histogram = self.total_bins * 8 * n_sums
         a_root_group = self.total_bins * 8 * _LANE
         n_growing = min(self.n_threads, self.n_classes)  # trees at a time
-        n_histograms = min(_HISTOGRAMS // n_growing, _HISTOGRAMS_OF_ONE) // max(1, a_histogram)
+        n_histograms = max(_HISTOGRAMS // n_growing, _HISTOGRAMS_OF_ONE) // max(1, a_histogram)
         n_histograms = max(_LEAST_HISTOGRAMS, min(n_histograms, self.max_leaf_nodes))
         n_groups = min(-(-self.n_classes // _LANE), max(1, _ROOTS // max(1, a_root_group)))
         return {
             "scores of the rows": self.n_rows * (16 * self.n_classes + 8),
             "leaves of the rows": self._leaves(),
-            "labels and weights": self.n_rows * 32,
+            "labels and weights": self.n_rows * 24,
             "rows by node": n_growing * self.n_rows * 9,
             "histograms": n_growing * n_histograms * a_histogram,
             "root histograms": n_groups * a_root_group * (n_sums - 1),

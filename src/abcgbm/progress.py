@@ -22,7 +22,7 @@ class ProgressLine:
 
     def __init__(self, n_steps: int | None, *, enabled: bool) -> None:
         self._n_steps = n_steps
-        self._enabled = enabled
+        self.enabled = enabled
         self._last_drawn = 0.0
         self._text = ""
 
@@ -32,7 +32,7 @@ class ProgressLine:
 
     def show(self, step: int, loss: float, validation_loss: float | None = None) -> None:
         """Take note of a finished step."""
-        if not self._enabled:
+        if not self.enabled:
             return
         self._text = self._count(step)
         if step > 0:
@@ -52,7 +52,7 @@ class ProgressLine:
 
     def finish(self, reason: str) -> None:
         """Say why training stopped."""
-        if self._enabled:
+        if self.enabled:
             self._text += f"  stopped: {reason}"
 
     def __exit__(

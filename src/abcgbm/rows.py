@@ -29,6 +29,7 @@ from abcgbm.weights import (
 )
 
 AnyTable = Table | BinnedTable
+Which = NDArray[np.int64] | slice
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -59,7 +60,7 @@ class LabelledRows:
     ----------
     table : Table or BinnedTable
         The table, all of it.
-    numbers : ndarray of int64 of shape (n_rows,)
+    which : ndarray of int64 of shape (n_rows,) or slice
         Which rows of it these are, ascending.
     y : ndarray of int32 of shape (n_rows,)
         Their classes.
@@ -72,7 +73,7 @@ class LabelledRows:
     """
 
     table: AnyTable
-    numbers: NDArray[np.int64]
+    which: Which
     y: NDArray[np.int32]
     weight: Floats
     class_factor: float = 1.0
@@ -81,13 +82,18 @@ class LabelledRows:
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, which: NDArray[np.int64]) -> Self:
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of these rows in the table."""
+        return np.arange(len(self.table))[self.which]
+
+    def take(self, places: NDArray[np.int64]) -> Self:
         """Return some of the rows, by their place among these."""
         return replace(
             self,
-            numbers=self.numbers[which],
-            y=self.y[which],
-            weight=self.weight[which],
+            which=self.numbers[places],
+            y=self.y[places],
+            weight=self.weight[places],
             given=None,
         )
 
@@ -104,7 +110,7 @@ class CountedRows:
     ----------
     table : Table or BinnedTable
         The table, all of it.
-    numbers : ndarray of int64 of shape (n_rows,)
+    which : ndarray of int64 of shape (n_rows,) or slice
         Which rows of it count.
     labels : ndarray of shape (n_rows,)
         Their labels, none missing.
@@ -115,7 +121,7 @@ class CountedRows:
     """
 
     table: AnyTable
-    numbers: NDArray[np.int64]
+    which: Which
     labels: NDArray[Any]
     weight: Floats
     suffix: str = ""
@@ -127,16 +133,17 @@ class CountedRows:
         """Check labels and weights; the labels of absent rows are not looked at."""
         labels = as_labels(y, len(table), f"y{suffix}")
         weight = check_weights(sample_weight, len(table), f"sample_weight{suffix}")
-        numbers = np.flatnonzero(weight)
-        checked = check_labels(labels[numbers], f"y{suffix}", numbers)
-        return cls(table, numbers, checked, weight[numbers], suffix)
+        which = slice(None) if weight.all() else np.flatnonzero(weight)
+        numbers = np.arange(len(table))[which]
+        checked = check_labels(labels[which], f"y{suffix}", numbers)
+        return cls(table, which, checked, weight[which], suffix)
 
     def weighed(self, y: NDArray[np.int32], factor: Floats, given: Any = None) -> LabelledRows:
         """Multiply weights by the factors of their classes; rows of a factor 0 are absent too."""
         weight = weigh_classes(self.weight, y, factor, self.suffix)
         of_all = given if len(y) == len(self.table) else None
         mean = mean_factor(self.weight, weight)
-        rows = LabelledRows(self.table, self.numbers, y, weight, mean, of_all)
+        rows = LabelledRows(self.table, self.which, y, weight, mean, of_all)
         return rows if weight.all() else rows.take(np.flatnonzero(weight))
 
 
@@ -243,7 +250,7 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     if isinstance(table, BinnedTable):
         return table
     given = np.zeros(len(table))
-    given[learned.numbers] = learned.weight
+    given[learned.which] = learned.weight
     weight = integer_weights(given)
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
@@ -270,5 +277,5 @@ def _is_among(parts: Iterable[LabelledRows], n_rows: int) -> NDArray[np.bool_] |
     """Tell which rows of a table are in some part of it; None if all are."""
     mask = np.zeros(n_rows, dtype=bool)
     for part in parts:
-        mask[part.numbers] = True
+        mask[part.which] = True
     return None if mask.all() else mask

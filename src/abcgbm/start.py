@@ -95,8 +95,9 @@ class EarlierFit:
         """Return the scores of rows, of shape (n_classes, n_rows), a block of rows at a time."""
         encoding = replace(self.encoding, handle_unknown=handle_unknown)
         raw = np.empty((len(self.classes), len(rows)))
+        numbers = rows.numbers
         for part in row_blocks(len(rows), rows.table.shape[1]):
-            some = rows.table.take(rows.numbers[part])
+            some = rows.table.take(numbers[part])
             raw[:, part] = scores(self.ensemble, encoding, some, n_threads).T
         return raw
 

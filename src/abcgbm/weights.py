@@ -19,9 +19,9 @@ _MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit intege
 def check_weights(
     sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
 ) -> NDArray[np.float64]:
-    """Return the weights as floats; None means one for each row."""
+    """Return the weights as floats; None means one for each row, and takes no memory."""
     if sample_weight is None:
-        return np.ones(n_rows)
+        return np.broadcast_to(1.0, n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,):
         raise ValueError(f"{name}.shape == {weights.shape}; expected ({n_rows},)")
@@ -92,6 +92,8 @@ def weigh_classes(
     suffix: str = "",
 ) -> NDArray[np.float64]:
     """Return the weights times their class's factor; errors speak of y and this suffix."""
+    if (factor == 1).all():
+        return weight
     with np.errstate(over="ignore"):
         weighed: NDArray[np.float64] = weight * factor[y]
     if not weighed.any():
@@ -128,10 +130,10 @@ class IntegerWeights:
 
     @classmethod
     def from_floats(cls, sample_weight: ArrayLike | None, n_rows: int) -> Self:
-        """Round positive weights; None means one for each row."""
-        if sample_weight is None:
-            return cls(np.ones(n_rows, dtype=np.int64), 1.0)
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        """Round positive weights; None means one for each row. Ones take no memory."""
+        weights = check_weights(sample_weight, n_rows)
+        if (weights == 1).all():
+            return cls(np.broadcast_to(np.int64(1), n_rows), 1.0)
         total_exponent = math.frexp(math.fsum(weights))[1]
         unit = math.ldexp(1.0, max(total_exponent - _TOTAL_BITS, _common_exponent(weights)))
         return cls(np.maximum(np.rint(weights / unit), 1).astype(np.int64), unit)
