@@ -19,8 +19,8 @@ CPP := $(wildcard cpp/*.[ch]pp cpp/bindings/*.[ch]pp)
 # Folders too: a file that is gone is a change.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)
 CORE_TESTS := $(patsubst %,tests/test_%.py, \
-  binning sparse scores grower categorical_cuts features draws step search validation_scores \
-  predict boosting mathematics)
+  binning sparse bundles blocks scores grower categorical_cuts features draws step search \
+  validation_scores predict regions boosting mathematics)
 
 .PHONY: demo test lint format stub core sanitize clean
 

@@ -59,6 +59,8 @@ class Results:
                 and line["system"] == cell.system
                 and line["set"] in (cell.set, "all")
                 and line["what"] in (cell.what, "all")
+                and line.get("threads", cell.threads) == cell.threads
+                and line.get("steps", cell.steps) == cell.steps
             ),
             None,
         )

@@ -57,8 +57,8 @@ struct Block {
 };
 
 /// Codes of dense columns take one byte while every feature has at most 256 bins, else two. Sparse
-/// features of which no two list the same row are bundled: one more dense column says of each row
-/// which bin it has in any of them, if not the common one of all. Histograms count bundles like
+/// features of which no two list the same row may be bundled: one more dense column says of each
+/// row which bin it has in any of them, if not the common one of all. Histograms count bundles like
 /// other columns. Bins of dense features come first, then those of bundled ones, then the others'.
 struct Binned {
   std::size_t n_rows = 0;

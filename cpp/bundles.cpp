@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMostOpen = 4;       // bundles that a column is tried in
 constexpr std::size_t kRowsPerListed = 4;  // a good bundle lists at least one in so many rows
-constexpr std::size_t kWalk =
-    2;  // a walk over sparse columns by row costs as much as so many bundles
+/// A walk by row over the columns that are left sparse costs as much as so many bundles.
+constexpr std::size_t kWalk = 2;
 
 /// A bundle that may still grow.
 struct OpenBundle {

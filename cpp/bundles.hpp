@@ -12,8 +12,8 @@ namespace abcgbm {
 /// A bundle of sparse features, such as the one-hot columns of one category.
 using Bundle = std::vector<std::uint32_t>;
 
-/// The bundles of a table, each of at most `most_bins` bins. Only those are worth a column that
-/// list a good part of the rows.
+/// The bundles of a table, each of at most `most_bins` bins: those that list a good part of the
+/// rows, and all others too where they are few.
 std::vector<Bundle> find_bundles(const Binned& binned, std::size_t most_bins);
 
 }  // namespace abcgbm

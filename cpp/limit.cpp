@@ -57,12 +57,21 @@ template <std::size_t N>
 struct AddKernel {
   [[gnu::always_inline]] static inline void run(std::uint32_t* rows, Item<N>* items,
                                                 std::uint8_t* codes, Item<N>* bins) {
+    using Two = Wide<2>::Integers;
     constexpr std::size_t kRows = Table<N>::kRows;
     for (std::size_t j = 0; j < kRows; ++j) {
       const std::size_t row = rows[j];
-      const Item<N> item = items[j];
+      const Item<N>& item = items[j];
+      const Two two = load<Two>(item.sum.data());
+      const std::int64_t last = item.sum[N - 1];
       for (std::size_t c = 0; c < kColumns; ++c) {
-        add_to(bins[c * kBins + codes[c * kRows + row]], item);
+        Item<N>& bin = bins[c * kBins + codes[c * kRows + row]];
+        if constexpr (N == 8) {
+          add_to(bin, item);
+        } else {
+          store(load<Two>(bin.sum.data()) + two, bin.sum.data());
+          if constexpr (N == 3) bin.sum[2] += last;
+        }
       }
     }
   }

@@ -82,9 +82,11 @@ class Pool {
     const std::lock_guard lock(mutex_);
     while (n_threads_ < n_helpers && start_thread()) {
     }
-    for (std::size_t slot = 1; slot <= n_helpers; ++slot) tickets_.push_back({&job, slot});
     has_tickets_ = true;
-    wake_.notify_all();
+    for (std::size_t slot = 1; slot <= n_helpers; ++slot) {
+      tickets_.push_back({&job, slot});
+      wake_.notify_one();
+    }
   }
 
   void wait_for(Job& job) {

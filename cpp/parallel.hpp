@@ -21,8 +21,9 @@ void check_interrupt();
 
 /// Runs task(i, slot) for every i < n on up to n_threads threads and waits for all of them.
 /// `slot` < n_threads is the running thread's own number, for its workspace. Which thread runs
-/// which i is not fixed, so a task's result must not depend on it. Waiting threads sleep. The first
-/// exception of a task is thrown here. A nested call runs on the calling thread alone.
+/// which i is not fixed, so a task's result must not depend on it. Waiting threads give way to
+/// others for a moment, then sleep. The first exception of a task is thrown here. A nested call
+/// runs on the calling thread alone.
 void parallel_for(std::size_t n, int n_threads,
                   const std::function<void(std::size_t, std::size_t)>& task);
 

@@ -62,28 +62,19 @@ std::vector<std::uint8_t> side_of_codes(const Feature& feature, const TreeNode& 
   return side;
 }
 
-/// The side of each code of the bundle that a feature is in; codes of others go the common way.
-std::vector<std::uint8_t> side_of_bundle(const Binned& binned, const Feature& feature,
-                                         const TreeNode& split) {
-  const std::vector<std::uint8_t> of_feature = side_of_codes(feature, split);
-  const std::uint32_t* first_bin = binned.column_bin.data() + feature.column;
-  std::vector<std::uint8_t> side(first_bin[1] - first_bin[0], of_feature[feature.common]);
-  std::ranges::copy(of_feature, side.begin() + binned.begin_in_bundle(feature));
-  return side;
-}
-
 std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binned& binned,
                         const Feature& feature, const TreeNode& split) {
   return std::visit(
       [&](const auto& codes) {
         const auto* column = codes[feature.column].data();
         if (feature.is_bundled || feature.is_categorical) {
-          const std::vector<std::uint8_t> side = feature.is_bundled
-                                                     ? side_of_bundle(binned, feature, split)
-                                                     : side_of_codes(feature, split);
+          const std::vector<std::uint8_t> side = side_of_codes(feature, split);
+          const std::uint32_t begin = feature.is_bundled ? binned.begin_in_bundle(feature) : 0;
           return move_left(rows, sets.scratch.data(),
-                           [column, of = side.data()](std::uint32_t row) {
-                             return std::size_t{of[column[row]]};
+                           [column, begin, n_bins = feature.n_bins, common = feature.common,
+                            of = side.data()](std::uint32_t row) {
+                             const std::uint32_t code = column[row] - begin;
+                             return std::size_t{of[code < n_bins ? code : common]};
                            });
         }
         constexpr std::uint32_t kNoCode = 1u << 31;

@@ -96,7 +96,4 @@ void exponentials(const Scores& scores, const Labels& labels, std::size_t first,
 /// The sum of the rows' losses times their weights, the same for any order of the rows.
 double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss);
 
-/// Probabilities, or their logarithms, of row-major scores [n_rows][n_classes], in place.
-void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads);
-
 }  // namespace abcgbm

@@ -7,43 +7,18 @@
 
 #include "draw.hpp"
 #include "parallel.hpp"
+#include "schedule.hpp"
 #include "search.hpp"
 
 namespace abcgbm {
 namespace {
 
 constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
-constexpr std::size_t kSearchBytes = std::size_t{1} << 29;     // for the trees of some candidates
-constexpr std::size_t kHistogramBytes = std::size_t{1} << 24;  // of the nodes of all threads
-constexpr std::size_t kBytesPerThread = std::size_t{1} << 23;  // if that is more
+constexpr std::size_t kSearchBytes = std::size_t{1} << 29;  // for the trees of some candidates
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kWorkPerThread = 1 << 15;  // additions that a thread is called for
 constexpr std::size_t kAhead = 16;               // rows of a small node are scattered in memory
 constexpr std::size_t kRowsTogether = 8192;      // sums of so many rows stay in L2
-
-/// Those of a step with a base class.
-std::size_t n_fewest_trees(const Labels& labels) {
-  return static_cast<std::size_t>(labels.n_classes) - 1;
-}
-
-/// The trees of a step are the tasks of the threads.
-int n_useful_threads(const Labels& labels, int n_threads) {
-  return std::min(n_threads, labels.n_classes);
-}
-
-/// Where half of the threads would have no tree, all of them grow one after the other together,
-/// each taking some of the blocks.
-std::size_t n_threads_per_tree(std::size_t n_trees, int n_threads) {
-  const auto n = static_cast<std::size_t>(n_threads);
-  return 2 * n_trees <= n ? n : 1;
-}
-
-/// How many histograms of `n_sums` sums a thread may keep.
-std::size_t most_histograms(const Binned& binned, std::size_t n_sums, int n_threads) {
-  const std::size_t bytes = binned.total_bins * n_sums * sizeof(std::int64_t);
-  const std::size_t share = kHistogramBytes / static_cast<std::size_t>(n_threads);
-  return std::max<std::size_t>(3, std::max(share, kBytesPerThread) / bytes);
-}
 
 bool moves_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) {
@@ -78,19 +53,19 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, Labels labels, std::vecto
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
-      blocks_(blocks_of(*binned_, n_threads_per_tree(n_fewest_trees(labels_), n_threads))),
       scores_(make_scores(labels_, std::move(raw), n_threads)),
       roots_(*binned_, labels_, params.split_weight == SplitWeight::hessian),
-      weight_(labels_.weights()) {
+      weight_(labels_.weights()),
+      work_(static_cast<std::size_t>(labels_.n_classes), 0.0) {
   roots_.set_weights(weight_, n_threads);
   if (params.split_weight == SplitWeight::hessian) workspaces_ = Workspaces<3>();
   std::visit(
       [&](auto& workspaces) {
         using Item = typename std::decay_t<decltype(workspaces)>::value_type::element_type;
-        const int n_useful = n_useful_threads(labels_, n_threads);
-        const std::size_t most = most_histograms(*binned_, Item::kSums, n_useful);
-        for (int i = 0; i < n_threads; ++i) {
-          workspaces.push_back(std::make_unique<Item>(*binned_, most, n_threads));
+        const std::size_t bytes = binned_->total_bins * Item::kSums * sizeof(std::int64_t);
+        const std::size_t most = most_histograms(bytes, std::min(n_threads, labels_.n_classes));
+        for (int i = 0; i < n_threads; ++i) {  // the first may grow a tree with all threads
+          workspaces.push_back(std::make_unique<Item>(*binned_, most, i == 0 ? n_threads : 1));
         }
       },
       workspaces_);
@@ -195,28 +170,44 @@ std::vector<Tree> Trainer::grow(std::span<const TreeJob> jobs, double leaf_scale
   std::vector<Tree> trees(jobs.size());
   node_of_row_.resize(jobs.size() * labels_.n_rows());
   params_.grow.rules = rules();
-  threads_per_tree_ = n_threads_per_tree(jobs.size(), n_threads_);
+  set_threads_per_tree(jobs.size());
   for (std::size_t first = 0; first < jobs.size();) {
     const std::size_t last = roots_.end_of_batch(jobs, first);
-    roots_.fill(scores_, jobs.subspan(first, last - first), n_threads_);
-    std::visit(
-        [&](auto& workspaces) {
-          const auto grow_one = [&](std::size_t i, std::size_t slot) {
-            const TreeJob& job = jobs[first + i];
-            Tree tree = grow_tree(job, i, *workspaces[slot]);
-            set_leaves(tree, job, leaf_scale, *workspaces[slot], nodes_of(first + i));
-            trees[first + i] = std::move(tree);
-          };
-          if (threads_per_tree_ > 1) {
-            for (std::size_t i = 0; i < last - first; ++i) grow_one(i, 0);
-          } else {
-            parallel_for(last - first, n_threads_, grow_one);
-          }
-        },
-        workspaces_);
+    const auto batch = jobs.subspan(first, last - first);
+    roots_.fill(scores_, batch, n_threads_);
+    for_each_tree(batch, [&](std::size_t i, auto& workspace) {
+      Tree tree = grow_tree(batch[i], i, workspace);
+      set_leaves(tree, batch[i], leaf_scale, workspace, nodes_of(first + i));
+      trees[first + i] = std::move(tree);
+    });
     first = last;
   }
+  for (const Tree& tree : trees) work_[static_cast<std::size_t>(tree.tree_class)] = work_of(tree);
   return trees;
+}
+
+void Trainer::set_threads_per_tree(std::size_t n_trees) {
+  const std::size_t before = std::exchange(threads_per_tree_, threads_for(n_trees, n_threads_));
+  if (threads_per_tree_ != before) blocks_ = blocks_of(*binned_, threads_per_tree_);
+}
+
+/// Calls each(i, workspace) for the trees of a batch, in parallel or one after the other.
+template <class Each>
+void Trainer::for_each_tree(std::span<const TreeJob> batch, const Each& each) {
+  std::visit(
+      [&](auto& workspaces) {
+        if (threads_per_tree_ > 1) {
+          for (std::size_t i = 0; i < batch.size(); ++i) each(i, *workspaces.front());
+          return;
+        }
+        std::vector<double> work;
+        for (const TreeJob& job : batch)
+          work.push_back(work_[static_cast<std::size_t>(job.tree_class)]);
+        const std::vector<std::size_t> order = largest_first(work);
+        parallel_for(batch.size(), n_threads_,
+                     [&](std::size_t i, std::size_t slot) { each(order[i], *workspaces[slot]); });
+      },
+      workspaces_);
 }
 
 template <int W>

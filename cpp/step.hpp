@@ -93,6 +93,9 @@ class Trainer {
   std::vector<Proposal> propose(const StepPlan& plan, std::span<const int> bases);
   std::span<std::uint16_t> nodes_of(std::size_t job);
   std::vector<Tree> grow(std::span<const TreeJob> jobs, double leaf_scale);
+  void set_threads_per_tree(std::size_t n_trees);
+  template <class Each>
+  void for_each_tree(std::span<const TreeJob> batch, const Each& each);
   template <int W>
   Tree grow_tree(const TreeJob& job, std::size_t in_batch, Workspace<W>& workspace);
   std::uint64_t key_of(const TreeJob& job) const;
@@ -125,8 +128,8 @@ class Trainer {
   Labels labels_;
   TrainParams params_;
   int n_threads_;
-  std::size_t threads_per_tree_ = 1;
-  std::vector<Block> blocks_;
+  std::size_t threads_per_tree_ = 0;
+  std::vector<Block> blocks_;  // for so many threads
   Scores scores_;
   Roots roots_;
   std::variant<Workspaces<2>, Workspaces<3>> workspaces_;
@@ -135,6 +138,7 @@ class Trainer {
   std::optional<std::uint64_t> drawn_for_;  // the step whose rows they are
   std::uint64_t step_ = 0;                  // the number of the step being made
   std::vector<std::uint16_t> node_of_row_;  // [n_jobs][n_rows]
+  std::vector<double> work_;                // of the last tree of each class
 };
 
 }  // namespace abcgbm

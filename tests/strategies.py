@@ -114,7 +114,8 @@ def one_hot_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) ->
     """One-hot columns that matter, in any order, among dense ones and others that overlap them.
 
     Nine levels, every row in one; seven levels, some rows in none, with several values, missing ones
-    among them; six levels whose common value is missing; two columns that list rows of many levels.
+    among them; six levels whose common value is missing; four columns that list rows of many levels,
+    one row in common.
     """
     rng = np.random.default_rng(seed)
     numbers = random_problem(seed, n_rows, 2, n_classes, **params)
@@ -125,7 +126,8 @@ def one_hot_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) ->
     y = np.argmax(effect + rng.gumbel(size=(n_rows, n_classes)), axis=1).astype(np.int32)
     several = rng.choice([1.0, 2.0, 3.0, math.nan], n_rows)
     of_six = np.where(one_hot(six) == 1, rng.integers(0, 3, n_rows)[:, None], math.nan)
-    overlapping = (rng.random((n_rows, 2)) < 0.15).astype(float)
+    overlapping = (rng.random((n_rows, 4)) < 0.1).astype(float)  # too many to be bundled
+    overlapping[0] = 1
     X = np.hstack([one_hot(nine), one_hot(seven, several), of_six, overlapping, numbers.X])
     order = rng.permutation(X.shape[1])
     categorical = tuple(np.flatnonzero(np.isin(order, [2, 3, 10, 11, 16, 17])).tolist())
@@ -232,14 +234,19 @@ def order_free_problems() -> st.SearchStrategy[Problem]:
 
 @st.composite
 def sparse_problems(draw: st.DrawFn) -> Problem:
-    """Problems whose columns, or some of them, have one value in at least four rows of five."""
+    """Problems whose columns, or some of them, have one value in at least four rows of five.
+
+    Columns that are there three times overlap, so that they cannot all be bundled.
+    """
     problem = draw(problems(min_rows=10))
     n, X = len(problem.y), problem.X.copy()
     for feature in draw(st.sets(st.integers(0, X.shape[1] - 1), min_size=1)):
         others = draw(st.sets(st.integers(0, n - 1), max_size=n // 5))
         common = draw(st.sampled_from(X[:, feature].tolist()))
         X[[i for i in range(n) if i not in others], feature] = common
-    return replace(problem, X=X)
+    times = draw(st.sampled_from([1, 3]))
+    categorical = [f + i * X.shape[1] for i in range(times) for f in problem.categorical]
+    return replace(problem, X=np.tile(X, times), categorical=tuple(categorical))
 
 
 @st.composite

@@ -26,7 +26,7 @@ OPTIONS = {
     "all rows and features": {},
     "some rows": {"subsample": 0.6},
     "some features": {"max_features": 7},
-    "groups": {"interaction_groups": [list(range(14)), list(range(10, 26))]},
+    "groups": {"interaction_groups": [list(range(14)), list(range(10, 28))]},
     "two features on a path": {"max_path_features": 2},
     "bounds": {"min_weight": 12, "min_hessian_leaf": 3.0, "l2_regularization": 1.0},
 }
@@ -55,7 +55,8 @@ def test_training_on_one_hot_columns_is_that_of_the_reference(problem, data):
 @pytest.mark.parametrize("algorithm", EVERY_VARIANT.values(), ids=EVERY_VARIANT)
 def test_every_algorithm_on_one_hot_columns_is_that_of_the_reference(algorithm, hessian_split):
     problem = one_hot_problem(4, 120, 3, hessian_split=hessian_split)
-    assert list(core.binned(problem).is_sparse).count(True) == 24
+    table = core.binned(problem)
+    assert 15 < sum(table.is_bundled) < sum(table.is_sparse) == 26
     trainers = core.trainer(problem, n_threads=2), reference_trainer(problem)
     rounds = assert_same_training(*trainers, algorithm, 3)
     assert len(features_of(rounds)) > 8  # so many of them must be sparse ones
@@ -90,6 +91,17 @@ def test_table_of_one_hot_columns_alone_is_trained_on():
 
 
 # -------------------------------------------------------------------------------------------- tables
+
+
+@pytest.mark.parametrize("n_copies", [1, 2, 3, 4])
+def test_columns_that_list_few_rows_are_bundled_unless_they_make_many_bundles(n_copies):
+    """Copies list the same rows, so each is a bundle of its own."""
+    X = np.zeros((50, n_copies))
+    X[:7] = 1.0
+    table = core.binned(Problem(X, np.zeros(50, np.int32), 2))
+    assert list(table.is_sparse) == [True] * n_copies
+    assert list(table.is_bundled) == [n_copies <= 2] * n_copies
+    np.testing.assert_array_equal(table.codes(), X)
 
 
 def assert_codes(problem: Problem, table) -> None:
@@ -165,7 +177,7 @@ def bin_columns(problem: Problem):
 
 
 def test_bundles_have_no_more_bins_than_two_bytes_can_tell_apart():
-    """The trees of one column among others are those of the column alone, which is no bundle."""
+    """The trees of one column among others are those of the column and its copies: no bundle."""
     rng = np.random.default_rng(0)
     levels, n = rng.permutation(120_000) % 5, 120_000
     X = one_hot(levels, rng.permutation(n) + 1.0)
@@ -175,9 +187,10 @@ def test_bundles_have_no_more_bins_than_two_bytes_can_tell_apart():
     assert all(table.is_sparse)
     assert sum(table.n_bins[:2]) < 2**16 < sum(table.n_bins[:3])
     for feature in range(5):
-        alone = replace(problem, X=np.ascontiguousarray(X[:, [feature]]))
+        alone = replace(problem, X=np.ascontiguousarray(X[:, [feature] * 3]))
         table_alone = bin_columns(alone)
-        np.testing.assert_array_equal(table.codes()[:, [feature]], table_alone.codes())
+        assert (sum(table_alone.is_sparse), sum(table_alone.is_bundled)) == (3, 0)
+        np.testing.assert_array_equal(table.codes()[:, [feature] * 3], table_alone.codes())
         among = problem.with_params(interaction_groups=[[feature]])
         ours = core.trainer(among, binned=table).step([1], 0, True, 1.0)
         expected = core.trainer(alone, binned=table_alone).step([1], 0, True, 1.0)

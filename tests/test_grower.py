@@ -121,33 +121,29 @@ def bushy() -> Problem:
     Of the eight classes three are there; the others are why so many threads are of use.
     """
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(1100, 1000))
+    X = rng.normal(size=(1100, 140))
     score = (X[:, :4] > 0) @ [2.0, 1.8, 1.6, 1.4] + rng.normal(size=1100)
     y = np.digitize(score, [2.8, 4.0]).astype(np.int32)
     return Problem(X, y, 8, max_bins=65534, params={"max_leaf_nodes": 16, "min_weight": 20})
 
 
 @pytest.fixture(scope="module")
-def million_bins(bushy):
-    """So many that each of eight threads can keep three histograms, and one alone ten or more."""
+def many_bins(bushy):
+    """So many that each of eight threads keeps three histograms, one alone six, or four of hessians."""
     return core.bin_table(bushy.X, core.find_thresholds(bushy.X, bushy.weight, 65534))
 
 
 @pytest.mark.parametrize("hessian_split", [False, True])
-def test_tree_is_the_same_if_few_histograms_can_be_kept(bushy, million_bins, hessian_split):
+def test_tree_is_the_same_if_few_histograms_can_be_kept(bushy, many_bins, hessian_split):
     problem = bushy.with_params(hessian_split=hessian_split)
-    few, many = (
-        core.trainer(problem, n, binned=million_bins).step([2], 0, True, 1.0) for n in (8, 1)
-    )
-    assert (
-        4 <= core.most_histograms_wanted(many) <= 10
-    )  # so that only the first had to give some up
+    few, many = (core.trainer(problem, n, binned=many_bins).step([2], 0, True, 1.0) for n in (8, 1))
+    assert core.most_histograms_wanted(many) >= 4  # so that at least the first had to give some up
     assert core.step_bytes(few) == core.step_bytes(many)
 
 
-def test_tree_of_which_histograms_were_given_up_is_that_of_the_reference(bushy, million_bins):
+def test_tree_of_which_histograms_were_given_up_is_that_of_the_reference(bushy, many_bins):
     """On the features that it uses: the others have no better cut."""
-    step = core.trainer(bushy, 8, binned=million_bins).step([2], 0, True, 1.0)
+    step = core.trainer(bushy, 8, binned=many_bins).step([2], 0, True, 1.0)
     used = np.unique(step.feature[step.feature >= 0])
     few = replace(bushy, X=np.ascontiguousarray(bushy.X[:, used]))
     expected = reference_trainer(few).step([2], 0, True, 1.0)

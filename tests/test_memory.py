@@ -68,7 +68,7 @@ def test_page_shows_the_error_as_it_is():
 
 def test_histograms_are_bounded_however_many_leaves():
     wide = replace(SIZE, total_bins=100_000, max_leaf_nodes=30_000)
-    assert wide.parts()["histograms"] <= 2**28
+    assert wide.parts()["histograms"] <= 2**24
     assert replace(wide, total_bins=10**8).parts()["histograms"] == 2 * 3 * 16 * 10**8
 
 

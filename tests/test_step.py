@@ -251,3 +251,27 @@ def test_step_rejects_wrong_input_and_leaves_the_scores_alone(arguments):
     with pytest.raises((ValueError, TypeError)):
         trainer.step(*arguments)
     assert not trainer.raw().any()
+
+
+def test_weights_may_have_any_stride():
+    problem = random_problem(3, 90, 3, 3)
+    weight = np.random.default_rng(0).integers(1, 4, 90)
+    expected = core.trainer(problem, weight=weight).step([1, 2], 0, True, 1.0)
+    for strided in (np.repeat(weight, 2)[::2], weight[::-1].copy()[::-1]):
+        step = core.trainer(problem, weight=strided).step([1, 2], 0, True, 1.0)
+        assert core.step_bytes(step) == core.step_bytes(expected)
+    one = core.trainer(problem, weight=np.broadcast_to(np.int64(1), 90))
+    ones = core.trainer(problem).step([1, 2], 0, True, 1.0)
+    assert core.step_bytes(one.step([1, 2], 0, True, 1.0)) == core.step_bytes(ones)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 5])
+def test_order_in_which_trees_are_begun_does_not_matter(n_threads):
+    """Classes of very different size: from the second step on the largest trees come first."""
+    problem = random_problem(4, 700, 4, 6)
+    y = np.repeat(np.arange(6), [10, 400, 20, 200, 40, 30]).astype(np.int32)
+    problem = replace(problem, y=y)
+    trainers = core.trainer(problem), core.trainer(problem, n_threads)
+    for _ in range(4):
+        one, other = (t.step(list(range(1, 6)), 0, True, 1.0) for t in trainers)
+        assert core.step_bytes(one) == core.step_bytes(other)

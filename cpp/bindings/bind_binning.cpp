@@ -184,7 +184,13 @@ void bind_binning(nb::module_& m) {
           [](const Binned& binned) {
             return of_features<bool>(binned, [](const Feature& f) { return f.is_sparse; });
           },
-          "Whether only the rows of a feature that differ from the others are kept.")
+          "Whether one code of a feature is so common that its bin is what the others leave.")
+      .def_prop_ro(
+          "is_bundled",
+          [](const Binned& binned) {
+            return of_features<bool>(binned, [](const Feature& f) { return f.is_bundled; });
+          },
+          "Whether a sparse feature shares a column with others.")
       .def_prop_ro(
           "code_bytes", [](const Binned& binned) { return binned.columns.index() + 1; },
           "Bytes of a code: 1 or 2.")

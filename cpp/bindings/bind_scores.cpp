@@ -1,6 +1,6 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "scores.hpp"
+#include "probabilities.hpp"
 
 namespace abcgbm {
 namespace {

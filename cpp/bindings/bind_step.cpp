@@ -25,6 +25,8 @@ namespace {
 /// Weights may have any stride: where all are 1, one is enough.
 using Weights = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
 
+constexpr std::size_t kManyScores = std::size_t{1} << 20;  // 16 MB with the residuals
+
 /// What has been freed while the table was read, sorted and coded would stay with the process
 /// beside the arrays of training: it is about as much as the codes.
 void give_back_memory() {
@@ -107,9 +109,9 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vect
                                       const RawScores& raw) {
   Labels labels = make_labels(binned.get(), y, weight, unit, n_classes);
   check_groups(*binned, params);
-  give_back_memory();
-  std::vector<double> start = start_scores(labels, raw);
   require(n_threads >= 1, "n_threads: at least 1");
+  if (labels.n_rows() * static_cast<std::size_t>(n_classes) >= kManyScores) give_back_memory();
+  std::vector<double> start = start_scores(labels, raw);
   const nb::gil_scoped_release release;
   return std::make_unique<Trainer>(std::move(binned), std::move(labels), std::move(start), params,
                                    n_threads);

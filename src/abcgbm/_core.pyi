@@ -30,8 +30,12 @@ class Binned:
     @property
     def is_sparse(self) -> list[bool]:
         """
-        Whether only the rows of a feature that differ from the others are kept.
+        Whether one code of a feature is so common that its bin is what the others leave.
         """
+
+    @property
+    def is_bundled(self) -> list[bool]:
+        """Whether a sparse feature shares a column with others."""
 
     @property
     def code_bytes(self) -> int:

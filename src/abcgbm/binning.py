@@ -120,6 +120,8 @@ class BinMapper(BaseEstimator):
 
 def integer_weights(weight: Floats) -> NDArray[np.int64]:
     """Return weights as integers; 0 stays 0, all others are at least 1."""
+    if weight.all():
+        return np.array(IntegerWeights.from_floats(weight, len(weight)).weight)
     integers = np.zeros(len(weight), dtype=np.int64)
     kept = np.flatnonzero(weight)
     integers[kept] = IntegerWeights.from_floats(weight[kept], len(kept)).weight

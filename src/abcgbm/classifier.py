@@ -32,7 +32,6 @@ from abcgbm.progress import ProgressLine
 from abcgbm.rows import (
     AnyTable,
     Binning,
-    LabelledRows,
     bin_rows,
     read_like,
     read_to_learn,
@@ -326,23 +325,11 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         """
         began = time.monotonic()
         parameters.check(self)
-        earlier = self._go_on_or_forget()
-        table = self._table_to_learn(X, earlier)
-        known = self._known_classes(earlier)
-        rows, classes = rows_to_learn(table, y, sample_weight, known, self.class_weight)
-        self.classes_ = classes.labels
         given = (X_val, y_val, sample_weight_val)
-        held_out = rows_to_validate(given, table.schema, classes, type(self).__name__)
-        plan = Plan.of(self, table, earlier, began, has_validation=held_out is not None)
-        if plan.stops_early and held_out is None:
-            out, kept = hold_out(rows.y, len(self.classes_), self.validation_fraction, plan.seed)
-            rows, held_out = rows.take(kept), rows.take(out)
-        task = self._task(earlier, X, y, sample_weight)
-        learned, validated = bin_rows(rows, held_out, self._binning(earlier))
-        training = Training(self, learned, validated, plan, earlier)
+        training, task = self._prepare(began, (X, y, sample_weight), given)
         self.__dict__.update(self._run(training, task))
         task.end()
-        self._warn_if_nothing_was_learned(rows)
+        self._warn_if_nothing_was_learned(training)
         return self
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
@@ -377,6 +364,25 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is a model."""
         return hasattr(self, "_ensemble")
+
+    def _prepare(
+        self, began: float, to_learn: tuple[Any, Any, Any], to_validate: tuple[Any, Any, Any]
+    ) -> tuple[Training, FitTask]:
+        """Read, label, weigh and bin the rows; they are not kept, but for what training needs."""
+        X, y, sample_weight = to_learn
+        earlier = self._go_on_or_forget()
+        table = self._table_to_learn(X, earlier)
+        known = self._known_classes(earlier)
+        rows, classes = rows_to_learn(table, y, sample_weight, known, self.class_weight)
+        self.classes_ = classes.labels
+        held_out = rows_to_validate(to_validate, table.schema, classes, type(self).__name__)
+        plan = Plan.of(self, table, earlier, began, has_validation=held_out is not None)
+        if plan.stops_early and held_out is None:
+            out, kept = hold_out(rows.y, len(self.classes_), self.validation_fraction, plan.seed)
+            rows, held_out = rows.take(kept), rows.take(out)
+        task = self._task(earlier, X, y, sample_weight)
+        learned, validated = bin_rows(rows, held_out, self._binning(earlier))
+        return Training(self, learned, validated, plan, earlier), task
 
     def _go_on_or_forget(self) -> EarlierFit | None:
         """Return what a warm start goes on from; else drop an earlier fit.
@@ -443,11 +449,12 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             progress.finish(reason)
         return training.fitted(reason)
 
-    def _warn_if_nothing_was_learned(self, rows: LabelledRows) -> None:
+    def _warn_if_nothing_was_learned(self, training: Training) -> None:
         if self.best_iter_ > 0:
             return
-        total, leaf = float(rows.weight.sum()), self.min_samples_leaf * rows.class_factor
-        factor = f" times {rows.class_factor:g}" if rows.class_factor != 1 else ""
+        total, class_factor = training.total_weight, training.class_factor
+        leaf = self.min_samples_leaf * class_factor
+        factor = f" times {class_factor:g}" if class_factor != 1 else ""
         bound = f"less than twice min_samples_leaf={self.min_samples_leaf!r}{factor}"
         why = f", {bound}" if total < 2 * leaf else ""
         what = "every class has the same probability everywhere"
@@ -463,7 +470,7 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         elif why:
             cure = "; give more rows, larger weights or a smaller min_samples_leaf"
         warnings.warn(
-            f"{cause}, so {what}: {len(rows)} row(s) of total weight {total:g}{why}{cure}",
+            f"{cause}, so {what}: {training.n_rows} row(s) of total weight {total:g}{why}{cure}",
             UserWarning,
             stacklevel=3 + FRAMES_AROUND_FIT,
         )

@@ -55,16 +55,17 @@ def _plain(y: Any) -> Any:
     return y.to_numpy(dtype=numpy_dtype)
 
 
-def check_labels(labels: NDArray[Any], name: str, numbers: NDArray[np.int64]) -> NDArray[Any]:
+def check_labels(
+    labels: NDArray[Any], name: str, which: NDArray[np.int64] | slice = slice(None)
+) -> NDArray[Any]:
     """Return labels of which none is missing, classes rather than numbers.
 
-    ``numbers`` are those of their rows, for errors.
+    ``which`` are their rows, for errors.
     """
     missing = _missing_rows(labels)
     if len(missing):
-        raise ValueError(
-            f"{name} contains NaN or None at {len(missing)} row(s), first at {numbers[missing[0]]}"
-        )
+        first = missing[0] if isinstance(which, slice) else which[missing[0]]
+        raise ValueError(f"{name} contains NaN or None at {len(missing)} row(s), first at {first}")
     labels = _without_objects(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"{name} contains infinity; expected finite labels")
@@ -86,7 +87,7 @@ def known_classes(classes: Any) -> NDArray[Any]:
     if isinstance(classes, str | bytes | Mapping) or not np.iterable(classes):
         raise TypeError(f"classes={classes!r}; expected a list of labels")
     flat = _flat(list(classes) if isinstance(classes, AbstractSet) else classes, "classes")
-    given = check_labels(flat, "classes", np.arange(len(flat)))
+    given = check_labels(flat, "classes")
     known, _ = _unique(given, "classes")
     if len(known) != len(given):
         raise ValueError(f"classes={_shown(given)}; expected each label once")

@@ -134,8 +134,7 @@ class CountedRows:
         labels = as_labels(y, len(table), f"y{suffix}")
         weight = check_weights(sample_weight, len(table), f"sample_weight{suffix}")
         which = slice(None) if weight.all() else np.flatnonzero(weight)
-        numbers = np.arange(len(table))[which]
-        checked = check_labels(labels[which], f"y{suffix}", numbers)
+        checked = check_labels(labels[which], f"y{suffix}", which)
         return cls(table, which, checked, weight[which], suffix)
 
     def weighed(self, y: NDArray[np.int32], factor: Floats, given: Any = None) -> LabelledRows:
@@ -249,9 +248,7 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     learned, table = parts[0], parts[0].table
     if isinstance(table, BinnedTable):
         return table
-    given = np.zeros(len(table))
-    given[learned.which] = learned.weight
-    weight = integer_weights(given)
+    weight = integer_weights(_weight_in_table(learned))
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
     else:
@@ -260,6 +257,15 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     lenient = replace(encoding, handle_unknown="missing")
     coded = bin_table(table, thresholds, lenient, how.n_threads, _is_among(parts, len(table)))
     return replace(coded, encoding=encoding)
+
+
+def _weight_in_table(rows: LabelledRows) -> Floats:
+    """Return the weight of each row of the table, 0 where it is not among these."""
+    if isinstance(rows.which, slice):
+        return rows.weight
+    weight = np.zeros(len(rows.table))
+    weight[rows.which] = rows.weight
+    return weight
 
 
 def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedTable:

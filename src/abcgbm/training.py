@@ -34,6 +34,13 @@ class Training:
         What was settled before.
     earlier : EarlierFit or None
         What a warm start goes on from.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows to learn from.
+    total_weight, class_factor : float
+        The sum of their weights, and the mean of their class weights.
     """
 
     def __init__(
@@ -47,11 +54,13 @@ class Training:
         self._model = model
         self._plan = plan
         self._table = learned.codes
-        self._class_factor = learned.rows.class_factor
+        self.n_rows = len(learned.rows)
+        self.total_weight = float(learned.rows.weight.sum())
+        self.class_factor = learned.rows.class_factor
         self._earlier = earlier
         self._algorithm = Algorithm.from_name(model.algorithm)
         self._n_threads = effective_n_threads(model.n_jobs)
-        weights = IntegerWeights.from_floats(learned.rows.weight, len(learned.rows))
+        weights = IntegerWeights.from_floats(learned.rows.weight, self.n_rows)
         self._init = self._start(learned, weights)
         memory.check(self._size(learned, validated), memory.available_bytes())
         self._trainer = self._make_trainer(learned, weights)
@@ -103,7 +112,7 @@ class Training:
 
     def _size(self, learned: BinnedRows, validated: BinnedRows | None) -> memory.TrainingSize:
         return memory.TrainingSize(
-            n_rows=len(learned.rows),
+            n_rows=self.n_rows,
             n_validation_rows=len(validated.rows) if validated else 0,
             n_classes=len(self._model.classes_),
             total_bins=learned.codes.codes.total_bins,
@@ -131,13 +140,13 @@ class Training:
         return _core.TrainParams(
             max_leaf_nodes=model.max_leaf_nodes,
             max_depth=min(model.max_depth or 0, model.max_leaf_nodes),
-            min_weight=weights.units(model.min_samples_leaf * self._class_factor),
+            min_weight=weights.units(model.min_samples_leaf * self.class_factor),
             min_gain=model.min_gain,
             learning_rate=model.learning_rate,
             hessian_split=self._algorithm.hessian_split,
             l2_regularization=model.l2_regularization,
             min_hessian_leaf=model.min_hessian_leaf,
-            categorical_smoothing=model.categorical_smoothing * self._class_factor,
+            categorical_smoothing=model.categorical_smoothing * self.class_factor,
             subsample=model.subsample,
             max_features=features.max_features,
             max_path_features=features.max_path_features,

@@ -107,6 +107,8 @@ def mean_factor(weight: NDArray[np.float64], weighed: NDArray[np.float64]) -> fl
 
     Nine digits, so that 1 is 1 whatever the order of the rows.
     """
+    if weighed is weight:
+        return 1.0
     return float(f"{weighed.sum() / weight[weighed > 0].sum():.9g}")
 
 
@@ -131,7 +133,7 @@ class IntegerWeights:
     @classmethod
     def from_floats(cls, sample_weight: ArrayLike | None, n_rows: int) -> Self:
         """Round positive weights; None means one for each row. Ones take no memory."""
-        weights = check_weights(sample_weight, n_rows)
+        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
         if (weights == 1).all():
             return cls(np.broadcast_to(np.int64(1), n_rows), 1.0)
         total_exponent = math.frexp(math.fsum(weights))[1]
