@@ -1,7 +1,6 @@
 #include "schedule.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace abcgbm {
@@ -35,7 +34,9 @@ double work_of(const Tree& tree) {
 std::vector<std::size_t> largest_first(std::span<const double> work) {
   std::vector<std::size_t> order(work.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return work[i]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return work[a] != work[b] ? work[a] > work[b] : a < b;
+  });
   return order;
 }
 
