@@ -138,21 +138,21 @@ std::vector<SparseColumn> take_sparse(const Binned& binned, std::span<const std:
 /// All codes of one feature.
 std::vector<std::uint16_t> codes_of(const Binned& binned, const Feature& feature) {
   std::vector<std::uint16_t> codes(binned.n_rows, static_cast<std::uint16_t>(feature.common));
-  if (!feature.is_sparse || feature.is_bundled) {
-    const std::uint32_t begin = feature.is_bundled ? binned.begin_in_bundle(feature) : 0;
-    std::visit(
-        [&](const auto& columns) {
-          const auto& column = columns[feature.column];
-          for (std::size_t i = 0; i < codes.size(); ++i) {
-            const std::uint32_t code = column[i] - begin;  // of another feature: out of range
-            if (code < feature.n_bins) codes[i] = static_cast<std::uint16_t>(code);
-          }
-        },
-        binned.columns);
+  if (feature.is_listed()) {
+    const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
+    for (std::size_t i = 0; i < column.row.size(); ++i) codes[column.row[i]] = column.code[i];
     return codes;
   }
-  const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
-  for (std::size_t i = 0; i < column.row.size(); ++i) codes[column.row[i]] = column.code[i];
+  const std::uint32_t begin = binned.begin_in_column(feature);
+  std::visit(
+      [&](const auto& columns) {
+        const auto& column = columns[feature.column];
+        for (std::size_t i = 0; i < codes.size(); ++i) {
+          const std::uint32_t code = column[i] - begin;  // of another feature: out of range
+          if (code < feature.n_bins) codes[i] = static_cast<std::uint16_t>(code);
+        }
+      },
+      binned.columns);
   return codes;
 }
 

@@ -20,6 +20,9 @@ struct Feature {
   bool is_categorical = false;  // cuts are sets of codes
 
   std::uint32_t missing_code() const { return n_bins - 1; }
+
+  /// Whether it has a sparse column of its own; else its codes are in a dense one, or in a bundle.
+  bool is_listed() const { return is_sparse && !is_bundled; }
 };
 
 /// Codes by column, [n_columns][n_rows].
@@ -73,8 +76,8 @@ struct Binned {
   std::size_t n_features() const { return features.size(); }
   std::size_t n_columns() const { return column_bin.size() - 1; }
 
-  /// The first of a bundled feature's codes among those of its bundle.
-  std::uint32_t begin_in_bundle(const Feature& feature) const {
+  /// The first of a feature's codes among those of its column: 0 but in a bundle.
+  std::uint32_t begin_in_column(const Feature& feature) const {
     return feature.offset - column_bin[feature.column];
   }
 };

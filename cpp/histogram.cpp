@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "parallel.hpp"
-#include "simd.hpp"
 
 namespace abcgbm {
 namespace {
@@ -56,19 +55,12 @@ template <int W, std::size_t N, class Code>
 struct AddRowsKernel {
   [[gnu::always_inline]] static inline void run(const RowsToCount<W>* given,
                                                 const Together<N, Code, Sums<W>>* together) {
-    using Two = Wide<2>::Integers;
     const RowsToCount<W> rows = *given;
     const Together<N, Code, Sums<W>> columns = *together;
     for (std::size_t j = 0; j < rows.rows.size(); ++j) {
       const std::uint32_t row = rows.rows[j];
-      const Sums<W>& more = rows.sums[j];
-      const Two two = load<Two>(more.data());
-      const std::int64_t last = more[W - 1];
-      for (std::size_t c = 0; c < N; ++c) {
-        Sums<W>& sums = columns.bins[c][columns.code[c][row]];
-        store(load<Two>(sums.data()) + two, sums.data());
-        if constexpr (W == 3) sums[2] += last;
-      }
+      const HeldSums<W> more(rows.sums[j]);
+      for (std::size_t c = 0; c < N; ++c) more.add_to(columns.bins[c][columns.code[c][row]]);
     }
   }
 };
@@ -259,7 +251,7 @@ std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, 
   });
   parallel_for(binned.sparse.size(), n_threads, [&](std::size_t s, std::size_t) {
     const Feature& feature = binned.features[binned.sparse[s]];
-    if (!feature.is_bundled) {
+    if (feature.is_listed()) {
       const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
       for (std::size_t i = 0; i < column.row.size(); ++i) {
         weights[feature.offset + column.code[i]] += weight[column.row[i]];

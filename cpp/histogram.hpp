@@ -11,6 +11,7 @@
 
 #include "binned.hpp"
 #include "scores.hpp"
+#include "simd.hpp"
 
 namespace abcgbm {
 
@@ -19,6 +20,24 @@ using Sums = std::array<std::int64_t, W>;
 
 template <int W>
 using Histogram = std::vector<Sums<W>>;  // [total_bins]
+
+/// The sums of a row in registers, to be added to several bins.
+template <int W>
+class HeldSums {
+ public:
+  [[gnu::always_inline]] explicit HeldSums(const Sums<W>& sums)
+      : two_(load<Two>(sums.data())), last_(sums[W - 1]) {}
+
+  [[gnu::always_inline]] void add_to(Sums<W>& bin) const {
+    store(load<Two>(bin.data()) + two_, bin.data());
+    if constexpr (W == 3) bin[2] += last_;
+  }
+
+ private:
+  using Two = Wide<2>::Integers;
+  Two two_;
+  std::int64_t last_;
+};
 
 /// Rows to be counted, and the sums of each.
 template <int W>

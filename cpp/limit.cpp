@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "draw.hpp"
+#include "histogram.hpp"
 #include "simd.hpp"
 
 namespace abcgbm {
@@ -52,26 +53,32 @@ template <std::size_t N>
   for (std::size_t n = 0; n < N; ++n) bin.sum[n] += item.sum[n];
 }
 
+template <std::size_t N, int W>
+[[gnu::always_inline]] inline void add_to(Item<N>& bin, const HeldSums<W>& sums) {
+  sums.add_to(bin.sum);
+}
+
+/// A row while it is added to the columns, as training holds it: the roots' eight sums as they are.
+template <std::size_t N>
+[[gnu::always_inline]] inline auto held(const Item<N>& item) {
+  if constexpr (N == kLane) {
+    return item;
+  } else {
+    return HeldSums<static_cast<int>(N)>(item.sum);
+  }
+}
+
 /// Adds all rows to all columns, as the loops of training do.
 template <std::size_t N>
 struct AddKernel {
   [[gnu::always_inline]] static inline void run(std::uint32_t* rows, Item<N>* items,
                                                 std::uint8_t* codes, Item<N>* bins) {
-    using Two = Wide<2>::Integers;
     constexpr std::size_t kRows = Table<N>::kRows;
     for (std::size_t j = 0; j < kRows; ++j) {
       const std::size_t row = rows[j];
-      const Item<N>& item = items[j];
-      const Two two = load<Two>(item.sum.data());
-      const std::int64_t last = item.sum[N - 1];
+      const auto item = held(items[j]);
       for (std::size_t c = 0; c < kColumns; ++c) {
-        Item<N>& bin = bins[c * kBins + codes[c * kRows + row]];
-        if constexpr (N == 8) {
-          add_to(bin, item);
-        } else {
-          store(load<Two>(bin.sum.data()) + two, bin.sum.data());
-          if constexpr (N == 3) bin.sum[2] += last;
-        }
+        add_to(bins[c * kBins + codes[c * kRows + row]], item);
       }
     }
   }

@@ -69,7 +69,7 @@ std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binn
         const auto* column = codes[feature.column].data();
         if (feature.is_bundled || feature.is_categorical) {
           const std::vector<std::uint8_t> side = side_of_codes(feature, split);
-          const std::uint32_t begin = feature.is_bundled ? binned.begin_in_bundle(feature) : 0;
+          const std::uint32_t begin = binned.begin_in_column(feature);
           return move_left(rows, sets.scratch.data(),
                            [column, begin, n_bins = feature.n_bins, common = feature.common,
                             of = side.data()](std::uint32_t row) {
@@ -126,10 +126,9 @@ void split_rows(RowSets& sets, std::size_t node, const Binned& binned, const Tre
   const std::span<std::uint32_t> rows(sets.rows.data() + range.begin, range.end - range.begin);
   const Feature& feature = binned.features[static_cast<std::size_t>(split.feature)];
   const std::size_t n_left =
-      feature.is_sparse && !feature.is_bundled
-          ? split_sparse(sets, rows, binned.sparse_codes.by_column[feature.column], feature.common,
-                         side_of_codes(feature, split))
-          : split_dense(sets, rows, binned, feature, split);
+      feature.is_listed() ? split_sparse(sets, rows, binned.sparse_codes.by_column[feature.column],
+                                         feature.common, side_of_codes(feature, split))
+                          : split_dense(sets, rows, binned, feature, split);
   std::copy_n(sets.scratch.begin(), rows.size() - n_left,
               rows.begin() + static_cast<std::ptrdiff_t>(n_left));
   sets.nodes.push_back({range.begin, range.begin + n_left});

@@ -201,8 +201,9 @@ void Trainer::for_each_tree(std::span<const TreeJob> batch, const Each& each) {
           return;
         }
         std::vector<double> work;
-        for (const TreeJob& job : batch)
+        for (const TreeJob& job : batch) {
           work.push_back(work_[static_cast<std::size_t>(job.tree_class)]);
+        }
         const std::vector<std::size_t> order = largest_first(work);
         parallel_for(batch.size(), n_threads_,
                      [&](std::size_t i, std::size_t slot) { each(order[i], *workspaces[slot]); });

@@ -121,7 +121,7 @@ def bushy() -> Problem:
     Of the eight classes three are there; the others are why so many threads are of use.
     """
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(1100, 140))
+    X = rng.normal(size=(1100, 100))
     score = (X[:, :4] > 0) @ [2.0, 1.8, 1.6, 1.4] + rng.normal(size=1100)
     y = np.digitize(score, [2.8, 4.0]).astype(np.int32)
     return Problem(X, y, 8, max_bins=65534, params={"max_leaf_nodes": 16, "min_weight": 20})
@@ -129,7 +129,7 @@ def bushy() -> Problem:
 
 @pytest.fixture(scope="module")
 def many_bins(bushy):
-    """So many that each of eight threads keeps three histograms, one alone six, or four of hessians."""
+    """So many that each of eight threads keeps at most four histograms, and one alone at least six."""
     return core.bin_table(bushy.X, core.find_thresholds(bushy.X, bushy.weight, 65534))
 
 
@@ -137,7 +137,7 @@ def many_bins(bushy):
 def test_tree_is_the_same_if_few_histograms_can_be_kept(bushy, many_bins, hessian_split):
     problem = bushy.with_params(hessian_split=hessian_split)
     few, many = (core.trainer(problem, n, binned=many_bins).step([2], 0, True, 1.0) for n in (8, 1))
-    assert core.most_histograms_wanted(many) >= 4  # so that at least the first had to give some up
+    assert 4 < core.most_histograms_wanted(many) <= 6  # so that only the first had to give some up
     assert core.step_bytes(few) == core.step_bytes(many)
 
 

@@ -103,8 +103,8 @@ def test_builder_that_was_interrupted_has_not_all_features():
 @both_thread_counts
 @pytest.mark.parametrize(("algorithm", "base"), [("mart", -1), ("abc-mart", 0)])
 def test_step_is_interrupted(algorithm, base, n_threads):
-    y = np.arange(200_000) % 10
-    problem = Problem(normal(len(y), 8), y, 10, params={"max_leaf_nodes": 255})
+    y = np.arange(400_000) % 10
+    problem = Problem(normal(len(y), 16).round(1), y, 10, params={"max_leaf_nodes": 255})
     *arguments, leaf_scale = reference.step_arguments(algorithm, base, 10)
     step = partial(core.trainer(problem, n_threads).step, *arguments)
     assert is_interrupted(step, leaf_scale)
@@ -114,7 +114,7 @@ def test_step_is_interrupted(algorithm, base, n_threads):
 def test_prediction_is_interrupted(n_threads):
     X, y = noisy_data(n_classes=10)
     ensemble = small(max_iter=100).fit(X, y)._ensemble
-    rows = normal(50_000, 4)
+    rows = normal(500_000, 4)
     raw = np.zeros((len(rows), 10))
     add = partial(ensemble._forest.add, rows, raw, 0, len(ensemble.tree_class))
     assert is_interrupted(add, n_threads)
@@ -123,7 +123,7 @@ def test_prediction_is_interrupted(n_threads):
 
 @pytest.mark.parametrize("function", [_core.softmax, _core.log_softmax])
 def test_probabilities_are_interrupted(function):
-    assert is_interrupted(function, normal(100_000, 100))
+    assert is_interrupted(function, normal(200_000, 100))
 
 
 # ---------------------------------------------------------------------------------------- estimator
