@@ -173,12 +173,15 @@ void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
   } else {
     to_count_ = to_cut_;
   }
-  for (const std::size_t child : to_count_) grown_[child].slot = take_slot();
+  for (const std::size_t child : to_count_) {
+    if (can_split(child)) grown_[child].slot = take_slot();
+  }
 }
 
 template <int W>
 void Grower<W>::counted(const Block& block, std::size_t slot) {
-  if (sibling_) subtract<W>(block, histogram(*sibling_), histogram(to_count_.front()));
+  const std::size_t node = to_count_.front();
+  if (sibling_ && !is_taken_out(node)) subtract<W>(block, histogram(*sibling_), histogram(node));
   Found& found = found_[slot];
   found.best.resize(to_cut_.size());
   for (std::size_t i = 0; i < to_cut_.size(); ++i) {

@@ -49,6 +49,13 @@ class Grower {
   /// The nodes whose rows are to be counted now: the root; after a split the lighter child, both if
   /// their parent's histogram is not there any more, or none if they cannot be split again.
   std::span<const std::size_t> to_count() const { return to_count_; }
+
+  /// Whether a node to be counted needs no histogram: it cannot be split again, and its rows are
+  /// to be taken out of its parent's, which so becomes the sibling's.
+  bool is_taken_out(std::size_t node) const { return grown_[node].slot == kNoSlot; }
+
+  /// The node whose histogram is made by counting a node: itself, or its sibling.
+  std::size_t made_by(std::size_t node) const { return is_taken_out(node) ? *sibling_ : node; }
   std::span<Sums<W>> histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
   /// A block of columns has been counted in all of them. Blocks come in any order, from threads

@@ -40,6 +40,13 @@ Tree mirrored(Tree tree) {
   return tree;
 }
 
+template <int W>
+void negate(std::span<Sums<W>> all) {
+  for (Sums<W>& sums : all) {
+    for (std::int64_t& sum : sums) sum = -sum;
+  }
+}
+
 template <class Item>
 void clear(const Block& block, std::span<Item> histogram) {
   std::ranges::fill(histogram.subspan(block.first_bin, block.last_bin - block.first_bin), Item{});
@@ -265,17 +272,20 @@ void Trainer::count_rows(const TreeJob& job, Workspace<W>& workspace, std::span<
   auto& grower = workspace.grower;
   std::vector<Sums<W>>& sums = workspace.some_sums[slot];
   for (const std::size_t node : grower.to_count()) {
-    const std::span<Sums<W>> histogram = grower.histogram(node);
+    const bool is_taken_out = grower.is_taken_out(node);
+    const std::size_t made = grower.made_by(node);
+    const std::span<Sums<W>> histogram = grower.histogram(made);
     const auto rows = workspace.rows.of(node);
     for (std::size_t first = 0; first < rows.size(); first += kRowsTogether) {
       const auto some = rows.subspan(first, std::min(kRowsTogether, rows.size() - first));
       const bool is_last = first + some.size() == rows.size();
       check_interrupt();
       gather<W>(job, some, sums);
+      if (is_taken_out) negate<W>(sums);
       for (const Block& block : blocks) {
-        if (first == 0) clear(block, histogram);
+        if (first == 0 && !is_taken_out) clear(block, histogram);
         count_block<W>(*binned_, block, {.rows = some, .sums = sums}, histogram);
-        if (is_last) finish_block<W>(*binned_, block, grower.sums(node), histogram);
+        if (is_last) finish_block<W>(*binned_, block, grower.sums(made), histogram);
         if (is_last && node == grower.to_count().back()) grower.counted(block, slot);
       }
     }
