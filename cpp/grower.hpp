@@ -55,7 +55,9 @@ class Grower {
   bool is_taken_out(std::size_t node) const { return grown_[node].slot == kNoSlot; }
 
   /// The node whose histogram is made by counting a node: itself, or its sibling.
-  std::size_t made_by(std::size_t node) const { return is_taken_out(node) ? *sibling_ : node; }
+  std::size_t made_by(std::size_t node) const {
+    return sibling_ && is_taken_out(node) ? *sibling_ : node;
+  }
   std::span<Sums<W>> histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
   /// A block of columns has been counted in all of them. Blocks come in any order, from threads
