@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base_losses.hpp"
 #include "elementary.hpp"
 
 namespace abcgbm {
@@ -13,6 +14,19 @@ namespace {
 constexpr int kMostBaseHalvings = 10;  // 2^-10: with thousands of classes the base hardly moves
 constexpr int kMostDoublings = 2;
 constexpr int kAllHalvings = 64;  // so often halved, every value is 0
+
+std::vector<TreeMove> moves_by(const Proposal& proposal, const Values& values) {
+  std::vector<TreeMove> moves;
+  moves.reserve(proposal.trees.size());
+  for (std::size_t t = 0; t < proposal.trees.size(); ++t) {
+    moves.push_back({.tree_class = proposal.trees[t].tree_class,
+                     .base = proposal.trees[t].base,
+                     .node_of_row = proposal.node_of_row[t],
+                     .value = values.tree_class[t],
+                     .base_value = values.base[t]});
+  }
+  return moves;
+}
 
 /// Moves the scores from where one set of values has brought them to where another does.
 class Mover {
@@ -35,6 +49,12 @@ class Mover {
     applied_ = change.target;
   }
 
+  /// Estimates of the loss when the base class moves less than it just has.
+  BaseLosses base_losses() const {
+    const Values full = values_of(proposal_.trees, {});
+    return {scores_, labels_, weight_, moves_by(proposal_, full), n_threads_};
+  }
+
   /// The loss after that move, without making it.
   double loss_at(Shortening by) const {
     if (at_ == by) return loss_of(scores_, labels_, weight_);
@@ -52,12 +72,8 @@ class Mover {
           values.tree_class[t][node] -= mover.applied_.tree_class[t][node];
           values.base[t][node] -= mover.applied_.base[t][node];
         }
-        moves.push_back({.tree_class = trees[t].tree_class,
-                         .base = trees[t].base,
-                         .node_of_row = mover.proposal_.node_of_row[t],
-                         .value = values.tree_class[t],
-                         .base_value = values.base[t]});
       }
+      moves = moves_by(mover.proposal_, values);
     }
     Values target;
     Values values;
@@ -73,10 +89,31 @@ class Mover {
   std::optional<Shortening> at_;
 };
 
-/// Goes on from `by` in steps of `change` as long as the loss falls, at most n times.
-Shortening improve(const LossAt& loss_at, Shortening by, Shortening change, int n, double& loss) {
-  for (; n > 0; --n) {
-    const Shortening next{.step = by.step + change.step, .base = by.base + change.base};
+/// Halves the base class's part as long as the loss falls.
+Shortening shorten_base(const LossAt& loss_at, const FallsAfter& falls_after, double& loss) {
+  Shortening by;
+  std::optional<double> loss_here = loss;
+  while (by.base < kMostBaseHalvings) {
+    const Shortening next{.step = by.step, .base = by.base + 1};
+    std::optional<bool> falls = falls_after(by.base);
+    std::optional<double> loss_next;
+    if (!falls) {
+      if (!loss_here) loss_here = loss_at(by);
+      loss_next = loss_at(next);
+      falls = *loss_next < *loss_here;
+    }
+    if (!*falls) break;
+    by = next;
+    loss_here = loss_next;
+  }
+  loss = loss_here ? *loss_here : loss_at(by);
+  return by;
+}
+
+/// Doubles the whole step as long as the loss falls.
+Shortening lengthen(const LossAt& loss_at, Shortening by, double& loss) {
+  for (int n = 0; n < kMostDoublings; ++n) {
+    const Shortening next{.step = by.step - 1, .base = by.base};
     const double next_loss = loss_at(next);
     if (next_loss >= loss) break;
     by = next;
@@ -89,12 +126,13 @@ Shortening improve(const LossAt& loss_at, Shortening by, Shortening change, int 
 
 /// The base class moves by all trees at once, each computed as if alone: that part is shortened
 /// first, as long as it helps; what is left may then be too short, or still too long.
-Guarded line_search(const LossAt& loss_at, double loss_before, bool has_common_base) {
+Guarded line_search(const LossAt& loss_at, const FallsAfter& falls_after, double loss_before,
+                    bool has_common_base) {
   Shortening by;
   double loss = loss_at(by);
   if (loss > loss_before && has_common_base) {
-    by = improve(loss_at, by, {.step = 0, .base = 1}, kMostBaseHalvings, loss);
-    by = improve(loss_at, by, {.step = -1, .base = 0}, kMostDoublings, loss);
+    by = shorten_base(loss_at, falls_after, loss);
+    by = lengthen(loss_at, by, loss);
   }
   while (loss > loss_before && by.step < kAllHalvings) {
     ++by.step;
@@ -139,7 +177,13 @@ Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weig
   Mover mover(scores, labels, weight, proposal, n_threads);
   mover.move_to({});  // the full step is nearly always the one
   const auto loss_at = [&](Shortening by) { return mover.loss_at(by); };
-  const Shortening by = line_search(loss_at, loss_before, has_common_base(proposal)).by;
+  std::optional<BaseLosses> estimates;
+  const auto falls_after = [&](int n_halvings) {
+    if (!estimates) estimates = mover.base_losses();
+    return estimates->falls_after(n_halvings);
+  };
+  const Shortening by =
+      line_search(loss_at, falls_after, loss_before, has_common_base(proposal)).by;
   mover.move_to(by);
   const Values values = values_of(trees, by);
   for (std::size_t t = 0; t < trees.size(); ++t) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "elementary.hpp"
 #include "parallel.hpp"
@@ -168,7 +169,9 @@ std::vector<double> losses_after(const Scores& scores, const Labels& labels, Row
         const Candidate shortened = make_candidate(proposals[c], by);
         return losses_of(scores, labels, weight, std::span(&shortened, 1), n_threads).front();
       };
-      losses[c] = line_search(loss_at, loss_before, has_common_base(proposals[c])).loss;
+      const auto falls_after = [](int) { return std::optional<bool>(); };
+      losses[c] =
+          line_search(loss_at, falls_after, loss_before, has_common_base(proposals[c])).loss;
     }
   }
   return losses;
