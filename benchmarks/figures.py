@@ -55,7 +55,7 @@ def _bars(panel: Any, values: Values, ours: str) -> None:
     panel.axhline(1.0, color="black", linewidth=0.8)
     panel.set_yscale("log")
     _label_plainly(panel.yaxis)
-    panel.set_xticks(range(len(names)), names)
+    panel.set_xticks(range(len(names)), names, rotation=30, ha="right")
     panel.set_ylabel("peer's time / ours")
 
 
