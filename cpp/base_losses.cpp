@@ -12,10 +12,16 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kBlock = 512;
-// Leaf values are rounded anew for each trial, to multiples of 2^-22 at most; and scores of a row
-// that is fitted well differ in few digits from their sum.
+// Leaf values are rounded anew for each trial, to multiples of 2^-22 at most. A score that is off
+// by so much changes a row's loss by less than this part of it.
 constexpr double kRelativeError = 1e-5;
-constexpr double kErrorOfRow = 1e-12;
+constexpr double kErrorOfRow = 1e-12;  // of the sums of scores
+
+/// log(1 + exp(x))
+double softplus(double x) {
+  const double few = log1p_nonnegative(exp_nonpositive(-std::abs(x)));
+  return x > 0.0 ? x + few : few;
+}
 
 /// Some rows, and what is known of them.
 struct SomeRows {
@@ -63,58 +69,74 @@ void add_moves(std::span<const TreeMove> moves, SomeRows& rows) {
 
 BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights weight,
                        std::span<const TreeMove> moves, int n_threads)
-    : rows_(labels.n_rows()), n_threads_(n_threads) {
-  const int base = moves.front().base;
-  const double* base_raw = moved.raw.data() + static_cast<std::size_t>(base) * rows_.size();
+    : labels_(&labels),
+      weight_(weight),
+      base_(moves.front().base),
+      n_threads_(n_threads),
+      rows_(labels.n_rows()) {
+  const auto score_of = [&](int k, std::size_t row) {
+    return moved.raw[static_cast<std::size_t>(k) * rows_.size() + row];
+  };
   const std::size_t n_tasks = (rows_.size() + kBlock - 1) / kBlock;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    check_interrupt();
     SomeRows some{.first = task * kBlock,
                   .n = std::min(kBlock, rows_.size() - task * kBlock),
                   .largest = {},
                   .sum = {},
                   .moved = {}};
     some.largest.fill(-HUGE_VAL);
-    for_others<LargestKernel>(moved, labels, base, some);
-    for_others<SumKernel>(moved, labels, base, some);
+    for_others<LargestKernel>(moved, labels, base_, some);
+    for_others<SumKernel>(moved, labels, base_, some);
     add_moves(moves, some);
     for (std::size_t i = 0; i < some.n; ++i) {
       const std::size_t row = some.first + i;
-      const auto y = static_cast<std::size_t>(labels.y[row]);
-      rows_[row] = {.others = some.largest[i] + std::log(some.sum[i]) - base_raw[row],
-                    .own = moved.raw[y * rows_.size() + row] - base_raw[row],
-                    .moved = some.moved[i],
-                    .weight = static_cast<double>(weight[row]),
-                    .is_base = labels.y[row] == base};
+      const double log_sum = log_positive(some.sum[i]);
+      rows_[row] = {.others = (some.largest[i] - score_of(base_, row)) + log_sum,
+                    .alone = (some.largest[i] - score_of(labels.y[row], row)) + log_sum,
+                    .moved = some.moved[i]};
     }
   });
-  for (const Row& row : rows_) total_weight_ += row.weight;
+  for (std::size_t i = 0; i < rows_.size(); ++i) total_weight_ += static_cast<double>(weight[i]);
 }
 
 std::optional<bool> BaseLosses::falls_after(int n_halvings) const {
-  const double here = loss_at(n_halvings);
-  const double next = loss_at(n_halvings + 1);
-  const double error = kRelativeError * std::max(here, next) + kErrorOfRow * total_weight_;
-  if (std::abs(next - here) <= error) return std::nullopt;
-  return next < here;
+  const Loss here = loss_at(n_halvings);
+  const Loss next = loss_at(n_halvings + 1);
+  if (std::abs(next.sum - here.sum) <= error_of(here) + error_of(next)) return std::nullopt;
+  return next.sum < here.sum;
 }
 
-double BaseLosses::loss_at(int n_halvings) const {
+/// The loss of a row when the base class has got back a part of what it came down.
+double BaseLosses::loss_of(std::size_t row, double given_back) const {
+  const double lead = rows_[row].moved * given_back - rows_[row].others;
+  return labels_->y[row] == base_ ? softplus(-lead) : rows_[row].alone + softplus(lead);
+}
+
+BaseLosses::Loss BaseLosses::loss_at(int n_halvings) const {
   const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
-  std::vector<double> losses((rows_.size() + kBlock - 1) / kBlock, 0.0);
+  std::vector<Loss> losses((rows_.size() + kBlock - 1) / kBlock);
   parallel_for(losses.size(), n_threads_, [&](std::size_t task, std::size_t) {
+    Loss some;
     const std::size_t last = std::min((task + 1) * kBlock, rows_.size());
     for (std::size_t i = task * kBlock; i < last; ++i) {
-      const Row& row = rows_[i];
-      const double base = row.moved * given_back;
-      const double all =
-          std::max(row.others, base) + std::log1p(std::exp(-std::abs(row.others - base)));
-      losses[task] += row.weight * (all - (row.is_base ? base : row.own));
+      const double loss = loss_of(i, given_back);
+      some.sum += static_cast<double>(weight_[i]) * loss;
+      some.largest = std::max(some.largest, loss);
     }
+    losses[task] = some;
   });
-  double loss = 0.0;
-  for (const double of_task : losses) loss += of_task;
-  return loss;
+  Loss all;
+  for (const Loss& some : losses) {
+    all.sum += some.sum;
+    all.largest = std::max(all.largest, some.largest);
+  }
+  return all;
+}
+
+/// How far the estimate may be from the true loss, which is itself rounded, row by row.
+double BaseLosses::error_of(const Loss& loss) const {
+  const double rounding = loss_unit(*labels_, loss.largest);
+  return kRelativeError * loss.sum + (kErrorOfRow + 2.0 * rounding) * total_weight_;
 }
 
 }  // namespace abcgbm

@@ -15,6 +15,7 @@ namespace abcgbm {
 class BaseLosses {
  public:
   /// `moved` are the scores after the full step: that of these moves, which have a common base.
+  /// Labels and weights are kept by reference.
   BaseLosses(const Scores& moved, const Labels& labels, RowWeights weight,
              std::span<const TreeMove> moves, int n_threads);
 
@@ -23,20 +24,28 @@ class BaseLosses {
   std::optional<bool> falls_after(int n_halvings) const;
 
  private:
-  /// Scores as seen from that of the base class after the full step.
   struct Row {
-    double others;  // log of the sum of exp over all classes but the base
-    double own;     // that of the row's class
+    double others;  // log of the sum of exp over all classes but the base; less the base's score
+    double alone;   // the row's loss if there were no base class
     double moved;   // how far the base class has come down
-    double weight;
-    bool is_base;  // the row's class
   };
 
-  double loss_at(int n_halvings) const;
+  /// The loss of all rows, and of the one that has the largest.
+  struct Loss {
+    double sum = 0.0;
+    double largest = 0.0;
+  };
 
+  double loss_of(std::size_t row, double given_back) const;
+  Loss loss_at(int n_halvings) const;
+  double error_of(const Loss& loss) const;
+
+  const Labels* labels_;
+  RowWeights weight_;
+  int base_;
+  int n_threads_;
   std::vector<Row> rows_;
   double total_weight_ = 0.0;
-  int n_threads_;
 };
 
 }  // namespace abcgbm

@@ -200,11 +200,6 @@ void Grower<W>::all_counted() {
     found.best.clear();
   }
   for (const std::size_t node : to_cut_) decide(node);
-  const auto drop = [&](std::size_t node) {
-    if (!can_split(node)) release(node);
-  };
-  std::ranges::for_each(to_count_, drop);
-  if (sibling_) drop(*sibling_);
 }
 
 template class Grower<2>;

@@ -58,6 +58,7 @@ class Grower {
   std::size_t made_by(std::size_t node) const {
     return sibling_ && is_taken_out(node) ? *sibling_ : node;
   }
+
   std::span<Sums<W>> histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
   /// A block of columns has been counted in all of them. Blocks come in any order, from threads

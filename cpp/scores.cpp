@@ -414,6 +414,10 @@ void exponentials(const Scores& scores, const Labels& labels, std::size_t first,
   }
 }
 
+double loss_unit(const Labels& labels, double largest) {
+  return std::ldexp(1.0, -loss_exponent_of(labels, largest));
+}
+
 double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss) {
   double largest = 0.0;
   for (const double loss : row_loss) largest = std::max(largest, loss);

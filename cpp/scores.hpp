@@ -93,6 +93,9 @@ void hessian(const Scores& scores, const Residuals& rows, int k, int base,
 void exponentials(const Scores& scores, const Labels& labels, std::size_t first, std::size_t n,
                   std::size_t stride, std::span<double> out, std::span<double> below);
 
+/// The unit to which losses of rows are rounded when the largest is this.
+double loss_unit(const Labels& labels, double largest);
+
 /// The sum of the rows' losses times their weights, the same for any order of the rows.
 double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss);
 

@@ -55,6 +55,7 @@ class TrainingSize:
         n_groups = min(-(-self.n_classes // _LANE), max(1, _ROOTS // max(1, a_root_group)))
         return {
             "scores of the rows": self.n_rows * (16 * self.n_classes + 8),
+            "trials of the guard": self.n_rows * 32,
             "leaves of the rows": self._leaves(),
             "labels and weights": self.n_rows * 24,
             "rows by node": n_growing * self.n_rows * 9,
