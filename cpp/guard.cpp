@@ -51,8 +51,7 @@ class Mover {
 
   /// Estimates of the loss when the base class moves less than it just has.
   BaseLosses base_losses() const {
-    const Values full = values_of(proposal_.trees, {});
-    return {scores_, labels_, weight_, moves_by(proposal_, full), n_threads_};
+    return {scores_, labels_, weight_, moves_by(proposal_, applied_), n_threads_};
   }
 
   /// The loss after that move, without making it.
