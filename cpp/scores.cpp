@@ -146,6 +146,18 @@ struct ExponentialKernel {
   }
 };
 
+/// Takes class k where its score is larger than those of the classes before.
+struct LeadKernel {
+  [[gnu::always_inline]] static inline void run(const double* raw, std::size_t n, std::int64_t k,
+                                                double* largest, std::int64_t* leading) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool is_larger = raw[i] > largest[i];
+      largest[i] = is_larger ? raw[i] : largest[i];
+      leading[i] = is_larger ? k : leading[i];
+    }
+  }
+};
+
 int exponent_of(double x) {
   int exponent = 0;
   std::frexp(x, &exponent);
@@ -248,7 +260,7 @@ Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeM
 }
 
 /// The losses that the rows of one task would have after the moves; nothing else is kept.
-void trial_task(const Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+void trial_task(std::span<const double> from, const Labels& labels, std::span<const TreeMove> moves,
                 std::size_t first, std::size_t last, std::span<double> row_loss) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   std::vector<double> raw(n_classes * kBlock);
@@ -257,7 +269,7 @@ void trial_task(const Scores& scores, const Labels& labels, std::span<const Tree
   for (std::size_t start = first; start < last; start += kBlock) {
     const std::size_t n = std::min(kBlock, last - start);
     for (std::size_t k = 0; k < n_classes; ++k) {
-      std::copy_n(scores.raw.data() + k * labels.n_rows() + start, n, raw.data() + k * kBlock);
+      std::copy_n(from.data() + k * labels.n_rows() + start, n, raw.data() + k * kBlock);
     }
     move_block(raw.data(), kBlock, moves, start, n);
     softmax({.n = n,
@@ -269,6 +281,15 @@ void trial_task(const Scores& scores, const Labels& labels, std::span<const Tree
              .row_loss = row_loss.data() + start},
             largest);
   }
+}
+
+/// Calls each(first, last) for some rows at a time.
+template <class Each>
+void for_rows(std::size_t n_rows, int n_threads, const Each& each) {
+  const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
+  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
+    each(task * kRowsPerTask, std::min((task + 1) * kRowsPerTask, n_rows));
+  });
 }
 
 /// Rounds the residuals of rows [first, last) to their grid.
@@ -320,13 +341,9 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
                  int n_threads) {
   const std::size_t n_rows = labels.n_rows();
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
-  const auto last_of = [&](std::size_t task) {
-    return std::min((task + 1) * kRowsPerTask, n_rows);
-  };
-
   std::vector<Largest> largest(n_tasks);
-  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    largest[task] = softmax_task(scores, labels, moves, task * kRowsPerTask, last_of(task));
+  for_rows(n_rows, n_threads, [&](std::size_t first, std::size_t last) {
+    largest[first / kRowsPerTask] = softmax_task(scores, labels, moves, first, last);
   });
   Largest all;
   for (const Largest& part : largest) {
@@ -340,12 +357,38 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   const double loss_scale = std::ldexp(1.0, loss_exponent);
   std::vector<std::int64_t> sums(n_tasks * n_classes, 0);
-  parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    round_task(scores, labels, task * kRowsPerTask, last_of(task));
-    sum_losses(scores, labels, loss_scale, task * kRowsPerTask, last_of(task),
-               sums.data() + task * n_classes);
+  for_rows(n_rows, n_threads, [&](std::size_t first, std::size_t last) {
+    round_task(scores, labels, first, last);
+    sum_losses(scores, labels, loss_scale, first, last,
+               sums.data() + first / kRowsPerTask * n_classes);
   });
   set_losses(scores, labels, loss_exponent, sums);
+}
+
+double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
+                int n_threads) {
+  std::vector<double> row_loss(labels.n_rows());
+  for_rows(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
+    move_block(raw.data() + first, labels.n_rows(), moves, first, last - first);
+    trial_task(raw, labels, {}, first, last, row_loss);
+  });
+  return total_loss(labels, labels.weights(), row_loss);
+}
+
+std::vector<std::int32_t> leading_classes(std::span<const double> raw, const Labels& labels,
+                                          int n_threads) {
+  std::vector<std::int32_t> classes(labels.n_rows());
+  for_rows(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
+    const double* scores = raw.data() + first;
+    std::vector<double> largest(scores, scores + (last - first));
+    std::vector<std::int64_t> leading(last - first, 0);
+    for (std::int64_t k = 1; k < labels.n_classes; ++k) {
+      dispatch<LeadKernel>(scores + static_cast<std::size_t>(k) * labels.n_rows(), last - first, k,
+                           largest.data(), leading.data());
+    }
+    std::ranges::copy(leading, classes.begin() + static_cast<std::ptrdiff_t>(first));
+  });
+  return classes;
 }
 
 double loss_of(const Scores& scores, const Labels& labels, RowWeights weight) {
@@ -355,13 +398,10 @@ double loss_of(const Scores& scores, const Labels& labels, RowWeights weight) {
 
 double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads) {
-  const std::size_t n_rows = labels.n_rows();
-  std::vector<double> row_loss(n_rows);
-  parallel_for(
-      (n_rows + kRowsPerTask - 1) / kRowsPerTask, n_threads, [&](std::size_t task, std::size_t) {
-        const std::size_t first = task * kRowsPerTask;
-        trial_task(scores, labels, moves, first, std::min(first + kRowsPerTask, n_rows), row_loss);
-      });
+  std::vector<double> row_loss(labels.n_rows());
+  for_rows(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
+    trial_task(scores.raw, labels, moves, first, last, row_loss);
+  });
   return total_loss(labels, weight, row_loss);
 }
 

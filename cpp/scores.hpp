@@ -65,6 +65,14 @@ Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads)
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads);
 
+/// Adds the trees' values to raw scores [n_classes][n_rows]; returns the loss then.
+double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
+                int n_threads);
+
+/// The class of each row's largest score, the first among equals.
+std::vector<std::int32_t> leading_classes(std::span<const double> raw, const Labels& labels,
+                                          int n_threads);
+
 /// The loss of the rows, weighed otherwise than by their labels' weights.
 double loss_of(const Scores& scores, const Labels& labels, RowWeights weight);
 

@@ -11,7 +11,8 @@ Validation::Validation(std::shared_ptr<const Binned> binned, Labels labels, std:
     : binned_(std::move(binned)),
       labels_(std::move(labels)),
       n_threads_(n_threads),
-      scores_(make_scores(labels_, std::move(raw), n_threads)),
+      raw_(std::move(raw)),
+      loss_(move_raw(raw_, labels_, {}, n_threads)),
       rows_(static_cast<std::size_t>(n_threads)) {}
 
 void Validation::add(std::span<const Tree> trees) {
@@ -34,7 +35,7 @@ void Validation::add(std::span<const Tree> trees) {
                 .value = value[t],
                 .base_value = base_value[t]};
   });
-  move_scores(scores_, labels_, moves, n_threads_);
+  loss_ = move_raw(raw_, labels_, moves, n_threads_);
 }
 
 }  // namespace abcgbm

@@ -26,14 +26,17 @@ class Validation {
   void add(std::span<const Tree> trees);
 
   const Labels& labels() const { return labels_; }
-  const Scores& scores() const { return scores_; }
+  const std::vector<double>& raw() const { return raw_; }  // [n_classes][n_rows]
+  double loss() const { return loss_; }
+  std::vector<std::int32_t> leading() const { return leading_classes(raw_, labels_, n_threads_); }
   const Binned& binned() const { return *binned_; }
 
  private:
   std::shared_ptr<const Binned> binned_;
   Labels labels_;
   int n_threads_;
-  Scores scores_;
+  std::vector<double> raw_;
+  double loss_;
   std::vector<RowSets> rows_;               // by thread
   std::vector<std::uint16_t> node_of_row_;  // [n_trees][n_rows]
 };

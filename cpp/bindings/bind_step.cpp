@@ -152,23 +152,23 @@ void add_step_py(Validation& validation, const StepResult& step) {
   validation.add(step.trees);
 }
 
-/// The state that training and validation share.
-template <class State>
-void bind_scores_of(nb::class_<State>& state_class) {
-  state_class
-      .def(
-          "raw",
-          [](const State& s) {
-            return to_numpy(std::vector<double>(s.scores().raw),
-                            {static_cast<std::size_t>(s.labels().n_classes), s.labels().n_rows()});
-          },
-          "A copy of the scores, of shape (n_classes, n_rows).")
-      .def(
-          "class_losses",
-          [](const State& s) { return to_numpy(std::vector<double>(s.scores().class_losses)); },
-          "The part of the loss that the rows of each class make.")
-      .def("loss", [](const State& s) { return s.scores().loss; }, "The loss of all rows.");
+/// A copy of scores, of shape (n_classes, n_rows).
+nb::ndarray<nb::numpy, double> raw_of(const std::vector<double>& raw, const Labels& labels) {
+  return to_numpy(std::vector<double>(raw),
+                  {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
 }
+
+nb::ndarray<nb::numpy, std::int32_t> leading_py(const Validation& validation) {
+  std::vector<std::int32_t> leading;
+  {
+    const nb::gil_scoped_release release;
+    leading = validation.leading();
+  }
+  return to_numpy(std::move(leading));
+}
+
+constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
+constexpr const char* kLossDoc = "The loss of all rows.";
 
 /// Everything Python may pass; checked by make_params.
 struct ParamArguments {
@@ -348,8 +348,7 @@ void bind_step(nb::module_& m) {
           "subsample"_a = 1.0, "max_features"_a = 0, "max_path_features"_a = 0,
           "interaction_groups"_a = std::vector<std::vector<std::uint32_t>>(), "seed"_a = 0);
   bind_step_result(m);
-  nb::class_<Trainer> trainer_class(m, "Trainer", "The state of a training.");
-  trainer_class
+  nb::class_<Trainer>(m, "Trainer", "The state of a training.")
       .def(nb::new_(&make_trainer), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
            "n_classes"_a, "params"_a, "n_threads"_a, "raw"_a.noconvert() = nb::none())
       .def("step", &step_py, "classes"_a, "bases"_a, "base_derivatives"_a, "leaf_scale"_a,
@@ -362,14 +361,22 @@ void bind_step(nb::module_& m) {
                          {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()}),
                 t.scores().exponent);
           },
-          "A copy of the integer residuals, and S: they are multiples of 2^-S.");
-  bind_scores_of(trainer_class);
-  nb::class_<Validation> validation_class(m, "Validation", "Rows that follow the trees.");
-  validation_class
+          "A copy of the integer residuals, and S: they are multiples of 2^-S.")
+      .def(
+          "raw", [](const Trainer& t) { return raw_of(t.scores().raw, t.labels()); }, kRawDoc)
+      .def(
+          "class_losses",
+          [](const Trainer& t) { return to_numpy(std::vector<double>(t.scores().class_losses)); },
+          "The part of the loss that the rows of each class make.")
+      .def("loss", [](const Trainer& t) { return t.scores().loss; }, kLossDoc);
+  nb::class_<Validation>(m, "Validation", "Rows that follow the trees.")
       .def(nb::new_(&make_validation), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(),
            "unit"_a, "n_classes"_a, "n_threads"_a, "raw"_a.noconvert() = nb::none())
-      .def("add", &add_step_py, "step"_a, "Move the scores by the trees of a step.");
-  bind_scores_of(validation_class);
+      .def("add", &add_step_py, "step"_a, "Move the scores by the trees of a step.")
+      .def("leading", &leading_py, "The class of each row's largest score.")
+      .def(
+          "raw", [](const Validation& v) { return raw_of(v.raw(), v.labels()); }, kRawDoc)
+      .def("loss", &Validation::loss, kLossDoc);
 }
 
 }  // namespace abcgbm

@@ -171,11 +171,11 @@ class Validation:
     def add(self, step: Step) -> None:
         """Move the scores by the trees of a step."""
 
+    def leading(self) -> NDArray[numpy.int32]:
+        """The class of each row's largest score."""
+
     def raw(self) -> NDArray[numpy.float64]:
         """A copy of the scores, of shape (n_classes, n_rows)."""
-
-    def class_losses(self) -> NDArray[numpy.float64]:
-        """The part of the loss that the rows of each class make."""
 
     def loss(self) -> float:
         """The loss of all rows."""

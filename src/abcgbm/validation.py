@@ -151,7 +151,7 @@ class Monitor:
         if self._scoring == "loss":
             return -self.loss() / float(weight.sum())
         if self._scoring == "error":
-            is_wrong = self._state.raw().argmax(axis=0) != self._rows.y
+            is_wrong = self._state.leading() != self._rows.y
             return -float(weight[is_wrong].sum() / weight.sum())
         return self._ask(self._scoring)
 
