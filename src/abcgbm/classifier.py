@@ -329,7 +329,9 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         training, task = self._prepare(began, (X, y, sample_weight), given)
         self.__dict__.update(self._run(training, task))
         task.end()
-        self._warn_if_nothing_was_learned(training)
+        complaint = training.complaint()
+        if complaint is not None:
+            warnings.warn(complaint, UserWarning, stacklevel=2 + FRAMES_AROUND_FIT)
         return self
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
@@ -448,32 +450,6 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             reason = training.run(watcher)
             progress.finish(reason)
         return training.fitted(reason)
-
-    def _warn_if_nothing_was_learned(self, training: Training) -> None:
-        if self.best_iter_ > 0:
-            return
-        total, class_factor = training.total_weight, training.class_factor
-        leaf = self.min_samples_leaf * class_factor
-        factor = f" times {class_factor:g}" if class_factor != 1 else ""
-        bound = f"less than twice min_samples_leaf={self.min_samples_leaf!r}{factor}"
-        why = f", {bound}" if total < 2 * leaf else ""
-        what = "every class has the same probability everywhere"
-        if self.init_.any():
-            what = "every row has the same probabilities"
-        cause, cure = "no tree can be split", ""
-        if self.n_iter_ > 0:
-            cause = "no step makes the validation score better"
-            cure = (
-                "; with many classes a plain algorithm ('mart', 'logitboost') often does, "
-                "and scoring='error' asks for less than the loss"
-            )
-        elif why:
-            cure = "; give more rows, larger weights or a smaller min_samples_leaf"
-        warnings.warn(
-            f"{cause}, so {what}: {training.n_rows} row(s) of total weight {total:g}{why}{cure}",
-            UserWarning,
-            stacklevel=3 + FRAMES_AROUND_FIT,
-        )
 
     def _read(self, X: Any) -> AnyTable:
         """Read a table to predict on."""

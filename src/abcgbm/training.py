@@ -37,10 +37,8 @@ class Training:
 
     Attributes
     ----------
-    n_rows : int
-        Number of rows to learn from.
-    total_weight, class_factor : float
-        The sum of their weights, and the mean of their class weights.
+    records : list of Record
+        The state at the start and after each step.
     """
 
     def __init__(
@@ -54,13 +52,13 @@ class Training:
         self._model = model
         self._plan = plan
         self._table = learned.codes
-        self.n_rows = len(learned.rows)
-        self.total_weight = float(learned.rows.weight.sum())
-        self.class_factor = learned.rows.class_factor
+        self._n_rows = len(learned.rows)
+        self._total_weight = float(learned.rows.weight.sum())
+        self._class_factor = learned.rows.class_factor
         self._earlier = earlier
         self._algorithm = Algorithm.from_name(model.algorithm)
         self._n_threads = effective_n_threads(model.n_jobs)
-        weights = IntegerWeights.from_floats(learned.rows.weight, self.n_rows)
+        weights = IntegerWeights.from_floats(learned.rows.weight, self._n_rows)
         self._init = self._start(learned, weights)
         memory.check(self._size(learned, validated), memory.available_bytes())
         self._trainer = self._make_trainer(learned, weights)
@@ -86,14 +84,13 @@ class Training:
         losses = np.array([r.validation_loss for r in records])
         scores = np.array([r.validation_score for r in records])
         has_validation = not np.isnan(losses).all()
-        n_steps = len(records) - 1
-        best = best_step(scores.tolist()) if self._plan.stops_early else n_steps
+        best = self._best_step()
         return {
             "_ensemble": self._ensemble(records).first_steps(best),
             "_encoding": self._table.encoding,
             "_seed": self._plan.seed,
             "init_": self._init.copy(),
-            "n_iter_": n_steps,
+            "n_iter_": len(records) - 1,
             "best_iter_": best,
             "train_loss_": np.array([r.loss for r in records]),
             "class_losses_": np.array([r.class_losses for r in records]),
@@ -104,6 +101,39 @@ class Training:
             "stop_reason_": reason,
         }
 
+    def complaint(self) -> str | None:
+        """Return why nothing was learned, and what might help; None if something was."""
+        if self._best_step() > 0:
+            return None
+        what = "every class has the same probability everywhere"
+        if self._init.any():
+            what = "every row has the same probabilities"
+        cause, cure = "no tree can be split", self._too_light()
+        if len(self.records) > 1:
+            cause = "no step makes the validation score better"
+            cure = (
+                "; with many classes a plain algorithm ('mart', 'logitboost') often does, "
+                "and scoring='error' asks for less than the loss"
+            )
+        rows = f"{self._n_rows} row(s) of total weight {self._total_weight:g}"
+        return f"{cause}, so {what}: {rows}{cure}"
+
+    def _too_light(self) -> str:
+        """Say that the rows weigh too little for two leaves, if they do."""
+        least, factor = self._model.min_samples_leaf, self._class_factor
+        if self._total_weight >= 2 * least * factor:
+            return ""
+        times = f" times {factor:g}" if factor != 1 else ""
+        return (
+            f", less than twice min_samples_leaf={least!r}{times}; "
+            "give more rows, larger weights or a smaller min_samples_leaf"
+        )
+
+    def _best_step(self) -> int:
+        if not self._plan.stops_early:
+            return len(self.records) - 1
+        return best_step([r.validation_score for r in self.records])
+
     def _start(self, learned: BinnedRows, weights: IntegerWeights) -> Floats:
         if self._earlier is not None:
             return self._earlier.ensemble.init
@@ -112,7 +142,7 @@ class Training:
 
     def _size(self, learned: BinnedRows, validated: BinnedRows | None) -> memory.TrainingSize:
         return memory.TrainingSize(
-            n_rows=self.n_rows,
+            n_rows=self._n_rows,
             n_validation_rows=len(validated.rows) if validated else 0,
             n_classes=len(self._model.classes_),
             total_bins=learned.codes.codes.total_bins,
@@ -140,13 +170,13 @@ class Training:
         return _core.TrainParams(
             max_leaf_nodes=model.max_leaf_nodes,
             max_depth=min(model.max_depth or 0, model.max_leaf_nodes),
-            min_weight=weights.units(model.min_samples_leaf * self.class_factor),
+            min_weight=weights.units(model.min_samples_leaf * self._class_factor),
             min_gain=model.min_gain,
             learning_rate=model.learning_rate,
             hessian_split=self._algorithm.hessian_split,
             l2_regularization=model.l2_regularization,
             min_hessian_leaf=model.min_hessian_leaf,
-            categorical_smoothing=model.categorical_smoothing * self.class_factor,
+            categorical_smoothing=model.categorical_smoothing * self._class_factor,
             subsample=model.subsample,
             max_features=features.max_features,
             max_path_features=features.max_path_features,
