@@ -4,11 +4,13 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from abcgbm.evaluation import p_value, relative_improvement
 from experiments import report
 from experiments.cells import DATASETS, Cell, all_cells, table, trial_cells
+from experiments.curves import Curves
 from experiments.datasets import describe, locate
 from experiments.run import in_words, run, say
 from experiments.store import Line, Results, only_run
@@ -69,6 +71,9 @@ def _n_cpus() -> int:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    one = (arguments.leaves, arguments.learning_rate, arguments.steps)
+    if arguments.all and one != (None, None, None):
+        raise ValueError("--all with --leaves, --learning-rate or --steps; expected it alone")
     if arguments.all:
         name = arguments.dataset
         cells = [cell for cell in all_cells() if name in (None, cell.dataset)]
@@ -87,8 +92,16 @@ def fill_missing(results: Results, cells: list[Cell], n_processes: int) -> None:
         say(f"{len(missing)} of {len(cells)} cells to run, {n_processes} at once")
         for name in dict.fromkeys(cell.dataset for cell in missing):
             locate(name)
+        n_run = 0
         for line, curves in run(missing, n_processes, SECONDS_BETWEEN_WORDS):
             results.add(line, curves)
+            n_run += 1
+    _check_all_run(n_run, missing)
+
+
+def _check_all_run(n_run: int, cells: list[Cell]) -> None:
+    if n_run < len(cells):
+        raise OSError(f"{len(cells) - n_run} of {len(cells)} cells could not be run; see above")
 
 
 def _run_pair(arguments: argparse.Namespace) -> None:
@@ -98,19 +111,24 @@ def _run_pair(arguments: argparse.Namespace) -> None:
         cells = [replace(cell, max_iter=arguments.steps) for cell in cells]
     print(_introduction(cells[0]), flush=True)
     locate(arguments.dataset)
-    results = Results()
-    known, lines = results.cells(), {}
-    for line, curves in run(cells, arguments.processes, SECONDS_BETWEEN_WORDS_OF_ONE):
-        lines[line["algorithm"]] = line
-        cell = Cell.of_line(line)
-        if cell in known:
-            is_same = in_words(known[cell] | {"seconds": line["seconds"]}) == in_words(line)
-            say(f"{cell}: {'the same as' if is_same else 'differs from'} the committed result")
-        elif not arguments.steps:
-            results.add(line, curves)
-    if len(lines) < len(cells):
-        raise OSError("not all of them could be run; see above")
+    results, lines = Results(), {}
+    with nullcontext() if arguments.steps else only_run(results.folder):
+        for line, curves in run(cells, arguments.processes, SECONDS_BETWEEN_WORDS_OF_ONE):
+            lines[line["algorithm"]] = line
+            if not arguments.steps:
+                _keep_or_compare(results, line, curves)
+    _check_all_run(len(lines), cells)
     print("\n" + _comparison(cells, lines))
+
+
+def _keep_or_compare(results: Results, line: Line, curves: Curves) -> None:
+    cell = Cell.of_line(line)
+    known = results.cells().get(cell)
+    if known is None:
+        results.add(line, curves)
+        return
+    is_same = in_words(known | {"seconds": line["seconds"]}) == in_words(line)
+    say(f"{cell}: {'the same as' if is_same else 'differs from'} the committed result")
 
 
 def _pair(dataset: str, leaves: int, rate: float) -> list[Cell]:

@@ -62,11 +62,19 @@ def describe(name: str) -> public.Source:
     return public.Source(**tomllib.loads(CATALOGUE.read_text())[name])
 
 
+def validation_rows(name: str, n_rows: int) -> NDArray[np.bool_]:
+    """Mark the tenth of the training rows that chooses a step."""
+    row = np.arange(n_rows)
+    if describe(name).held_out == "every tenth":
+        return row % 10 == 9
+    return row >= n_rows - n_rows // 10
+
+
 def digest(data: Split) -> str:
     """Return the SHA-256 of the parsed rows, the same for any layout of files and order of rows.
 
-    A row is its class number (labels sorted as text) and its values as big-endian doubles; rows are sorted as bytes, those to
-    train on come first.
+    A row is its class number (labels sorted as text) and its values as big-endian doubles; rows are
+    sorted as bytes, those to train on come first.
     """
     classes = np.unique(data.y_train.astype(str))
     answer = hashlib.sha256()

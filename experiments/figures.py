@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from experiments.agreement import PAIR, TITLES
 from experiments.cells import Cell, Table
 from experiments.curves import Curves
 
-LABELS = {"mart": "MART", "abc-mart": "ABC-MART"}
 COLOURS = {"mart": "tab:blue", "abc-mart": "tab:red", "Mb": "tab:green", "b1": "tab:orange"}
 COLOURS |= {"b7": "tab:purple"}
 DPI = 90
@@ -20,7 +20,6 @@ MARGIN = 0.6  # inches around the panels; laying them out automatically takes a 
 
 AllCurves = Mapping[Cell, Curves]
 Draw = Callable[[Axes, dict[str, Curves]], None]
-PAIR = ("mart", "abc-mart")
 
 
 def draw_losses(ax: Axes, runs: dict[str, Curves]) -> None:
@@ -41,11 +40,15 @@ def draw_errors(ax: Axes, runs: dict[str, Curves]) -> None:
 
 
 def draw_improvement(ax: Axes, runs: dict[str, Curves]) -> None:
-    """Draw R_err of ABC-MART over MART after the same number of steps."""
+    """Draw R_err of ABC-MART over MART after the same number of steps.
+
+    The first steps, where it is far below zero for a while, would hide the rest.
+    """
     mart, abc = runs["mart"].test_errors, runs["abc-mart"].test_errors
     n_steps = min(mart.size, abc.size)
-    improvement = 100.0 * (1.0 - abc[:n_steps] / np.maximum(mart[:n_steps], 1))
-    ax.plot(np.arange(1, n_steps + 1), improvement, color="black", lw=0.8)
+    shown = slice(n_steps // 20, n_steps)
+    improvement = 100.0 * (1.0 - abc[shown] / np.maximum(mart[shown], 1))
+    ax.plot(np.arange(1, n_steps + 1)[shown], improvement, color="black", lw=0.8)
     ax.axhline(0.0, color="grey", lw=0.5)
 
 
@@ -74,7 +77,7 @@ def _runs(table: Table, curves: AllCurves, leaves: int, rate: float) -> dict[str
 def _panel(ax: Axes, draw: Draw, runs: dict[str, Curves]) -> None:
     if runs:
         draw(ax, runs)
-        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.xaxis.set_major_locator(MaxNLocator(4, prune="upper"))
     else:
         ax.text(0.5, 0.5, "not run yet", transform=ax.transAxes, ha="center", color="grey")
         ax.set_xticks([])
@@ -117,11 +120,11 @@ def _finish(figure: Figure, title: str, algorithms: Iterable[str]) -> None:
         hspace=0.4,
     )
     handles = [
-        figure.axes[0].plot([], [], color=COLOURS[name], label=LABELS.get(name, name))[0]
+        figure.axes[0].plot([], [], color=COLOURS[name], label=TITLES.get(name, name))[0]
         for name in algorithms
     ]
     figure.suptitle(title, fontsize=11, y=1 - 0.1 / height)
-    figure.text(MARGIN / width, 0.1 / height, "Boosting step across", fontsize=9)
+    figure.text(MARGIN / width, 0.1 / height, "Boosting steps", fontsize=9)
     if handles:
         figure.legend(
             handles=handles, loc="lower right", ncols=len(handles), fontsize=9, frameon=False

@@ -20,6 +20,7 @@ from experiments.store import Line
 ROOT = Path(__file__).parent.parent
 # Steps without fewer validation errors after which no fewer are expected.
 PATIENCE = 500
+LONGEST = 50.0  # Newton step of a leaf, see docs/arithmetic.md
 
 Tell = Callable[[str], None]
 
@@ -33,7 +34,11 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
     commit = present_commit()
     began = time.process_time()
 
+    mended: list[int] = []  # steps
+
     def tell_errors(report: StepReport) -> None:
+        if report.is_mended:
+            mended.append(report.step)
         score = report.validation_score or 0.0
         tell(f"{_state(cell, report)}, {round(-score * len(data.y_test))} test errors")
 
@@ -57,6 +62,9 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
         "seconds": round(seconds, 2),
         "commit": commit,
         "validated_step": step,
+        "mended_steps": len(mended),
+        "bounded_leaves": _n_bounded(model),
+        "n_leaves": int(np.count_nonzero(model._ensemble.feature < 0)),
         "n_test": len(data.y_test),
         "version": __version__,
     }
@@ -64,12 +72,12 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
 
 
 def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
-    """Return the step of fewest errors on the last tenth of the training rows, for a fit on the rest.
+    """Return the step of fewest errors on a tenth of the training rows, for a fit on the rest.
 
     Few rows make many equal counts: among these the step of lowest loss is taken. (The step of lowest
     loss alone comes far too early: errors still fall while the loss rises.)
     """
-    n_kept = len(data.y_train) - len(data.y_train) // 10
+    out = datasets.validation_rows(cell.dataset, len(data.y_train))
 
     def tell_score(report: StepReport) -> None:
         tell(f"choosing a step: {_state(cell, report)}, score {report.validation_score:.5f}")
@@ -83,12 +91,14 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
         callbacks=tell_score,
     )
     model.fit(
-        data.X_train[:n_kept],
-        data.y_train[:n_kept],
-        X_val=data.X_train[n_kept:],
-        y_val=data.y_train[n_kept:],
+        data.X_train[~out], data.y_train[~out], X_val=data.X_train[out], y_val=data.y_train[out]
     )
     return max(best_of(model.validation_score_, model.validation_loss_), 1)
+
+
+def _n_bounded(model: ABCBoostClassifier) -> int:
+    """Return the number of leaves whose Newton step was as long as is allowed."""
+    return int(np.count_nonzero(np.abs(model._ensemble.value) >= LONGEST * model.learning_rate))
 
 
 def best_of(scores: NDArray[np.float64], losses: NDArray[np.float64]) -> int:
@@ -116,7 +126,9 @@ def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:
 def present_commit() -> str:
     """Return the commit of the sources, marked where they differ from it."""
     commit = _git("rev-parse", "--short=12", "HEAD")
-    is_changed = _git("status", "--porcelain", "--", "src", "cpp", "CMakeLists.txt")
+    is_changed = _git(
+        "status", "--porcelain", "--", "src", "cpp", "CMakeLists.txt", ":(glob)experiments/*.py"
+    )
     return (commit or "unknown") + ("-changed" if is_changed else "")
 
 

@@ -30,6 +30,7 @@ class Source(NamedTuple):
     n_features: int
     digest: str
     split: int | str | None = None
+    held_out: str = "last tenth"
 
 
 Part = tuple[NDArray[np.float64], NDArray[Any]]

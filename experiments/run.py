@@ -6,6 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -52,15 +53,12 @@ def _start(cell: Cell, interval: float) -> Running:
 
 def _take(cell: Cell, process: BaseProcess, pipe: Connection) -> Finished | None:
     """Return what a process sends; None, and words, if it ended without."""
-    try:
-        finished: Finished = pipe.recv()
-    except EOFError:
-        process.join()
-        say(f"{cell}: failed, its process ended with code {process.exitcode}")
-        return None
-    pipe.close()
+    finished: Finished | None = None
+    with pipe, suppress(EOFError, OSError):
+        finished = pipe.recv()
     process.join()
-    say(f"{cell}: {in_words(finished[0])}")
+    words = f"failed, its process ended with code {process.exitcode}"
+    say(f"{cell}: {in_words(finished[0]) if finished else words}")
     return finished
 
 

@@ -238,13 +238,19 @@ def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
 
 def test_guard_that_never_acts_leaves_full_steps():
     X, y = noisy_data(n_classes=4)
-    assert (small().fit(X, y)._ensemble.tree_base_scale == 1).all()
+    reports = []
+    model = small(callbacks=reports.append).fit(X, y)
+    assert (model._ensemble.tree_base_scale == 1).all()
+    assert not any(report.is_mended for report in reports)
 
 
 def test_guard_shortens_steps_of_many_classes():
     X, y = noisy_data(n_rows=900, n_classes=60)
-    model = small(max_iter=10).fit(X, y)
-    assert (model._ensemble.tree_base_scale < 1).any()
+    reports = []
+    model = small(max_iter=10, callbacks=reports.append).fit(X, y)
+    scale = model._ensemble.tree_base_scale[model._ensemble.step_start[:-1]]
+    assert (scale < 1).any()
+    assert [report.is_mended for report in reports] == (scale < 1).tolist()
     assert (np.diff(model.train_loss_) <= 0).all()
 
 

@@ -21,7 +21,7 @@ pytest.importorskip("matplotlib", reason="experiments draw with matplotlib")
 
 from experiments import datasets, measure, public, report
 from experiments.__main__ import fill_missing, main
-from experiments.agreement import Agreement, sentences
+from experiments.agreement import Agreement, overall, sentences
 from experiments.cells import (
     ALGORITHMS,
     DATASETS,
@@ -245,6 +245,13 @@ def test_step_of_fewest_validation_errors_is_chosen_by_loss_among_equals():
     assert measure.best_of(scores, losses) == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "held_out"), [("letter", [21, 22]), ("covertype", [9, 19])], ids=["last", "every"]
+)
+def test_step_is_chosen_on_a_tenth_of_the_training_rows(name, held_out):
+    assert np.flatnonzero(datasets.validation_rows(name, 23)).tolist() == held_out
+
+
 def test_line_has_the_promised_keys_and_no_choice_without_validation(monkeypatch):
     monkeypatch.setattr(datasets, "load", lambda name: digits())
     told = []
@@ -343,7 +350,50 @@ def test_lack_of_improvement_is_said():
     of = table("letter")
     done = {c: line_of(c, 100 if c.algorithm == "mart" else 120) for c in of.cells}
     assert "ABC-MART does not make fewer errors than MART" in sentences(Agreement.of(of, done))
-    assert "fewer in 0 of 28 pairs" in sentences(Agreement.of(of, done))
+    assert "fewer in 0, as many in 0 and more in 28 of 28 pairs" in sentences(
+        Agreement.of(of, done)
+    )
+
+
+def agreement_of(name, factor, mart=1.0):
+    """Errors that are the paper's times a factor, those of MART times another one."""
+    of = table(name)
+    factors = {"mart": factor * mart, "abc-mart": factor}
+    errors = {cell: round(factors[cell.algorithm] * n) for cell, n in of.paper.items()}
+    return Agreement.of(of, {cell: line_of(cell, n) for cell, n in errors.items()})
+
+
+def test_sets_are_named_where_the_bar_is_met_and_where_not():
+    near, far = agreement_of("letter", 1.01), agreement_of("isolet", 1.05)
+    said = overall([near, far, Agreement.of(table("covertype"), {})])
+    assert said.startswith("All cells have been run of Letter and Isolet. On Letter the mean")
+    assert "not so on Isolet;" in said
+    assert "on average over the cells, on Letter and Isolet." in said
+
+
+def test_it_is_said_where_a_base_class_gains_less_or_nothing():
+    assert "gains less over MART than in the paper on Letter, where" in overall(
+        [agreement_of("letter", 1.0, mart=0.95)]
+    )
+    assert "gains less" not in overall([agreement_of("letter", 1.0)])
+    nothing = overall([agreement_of("letter", 1.0, mart=0.5)])
+    assert "It does not on Letter." in nothing
+    assert "without the test rows it gains nothing on Letter." in nothing
+
+
+def test_how_often_guards_act_is_shown(tmp_path):
+    trial = Results(tmp_path, "settings")
+    cell = next(c for c in trial_cells() if c.settings == present_settings())
+    guards = {"mended_steps": 7, "bounded_leaves": 2, "n_leaves": 1234}
+    trial.add(line_of(cell, 5, **guards), CURVES)
+    text = report.guards_table(trial.cells())
+    assert f"| {cell.dataset}, MART | 3 | 7 | 2 of 1,234 |" in text
+    assert text.count("| open | open | open |") == 7
+
+
+def test_committed_page_is_that_of_the_committed_results():
+    text = report.page_text(Results(), Results(name="settings"), report.PAGE.stem)
+    assert report.PAGE.read_text() == text, "run `python -m experiments report`"
 
 
 # Data
@@ -488,6 +538,8 @@ def test_sets_have_the_shapes_and_digests_that_are_written_down(name):
     [
         (["run", "letter"], "expected --all, or a data set with --leaves and --learning-rate"),
         (["run", "letter", "--leaves", "5", "--learning-rate", "0.1"], r"one of [4, 6, 8,"),
+        (["run", "letter", "--all", "--leaves", "4"], "expected it alone"),
+        (["run", "--all", "--steps", "4"], "expected it alone"),
     ],
 )
 def test_cell_that_is_in_no_table_is_refused(command, words, capsys):
@@ -506,6 +558,16 @@ def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
         assert set(results.cells()) == set(results.curves("optdigits")) == set(cells)
     assert results.cells()[cells[0]]["lowest_errors"] == 5
     assert results.cells()[cells[1]]["stop_step"] == 3
+
+
+@pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+def test_cell_that_fails_is_told_of_and_the_others_are_kept(tmp_path, capsys):
+    good = replace(CELL, max_iter=3)
+    bad = replace(good, settings=Settings(-1, 255))
+    with pytest.raises(OSError, match="1 of 2 cells could not be run"):
+        fill_missing(Results(tmp_path), [bad, good], 1)
+    assert "failed, its process ended with code 1" in capsys.readouterr().err
+    assert set(Results(tmp_path).cells()) == {good}
 
 
 KILLED = """

@@ -42,6 +42,8 @@ class StepReport:
         The part of each class in it.
     base_class : object
         The label of the step's base class; None without one.
+    is_mended : bool
+        Whether the guard changed the length of the step, which would have raised the loss.
     validation_loss, validation_score : float or None
         On the validation rows; None without any.
     """
@@ -50,6 +52,7 @@ class StepReport:
     train_loss: float
     class_losses: NDArray[np.float64]
     base_class: Any
+    is_mended: bool
     validation_loss: float | None
     validation_score: float | None
 
@@ -170,6 +173,7 @@ class StepWatcher:
             train_loss=last.loss,
             class_losses=last.class_losses.copy(),
             base_class=None if last.base_class is None else self._labels[last.base_class],
+            is_mended=any(part.n_halvings != 0 or part.base_scale != 1 for part in last.parts),
             validation_loss=last.validation_loss if has_validation else None,
             validation_score=last.validation_score if has_validation else None,
         )

@@ -146,7 +146,7 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         far is kept.
     callbacks : callable, list of callables or None, default=None
         Called after every step with a ``StepReport`` (step, train_loss, class_losses, base_class,
-        validation_loss, validation_score); one that returns True stops training.
+        is_mended, validation_loss, validation_score); one that returns True stops training.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: raise KeyboardInterrupt, or keep the model of the steps taken so far.
     recenter : bool, default=False
