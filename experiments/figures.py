@@ -116,7 +116,7 @@ def _finish(figure: Figure, title: str, algorithms: Iterable[str]) -> None:
         right=1 - 0.25 / width,
         bottom=MARGIN / height,
         top=1 - MARGIN / height,
-        wspace=0.08 if len(figure.axes) > 2 else 0.15,
+        wspace=0.12 if len(figure.axes) > 2 else 0.15,
         hspace=0.4,
     )
     handles = [
