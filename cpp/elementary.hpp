@@ -18,6 +18,18 @@ inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 template <class T>
 using IntegersOf = std::conditional_t<std::is_same_v<T, double>, std::int64_t, decltype(T{} < T{})>;
 
+/// The same without a sign.
+template <class T>
+struct UnsignedFor {
+  using Type [[gnu::vector_size(sizeof(T))]] = std::uint64_t;
+};
+template <>
+struct UnsignedFor<double> {
+  using Type = std::uint64_t;
+};
+template <class T>
+using UnsignedOf = typename UnsignedFor<T>::Type;
+
 /// x rounded half to even; |x| < 2^51.
 [[gnu::always_inline]] inline double round_even(double x) {
   return (x + kRoundingMagic) - kRoundingMagic;

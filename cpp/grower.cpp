@@ -67,17 +67,10 @@ void Grower<W>::prepare(std::size_t node) {
 template <int W>
 NodeToCut<W> Grower<W>::to_cut(std::size_t node) const {
   const Grown& grown = grown_[node];
-  return {.sums = grown.sums, .histogram = slots_[grown.slot], .rules = params_->rules};
-}
-
-template <int W>
-void Grower<W>::look_for_cuts(std::size_t node, const Block& block, CutSearch<W>& search,
-                              Cut<W>& best) {
-  const Grown& grown = grown_[node];
-  const NodeToCut<W> here = to_cut(node);
-  for (const std::uint32_t f : block.features) {
-    if (grown.may_cut.empty() || grown.may_cut[f] != 0) search.try_feature(f, here, best);
-  }
+  return {.sums = grown.sums,
+          .histogram = slots_[grown.slot],
+          .rules = params_->rules,
+          .may_cut = grown.may_cut};
 }
 
 template <int W>
@@ -185,7 +178,7 @@ void Grower<W>::counted(const Block& block, std::size_t slot) {
   Found& found = found_[slot];
   found.best.resize(to_cut_.size());
   for (std::size_t i = 0; i < to_cut_.size(); ++i) {
-    look_for_cuts(to_cut_[i], block, found.search, found.best[i]);
+    found.search.try_features(block.features, to_cut(to_cut_[i]), found.best[i]);
   }
 }
 

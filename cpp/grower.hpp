@@ -87,7 +87,6 @@ class Grower {
   void choose_to_count(std::size_t parent, std::size_t left);
   void prepare(std::size_t node);
   NodeToCut<W> to_cut(std::size_t node) const;
-  void look_for_cuts(std::size_t node, const Block& block, CutSearch<W>& search, Cut<W>& best);
   void decide(std::size_t node);
   void open(std::size_t node);
   void release(std::size_t node);

@@ -5,25 +5,33 @@
 #include <cmath>
 #include <utility>
 
+#include "elementary.hpp"
 #include "simd.hpp"
 
 namespace abcgbm {
 namespace {
 
 constexpr double kRounding = 0x1p-50;
+// More than rounding can take from the best of 2^16 cuts when each is compared with the best
+// before.
+constexpr double kSlack = 0x1p-32;
 
-/// The nearest double of any 64-bit integer, in operations that every SIMD level has: the halves
-/// are set into the digits of 2^84 and 2^52, and their exact difference is rounded once.
-[[gnu::always_inline]] inline double to_double(std::int64_t x) {
-  const std::uint64_t u = static_cast<std::uint64_t>(x) ^ (std::uint64_t{1} << 63);
-  const double high = std::bit_cast<double>((u >> 32) | 0x4530000000000000u);
-  const double low = std::bit_cast<double>((u & 0xffffffffu) | 0x4330000000000000u);
+/// The nearest double of any 64-bit integer, one or several, in operations that every SIMD level
+/// has: the halves are set into the digits of 2^84 and 2^52, and their exact difference is rounded
+/// once.
+template <class T>
+[[gnu::always_inline]] inline T to_double(IntegersOf<T> x) {
+  using Unsigned = UnsignedOf<T>;
+  const Unsigned u = std::bit_cast<Unsigned>(x) ^ (std::uint64_t{1} << 63);
+  const T high = std::bit_cast<T>((u >> 32) | 0x4530000000000000u);
+  const T low = std::bit_cast<T>((u & 0xffffffffu) | 0x4330000000000000u);
   return (high - 0x1.00000801p84) + low;  // 2^84 + 2^63 + 2^52
 }
 
 /// The same for 0 <= x < 2^52, as every sum of weights is.
-[[gnu::always_inline]] inline double small_to_double(std::int64_t x) {
-  return std::bit_cast<double>(x | 0x4330000000000000) - 0x1p52;
+template <class T>
+[[gnu::always_inline]] inline T small_to_double(IntegersOf<T> x) {
+  return std::bit_cast<T>(x | 0x4330000000000000) - 0x1p52;
 }
 
 /// Some cuts of a node, by what is left of them.
@@ -32,44 +40,133 @@ struct Cuts {
   std::size_t n;
   const Sums<W>* left;
   Sums<W> node;
-  double l2;
+  double l2;  // only with hessian sums
 };
 
-/// The parts of a cut's score (from_left - from_right)^2 / (a b): the gain up to the node's weight.
-template <int W>
+/// The parts of a cut's score (from_left - from_right)^2 / (a b), the gain up to the node's weight:
+/// of one cut, or of one in each of several lanes.
+template <int W, class T>
 struct ScoreParts {
-  [[gnu::always_inline]] ScoreParts(const Cuts<W>& cuts, std::size_t i)
-      : a(weight_of(cuts.left[i][W - 1]) + cuts.l2),
-        b(weight_of(cuts.node[W - 1] - cuts.left[i][W - 1]) + cuts.l2),
-        from_left(to_double(cuts.left[i][0]) * b),
-        from_right(to_double(cuts.node[0] - cuts.left[i][0]) * a) {}
+  using Ints = IntegersOf<T>;
 
-  [[gnu::always_inline]] static inline double weight_of(std::int64_t sum) {
-    return W == 2 ? small_to_double(sum) : to_double(sum);
+  [[gnu::always_inline]] ScoreParts(const Sums<W>& node, double l2, Ints residual, Ints weight) {
+    if constexpr (W == 2) {
+      a = small_to_double<T>(weight);
+      b = small_to_double<double>(node[1]) - a;  // which is exact
+    } else {
+      a = to_double<T>(weight) + l2;
+      b = to_double<T>(node[2] - weight) + l2;
+    }
+    from_left = to_double<T>(residual) * b;
+    from_right = to_double<T>(node[0] - residual) * a;
   }
 
-  double a;
-  double b;
-  double from_left;
-  double from_right;
+  T a;
+  T b;
+  T from_left;
+  T from_right;
 };
 
-/// Whether the score of some cut may be as large as `least`, on the safe side of rounding. There is
-/// no division in it, and most features go no further.
-template <int W>
-struct ReachKernel {
-  [[gnu::always_inline]] static inline void run(const Cuts<W>* given, double least,
-                                                std::int64_t* reaches) {
-    const Cuts<W> cuts = *given;
-    const double a_bit_less = least * (1.0 - 0x1p-48);
-    std::int64_t any = 0;
-    for (std::size_t i = 0; i < cuts.n; ++i) {
-      const ScoreParts<W> parts(cuts, i);
-      const double d = parts.from_left - parts.from_right;
-      any |= d * d >= a_bit_less * (parts.a * parts.b) ? 1 : 0;
-    }
-    *reaches = any;
+/// What is left of a cut, in N lanes.
+template <int W, std::size_t N>
+using LaneSums = std::array<typename Wide<N>::Integers, W>;
+
+/// Bin t of N ways.
+template <int W, std::size_t N>
+[[gnu::always_inline]] inline LaneSums<W, N> lanes(
+    const std::array<const Sums<W>*, kWaysTogether>& bins, std::size_t first, std::size_t t) {
+  using Two = Wide<2>::Integers;
+  const auto two = [&](std::size_t lane) { return load<Two>(bins[first + lane][t].data()); };
+  LaneSums<W, N> sums;
+  if constexpr (N == 2) {
+    sums[0] = __builtin_shufflevector(two(0), two(1), 0, 2);
+    sums[1] = __builtin_shufflevector(two(0), two(1), 1, 3);
+  } else {
+    const auto even = __builtin_shufflevector(two(0), two(2), 0, 1, 2, 3);
+    const auto odd = __builtin_shufflevector(two(1), two(3), 0, 1, 2, 3);
+    sums[0] = __builtin_shufflevector(even, odd, 0, 4, 2, 6);
+    sums[1] = __builtin_shufflevector(even, odd, 1, 5, 3, 7);
   }
+  if constexpr (W == 3) {
+    for (std::size_t lane = 0; lane < N; ++lane) sums[2][lane] = bins[first + lane][t][2];
+  }
+  return sums;
+}
+
+/// About the largest score of each way's cuts. Fractions are compared without a division, so it may
+/// fall short by what rounding takes. A way whose bins are at an end goes on with empty ones, which
+/// repeat its last cut.
+template <int W>
+struct Best {
+  template <std::size_t N>
+  struct Kernel {
+    static constexpr std::size_t kLanes = std::min(N, kWaysTogether);
+    using Doubles = typename Wide<kLanes>::Doubles;
+    using Integers = typename Wide<kLanes>::Integers;
+
+    [[gnu::always_inline]] static inline void run(const Ways<W>* ways, const Sums<W>* none,
+                                                  const NodeToCut<W>* given, double* scores) {
+      const Sums<W> node = given->sums;
+      const SplitRules rules = given->rules;
+      for (std::size_t first = 0; first < kWaysTogether; first += kLanes) {
+        store(best_of(*ways, none, first, node, rules), scores + first);
+      }
+    }
+
+    [[gnu::always_inline]] static inline Doubles best_of(const Ways<W>& ways, const Sums<W>* none,
+                                                         std::size_t first, const Sums<W>& node,
+                                                         const SplitRules& rules) {
+      std::array<const Sums<W>*, kWaysTogether> bins;
+      for (std::size_t i = 0; i < kWaysTogether; ++i) bins[i] = &ways[i].start;
+      LaneSums<W, kLanes> left = lanes<W, kLanes>(bins, first, 0);
+      for (std::size_t i = 0; i < kWaysTogether; ++i) bins[i] = ways[i].n > 0 ? ways[i].bins : none;
+      Doubles numerator{};
+      Doubles denominator = Doubles{} + 1.0;
+      for (std::size_t t = 0, end = next_end(ways, first, t); t < end;
+           end = next_end(ways, first, t)) {
+        for (; t < end; ++t) {
+          const LaneSums<W, kLanes> more = lanes<W, kLanes>(bins, first, t);
+          for (std::size_t w = 0; w < W; ++w) left[w] += more[w];
+          take_better(left, node, rules, numerator, denominator);
+        }
+        for (std::size_t i = first; i < first + kLanes; ++i) {
+          if (ways[i].n <= t) bins[i] = none;
+        }
+      }
+      return numerator / denominator;
+    }
+
+    /// Where the next of the ways ends; t if all have ended.
+    static std::size_t next_end(const Ways<W>& ways, std::size_t first, std::size_t t) {
+      std::size_t end = t;
+      for (std::size_t i = first; i < first + kLanes; ++i) {
+        if (ways[i].n > t && (end == t || ways[i].n < end)) end = ways[i].n;
+      }
+      return end;
+    }
+
+    /// Whether there is enough on both sides; so written, it is two comparisons.
+    [[gnu::always_inline]] static inline Integers is_enough(Integers left, std::int64_t node,
+                                                            std::int64_t least) {
+      return (left > least - 1) & (left < node - least + 1);
+    }
+
+    [[gnu::always_inline]] static inline void take_better(const LaneSums<W, kLanes>& left,
+                                                          const Sums<W>& node,
+                                                          const SplitRules& rules,
+                                                          Doubles& numerator,
+                                                          Doubles& denominator) {
+      const ScoreParts<W, Doubles> parts(node, rules.l2, left[0], left[W - 1]);
+      const Doubles d = parts.from_left - parts.from_right;
+      const Doubles over = d * d;
+      const Doubles under = parts.a * parts.b;
+      Integers is_better = over * denominator > numerator * under;
+      is_better &= is_enough(left[1], node[1], rules.min_weight);
+      if constexpr (W == 3) is_better &= is_enough(left[2], node[2], rules.min_hessian);
+      numerator = is_better ? over : numerator;
+      denominator = is_better ? under : denominator;
+    }
+  };
 };
 
 /// The scores; 0 where the sides' means differ by rounding alone.
@@ -78,7 +175,8 @@ struct ScoreKernel {
   [[gnu::always_inline]] static inline void run(const Cuts<W>* given, double* score) {
     const Cuts<W> cuts = *given;
     for (std::size_t i = 0; i < cuts.n; ++i) {
-      const ScoreParts<W> parts(cuts, i);
+      const Sums<W>& left = cuts.left[i];
+      const ScoreParts<W, double> parts(cuts.node, cuts.l2, left[0], left[W - 1]);
       const double d = parts.from_left - parts.from_right;
       const double noise = kRounding * (std::abs(parts.from_left) + std::abs(parts.from_right));
       score[i] = std::abs(d) <= noise ? 0.0 : (d * d) / (parts.a * parts.b);
@@ -111,11 +209,21 @@ std::size_t count_first(std::span<const Sums<W>> left, const Has& has) {
 
 template <int W>
 Cuts<W> cuts_of(std::span<const Sums<W>> left, const NodeToCut<W>& node) {
-  return {
-      .n = left.size(), .left = left.data(), .node = node.sums, .l2 = W == 3 ? node.rules.l2 : 0.0};
+  return {.n = left.size(), .left = left.data(), .node = node.sums, .l2 = node.rules.l2};
+}
+
+std::size_t most_bins(const Binned& binned) {
+  std::size_t most = 0;
+  for (const Feature& feature : binned.features) {
+    most = std::max<std::size_t>(most, feature.n_bins);
+  }
+  return most;
 }
 
 }  // namespace
+
+template <int W>
+CutSearch<W>::CutSearch(const Binned& binned) : binned_(binned), none_(most_bins(binned)) {}
 
 /// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
 /// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on
@@ -147,14 +255,6 @@ void CutSearch<W>::find_cuts(const Bins& in, std::size_t n, const Sums<W>& start
 }
 
 template <int W>
-bool CutSearch<W>::may_reach(double least, const NodeToCut<W>& node) const {
-  const Cuts<W> cuts = cuts_of<W>(std::span(left_).subspan(first_, n_), node);
-  std::int64_t reaches = 0;
-  dispatch<ReachKernel<W>>(&cuts, least, &reaches);
-  return reaches != 0;
-}
-
-template <int W>
 void CutSearch<W>::score_cuts(const NodeToCut<W>& node) {
   const Cuts<W> cuts = cuts_of<W>(std::span(left_).subspan(first_, n_), node);
   dispatch<ScoreKernel<W>>(&cuts, score_.data());
@@ -175,20 +275,34 @@ bool CutSearch<W>::take_best(std::uint32_t feature, bool missing_left, Cut<W>& b
   return true;
 }
 
+/// Keeps a way until there are enough to look at together.
 template <int W>
-void CutSearch<W>::try_numeric(std::uint32_t f, std::span<const Sums<W>> bins,
-                               const NodeToCut<W>& node, Cut<W>& best) {
-  const std::size_t n_values = bins.size() - 1;
-  const Sums<W>& missing = bins[n_values];
-  const auto in_order = [&](std::size_t t) -> const Sums<W>& { return bins[t]; };
-  const auto try_cuts = [&](std::size_t n, const Sums<W>& start, bool missing_left) {
-    find_cuts(in_order, n, start, node);
-    if (!may_reach(best.score, node)) return;
-    score_cuts(node);
-    take_best(f, missing_left, best);
-  };
-  try_cuts(n_values, Sums<W>{}, false);
-  if (missing[1] != 0) try_cuts(n_values - 1, missing, true);
+void CutSearch<W>::add_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best) {
+  ways_[n_ways_++] = way;
+  if (n_ways_ == kWaysTogether) try_ways(node, best);
+}
+
+/// Computes the scores of a way only if its best may be the best of all; of several ways the most
+/// promising first.
+template <int W>
+void CutSearch<W>::try_ways(const NodeToCut<W>& node, Cut<W>& best) {
+  for (std::size_t i = n_ways_; i < kWaysTogether; ++i) ways_[i] = {.bins = none_.data()};
+  std::array<double, kWaysTogether> promised;
+  dispatch_wide<Best<W>::template Kernel>(&ways_, none_.data(), &node, promised.data());
+  for (std::size_t n = 0; n < n_ways_; ++n) {
+    const auto most = std::ranges::max_element(promised);
+    if (!(*most * (1.0 + kSlack) >= best.score) || *most == 0.0) break;
+    *most = 0.0;
+    try_way(ways_[static_cast<std::size_t>(most - promised.begin())], node, best);
+  }
+  n_ways_ = 0;
+}
+
+template <int W>
+void CutSearch<W>::try_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best) {
+  find_cuts([&](std::size_t t) -> const Sums<W>& { return way.bins[t]; }, way.n, way.start, node);
+  score_cuts(node);
+  take_best(way.feature, way.missing_left, best);
 }
 
 /// The categories of a node in the order of their mean residuals, each as if it had some more
@@ -196,16 +310,17 @@ void CutSearch<W>::try_numeric(std::uint32_t f, std::span<const Sums<W>> bins,
 /// order.
 template <int W>
 void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node) {
-  const double node_weight = to_double(node.sums[1]);
+  const double node_weight = to_double<double>(node.sums[1]);
   const double smoothing = node.rules.smoothing;
-  const double more_residual = smoothing * (to_double(node.sums[0]) / node_weight);
-  const double more_weight = smoothing * (to_double(node.sums[W - 1]) / node_weight);
+  const double more_residual = smoothing * (to_double<double>(node.sums[0]) / node_weight);
+  const double more_weight = smoothing * (to_double<double>(node.sums[W - 1]) / node_weight);
   categories_.clear();
   double direction = 0.0;
   for (std::uint32_t code = 0; code < bins.size(); ++code) {
     if (bins[code][1] == 0) continue;
-    const double weight = to_double(bins[code][W - 1]) + more_weight;
-    const double mean = weight > 0.0 ? (to_double(bins[code][0]) + more_residual) / weight : 0.0;
+    const double weight = to_double<double>(bins[code][W - 1]) + more_weight;
+    const double mean =
+        weight > 0.0 ? (to_double<double>(bins[code][0]) + more_residual) / weight : 0.0;
     if (direction == 0.0 && mean != 0.0) direction = mean > 0.0 ? -1.0 : 1.0;
     categories_.push_back({.mean = mean * direction, .code = code});
   }
@@ -232,17 +347,36 @@ void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bin
   for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, categories_[t].code);
 }
 
+/// One side of any cut on a sparse column is without the common bin: what is in the others must be
+/// enough for it.
 template <int W>
-void CutSearch<W>::try_feature(std::uint32_t f, const NodeToCut<W>& node, Cut<W>& best) {
+bool CutSearch<W>::is_hopeless(std::uint32_t f, const NodeToCut<W>& node) const {
   const Feature& feature = binned_.features[f];
-  const auto bins = node.histogram.subspan(feature.offset, feature.n_bins);
-  // One side of any cut is without the common bin: what is in the others must be enough for it.
-  if (feature.is_sparse && node.sums[1] - bins[feature.common][1] < node.rules.min_weight) return;
-  if (feature.is_categorical) {
-    try_categorical(f, bins, node, best);
-  } else {
-    try_numeric(f, bins, node, best);
+  if (!node.may_cut.empty() && node.may_cut[f] == 0) return true;
+  const Sums<W>& common = node.histogram[feature.offset + feature.common];
+  return feature.is_sparse && node.sums[1] - common[1] < node.rules.min_weight;
+}
+
+template <int W>
+void CutSearch<W>::try_features(std::span<const std::uint32_t> features, const NodeToCut<W>& node,
+                                Cut<W>& best) {
+  for (const std::uint32_t f : features) {
+    if (is_hopeless(f, node)) continue;
+    const Feature& feature = binned_.features[f];
+    const auto bins = node.histogram.subspan(feature.offset, feature.n_bins);
+    if (feature.is_categorical) {
+      try_categorical(f, bins, node, best);
+      continue;
+    }
+    Way<W> way{.bins = bins.data(), .n = bins.size() - 1, .feature = f};
+    add_way(way, node, best);
+    if (bins.back()[1] == 0) continue;  // nothing is missing
+    way.n -= 1;
+    way.start = bins.back();
+    way.missing_left = true;
+    add_way(way, node, best);
   }
+  try_ways(node, best);
 }
 
 /// What the node has none of, a category or missing values, goes to the heavier side.

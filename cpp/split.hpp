@@ -1,6 +1,7 @@
 // A node's histogram to its best cut.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -52,7 +53,24 @@ struct NodeToCut {
   Sums<W> sums;
   std::span<const Sums<W>> histogram;
   const SplitRules& rules;
+  std::span<const std::uint8_t> may_cut{};  // by feature; none: all
 };
+
+/// A way to cut a node on a numeric feature: its bins are added up, on top of `start`, and there is
+/// a cut after each of the first n.
+template <int W>
+struct Way {
+  const Sums<W>* bins = nullptr;
+  std::size_t n = 0;
+  Sums<W> start{};  // the missing values, where these go left
+  std::uint32_t feature = 0;
+  bool missing_left = false;
+};
+
+/// Ways that are looked at together, one to a lane of a register.
+inline constexpr std::size_t kWaysTogether = 4;
+template <int W>
+using Ways = std::array<Way<W>, kWaysTogether>;
 
 /// Looks for the cut with the largest score; among equals for that of the lowest feature, then with
 /// missing values right, then of the lowest bin. Categories, missing values among them, are sorted
@@ -60,27 +78,32 @@ struct NodeToCut {
 template <int W>
 class CutSearch {
  public:
-  explicit CutSearch(const Binned& binned) : binned_(binned) {}
+  explicit CutSearch(const Binned& binned);
 
-  /// Takes the best cut of a feature if it is better than the best of those before.
-  void try_feature(std::uint32_t f, const NodeToCut<W>& node, Cut<W>& best);
+  /// Takes the best cut of some features if it is better than the best of those before.
+  void try_features(std::span<const std::uint32_t> features, const NodeToCut<W>& node,
+                    Cut<W>& best);
 
   /// Completes the best cut, if there is one: what lies left of it.
   void finish(const NodeToCut<W>& node, Cut<W>& best) const;
 
  private:
-  void try_numeric(std::uint32_t f, std::span<const Sums<W>> bins, const NodeToCut<W>& node,
-                   Cut<W>& best);
+  bool is_hopeless(std::uint32_t f, const NodeToCut<W>& node) const;
+  void add_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best);
+  void try_ways(const NodeToCut<W>& node, Cut<W>& best);
+  void try_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best);
   void try_categorical(std::uint32_t f, std::span<const Sums<W>> bins, const NodeToCut<W>& node,
                        Cut<W>& best);
   template <class Bins>
   void find_cuts(const Bins& in, std::size_t n, const Sums<W>& start, const NodeToCut<W>& node);
-  bool may_reach(double least, const NodeToCut<W>& node) const;
   void score_cuts(const NodeToCut<W>& node);
   bool take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const;
   void sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node);
 
   const Binned& binned_;
+  std::vector<Sums<W>> none_;  // empty bins, as many as a feature has at most
+  Ways<W> ways_;               // to be tried
+  std::size_t n_ways_ = 0;
   std::vector<Sums<W>> left_;  // of all cuts of a feature
   std::size_t first_ = 0;      // of the allowed cuts, which follow each other
   std::size_t n_ = 0;          // of the allowed cuts

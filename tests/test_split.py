@@ -45,6 +45,20 @@ def test_cuts_among_empty_bins_are_those_of_the_reference(problem, data):
     first_step(problem, thresholds)
 
 
+@pytest.mark.parametrize("hessian_split", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_of_any_lengths_side_by_side_are_cut_as_by_the_reference(seed, hessian_split):
+    """Several columns are searched together: long and short, constant and empty ones, with gaps."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.permutation([1, 2, 3, 5, 17, 80, 200, 1, 4, 60, 2])
+    X = np.column_stack([rng.integers(0, n, 400).astype(float) for n in lengths])
+    X[rng.random(X.shape) < rng.choice([0.0, 0.3, 1.0], len(lengths), p=[0.5, 0.4, 0.1])] = math.nan
+    y = rng.integers(0, 2, 400).astype(np.int32)
+    params = {"min_weight": int(rng.integers(1, 30)), "hessian_split": hessian_split}
+    problem = Problem(X, y, 2, params=params)
+    first_step(problem, [np.array(t) for t in problem.thresholds()])
+
+
 def spread(n_before: int, n_between: int, n_after: int) -> np.ndarray:
     """Thresholds with so many empty bins before, between and after the values 0, 1, 2 and 3."""
     cuts = [np.linspace(v, v + 1, n_between + 3)[1:-1] for v in range(3)]

@@ -97,7 +97,7 @@ class Stages {
     require(is_counted_, "find_cut: count_node comes first");
     Cut<2> cut;
     const NodeToCut<2> node{.sums = total_, .histogram = histogram_, .rules = rules_};
-    for (const std::uint32_t f : binned_->by_bin) search_.try_feature(f, node, cut);
+    search_.try_features(binned_->by_bin, node, cut);
     search_.finish(node, cut);
     if (node_ == 0) root_cut_ = cut;
     return {cut.feature, cut.bin, cut.left[0], cut.left[1]};
