@@ -2,9 +2,7 @@
 // and at every SIMD level. docs/arithmetic.md states them; they are accurate to 1 and 3 ulp.
 #pragma once
 
-#include <bit>
 #include <cstdint>
-#include <type_traits>
 
 #include "simd.hpp"
 
@@ -14,22 +12,6 @@ inline constexpr double kRoundingMagic = 6755399441055744.0;  // 1.5 * 2^52
 inline constexpr double kLn2High = 0.693147180369123816490;
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 
-/// Integers of the same form as T: one, or as many as it has.
-template <class T>
-using IntegersOf = std::conditional_t<std::is_same_v<T, double>, std::int64_t, decltype(T{} < T{})>;
-
-/// The same without a sign.
-template <class T>
-struct UnsignedFor {
-  using Type [[gnu::vector_size(sizeof(T))]] = std::uint64_t;
-};
-template <>
-struct UnsignedFor<double> {
-  using Type = std::uint64_t;
-};
-template <class T>
-using UnsignedOf = typename UnsignedFor<T>::Type;
-
 /// x rounded half to even; |x| < 2^51.
 [[gnu::always_inline]] inline double round_even(double x) {
   return (x + kRoundingMagic) - kRoundingMagic;
@@ -37,13 +19,12 @@ using UnsignedOf = typename UnsignedFor<T>::Type;
 
 /// The same as an integer.
 [[gnu::always_inline]] inline std::int64_t round_to_int(double x) {
-  return std::bit_cast<std::int64_t>(x + kRoundingMagic) -
-         std::bit_cast<std::int64_t>(kRoundingMagic);
+  return bits_as<std::int64_t>(x + kRoundingMagic) - bits_as<std::int64_t>(kRoundingMagic);
 }
 
 /// 2^n for |n| <= 1022.
 inline double power_of_two(int n) {
-  return std::bit_cast<double>(static_cast<std::int64_t>(n + 1023) << 52);
+  return bits_as<double>(static_cast<std::int64_t>(n + 1023) << 52);
 }
 
 /// exp(x) for x <= 0, a number or several; below -708 it stays at exp(-708).
@@ -70,18 +51,17 @@ template <class T>
   const T r = (x - n * kLn2High) - n * kLn2Low;
   T q = T{} + kInverseFactorial[0];
   for (int i = 1; i < 14; ++i) q = q * r + kInverseFactorial[i];
-  const IntegersOf<T> exponent =
-      std::bit_cast<IntegersOf<T>>(z) - std::bit_cast<std::int64_t>(kRoundingMagic);
-  return q * std::bit_cast<T>((exponent + 1023) << 52);
+  const IntegersOf<T> exponent = bits_as<IntegersOf<T>>(z) - bits_as<std::int64_t>(kRoundingMagic);
+  return q * bits_as<T>((exponent + 1023) << 52);
 }
 
 /// log(u) for normal u > 0, a number or several.
 template <class T>
 [[gnu::always_inline]] inline T log_positive(T u) {
   using Ints = IntegersOf<T>;
-  const auto bits = std::bit_cast<Ints>(u);
+  const auto bits = bits_as<Ints>(u);
   Ints exponent = (bits >> 52) - 1022;
-  T f = std::bit_cast<T>((bits & 0x000fffffffffffff) | (std::int64_t{1022} << 52));
+  T f = bits_as<T>((bits & 0x000fffffffffffff) | (std::int64_t{1022} << 52));
   const auto low = f < T{} + 0.70710678118654752440;
   f = low ? f + f : f;
   exponent -= low ? Ints{} + 1 : Ints{};
@@ -89,7 +69,7 @@ template <class T>
   const T s2 = s * s;
   T q = T{} + 1.0 / 21.0;
   for (int odd = 19; odd > 0; odd -= 2) q = q * s2 + 1.0 / static_cast<double>(odd);
-  const T n = std::bit_cast<T>(exponent + std::bit_cast<std::int64_t>(kRoundingMagic)) -
+  const T n = bits_as<T>(exponent + bits_as<std::int64_t>(kRoundingMagic)) -
               kRoundingMagic;  // the exponent as a number
   return n * kLn2High + (n * kLn2Low + (s + s) * q);
 }

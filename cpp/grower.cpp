@@ -188,7 +188,8 @@ void Grower<W>::all_counted() {
     for (std::size_t i = 0; i < found.best.size(); ++i) {
       Cut<W>& best = grown_[to_cut_[i]].cut;
       const Cut<W>& other = found.best[i];
-      if (best.is_beaten_by(other.score, other.feature)) best = std::move(found.best[i]);
+      if (best.is_beaten_by(other.score, other.feature, other.missing_left))
+        best = std::move(found.best[i]);
     }
     found.best.clear();
   }

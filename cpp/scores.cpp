@@ -259,9 +259,9 @@ Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeM
   return largest;
 }
 
-/// The losses that the rows of one task would have after the moves; nothing else is kept.
-void trial_task(std::span<const double> from, const Labels& labels, std::span<const TreeMove> moves,
-                std::size_t first, std::size_t last, std::span<double> row_loss) {
+/// The losses of the rows of one task after the moves, which are not made.
+void loss_task(std::span<const double> from, const Labels& labels, std::span<const TreeMove> moves,
+               std::size_t first, std::size_t last, std::span<double> row_loss) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   std::vector<double> raw(n_classes * kBlock);
   std::vector<std::int64_t> residual(n_classes * kBlock);
@@ -370,7 +370,7 @@ double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const 
   std::vector<double> row_loss(labels.n_rows());
   for_rows(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
     move_block(raw.data() + first, labels.n_rows(), moves, first, last - first);
-    trial_task(raw, labels, {}, first, last, row_loss);
+    loss_task(raw, labels, {}, first, last, row_loss);
   });
   return total_loss(labels, labels.weights(), row_loss);
 }
@@ -400,7 +400,7 @@ double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads) {
   std::vector<double> row_loss(labels.n_rows());
   for_rows(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
-    trial_task(scores.raw, labels, moves, first, last, row_loss);
+    loss_task(scores.raw, labels, moves, first, last, row_loss);
   });
   return total_loss(labels, weight, row_loss);
 }

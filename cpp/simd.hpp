@@ -17,6 +17,28 @@ struct Wide {
 };
 inline constexpr std::size_t kWidest = 8;
 
+/// Integers of the same form as T, which is a double or several.
+template <class T>
+struct IntegersFor {
+  using Signed [[gnu::vector_size(sizeof(T))]] = std::int64_t;
+  using Unsigned [[gnu::vector_size(sizeof(T))]] = std::uint64_t;
+};
+template <>
+struct IntegersFor<double> {
+  using Signed = std::int64_t;
+  using Unsigned = std::uint64_t;
+};
+template <class T>
+using IntegersOf = typename IntegersFor<T>::Signed;
+template <class T>
+using UnsignedOf = typename IntegersFor<T>::Unsigned;
+
+/// The same bits as another type. (std::bit_cast may be a call, with registers of another width.)
+template <class To, class From>
+[[gnu::always_inline]] inline To bits_as(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
+
 /// From and to any place in memory.
 template <class Vector, class T>
 [[gnu::always_inline]] inline Vector load(const T* from) {

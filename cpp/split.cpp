@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "elementary.hpp"
 #include "simd.hpp"
 
 namespace abcgbm {
@@ -22,16 +21,16 @@ constexpr double kSlack = 0x1p-32;
 template <class T>
 [[gnu::always_inline]] inline T to_double(IntegersOf<T> x) {
   using Unsigned = UnsignedOf<T>;
-  const Unsigned u = std::bit_cast<Unsigned>(x) ^ (std::uint64_t{1} << 63);
-  const T high = std::bit_cast<T>((u >> 32) | 0x4530000000000000u);
-  const T low = std::bit_cast<T>((u & 0xffffffffu) | 0x4330000000000000u);
+  const Unsigned u = bits_as<Unsigned>(x) ^ (std::uint64_t{1} << 63);
+  const T high = bits_as<T>((u >> 32) | 0x4530000000000000u);
+  const T low = bits_as<T>((u & 0xffffffffu) | 0x4330000000000000u);
   return (high - 0x1.00000801p84) + low;  // 2^84 + 2^63 + 2^52
 }
 
 /// The same for 0 <= x < 2^52, as every sum of weights is.
 template <class T>
 [[gnu::always_inline]] inline T small_to_double(IntegersOf<T> x) {
-  return std::bit_cast<T>(x | 0x4330000000000000) - 0x1p52;
+  return bits_as<T>(x | 0x4330000000000000) - 0x1p52;
 }
 
 /// Some cuts of a node, by what is left of them.
@@ -95,7 +94,7 @@ template <int W, std::size_t N>
 
 /// About the largest score of each way's cuts. Fractions are compared without a division, so it may
 /// fall short by what rounding takes. A way whose bins are at an end goes on with empty ones, which
-/// repeat its last cut.
+/// repeat its last cut; one without any has no score.
 template <int W>
 struct Best {
   template <std::size_t N>
@@ -146,8 +145,8 @@ struct Best {
     }
 
     /// Whether there is enough on both sides; so written, it is two comparisons.
-    [[gnu::always_inline]] static inline Integers is_enough(Integers left, std::int64_t node,
-                                                            std::int64_t least) {
+    [[gnu::always_inline]] static inline Integers leaves_enough(Integers left, std::int64_t node,
+                                                                std::int64_t least) {
       return (left > least - 1) & (left < node - least + 1);
     }
 
@@ -161,8 +160,8 @@ struct Best {
       const Doubles over = d * d;
       const Doubles under = parts.a * parts.b;
       Integers is_better = over * denominator > numerator * under;
-      is_better &= is_enough(left[1], node[1], rules.min_weight);
-      if constexpr (W == 3) is_better &= is_enough(left[2], node[2], rules.min_hessian);
+      is_better &= leaves_enough(left[1], node[1], rules.min_weight);
+      if constexpr (W == 3) is_better &= leaves_enough(left[2], node[2], rules.min_hessian);
       numerator = is_better ? over : numerator;
       denominator = is_better ? under : denominator;
     }
@@ -207,11 +206,6 @@ std::size_t count_first(std::span<const Sums<W>> left, const Has& has) {
   return n;
 }
 
-template <int W>
-Cuts<W> cuts_of(std::span<const Sums<W>> left, const NodeToCut<W>& node) {
-  return {.n = left.size(), .left = left.data(), .node = node.sums, .l2 = node.rules.l2};
-}
-
 std::size_t most_bins(const Binned& binned) {
   std::size_t most = 0;
   for (const Feature& feature : binned.features) {
@@ -223,7 +217,11 @@ std::size_t most_bins(const Binned& binned) {
 }  // namespace
 
 template <int W>
-CutSearch<W>::CutSearch(const Binned& binned) : binned_(binned), none_(most_bins(binned)) {}
+CutSearch<W>::CutSearch(const Binned& binned)
+    : binned_(binned),
+      none_(most_bins(binned)),
+      left_(most_bins(binned)),
+      score_(most_bins(binned)) {}
 
 /// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
 /// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on
@@ -233,10 +231,6 @@ template <int W>
 template <class Bins>
 void CutSearch<W>::find_cuts(const Bins& in, std::size_t n, const Sums<W>& start,
                              const NodeToCut<W>& node) {
-  if (left_.size() < n) {
-    left_.resize(n);
-    score_.resize(n);
-  }
   Sums<W>* out = left_.data();
   Sums<W> left = start;
   for (std::size_t t = 0; t < n; ++t) {
@@ -256,7 +250,8 @@ void CutSearch<W>::find_cuts(const Bins& in, std::size_t n, const Sums<W>& start
 
 template <int W>
 void CutSearch<W>::score_cuts(const NodeToCut<W>& node) {
-  const Cuts<W> cuts = cuts_of<W>(std::span(left_).subspan(first_, n_), node);
+  const Cuts<W> cuts{
+      .n = n_, .left = left_.data() + first_, .node = node.sums, .l2 = node.rules.l2};
   dispatch<ScoreKernel<W>>(&cuts, score_.data());
 }
 
@@ -266,7 +261,7 @@ bool CutSearch<W>::take_best(std::uint32_t feature, bool missing_left, Cut<W>& b
   const auto scores = std::span(score_).first(n_);
   const auto largest = std::ranges::max_element(scores);
   const auto f = static_cast<int>(feature);
-  if (largest == scores.end() || !best.is_beaten_by(*largest, f)) return false;
+  if (largest == scores.end() || !best.is_beaten_by(*largest, f, missing_left)) return false;
   best.score = *largest;
   best.feature = f;
   best.bin =
@@ -286,14 +281,14 @@ void CutSearch<W>::add_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& 
 /// promising first.
 template <int W>
 void CutSearch<W>::try_ways(const NodeToCut<W>& node, Cut<W>& best) {
-  for (std::size_t i = n_ways_; i < kWaysTogether; ++i) ways_[i] = {.bins = none_.data()};
+  for (std::size_t i = n_ways_; i < kWaysTogether; ++i) ways_[i] = {};
   std::array<double, kWaysTogether> promised;
   dispatch_wide<Best<W>::template Kernel>(&ways_, none_.data(), &node, promised.data());
   for (std::size_t n = 0; n < n_ways_; ++n) {
-    const auto most = std::ranges::max_element(promised);
-    if (!(*most * (1.0 + kSlack) >= best.score) || *most == 0.0) break;
+    const auto most = std::ranges::max_element(std::span(promised).first(n_ways_));
+    if (*most == 0.0 || *most * (1.0 + kSlack) < best.score) break;
     *most = 0.0;
-    try_way(ways_[static_cast<std::size_t>(most - promised.begin())], node, best);
+    try_way(ways_[static_cast<std::size_t>(&*most - promised.data())], node, best);
   }
   n_ways_ = 0;
 }
@@ -347,19 +342,21 @@ void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bin
   for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, categories_[t].code);
 }
 
-/// One side of any cut on a sparse column is without the common bin: what is in the others must be
-/// enough for it.
+/// Whether a feature need not be looked at. One side of any cut on a sparse column is without the
+/// common bin: what is in the others must be enough for it.
 template <int W>
 bool CutSearch<W>::is_hopeless(std::uint32_t f, const NodeToCut<W>& node) const {
-  const Feature& feature = binned_.features[f];
   if (!node.may_cut.empty() && node.may_cut[f] == 0) return true;
+  const Feature& feature = binned_.features[f];
+  if (!feature.is_sparse) return false;
   const Sums<W>& common = node.histogram[feature.offset + feature.common];
-  return feature.is_sparse && node.sums[1] - common[1] < node.rules.min_weight;
+  return node.sums[1] - common[1] < node.rules.min_weight;
 }
 
 template <int W>
 void CutSearch<W>::try_features(std::span<const std::uint32_t> features, const NodeToCut<W>& node,
                                 Cut<W>& best) {
+  n_ways_ = 0;
   for (const std::uint32_t f : features) {
     if (is_hopeless(f, node)) continue;
     const Feature& feature = binned_.features[f];
@@ -370,7 +367,8 @@ void CutSearch<W>::try_features(std::span<const std::uint32_t> features, const N
     }
     Way<W> way{.bins = bins.data(), .n = bins.size() - 1, .feature = f};
     add_way(way, node, best);
-    if (bins.back()[1] == 0) continue;  // nothing is missing
+    if (bins.back()[1] == 0 || way.n == 1)
+      continue;  // nothing is missing, or nothing else is there
     way.n -= 1;
     way.start = bins.back();
     way.missing_left = true;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "binned.hpp"
@@ -35,9 +36,10 @@ struct Cut {
   bool missing_left = false;
   Sums<W> left{};
 
-  /// Whether a cut of another feature is taken instead.
-  bool is_beaten_by(double other_score, int other_feature) const {
-    return other_score > score || (other_score == score && other_feature < feature);
+  /// Whether another cut is taken instead: among equals the lower feature, then missing right.
+  bool is_beaten_by(double other_score, int other_feature, bool other_missing_left) const {
+    if (other_score != score) return other_score > score;
+    return std::pair(other_feature, other_missing_left) < std::pair(feature, missing_left);
   }
 };
 

@@ -400,7 +400,7 @@ std::vector<std::int64_t> Trainer::hessian_sums(const TreeJob& job, std::size_t 
 double Trainer::leaf_value(std::int64_t residual, std::int64_t hessian_sum,
                            double leaf_scale) const {
   if (residual == 0) return 0.0;
-  const double h = static_cast<double>(hessian_sum) + hessian_units(params_.l2_regularization);
+  const double h = static_cast<double>(hessian_sum) + l2();
   const double newton = leaf_scale * (static_cast<double>(residual) / h);
   return on_leaf_grid(params_.learning_rate * std::clamp(newton, -kLargestLeaf, kLargestLeaf));
 }
@@ -410,10 +410,13 @@ double Trainer::hessian_units(double amount) const {
   return std::ldexp(amount, scores_.exponent) / labels_.unit;
 }
 
+/// Bounded, so that scores of cuts can be multiplied with each other; leaves are 0 long before.
+double Trainer::l2() const { return std::min(hessian_units(params_.l2_regularization), 0x1p200); }
+
 SplitRules Trainer::rules() const {
   SplitRules rules = params_.grow.rules;
   rules.smoothing = params_.categorical_smoothing / labels_.unit;
-  rules.l2 = hessian_units(params_.l2_regularization);
+  rules.l2 = l2();
   const double least = std::min(std::ceil(hessian_units(params_.min_hessian_leaf)), 0x1p62);
   rules.min_hessian = std::max<std::int64_t>(1, static_cast<std::int64_t>(least));
   return rules;

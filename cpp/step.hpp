@@ -123,6 +123,7 @@ class Trainer {
   double leaf_value(std::int64_t residual, std::int64_t hessian_sum, double leaf_scale) const;
   SplitRules rules() const;
   double hessian_units(double amount) const;
+  double l2() const;
 
   std::shared_ptr<const Binned> binned_;
   Labels labels_;

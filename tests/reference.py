@@ -280,7 +280,7 @@ class Target:
 
     @property
     def l2(self) -> float:
-        return math.ldexp(self.params.l2_regularization, self.shift) / self.unit
+        return min(math.ldexp(self.params.l2_regularization, self.shift) / self.unit, 2.0**200)
 
     @property
     def min_hessian(self) -> int:

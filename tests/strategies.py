@@ -173,7 +173,7 @@ grow_params = st.fixed_dictionaries(
         "min_gain": st.sampled_from([0.0, 0.0, 1e-3, 0.5]),
         "learning_rate": st.sampled_from([0.1, 0.5, 1.0]),
         "hessian_split": st.booleans(),
-        "l2_regularization": st.sampled_from([0.0, 0.0, 0.3]),
+        "l2_regularization": st.sampled_from([0.0, 0.0, 0.3, 1e80]),
         "min_hessian_leaf": st.sampled_from([0.0, 0.0, 0.2]),
         "categorical_smoothing": st.sampled_from([0.0, 1.5, 10.0]),
         "subsample": st.sampled_from([1.0, 1.0, 0.6]),

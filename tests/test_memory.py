@@ -49,6 +49,12 @@ def test_warm_start_needs_the_scores_of_the_earlier_model_too():
         assert warm.total() - cold.total() == 8 * n_rows * 100
 
 
+def test_scorer_is_handed_copies_of_the_scores():
+    validated = replace(SIZE, n_validation_rows=1000)
+    asked = replace(validated, has_scorer=True)
+    assert asked.total() - validated.total() == 16 * 1000 * 100
+
+
 def test_page_shows_the_error_as_it_is():
     page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
     size = TrainingSize(

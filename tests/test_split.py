@@ -199,6 +199,28 @@ def test_of_sides_with_equal_scores_missing_values_go_right(hessian_split):
     assert (step.bin[0], step.missing_left[0]) == (0, 0)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+@pytest.mark.parametrize("n_before", [0, 3])
+def test_sides_with_scores_equal_after_rounding_are_told_apart_too(n_before, n_threads):
+    """Left of bin 2, or right of bin 0 with the missing values: seven rows that are all of class 0 but one."""
+    of_value = {0.0: (1, 1), 1.0: (14, 5), 2.0: (20, 12), 3.0: (1, 1), math.nan: (6, 5)}
+    x = np.repeat(list(of_value), [n for n, _ in of_value.values()])
+    y = np.concatenate([np.arange(n) >= of_first for n, of_first in of_value.values()])
+    others = np.tile(np.arange(len(x))[:, None] % 2, n_before)
+    problem = Problem(
+        np.column_stack([others, x]),
+        np.where(y, 1 + np.arange(len(x)) % 8, 0).astype(np.int32),
+        9,
+        params={"min_weight": 1, "max_leaf_nodes": 2},
+    )
+    thresholds = [np.array(t) for t in problem.thresholds()]
+    trainer = core.trainer(problem, n_threads, binned=table_of(problem, thresholds))
+    step = trainer.step([0], -1, False, 1.0)
+    expected = reference_trainer_with([t.tolist() for t in thresholds], problem)
+    core.assert_same_step(step, expected.step([0], -1, False, 1.0))
+    assert (step.feature[0], step.bin[0], step.missing_left[0]) == (n_before, 2, False)
+
+
 def test_rows_that_are_not_drawn_leave_empty_bins():
     """Each value has one row, so that bins at both ends are empty in some step."""
     x, y = [*range(30), *[math.nan] * 6], [1, 0, 0] * 12

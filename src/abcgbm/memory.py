@@ -32,6 +32,8 @@ class TrainingSize:
         Whether histograms hold hessians too.
     is_warm_start : bool
         Whether training starts from the scores of an earlier model.
+    has_scorer : bool
+        Whether a scorer is asked about the rows to validate on.
     """
 
     n_rows: int
@@ -43,6 +45,7 @@ class TrainingSize:
     n_candidates: int
     has_hessian: bool
     is_warm_start: bool = False
+    has_scorer: bool = False
 
     def parts(self) -> dict[str, int]:
         """Return the bytes of each large part."""
@@ -61,7 +64,8 @@ class TrainingSize:
             "rows by node": n_growing * self.n_rows * 9,
             "histograms": n_growing * n_histograms * a_histogram,
             "root histograms": n_groups * a_root_group * (n_sums - 1),
-            "validation": self.n_validation_rows * (26 * self.n_classes + 32),
+            "validation": self.n_validation_rows
+            * ((26 if self.has_scorer else 10) * self.n_classes + 40),
             "scores of the earlier model": self._earlier_scores(),
         }
 

@@ -151,6 +151,7 @@ class Training:
             n_candidates=getattr(self._plan.base_policy, "n_candidates", 1),
             has_hessian=self._algorithm.hessian_split,
             is_warm_start=self._earlier is not None,
+            has_scorer=not isinstance(check_scoring(self._model.scoring), str),
         )
 
     def _make_trainer(self, learned: BinnedRows, weights: IntegerWeights) -> _core.Trainer:
