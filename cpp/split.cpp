@@ -218,10 +218,7 @@ std::size_t most_bins(const Binned& binned) {
 
 template <int W>
 CutSearch<W>::CutSearch(const Binned& binned)
-    : binned_(binned),
-      none_(most_bins(binned)),
-      left_(most_bins(binned)),
-      score_(most_bins(binned)) {}
+    : binned_(binned), none_(most_bins(binned)), left_(none_.size()), score_(none_.size()) {}
 
 /// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
 /// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on

@@ -58,6 +58,7 @@ class Training:
         self._earlier = earlier
         self._algorithm = Algorithm.from_name(model.algorithm)
         self._n_threads = effective_n_threads(model.n_jobs)
+        self._scoring = check_scoring(model.scoring)
         weights = IntegerWeights.from_floats(learned.rows.weight, self._n_rows)
         self._init = self._start(learned, weights)
         memory.check(self._size(learned, validated), memory.available_bytes())
@@ -151,7 +152,7 @@ class Training:
             n_candidates=getattr(self._plan.base_policy, "n_candidates", 1),
             has_hessian=self._algorithm.hessian_split,
             is_warm_start=self._earlier is not None,
-            has_scorer=not isinstance(check_scoring(self._model.scoring), str),
+            has_scorer=not isinstance(self._scoring, str),
         )
 
     def _make_trainer(self, learned: BinnedRows, weights: IntegerWeights) -> _core.Trainer:
@@ -198,8 +199,7 @@ class Training:
         is_centred = bool(self._model.recenter or self._init.any())
         if self._earlier is not None:
             is_centred |= bool((self._earlier.ensemble.tree_base >= 0).any())
-        scoring = check_scoring(self._model.scoring)
-        return Monitor(state, validated.rows, scoring, self._model, is_centred)
+        return Monitor(state, validated.rows, self._scoring, self._model, is_centred)
 
     def _raw(self, rows: LabelledRows, handle_unknown: str) -> Floats | None:
         """Return the scores to start from; None for zero, one column if all rows have the same."""
