@@ -2,6 +2,8 @@
 // and at every SIMD level. docs/arithmetic.md states them; they are accurate to 1 and 3 ulp.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "simd.hpp"
@@ -17,9 +19,10 @@ inline constexpr double kLn2Low = 1.90821492927058770002e-10;
   return (x + kRoundingMagic) - kRoundingMagic;
 }
 
-/// The same as an integer.
-[[gnu::always_inline]] inline std::int64_t round_to_int(double x) {
-  return bits_as<std::int64_t>(x + kRoundingMagic) - bits_as<std::int64_t>(kRoundingMagic);
+/// The same as an integer, a number or several.
+template <class T>
+[[gnu::always_inline]] inline IntegersOf<T> round_to_int(T x) {
+  return bits_as<IntegersOf<T>>(x + kRoundingMagic) - bits_as<std::int64_t>(kRoundingMagic);
 }
 
 /// 2^n for |n| <= 1022.
@@ -27,9 +30,10 @@ inline double power_of_two(int n) {
   return bits_as<double>(static_cast<std::int64_t>(n + 1023) << 52);
 }
 
-/// exp(x) for x <= 0, a number or several; below -708 it stays at exp(-708).
-template <class T>
-[[gnu::always_inline]] inline T exp_nonpositive(T x) {
+/// exp(x) for x <= 0, each x a number or several; below -708 it stays at exp(-708). Each is a chain
+/// of operations, and the chains take turns.
+template <class T, std::size_t Chains>
+[[gnu::always_inline]] inline std::array<T, Chains> exp_nonpositive(std::array<T, Chains> x) {
   constexpr double kInverseFactorial[] = {1.0 / 6227020800.0,
                                           1.0 / 479001600.0,
                                           1.0 / 39916800.0,
@@ -45,14 +49,28 @@ template <class T>
                                           1.0,
                                           1.0};
   const T least = T{} - 708.0;
-  x = x < least ? least : x;
-  const T z = x * 1.4426950408889634 + kRoundingMagic;
-  const T n = z - kRoundingMagic;
-  const T r = (x - n * kLn2High) - n * kLn2Low;
-  T q = T{} + kInverseFactorial[0];
-  for (int i = 1; i < 14; ++i) q = q * r + kInverseFactorial[i];
-  const IntegersOf<T> exponent = bits_as<IntegersOf<T>>(z) - bits_as<std::int64_t>(kRoundingMagic);
-  return q * bits_as<T>((exponent + 1023) << 52);
+  std::array<T, Chains> z;
+  std::array<T, Chains> q;
+  for (std::size_t c = 0; c < Chains; ++c) {
+    x[c] = x[c] < least ? least : x[c];
+    z[c] = x[c] * 1.4426950408889634 + kRoundingMagic;
+    const T n = z[c] - kRoundingMagic;
+    x[c] = (x[c] - n * kLn2High) - n * kLn2Low;
+    q[c] = T{} + kInverseFactorial[0];
+  }
+  for (int i = 1; i < 14; ++i) {
+    for (std::size_t c = 0; c < Chains; ++c) q[c] = q[c] * x[c] + kInverseFactorial[i];
+  }
+  for (std::size_t c = 0; c < Chains; ++c) {
+    const IntegersOf<T> n = bits_as<IntegersOf<T>>(z[c]) - bits_as<std::int64_t>(kRoundingMagic);
+    q[c] *= bits_as<T>((n + 1023) << 52);
+  }
+  return q;
+}
+
+template <class T>
+[[gnu::always_inline]] inline T exp_nonpositive(T x) {
+  return exp_nonpositive(std::array<T, 1>{x})[0];
 }
 
 /// log(u) for normal u > 0, a number or several.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "hessians.hpp"
+
 namespace abcgbm {
 namespace {
 

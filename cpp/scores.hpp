@@ -65,13 +65,10 @@ Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads)
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads);
 
-/// Adds the trees' values to raw scores [n_classes][n_rows]; returns the loss then.
+/// Adds the trees' values to raw scores [n_classes][n_rows]; returns the loss then, and writes the
+/// class of each row's largest score, the first among equals.
 double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
-                int n_threads);
-
-/// The class of each row's largest score, the first among equals.
-std::vector<std::int32_t> leading_classes(std::span<const double> raw, const Labels& labels,
-                                          int n_threads);
+                int n_threads, std::span<std::int32_t> leading);
 
 /// The loss of the rows, weighed otherwise than by their labels' weights.
 double loss_of(const Scores& scores, const Labels& labels, RowWeights weight);
@@ -79,27 +76,6 @@ double loss_of(const Scores& scores, const Labels& labels, RowWeights weight);
 /// What that loss would be after the trees' moves; the scores stay where they are.
 double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads);
-
-/// Hessian of the rows [first, first + out.size()) for class k against base b (or k alone when
-/// base < 0), on the residuals' grid, without weights.
-void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
-             std::span<std::int64_t> out);
-
-/// The residuals of some rows for a class and, unless there is none, for its base class.
-struct Residuals {
-  std::span<const std::int64_t> of_class;
-  std::span<const std::int64_t> of_base;
-  std::span<const std::int32_t> y;
-};
-
-/// The same for rows that lie anywhere.
-void hessian(const Scores& scores, const Residuals& rows, int k, int base,
-             std::span<std::int64_t> out);
-
-/// exp(F_k - max F) of the rows [first, first + n), class-major with `stride`, and for each row how
-/// far the score of its own class lies below the largest.
-void exponentials(const Scores& scores, const Labels& labels, std::size_t first, std::size_t n,
-                  std::size_t stride, std::span<double> out, std::span<double> below);
 
 /// The unit to which losses of rows are rounded when the largest is this.
 double loss_unit(const Labels& labels, double largest);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "draw.hpp"
+#include "hessians.hpp"
 #include "parallel.hpp"
 #include "schedule.hpp"
 #include "search.hpp"

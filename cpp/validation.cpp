@@ -12,7 +12,8 @@ Validation::Validation(std::shared_ptr<const Binned> binned, Labels labels, std:
       labels_(std::move(labels)),
       n_threads_(n_threads),
       raw_(std::move(raw)),
-      loss_(move_raw(raw_, labels_, {}, n_threads)),
+      leading_(labels_.n_rows()),
+      loss_(move_raw(raw_, labels_, {}, n_threads, leading_)),
       rows_(static_cast<std::size_t>(n_threads)) {}
 
 void Validation::add(std::span<const Tree> trees) {
@@ -35,7 +36,7 @@ void Validation::add(std::span<const Tree> trees) {
                 .value = value[t],
                 .base_value = base_value[t]};
   });
-  loss_ = move_raw(raw_, labels_, moves, n_threads_);
+  loss_ = move_raw(raw_, labels_, moves, n_threads_, leading_);
 }
 
 }  // namespace abcgbm

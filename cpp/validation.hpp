@@ -28,7 +28,8 @@ class Validation {
   const Labels& labels() const { return labels_; }
   const std::vector<double>& raw() const { return raw_; }  // [n_classes][n_rows]
   double loss() const { return loss_; }
-  std::vector<std::int32_t> leading() const { return leading_classes(raw_, labels_, n_threads_); }
+  /// The class of each row's largest score.
+  const std::vector<std::int32_t>& leading() const { return leading_; }
   const Binned& binned() const { return *binned_; }
 
  private:
@@ -36,6 +37,7 @@ class Validation {
   Labels labels_;
   int n_threads_;
   std::vector<double> raw_;
+  std::vector<std::int32_t> leading_;
   double loss_;
   std::vector<RowSets> rows_;               // by thread
   std::vector<std::uint16_t> node_of_row_;  // [n_trees][n_rows]

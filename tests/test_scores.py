@@ -60,6 +60,22 @@ def test_residuals_stay_exact_down_to_machine_accuracy():
     assert 0 < trainers[0].loss() < 2e-14
 
 
+@pytest.mark.parametrize("height", [2.0, 9.0, 20.0])
+def test_the_grid_grows_coarser_when_a_row_grows_worse(height):
+    """Twenty rows that trees cannot tell from the last one: it pays for their gain."""
+    y = np.array([0] * 25 + [1], np.int32)
+    X = np.array([0.0] * 5 + [1.0] * 21)[:, None]
+    raw = np.zeros((3, 26))
+    raw[y, np.arange(26)] = height
+    problem = Problem(X, y, 3, raw=raw, params={"min_weight": 1, "learning_rate": 0.5})
+    trainers = core.trainer(problem), reference_trainer(problem)
+    shift_before = trainers[0].residuals()[1]
+    for trainer in trainers:
+        ref.boost(trainer, ref.Algorithm("mart"), 3, 9)
+    assert trainers[0].residuals()[1] < shift_before
+    assert_same_scores(*trainers)
+
+
 raw_scores = hnp.arrays(
     np.float64,
     st.tuples(st.integers(1, 9), st.integers(2, 9)),

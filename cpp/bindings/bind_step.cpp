@@ -158,15 +158,6 @@ nb::ndarray<nb::numpy, double> raw_of(const std::vector<double>& raw, const Labe
                   {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
 }
 
-nb::ndarray<nb::numpy, std::int32_t> leading_py(const Validation& validation) {
-  std::vector<std::int32_t> leading;
-  {
-    const nb::gil_scoped_release release;
-    leading = validation.leading();
-  }
-  return to_numpy(std::move(leading));
-}
-
 constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
 constexpr const char* kLossDoc = "The loss of all rows.";
 
@@ -373,7 +364,10 @@ void bind_step(nb::module_& m) {
       .def(nb::new_(&make_validation), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(),
            "unit"_a, "n_classes"_a, "n_threads"_a, "raw"_a.noconvert() = nb::none())
       .def("add", &add_step_py, "step"_a, "Move the scores by the trees of a step.")
-      .def("leading", &leading_py, "The class of each row's largest score.")
+      .def(
+          "leading",
+          [](const Validation& v) { return to_numpy(std::vector<std::int32_t>(v.leading())); },
+          "The class of each row's largest score.")
       .def(
           "raw", [](const Validation& v) { return raw_of(v.raw(), v.labels()); }, kRawDoc)
       .def("loss", &Validation::loss, kLossDoc);
