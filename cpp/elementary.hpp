@@ -19,10 +19,11 @@ inline constexpr double kLn2Low = 1.90821492927058770002e-10;
   return (x + kRoundingMagic) - kRoundingMagic;
 }
 
-/// The same as an integer, a number or several.
+/// The same as an integer, a number or several; some integer if |x| is larger.
 template <class T>
 [[gnu::always_inline]] inline IntegersOf<T> round_to_int(T x) {
-  return bits_as<IntegersOf<T>>(x + kRoundingMagic) - bits_as<std::int64_t>(kRoundingMagic);
+  return bits_as<IntegersOf<T>>(bits_as<UnsignedOf<T>>(x + kRoundingMagic) -
+                                bits_as<std::uint64_t>(kRoundingMagic));
 }
 
 /// 2^n for |n| <= 1022.

@@ -1,13 +1,11 @@
 #include "scores.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "elementary.hpp"
 #include "parallel.hpp"
-#include "softmax.hpp"
 
 namespace abcgbm {
 namespace {
@@ -21,16 +19,16 @@ int exponent_of(double x) {
   return exponent;
 }
 
-int residual_bits(const Labels& labels) { return std::min(48, 60 - labels.total_bits); }
-
-/// The power of two by which residuals up to `largest` are scaled to integers.
-int residual_exponent_of(const Labels& labels, double largest) {
-  return largest > 0.0 ? residual_bits(labels) - exponent_of(largest) : 0;
+/// The power of two by which numbers up to `largest` are scaled to integers of so many bits, if
+/// both the power and its inverse are ordinary numbers.
+int scale_exponent(int n_bits, double largest) {
+  return largest > 0.0 ? std::min(n_bits - exponent_of(largest), 1000) : 0;
 }
 
-/// The power of two by which losses up to `largest` are scaled to integers.
+int residual_bits(const Labels& labels) { return std::min(48, 60 - labels.total_bits); }
+
 int loss_exponent_of(const Labels& labels, double largest) {
-  return largest > 0.0 ? std::min(50, 62 - labels.total_bits) - exponent_of(largest) : 0;
+  return scale_exponent(std::min(50, 62 - labels.total_bits), largest);
 }
 
 /// Moves the raw scores of the rows [first, first + n), which are class-major with `stride`.
@@ -54,28 +52,16 @@ void move_block(double* raw, std::size_t stride, std::span<const TreeMove> moves
   }
 }
 
-/// Rows [first, first + n) of scores that are class-major with `stride`.
-ScoreRows rows_of(const Labels& labels, const double* raw, std::size_t stride, std::size_t first,
-                  std::size_t n) {
-  return {.n = n,
-          .stride = stride,
-          .n_classes = labels.n_classes,
-          .raw = raw,
-          .y = labels.y.data() + first};
-}
-
 /// Moves the rows of one task and computes their residuals and losses.
-Largest softmax_task(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
-                     std::size_t first, std::size_t last) {
+Largest move_task(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                  std::size_t first, std::size_t last) {
   const double scale = std::ldexp(1.0, scores.exponent);
-  const std::size_t n_rows = labels.n_rows();
   Largest largest;
   for (std::size_t start = first; start < last; start += kBlock) {
     const std::size_t n = std::min(kBlock, last - start);
-    double* const raw = scores.raw.data() + start;
-    move_block(raw, n_rows, moves, start, n);
-    softmax(rows_of(labels, raw, n_rows, start, n), scale, scores.residual.data() + start,
-            scores.row_loss.data() + start, largest);
+    move_block(scores.raw.data() + start, labels.n_rows(), moves, start, n);
+    residuals_and_losses(rows_of(labels, scores.raw, start, n), scale,
+                         scores.residual.data() + start, scores.row_loss.data() + start, largest);
   }
   return largest;
 }
@@ -85,14 +71,16 @@ void loss_task(std::span<const double> from, const Labels& labels, std::span<con
                std::size_t first, std::size_t last, std::span<double> row_loss) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   std::vector<double> raw(n_classes * kBlock);
-  std::array<std::int32_t, kBlock> leading;
   for (std::size_t start = first; start < last; start += kBlock) {
     const std::size_t n = std::min(kBlock, last - start);
     for (std::size_t k = 0; k < n_classes; ++k) {
       std::copy_n(from.data() + k * labels.n_rows() + start, n, raw.data() + k * kBlock);
     }
     move_block(raw.data(), kBlock, moves, start, n);
-    losses(rows_of(labels, raw.data(), kBlock, start, n), row_loss.data() + start, leading.data());
+    ScoreRows moved = rows_of(labels, from, start, n);
+    moved.raw = raw.data();
+    moved.stride = kBlock;
+    losses_and_leaders(moved, row_loss.data() + start, nullptr);
   }
 }
 
@@ -108,12 +96,12 @@ void for_rows(const Labels& labels, int n_threads, const Each& each) {
   });
 }
 
-/// Moves all rows and computes residuals, in multiples of the grid's unit, and losses.
-Largest softmax_all(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
-                    int n_threads) {
+/// Moves all rows and computes residuals, on the grid that the scores name, and losses.
+Largest move_all(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                 int n_threads) {
   std::vector<Largest> parts(n_tasks_of(labels));
   for_rows(labels, n_threads, [&](std::size_t first, std::size_t last) {
-    parts[first / kRowsPerTask] = softmax_task(scores, labels, moves, first, last);
+    parts[first / kRowsPerTask] = move_task(scores, labels, moves, first, last);
   });
   Largest all;
   for (const Largest& part : parts) {
@@ -155,6 +143,15 @@ void set_losses(Scores& scores, const Labels& labels, double largest, int n_thre
 
 }  // namespace
 
+ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t first,
+                  std::size_t n) {
+  return {.n = n,
+          .stride = labels.n_rows(),
+          .n_classes = labels.n_classes,
+          .raw = raw.data() + first,
+          .y = labels.y.data() + first};
+}
+
 Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   Scores scores;
@@ -162,19 +159,20 @@ Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads)
   scores.residual.resize(n_classes * labels.n_rows());
   scores.row_loss.resize(labels.n_rows());
   scores.class_losses.resize(n_classes);
-  scores.exponent = residual_bits(labels);  // if some row has less than half of its class
+  scores.exponent = residual_bits(labels);  // right if a row gives its class at most a half
   move_scores(scores, labels, {}, n_threads);
   return scores;
 }
 
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads) {
-  // The grid follows from the largest residual. It seldom changes: the last one is tried first.
-  const Largest largest = softmax_all(scores, labels, moves, n_threads);
-  const int exponent = residual_exponent_of(labels, largest.residual);
+  // The grid follows from the largest residual. It is mostly the last one; otherwise all is
+  // computed once more.
+  const Largest largest = move_all(scores, labels, moves, n_threads);
+  const int exponent = scale_exponent(residual_bits(labels), largest.residual);
   if (exponent != scores.exponent) {
     scores.exponent = exponent;
-    softmax_all(scores, labels, {}, n_threads);
+    move_all(scores, labels, {}, n_threads);
   }
   set_losses(scores, labels, largest.loss, n_threads);
 }
@@ -187,8 +185,8 @@ double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const 
     for (std::size_t start = first; start < last; start += kBlock) {
       const std::size_t n = std::min(kBlock, last - start);
       move_block(raw.data() + start, n_rows, moves, start, n);
-      losses(rows_of(labels, raw.data() + start, n_rows, start, n), row_loss.data() + start,
-             leading.data() + start);
+      losses_and_leaders(rows_of(labels, raw, start, n), row_loss.data() + start,
+                         leading.data() + start);
     }
   });
   return total_loss(labels, labels.weights(), row_loss);

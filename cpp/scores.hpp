@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "softmax.hpp"
+
 namespace abcgbm {
 
 /// The weights of rows. Without an array each is 1.
@@ -57,6 +59,10 @@ struct TreeMove {
   std::span<const double> value;       // by node
   std::span<const double> base_value;  // by node
 };
+
+/// Rows [first, first + n) of raw scores [n_classes][n_rows].
+ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t first,
+                  std::size_t n);
 
 /// Starts from the given raw scores.
 Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads);

@@ -8,7 +8,6 @@
 #include "elementary.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
-#include "softmax.hpp"
 
 namespace abcgbm {
 namespace {
@@ -126,12 +125,7 @@ void losses_of_rows(const Scores& scores, const Labels& labels,
   RowBlock block;
   for (std::size_t start = first; start < last; start += kBlock) {
     const std::size_t n = std::min(kBlock, last - start);
-    exponentials({.n = n,
-                  .stride = labels.n_rows(),
-                  .n_classes = labels.n_classes,
-                  .raw = scores.raw.data() + start,
-                  .y = labels.y.data() + start},
-                 kBlock, e.data(), below.data());
+    exponentials(rows_of(labels, scores.raw, start, n), kBlock, e.data(), below.data());
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       start_block(block, labels, start, n);
       move_block(candidates[c], block, start, e.data());

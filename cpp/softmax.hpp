@@ -1,4 +1,4 @@
-// Softmax of class-major scores, several rows at a time; docs/arithmetic.md states the formulas.
+// Scores to residuals and losses, several rows at a time; docs/arithmetic.md states the formulas.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,19 @@ struct ScoreRows {
   const std::int32_t* y;
 };
 
+/// The largest so far.
 struct Largest {
   double residual = 0.0;
   double loss = 0.0;
 };
 
-/// Residuals in multiples of 1 / scale, and losses. `largest` is of this and all earlier calls;
-/// where a residual times scale is above 2^51 they are not what they should be.
-void softmax(const ScoreRows& rows, double scale, std::int64_t* residual, double* row_loss,
-             Largest& largest);
+/// Residuals in multiples of 1 / scale, and losses. Residuals that are not below 2^51 multiples
+/// become some other numbers; `largest` tells.
+void residuals_and_losses(const ScoreRows& rows, double scale, std::int64_t* residual,
+                          double* row_loss, Largest& largest);
 
-/// Losses, and the class of each row's largest score, the first among equals.
-void losses(const ScoreRows& rows, double* row_loss, std::int32_t* leading);
+/// Losses and, unless it is nullptr, the class of each row's largest score, the first among equals.
+void losses_and_leaders(const ScoreRows& rows, double* row_loss, std::int32_t* leading);
 
 /// exp(F_k - max F) of rows, class-major with `stride`, and for each row how far the score of its
 /// own class lies below the largest.

@@ -202,7 +202,7 @@ PROBLEMS = {  # by class counts, which are below, at and above the width of a SI
 def training_bytes(
     algorithm: reference.Algorithm, n_classes: int, n_threads: int, hessian_split: bool
 ) -> bytes:
-    """Trees, training scores, predicted scores and probabilities of one training."""
+    """Trees, scores in training, validation and prediction, and probabilities of one training."""
     problem = PROBLEMS[n_classes].with_params(hessian_split=hessian_split)
     this = trainer(problem, n_threads)
     rounds = reference.boost(this, algorithm, n_classes, 4)
@@ -211,7 +211,9 @@ def training_bytes(
     raw = predict(model, problem.X, n_classes, len(arrays["tree_class"]), n_threads)
     proba = [softmax(raw).tobytes(), log_softmax(raw).tobytes()]
     steps = [step_bytes(r.step) + r.class_losses.tobytes() for r in rounds]
-    return b"".join([*steps, this.raw().tobytes(), raw.tobytes(), *proba])
+    held_out = validation(problem, n_threads, raw=this.raw())
+    validated = [held_out.leading().tobytes(), np.float64(held_out.loss()).tobytes()]
+    return b"".join([*steps, this.raw().tobytes(), *validated, raw.tobytes(), *proba])
 
 
 def fingerprint(n_threads: int = 1) -> str:

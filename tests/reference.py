@@ -190,7 +190,7 @@ def residuals_and_loss(F: Sequence[float], y: int) -> tuple[list[float], float]:
 
 
 def grid_shift(bits: int, largest: float) -> int:
-    return bits - exponent(largest) if largest > 0 else 0
+    return min(bits - exponent(largest), 1000) if largest > 0 else 0
 
 
 def on_grid(x: float, shift: int) -> int:

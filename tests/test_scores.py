@@ -76,6 +76,29 @@ def test_the_grid_grows_coarser_when_a_row_grows_worse(height):
     assert_same_scores(*trainers)
 
 
+def test_a_residual_may_be_far_beyond_the_last_grid():
+    """All classes but the base have twenty rows and come up together: its only row ends far below."""
+    K = 20
+    y = np.array([0, 0, *np.repeat(np.arange(K - 1), 20), K - 1], np.int32)
+    X = np.array([0.0, 0.0] + [1.0] * (len(y) - 2))[:, None]
+    raw = np.zeros((K, len(y)))
+    raw[y, np.arange(len(y))] = 12.0
+    problem = Problem(X, y, K, raw=raw, params={"min_weight": 1, "learning_rate": 1.0})
+    trainers = core.trainer(problem), reference_trainer(problem)
+    for trainer in trainers:
+        trainer.step(list(range(K - 1)), K - 1, True, 1.0)
+    assert_same_scores(*trainers)
+
+
+@pytest.mark.parametrize("lead", [600.0, 680.0, 700.0, 900.0])
+def test_grids_of_the_tiniest_residuals_are_those_of_the_reference(lead):
+    y = np.arange(17, dtype=np.int32) % 3
+    raw = np.zeros((3, 17))
+    raw[y, np.arange(17)] = lead
+    problem = Problem(np.zeros((17, 1)), y, 3, raw=raw)
+    assert_same_scores(core.trainer(problem), reference_trainer(problem))
+
+
 raw_scores = hnp.arrays(
     np.float64,
     st.tuples(st.integers(1, 9), st.integers(2, 9)),
