@@ -86,10 +86,10 @@ def _panel(ax: Axes, draw: Draw, runs: dict[str, Curves]) -> None:
 
 
 def _error_limits(table: Table, curves: AllCurves) -> tuple[float, float]:
-    """Leave out the first steps, whose errors would hide all others."""
+    """Show at least the second half of each run; the errors of the first steps would hide all others."""
     errors = [curves[cell].test_errors for cell in table.cells if cell in curves]
-    low, high = min(e.min() for e in errors), max(e.min() for e in errors)
-    return low - 0.1 * (high - low) - 0.03 * low, high + 0.5 * (high - low) + 0.15 * low
+    low, high = min(e.min() for e in errors), max(e[e.size // 2] for e in errors)
+    return low - 0.1 * (high - low) - 0.03 * low, high + 0.2 * (high - low) + 0.1 * low
 
 
 def alternatives_figure(cells: list[Cell], curves: AllCurves) -> Figure:

@@ -287,7 +287,7 @@ def _figures(of: Table, curves: figures.AllCurves) -> list[tuple[str, figures.Dr
         ("errors", figures.draw_errors, "test errors"),
     ]
     if of.dataset == "covertype":
-        what = "relative improvement R_err (%), without the first twentieth of the steps"
+        what = "R_err (%), from a twentieth of the steps on"
         drawn.append(("improvement", figures.draw_improvement, what))
     return drawn
 
