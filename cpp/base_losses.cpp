@@ -99,9 +99,9 @@ BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights wei
   for (std::size_t i = 0; i < rows_.size(); ++i) total_weight_ += static_cast<double>(weight[i]);
 }
 
-std::optional<bool> BaseLosses::falls_after(int n_halvings) const {
-  const Loss here = loss_at(n_halvings);
-  const Loss next = loss_at(n_halvings + 1);
+std::optional<bool> BaseLosses::falls_after(int n_halvings) {
+  const Loss here = known_loss_at(n_halvings);
+  const Loss next = known_loss_at(n_halvings + 1);
   if (std::abs(next.sum - here.sum) <= error_of(here) + error_of(next)) return std::nullopt;
   return next.sum < here.sum;
 }
@@ -131,6 +131,12 @@ BaseLosses::Loss BaseLosses::loss_at(int n_halvings) const {
     all.largest = std::max(all.largest, some.largest);
   }
   return all;
+}
+
+const BaseLosses::Loss& BaseLosses::known_loss_at(int n_halvings) {
+  const auto at = static_cast<std::size_t>(n_halvings);
+  while (losses_.size() <= at) losses_.push_back(loss_at(static_cast<int>(losses_.size())));
+  return losses_[at];
 }
 
 /// How far the estimate may be from the true loss, which is itself rounded, row by row.

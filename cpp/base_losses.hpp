@@ -21,7 +21,7 @@ class BaseLosses {
 
   /// Whether the loss falls when the base class moves by 2^-(n + 1) instead of 2^-n of the full
   /// step; none where the losses are so near to each other that an estimate cannot tell.
-  std::optional<bool> falls_after(int n_halvings) const;
+  std::optional<bool> falls_after(int n_halvings);
 
  private:
   struct Row {
@@ -38,6 +38,7 @@ class BaseLosses {
 
   double loss_of(std::size_t row, double given_back) const;
   Loss loss_at(int n_halvings) const;
+  const Loss& known_loss_at(int n_halvings);
   double error_of(const Loss& loss) const;
 
   const Labels* labels_;
@@ -45,6 +46,7 @@ class BaseLosses {
   int base_;
   int n_threads_;
   std::vector<Row> rows_;
+  std::vector<Loss> losses_;  // by number of halvings, as far as they have been asked for
   double total_weight_ = 0.0;
 };
 
