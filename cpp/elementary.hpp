@@ -26,11 +26,6 @@ template <class T>
                                 bits_as<std::uint64_t>(kRoundingMagic));
 }
 
-/// 2^n for |n| <= 1022.
-inline double power_of_two(int n) {
-  return bits_as<double>(static_cast<std::int64_t>(n + 1023) << 52);
-}
-
 /// exp(x) for x <= 0, each x a number or several; below -708 it stays at exp(-708). Each is a chain
 /// of operations, and the chains take turns.
 template <class T, std::size_t Chains>

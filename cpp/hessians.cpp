@@ -1,7 +1,6 @@
 #include "hessians.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "elementary.hpp"
@@ -26,8 +25,7 @@ struct HessianBlock {
 /// |r - p| as a double; sizes stay below 2^51, where the magic number converts exactly.
 [[gnu::always_inline]] inline double size_of(std::int64_t residual, double inverse_scale) {
   const double value =
-      std::bit_cast<double>(residual + std::bit_cast<std::int64_t>(kRoundingMagic)) -
-      kRoundingMagic;
+      bits_as<double>(residual + bits_as<std::int64_t>(kRoundingMagic)) - kRoundingMagic;
   return (value < 0.0 ? -value : value) * inverse_scale;
 }
 

@@ -19,8 +19,8 @@ int exponent_of(double x) {
   return exponent;
 }
 
-/// The power of two by which numbers up to `largest` are scaled to integers of so many bits, if
-/// both the power and its inverse are ordinary numbers.
+/// The exponent of the power of two by which numbers up to `largest` are scaled to integers of so
+/// many bits; at most 1000, where the power and its inverse are still normal numbers.
 int scale_exponent(int n_bits, double largest) {
   return largest > 0.0 ? std::min(n_bits - exponent_of(largest), 1000) : 0;
 }
@@ -52,17 +52,24 @@ void move_block(double* raw, std::size_t stride, std::span<const TreeMove> moves
   }
 }
 
+/// Calls each(start, n) for the blocks of the rows [first, last).
+template <class Each>
+void for_blocks(std::size_t first, std::size_t last, const Each& each) {
+  for (std::size_t start = first; start < last; start += kBlock) {
+    each(start, std::min(kBlock, last - start));
+  }
+}
+
 /// Moves the rows of one task and computes their residuals and losses.
 Largest move_task(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                   std::size_t first, std::size_t last) {
   const double scale = std::ldexp(1.0, scores.exponent);
   Largest largest;
-  for (std::size_t start = first; start < last; start += kBlock) {
-    const std::size_t n = std::min(kBlock, last - start);
+  for_blocks(first, last, [&](std::size_t start, std::size_t n) {
     move_block(scores.raw.data() + start, labels.n_rows(), moves, start, n);
     residuals_and_losses(rows_of(labels, scores.raw, start, n), scale,
                          scores.residual.data() + start, scores.row_loss.data() + start, largest);
-  }
+  });
   return largest;
 }
 
@@ -71,8 +78,7 @@ void loss_task(std::span<const double> from, const Labels& labels, std::span<con
                std::size_t first, std::size_t last, std::span<double> row_loss) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   std::vector<double> raw(n_classes * kBlock);
-  for (std::size_t start = first; start < last; start += kBlock) {
-    const std::size_t n = std::min(kBlock, last - start);
+  for_blocks(first, last, [&](std::size_t start, std::size_t n) {
     for (std::size_t k = 0; k < n_classes; ++k) {
       std::copy_n(from.data() + k * labels.n_rows() + start, n, raw.data() + k * kBlock);
     }
@@ -81,7 +87,7 @@ void loss_task(std::span<const double> from, const Labels& labels, std::span<con
     moved.raw = raw.data();
     moved.stride = kBlock;
     losses_and_leaders(moved, row_loss.data() + start, nullptr);
-  }
+  });
 }
 
 std::size_t n_tasks_of(const Labels& labels) {
@@ -182,12 +188,11 @@ double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const 
   const std::size_t n_rows = labels.n_rows();
   std::vector<double> row_loss(n_rows);
   for_rows(labels, n_threads, [&](std::size_t first, std::size_t last) {
-    for (std::size_t start = first; start < last; start += kBlock) {
-      const std::size_t n = std::min(kBlock, last - start);
+    for_blocks(first, last, [&](std::size_t start, std::size_t n) {
       move_block(raw.data() + start, n_rows, moves, start, n);
       losses_and_leaders(rows_of(labels, raw, start, n), row_loss.data() + start,
                          leading.data() + start);
-    }
+    });
   });
   return total_loss(labels, labels.weights(), row_loss);
 }

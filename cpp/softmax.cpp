@@ -19,7 +19,6 @@ template <std::size_t N>
 struct Softmax {
   using Doubles = typename Wide<N>::Doubles;
   using Integers = typename Wide<N>::Integers;
-  using ShortIntegers = typename Wide<N>::ShortIntegers;
 
   Integers y;
   Doubles largest;  // score
