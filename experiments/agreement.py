@@ -3,9 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from abcgbm.evaluation import relative_improvement
 from experiments.cells import Cell, Table
+from experiments.curves import Curves
 from experiments.store import Line
 
 TOLERANCE = 0.03  # means that differ by less agree
@@ -13,6 +15,7 @@ MOST_DEVIATIONS = 3.0  # in square roots of the paper's count
 PAIR = ("mart", "abc-mart")
 TITLES = {"mart": "MART", "abc-mart": "ABC-MART"}
 
+T = TypeVar("T")
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -49,9 +52,12 @@ class Agreement:
     pairs: Pairs  # lowest errors
     paper_pairs: Pairs  # the paper's, of the same cells
     chosen_pairs: Pairs  # at the steps chosen by validation, where there are such
+    has_lower_loss: tuple[bool, ...]  # of each pair: ABC-MART, after the last step that both made
 
     @classmethod
-    def of(cls, table: Table, done: Mapping[Cell, Line]) -> "Agreement":
+    def of(
+        cls, table: Table, done: Mapping[Cell, Line], curves: Mapping[Cell, Curves]
+    ) -> "Agreement":
         """Compare what is done."""
         ours = {cell: done[cell]["lowest_errors"] for cell in table.cells if cell in done}
         chosen = {c: done[c]["validated_errors"] for c in ours if c.is_validated}
@@ -61,6 +67,7 @@ class Agreement:
             _pairs(table, ours),
             _pairs(table, {cell: table.paper[cell] for cell in ours}),
             _pairs(table, chosen),
+            tuple(_is_lower(*pair) for pair in _pairs(table, curves)),
         )
 
     @property
@@ -70,7 +77,7 @@ class Agreement:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all cells are done."""
+        """Whether all cells of the paper are done."""
         return self.n_done == len(self.table.cells)
 
     @property
@@ -90,13 +97,18 @@ class Agreement:
         return self.table.dataset.capitalize()
 
 
-def _pairs(table: Table, errors: Mapping[Cell, int]) -> Pairs:
+def _pairs(table: Table, values: Mapping[Cell, T]) -> tuple[tuple[T, T], ...]:
     return tuple(
-        (n, errors[abc])
-        for mart, n in errors.items()
+        (value, values[abc])
+        for mart, value in values.items()
         if mart.algorithm == "mart"
-        and (abc := table.cell("abc-mart", mart.max_leaf_nodes, mart.learning_rate)) in errors
+        and (abc := table.cell("abc-mart", mart.max_leaf_nodes, mart.learning_rate)) in values
     )
+
+
+def _is_lower(mart: Curves, abc: Curves) -> bool:
+    last = min(mart.train_loss.size, abc.train_loss.size) - 1
+    return bool(abc.train_loss[last] < mart.train_loss[last])
 
 
 def _means(algorithm: str, ours: Mapping[Cell, int], paper: Mapping[Cell, int]) -> Means:
@@ -121,11 +133,10 @@ def improvement_of_means(pairs: Pairs) -> float:
 def overall(agreements: Sequence[Agreement]) -> str:
     """Say in plain words how all data sets compare."""
     whole = [a for a in agreements if a.is_whole]
-    paired = [a for a in agreements if a.pairs]
-    if not paired:
-        return "Nothing can be said yet."
-    said = f"All cells have been run of {_names(whole)}." if whole else "No grid is whole yet."
-    return " ".join([said, *_of_the_bar(whole), *_of_the_idea(paired)])
+    if not whole:
+        return "No grid of the paper is whole yet."
+    said = f"All of the paper's cells have been run of {_names(whole)}."
+    return " ".join([said, *_of_the_bar(whole), *_of_the_idea(whole), *_of_the_gain(whole)])
 
 
 def _of_the_bar(whole: Sequence[Agreement]) -> list[str]:
@@ -143,17 +154,11 @@ def _of_the_bar(whole: Sequence[Agreement]) -> list[str]:
     return said
 
 
-def _of_the_idea(paired: Sequence[Agreement]) -> list[str]:
-    """Say where a base class helps, and as much as in the paper."""
-    below = [a for a in paired if improvement_of_means(a.pairs) > 0]
-    rest = [a for a in paired if a not in below]
-    less = [
-        a
-        for a in below
-        if improvement_of_means(a.pairs) < improvement_of_means(a.paper_pairs)
-        and a.means["mart"].difference < 0
-    ]
-    honest = [a for a in paired if a.chosen_pairs and improvement_of_means(a.chosen_pairs) <= 0]
+def _of_the_idea(whole: Sequence[Agreement]) -> list[str]:
+    """Say where a base class helps."""
+    below = [a for a in whole if improvement_of_means(a.pairs) > 0]
+    rest = [a for a in whole if a not in below]
+    worse = [a for a in whole if a.chosen_pairs and improvement_of_means(a.chosen_pairs) <= 0]
     said = []
     if below:
         said.append(
@@ -161,15 +166,26 @@ def _of_the_idea(paired: Sequence[Agreement]) -> list[str]:
         )
     if rest:
         said.append(f"It does not on {_names(rest)}.")
-    if less:
+    if worse:
         said.append(
-            f"It gains less over MART than in the paper on {_names(less)}, where our MART makes fewer "
-            "errors than the paper's."
+            "At steps that are chosen without the test rows it makes as many errors as MART or more "
+            f"on {_names(worse)}."
         )
-    if honest:
-        said.append(
-            f"At steps that are chosen without the test rows it gains nothing on {_names(honest)}."
-        )
+    return said
+
+
+def _of_the_gain(whole: Sequence[Agreement]) -> list[str]:
+    """Say where a base class helps less than in the paper, and by whose errors."""
+    less = [a for a in whole if improvement_of_means(a.pairs) < improvement_of_means(a.paper_pairs)]
+    if not less:
+        return []
+    said = [f"It gains less over MART than in the paper on {_names(less)}."]
+    better_mart = [a for a in less if a.means["mart"].difference < 0]
+    worse_abc = [a for a in less if a.means["abc-mart"].difference > 0]
+    if better_mart:
+        said.append(f"Our MART makes fewer errors than the paper's on {_names(better_mart)}.")
+    if worse_abc:
+        said.append(f"Our ABC-MART makes more errors than the paper's on {_names(worse_abc)}.")
     return said
 
 
@@ -183,13 +199,18 @@ def sentences(agreement: Agreement) -> str:
     name = f"**{agreement.name}**"
     if not agreement.n_done:
         return f"{name}: nothing has been run yet."
-    parts = [f"{name}, {agreement.n_done} of {len(agreement.table.cells)} cells run."]
+    parts = [f"{name}, {agreement.n_done} of the paper's {len(agreement.table.cells)} cells run."]
     parts += [
         _of_algorithm(TITLES[algorithm], means)
         for algorithm, means in agreement.means.items()
         if means.n_done
     ]
-    parts += [_of_cells(agreement), _of_pairs(agreement), _of_chosen(agreement)]
+    parts += [
+        _of_cells(agreement),
+        _of_pairs(agreement),
+        _of_chosen(agreement),
+        _of_losses(agreement),
+    ]
     return " ".join(part for part in parts if part)
 
 
@@ -235,6 +256,16 @@ def _of_chosen(agreement: Agreement) -> str:
     return (
         f"At steps chosen by validation MART makes {mart:,.1f} errors on average and ABC-MART "
         f"{abc:,.1f}: {_counts(pairs)}."
+    )
+
+
+def _of_losses(agreement: Agreement) -> str:
+    is_lower = agreement.has_lower_loss
+    if not is_lower:
+        return ""
+    return (
+        "After the last step that both made, ABC-MART has the lower training loss in "
+        f"{sum(is_lower)} of {len(is_lower)} pairs."
     )
 
 

@@ -78,6 +78,7 @@ class Table:
     beside: tuple[Cell, ...]
     paper: dict[Cell, int]
     summary: dict[str, float]
+    draws_improvement: bool  # over the steps, as the paper does
 
     def cell(self, algorithm: str, max_leaf_nodes: int, learning_rate: float) -> Cell | None:
         """Return a cell of the grid or beside it, if there is such a one."""
@@ -105,7 +106,7 @@ def table(dataset: str) -> Table:
 
     def grid(of: dict[str, Any]) -> tuple[Cell, ...]:
         return tuple(
-            Cell(dataset, algorithm, leaves, rate, steps[leaves], present_settings())
+            Cell(given["dataset"], algorithm, leaves, rate, steps[leaves], present_settings())
             for rate in of["learning_rate"]
             for leaves in given["max_leaf_nodes"]
             for algorithm in of["algorithms"]
@@ -115,13 +116,14 @@ def table(dataset: str) -> Table:
     errors = given["paper"]["errors"]
     column = given["learning_rate"].index
     return Table(
-        dataset,
+        given["dataset"],
         tuple(given["max_leaf_nodes"]),
         tuple(given["learning_rate"]),
         cells,
         grid(given["beside"]),
         {c: errors[c.algorithm][str(c.max_leaf_nodes)][column(c.learning_rate)] for c in cells},
         given["paper"]["summary"],
+        given["draws_improvement"],
     )
 
 

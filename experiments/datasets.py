@@ -103,7 +103,7 @@ def _download(name: str, source: public.Source) -> Path:
     print(f"{name} is not in $ABCGBM_DATA, nor in {folder}", file=sys.stderr)
     try:
         train, test = public.fetch(source)
-    except OSError as error:
+    except public.FAILURES as error:
         raise OSError(
             f"{name} cannot be downloaded from {source.files}: {error}. Expected there, or as "
             f"train.csv.gz and test.csv.gz (label first, no header) in $ABCGBM_DATA/{name}"

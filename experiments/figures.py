@@ -1,12 +1,14 @@
 """The paper's figures."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from experiments.agreement import PAIR, TITLES
 from experiments.cells import Cell, Table
@@ -19,10 +21,23 @@ PANEL = (2.9, 2.2)  # inches
 MARGIN = 0.6  # inches around the panels; laying them out automatically takes a minute a figure
 
 AllCurves = Mapping[Cell, Curves]
-Draw = Callable[[Axes, dict[str, Curves]], None]
+Runs = dict[str, Curves]
+Draw = Callable[[Axes, Runs], None]
+Limits = Callable[[Sequence[Runs]], tuple[float, float]]
 
 
-def draw_losses(ax: Axes, runs: dict[str, Curves]) -> None:
+@dataclass(frozen=True)
+class Kind:
+    """One kind of figure with a panel for each J and nu."""
+
+    name: str
+    what: str
+    draw: Draw
+    limits: Limits | None = None  # of the panels of a row
+    legend: tuple[str, ...] = PAIR
+
+
+def draw_losses(ax: Axes, runs: Runs) -> None:
     """Draw training losses on a log scale."""
     for algorithm, curves in runs.items():
         steps = np.arange(curves.train_loss.size)
@@ -30,7 +45,7 @@ def draw_losses(ax: Axes, runs: dict[str, Curves]) -> None:
     ax.set_yscale("log")
 
 
-def draw_errors(ax: Axes, runs: dict[str, Curves]) -> None:
+def draw_errors(ax: Axes, runs: Runs) -> None:
     """Draw test errors; a dot marks the first lowest point."""
     for algorithm, curves in runs.items():
         errors, colour = curves.test_errors, COLOURS[algorithm]
@@ -39,42 +54,65 @@ def draw_errors(ax: Axes, runs: dict[str, Curves]) -> None:
         ax.plot(lowest + 1, errors[lowest], "o", color=colour, ms=3.5)
 
 
-def draw_improvement(ax: Axes, runs: dict[str, Curves]) -> None:
-    """Draw R_err of ABC-MART over MART after the same number of steps.
+def error_limits(row: Sequence[Runs]) -> tuple[float, float]:
+    """Show at least the second half of each run; the errors of the first steps would hide all others."""
+    errors = [run.test_errors for runs in row for run in runs.values()]
+    low, high = min(e.min() for e in errors), max(e[e.size // 2] for e in errors)
+    return low - 0.1 * (high - low) - 0.03 * low, high + 0.2 * (high - low) + 0.1 * low
 
-    The first steps, where it is far below zero for a while, would hide the rest.
-    """
+
+def improvement(runs: Runs) -> NDArray[np.float64]:
+    """Return R_err of ABC-MART over MART in percent after each step that both made."""
     mart, abc = runs["mart"].test_errors, runs["abc-mart"].test_errors
     n_steps = min(mart.size, abc.size)
-    shown = slice(n_steps // 20, n_steps)
-    improvement = 100.0 * (1.0 - abc[shown] / np.maximum(mart[shown], 1))
-    ax.plot(np.arange(1, n_steps + 1)[shown], improvement, color="black", lw=0.8)
+    return 100.0 * (1.0 - abc[:n_steps] / np.maximum(mart[:n_steps], 1))
+
+
+def draw_improvement(ax: Axes, runs: Runs) -> None:
+    """Draw R_err of ABC-MART over MART after the same number of steps."""
+    if len(runs) < len(PAIR):
+        return
+    shown = improvement(runs)
+    ax.plot(np.arange(1, shown.size + 1), shown, color="black", lw=0.8)
     ax.axhline(0.0, color="grey", lw=0.5)
 
 
-def grid_figure(table: Table, curves: AllCurves, draw: Draw, what: str) -> Figure:
+def improvement_limits(row: Sequence[Runs]) -> tuple[float, float]:
+    """Show all but the very first steps, where it is far below zero."""
+    highest = [improvement(runs).max() for runs in row if len(runs) == len(PAIR)]
+    return -10.0, 5.0 + max(highest, default=0.0)
+
+
+LOSS = Kind("loss", "training loss (sum over rows)", draw_losses)
+ERRORS = Kind("errors", "test errors (first steps cut off; dot: lowest)", draw_errors, error_limits)
+IMPROVEMENT = Kind(
+    "improvement", "R_err of ABC-MART over MART (%)", draw_improvement, improvement_limits, ()
+)
+
+
+def grid_figure(table: Table, curves: AllCurves, kind: Kind) -> Figure:
     """Return a panel for each J (down) and nu (across); open cells are empty."""
     shape = len(table.max_leaf_nodes), len(table.learning_rate)
     figure = Figure((PANEL[0] * shape[1], PANEL[1] * shape[0] + MARGIN))
-    panels = figure.subplots(*shape, sharey=True, squeeze=False)
+    panels = figure.subplots(*shape, sharey="row", squeeze=False)
     for row, leaves in zip(panels, table.max_leaf_nodes, strict=True):
-        for ax, rate in zip(row, table.learning_rate, strict=True):
-            runs = _runs(table, curves, leaves, rate)
-            _panel(ax, draw, {} if draw is draw_improvement and len(runs) < len(PAIR) else runs)
+        all_runs = [runs_of(table, curves, leaves, rate) for rate in table.learning_rate]
+        for ax, rate, runs in zip(row, table.learning_rate, all_runs, strict=True):
+            _panel(ax, kind.draw, runs)
             ax.set_title(f"J = {leaves}, nu = {rate}", fontsize=9)
-    if draw is draw_errors:
-        panels[0, 0].set_ylim(*_error_limits(table, curves))
-    shown = () if draw is draw_improvement else PAIR
-    _finish(figure, f"{table.dataset.capitalize()}: {what}", shown)
+        if kind.limits and any(all_runs):
+            row[0].set_ylim(*kind.limits(all_runs))
+    _finish(figure, f"{table.dataset.capitalize()}: {kind.what}", kind.legend)
     return figure
 
 
-def _runs(table: Table, curves: AllCurves, leaves: int, rate: float) -> dict[str, Curves]:
+def runs_of(table: Table, curves: AllCurves, leaves: int, rate: float) -> Runs:
+    """Return the curves of MART and ABC-MART at one J and nu, of those that have been run."""
     cells = {name: table.cell(name, leaves, rate) for name in PAIR}
     return {name: curves[cell] for name, cell in cells.items() if cell and cell in curves}
 
 
-def _panel(ax: Axes, draw: Draw, runs: dict[str, Curves]) -> None:
+def _panel(ax: Axes, draw: Draw, runs: Runs) -> None:
     if runs:
         draw(ax, runs)
         ax.xaxis.set_major_locator(MaxNLocator(4, prune="upper"))
@@ -85,13 +123,6 @@ def _panel(ax: Axes, draw: Draw, runs: dict[str, Curves]) -> None:
     ax.grid(alpha=0.3)
 
 
-def _error_limits(table: Table, curves: AllCurves) -> tuple[float, float]:
-    """Show at least the second half of each run; the errors of the first steps would hide all others."""
-    errors = [curves[cell].test_errors for cell in table.cells if cell in curves]
-    low, high = min(e.min() for e in errors), max(e[e.size // 2] for e in errors)
-    return low - 0.1 * (high - low) - 0.03 * low, high + 0.2 * (high - low) + 0.1 * low
-
-
 def alternatives_figure(cells: list[Cell], curves: AllCurves) -> Figure:
     """Return training loss and test errors of the paper's alternatives beside the two algorithms."""
     runs = {cell.algorithm: curves[cell] for cell in cells if cell in curves}
@@ -99,10 +130,9 @@ def alternatives_figure(cells: list[Cell], curves: AllCurves) -> Figure:
     left, right = figure.subplots(1, 2)
     _panel(left, draw_losses, runs)
     _panel(right, draw_errors, runs)
-    left.set_title("Training loss", fontsize=10)
-    right.set_title("Test errors", fontsize=10)
-    lowest = [run.test_errors.min() for run in runs.values()]
-    right.set_ylim(0.9 * min(lowest), 1.4 * max(lowest))
+    left.set_title(LOSS.what.capitalize(), fontsize=10)
+    right.set_title(ERRORS.what.capitalize(), fontsize=10)
+    right.set_ylim(*error_limits([runs]))
     some = cells[0]
     title = f"{some.dataset.capitalize()}, J = {some.max_leaf_nodes}, nu = {some.learning_rate}"
     _finish(figure, title, runs)
@@ -124,7 +154,7 @@ def _finish(figure: Figure, title: str, algorithms: Iterable[str]) -> None:
         for name in algorithms
     ]
     figure.suptitle(title, fontsize=11, y=1 - 0.1 / height)
-    figure.text(MARGIN / width, 0.1 / height, "Boosting steps", fontsize=9)
+    figure.supxlabel("Boosting steps", fontsize=9, y=0.1 / height)
     if handles:
         figure.legend(
             handles=handles, loc="lower right", ncols=len(handles), fontsize=9, frameon=False

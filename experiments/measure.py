@@ -26,28 +26,14 @@ Tell = Callable[[str], None]
 
 
 def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
-    """Run a cell, telling how far it is after every step; return its line of results and its curves.
-
-    The test rows are watched while the model grows, which costs no more than predicting them afterwards.
-    """
+    """Run a cell, telling how far it is after every step; return its line of results and its curves."""
     data = datasets.load(cell.dataset)
-    commit = present_commit()
-    began = time.process_time()
-
-    mended: list[int] = []  # steps
-
-    def tell_errors(report: StepReport) -> None:
-        if report.is_mended:
-            mended.append(report.step)
-        score = report.validation_score or 0.0
-        tell(f"{_state(cell, report)}, {round(-score * len(data.y_test))} test errors")
-
-    model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
-    model.fit(data.X_train, data.y_train, X_val=data.X_test, y_val=data.y_test)
+    commit, began = present_commit(), time.process_time()
+    model, n_mended = _fit(cell, data, tell)
     seconds = time.process_time() - began
     errors = np.rint(-model.validation_score_ * len(data.y_test)).astype(np.int64)[1:]
-    lowest = int(errors.argmin())
     step = min(validated_step(cell, data, tell), model.n_iter_) if cell.is_validated else None
+    lowest = int(errors.argmin())
     line = {
         "dataset": cell.dataset,
         "algorithm": cell.algorithm,
@@ -62,13 +48,31 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
         "seconds": round(seconds, 2),
         "commit": commit,
         "validated_step": step,
-        "mended_steps": len(mended),
+        "mended_steps": n_mended,
         "bounded_leaves": _n_bounded(model),
         "n_leaves": int(np.count_nonzero(model._ensemble.feature < 0)),
         "n_test": len(data.y_test),
         "version": __version__,
     }
     return line | cell.as_keys(), Curves(model.train_loss_, errors)
+
+
+def _fit(cell: Cell, data: Split, tell: Tell) -> tuple[ABCBoostClassifier, int]:
+    """Fit all training rows; return the model, and how many of its steps were mended.
+
+    The test rows are watched while the model grows, which costs no more than predicting them afterwards.
+    """
+    mended: list[int] = []
+
+    def tell_errors(report: StepReport) -> None:
+        if report.is_mended:
+            mended.append(report.step)
+        score = report.validation_score or 0.0
+        tell(f"{_state(cell, report)}, {round(-score * len(data.y_test))} test errors")
+
+    model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
+    model.fit(data.X_train, data.y_train, X_val=data.X_test, y_val=data.y_test)
+    return model, len(mended)
 
 
 def validated_step(cell: Cell, data: Split, tell: Tell) -> int:

@@ -5,7 +5,9 @@ import subprocess
 import sys
 import time
 import urllib.request
+import zlib
 from collections.abc import Iterator
+from http.client import HTTPException
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,8 @@ from numpy.typing import NDArray
 HERE = Path(__file__).parent
 CHUNK = 1 << 16
 TIMEOUT = 60.0  # seconds without an answer
+# What goes wrong with a server, a packed file, or one of another layout.
+FAILURES = (OSError, EOFError, ValueError, zlib.error, HTTPException, subprocess.SubprocessError)
 
 
 class Source(NamedTuple):

@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ pytest.importorskip("pandas", reason="experiments read tables with pandas")
 pytest.importorskip("matplotlib", reason="experiments draw with matplotlib")
 
 from experiments import datasets, measure, public, report
-from experiments.__main__ import fill_missing, main
+from experiments.__main__ import fill_missing, keep_or_compare, main
 from experiments.agreement import Agreement, overall, sentences
 from experiments.cells import (
     ALGORITHMS,
@@ -332,7 +333,7 @@ def test_page_shows_the_trial_of_settings(tmp_path):
 def test_words_follow_from_the_numbers(factor, words):
     of = table("covertype")
     done = {cell: line_of(cell, round(factor * n)) for cell, n in of.paper.items()}
-    agreement = Agreement.of(of, done)
+    agreement = Agreement.of(of, done, {})
     assert sentences(agreement).count(words) == 2
     assert agreement.meets_the_bar == (factor <= 1)
     assert len(agreement.far_above) == (12 if factor > 1 else 0)
@@ -342,17 +343,16 @@ def test_cell_is_far_above_beyond_three_square_roots_of_the_papers_count():
     of = table("letter")
     cell = of.cells[0]
     edge = of.paper[cell] + math.floor(3 * math.sqrt(of.paper[cell]))
-    assert Agreement.of(of, {cell: line_of(cell, edge)}).far_above == ()
-    assert Agreement.of(of, {cell: line_of(cell, edge + 1)}).far_above == (cell,)
+    assert Agreement.of(of, {cell: line_of(cell, edge)}, {}).far_above == ()
+    assert Agreement.of(of, {cell: line_of(cell, edge + 1)}, {}).far_above == (cell,)
 
 
 def test_lack_of_improvement_is_said():
     of = table("letter")
     done = {c: line_of(c, 100 if c.algorithm == "mart" else 120) for c in of.cells}
-    assert "ABC-MART does not make fewer errors than MART" in sentences(Agreement.of(of, done))
-    assert "fewer in 0, as many in 0 and more in 28 of 28 pairs" in sentences(
-        Agreement.of(of, done)
-    )
+    said = sentences(Agreement.of(of, done, {}))
+    assert "ABC-MART does not make fewer errors than MART" in said
+    assert "fewer in 0, as many in 0 and more in 28 of 28 pairs" in said
 
 
 def agreement_of(name, factor, mart=1.0):
@@ -360,35 +360,67 @@ def agreement_of(name, factor, mart=1.0):
     of = table(name)
     factors = {"mart": factor * mart, "abc-mart": factor}
     errors = {cell: round(factors[cell.algorithm] * n) for cell, n in of.paper.items()}
-    return Agreement.of(of, {cell: line_of(cell, n) for cell, n in errors.items()})
+    return Agreement.of(of, {cell: line_of(cell, n) for cell, n in errors.items()}, {})
 
 
 def test_sets_are_named_where_the_bar_is_met_and_where_not():
     near, far = agreement_of("letter", 1.01), agreement_of("isolet", 1.05)
-    said = overall([near, far, Agreement.of(table("covertype"), {})])
-    assert said.startswith("All cells have been run of Letter and Isolet. On Letter the mean")
+    said = overall([near, far, Agreement.of(table("covertype"), {}, {})])
+    assert said.startswith(
+        "All of the paper's cells have been run of Letter and Isolet. On Letter the mean"
+    )
     assert "not so on Isolet;" in said
     assert "on average over the cells, on Letter and Isolet." in said
 
 
+def test_nothing_is_said_of_all_while_no_grid_is_whole():
+    of = table("letter")
+    some = {cell: line_of(cell, 100) for cell in of.cells[:-1]}
+    assert overall([Agreement.of(of, some, {})]) == "No grid of the paper is whole yet."
+
+
 def test_it_is_said_where_a_base_class_gains_less_or_nothing():
-    assert "gains less over MART than in the paper on Letter, where" in overall(
-        [agreement_of("letter", 1.0, mart=0.95)]
-    )
+    less, both = agreement_of("letter", 1.0, mart=0.95), agreement_of("isolet", 1.02, mart=0.9)
+    said = overall([less, both, agreement_of("zipcode", 1.0)])
+    assert "gains less over MART than in the paper on Letter and Isolet." in said
+    assert "Our MART makes fewer errors than the paper's on Letter and Isolet." in said
+    assert "Our ABC-MART makes more errors than the paper's on Isolet." in said
     assert "gains less" not in overall([agreement_of("letter", 1.0)])
     nothing = overall([agreement_of("letter", 1.0, mart=0.5)])
     assert "It does not on Letter." in nothing
-    assert "without the test rows it gains nothing on Letter." in nothing
+    assert "it makes as many errors as MART or more on Letter." in nothing
 
 
-def test_how_often_guards_act_is_shown(tmp_path):
-    trial = Results(tmp_path, "settings")
-    cell = next(c for c in trial_cells() if c.settings == present_settings())
+def test_losses_are_compared_after_the_last_step_that_both_made():
+    of = table("letter")
+    mart, abc = of.cells[:2]
+    assert (mart.algorithm, abc.algorithm) == ("mart", "abc-mart")
+    errors = np.array([5, 5])
+    long = Curves(np.array([9.0, 2.0, 1.0, 0.1]), np.append(errors, 5))
+    for loss, words in (([9.0, 3.0, 0.9], "in 1 of 1 pairs"), ([9.0, 0.5, 1.1], "in 0 of 1 pairs")):
+        curves = {mart: long, abc: Curves(np.array(loss), errors)}
+        done = {cell: line_of(cell, 5) for cell in curves}
+        assert f"lower training loss {words}" in sentences(Agreement.of(of, done, curves))
+
+
+def test_how_often_guards_acted_is_summed_over_the_cells_that_say_so():
+    first, second, third = (c for c in table("letter").cells[:6] if c.algorithm == "mart")
     guards = {"mended_steps": 7, "bounded_leaves": 2, "n_leaves": 1234}
-    trial.add(line_of(cell, 5, **guards), CURVES)
-    text = report.guards_table(trial.cells())
-    assert f"| {cell.dataset}, MART | 3 | 7 | 2 of 1,234 |" in text
-    assert text.count("| open | open | open |") == 7
+    done = {cell: line_of(cell, 5, **guards) for cell in (first, second)}
+    text = report.guards_table(done | {third: line_of(third, 5)})
+    assert text.splitlines()[2:] == ["| Letter | mart | 2 | 14 of 6 | 4 of 2,468 |"]
+
+
+def test_improvement_over_the_steps_is_shown_at_its_largest_and_last():
+    of = table("covertype")
+    mart, abc = (of.cell(name, 6, 0.04) for name in ("mart", "abc-mart"))
+    losses = np.array([9.0, 3.0, 1.0, 0.5])
+    curves = {
+        mart: Curves(losses, np.array([100, 50, 40])),
+        abc: Curves(losses, np.array([200, 25, 30])),
+    }
+    text = report.history_table(of, curves)
+    assert "| J = 6 | 50.0 (2) / 25.0 (3) | open |" in text
 
 
 def test_committed_page_is_that_of_the_committed_results():
@@ -472,6 +504,22 @@ def test_failed_download_says_where_files_may_be_put(small_set):
         datasets.load("letter")
 
 
+def test_page_instead_of_a_table_is_a_failed_download(small_set):
+    small_set.write_bytes(b"<html>moved</html>")
+    with pytest.raises(OSError, match=r"cannot be downloaded from .*letter\.data"):
+        datasets.load("letter")
+
+
+@pytest.mark.parametrize("content", [gzip.compress(LABEL_FIRST)[:-9], b"\x1f\x8b\x08" + bytes(30)])
+def test_broken_archive_is_a_failed_download(small_set, tmp_path, monkeypatch, content):
+    file = tmp_path / "public" / "letter.gz"
+    file.write_bytes(content)
+    about = source(files=[file.as_uri()])
+    monkeypatch.setattr(datasets, "describe", lambda name: about)
+    with pytest.raises(OSError, match=r"cannot be downloaded from .*letter\.gz"):
+        datasets.load("letter")
+
+
 def test_digest_knows_no_order_of_rows_but_every_value():
     whole = datasets.digest(SMALL)
     order = [2, 0, 1]
@@ -545,6 +593,43 @@ def test_sets_have_the_shapes_and_digests_that_are_written_down(name):
 def test_cell_that_is_in_no_table_is_refused(command, words, capsys):
     assert main(command) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+def test_pair_of_cells_is_run_and_set_beside_the_paper(capsys):
+    command = "run optdigits --leaves 4 --learning-rate 0.1 --steps 3 --processes 1"
+    assert main(command.split()) == 0
+    said = capsys.readouterr().out
+    assert "J = 4 leaves, nu = 0.1, at most 3 steps" in said
+    for name in ("mart", "abc-mart"):
+        paper = table("optdigits").paper[table("optdigits").cell(name, 4, 0.1)]
+        assert re.search(rf"^{name}: \d+ errors .*; paper: {paper}$", said, re.MULTILINE)
+    assert re.search(r"^ours: R_err .* %, P-value .*; paper: R_err .* %", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ({}, "the same as the committed result"),
+        ({"seconds": 9.0}, ": the same as the committed result"),
+        ({"final_errors": 5}, "differs from the committed result"),
+        ({"validated_step": 3}, "but for the step chosen by validation"),
+    ],
+)
+def test_cell_that_is_known_is_compared_and_not_kept_twice(tmp_path, capsys, others, words):
+    results = Results(tmp_path)
+    line = line_of(CELL, 5, validated_step=2)
+    keep_or_compare(results, line, CURVES)
+    assert list(results.cells()) == [CELL]
+    assert capsys.readouterr().err == ""
+    keep_or_compare(results, line | others, CURVES)
+    assert words in capsys.readouterr().err
+    assert len(read_lines(tmp_path / "paper.jsonl")) == 1
+
+
+def test_status_says_how_far_it_is(capsys):
+    assert main(["status"]) == 0
+    assert re.search(r"\| \*\*all\*\* \| \d+ of 371 \|", capsys.readouterr().out)
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
