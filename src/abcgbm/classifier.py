@@ -150,7 +150,8 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: raise KeyboardInterrupt, or keep the model of the steps taken so far.
     recenter : bool, default=False
-        Report scores without their row mean. Probabilities stay the same.
+        Report scores without their row mean. Where there is a base class, or scores do not start
+        at zero (``init="prior"``), this is done in any case. Probabilities stay the same.
     n_jobs : int or None, default=None
         Number of threads. None: the CPUs that the process may use, one inside a joblib worker.
     random_state : int, RandomState, Generator or None, default=None
@@ -307,9 +308,9 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             matrix, or a BinnedTable. NaN and null are missing, infinities ordinary extremes. A
             table that is used for several fits can be binned once:
             ``BinMapper().fit(X).transform(X)``; its bins are then used as they are, and
-            ``max_bins`` is not.
+            ``max_bins``, ``categorical_features`` and ``handle_unknown`` are not.
         y : array-like of shape (n_rows,)
-            Labels of any type.
+            Labels of one type: strings, integers, truth values, floats that are whole numbers, dates.
         sample_weight : array-like of shape (n_rows,), optional
             Weights, not negative. Weight 2 is the row twice, weight 0 the row absent.
         X_val : table of shape (n_validation_rows, n_features), optional

@@ -1,4 +1,4 @@
-"""The command `abcgbm`: the package's public names from the shell."""
+"""The command `abcgbm`: a demo that compares MART and ABC-MART."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def relative_improvement(errors_mart: int, errors_abc: int) -> float:
 
 
 def p_value(errors_a: int, errors_b: int, n_test: int) -> float:
-    """One-sided P-value that b errs less often than a, each on `n_test` rows.
+    """One-sided P-value of the hypothesis that b errs no less often than a, each on `n_test` rows.
 
     The difference of two binomial rates, taken as normal with the sum of their variances. (The
     pooled variance gives the same digits in all six rows of the paper's summary table.)

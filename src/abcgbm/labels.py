@@ -1,4 +1,4 @@
-"""Labels of any type to class numbers."""
+"""Labels to class numbers."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
