@@ -1,7 +1,7 @@
 """The cells of the paper's tables: what is run, in which order, with which settings."""
 
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ class Settings:
 
     min_samples_leaf: float
     max_bins: int
+    random_state: int = 0  # draws the first base class, and nothing else here
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Cell:
     @classmethod
     def of_line(cls, line: dict[str, Any]) -> "Cell":
         """Return the cell that a line of results belongs to."""
-        settings = Settings(line["min_samples_leaf"], line["max_bins"])
+        given = {"random_state": 0} | line  # the first lines do not say it
+        settings = Settings(*(given[field.name] for field in fields(Settings)))
         names = ("dataset", "algorithm", "max_leaf_nodes", "learning_rate", "max_iter")
         return cls(*(line[name] for name in names), settings)
 
@@ -95,7 +97,7 @@ class Table:
 def present_settings() -> Settings:
     """Return the settings of all tables."""
     given = _toml("settings")
-    return Settings(given["min_samples_leaf"], given["max_bins"])
+    return Settings(given["min_samples_leaf"], given["max_bins"], given["random_state"])
 
 
 @cache
@@ -145,15 +147,19 @@ def all_cells() -> list[Cell]:
 
 
 def trial_cells() -> list[Cell]:
-    """Return the cells that compare settings."""
+    """Return the cells that compare settings. MART draws nothing, so it is run once for all draws."""
     trial, present = _toml("settings")["trial"], present_settings()
-    choices = [Settings(least, present.max_bins) for least in trial["min_samples_leaf"]]
-    choices += [Settings(present.min_samples_leaf, bins) for bins in trial["max_bins"]]
+    choices = [
+        replace(present, **{field.name: value})
+        for field in fields(Settings)
+        for value in trial[field.name]
+    ]
     return [
         Cell(dataset, algorithm, leaves, trial["learning_rate"], trial["max_iter"], settings)
         for dataset, leaves in trial["max_leaf_nodes"].items()
         for settings in dict.fromkeys(choices)
         for algorithm in trial["algorithms"]
+        if algorithm != "mart" or settings.random_state == present.random_state
     ]
 
 

@@ -122,6 +122,7 @@ def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:
         max_iter=cell.max_iter,
         min_samples_leaf=cell.settings.min_samples_leaf,
         max_bins=cell.settings.max_bins,
+        random_state=cell.settings.random_state,
         n_jobs=1,
         **others,
     )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import astuple
 from pathlib import Path
 from statistics import fmean
 from string import Template
@@ -82,6 +83,7 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
         column=column_means_table(done),
         min_samples_leaf=settings.min_samples_leaf,
         max_bins=settings.max_bins,
+        random_state=settings.random_state,
         settings=settings_table(tried),
         guards=guards_table(done),
         longest=f"{LONGEST:.0f}",
@@ -164,20 +166,23 @@ def means_table(agreements: Iterable[Agreement]) -> str:
 
 def settings_table(done: Done) -> str:
     """The trial of the settings: lowest / last / chosen errors."""
-    cells = [cell for cell in trial_cells() if cell in done]
-    if not cells:
+    cells = trial_cells()
+    if not any(cell in done for cell in cells):
         return "Not measured yet: `python -m experiments settings`."
+    shown = {(c.settings, c.dataset, c.algorithm): _readings(done.get(c)) for c in cells}
     columns = dict.fromkeys((cell.dataset, cell.algorithm) for cell in cells)
-    rows = dict.fromkeys(cell.settings for cell in cells)
-    found = {(c.settings, c.dataset, c.algorithm): done[c] for c in cells}
-    head = ["smallest leaf", "bins", *(f"{name}, {TITLES[a]}" for name, a in columns)]
+    head = [
+        "smallest leaf",
+        "bins",
+        "random_state",
+        *(f"{name}, {TITLES[a]}" for name, a in columns),
+    ]
     lines = [
         [
-            str(settings.min_samples_leaf),
-            str(settings.max_bins),
-            *(_readings(found.get((settings, *column))) for column in columns),
+            *map(str, astuple(settings)),
+            *(shown.get((settings, *column), "") for column in columns),
         ]
-        for settings in rows
+        for settings in dict.fromkeys(cell.settings for cell in cells)
     ]
     return markdown(head, lines)
 

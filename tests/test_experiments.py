@@ -147,8 +147,25 @@ def test_cell_survives_its_line_of_json():
         assert Cell.of_line(json.loads(json.dumps(cell.as_keys()))) == cell
 
 
+def test_line_that_does_not_say_its_draw_is_of_the_first():
+    keys = CELL.as_keys()
+    del keys["random_state"]
+    assert Cell.of_line(keys) == CELL
+
+
 def test_trial_contains_the_present_settings():
     assert present_settings() in {cell.settings for cell in trial_cells()}
+
+
+@pytest.mark.parametrize("n_classes", [10, 26])  # of the trial's sets
+def test_draws_of_the_trial_are_different_first_base_classes(n_classes):
+    draws = {cell.settings.random_state for cell in trial_cells()}
+    y = np.repeat(np.arange(n_classes), 3)
+    X = np.eye(len(y))
+    model = ABCBoostClassifier(max_iter=1, min_samples_leaf=1)
+    first = {int(model.set_params(random_state=s).fit(X, y).base_classes_[0]) for s in draws}
+    assert len(draws) > 1
+    assert len(first) == len(draws)
 
 
 # Curves
@@ -318,7 +335,8 @@ def test_page_shows_the_trial_of_settings(tmp_path):
     trial, page = Results(tmp_path, "settings"), tmp_path / "paper.md"
     fill(trial, trial_cells(), lambda cell: 100 + cell.settings.min_samples_leaf)
     report.write_page(page, Results(tmp_path), trial)
-    assert "| 1 | 255 | 101 / 102 / 103 |" in page.read_text()
+    assert "| 1 | 255 | 0 | 101 / 102 / 103 | 101 / 102 / 103 |" in page.read_text()
+    assert "| 40 | 255 | 1 |  | 140 / 141 / 142 |" in page.read_text()  # MART draws nothing
     assert "0 of 371" in page.read_text()  # a trial is no cell of a table
 
 
