@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from abcgbm.evaluation import p_value, relative_improvement
 from experiments import report
+from experiments.agreement import PAIR
 from experiments.cells import DATASETS, Cell, all_cells, table, trial_cells
 from experiments.curves import Curves
 from experiments.datasets import describe, locate
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     to_run.set_defaults(command=_run)
     for name, command, about in (
-        ("settings", _settings, "measure what the paper does not print: smallest leaf, bins"),
+        ("settings", _settings, "measure what the paper does not print, such as the smallest leaf"),
         ("status", _status, "say how far it is"),
         ("report", _report, "write docs/paper.md and its figures"),
     ):
@@ -152,13 +153,12 @@ def _difference(known: Line, line: Line) -> str:
 
 def _pair(dataset: str, leaves: int, rate: float) -> list[Cell]:
     of = table(dataset)
-    cells = [cell for name in ("mart", "abc-mart") if (cell := of.cell(name, leaves, rate))]
-    if not cells:
+    if leaves not in of.max_leaf_nodes or rate not in of.learning_rate:
         raise ValueError(
             f"--leaves {leaves} --learning-rate {rate}; expected one of "
             f"{list(of.max_leaf_nodes)} and one of {list(of.learning_rate)}"
         )
-    return cells
+    return [of.cell(name, leaves, rate) for name in PAIR]
 
 
 def _introduction(cell: Cell) -> str:
@@ -178,8 +178,8 @@ def _comparison(cells: list[Cell], lines: dict[str, Line]) -> str:
     # With fewer steps than the paper's it is still the paper's cell.
     known = {cell.algorithm: n for cell, n in paper.items() if _is_at(cell, cells[0])}
     text = [f"{name}: {in_words(line)}; paper: {known[name]}" for name, line in lines.items()]
-    ours = [lines[name]["lowest_errors"] for name in ("mart", "abc-mart")]
-    theirs = [known[name] for name in ("mart", "abc-mart")]
+    ours = [lines[name]["lowest_errors"] for name in PAIR]
+    theirs = [known[name] for name in PAIR]
     n_test = describe(cells[0].dataset).n_test
     shown = [
         f"R_err {relative_improvement(*pair):.1f} %, P-value {p_value(*pair, n_test):.2g}"

@@ -23,6 +23,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "b1": {"algorithm": "abc-mart", "base_class": 1},
     "b7": {"algorithm": "abc-mart", "base_class": 7},
 }
+# What an algorithm has no use for: MART draws nothing, ABC-MART computes its residuals once a step.
+UNUSED = {"mart": "random_state", "abc-mart": "refresh"}
 VALIDATED_RATE = 0.1  # cells of this learning rate also choose a step by validation
 
 
@@ -33,6 +35,7 @@ class Settings:
     min_samples_leaf: float
     max_bins: int
     random_state: int = 0  # draws the first base class, and nothing else here
+    refresh: str = "step"  # how often a plain algorithm computes residuals: once a step, or a class
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,10 @@ class Cell:
     @classmethod
     def of_line(cls, line: dict[str, Any]) -> "Cell":
         """Return the cell that a line of results belongs to."""
-        given = {"random_state": 0} | line  # the first lines do not say it
-        settings = Settings(*(given[field.name] for field in fields(Settings)))
+        # The first lines do not have all settings.
+        given = {f.name: line[f.name] for f in fields(Settings) if f.name in line}
         names = ("dataset", "algorithm", "max_leaf_nodes", "learning_rate", "max_iter")
-        return cls(*(line[name] for name in names), settings)
+        return cls(*(line[name] for name in names), Settings(**given))
 
     def __str__(self) -> str:
         return f"{self.dataset} {self.algorithm} J={self.max_leaf_nodes} nu={self.learning_rate}"
@@ -82,22 +85,21 @@ class Table:
     summary: dict[str, float]
     draws_improvement: bool  # over the steps, as the paper does
 
-    def cell(self, algorithm: str, max_leaf_nodes: int, learning_rate: float) -> Cell | None:
-        """Return a cell of the grid or beside it, if there is such a one."""
+    def cell(self, algorithm: str, max_leaf_nodes: int, learning_rate: float) -> Cell:
+        """Return a cell of the grid or beside it."""
         wanted = (algorithm, max_leaf_nodes, learning_rate)
-        found = (
+        return next(
             cell
             for cell in self.cells + self.beside
             if (cell.algorithm, cell.max_leaf_nodes, cell.learning_rate) == wanted
         )
-        return next(found, None)
 
 
 @cache
 def present_settings() -> Settings:
     """Return the settings of all tables."""
     given = _toml("settings")
-    return Settings(given["min_samples_leaf"], given["max_bins"], given["random_state"])
+    return Settings(**{field.name: given[field.name] for field in fields(Settings)})
 
 
 @cache
@@ -135,7 +137,6 @@ def alternatives() -> list[Cell]:
     of = table(given["dataset"])
     names = ["mart", "abc-mart", *given["algorithms"]]
     mart = of.cell("mart", given["max_leaf_nodes"], given["learning_rate"])
-    assert mart is not None
     return [Cell.of_line(mart.as_keys() | {"algorithm": name}) for name in names]
 
 
@@ -147,7 +148,7 @@ def all_cells() -> list[Cell]:
 
 
 def trial_cells() -> list[Cell]:
-    """Return the cells that compare settings. MART draws nothing, so it is run once for all draws."""
+    """Return the cells that compare settings, each with the algorithms that it matters to."""
     trial, present = _toml("settings")["trial"], present_settings()
     choices = [
         replace(present, **{field.name: value})
@@ -155,11 +156,11 @@ def trial_cells() -> list[Cell]:
         for value in trial[field.name]
     ]
     return [
-        Cell(dataset, algorithm, leaves, trial["learning_rate"], trial["max_iter"], settings)
-        for dataset, leaves in trial["max_leaf_nodes"].items()
+        Cell(algorithm=algorithm, learning_rate=trial["learning_rate"], settings=settings, **cell)
+        for cell in trial["cells"]
         for settings in dict.fromkeys(choices)
         for algorithm in trial["algorithms"]
-        if algorithm != "mart" or settings.random_state == present.random_state
+        if getattr(settings, UNUSED[algorithm]) == getattr(present, UNUSED[algorithm])
     ]
 
 

@@ -86,7 +86,11 @@ def improvement_limits(row: Sequence[Runs]) -> tuple[float, float]:
 LOSS = Kind("loss", "training loss (sum over rows)", draw_losses)
 ERRORS = Kind("errors", "test errors (first steps cut off; dot: lowest)", draw_errors, error_limits)
 IMPROVEMENT = Kind(
-    "improvement", "R_err of ABC-MART over MART (%)", draw_improvement, improvement_limits, ()
+    "improvement",
+    "R_err of ABC-MART over MART (%; first steps cut off)",
+    draw_improvement,
+    improvement_limits,
+    (),
 )
 
 
@@ -109,7 +113,7 @@ def grid_figure(table: Table, curves: AllCurves, kind: Kind) -> Figure:
 def runs_of(table: Table, curves: AllCurves, leaves: int, rate: float) -> Runs:
     """Return the curves of MART and ABC-MART at one J and nu, of those that have been run."""
     cells = {name: table.cell(name, leaves, rate) for name in PAIR}
-    return {name: curves[cell] for name, cell in cells.items() if cell and cell in curves}
+    return {name: curves[cell] for name, cell in cells.items() if cell in curves}
 
 
 def _panel(ax: Axes, draw: Draw, runs: Runs) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +121,7 @@ def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:
         max_leaf_nodes=cell.max_leaf_nodes,
         learning_rate=cell.learning_rate,
         max_iter=cell.max_iter,
-        min_samples_leaf=cell.settings.min_samples_leaf,
-        max_bins=cell.settings.max_bins,
-        random_state=cell.settings.random_state,
+        **asdict(cell.settings),
         n_jobs=1,
         **others,
     )
@@ -138,7 +137,9 @@ def present_commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command = ["git", *arguments]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:  # no git here
+        return ""
     return done.stdout.strip()

@@ -147,9 +147,9 @@ def test_cell_survives_its_line_of_json():
         assert Cell.of_line(json.loads(json.dumps(cell.as_keys()))) == cell
 
 
-def test_line_that_does_not_say_its_draw_is_of_the_first():
+def test_first_lines_do_not_have_all_settings():
     keys = CELL.as_keys()
-    del keys["random_state"]
+    del keys["random_state"], keys["refresh"]
     assert Cell.of_line(keys) == CELL
 
 
@@ -335,9 +335,12 @@ def test_page_shows_the_trial_of_settings(tmp_path):
     trial, page = Results(tmp_path, "settings"), tmp_path / "paper.md"
     fill(trial, trial_cells(), lambda cell: 100 + cell.settings.min_samples_leaf)
     report.write_page(page, Results(tmp_path), trial)
-    assert "| 1 | 255 | 0 | 101 / 102 / 103 | 101 / 102 / 103 |" in page.read_text()
-    assert "| 40 | 255 | 1 |  | 140 / 141 / 142 |" in page.read_text()  # MART draws nothing
-    assert "0 of 371" in page.read_text()  # a trial is no cell of a table
+    text = page.read_text()
+    assert "| 1 | 255 | 0 | step | 101 / 102 / 103 | 101 / 102 / 103 |" in text
+    assert "| 40 | 255 | 1 | step |  | 140 / 141 / 142 |" in text  # MART draws nothing
+    assert "| 40 | 255 | 0 | class | 140 / 141 / 142 |  |" in text
+    assert "| paper |  |  |  | 59 | 42 |" in text
+    assert "0 of 371" in text  # a trial is no cell of a table
 
 
 @pytest.mark.parametrize(
