@@ -1,9 +1,13 @@
 """How our errors compare with the paper's: numbers, and what they say in words."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from abcgbm.evaluation import relative_improvement
 from experiments.cells import Cell, Table
@@ -12,8 +16,14 @@ from experiments.store import Line
 
 TOLERANCE = 0.03  # means that differ by less agree
 MOST_DEVIATIONS = 3.0  # in square roots of the paper's count
+EARLY = 100  # steps
 PAIR = ("mart", "abc-mart")
 TITLES = {"mart": "MART", "abc-mart": "ABC-MART"}
+VERDICTS = {
+    "agrees": "agrees with the paper",
+    "fewer errors": "makes fewer errors than the paper's",
+    "more errors": "makes more errors than the paper's",
+}
 
 T = TypeVar("T")
 Pairs = tuple[tuple[int, int], ...]
@@ -44,6 +54,24 @@ class Means:
 
 
 @dataclass(frozen=True)
+class BothLower:
+    """Whether ABC-MART has the lower training loss, and fewer errors, after each step that both made."""
+
+    loss: NDArray[np.bool_]
+    errors: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, mart: Curves, abc: Curves) -> "BothLower":
+        """Compare two runs."""
+        n_steps = min(mart.test_errors.size, abc.test_errors.size)
+        steps = slice(1, n_steps + 1)  # losses begin before the first step
+        return cls(
+            abc.train_loss[steps] < mart.train_loss[steps],
+            abc.test_errors[:n_steps] < mart.test_errors[:n_steps],
+        )
+
+
+@dataclass(frozen=True)
 class Agreement:
     """Both algorithms on one data set. Pairs are errors of MART and ABC-MART, where both are done."""
 
@@ -52,7 +80,7 @@ class Agreement:
     pairs: Pairs  # lowest errors
     paper_pairs: Pairs  # the paper's, of the same cells
     chosen_pairs: Pairs  # at the steps chosen by validation, where there are such
-    has_lower_loss: tuple[bool, ...]  # of each pair: ABC-MART, after the last step that both made
+    is_lower: tuple[BothLower, ...]  # of each pair: where ABC-MART's curves lie below MART's
 
     @classmethod
     def of(
@@ -67,7 +95,7 @@ class Agreement:
             _pairs(table, ours),
             _pairs(table, {cell: table.paper[cell] for cell in ours}),
             _pairs(table, chosen),
-            tuple(_is_lower(*pair) for pair in _pairs(table, curves)),
+            tuple(BothLower.of(*pair) for pair in _pairs(table, curves)),
         )
 
     @property
@@ -84,6 +112,11 @@ class Agreement:
     def far_above(self) -> tuple[Cell, ...]:
         """Cells with far more errors than the paper's."""
         return tuple(cell for means in self.means.values() for cell in means.far_above)
+
+    @property
+    def n_lower_at_last(self) -> int:
+        """In how many pairs ABC-MART has the lower loss after the last step that both made."""
+        return sum(bool(pair.loss[-1]) for pair in self.is_lower)
 
     @property
     def meets_the_bar(self) -> bool:
@@ -104,11 +137,6 @@ def _pairs(table: Table, values: Mapping[Cell, T]) -> tuple[tuple[T, T], ...]:
         if mart.algorithm == "mart"
         and (abc := table.cell("abc-mart", mart.max_leaf_nodes, mart.learning_rate)) in values
     )
-
-
-def _is_lower(mart: Curves, abc: Curves) -> bool:
-    last = min(mart.train_loss.size, abc.train_loss.size) - 1
-    return bool(abc.train_loss[last] < mart.train_loss[last])
 
 
 def _means(algorithm: str, ours: Mapping[Cell, int], paper: Mapping[Cell, int]) -> Means:
@@ -136,7 +164,8 @@ def overall(agreements: Sequence[Agreement]) -> str:
     if not whole:
         return "No grid of the paper is whole yet."
     said = f"All of the paper's cells have been run of {_names(whole)}."
-    return " ".join([said, *_of_the_bar(whole), *_of_the_idea(whole), *_of_the_gain(whole)])
+    parts = (_of_the_bar, _of_the_paper, _of_the_idea, _of_the_gain)
+    return " ".join([said, *(sentence for part in parts for sentence in part(whole))])
 
 
 def _of_the_bar(whole: Sequence[Agreement]) -> list[str]:
@@ -151,6 +180,16 @@ def _of_the_bar(whole: Sequence[Agreement]) -> list[str]:
         )
     if missed:
         said.append(f"That is not so on {_names(missed)}; by how much is said below.")
+    return said
+
+
+def _of_the_paper(whole: Sequence[Agreement]) -> list[str]:
+    """Say where each algorithm agrees with the paper's, is better or worse."""
+    said = []
+    for algorithm in PAIR:
+        found = {v: [a for a in whole if a.means[algorithm].verdict == v] for v in VERDICTS}
+        words = [f"{VERDICTS[v]} on {_names(found[v])}" for v in VERDICTS if found[v]]
+        said.append(f"{TITLES[algorithm]} {'; it '.join(words)}.")
     return said
 
 
@@ -171,22 +210,18 @@ def _of_the_idea(whole: Sequence[Agreement]) -> list[str]:
             "At steps that are chosen without the test rows it makes as many errors as MART or more "
             f"on {_names(worse)}."
         )
+    slower = [a for a in whole if 2 * a.n_lower_at_last < len(a.is_lower)]
+    if slower:
+        said.append(
+            f"MART ends with the lower training loss more often than ABC-MART on {_names(slower)}."
+        )
     return said
 
 
 def _of_the_gain(whole: Sequence[Agreement]) -> list[str]:
-    """Say where a base class helps less than in the paper, and by whose errors."""
+    """Say where a base class helps less than in the paper."""
     less = [a for a in whole if improvement_of_means(a.pairs) < improvement_of_means(a.paper_pairs)]
-    if not less:
-        return []
-    said = [f"It gains less over MART than in the paper on {_names(less)}."]
-    better_mart = [a for a in less if a.means["mart"].difference < 0]
-    worse_abc = [a for a in less if a.means["abc-mart"].difference > 0]
-    if better_mart:
-        said.append(f"Our MART makes fewer errors than the paper's on {_names(better_mart)}.")
-    if worse_abc:
-        said.append(f"Our ABC-MART makes more errors than the paper's on {_names(worse_abc)}.")
-    return said
+    return [f"ABC-MART gains less over MART than in the paper on {_names(less)}."] if less else []
 
 
 def _names(agreements: Sequence[Agreement]) -> str:
@@ -209,19 +244,14 @@ def sentences(agreement: Agreement) -> str:
         _of_cells(agreement),
         _of_pairs(agreement),
         _of_chosen(agreement),
-        _of_losses(agreement),
+        _of_curves(agreement),
     ]
     return " ".join(part for part in parts if part)
 
 
 def _of_algorithm(title: str, means: Means) -> str:
-    words = {
-        "agrees": "agrees with the paper",
-        "fewer errors": "makes fewer errors than the paper's",
-        "more errors": "makes more errors than the paper's",
-    }[means.verdict]
     return (
-        f"{title} {words}: on average {means.ours:,.1f} errors, the paper {means.paper:,.1f} "
+        f"{title} {VERDICTS[means.verdict]}: on average {means.ours:,.1f} errors, the paper {means.paper:,.1f} "
         f"({100 * means.difference:+.1f} %)."
     )
 
@@ -259,14 +289,21 @@ def _of_chosen(agreement: Agreement) -> str:
     )
 
 
-def _of_losses(agreement: Agreement) -> str:
-    is_lower = agreement.has_lower_loss
-    if not is_lower:
+def _of_curves(agreement: Agreement) -> str:
+    pairs = agreement.is_lower
+    if not pairs:
         return ""
+    losses, errors = [pair.loss for pair in pairs], [pair.errors for pair in pairs]
     return (
-        "After the last step that both made, ABC-MART has the lower training loss in "
-        f"{sum(is_lower)} of {len(is_lower)} pairs."
+        f"Step by step, ABC-MART has the lower training loss in {_percent(losses, EARLY)} of the first "
+        f"{EARLY} steps and in {_percent(losses)} of all that both made (after the last of these in "
+        f"{agreement.n_lower_at_last} of {len(pairs)} pairs), and fewer test errors in "
+        f"{_percent(errors, EARLY)} and {_percent(errors)}."
     )
+
+
+def _percent(curves: Iterable[NDArray[np.bool_]], n_first: int | None = None) -> str:
+    return f"{100 * fmean(float(curve[:n_first].mean()) for curve in curves):.0f} %"
 
 
 def _counts(pairs: Pairs) -> str:

@@ -102,7 +102,7 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
 
 
 def _n_bounded(model: ABCBoostClassifier) -> int:
-    """Return the number of leaves whose Newton step was as long as is allowed."""
+    """Return the number of leaves whose Newton step was as long as is allowed (if not mended)."""
     return int(np.count_nonzero(np.abs(model._ensemble.value) >= LONGEST * model.learning_rate))
 
 

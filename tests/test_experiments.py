@@ -22,7 +22,7 @@ pytest.importorskip("matplotlib", reason="experiments draw with matplotlib")
 
 from experiments import datasets, measure, public, report
 from experiments.__main__ import fill_missing, keep_or_compare, main
-from experiments.agreement import Agreement, overall, sentences
+from experiments.agreement import PAIR, Agreement, BothLower, overall, sentences
 from experiments.cells import (
     ALGORITHMS,
     DATASETS,
@@ -56,6 +56,7 @@ def line_of(cell, lowest, **others):
         "lowest_step": 2,
         "final_errors": lowest + 1,
         "validated_errors": lowest + 2 if cell.is_validated else None,
+        "validated_step": 2 if cell.is_validated else None,
         "stop_step": 3,
         "stop_reason": "max_iter",
         "seconds": 1.0,
@@ -314,7 +315,7 @@ def test_page_shows_every_cell_and_its_figures(tmp_path):
     text = page.read_text()
     assert all(f"{n} / {n} / +0" in text for n in of.paper.values())
     assert "MART agrees with the paper" in text
-    assert "covertype | 18 of 18" in text
+    assert "Covertype | 18 of 18" in text
     for name in ("covertype_loss", "covertype_errors", "covertype_improvement", "alternatives"):
         assert (tmp_path / "paper" / f"{name}.png").exists()
         assert f"(paper/{name}.png)" in text
@@ -358,6 +359,37 @@ def test_words_follow_from_the_numbers(factor, words):
     assert sentences(agreement).count(words) == 2
     assert agreement.meets_the_bar == (factor <= 1)
     assert len(agreement.far_above) == (12 if factor > 1 else 0)
+
+
+def test_curves_are_compared_after_each_step_that_both_made():
+    mart = Curves(np.array([10.0, 5.0, 4.0, 3.0]), np.array([5, 4, 3]))
+    abc = Curves(np.array([10.0, 6.0, 3.0, 2.0, 1.0]), np.array([6, 4, 2, 1]))
+    found = BothLower.of(mart, abc)
+    assert found.loss.tolist() == [False, True, True]
+    assert found.errors.tolist() == [False, False, True]
+
+
+def test_words_say_how_early_a_base_class_helps():
+    of = table("letter")
+    mart, abc = (of.cell(name, 4, 0.1) for name in PAIR)
+    done = {cell: line_of(cell, 150) for cell in (mart, abc)}
+    steps = np.arange(1, 201)
+    curves = {
+        mart: Curves(np.append(9.0, 1.0 / steps), np.full(200, 150)),
+        abc: Curves(np.append(9.0, 1.1 / steps), np.where(steps <= 50, 151, 149)),
+    }
+    text = sentences(Agreement.of(of, done, curves))
+    assert "lower training loss in 0 % of the first 100 steps and in 0 % of all" in text
+    assert "fewer test errors in 50 % and 75 %" in text
+
+
+def test_last_steps_better_than_chosen_ones_are_counted():
+    cells = table("letter").cells
+    done = {cell: line_of(cell, 5) for cell in cells}  # a chosen step makes one error more
+    n_validated = sum(cell.is_validated for cell in cells)
+    assert report.last_or_chosen(done) == f"{n_validated} of {n_validated}"
+    done = {cell: line | {"final_errors": 9} for cell, line in done.items()}
+    assert report.last_or_chosen(done) == f"0 of {n_validated}"
 
 
 def test_cell_is_far_above_beyond_three_square_roots_of_the_papers_count():
@@ -404,12 +436,22 @@ def test_it_is_said_where_a_base_class_gains_less_or_nothing():
     less, both = agreement_of("letter", 1.0, mart=0.95), agreement_of("isolet", 1.02, mart=0.9)
     said = overall([less, both, agreement_of("zipcode", 1.0)])
     assert "gains less over MART than in the paper on Letter and Isolet." in said
-    assert "Our MART makes fewer errors than the paper's on Letter and Isolet." in said
-    assert "Our ABC-MART makes more errors than the paper's on Isolet." in said
     assert "gains less" not in overall([agreement_of("letter", 1.0)])
     nothing = overall([agreement_of("letter", 1.0, mart=0.5)])
     assert "It does not on Letter." in nothing
     assert "it makes as many errors as MART or more on Letter." in nothing
+
+
+def test_sets_are_named_where_an_algorithm_agrees_with_the_paper_and_where_not():
+    said = overall([agreement_of("letter", 1.1, mart=0.8), agreement_of("isolet", 1.0)])
+    assert (
+        "MART agrees with the paper on Isolet; it makes fewer errors than the paper's on Letter. ABC-"
+        in said
+    )
+    assert (
+        "ABC-MART agrees with the paper on Isolet; it makes more errors than the paper's on Letter."
+        in said
+    )
 
 
 def test_losses_are_compared_after_the_last_step_that_both_made():
@@ -421,7 +463,27 @@ def test_losses_are_compared_after_the_last_step_that_both_made():
     for loss, words in (([9.0, 3.0, 0.9], "in 1 of 1 pairs"), ([9.0, 0.5, 1.1], "in 0 of 1 pairs")):
         curves = {mart: long, abc: Curves(np.array(loss), errors)}
         done = {cell: line_of(cell, 5) for cell in curves}
-        assert f"lower training loss {words}" in sentences(Agreement.of(of, done, curves))
+        assert f"after the last of these {words}" in sentences(Agreement.of(of, done, curves))
+
+
+def test_set_is_named_where_mart_ends_with_the_lower_loss():
+    of = table("letter")
+    done = {cell: line_of(cell, n) for cell, n in of.paper.items()}
+    losses = {"mart": np.array([9.0, 1.0]), "abc-mart": np.array([9.0, 2.0])}
+    curves = {cell: Curves(losses[cell.algorithm], np.array([5])) for cell in of.cells}
+    assert "MART ends with the lower training loss" in overall([Agreement.of(of, done, curves)])
+    assert "MART ends with the lower training loss" not in overall([Agreement.of(of, done, {})])
+
+
+def test_bounded_leaves_are_those_as_long_as_the_core_allows():
+    n_classes = 100  # of a hundred classes one is known with p = 0.01: a Newton step of 99
+    y = np.repeat(np.arange(n_classes), 3)
+    model = ABCBoostClassifier("mart", max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
+    model.fit(np.eye(n_classes)[y], y)
+    assert np.abs(model._ensemble.value).max() == measure.LONGEST * model.learning_rate
+    assert measure._n_bounded(model) == n_classes
+    few = np.minimum(y, 9)
+    assert measure._n_bounded(model.fit(np.eye(n_classes)[few], few)) == 0
 
 
 def test_how_often_guards_acted_is_summed_over_the_cells_that_say_so():
@@ -650,7 +712,7 @@ def test_cell_that_is_known_is_compared_and_not_kept_twice(tmp_path, capsys, oth
 
 def test_status_says_how_far_it_is(capsys):
     assert main(["status"]) == 0
-    assert re.search(r"\| \*\*all\*\* \| \d+ of 371 \|", capsys.readouterr().out)
+    assert re.search(r"\| All \| \d+ of 371 \|", capsys.readouterr().out)
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
