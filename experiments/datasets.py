@@ -88,9 +88,13 @@ def digest(data: Split) -> str:
 
 
 def _find(name: str) -> Path | None:
-    roots = [Path(root) for root in (os.environ.get("ABCGBM_DATA"), _cache()) if root]
-    folders = [root / name for root in roots]
+    folders = _folders(name)
     return next((folder for folder in folders if (folder / "test.csv.gz").exists()), None)
+
+
+def _folders(name: str) -> list[Path]:
+    roots = [Path(root) for root in (os.environ.get("ABCGBM_DATA"), _cache()) if root]
+    return [root / name for root in roots]
 
 
 def _cache() -> Path:
@@ -100,13 +104,15 @@ def _cache() -> Path:
 def _download(name: str, source: public.Source) -> Path:
     """Fetch a set into the cache, where it looks as in ``ABCGBM_DATA``; nothing wrong is kept."""
     folder = _cache() / name
-    print(f"{name} is not in $ABCGBM_DATA, nor in {folder}", file=sys.stderr)
+    is_set = "" if os.environ.get("ABCGBM_DATA") else " (ABCGBM_DATA is not set)"
+    looked = " or ".join(map(str, _folders(name)))
+    print(f"{name} is not in {looked}{is_set}", file=sys.stderr)
     try:
         train, test = public.fetch(source)
     except public.FAILURES as error:
         raise OSError(
-            f"{name} cannot be downloaded from {source.files}: {error}. Expected there, or as "
-            f"train.csv.gz and test.csv.gz (label first, no header) in $ABCGBM_DATA/{name}"
+            f"{name} cannot be downloaded from {' and '.join(source.files)}: {error}. Expected there, or "
+            f"as train.csv.gz and test.csv.gz (label first, no header) in $ABCGBM_DATA/{name}"
         ) from error
     found = digest(Split(*train, *test))
     if found != source.digest:

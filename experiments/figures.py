@@ -157,11 +157,11 @@ def _finish(figure: Figure, title: str, algorithms: Iterable[str]) -> None:
         figure.axes[0].plot([], [], color=COLOURS[name], label=TITLES.get(name, name))[0]
         for name in algorithms
     ]
-    figure.suptitle(title, fontsize=11, y=1 - 0.1 / height)
+    figure.suptitle(title, fontsize=11, x=MARGIN / width, y=1 - 0.1 / height, ha="left")
     figure.supxlabel("Boosting steps", fontsize=9, y=0.1 / height)
     if handles:
         figure.legend(
-            handles=handles, loc="lower right", ncols=len(handles), fontsize=9, frameon=False
+            handles=handles, loc="upper right", ncols=len(handles), fontsize=9, frameon=False
         )
 
 

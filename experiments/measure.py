@@ -68,8 +68,7 @@ def _fit(cell: Cell, data: Split, tell: Tell) -> tuple[ABCBoostClassifier, int]:
     def tell_errors(report: StepReport) -> None:
         if report.is_mended:
             mended.append(report.step)
-        score = report.validation_score or 0.0
-        tell(f"{_state(cell, report)}, {round(-score * len(data.y_test))} test errors")
+        tell(f"{_state(cell, report)}, {_errors(report, len(data.y_test))} test errors")
 
     model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
     model.fit(data.X_train, data.y_train, X_val=data.X_test, y_val=data.y_test)
@@ -85,7 +84,8 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
     out = datasets.validation_rows(cell.dataset, len(data.y_train))
 
     def tell_score(report: StepReport) -> None:
-        tell(f"choosing a step: {_state(cell, report)}, score {report.validation_score:.5f}")
+        errors = f"{_errors(report, int(out.sum()))} of {out.sum()} rows held out are wrong"
+        tell(f"choosing a step: {_state(cell, report)}, {errors}")
 
     model = _model(
         cell,
@@ -109,6 +109,10 @@ def _n_bounded(model: ABCBoostClassifier) -> int:
 def best_of(scores: NDArray[np.float64], losses: NDArray[np.float64]) -> int:
     """Return the index of the largest score, among equals that of lowest loss."""
     return int(np.lexsort((losses, -scores))[0])
+
+
+def _errors(report: StepReport, n_rows: int) -> int:
+    return round(-(report.validation_score or 0.0) * n_rows)
 
 
 def _state(cell: Cell, report: StepReport) -> str:

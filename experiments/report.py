@@ -130,7 +130,9 @@ def _summary_line(of: Table, done: Done) -> list[str]:
     name = of.dataset.capitalize()
     if any(cell not in done for cell in of.cells):
         name += " (not all cells run)"
-    counts = [f"{OPEN if n is None else n} / {paper[a]}" for n, a in zip(best, PAIR, strict=True)]
+    counts = [
+        f"{OPEN if n is None else f'{n:,}'} / {paper[a]:,}" for n, a in zip(best, PAIR, strict=True)
+    ]
     return [
         name,
         *counts,
@@ -160,7 +162,7 @@ def _best(of: Table, algorithm: str, done: Done) -> int | None:
 def means_table(agreements: Iterable[Agreement]) -> str:
     """Mean errors over each grid beside the paper's, of the cells that are done."""
     head = ["", "cells", "MART: ours / paper", "", "ABC-MART: ours / paper", ""]
-    head += ["R_err of the means (%): ours / paper", "cells far above"]
+    head += ["R_err of the means (%): ours / paper", "cells > 3 s.d. above"]
     lines = []
     for agreement in agreements:
         cells = [f"{agreement.n_done} of {len(agreement.table.cells)}"]
@@ -365,7 +367,9 @@ def _alternatives(done: Done, results: Results, folder: str) -> str:
     text = [_alternatives_in_words(cells, done), markdown(head, lines)]
     curves = results.curves(cells[0].dataset)
     if any(cell in curves for cell in cells):
-        text.append(f"![Alternatives on {cells[0].dataset.capitalize()}]({folder}/alternatives.png)")
+        text.append(
+            f"![Alternatives on {cells[0].dataset.capitalize()}]({folder}/alternatives.png)"
+        )
     return "\n\n".join(text)
 
 

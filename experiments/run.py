@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -46,9 +46,20 @@ def run(cells: Iterable[Cell], n_processes: int, interval: float) -> Iterator[Fi
 def _start(cell: Cell, interval: float) -> Running:
     ours, theirs = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(target=_work, args=(cell, theirs, interval, os.getpid()))
-    process.start()
+    with _deaf_to_interrupts():
+        process.start()
     theirs.close()  # so that the end of the process is the end of the pipe
     return {ours: (cell, process)}
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Ctrl-C is the parent's to hear: processes that are started here do not, from their beginning."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _take(cell: Cell, process: BaseProcess, pipe: Connection) -> Finished | None:
@@ -64,7 +75,6 @@ def _take(cell: Cell, process: BaseProcess, pipe: Connection) -> Finished | None
 
 def _work(cell: Cell, pipe: Connection, interval: float, parent: int) -> None:
     """Run a cell in this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to hear
     pipe.send(measure(cell, Progress(cell, interval, parent)))
 
 
@@ -93,7 +103,7 @@ def in_words(line: Line) -> str:
     return (
         f"{line['lowest_errors']} errors at step {line['lowest_step']} (lowest), "
         f"{line['final_errors']} at step {line['stop_step']} (last: {line['stop_reason']}){chosen}; "
-        f"{line['seconds']:.0f} s"
+        f"the fit took {line['seconds']:.0f} s"
     )
 
 
