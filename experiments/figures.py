@@ -83,8 +83,8 @@ def improvement_limits(row: Sequence[Runs]) -> tuple[float, float]:
     return -10.0, 5.0 + max(highest, default=0.0)
 
 
-LOSS = Kind("loss", "training loss (sum over rows)", draw_losses)
-ERRORS = Kind("errors", "test errors (first steps cut off; dot: lowest)", draw_errors, error_limits)
+LOSS = Kind("loss", "training loss (summed)", draw_losses)
+ERRORS = Kind("errors", "test errors (dot: lowest)", draw_errors, error_limits)
 IMPROVEMENT = Kind(
     "improvement",
     "R_err of ABC-MART over MART (%; first steps cut off)",
