@@ -214,7 +214,7 @@ def _of_the_idea(whole: Sequence[Agreement]) -> list[str]:
             f"ABC-MART makes fewer errors than MART, on average over the cells, on {_names(below)}."
         )
     if rest:
-        said.append(f"It does not on {_names(rest)}.")
+        said.append(f"ABC-MART does not make fewer errors than MART on {_names(rest)}.")
     if no_better:
         said.append(
             "The best cell of ABC-MART makes as many errors as the best of MART, or more, on "
