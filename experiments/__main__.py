@@ -184,9 +184,7 @@ def _introduction(cell: Cell) -> str:
 
 
 def _comparison(cells: list[Cell], lines: dict[str, Line]) -> str:
-    paper = table(cells[0].dataset).paper
-    # With fewer steps than the paper's it is still the paper's cell.
-    known = {cell.algorithm: n for cell, n in paper.items() if _is_at(cell, cells[0])}
+    known = {cell.algorithm: table(cell.dataset).paper_of(cell) for cell in cells}
     text = [f"{name}: {in_words(lines[name])}; paper: {known[name]} (lowest)" for name in PAIR]
     ours = [lines[name]["lowest_errors"] for name in PAIR]
     theirs = [known[name] for name in PAIR]
@@ -196,13 +194,6 @@ def _comparison(cells: list[Cell], lines: dict[str, Line]) -> str:
         for pair in (ours, theirs)
     ]
     return "\n".join([*text, f"ours: {shown[0]}; paper: {shown[1]}"])
-
-
-def _is_at(cell: Cell, other: Cell) -> bool:
-    return (cell.max_leaf_nodes, cell.learning_rate) == (
-        other.max_leaf_nodes,
-        other.learning_rate,
-    )
 
 
 def _settings(arguments: argparse.Namespace) -> None:

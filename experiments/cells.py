@@ -94,6 +94,10 @@ class Table:
             if (cell.algorithm, cell.max_leaf_nodes, cell.learning_rate) == wanted
         )
 
+    def paper_of(self, cell: Cell) -> int:
+        """Return the paper's count at a cell's J and nu, whatever its steps and settings."""
+        return self.paper[self.cell(cell.algorithm, cell.max_leaf_nodes, cell.learning_rate)]
+
 
 @cache
 def present_settings() -> Settings:

@@ -180,25 +180,19 @@ def settings_table(done: Done) -> str:
     cells = trial_cells()
     if not any(cell in done for cell in cells):
         return "Not measured yet: `python -m experiments settings`."
-    columns = list(dict.fromkeys(map(_column_of, cells)))
+    paper = {_column_of(c): str(table(c.dataset).paper_of(c)) for c in cells}
     shown = {(c.settings, _column_of(c)): _readings(done.get(c)) for c in cells}
     lines = [
-        [*map(str, astuple(settings)), *(shown.get((settings, column), "") for column in columns)]
+        [*map(str, astuple(settings)), *(shown.get((settings, column), "") for column in paper)]
         for settings in dict.fromkeys(cell.settings for cell in cells)
     ]
-    paper = [str(_paper_count(*column)) for column in columns]
     names = ["smallest leaf", "bins", "random_state", "refresh"]
-    titles = [f"{name.capitalize()}, J = {j}, {TITLES[a]}" for name, j, a in columns]
-    return markdown([*names, *titles], [*lines, ["paper", "", "", "", *paper]])
+    titles = [f"{name.capitalize()}, J = {j}, {TITLES[a]}" for name, j, a in paper]
+    return markdown([*names, *titles], [*lines, ["paper", "", "", "", *paper.values()]])
 
 
 def _column_of(cell: Cell) -> tuple[str, int, str]:
     return cell.dataset, cell.max_leaf_nodes, cell.algorithm
-
-
-def _paper_count(dataset: str, leaves: int, algorithm: str) -> int:
-    of = table(dataset)
-    return of.paper[of.cell(algorithm, leaves, VALIDATED_RATE)]
 
 
 def guards_table(done: Done) -> str:
