@@ -14,8 +14,8 @@ ifneq ($(wildcard ../shared/data),)
   export ABCGBM_DATA ?= $(abspath ../shared/data)
 endif
 
-CORE := $(wildcard cpp/*.cpp)
-CPP := $(wildcard cpp/*.[ch]pp cpp/bindings/*.[ch]pp)
+CORE := $(wildcard $(patsubst %,cpp/%/*.cpp,base data loss tree boost predict))
+CPP := $(wildcard cpp/*/*.[ch]pp)
 # Folders too: a file that is gone is a change.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)
 CORE_TESTS := $(patsubst %,tests/test_%.py, \
@@ -37,7 +37,7 @@ lint: .venv/installed-dev core
 	$(BIN)/codespell
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	printf '%s\n' $(CORE) | xargs -n 1 -P $(JOBS) $(BIN)/clang-tidy -p build/core --quiet
-	! grep -nE '#pragma omp|std::j?thread' $(filter-out cpp/parallel.%,$(CPP))
+	! grep -nE '#pragma omp|std::j?thread' $(filter-out cpp/base/parallel.%,$(CPP))
 
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix --exit-zero
@@ -75,9 +75,11 @@ clean:
 	  print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'])")
 	touch $@
 
-# Not isolated, so that rebuilds are incremental; not editable, so that tests see what users get.
+# Not isolated, so that rebuilds are incremental; not editable, so that tests see what users get, and
+# what the benchmarks need beside it.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --no-build-isolation \
-  --config-settings=cmake.define.ABCGBM_WERROR=$(WERROR)
+  --config-settings=cmake.define.ABCGBM_WERROR=$(WERROR) \
+  --config-settings=cmake.define.ABCGBM_BENCH=ON
 
 .venv/installed-%: .venv/tools $(SOURCES)
 	@ls .venv/installed-* >/dev/null 2>&1 || echo 'building, about two minutes the first time'

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import ABCBoostClassifier, __version__
-from abcgbm.callbacks import StepReport
+from abcgbm.training.callbacks import StepReport
 from experiments import datasets
 from experiments.cells import ALGORITHMS, Cell
 from experiments.curves import Curves

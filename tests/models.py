@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.ensemble import Ensemble
+from abcgbm.model.ensemble import Ensemble
 from strategies import random_problem
 
 HANGS_AFTER = 300  # seconds: a process that takes this long is stuck, not slow

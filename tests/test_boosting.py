@@ -10,10 +10,10 @@ from sklearn.datasets import load_iris
 import core
 import reference
 from abcgbm import BaseClassSearch
-from abcgbm.algorithm import Algorithm
-from abcgbm.base_class import BasePolicy, WorstBases
-from abcgbm.boosting import BoostConfig, Record, _choose_and_step
-from abcgbm.stopping import MACHINE_ACCURACY
+from abcgbm.settings.algorithm import Algorithm
+from abcgbm.training.base_class import BasePolicy, WorstBases
+from abcgbm.training.boosting import BoostConfig, Record, _choose_and_step
+from abcgbm.training.stopping import MACHINE_ACCURACY
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
 

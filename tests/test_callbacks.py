@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from abcgbm import BaseClassSearch
-from abcgbm.callbacks import StepReport
+from abcgbm.training.callbacks import StepReport
 from models import assert_same_model, ensemble_arrays, noisy_data, run_python, small
 
 X, Y = noisy_data(n_classes=4)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.categories import Levels
+from abcgbm.data.categories import Levels
 
 LEVEL_LISTS = st.one_of(
     st.lists(st.none() | st.sampled_from(["", "a", "b", "ba", "é", "Z"]), min_size=1, max_size=40),

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.validation import hold_out
+from abcgbm.training.validation import hold_out
 from models import assert_same_model, model_bytes, small
 
 N = 120

@@ -7,7 +7,8 @@ from sklearn.datasets import load_digits
 
 import abcgbm
 from abcgbm import ABCBoostClassifier, cli
-from abcgbm.evaluation import Reading, Readings
+from abcgbm.demo import comparison
+from abcgbm.demo.statistics import Reading, Readings
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def final_errors(algorithm, max_iter):
     """What the demo's model does on the second half of the digits, said without the demo."""
     X, y = load_digits(return_X_y=True)
     half = len(y) // 2
-    model = ABCBoostClassifier(algorithm, max_iter=max_iter, max_leaf_nodes=cli.LEAVES)
+    model = ABCBoostClassifier(algorithm, max_iter=max_iter, max_leaf_nodes=comparison.LEAVES)
     return int(np.sum(model.fit(X[:half], y[:half]).predict(X[half:]) != y[half:]))
 
 
@@ -81,7 +82,9 @@ def test_readme_shows_what_the_demo_prints(in_empty_folder, capsys):
 def test_summary_table_shows_errors_improvement_and_p_value():
     mart = Readings(Reading(7, 56), Reading(9, 60), Reading(8, 57))
     abc = Readings(Reading(5, 41), Reading(9, 66), Reading(6, 57))
-    lines = [" ".join(text.split()) for text in cli.summary_table(mart, abc, 1797).splitlines()]
+    lines = [
+        " ".join(text.split()) for text in comparison.summary_table(mart, abc, 1797).splitlines()
+    ]
     assert lines[1].endswith(" 56 (step 7) 41 (step 5) 26.8 0.061")
     assert lines[2].endswith(" 60 (step 9) 66 (step 9) -10.0 0.707")
     assert lines[3].endswith(" 57 (step 8) 57 (step 6) 0.0 0.500")
@@ -89,7 +92,7 @@ def test_summary_table_shows_errors_improvement_and_p_value():
 
 def test_tiny_p_value_is_not_printed_as_zero():
     mart, abc = Reading(1, 11133), Reading(1, 10203)
-    table = cli.summary_table(Readings(mart, mart, mart), Readings(abc, abc, abc), 290506)
+    table = comparison.summary_table(Readings(mart, mart, mart), Readings(abc, abc, abc), 290506)
     assert table.splitlines()[1].endswith("8.4  4.4e-11")
 
 

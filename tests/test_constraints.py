@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm.constraints import FeatureRules, interaction_groups, n_features_per_split
+from abcgbm.training.constraints import FeatureRules, interaction_groups, n_features_per_split
 from models import assert_same_model, model_bytes, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_features=6, n_classes=3)

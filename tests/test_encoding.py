@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from abcgbm import BinMapper, encoding
+from abcgbm import BinMapper
+from abcgbm.data import encoding
 from inputs import DATA, WORKS, pandas_with, words
 
 each = pytest.mark.parametrize("case", WORKS, ids=[case.name for case in WORKS])

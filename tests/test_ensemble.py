@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import reference
-from abcgbm.ensemble import Ensemble, EnsembleBuilder
+from abcgbm.model.ensemble import Ensemble, EnsembleBuilder
 from models import ensemble_arrays, noisy_data, small
 
 NUMBERS, Y = noisy_data(n_rows=250, n_classes=3)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from abcgbm.evaluation import (
+from abcgbm.demo.statistics import (
     Reading,
     Readings,
     error_curve,

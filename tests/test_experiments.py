@@ -38,7 +38,7 @@ from experiments.curves import Curves, decode, encode, pack, unpack
 from experiments.store import Results, append_line, only_run, read_lines
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.evaluation import error_curve, p_value, relative_improvement
+from abcgbm.demo.statistics import error_curve, p_value, relative_improvement
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT.parent / "shared" / "paper" / "tables.json"

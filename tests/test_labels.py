@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abcgbm import BinMapper
-from abcgbm.labels import encode_labels
+from abcgbm.data.labels import encode_labels
 from models import assert_same_model, noisy_data, small
 
 X, NUMBERS = noisy_data(n_rows=90, n_classes=3)

@@ -11,7 +11,7 @@ if not (Path(__file__).parents[1] / "benchmarks").is_dir():
 
 from benchmarks import limit
 
-from abcgbm import _core
+from abcgbm import _bench
 from models import noisy_data, small
 
 X, Y = noisy_data(n_rows=300, n_features=3, n_classes=4)
@@ -81,7 +81,7 @@ def test_row_is_added_where_it_is_not_in_the_common_bin_of_a_sparse_column(colum
 
 
 def test_limit_is_the_sum_of_additions_times_their_seconds(monkeypatch):
-    monkeypatch.setattr(_core, "limit_seconds", {8: 1.0, 2: 100.0, 3: 10_000.0}.__getitem__)
+    monkeypatch.setattr(_bench, "limit_seconds", {8: 1.0, 2: 100.0, 3: 10_000.0}.__getitem__)
     assert limit.Additions(lines=3, pairs=4, triples=5).seconds() == 50_403
     model = small("mart").fit(X, Y)
     assert limit.limit_of(model, X) == limit.additions(model, 3.0).seconds()
@@ -89,11 +89,11 @@ def test_limit_is_the_sum_of_additions_times_their_seconds(monkeypatch):
 
 @pytest.mark.parametrize("n_sums", [2, 3, 8])
 def test_bare_loop_takes_time(n_sums):
-    assert 0.0 < _core.limit_seconds(n_sums, 3) < 1e-3
+    assert 0.0 < _bench.limit_seconds(n_sums, 3) < 1e-3
 
 
 def test_bare_loop_refuses_what_it_has_no_loop_for():
     with pytest.raises(ValueError, match="n_sums: 2, 3 or 8"):
-        _core.limit_seconds(4)
+        _bench.limit_seconds(4)
     with pytest.raises(ValueError, match="n_repeats: 1 to 10000"):
-        _core.limit_seconds(2, 0)
+        _bench.limit_seconds(2, 0)

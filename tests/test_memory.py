@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abcgbm import memory
-from abcgbm.memory import TrainingSize, available_bytes, check
+from abcgbm.training import memory
+from abcgbm.training.memory import TrainingSize, available_bytes, check
 from models import noisy_data, run_python, small
 
 SIZE = TrainingSize(
@@ -176,7 +176,8 @@ PEAK = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from abcgbm import ABCBoostClassifier, BinMapper, memory
+from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm.training import memory
 
 def peak():  # of this program alone; getrusage counts what the one that started it had
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from abcgbm import ABCBoostClassifier, BinMapper, encoding
+from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm.data import encoding
 from inputs import DATA, NAMES, WORKS, labels_of, pandas_with, words
 from models import assert_same_model, noisy_data, small
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from abcgbm.progress import ProgressLine
+from abcgbm.training.progress import ProgressLine
 from models import noisy_data, small
 
 
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch):
     stream = Terminal()
-    monkeypatch.setattr("abcgbm.progress.sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr("abcgbm.training.progress.sys", SimpleNamespace(stderr=stream))
     return stream
 
 
@@ -84,7 +84,7 @@ def test_terminal_sees_the_line_before_the_first_step(terminal):
 
 
 def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
-    monkeypatch.setattr("abcgbm.progress._EVERY", 0.0)
+    monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
     with ProgressLine(2, enabled=True) as line:
         line.show(1, 5.0)
         line.show(2, 3.25)
@@ -99,7 +99,7 @@ def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
 
 
 def test_shorter_text_leaves_nothing_of_the_longer_one(terminal, monkeypatch):
-    monkeypatch.setattr("abcgbm.progress._EVERY", 0.0)
+    monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
     with ProgressLine(2, enabled=True) as line:
         line.show(1, 123.456)
         line.show(2, 7.0)

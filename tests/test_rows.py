@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper
-from abcgbm.rows import CountedRows
-from abcgbm.tables import Table, read_table
+from abcgbm.data.rows import CountedRows
+from abcgbm.data.tables import Table, read_table
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=300, n_classes=3)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abcgbm import BaseClassSearch, BinMapper
-from abcgbm.start import EarlierFit, log_frequencies
+from abcgbm.training.start import EarlierFit, log_frequencies
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=500, n_classes=4)
@@ -273,7 +273,7 @@ def test_start_may_be_changed_without_changing_the_model():
 
 def test_scores_of_an_earlier_fit_are_made_once_it_is_known_that_there_is_memory(monkeypatch):
     model = small(max_iter=4, warm_start=True).fit(X, Y)
-    monkeypatch.setattr("abcgbm.memory.available_bytes", lambda: 0)
+    monkeypatch.setattr("abcgbm.training.memory.available_bytes", lambda: 0)
     monkeypatch.setattr(EarlierFit, "raw", None)
     with pytest.raises(MemoryError, match="training needs about"):
         model.set_params(max_iter=8).fit(X, Y)

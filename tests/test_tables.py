@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper
-from abcgbm.tables import Kind, Schema, read_table, read_table_like
+from abcgbm.data.tables import Kind, Schema, read_table, read_table_like
 from inputs import (
     DATA,
     NAMES,

@@ -13,8 +13,9 @@ from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import BinMapper, draws
-from abcgbm.validation import hold_out
+from abcgbm import BinMapper
+from abcgbm.training import draws
+from abcgbm.training.validation import hold_out
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_classes=4)

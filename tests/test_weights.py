@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import reference
 from abcgbm import BinMapper
-from abcgbm.weights import IntegerWeights, check_weights, class_weights, mean_factor
+from abcgbm.data.weights import IntegerWeights, check_weights, class_weights, mean_factor
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=200, n_classes=3)

@@ -5,7 +5,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from abcgbm import _core
+from abcgbm import _bench, _core
 from benchmarks.generated import Shape, generate
 
 NAMES = ("letter", "isolet", "covertype")
@@ -50,8 +50,8 @@ class Table:
         trainer.step(range(self.n_classes), [-1], False, 1.0)
         return trainer
 
-    def stages(self) -> _core.Stages:
-        return _core.Stages(self.binned, self.trainer)
+    def stages(self) -> _bench.Stages:
+        return _bench.Stages(self.binned, self.trainer)
 
 
 def code(table: Table) -> _core.Binned:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from abcgbm import _core
+from abcgbm import _bench
 from benchmarks.stages.tables import table_of
 
 LETTER, ISOLET = (table_of(name, is_small=True) for name in ("letter", "isolet"))
@@ -32,6 +32,6 @@ def test_histogram_of_one_node_is_not_cut_as_that_of_another():
 
 def test_table_must_be_that_of_the_training():
     with pytest.raises(ValueError, match="binned: the table of the training"):
-        _core.Stages(ISOLET.binned, LETTER.trainer)
+        _bench.Stages(ISOLET.binned, LETTER.trainer)
     with pytest.raises(ValueError, match="n_threads: at least 1"):
-        _core.Stages(LETTER.binned, LETTER.trainer, 0)
+        _bench.Stages(LETTER.binned, LETTER.trainer, 0)

@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "binning.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "data/binning.hpp"
 
 namespace abcgbm {
 namespace {

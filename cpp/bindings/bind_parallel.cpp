@@ -1,8 +1,8 @@
 #include <nanobind/nanobind.h>
 
-#include "bindings.hpp"
-#include "parallel.hpp"
-#include "simd.hpp"
+#include "base/parallel.hpp"
+#include "base/simd.hpp"
+#include "bindings/bindings.hpp"
 
 namespace nb = nanobind;
 

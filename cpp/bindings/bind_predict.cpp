@@ -4,9 +4,9 @@
 #include <cmath>
 #include <memory>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "predict.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "predict/predict.hpp"
 
 namespace abcgbm {
 namespace {

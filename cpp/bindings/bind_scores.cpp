@@ -1,6 +1,6 @@
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "probabilities.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "loss/probabilities.hpp"
 
 namespace abcgbm {
 namespace {

@@ -10,10 +10,10 @@
 #include <memory>
 #include <optional>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "step.hpp"
-#include "validation.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "boost/step.hpp"
+#include "boost/validation.hpp"
 
 #ifdef __GLIBC__
 #include <malloc.h>

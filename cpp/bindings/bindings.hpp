@@ -10,6 +10,5 @@ void bind_binning(nanobind::module_& m);
 void bind_scores(nanobind::module_& m);
 void bind_step(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
-void bind_stages(nanobind::module_& m);
 
 }  // namespace abcgbm

@@ -1,4 +1,4 @@
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 NB_MODULE(_core, m) {
   // Objects that outlive the interpreter, as with a daemon thread, are no news for the user.
@@ -9,5 +9,4 @@ NB_MODULE(_core, m) {
   abcgbm::bind_scores(m);
   abcgbm::bind_step(m);
   abcgbm::bind_predict(m);
-  abcgbm::bind_stages(m);
 }

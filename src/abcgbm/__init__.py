@@ -2,9 +2,9 @@
 
 from importlib.metadata import version
 
-from abcgbm.base_class import BaseClassSearch, FixedBase
-from abcgbm.binning import BinMapper, BinnedTable
 from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.data.binning import BinMapper, BinnedTable
+from abcgbm.training.base_class import BaseClassSearch, FixedBase
 
 __all__ = ["ABCBoostClassifier", "BaseClassSearch", "BinMapper", "BinnedTable", "FixedBase"]
 __version__ = version("abcgbm")

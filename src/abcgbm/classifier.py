@@ -10,26 +10,12 @@ from typing import Any, Self
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from abcgbm import _core, parameters
-from abcgbm.answers import ScoringClassifier
-from abcgbm.binning import BinnedTable
-from abcgbm.callbacks import (
-    FRAMES_AROUND_FIT,
-    CallbackSupportMixin,
-    FitTask,
-    StepReport,
-    StepWatcher,
-    as_callbacks,
-    with_callbacks,
-)
-from abcgbm.columns import Floats
-from abcgbm.encoding import Encoding
-from abcgbm.ensemble import Ensemble
-from abcgbm.labels import known_classes
-from abcgbm.plan import Plan
-from abcgbm.prediction import scores, staged_scores
-from abcgbm.progress import ProgressLine
-from abcgbm.rows import (
+from abcgbm import _core
+from abcgbm.data.binning import BinnedTable
+from abcgbm.data.columns import Floats
+from abcgbm.data.encoding import Encoding
+from abcgbm.data.labels import known_classes
+from abcgbm.data.rows import (
     AnyTable,
     Binning,
     bin_rows,
@@ -38,10 +24,25 @@ from abcgbm.rows import (
     rows_to_learn,
     rows_to_validate,
 )
-from abcgbm.start import EarlierFit
-from abcgbm.threads import effective_n_threads
-from abcgbm.training import Training
-from abcgbm.validation import hold_out
+from abcgbm.model.answers import ScoringClassifier
+from abcgbm.model.ensemble import Ensemble
+from abcgbm.model.prediction import scores, staged_scores
+from abcgbm.settings import parameters
+from abcgbm.settings.threads import effective_n_threads
+from abcgbm.training.callbacks import (
+    FRAMES_AROUND_FIT,
+    CallbackSupportMixin,
+    FitTask,
+    StepReport,
+    StepWatcher,
+    as_callbacks,
+    with_callbacks,
+)
+from abcgbm.training.plan import Plan
+from abcgbm.training.progress import ProgressLine
+from abcgbm.training.start import EarlierFit
+from abcgbm.training.training import Training
+from abcgbm.training.validation import hold_out
 
 
 class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):

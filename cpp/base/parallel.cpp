@@ -1,0 +1,199 @@
+#include "base/parallel.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace abcgbm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kPollEvery = std::chrono::milliseconds(20);
+constexpr auto kAwake = std::chrono::microseconds(200);
+
+/// Waits awake for a moment, since the next job mostly comes at once and to be woken takes longer
+/// than that; who waits longer sleeps.
+template <class IsDone>
+void wait_awake(const IsDone& is_done) {
+  const auto until = Clock::now() + kAwake;
+  while (!is_done() && Clock::now() < until) std::this_thread::yield();
+}
+
+/// One parallel_for: the threads that work on it take the next index until none is left.
+struct Job {
+  Job(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body)
+      : n(count), task(body) {}
+
+  const std::size_t n;
+  const std::function<void(std::size_t, std::size_t)>& task;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> cancelled{false};
+  std::mutex mutex;
+  std::condition_variable idle;
+  std::atomic<std::size_t> n_helpers{0};  // helpers at work, changed under the mutex
+  std::exception_ptr error;               // guarded by mutex
+
+  void work(std::size_t slot);
+
+  /// The first error is kept; only then are the others told to stop, with errors of their own.
+  void cancel(std::exception_ptr why) {
+    const std::lock_guard lock(mutex);
+    if (!error) error = std::move(why);
+    cancelled = true;
+  }
+};
+
+thread_local Job* current_job = nullptr;
+thread_local bool is_pool_thread = false;
+std::atomic<Poll> poll_function{nullptr};
+
+bool user_wants_to_stop() {
+  const Poll poll = poll_function;
+  return poll != nullptr && poll();
+}
+
+void Job::work(std::size_t slot) {
+  current_job = this;
+  try {
+    for (std::size_t i = next++; i < n && !cancelled; i = next++) {
+      task(i, slot);
+      check_interrupt();
+    }
+  } catch (...) {
+    cancel(std::current_exception());
+  }
+  current_job = nullptr;
+}
+
+/// Sleeping threads and the tickets that call them to a job. A ticket nobody took is withdrawn when
+/// its job ends, so a job never waits for threads that are busy elsewhere.
+class Pool {
+ public:
+  void call_helpers(Job& job, std::size_t n_helpers) {
+    const std::lock_guard lock(mutex_);
+    while (n_threads_ < n_helpers && start_thread()) {
+    }
+    has_tickets_ = true;
+    for (std::size_t slot = 1; slot <= n_helpers; ++slot) {
+      tickets_.push_back({&job, slot});
+      wake_.notify_one();
+    }
+  }
+
+  void wait_for(Job& job) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(tickets_, [&](const Ticket& ticket) { return ticket.job == &job; });
+      has_tickets_ = !tickets_.empty();
+    }
+    wait_awake([&] { return job.n_helpers == 0; });
+    std::unique_lock lock(job.mutex);
+    while (!job.idle.wait_for(lock, kPollEvery, [&] { return job.n_helpers == 0; })) {
+      lock.unlock();
+      if (!job.cancelled && user_wants_to_stop())
+        job.cancel(std::make_exception_ptr(Interrupted()));
+      lock.lock();
+    }
+  }
+
+ private:
+  struct Ticket {
+    Job* job;
+    std::size_t slot;
+  };
+
+  /// False where the system gives no more threads: then the work is done by those there are.
+  bool start_thread() {
+    try {
+      std::thread([this] { run(); }).detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    ++n_threads_;
+    return true;
+  }
+
+  [[noreturn]] void run() {
+    is_pool_thread = true;
+    for (;;) {
+      const Ticket ticket = take();
+      ticket.job->work(ticket.slot);
+      const std::lock_guard lock(ticket.job->mutex);
+      --ticket.job->n_helpers;
+      ticket.job->idle.notify_all();
+    }
+  }
+
+  Ticket take() {
+    wait_awake([&] { return has_tickets_.load(); });
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return !tickets_.empty(); });
+    const Ticket ticket = tickets_.front();
+    tickets_.pop_front();
+    has_tickets_ = !tickets_.empty();
+    // Entered under the pool's lock, so that wait_for sees either the ticket or the helper.
+    const std::lock_guard job_lock(ticket.job->mutex);
+    ++ticket.job->n_helpers;
+    return ticket;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Ticket> tickets_;
+  std::atomic<bool> has_tickets_{false};
+  std::size_t n_threads_ = 0;
+};
+
+std::atomic<Pool*> the_pool{nullptr};
+
+/// The pool is never destroyed: its threads sleep until the process ends. A forked child has none
+/// of the threads, so it forgets the parent's pool and makes its own when needed.
+Pool& pool() {
+  static const bool registered = [] {
+    the_pool = std::make_unique<Pool>().release();
+    pthread_atfork(nullptr, nullptr, [] { the_pool = std::make_unique<Pool>().release(); });
+    return true;
+  }();
+  static_cast<void>(registered);
+  return *the_pool;
+}
+
+}  // namespace
+
+void set_poll(Poll poll) { poll_function = poll; }
+
+void check_interrupt() {
+  if (current_job != nullptr && current_job->cancelled) throw Interrupted();
+  if (is_pool_thread) return;
+  thread_local Clock::time_point last_poll = Clock::now();
+  const auto now = Clock::now();
+  if (now - last_poll < kPollEvery) return;
+  last_poll = now;
+  if (user_wants_to_stop()) throw Interrupted();
+}
+
+void parallel_for(std::size_t n, int n_threads,
+                  const std::function<void(std::size_t, std::size_t)>& task) {
+  if (current_job != nullptr) {  // nested: the other threads have work already
+    for (std::size_t i = 0; i < n; ++i) task(i, 0);
+    return;
+  }
+  Job job(n, task);
+  const std::size_t n_helpers = std::min(n, static_cast<std::size_t>(std::max(n_threads, 1))) -
+                                static_cast<std::size_t>(n > 0);
+  if (n_helpers > 0) pool().call_helpers(job, n_helpers);
+  job.work(0);
+  if (n_helpers > 0) pool().wait_for(job);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,210 @@
+// The module _bench, which is in no wheel: the stages of a step one by one, and the limit of what
+// is possible.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bench/limit.hpp"
+#include "bindings/arrays.hpp"
+#include "boost/step.hpp"
+#include "loss/scores.hpp"
+#include "tree/histogram.hpp"
+#include "tree/partition.hpp"
+#include "tree/split.hpp"
+
+namespace abcgbm {
+namespace {
+
+using Integers = nb::ndarray<nb::numpy, std::int64_t>;
+
+constexpr std::size_t kLeaves = 20;
+
+/// The stages of a training's next step, for its tree of class 0 without a base class.
+class Stages {
+ public:
+  Stages(std::shared_ptr<Binned> binned, const Trainer& trainer, int n_threads)
+      : binned_(std::move(binned)),
+        labels_(trainer.labels()),
+        scores_(trainer.scores()),
+        n_threads_(n_threads),
+        blocks_(blocks_of(*binned_, 1)),
+        histogram_(binned_->total_bins),
+        search_(*binned_) {
+    reset(rows_, labels_.n_rows());
+    use_node(0);
+    set_leaves();
+  }
+
+  void count_roots() {
+    const auto residual = [&](std::size_t k, std::size_t first, std::span<std::int64_t>) {
+      return scores_.residual.data() + k * labels_.n_rows() + first;
+    };
+    fill_roots(*binned_, labels_.weights(), n_classes(), residual, n_threads_, roots_);
+  }
+
+  Integers root_histogram(std::size_t k) const {
+    require(k < n_classes(), "k: 0 to n_classes - 1");
+    require(!roots_.lines.empty(), "root_histogram: count_roots comes first");
+    std::vector<std::int64_t> sums(binned_->total_bins);
+    for (std::size_t bin = 0; bin < sums.size(); ++bin) sums[bin] = roots_.at(k, bin);
+    return to_numpy(std::move(sums));
+  }
+
+  /// Chooses the node that is counted and cut.
+  void use_node(std::size_t node) {
+    require(node < rows_.nodes.size(), "node: 0, or 1 and 2 after split_root");
+    node_ = node;
+    node_rows_.assign(rows_.of(node).begin(), rows_.of(node).end());
+    sums_.clear();
+    total_ = {};
+    for (const std::uint32_t row : node_rows_) {
+      const std::int64_t weight = labels_.weights()[row];
+      sums_.push_back({scores_.residual[row] * weight, weight});
+      for (std::size_t w = 0; w < total_.size(); ++w) total_[w] += sums_.back()[w];
+    }
+    is_counted_ = false;
+  }
+
+  Integers node_rows() const {
+    return to_numpy(std::vector<std::int64_t>(node_rows_.begin(), node_rows_.end()));
+  }
+
+  void count_node() {
+    const RowsToCount<2> rows{.rows = node_rows_, .sums = sums_};
+    std::ranges::fill(histogram_, Sums<2>{});
+    for (const Block& block : blocks_) {
+      count_block<2>(*binned_, block, rows, histogram_);
+      finish_block<2>(*binned_, block, total_, histogram_);
+    }
+    is_counted_ = true;
+  }
+
+  Integers node_histogram() const {
+    std::vector<std::int64_t> sums;
+    for (const Sums<2>& bin : histogram_) sums.insert(sums.end(), bin.begin(), bin.end());
+    return to_numpy(std::move(sums), {histogram_.size(), 2});
+  }
+
+  /// The best cut: its feature (-1: there is none), its bin, and the sums of what goes left.
+  std::tuple<int, std::uint32_t, std::int64_t, std::int64_t> find_cut() {
+    require(is_counted_, "find_cut: count_node comes first");
+    Cut<2> cut;
+    const NodeToCut<2> node{.sums = total_, .histogram = histogram_, .rules = rules_};
+    search_.try_features(binned_->by_bin, node, cut);
+    search_.finish(node, cut);
+    if (node_ == 0) root_cut_ = cut;
+    return {cut.feature, cut.bin, cut.left[0], cut.left[1]};
+  }
+
+  /// Returns how many rows go left.
+  std::size_t split_root() {
+    require(root_cut_.feature >= 0, "split_root: find_cut comes first, and must find one");
+    reset(rows_, labels_.n_rows());
+    const TreeNode split{.feature = root_cut_.feature,
+                         .bin = root_cut_.bin,
+                         .left_set = root_cut_.left_set,
+                         .missing_left = root_cut_.missing_left};
+    split_rows(rows_, 0, *binned_, split);
+    return rows_.of(1).size();
+  }
+
+  /// Moves the scores by a tree for each class, and back again when called the next time.
+  double move() {
+    std::vector<TreeMove> moves;
+    moves.reserve(n_classes());
+    std::vector<double> value(kLeaves);
+    sign_ = -sign_;
+    for (std::size_t i = 0; i < kLeaves; ++i) value[i] = sign_ * std::ldexp(double(i), -8);
+    for (std::size_t k = 0; k < n_classes(); ++k) {
+      moves.push_back(
+          {.tree_class = static_cast<int>(k),
+           .node_of_row = std::span(leaf_of_row_).subspan(k * labels_.n_rows(), labels_.n_rows()),
+           .value = value,
+           .base_value = {}});
+    }
+    move_scores(scores_, labels_, moves, n_threads_);
+    return scores_.loss;
+  }
+
+ private:
+  std::size_t n_classes() const { return static_cast<std::size_t>(labels_.n_classes); }
+
+  void set_leaves() {
+    for (std::size_t k = 0; k < n_classes(); ++k) {
+      for (std::size_t i = 0; i < labels_.n_rows(); ++i) {
+        leaf_of_row_.push_back(static_cast<std::uint16_t>((k + i) % kLeaves));
+      }
+    }
+  }
+
+  std::shared_ptr<const Binned> binned_;
+  Labels labels_;
+  Scores scores_;
+  int n_threads_;
+  std::vector<Block> blocks_;
+  RootHistograms roots_;
+  RowSets rows_;
+  std::size_t node_ = 0;
+  std::vector<std::uint32_t> node_rows_;
+  std::vector<Sums<2>> sums_;  // of the node's rows
+  Sums<2> total_{};
+  Histogram<2> histogram_;
+  bool is_counted_ = false;
+  SplitRules rules_{.min_weight = 10};
+  CutSearch<2> search_;
+  Cut<2> root_cut_;
+  std::vector<std::uint16_t> leaf_of_row_;  // [n_classes][n_rows]
+  double sign_ = -1.0;
+};
+
+std::unique_ptr<Stages> make_stages(std::shared_ptr<Binned> binned, const Trainer& trainer,
+                                    int n_threads) {
+  require(binned != nullptr && binned->n_rows == trainer.labels().n_rows(),
+          "binned: the table of the training");
+  require(n_threads >= 1, "n_threads: at least 1");
+  return std::make_unique<Stages>(std::move(binned), trainer, n_threads);
+}
+
+double limit_seconds(int n_sums, int n_repeats) {
+  require(n_sums == 2 || n_sums == 3 || n_sums == 8, "n_sums: 2, 3 or 8");
+  require(n_repeats >= 1 && n_repeats <= 10000, "n_repeats: 1 to 10000");
+  const nb::gil_scoped_release release;
+  return seconds_per_add(n_sums, n_repeats);
+}
+
+}  // namespace
+}  // namespace abcgbm
+
+NB_MODULE(_bench, m) {
+  using namespace abcgbm;
+  using namespace nb::literals;
+  nb::module_::import_("abcgbm._core");  // whose types are used
+  using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Stages>(m, "Stages", "The stages of a step one by one, for benchmarks.")
+      .def(nb::new_(&make_stages), "binned"_a, "trainer"_a, "n_threads"_a = 1)
+      .def("count_roots", &Stages::count_roots, Unlocked(),
+           "Fill the root histograms of all classes.")
+      .def("root_histogram", &Stages::root_histogram, "k"_a,
+           "Sums of residuals of class k by bin, of shape (total_bins,).")
+      .def("use_node", &Stages::use_node, "node"_a,
+           "Choose what is counted and cut: 0, the root, or one of its children, 1 and 2.")
+      .def("node_rows", &Stages::node_rows, "The rows of the node.")
+      .def("count_node", &Stages::count_node, Unlocked(), "Fill the histogram of the node.")
+      .def("node_histogram", &Stages::node_histogram,
+           "Sums of residuals and of weights by bin, of shape (total_bins, 2).")
+      .def("find_cut", &Stages::find_cut, Unlocked(),
+           "The best cut of the node: feature (-1: none), bin, residual and weight left of it.")
+      .def("split_root", &Stages::split_root, Unlocked(),
+           "Split the rows of the root by its best cut; returns how many go left.")
+      .def("move_scores", &Stages::move, Unlocked(),
+           "Move the scores by made-up trees, every second time back; returns the loss.");
+  m.def("limit_seconds", &limit_seconds, "n_sums"_a, "n_repeats"_a = 1000,
+        "Seconds to add 2, 3 or 8 sums of one row to one bin, all in the nearest cache.");
+}

@@ -1,0 +1,53 @@
+// The loss when the base class moves by less than its trees say: an estimate that costs little.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "loss/scores.hpp"
+
+namespace abcgbm {
+
+/// Of each row only the base class's score differs from one trial to the next. So the other classes
+/// are summed up once, and a trial costs as much as a class instead of as much as all.
+class BaseLosses {
+ public:
+  /// `moved` are the scores after the full step: that of these moves, which have a common base.
+  /// Labels and weights are kept by reference.
+  BaseLosses(const Scores& moved, const Labels& labels, RowWeights weight,
+             std::span<const TreeMove> moves, int n_threads);
+
+  /// Whether the loss falls when the base class moves by 2^-(n + 1) instead of 2^-n of the full
+  /// step; none where the losses are so near to each other that an estimate cannot tell.
+  std::optional<bool> falls_after(int n_halvings);
+
+ private:
+  struct Row {
+    double others;  // log of the sum of exp over all classes but the base; less the base's score
+    double alone;   // the row's loss if there were no base class
+    double moved;   // how far the base class has come down
+  };
+
+  /// The loss of all rows, and of the one that has the largest.
+  struct Loss {
+    double sum = 0.0;
+    double largest = 0.0;
+  };
+
+  double loss_of(std::size_t row, double given_back) const;
+  Loss loss_at(int n_halvings) const;
+  const Loss& known_loss_at(int n_halvings);
+  double error_of(const Loss& loss) const;
+
+  const Labels* labels_;
+  RowWeights weight_;
+  int base_;
+  int n_threads_;
+  std::vector<Row> rows_;
+  std::vector<Loss> losses_;  // by number of halvings, as far as they have been asked for
+  double total_weight_ = 0.0;
+};
+
+}  // namespace abcgbm

@@ -1,0 +1,197 @@
+#include "boost/guard.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/elementary.hpp"
+#include "boost/base_losses.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr int kMostBaseHalvings = 10;  // 2^-10: with thousands of classes the base hardly moves
+constexpr int kMostDoublings = 2;
+constexpr int kAllHalvings = 64;  // so often halved, every value is 0
+
+std::vector<TreeMove> moves_by(const Proposal& proposal, const Values& values) {
+  std::vector<TreeMove> moves;
+  moves.reserve(proposal.trees.size());
+  for (std::size_t t = 0; t < proposal.trees.size(); ++t) {
+    moves.push_back({.tree_class = proposal.trees[t].tree_class,
+                     .base = proposal.trees[t].base,
+                     .node_of_row = proposal.node_of_row[t],
+                     .value = values.tree_class[t],
+                     .base_value = values.base[t]});
+  }
+  return moves;
+}
+
+/// Moves the scores from where one set of values has brought them to where another does.
+class Mover {
+ public:
+  Mover(Scores& scores, const Labels& labels, RowWeights weight, const Proposal& proposal,
+        int n_threads)
+      : scores_(scores),
+        labels_(labels),
+        weight_(weight),
+        proposal_(proposal),
+        n_threads_(n_threads),
+        applied_(values_of(proposal.trees, {.step = kAllHalvings, .base = 0})) {}
+
+  /// Moves the scores by the trees, shortened so.
+  void move_to(Shortening by) {
+    if (at_ == by) return;
+    at_ = by;
+    const Change change(*this, values_of(proposal_.trees, by));
+    move_scores(scores_, labels_, change.moves, n_threads_);
+    applied_ = change.target;
+  }
+
+  /// Estimates of the loss when the base class moves less than it just has.
+  BaseLosses base_losses() const {
+    return {scores_, labels_, weight_, moves_by(proposal_, applied_), n_threads_};
+  }
+
+  /// The loss after that move, without making it.
+  double loss_at(Shortening by) const {
+    if (at_ == by) return loss_of(scores_, labels_, weight_);
+    const Change change(*this, values_of(proposal_.trees, by));
+    return loss_after(scores_, labels_, weight_, change.moves, n_threads_);
+  }
+
+ private:
+  /// What is to be added to the values applied so far to come to the target.
+  struct Change {
+    Change(const Mover& mover, Values to) : target(std::move(to)), values(target) {
+      const std::vector<Tree>& trees = mover.proposal_.trees;
+      for (std::size_t t = 0; t < trees.size(); ++t) {
+        for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
+          values.tree_class[t][node] -= mover.applied_.tree_class[t][node];
+          values.base[t][node] -= mover.applied_.base[t][node];
+        }
+      }
+      moves = moves_by(mover.proposal_, values);
+    }
+    Values target;
+    Values values;
+    std::vector<TreeMove> moves;
+  };
+
+  Scores& scores_;
+  const Labels& labels_;
+  RowWeights weight_;
+  const Proposal& proposal_;
+  int n_threads_;
+  Values applied_;
+  std::optional<Shortening> at_;
+};
+
+/// Halves the base class's part as long as the loss falls.
+Shortening shorten_base(const LossAt& loss_at, const FallsAfter& falls_after, double& loss) {
+  Shortening by;
+  std::optional<double> loss_here = loss;
+  while (by.base < kMostBaseHalvings) {
+    const Shortening next{.step = by.step, .base = by.base + 1};
+    std::optional<bool> falls = falls_after(by.base);
+    std::optional<double> loss_next;
+    if (!falls) {
+      if (!loss_here) loss_here = loss_at(by);
+      loss_next = loss_at(next);
+      falls = *loss_next < *loss_here;
+    }
+    if (!*falls) break;
+    by = next;
+    loss_here = loss_next;
+  }
+  loss = loss_here ? *loss_here : loss_at(by);
+  return by;
+}
+
+/// Doubles the whole step as long as the loss falls.
+Shortening lengthen(const LossAt& loss_at, Shortening by, double& loss) {
+  for (int n = 0; n < kMostDoublings; ++n) {
+    const Shortening next{.step = by.step - 1, .base = by.base};
+    const double next_loss = loss_at(next);
+    if (next_loss >= loss) break;
+    by = next;
+    loss = next_loss;
+  }
+  return by;
+}
+
+}  // namespace
+
+/// The base class moves by all trees at once, each computed as if alone: that part is shortened
+/// first, as long as it helps; what is left may then be too short, or still too long.
+Guarded line_search(const LossAt& loss_at, const FallsAfter& falls_after, double loss_before,
+                    bool has_common_base) {
+  Shortening by;
+  double loss = loss_at(by);
+  if (loss > loss_before && has_common_base) {
+    by = shorten_base(loss_at, falls_after, loss);
+    by = lengthen(loss_at, by, loss);
+  }
+  while (loss > loss_before && by.step < kAllHalvings) {
+    ++by.step;
+    loss = loss_at(by);
+  }
+  return {.by = by, .loss = loss};
+}
+
+bool has_split(const Proposal& proposal) {
+  return std::ranges::any_of(proposal.trees,
+                             [](const Tree& tree) { return tree.nodes.size() > 1; });
+}
+
+bool has_common_base(const Proposal& proposal) {
+  return proposal.trees.front().base >= 0 && proposal.trees.size() > 1;
+}
+
+Values values_of(const std::vector<Tree>& trees, Shortening by) {
+  const double factor = std::ldexp(1.0, -by.step);
+  const double base_scale = std::ldexp(1.0, -by.base);
+  Values values{.tree_class = std::vector<std::vector<double>>(trees.size()),
+                .base = std::vector<std::vector<double>>(trees.size())};
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    for (const TreeNode& node : trees[t].nodes) {
+      const double base_value = on_leaf_grid(node.value * factor * base_scale);
+      values.base[t].push_back(base_value);
+      values.tree_class[t].push_back(base_value / base_scale);
+    }
+  }
+  return values;
+}
+
+double on_leaf_grid(double value) {
+  constexpr double kGrid = 4294967296.0;  // 2^32
+  return round_even(value * kGrid) / kGrid;
+}
+
+Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weight,
+                           Proposal& proposal, int n_threads) {
+  const double loss_before = loss_of(scores, labels, weight);
+  std::vector<Tree>& trees = proposal.trees;
+  Mover mover(scores, labels, weight, proposal, n_threads);
+  mover.move_to({});  // the full step is nearly always the one
+  const auto loss_at = [&](Shortening by) { return mover.loss_at(by); };
+  std::optional<BaseLosses> estimates;
+  const auto falls_after = [&](int n_halvings) {
+    if (!estimates) estimates = mover.base_losses();
+    return estimates->falls_after(n_halvings);
+  };
+  const Shortening by =
+      line_search(loss_at, falls_after, loss_before, has_common_base(proposal)).by;
+  mover.move_to(by);
+  const Values values = values_of(trees, by);
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    trees[t].base_scale = std::ldexp(1.0, -by.base);
+    for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
+      trees[t].nodes[node].value = values.tree_class[t][node];
+    }
+  }
+  return by;
+}
+
+}  // namespace abcgbm

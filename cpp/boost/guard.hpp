@@ -1,0 +1,68 @@
+// The guard: a step that would raise the loss is replaced by a better one in its direction (Alg.
+// 1's line search, by powers of two).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "loss/scores.hpp"
+#include "tree/tree.hpp"
+
+namespace abcgbm {
+
+/// How a step was shortened. Not at all, as long as the loss falls: then a step is Alg. 3's.
+struct Shortening {
+  int step = 0;  // all values times 2^-step; negative where the base's part alone was too long
+  int base = 0;  // the base class moves by 2^-base of them
+
+  bool operator==(const Shortening&) const = default;
+};
+
+/// The nearest multiple of 2^-32: sums of such values are exact.
+double on_leaf_grid(double value);
+
+/// The trees of a step before they move the scores, and the node of every row in each.
+struct Proposal {
+  std::vector<Tree> trees;
+  std::vector<std::span<const std::uint16_t>> node_of_row;
+};
+
+/// What a proposal's trees move when shortened so, by tree and node: their class, and the base
+/// class. Values are rounded such that both are multiples of 2^-32.
+struct Values {
+  std::vector<std::vector<double>> tree_class;
+  std::vector<std::vector<double>> base;
+};
+Values values_of(const std::vector<Tree>& trees, Shortening by);
+
+/// The loss after a step that is shortened so.
+using LossAt = std::function<double(Shortening)>;
+
+struct Guarded {
+  Shortening by;
+  double loss = 0.0;
+};
+
+/// Whether the loss falls when the base class's part, halved n times before, is halved once more;
+/// none if that is only to be known from the losses.
+using FallsAfter = std::function<std::optional<bool>(int)>;
+
+/// The step to take in a direction: the full one unless that would raise the loss.
+Guarded line_search(const LossAt& loss_at, const FallsAfter& falls_after, double loss_before,
+                    bool has_common_base);
+
+/// Whether any tree has a split.
+bool has_split(const Proposal& proposal);
+
+/// Whether several trees move one base class.
+bool has_common_base(const Proposal& proposal);
+
+/// Moves the scores by the trees such that the loss, with rows weighed as the trees have seen them,
+/// does not rise; and gives the trees the values that were used.
+Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weight,
+                           Proposal& proposal, int n_threads);
+
+}  // namespace abcgbm

@@ -1,0 +1,42 @@
+#include "boost/validation.hpp"
+
+#include <utility>
+
+#include "base/parallel.hpp"
+
+namespace abcgbm {
+
+Validation::Validation(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
+                       int n_threads)
+    : binned_(std::move(binned)),
+      labels_(std::move(labels)),
+      n_threads_(n_threads),
+      raw_(std::move(raw)),
+      leading_(labels_.n_rows()),
+      loss_(move_raw(raw_, labels_, {}, n_threads, leading_)),
+      rows_(static_cast<std::size_t>(n_threads)) {}
+
+void Validation::add(std::span<const Tree> trees) {
+  const std::size_t n_rows = labels_.n_rows();
+  node_of_row_.resize(trees.size() * n_rows);
+  std::vector<std::vector<double>> value(trees.size());
+  std::vector<std::vector<double>> base_value(trees.size());
+  std::vector<TreeMove> moves(trees.size());
+  parallel_for(trees.size(), n_threads_, [&](std::size_t t, std::size_t slot) {
+    const Tree& tree = trees[t];
+    const auto node_of_row = std::span(node_of_row_).subspan(t * n_rows, n_rows);
+    follow(*binned_, tree.nodes, rows_[slot], node_of_row);
+    for (const TreeNode& node : tree.nodes) {
+      value[t].push_back(node.value);
+      base_value[t].push_back(node.value * tree.base_scale);
+    }
+    moves[t] = {.tree_class = tree.tree_class,
+                .base = tree.base,
+                .node_of_row = node_of_row,
+                .value = value[t],
+                .base_value = base_value[t]};
+  });
+  loss_ = move_raw(raw_, labels_, moves, n_threads_, leading_);
+}
+
+}  // namespace abcgbm

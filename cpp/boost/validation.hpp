@@ -1,0 +1,46 @@
+// Rows that are not trained on: their scores follow the trees as these come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/binned.hpp"
+#include "loss/scores.hpp"
+#include "tree/partition.hpp"
+#include "tree/tree.hpp"
+
+namespace abcgbm {
+
+class Validation {
+ public:
+  /// The table must have the bins of the training table.
+  Validation(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
+             int n_threads);
+  Validation(const Validation&) = delete;  // holds buffers as large as the table
+  Validation& operator=(const Validation&) = delete;
+
+  /// Moves the scores by a step's trees.
+  void add(std::span<const Tree> trees);
+
+  const Labels& labels() const { return labels_; }
+  const std::vector<double>& raw() const { return raw_; }  // [n_classes][n_rows]
+  double loss() const { return loss_; }
+  /// The class of each row's largest score.
+  const std::vector<std::int32_t>& leading() const { return leading_; }
+  const Binned& binned() const { return *binned_; }
+
+ private:
+  std::shared_ptr<const Binned> binned_;
+  Labels labels_;
+  int n_threads_;
+  std::vector<double> raw_;
+  std::vector<std::int32_t> leading_;
+  double loss_;
+  std::vector<RowSets> rows_;               // by thread
+  std::vector<std::uint16_t> node_of_row_;  // [n_trees][n_rows]
+};
+
+}  // namespace abcgbm

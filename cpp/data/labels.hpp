@@ -1,0 +1,39 @@
+// The labels and weights of the rows of a table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace abcgbm {
+
+/// The weights of rows. Without an array each is 1.
+class RowWeights {
+ public:
+  RowWeights() = default;
+  explicit RowWeights(const std::vector<std::int64_t>& weight)
+      : of_row_(weight.empty() ? nullptr : weight.data()) {}
+
+  std::int64_t operator[](std::size_t row) const { return of_row_ == nullptr ? 1 : of_row_[row]; }
+  void prefetch(std::size_t row) const {
+    if (of_row_ != nullptr) __builtin_prefetch(of_row_ + row);
+  }
+  bool operator==(const RowWeights&) const = default;
+
+ private:
+  const std::int64_t* of_row_ = nullptr;
+};
+
+/// The labelled rows of a training table. Weights are integers in multiples of `unit`.
+struct Labels {
+  std::vector<std::int32_t> y;
+  std::vector<std::int64_t> weight;  // none: each is 1
+  double unit = 1.0;
+  int n_classes = 0;
+  int total_bits = 0;  // bit length of the sum of weights
+
+  std::size_t n_rows() const { return y.size(); }
+  RowWeights weights() const { return RowWeights(weight); }
+};
+
+}  // namespace abcgbm

@@ -1,0 +1,28 @@
+// Second derivatives of the loss, from the residuals; docs/arithmetic.md states the formulas.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "loss/scores.hpp"
+
+namespace abcgbm {
+
+/// Hessian of the rows [first, first + out.size()) for class k against base b (or k alone when
+/// base < 0), on the residuals' grid, without weights.
+void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
+             std::span<std::int64_t> out);
+
+/// The residuals of some rows for a class and, unless there is none, for its base class.
+struct Residuals {
+  std::span<const std::int64_t> of_class;
+  std::span<const std::int64_t> of_base;
+  std::span<const std::int32_t> y;
+};
+
+/// The same for rows that lie anywhere.
+void hessian(const Scores& scores, const Residuals& rows, int k, int base,
+             std::span<std::int64_t> out);
+
+}  // namespace abcgbm

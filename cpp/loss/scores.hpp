@@ -1,0 +1,64 @@
+// Scores to residuals and losses (softmax), on integer grids; docs/arithmetic.md states the
+// formulas.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/labels.hpp"
+#include "loss/softmax.hpp"
+
+namespace abcgbm {
+
+/// What the model says of the training rows, and how well. Arrays over classes and rows are
+/// class-major, [n_classes][n_rows].
+struct Scores {
+  std::vector<double> raw;
+  std::vector<std::int64_t> residual;  // r - p in multiples of 2^-exponent
+  std::vector<double> row_loss;
+  int exponent = 0;
+  std::vector<double> class_losses;
+  double loss = 0.0;
+};
+
+/// How far a tree moves each row: raw[class] += value[node], raw[base] -= base_value[node].
+struct TreeMove {
+  int tree_class = 0;
+  int base = -1;  // -1: no base class
+  std::span<const std::uint16_t> node_of_row;
+  std::span<const double> value;       // by node
+  std::span<const double> base_value;  // by node
+};
+
+/// Rows [first, first + n) of raw scores [n_classes][n_rows].
+ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t first,
+                  std::size_t n);
+
+/// Starts from the given raw scores.
+Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads);
+
+/// Adds the trees' values to the raw scores, then computes residuals and losses anew.
+void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                 int n_threads);
+
+/// Adds the trees' values to raw scores [n_classes][n_rows]; returns the loss then, and writes the
+/// class of each row's largest score, the first among equals.
+double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
+                int n_threads, std::span<std::int32_t> leading);
+
+/// The loss of the rows, weighed otherwise than by their labels' weights.
+double loss_of(const Scores& scores, const Labels& labels, RowWeights weight);
+
+/// What that loss would be after the trees' moves; the scores stay where they are.
+double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
+                  std::span<const TreeMove> moves, int n_threads);
+
+/// The unit to which losses of rows are rounded when the largest is this.
+double loss_unit(const Labels& labels, double largest);
+
+/// The sum of the rows' losses times their weights, the same for any order of the rows.
+double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss);
+
+}  // namespace abcgbm

@@ -1,0 +1,281 @@
+#include "predict/regions.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/simd.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr std::size_t kMostSplits = 255;  // of a small tree: its regions are bytes
+constexpr std::size_t kLargestCode = 65535;
+
+// ----------------------------------------------------------------------------------------- packing
+
+bool is_small(std::span<const PackedNode> tree) { return tree.size() <= 2 * kMostSplits + 1; }
+
+/// What the splits of small trees ask of each feature.
+struct Asked {
+  std::map<std::uint32_t, std::vector<double>> thresholds;  // ascending, none twice
+  std::map<std::uint32_t, std::size_t> n_words;             // of the longest set
+};
+
+void ask(const Forest& forest, const PackedNode& node, Asked& asked) {
+  if (node.is_leaf()) return;
+  const auto feature = static_cast<std::uint32_t>(node.feature);
+  if (node.is_set()) {
+    std::size_t& n_words = asked.n_words[feature];
+    n_words = std::max(n_words, forest.set_of(node).size());
+  } else {
+    asked.thresholds[feature].push_back(node.threshold);
+  }
+}
+
+Asked what_is_asked(const Forest& forest) {
+  Asked asked;
+  for (std::size_t t = 0; t < forest.n_trees(); ++t) {
+    if (!is_small(forest.tree(t))) continue;
+    for (const PackedNode& node : forest.tree(t)) ask(forest, node, asked);
+  }
+  for (auto& [feature, thresholds] : asked.thresholds) {
+    std::ranges::sort(thresholds);
+    thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
+  }
+  return asked;
+}
+
+/// The largest code of any column: that of a value above all thresholds, or of no category.
+std::size_t largest_code(const Asked& asked) {
+  std::size_t largest = 0;
+  for (const auto& [feature, thresholds] : asked.thresholds) {
+    largest = std::max(largest, thresholds.size());
+  }
+  for (const auto& [feature, n_words] : asked.n_words) largest = std::max(largest, 64 * n_words);
+  return largest;
+}
+
+void set_features(RegionForest& regions, const Asked& asked) {
+  for (const auto& [feature, thresholds] : asked.thresholds) {
+    const std::size_t n_padded = std::bit_ceil(thresholds.size() + 1) - 1;
+    const std::size_t first = regions.thresholds.size();
+    regions.ranked.push_back({.feature = feature,
+                              .n_thresholds = static_cast<std::uint32_t>(thresholds.size()),
+                              .first = static_cast<std::uint32_t>(first),
+                              .n_padded = static_cast<std::uint32_t>(n_padded)});
+    regions.thresholds.insert(regions.thresholds.end(), thresholds.begin(), thresholds.end());
+    regions.thresholds.resize(first + n_padded, std::numeric_limits<double>::infinity());
+  }
+  for (const auto& [feature, n_words] : asked.n_words) {
+    const auto with_none = static_cast<std::uint32_t>(n_words + 1);
+    regions.coded.push_back({.feature = feature, .n_words = with_none});
+  }
+}
+
+template <class Feature>
+std::size_t place_of(const std::vector<Feature>& features, std::int32_t feature) {
+  const auto wanted = static_cast<std::uint32_t>(feature);
+  const auto found = std::ranges::lower_bound(features, wanted, {}, &Feature::feature);
+  return static_cast<std::size_t>(found - features.begin());
+}
+
+/// A value is at most the threshold if no more thresholds lie below the value than below that.
+RegionSplit threshold_split(const RegionForest& regions, const PackedNode& node) {
+  const std::size_t place = place_of(regions.ranked, node.feature);
+  const RankedFeature& ranked = regions.ranked[place];
+  const double* first = regions.thresholds.data() + ranked.first;
+  const auto code = std::lower_bound(first, first + ranked.n_thresholds, node.threshold) - first;
+  return {.column = static_cast<std::uint32_t>(2 * place + (node.missing_left() ? 0 : 1)),
+          .code = static_cast<std::uint16_t>(code)};
+}
+
+/// Codes beyond the split's own set go where missing values go: in its copy, they are in or out.
+RegionSplit set_split(RegionForest& regions, std::span<const std::uint64_t> set,
+                      const PackedNode& node) {
+  const std::size_t place = place_of(regions.coded, node.feature);
+  std::vector<std::uint64_t>& all = regions.left_sets;
+  all.insert(all.end(), set.begin(), set.end());
+  all.resize(all.size() + regions.coded[place].n_words - set.size(),
+             node.missing_left() ? ~std::uint64_t{0} : 0);
+  return {.column = static_cast<std::uint32_t>(2 * regions.ranked.size() + place)};
+}
+
+/// The tree's splits, in the order of its nodes, and its values by region.
+RegionTree pack_tree(const Forest& forest, std::size_t t, RegionForest& regions) {
+  const std::span<const PackedNode> nodes = forest.tree(t);
+  RegionTree tree{.first_split = static_cast<std::uint32_t>(regions.splits.size()),
+                  .first_value = static_cast<std::uint32_t>(regions.values.size()),
+                  .first_word = static_cast<std::uint32_t>(regions.left_sets.size()),
+                  .is_small = true};
+  std::vector<std::uint16_t> region(nodes.size(), 0);
+  regions.values.resize(regions.values.size() + nodes.size() / 2 + 1);
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    if (nodes[at].is_leaf()) {
+      regions.values[tree.first_value + region[at]] = nodes[at].threshold;
+      continue;
+    }
+    RegionSplit split = nodes[at].is_set() ? set_split(regions, forest.set_of(nodes[at]), nodes[at])
+                                           : threshold_split(regions, nodes[at]);
+    split.region = region[at];
+    regions.splits.push_back(split);
+    const std::size_t left = nodes[at].left() - forest.root[t];
+    region[left] = region[at];
+    region[left + 1] = static_cast<std::uint16_t>(++tree.n_splits);
+  }
+  return tree;
+}
+
+// ------------------------------------------------------------------------------------------ coding
+
+/// How many of the thresholds lie below each value; none below NaN. Their number is a power of two
+/// less one, so that the search is the same for all rows.
+struct RankKernel {
+  [[gnu::always_inline]] static void run(const double* thresholds, std::uint32_t n_thresholds,
+                                         const double* x, std::size_t n_rows, std::uint32_t* rank) {
+    std::fill_n(rank, n_rows, 0u);
+    for (std::uint32_t half = (n_thresholds + 1) / 2; half > 0; half /= 2) {
+      for (std::size_t i = 0; i < n_rows; ++i) {
+        rank[i] += thresholds[rank[i] + half - 1] < x[i] ? half : 0u;
+      }
+    }
+  }
+};
+
+template <class Code>
+void write_ranks(const RankedFeature& ranked, const double* x, const std::uint32_t* rank,
+                 Code* lowest) {
+  Code* highest = lowest + kRowsPerBlock;
+  const auto above_all = static_cast<Code>(ranked.n_thresholds);
+  for (std::size_t i = 0; i < kRowsPerBlock; ++i) {
+    lowest[i] = static_cast<Code>(rank[i]);
+    highest[i] = std::isnan(x[i]) ? above_all : lowest[i];
+  }
+}
+
+template <class Code>
+void write_categories(const CodedFeature& coded, const double* x, Code* codes) {
+  const std::uint32_t none = 64 * (coded.n_words - 1);
+  for (std::size_t i = 0; i < kRowsPerBlock; ++i) {
+    const bool is_code = x[i] >= 0.0 && x[i] < static_cast<double>(none);
+    codes[i] = static_cast<Code>(is_code ? static_cast<std::uint32_t>(x[i]) : none);
+  }
+}
+
+template <class Code>
+void code_rows_as(const RegionForest& forest, const double* rows, std::size_t n_rows,
+                  std::size_t n_features, std::vector<Code>& codes) {
+  codes.resize(forest.n_columns() * kRowsPerBlock);
+  double x[kRowsPerBlock] = {};
+  const auto read = [&](std::size_t feature) {
+    for (std::size_t i = 0; i < n_rows; ++i) x[i] = rows[i * n_features + feature];
+  };
+  Code* column = codes.data();
+  std::uint32_t rank[kRowsPerBlock] = {};
+  for (const RankedFeature& ranked : forest.ranked) {
+    read(ranked.feature);
+    const double* thresholds = forest.thresholds.data() + ranked.first;
+    dispatch<RankKernel>(thresholds, ranked.n_padded, static_cast<const double*>(x), n_rows, +rank);
+    write_ranks(ranked, x, rank, column);
+    column += 2 * kRowsPerBlock;
+  }
+  for (const CodedFeature& coded : forest.coded) {
+    read(coded.feature);
+    write_categories(coded, x, column);
+    column += kRowsPerBlock;
+  }
+}
+
+// ----------------------------------------------------------------------------------------- regions
+
+/// One for each row whose category is not in the set, else zero.
+template <std::size_t Rows, class Code>
+[[gnu::always_inline]] inline void mark_outside(const std::uint64_t* set, const Code* codes,
+                                                Code* outside) {
+  for (std::size_t i = 0; i < Rows; ++i) {
+    outside[i] = static_cast<Code>(~(set[codes[i] / 64] >> (codes[i] % 64)) & 1u);
+  }
+}
+
+template <std::size_t Rows, class Code>
+[[gnu::always_inline]] inline void cut_region(const Code* codes, Code code, Code region, Code next,
+                                              Code* regions) {
+  for (std::size_t i = 0; i < Rows; ++i) {
+    const bool moves = (codes[i] > code) && (regions[i] == region);
+    regions[i] = moves ? next : regions[i];
+  }
+}
+
+template <class Code, std::size_t Rows>
+struct RegionKernel {
+  [[gnu::always_inline]] static void run(const RegionForest* forest, const RegionTree* tree,
+                                         const Code* codes, double* values) {
+    alignas(64) Code regions[Rows] = {};
+    alignas(64) Code outside[Rows];
+    const std::size_t n_ranked = 2 * forest->ranked.size();
+    const RegionSplit* splits = forest->splits.data() + tree->first_split;
+    const std::uint64_t* set = forest->left_sets.data() + tree->first_word;
+    for (std::size_t s = 0; s < tree->n_splits; ++s) {
+      const RegionSplit split = splits[s];
+      const Code* column = codes + split.column * kRowsPerBlock;
+      if (split.column >= n_ranked) {
+        mark_outside<Rows>(set, column, outside);
+        set += forest->coded[split.column - n_ranked].n_words;
+        column = outside;
+      }
+      cut_region<Rows>(column, static_cast<Code>(split.code), static_cast<Code>(split.region),
+                       static_cast<Code>(s + 1), regions);
+    }
+    const double* leaves = forest->values.data() + tree->first_value;
+    for (std::size_t i = 0; i < Rows; ++i) values[i] = leaves[regions[i]];
+  }
+};
+
+/// A block that is less than a quarter full needs a quarter of the work.
+template <class Code>
+void leaf_values_as(const RegionForest& forest, const RegionTree& tree,
+                    const std::vector<Code>& codes, std::size_t n_rows, double* values) {
+  if (n_rows <= kRowsPerBlock / 4) {
+    dispatch<RegionKernel<Code, kRowsPerBlock / 4>>(&forest, &tree, codes.data(), values);
+  } else {
+    dispatch<RegionKernel<Code, kRowsPerBlock>>(&forest, &tree, codes.data(), values);
+  }
+}
+
+}  // namespace
+
+RegionForest make_region_forest(const Forest& forest) {
+  RegionForest regions;
+  regions.trees.resize(forest.n_trees());
+  const Asked asked = what_is_asked(forest);
+  const std::size_t largest = largest_code(asked);
+  if (largest > kLargestCode) return regions;
+  regions.has_wide_codes = largest > 255;
+  set_features(regions, asked);
+  for (std::size_t t = 0; t < forest.n_trees(); ++t) {
+    if (is_small(forest.tree(t))) regions.trees[t] = pack_tree(forest, t, regions);
+  }
+  return regions;
+}
+
+void code_rows(const RegionForest& forest, const double* rows, std::size_t n_rows,
+               std::size_t n_features, CodeBlock& codes) {
+  if (forest.has_wide_codes) {
+    code_rows_as(forest, rows, n_rows, n_features, codes.wide);
+  } else {
+    code_rows_as(forest, rows, n_rows, n_features, codes.narrow);
+  }
+}
+
+void leaf_values(const RegionForest& forest, const RegionTree& tree, const CodeBlock& codes,
+                 std::size_t n_rows, BlockValues values) {
+  if (forest.has_wide_codes) {
+    leaf_values_as(forest, tree, codes.wide, n_rows, values.data());
+  } else {
+    leaf_values_as(forest, tree, codes.narrow, n_rows, values.data());
+  }
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,202 @@
+#include "tree/grower.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/draw.hpp"
+
+namespace abcgbm {
+
+template <int W>
+Grower<W>::Grower(const Binned& binned, std::size_t most_histograms, std::size_t n_threads)
+    : binned_(&binned),
+      most_histograms_(most_histograms),
+      found_(n_threads, Found{.search = CutSearch<W>(binned), .best = {}}) {}
+
+template <int W>
+void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
+  params_ = &params;
+  root_ = root;
+  splits_left_ = static_cast<std::size_t>(params.max_leaf_nodes) - 1;
+  nodes_.clear();
+  grown_.clear();
+  open_.clear();
+  to_count_.clear();
+  to_cut_.clear();
+  sibling_.reset();
+  free_slots_.clear();
+  for (std::size_t slot = slots_.size(); slot-- > 0;) free_slots_.push_back(slot);
+  add_child(root.sums, 0, {});
+  if (!can_split(0)) return;
+  grown_[0].slot = take_slot();
+  to_count_.push_back(0);
+  prepare(0);
+}
+
+template <int W>
+void Grower<W>::add_child(const Sums<W>& sums, int depth, const Path& path) {
+  nodes_.emplace_back();
+  Grown& grown = grown_.emplace_back();
+  grown.sums = sums;
+  grown.path = path;
+  grown.depth = depth;
+}
+
+/// Whether a node could be split at all: then its histogram is worth having.
+template <int W>
+bool Grower<W>::can_split(std::size_t node) const {
+  const Grown& grown = grown_[node];
+  const bool is_deep = params_->max_depth > 0 && grown.depth >= params_->max_depth;
+  return splits_left_ > 0 && !is_deep && grown.sums[1] / 2 >= params_->rules.min_weight;
+}
+
+/// The cuts of a node will be looked for.
+template <int W>
+void Grower<W>::prepare(std::size_t node) {
+  to_cut_.push_back(node);
+  const FeatureRules& rules = params_->features;
+  if (!rules.any()) return;
+  Grown& grown = grown_[node];
+  grown.may_cut.assign(binned_->n_features(), 0);
+  for (const std::uint32_t f :
+       features_of(rules, binned_->n_features(), grown.path, mix(root_.key ^ node))) {
+    grown.may_cut[f] = 1;
+  }
+}
+
+template <int W>
+NodeToCut<W> Grower<W>::to_cut(std::size_t node) const {
+  const Grown& grown = grown_[node];
+  return {.sums = grown.sums,
+          .histogram = slots_[grown.slot],
+          .rules = params_->rules,
+          .may_cut = grown.may_cut};
+}
+
+template <int W>
+void Grower<W>::decide(std::size_t node) {
+  Grown& grown = grown_[node];
+  found_.front().search.finish(to_cut(node), grown.cut);
+  if (grown.cut.feature >= 0) {
+    nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, params_->rules) * root_.gain_unit;
+  }
+  if (nodes_[node].gain > params_->min_gain) {
+    open(node);
+  } else {
+    release(node);
+  }
+}
+
+/// Keeps open leaves in order of gain. With r splits left only the best r can ever be split, so
+/// histograms of the others are given back.
+template <int W>
+void Grower<W>::open(std::size_t node) {
+  const auto is_worse = [&](std::size_t a, std::size_t b) {
+    return std::pair(nodes_[a].gain, b) < std::pair(nodes_[b].gain, a);
+  };
+  open_.insert(std::upper_bound(open_.begin(), open_.end(), node, is_worse), node);
+  if (open_.size() > splits_left_) {
+    release(open_.front());
+    open_.erase(open_.begin());
+  }
+}
+
+template <int W>
+void Grower<W>::release(std::size_t node) {
+  const std::size_t slot = std::exchange(grown_[node].slot, kNoSlot);
+  if (slot != kNoSlot) free_slots_.push_back(slot);
+}
+
+/// A slot that is free or new; or, where there are too many, that of the least promising leaf.
+template <int W>
+std::size_t Grower<W>::take_slot() {
+  if (free_slots_.empty() && slots_.size() < most_histograms_) {
+    slots_.emplace_back(binned_->total_bins);
+    return slots_.size() - 1;
+  }
+  for (std::size_t i = 0; free_slots_.empty(); ++i) release(open_[i]);
+  const std::size_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+template <int W>
+std::optional<std::size_t> Grower<W>::split_next() {
+  if (open_.empty() || splits_left_ == 0) return std::nullopt;
+  const std::size_t parent = open_.back();
+  open_.pop_back();
+  --splits_left_;
+  Cut<W> cut = std::move(grown_[parent].cut);
+  Sums<W> right;
+  for (std::size_t w = 0; w < W; ++w) right[w] = grown_[parent].sums[w] - cut.left[w];
+  const std::size_t left_id = nodes_.size();
+  const int depth = grown_[parent].depth + 1;
+  Path path;  // kept only where it matters
+  if (params_->features.any()) {
+    path = path_with(grown_[parent].path, static_cast<std::uint32_t>(cut.feature));
+  }
+  add_child(cut.left, depth, path);
+  add_child(right, depth, path);
+  TreeNode& node = nodes_[parent];
+  node.feature = cut.feature;
+  node.bin = cut.bin;
+  node.left_set = std::move(cut.left_set);
+  node.missing_left = cut.missing_left;
+  node.left = static_cast<int>(left_id);
+  choose_to_count(parent, left_id);
+  return parent;
+}
+
+template <int W>
+void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
+  const std::size_t right = left + 1;
+  to_count_.clear();
+  to_cut_.clear();
+  sibling_.reset();
+  for (const std::size_t child : {left, right}) {
+    if (can_split(child)) prepare(child);
+  }
+  if (to_cut_.empty()) {
+    release(parent);
+  } else if (grown_[parent].slot != kNoSlot) {
+    const bool right_is_lighter = grown_[right].sums[1] < grown_[left].sums[1];
+    to_count_.push_back(right_is_lighter ? right : left);
+    sibling_ = right_is_lighter ? left : right;
+    grown_[*sibling_].slot = std::exchange(grown_[parent].slot, kNoSlot);
+  } else {
+    to_count_ = to_cut_;
+  }
+  for (const std::size_t child : to_count_) {
+    if (can_split(child)) grown_[child].slot = take_slot();
+  }
+}
+
+template <int W>
+void Grower<W>::counted(const Block& block, std::size_t slot) {
+  const std::size_t node = to_count_.front();
+  if (sibling_ && !is_taken_out(node)) subtract<W>(block, histogram(*sibling_), histogram(node));
+  Found& found = found_[slot];
+  found.best.resize(to_cut_.size());
+  for (std::size_t i = 0; i < to_cut_.size(); ++i) {
+    found.search.try_features(block.features, to_cut(to_cut_[i]), found.best[i]);
+  }
+}
+
+template <int W>
+void Grower<W>::all_counted() {
+  for (Found& found : found_) {
+    for (std::size_t i = 0; i < found.best.size(); ++i) {
+      Cut<W>& best = grown_[to_cut_[i]].cut;
+      const Cut<W>& other = found.best[i];
+      if (best.is_beaten_by(other.score, other.feature, other.missing_left))
+        best = std::move(found.best[i]);
+    }
+    found.best.clear();
+  }
+  for (const std::size_t node : to_cut_) decide(node);
+}
+
+template class Grower<2>;
+template class Grower<3>;
+
+}  // namespace abcgbm

@@ -1,0 +1,117 @@
+// Best-first growth of one tree, as a state machine: it says which node to split and which
+// children's rows are to be counted, and is handed those histograms. Who holds the rows is not its
+// business.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/binned.hpp"
+#include "tree/features.hpp"
+#include "tree/histogram.hpp"
+#include "tree/split.hpp"
+#include "tree/tree.hpp"
+
+namespace abcgbm {
+
+struct GrowParams {
+  int max_leaf_nodes = 20;
+  int max_depth = 0;  // 0: no bound
+  double min_gain = 0.0;
+  SplitRules rules;
+  FeatureRules features;
+};
+
+/// What a tree starts from.
+template <int W>
+struct RootNode {
+  Sums<W> sums{};
+  double gain_unit = 1.0;  // the gain of one unit of the sums
+  std::uint64_t key = 0;   // of the draws of features
+};
+
+template <int W>
+class Grower {
+ public:
+  /// Keeps at most `most_histograms`, at least 3, at a time.
+  Grower(const Binned& binned, std::size_t most_histograms, std::size_t n_threads);
+
+  /// Starts a tree, whose root is to be counted. The parameters are kept by reference.
+  void start(const GrowParams& params, const RootNode<W>& root);
+
+  /// Splits the open leaf of largest gain, and returns it: its rows go to two new nodes. None when
+  /// the tree is finished.
+  std::optional<std::size_t> split_next();
+
+  /// The nodes whose rows are to be counted now: the root; after a split the lighter child, both if
+  /// their parent's histogram is not there any more, or none if they cannot be split again.
+  std::span<const std::size_t> to_count() const { return to_count_; }
+
+  /// Whether a node to be counted needs no histogram: it cannot be split again, and its rows are
+  /// to be taken out of its parent's, which so becomes the sibling's.
+  bool is_taken_out(std::size_t node) const { return grown_[node].slot == kNoSlot; }
+
+  /// The node whose histogram is made by counting a node: itself, or its sibling.
+  std::size_t made_by(std::size_t node) const {
+    return sibling_ && is_taken_out(node) ? *sibling_ : node;
+  }
+
+  std::span<Sums<W>> histogram(std::size_t node) { return slots_[grown_[node].slot]; }
+
+  /// A block of columns has been counted in all of them. Blocks come in any order, from threads
+  /// that have a slot each.
+  void counted(const Block& block, std::size_t slot);
+
+  /// All blocks have been counted.
+  void all_counted();
+
+  std::vector<TreeNode>& nodes() { return nodes_; }
+  const Sums<W>& sums(std::size_t node) const { return grown_[node].sums; }
+
+ private:
+  static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
+  struct Grown {
+    Sums<W> sums{};
+    Cut<W> cut;
+    Path path;
+    int depth = 0;
+    std::size_t slot = kNoSlot;
+    std::vector<std::uint8_t> may_cut;  // by feature; none: all
+  };
+
+  bool can_split(std::size_t node) const;
+  void add_child(const Sums<W>& sums, int depth, const Path& path);
+  void choose_to_count(std::size_t parent, std::size_t left);
+  void prepare(std::size_t node);
+  NodeToCut<W> to_cut(std::size_t node) const;
+  void decide(std::size_t node);
+  void open(std::size_t node);
+  void release(std::size_t node);
+  std::size_t take_slot();
+
+  const Binned* binned_;
+  std::size_t most_histograms_;
+  const GrowParams* params_ = nullptr;
+  RootNode<W> root_;
+  std::size_t splits_left_ = 0;
+  std::vector<TreeNode> nodes_;
+  std::vector<Grown> grown_;
+  std::vector<std::size_t> open_;  // leaves that can be split, best last
+  std::vector<Histogram<W>> slots_;
+  std::vector<std::size_t> free_slots_;
+  /// What one thread has found in its blocks.
+  struct Found {
+    CutSearch<W> search;
+    std::vector<Cut<W>> best;  // of the nodes of to_cut_
+  };
+
+  std::vector<Found> found_;  // by slot
+  std::vector<std::size_t> to_count_;
+  std::optional<std::size_t> sibling_;  // of the counted node: has its parent's histogram
+  std::vector<std::size_t> to_cut_;     // the nodes whose cuts are looked for
+};
+
+}  // namespace abcgbm

@@ -1,0 +1,46 @@
+// The rows of each node: a permutation of all rows in which every node is a range.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/binned.hpp"
+#include "tree/tree.hpp"
+
+namespace abcgbm {
+
+struct RowSets {
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::vector<std::uint32_t> rows;
+  std::vector<std::uint32_t> scratch;
+  std::vector<std::uint8_t> marks;  // all 0 between splits
+  std::vector<Range> nodes;         // by node id
+
+  std::span<const std::uint32_t> of(std::size_t node) const {
+    return {rows.data() + nodes[node].begin, nodes[node].end - nodes[node].begin};
+  }
+};
+
+/// All rows in the root.
+void reset(RowSets& sets, std::size_t n_rows);
+
+/// Splits the rows of `node` into two new nodes, left then right; each keeps the order of rows.
+///
+///   node   [ a b c d e f g ]    codes <= bin: a c f
+///   after  [ a c f | b d e g ]
+void split_rows(RowSets& sets, std::size_t node, const Binned& binned, const TreeNode& split);
+
+/// The leaf that each row is in.
+void write_leaves(const RowSets& sets, std::span<const TreeNode> nodes,
+                  std::span<std::uint16_t> node_of_row);
+
+/// Sends the rows of a table down a finished tree.
+void follow(const Binned& binned, std::span<const TreeNode> nodes, RowSets& sets,
+            std::span<std::uint16_t> node_of_row);
+
+}  // namespace abcgbm

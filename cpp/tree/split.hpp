@@ -1,0 +1,124 @@
+// A node's histogram to its best cut.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "data/binned.hpp"
+#include "tree/histogram.hpp"
+#include "tree/tree.hpp"
+
+namespace abcgbm {
+
+/// What a cut must leave on each side, in the units of the integer sums.
+struct SplitRules {
+  std::int64_t min_weight = 1;
+  std::int64_t min_hessian = 1;  // only with hessian sums
+  double l2 = 0.0;               // only with hessian sums
+  double smoothing = 0.0;        // weight that each category is given at the node's mean
+};
+
+/// One of the sides of a cut on a categorical feature has at most so many of the node's categories.
+inline constexpr std::size_t kMostCategories = 64;
+
+/// Left are codes 0..bin of the feature or, if it is categorical, a set, and missing values if
+/// `missing_left`.
+template <int W>
+struct Cut {
+  double score = 0.0;  // grows with the gain within a node; 0: no cut
+  int feature = -1;
+  std::uint32_t bin = 0;
+  CodeSet left_set;
+  bool missing_left = false;
+  Sums<W> left{};
+
+  /// Whether another cut is taken instead: among equals the lower feature, then missing right.
+  bool is_beaten_by(double other_score, int other_feature, bool other_missing_left) const {
+    if (other_score != score) return other_score > score;
+    return std::pair(other_feature, other_missing_left) < std::pair(feature, missing_left);
+  }
+};
+
+/// A category of a node, to be sorted.
+struct Category {
+  double mean = 0.0;  // of its residuals, smoothed
+  std::uint32_t code = 0;
+};
+
+/// The node whose cuts are looked for.
+template <int W>
+struct NodeToCut {
+  Sums<W> sums;
+  std::span<const Sums<W>> histogram;
+  const SplitRules& rules;
+  std::span<const std::uint8_t> may_cut{};  // by feature; none: all
+};
+
+/// A way to cut a node on a numeric feature: its bins are added up, on top of `start`, and there is
+/// a cut after each of the first n.
+template <int W>
+struct Way {
+  const Sums<W>* bins = nullptr;
+  std::size_t n = 0;
+  Sums<W> start{};  // the missing values, where these go left
+  std::uint32_t feature = 0;
+  bool missing_left = false;
+};
+
+/// Ways that are looked at together, one to a lane of a register.
+inline constexpr std::size_t kWaysTogether = 4;
+template <int W>
+using Ways = std::array<Way<W>, kWaysTogether>;
+
+/// Looks for the cut with the largest score; among equals for that of the lowest feature, then with
+/// missing values right, then of the lowest bin. Categories, missing values among them, are sorted
+/// by the mean of their residuals, and cut like bins. Holds buffers to use again.
+template <int W>
+class CutSearch {
+ public:
+  explicit CutSearch(const Binned& binned);
+
+  /// Takes the best cut of some features if it is better than the best of those before.
+  void try_features(std::span<const std::uint32_t> features, const NodeToCut<W>& node,
+                    Cut<W>& best);
+
+  /// Completes the best cut, if there is one: what lies left of it.
+  void finish(const NodeToCut<W>& node, Cut<W>& best) const;
+
+ private:
+  bool is_hopeless(std::uint32_t f, const NodeToCut<W>& node) const;
+  void add_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best);
+  void try_ways(const NodeToCut<W>& node, Cut<W>& best);
+  void try_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best);
+  void try_categorical(std::uint32_t f, std::span<const Sums<W>> bins, const NodeToCut<W>& node,
+                       Cut<W>& best);
+  template <class Bins>
+  void find_cuts(const Bins& in, std::size_t n, const Sums<W>& start, const NodeToCut<W>& node);
+  void score_cuts(const NodeToCut<W>& node);
+  bool take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const;
+  void sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node);
+
+  const Binned& binned_;
+  std::vector<Sums<W>> none_;  // empty bins, as many as a feature has at most
+  Ways<W> ways_;               // to be tried
+  std::size_t n_ways_ = 0;
+  std::vector<Sums<W>> left_;  // of all cuts of a feature
+  std::size_t first_ = 0;      // of the allowed cuts, which follow each other
+  std::size_t n_ = 0;          // of the allowed cuts
+  std::vector<double> score_;  // of the allowed cuts
+  std::vector<Category> categories_;
+};
+
+/// Gain of a cut in a node, `G_L^2/W_L + G_R^2/W_R - G^2/W`, in units of the integer sums.
+template <int W>
+double gain_of(const Cut<W>& cut, const Sums<W>& node, const SplitRules& rules) {
+  // With hessian sums each child is shrunk by l2, and so the parent by twice that.
+  const double shrink = W == 3 ? 2.0 * rules.l2 : 0.0;
+  return cut.score / (static_cast<double>(node[W - 1]) + shrink);
+}
+
+}  // namespace abcgbm

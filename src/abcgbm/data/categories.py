@@ -1,0 +1,133 @@
+"""The levels of a categorical column, and the codes that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.columns import Level
+
+HANDLE_UNKNOWN = ("missing", "error")
+_SHOWN = 5  # levels in an error
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The levels of a column in ascending order, each with its code.
+
+    Codes follow the order of the values, so that neither the order of rows nor that of a category
+    type matters. If there are too many levels, the lightest share the last code.
+
+    Attributes
+    ----------
+    column : str
+        What errors call the column.
+    code_of : dict of str or float to int
+        The codes of the levels: strings, or numbers.
+    """
+
+    column: str
+    code_of: dict[Any, int]
+
+    @classmethod
+    def learn(
+        cls, column: str, chunks: Iterable[list[Level]], weight: NDArray[np.int64], max_bins: int
+    ) -> Self:
+        """Learn the levels that occur, at most ``max_bins`` codes of them.
+
+        Parameters
+        ----------
+        column : str
+            What errors call the column.
+        chunks : iterable of list of str, float or None
+            The values; None is missing.
+        weight : ndarray of int64 of shape (n_rows,)
+            Weights of the rows. If there are more levels than codes, the ``max_bins - 1`` heaviest
+            have a code of their own; of equal ones the smaller.
+        max_bins : int
+            Most codes.
+        """
+        total = _weight_of_levels(chunks, weight)
+        _check_one_type(column, total)
+        levels = sorted(total)
+        if len(levels) <= max_bins:
+            return cls(column, {level: code for code, level in enumerate(levels)})
+        heaviest = set(sorted(levels, key=lambda level: -total[level])[: max_bins - 1])
+        own = [level for level in levels if level in heaviest]
+        rare = dict.fromkeys((level for level in levels if level not in heaviest), len(own))
+        return cls(column, {level: code for code, level in enumerate(own)} | rare)
+
+    @property
+    def n_codes(self) -> int:
+        """Number of codes."""
+        return max(self.code_of.values(), default=-1) + 1
+
+    def thresholds(self) -> NDArray[np.float64]:
+        """Return the thresholds between the codes as numbers: 0.5, 1.5 and so on."""
+        return np.arange(0.5, self.n_codes - 1)
+
+    def codes(
+        self, chunks: Iterable[list[Level]], handle_unknown: str = "missing"
+    ) -> NDArray[np.float64]:
+        """Return the codes of values; NaN for missing ones.
+
+        Parameters
+        ----------
+        chunks : iterable of list of str, float or None
+            The values; None is missing.
+        handle_unknown : {"missing", "error"}
+            A level that was not there to be learned is missing, or an error.
+        """
+        found = [self._codes(chunk, handle_unknown) for chunk in chunks]
+        return np.concatenate([np.empty(0), *found])
+
+    def _codes(self, chunk: list[Level], handle_unknown: str) -> NDArray[np.float64]:
+        found = np.array([self.code_of.get(level, np.nan) for level in chunk], dtype=np.float64)
+        unknown: set[Any] = {chunk[row] for row in np.flatnonzero(np.isnan(found))} - {None}
+        if unknown:
+            self._check_unknown(unknown, handle_unknown)
+        return found
+
+    def _check_unknown(self, unknown: set[Any], handle_unknown: str) -> None:
+        _check_one_type(self.column, unknown)
+        level, known = next(iter(unknown)), next(iter(self.code_of), None)
+        if known is not None and type(level) is not type(known):
+            raise TypeError(
+                f"{self.column} has levels such as {known!r}, {_NAMES[type(known)]}; it is now "
+                f"given {level!r}"
+            )
+        if handle_unknown == "error":
+            shown = ", ".join(repr(level) for level in sorted(unknown)[:_SHOWN])
+            more = " and more" if len(unknown) > _SHOWN else ""
+            raise ValueError(f"{self.column} has unknown level(s) {shown}{more}")
+
+
+_NAMES = {str: "strings", float: "numbers"}
+
+
+def check_handle_unknown(handle_unknown: object) -> None:
+    """Raise an error unless it is a way to handle unknown levels."""
+    if handle_unknown not in HANDLE_UNKNOWN:
+        raise ValueError(f"handle_unknown={handle_unknown!r}; expected 'missing' or 'error'")
+
+
+def _weight_of_levels(chunks: Iterable[list[Level]], weight: NDArray[np.int64]) -> dict[Any, int]:
+    """Return the exact weight of each level."""
+    total: dict[Any, int] = {}
+    start = 0
+    for chunk in chunks:
+        weights = weight[start : start + len(chunk)].tolist()
+        for level, of_row in zip(chunk, weights, strict=True):
+            total[level] = total.get(level, 0) + of_row
+        start += len(chunk)
+    total.pop(None, None)
+    return total
+
+
+def _check_one_type(column: str, levels: Iterable[Any]) -> None:
+    if len({type(level) for level in levels}) > 1:
+        raise TypeError(f"{column} has both strings and numbers as levels; expected one of the two")

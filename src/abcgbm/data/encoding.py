@@ -1,0 +1,87 @@
+"""The numbers that trees compare: values as they are, and codes for the levels of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from abcgbm.data.categories import Levels
+from abcgbm.data.columns import ArrayColumns, Floats, chunks
+from abcgbm.data.tables import Schema, Table, read_table_like
+
+BLOCK_BYTES = 2**26  # of numbers made for prediction at a time
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a table becomes numbers, as learned from an earlier one.
+
+    Attributes
+    ----------
+    schema : Schema
+        The columns a table must have.
+    levels : dict of int to Levels
+        The levels of each categorical feature, and their codes.
+    handle_unknown : {"missing", "error"}
+        What a level is that was not learned.
+    """
+
+    schema: Schema
+    levels: dict[int, Levels]
+    handle_unknown: str = "missing"
+
+    def read(self, X: Any, owner: str, name: str = "X") -> Table:
+        """Return a table of the learned columns; errors speak of its owner, and call it by name."""
+        if not isinstance(X, Table):
+            return read_table_like(X, self.schema, owner, name)
+        if not X.schema.is_same(self.schema):
+            raise ValueError(
+                f"{name} is a Table of other columns; expected those that were learned"
+            )
+        return X
+
+    def codes(self, table: Table, feature: int) -> Floats:
+        """Return the codes of a categorical feature, of shape (n_rows,); NaN is missing."""
+        return self.levels[feature].codes(table.levels(feature), self.handle_unknown)
+
+    def matrix(self, table: Table, features: ArrayLike) -> Floats:
+        """Return features as numbers, C-contiguous, of shape (n_rows, len(features))."""
+        wanted = np.asarray(features, dtype=np.intp)
+        categorical = self.schema.is_categorical[wanted]
+        values = np.empty((len(table), len(wanted)))
+        table.write(values, np.flatnonzero(~categorical), wanted[~categorical])
+        for column in np.flatnonzero(categorical):
+            values[:, column] = self.codes(table, int(wanted[column]))
+        return values
+
+    def is_matrix(self, table: Table) -> bool:
+        """Whether a table is a C-contiguous array of floats already."""
+        if not isinstance(table.dense, ArrayColumns) or self.schema.is_categorical.any():
+            return False
+        values = table.dense.values
+        is_plain = values.flags.c_contiguous and values.flags.aligned
+        return is_plain and values.dtype == np.float64 and values.shape == table.shape
+
+    def blocks(
+        self, table: Table, features: ArrayLike | None = None
+    ) -> Iterator[tuple[slice, Floats]]:
+        """Yield slices of rows, and some or all features of them as ``matrix`` gives them.
+
+        A block is of bounded size, but an array that needs no change comes in one piece.
+        """
+        if features is None and isinstance(table.dense, ArrayColumns) and self.is_matrix(table):
+            yield slice(0, len(table)), table.dense.values
+            return
+        wanted = np.arange(table.shape[1]) if features is None else np.asarray(features, np.intp)
+        for rows in row_blocks(len(table), len(wanted)):
+            whole = rows == slice(0, len(table))
+            yield rows, self.matrix(table if whole else table.take(rows), wanted)
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut rows into slices of which the numbers take about ``BLOCK_BYTES``."""
+    return chunks(n_rows, max(1, BLOCK_BYTES // (8 * max(1, n_columns))))

@@ -1,0 +1,335 @@
+"""Data frames of any make, through narwhals: what their columns hold, as numbers or levels."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abcgbm.data.columns import (
+    Floats,
+    Level,
+    LevelOf,
+    Rows,
+    SparseColumns,
+    chunks,
+    levels_of_numbers,
+)
+
+Frame = nw.DataFrame[Any]
+Series = nw.Series[Any]
+
+
+# -------------------------------------------------------------------------------------- data frames
+
+
+def as_frame(X: Any, name: str = "X") -> Frame | None:
+    """Return X as a narwhals data frame; None if it is something else. Errors call it by name."""
+    if type(X) is np.ndarray:  # narwhals would ask all its libraries first
+        return None
+    try:
+        frame = nw.from_native(X, pass_through=True)
+        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    except DuplicateError as error:
+        names = ", ".join(line[2:] for line in str(error).splitlines()[1:])
+        raise ValueError(
+            f"{name} has columns of the same name: {names}; expected all to differ"
+        ) from None
+    if isinstance(frame, nw.DataFrame):
+        return _without_views(frame)
+    return _without_views(_from_arrow(X, name)) if _is_arrow_table(X) else None
+
+
+def _is_arrow_table(X: Any) -> bool:
+    arrow = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
+    return arrow and not nw.dependencies.is_into_series(X)
+
+
+def _from_arrow(X: Any, name: str) -> Frame:
+    """Read what speaks the Arrow PyCapsule interface, by whatever library is there."""
+    for library, reader in (("pyarrow", "table"), ("polars", "DataFrame")):
+        if importlib.util.find_spec(library) is not None:
+            read = getattr(importlib.import_module(library), reader)
+            try:
+                return nw.from_native(read(X), eager_only=True)
+            except Exception as error:
+                raise TypeError(
+                    f"{name} of type {type(X).__name__} is no Arrow table: {error}"
+                ) from error
+    raise ImportError(
+        f"{name} of type {type(X).__name__} is read through the Arrow interface, which needs "
+        "pyarrow or polars: pip install 'abcgbm[arrow]'"
+    )
+
+
+def _without_views(frame: Frame) -> Frame:
+    """Strings that pyarrow holds as views become plain, because it cannot take rows of views."""
+    if not frame.implementation.is_pyarrow():
+        return frame
+    table = frame.to_native()
+    for place, field in enumerate(table.schema):
+        if str(field.type) == "string_view":
+            table = table.set_column(place, field.name, table.column(place).cast("large_string"))
+    return nw.from_native(table, eager_only=True)
+
+
+_REAL = frozenset("biuf")  # NumPy's kinds of real numbers
+_FEW_ROWS = 64  # of which a frame is made an array as a whole, used columns or not
+
+
+# ------------------------------------------------------------------------------------------ content
+
+
+class Content(Enum):
+    """What a column holds."""
+
+    NUMBERS = "numbers"
+    OBJECTS = "numbers as Python objects"
+    STRINGS = "strings"
+    CATEGORIES = "categories"
+    NO_NUMBERS = "missing values only, in a column made for numbers or times"
+    NO_LEVELS = "missing values only, in a column made for levels or for anything"
+
+
+_NOTHING = (Content.NO_NUMBERS, Content.NO_LEVELS)
+_NUMBERS = "make numbers of it first, such as"
+_NESTED = ("nested", "make a column for each element of it first")
+_BINARY = ("binary", "make strings of it first, by decoding it")
+_ADVICE: tuple[tuple[tuple[Any, ...], tuple[str, str]], ...] = (
+    ((nw.Datetime, nw.Date), ("a datetime", f"{_NUMBERS} its year, month or seconds since a date")),
+    ((nw.Duration,), ("a duration", f"{_NUMBERS} its seconds")),
+    ((nw.Time,), ("a time of day", f"{_NUMBERS} seconds since midnight")),
+    ((nw.List, nw.Array, nw.Struct), _NESTED),
+    ((nw.Binary,), _BINARY),
+)
+# Types that narwhals does not know, by the beginning of their own name.
+_ADVICE_BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, str]], ...] = (
+    (("fixed_size_binary", "large_binary", "binary_view"), _BINARY),
+    (("map<", "list_view", "large_list_view"), _NESTED),
+    (("period[",), ("a period", "make strings of it first, by astype(str), or numbers")),
+    (("interval[",), ("an interval", "make strings of it first, by astype(str), or numbers")),
+    (("complex",), ("complex", "make two columns of it first, of its real and imaginary parts")),
+)
+
+
+def holds_plain_numbers(frame: Frame) -> bool:
+    """Whether it is one of pandas, and all its columns are of NumPy's real numbers."""
+    if not frame.implementation.is_pandas():
+        return False
+    return {_kind(dtype) for dtype in frame.to_native().dtypes.array} <= _REAL
+
+
+def _kind(dtype: Any) -> str:
+    return dtype.kind if isinstance(dtype, np.dtype) else ""
+
+
+def content_of(series: Series, label: str) -> Content:
+    """Return what a column holds, or raise an error that names it."""
+    kind = _numpy_kind(series)
+    if kind in _REAL:
+        return Content.NUMBERS
+    dtype = series.dtype
+    if kind == "O" or dtype == nw.Object:  # narwhals may take objects for strings
+        return _content_of_objects(series, label)
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return Content.NUMBERS
+    if series.null_count() == len(series):
+        return Content.NO_LEVELS if _may_hold_levels(series) else Content.NO_NUMBERS
+    if dtype == nw.String:
+        return Content.STRINGS
+    if dtype in (nw.Categorical, nw.Enum):
+        return Content.CATEGORIES
+    raise _refusal(series, label)
+
+
+def _may_hold_levels(series: Series) -> bool:
+    """Whether strings could come in a column of this type: its own, or null, which is any."""
+    is_null = _native_type(series).lower() in ("null", "null[pyarrow]")
+    return is_null or series.dtype in (nw.String, nw.Categorical, nw.Enum)
+
+
+def _numpy_kind(series: Series) -> str:
+    """Return the kind of NumPy's type of a column of pandas, without a detour; else nothing."""
+    return _kind(getattr(series.to_native(), "dtype", None))
+
+
+def _content_of_objects(series: Series, label: str) -> Content:
+    types = level_types(series, label)
+    if types == {str, float}:
+        raise TypeError(f"{label} holds both strings and numbers; expected one of the two")
+    if types == {str}:
+        return Content.STRINGS
+    return Content.OBJECTS if types == {float} else Content.NO_LEVELS
+
+
+def level_types(series: Series, label: str) -> set[type]:
+    """Return the types of a column's levels: str, float, both or none."""
+    types: set[type] = set()
+    for chunk in _levels_of_objects(series, label):
+        types |= set(map(type, chunk))
+    return types - {type(None)}
+
+
+def _refusal(series: Series, label: str) -> TypeError:
+    dtype, native = series.dtype, _native_type(series)
+    for kinds, (name, way) in _ADVICE:
+        if dtype in kinds:
+            return TypeError(f"{label} is {name} ({dtype!r}); {way}")
+    for beginnings, (name, way) in _ADVICE_BY_NAME:
+        if native.startswith(beginnings):
+            return TypeError(f"{label} is {name} ({native}); {way}")
+    return TypeError(
+        f"{label} is of type {native}; expected numbers, truth values, strings or categories"
+    )
+
+
+def _native_type(series: Series) -> str:
+    """Return what the column's own library calls its type."""
+    native = series.to_native()
+    return str(getattr(native, "dtype", getattr(native, "type", series.dtype)))
+
+
+# ------------------------------------------------------------------------------------------ columns
+
+
+@dataclass(frozen=True)
+class FrameColumns:
+    """The columns of a data frame.
+
+    Attributes
+    ----------
+    frame : narwhals.DataFrame
+        The frame.
+    contents : tuple of Content
+        What each column holds.
+    labels : tuple of str
+        What errors call each column.
+    is_plain : bool
+        Whether it is a frame of pandas with NumPy's real numbers alone.
+    """
+
+    frame: Frame
+    contents: tuple[Content, ...]
+    labels: tuple[str, ...]
+    is_plain: bool = False
+
+    @classmethod
+    def of(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
+        """Look what the columns of a frame hold."""
+        series: tuple[Any, ...] = tuple(frame.iter_columns())
+        return cls(frame, tuple(map(content_of, series, labels)), tuple(labels))
+
+    @classmethod
+    def of_plain_numbers(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
+        """Take a frame of which this is known."""
+        return cls(frame, (Content.NUMBERS,) * len(labels), tuple(labels), is_plain=True)
+
+    @cached_property
+    def series(self) -> tuple[Series, ...]:
+        """The columns, each as one: made when asked for, which takes longer than to predict a row."""
+        series: tuple[Any, ...] = tuple(self.frame.iter_columns())
+        return series
+
+    def take(self, rows: Rows) -> FrameColumns:
+        """Return some rows."""
+        return replace(self, frame=self.frame[rows])
+
+    def holds_strings(self, column: int) -> bool:
+        """Whether a column holds strings, as they are or as categories."""
+        if self.contents[column] is Content.CATEGORIES:
+            return str in level_types(self.series[column], self.labels[column])
+        return self.contents[column] is Content.STRINGS
+
+    def numbers(self, columns: NDArray[np.intp]) -> Floats:
+        """Return columns as floats of shape (n_rows, len(columns)); just these are converted."""
+        values = np.empty((self.frame.shape[0], len(columns)), order="F")
+        self.write(values, np.arange(len(columns)), columns)
+        return values
+
+    def write(self, values: Floats, places: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
+        """Write columns into those of an array, at the given places."""
+        if self.is_plain and self.frame.shape[0] <= _FEW_ROWS:
+            with np.errstate(over="ignore"):  # what no float can hold is infinite
+                values[:, places] = self.frame.to_native().to_numpy(np.float64)[:, columns]
+            return
+        for place, column in zip(places.tolist(), columns.tolist(), strict=True):
+            self._fill(values[:, place], column)
+
+    def levels(self, column: int) -> Iterator[list[Level]]:
+        """Yield the levels of a column, a chunk of rows at a time."""
+        if self.contents[column] in (Content.NUMBERS, *_NOTHING):
+            return levels_of_numbers(self.numbers(np.array([column]))[:, 0])
+        return _levels_of_objects(self.series[column], self.labels[column])
+
+    def _fill(self, target: Floats, column: int) -> None:
+        series = self.series[column]
+        if self.contents[column] is Content.NUMBERS:
+            with np.errstate(over="ignore"):  # what no float can hold is infinite
+                target[:] = _numbers(series)
+        elif self.contents[column] in _NOTHING:
+            target[:] = np.nan
+        else:
+            levels = _levels_of_objects(series, self.labels[column])
+            for rows, chunk in zip(chunks(len(series)), levels, strict=True):
+                target[rows] = chunk
+
+
+def _numbers(series: Series) -> NDArray[Any]:
+    if _numpy_kind(series):
+        values: NDArray[Any] = series.to_native().to_numpy()
+        return values
+    # Arrow refuses to cast integers above 2^53 to floats; NumPy has no truth value that is missing.
+    if series.dtype in (nw.Boolean, nw.Decimal, nw.Int128, nw.UInt128):
+        series = series.cast(nw.Float64)
+    return series.to_numpy()
+
+
+def _levels_of_objects(series: Series, label: str) -> Iterator[list[Level]]:
+    for rows in chunks(len(series)):
+        yield LevelOf(label).all(_python_values(series[rows]))
+
+
+def _python_values(series: Series) -> list[Any]:
+    """Return a list of the values, by the quickest way that is right."""
+    native = series.to_native()
+    if series.implementation.is_pyarrow() and series.dtype == nw.Categorical:
+        values: list[Any] = native.cast(native.type.value_type).to_pylist()
+        return values
+    # Of pandas categories to_numpy would make plain integers of dates.
+    if series.implementation.is_pandas_like() and series.dtype == nw.String:
+        return series.to_numpy().tolist()
+    return series.to_list()
+
+
+# ------------------------------------------------------------------------- sparse columns of pandas
+
+
+def is_sparse(frame: Frame) -> NDArray[np.bool_]:
+    """Tell which columns are sparse numbers, as pandas has them."""
+    if not frame.implementation.is_pandas():
+        return np.zeros(frame.shape[1], dtype=bool)
+    return np.array([_is_sparse(dtype) for dtype in frame.to_native().dtypes], dtype=bool)
+
+
+def _is_sparse(dtype: Any) -> bool:
+    return type(dtype).__name__ == "SparseDtype" and dtype.subtype.kind in "biuf"
+
+
+def sparse_frame(frame: Frame) -> SparseColumns:
+    """Return the columns of a pandas frame, all sparse; memory follows what is stored."""
+    arrays = [column.array for _, column in frame.to_native().items()]
+    stored = [array.sp_index.to_int_index().indices for array in arrays]
+    start = np.concatenate([[0], np.cumsum([len(rows) for rows in stored])])
+    data = np.concatenate([array.sp_values.astype(np.float64) for array in arrays])
+    matrix = sparse.csc_array((data, np.concatenate(stored), start), shape=frame.shape)
+    return SparseColumns(matrix, np.array([float(array.fill_value) for array in arrays]))

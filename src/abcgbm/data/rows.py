@@ -1,0 +1,287 @@
+"""The rows of a fit: read, labelled, weighed, and binned. Their table is never copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abcgbm.data.binning import (
+    BinnedTable,
+    bin_table,
+    check_binned,
+    integer_weights,
+    learn_encoding,
+    learn_thresholds,
+)
+from abcgbm.data.columns import Floats
+from abcgbm.data.encoding import Encoding
+from abcgbm.data.labels import as_labels, check_labels, class_numbers, encode_labels
+from abcgbm.data.tables import Schema, Table, read_table, read_table_like
+from abcgbm.data.weights import (
+    check_weights,
+    class_weights,
+    mean_factor,
+    weigh_classes,
+)
+
+AnyTable = Table | BinnedTable
+Which = NDArray[np.int64] | slice
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def read_to_learn(X: Any, categorical_features: Any, owner: str) -> AnyTable:
+    """Read a table to learn from; ``owner`` is the estimator that errors speak of."""
+    if isinstance(X, BinnedTable):
+        return check_binned(X)
+    return read_table(X, categorical_features, owner)
+
+
+def read_like(X: Any, schema: Schema, owner: str, name: str = "X") -> AnyTable:
+    """Read a table that must have the columns known already; ``name`` is what errors call it."""
+    if isinstance(X, BinnedTable):
+        return check_binned(X, schema, name)
+    return read_table_like(X, schema, owner, name)
+
+
+# ---------------------------------------------------------------------------------- labels, weights
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Some rows of a table, with class numbers and weights above 0.
+
+    Attributes
+    ----------
+    table : Table or BinnedTable
+        The table, all of it.
+    which : ndarray of int64 of shape (n_rows,) or slice
+        Which rows of it these are, ascending.
+    y : ndarray of int32 of shape (n_rows,)
+        Their classes.
+    weight : ndarray of float64 of shape (n_rows,)
+        Their weights.
+    class_factor : float
+        The mean of the class weights in them: what bounds on rows are multiplied by.
+    given : object
+        The table in the user's own form, if these are all of its rows; else None.
+    """
+
+    table: AnyTable
+    which: Which
+    y: NDArray[np.int32]
+    weight: Floats
+    class_factor: float = 1.0
+    given: Any = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of these rows in the table."""
+        return np.arange(len(self.table))[self.which]
+
+    def take(self, places: NDArray[np.int64]) -> Self:
+        """Return some of the rows, by their place among these."""
+        return replace(
+            self,
+            which=self.numbers[places],
+            y=self.y[places],
+            weight=self.weight[places],
+            given=None,
+        )
+
+    def as_given(self) -> Any:
+        """Return the rows as the user gave them, or else as a table of them alone."""
+        return self.table.take(self.numbers) if self.given is None else self.given
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """The rows of a table that count, still with the user's labels: weight 0 is the row absent.
+
+    Attributes
+    ----------
+    table : Table or BinnedTable
+        The table, all of it.
+    which : ndarray of int64 of shape (n_rows,) or slice
+        Which rows of it count.
+    labels : ndarray of shape (n_rows,)
+        Their labels, none missing.
+    weight : ndarray of float64 of shape (n_rows,)
+        Their weights.
+    suffix : {"", "_val"}
+        What the names of the arguments end with.
+    """
+
+    table: AnyTable
+    which: Which
+    labels: NDArray[Any]
+    weight: Floats
+    suffix: str = ""
+
+    @classmethod
+    def of(
+        cls, table: AnyTable, y: ArrayLike, sample_weight: ArrayLike | None, suffix: str = ""
+    ) -> Self:
+        """Check labels and weights; the labels of absent rows are not looked at."""
+        labels = as_labels(y, len(table), f"y{suffix}")
+        weight = check_weights(sample_weight, len(table), f"sample_weight{suffix}")
+        which = slice(None) if weight.all() else np.flatnonzero(weight)
+        checked = check_labels(labels[which], f"y{suffix}", which)
+        return cls(table, which, checked, weight[which], suffix)
+
+    def weighed(self, y: NDArray[np.int32], factor: Floats, given: Any = None) -> LabelledRows:
+        """Multiply weights by the factors of their classes; rows of a factor 0 are absent too."""
+        weight = weigh_classes(self.weight, y, factor, self.suffix)
+        of_all = given if len(y) == len(self.table) else None
+        mean = mean_factor(self.weight, weight)
+        rows = LabelledRows(self.table, self.which, y, weight, mean, of_all)
+        return rows if weight.all() else rows.take(np.flatnonzero(weight))
+
+
+class Classes(NamedTuple):
+    """The labels, sorted, and the factor of the weights of each."""
+
+    labels: NDArray[Any]
+    factor: Floats
+
+
+def rows_to_learn(
+    table: AnyTable,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    known: NDArray[Any] | None,
+    class_weight: Any,
+) -> tuple[LabelledRows, Classes]:
+    """Check labels and weights; return the rows that count, and the classes.
+
+    ``known`` are the labels that can occur; None: those that do.
+    """
+    counted = CountedRows.of(table, y, sample_weight)
+    labels, numbers = encode_labels(counted.labels, known)
+    factor = class_weights(class_weight, labels, numbers, counted.weight)
+    return counted.weighed(numbers, factor), Classes(labels, factor)
+
+
+def rows_to_validate(
+    given: tuple[Any, ArrayLike | None, ArrayLike | None],
+    schema: Schema,
+    classes: Classes,
+    owner: str,
+) -> LabelledRows | None:
+    """Check X_val, y_val and sample_weight_val; return the rows that count, if any were given."""
+    X, y, sample_weight = given
+    if X is None and y is None and sample_weight is None:
+        return None
+    if X is None or y is None:
+        missing = "X_val" if X is None else "y_val"
+        raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
+    counted = CountedRows.of(read_like(X, schema, owner, "X_val"), y, sample_weight, "_val")
+    numbers = class_numbers(counted.labels, classes.labels, "y_val")
+    return counted.weighed(numbers, classes.factor, given=X)
+
+
+# ------------------------------------------------------------------------------------------ binning
+
+
+class BinnedRows(NamedTuple):
+    """Rows, and a table of their codes alone."""
+
+    rows: LabelledRows
+    codes: BinnedTable
+
+    @classmethod
+    def of(cls, rows: LabelledRows, table: BinnedTable) -> Self:
+        """Take the rows out of a coded table."""
+        return cls(rows, table if len(rows) == len(table) else table.take(rows.numbers))
+
+
+@dataclass(frozen=True)
+class Binning:
+    """How rows are binned.
+
+    Attributes
+    ----------
+    max_bins : int
+        Most bins of a feature.
+    handle_unknown : {"missing", "error"}
+        What a level is that was not learned.
+    n_threads : int
+        Number of threads.
+    known : Encoding or None
+        The levels that the trees of an earlier fit know; no others are learned then.
+    """
+
+    max_bins: int
+    handle_unknown: str
+    n_threads: int
+    known: Encoding | None = None
+
+
+def bin_rows(
+    learned: LabelledRows, validated: LabelledRows | None, how: Binning
+) -> tuple[BinnedRows, BinnedRows | None]:
+    """Learn bins from rows, and code these and those to validate on.
+
+    Rows that were held out of the same table are coded with it; levels that they alone have are
+    missing.
+    """
+    if validated is None:
+        return BinnedRows.of(learned, _learn_and_bin([learned], how)), None
+    if validated.table is learned.table:
+        table = _learn_and_bin([learned, validated], how)
+        return BinnedRows.of(learned, table), BinnedRows.of(validated, table)
+    table = _learn_and_bin([learned], how)
+    other = _bin_like(table, validated, how.n_threads)
+    return BinnedRows.of(learned, table), BinnedRows.of(validated, other)
+
+
+def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
+    """Learn from the first of some parts of a table, and code all of it, once."""
+    learned, table = parts[0], parts[0].table
+    if isinstance(table, BinnedTable):
+        return table
+    weight = integer_weights(_weight_in_table(learned))
+    if how.known is None:
+        encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
+    else:
+        encoding = replace(how.known, handle_unknown=how.handle_unknown)
+    thresholds = learn_thresholds(table, weight, encoding, how.max_bins, how.n_threads)
+    lenient = replace(encoding, handle_unknown="missing")
+    coded = bin_table(table, thresholds, lenient, how.n_threads, _is_among(parts, len(table)))
+    return replace(coded, encoding=encoding)
+
+
+def _weight_in_table(rows: LabelledRows) -> Floats:
+    """Return the weight of each row of the table, 0 where it is not among these."""
+    if isinstance(rows.which, slice):
+        return rows.weight
+    weight = np.zeros(len(rows.table))
+    weight[rows.which] = rows.weight
+    return weight
+
+
+def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedTable:
+    """Code the table of other rows by the bins of a table."""
+    other = rows.table
+    if isinstance(other, Table):
+        is_seen = _is_among([rows], len(other))
+        return bin_table(other, table.thresholds, table.encoding, n_threads, is_seen)
+    if not other.has_bins_of(table):
+        raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
+    return other
+
+
+def _is_among(parts: Iterable[LabelledRows], n_rows: int) -> NDArray[np.bool_] | None:
+    """Tell which rows of a table are in some part of it; None if all are."""
+    mask = np.zeros(n_rows, dtype=bool)
+    for part in parts:
+        mask[part.which] = True
+    return None if mask.all() else mask

@@ -1,0 +1,419 @@
+"""Any table becomes columns with names and kinds: NumPy, data frames, Arrow, sparse matrices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array
+
+from abcgbm.data.columns import (
+    ArrayColumns,
+    Floats,
+    Level,
+    Rows,
+    SparseColumns,
+    SparsePart,
+    as_array,
+    sparse_columns,
+)
+from abcgbm.data.frames import (
+    Content,
+    Frame,
+    FrameColumns,
+    as_frame,
+    holds_plain_numbers,
+    is_sparse,
+    sparse_frame,
+)
+
+
+class Kind(IntEnum):
+    """What a feature is."""
+
+    NUMERIC = 0
+    SPARSE = 1  # numeric, and few values are stored
+    CATEGORICAL = 2
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a table must look like to be read as another one was.
+
+    Attributes
+    ----------
+    is_categorical : ndarray of bool of shape (n_features,)
+        Which features are categories; the others are numbers.
+    feature_names : ndarray of object of shape (n_features,), or None
+        Their names, if all are strings.
+    """
+
+    is_categorical: NDArray[np.bool_]
+    feature_names: NDArray[Any] | None = None
+
+    def label(self, feature: int) -> str:
+        """Return what errors call a feature."""
+        return _label(feature if self.feature_names is None else self.feature_names[feature])
+
+    def is_same(self, other: Schema) -> bool:
+        """Whether the other has the same columns in the same order."""
+        mine, theirs = self._names(), other._names()
+        return mine == theirs and np.array_equal(self.is_categorical, other.is_categorical)
+
+    def _names(self) -> list[str] | None:
+        return None if self.feature_names is None else self.feature_names.tolist()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of features, still in the form they came in.
+
+    Attributes
+    ----------
+    schema : Schema
+        Names, and which features are categories.
+    n_rows : int
+        Number of rows.
+    is_sparse : ndarray of bool of shape (n_features,)
+        Which features are in ``sparse``; the others are in ``dense``, each in order.
+    dense : ArrayColumns or FrameColumns
+        Columns of which every value is stored.
+    sparse : SparseColumns or None
+        Columns of which few are.
+    """
+
+    schema: Schema
+    n_rows: int
+    is_sparse: NDArray[np.bool_]
+    dense: ArrayColumns | FrameColumns
+    sparse: SparseColumns | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return self.n_rows, len(self.is_sparse)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def feature_names(self) -> NDArray[Any] | None:
+        """Names of the features, if all are strings."""
+        return self.schema.feature_names
+
+    @cached_property
+    def kind(self) -> NDArray[np.int8]:
+        """The Kind of each feature."""
+        kind = np.where(self.is_sparse, Kind.SPARSE, Kind.NUMERIC)
+        return np.where(self.schema.is_categorical, Kind.CATEGORICAL, kind).astype(np.int8)
+
+    def features(self, kind: Kind) -> NDArray[np.intp]:
+        """Return the features of a kind."""
+        return np.flatnonzero(self.kind == kind)
+
+    def take(self, rows: Rows) -> Table:
+        """Return some rows: a slice, or row numbers."""
+        n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
+        few = None if self.sparse is None else self.sparse.take(rows)
+        return Table(self.schema, n_rows, self.is_sparse, self.dense.take(rows), few)
+
+    def __getitem__(self, rows: Rows) -> Table:
+        return self.take(rows)
+
+    def numbers(self, features: NDArray[np.intp]) -> Floats:
+        """Return numeric features as floats of shape (n_rows, len(features)); NaN is missing.
+
+        Only these are converted, and columns that are float64 already are not copied.
+        """
+        if not self.is_sparse[features].any():
+            return self.dense.numbers(self._column[features])
+        values = np.empty((self.n_rows, len(features)))
+        self.write(values, np.arange(len(features)), features)
+        return values
+
+    def write(self, values: Floats, places: NDArray[np.intp], features: NDArray[np.intp]) -> None:
+        """Write numeric features into the columns of an array, at the given places."""
+        columns, few = self._column[features], self.is_sparse[features]
+        self.dense.write(values, places[~few], columns[~few])
+        if self.sparse is not None and few.any():
+            self.sparse.write(values, places[few], columns[few])
+
+    def levels(self, feature: int) -> Iterator[list[Level]]:
+        """Yield the values of a categorical feature, a chunk of rows at a time.
+
+        They are strings or floats; None is missing.
+        """
+        few = self.sparse if self.is_sparse[feature] else None
+        return (few or self.dense).levels(int(self._column[feature]))
+
+    def sparse_part(self) -> SparsePart | None:
+        """Return the sparse features as the core takes them; None if there are none."""
+        features = self.features(Kind.SPARSE)
+        if self.sparse is None or not len(features):
+            return None
+        return self.sparse.part(self._column[features], features)
+
+    @cached_property
+    def _column(self) -> NDArray[np.intp]:
+        """The place of each feature among the dense or the sparse ones."""
+        few = self.is_sparse
+        return np.where(few, np.cumsum(few), np.cumsum(~few)) - 1
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+class _Given(NamedTuple):
+    """What errors speak of: the estimator that was given a table, and the argument's name."""
+
+    owner: str
+    name: str
+
+    @property
+    def of(self) -> str:
+        """What tells apart columns and names of another argument than X."""
+        return "" if self.name == "X" else f" of {self.name}"
+
+
+def read_table(
+    X: Any, categorical_features: Any = "auto", owner: str = "abcgbm", name: str = "X"
+) -> Table:
+    """Read a table to learn from.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        An array-like of numbers, a data frame, an Arrow table or a sparse matrix.
+    categorical_features : "auto", None, or list of names, of indices or of truth values
+        Which columns are categories. "auto": those of strings, categories, enums and dictionaries.
+    owner : str
+        The estimator that errors speak of.
+    name : str
+        What errors call the table.
+    """
+    given, frame = _Given(owner, name), as_frame(X, name)
+    table = _from_array(X, given) if frame is None else _from_frame(frame, given)
+    names, n_features = table.feature_names, table.shape[1]
+    if isinstance(categorical_features, str) and categorical_features == "auto":
+        chosen = _are_levels(table)
+    else:
+        chosen = chosen_columns(categorical_features, n_features, names)
+    table = _with_schema(table, Schema(chosen, names))
+    _refuse_strings(table, "is not among categorical_features")
+    return table
+
+
+def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm", name: str = "X") -> Table:
+    """Read a table whose columns must be those of an earlier one, found by name where it has any.
+
+    A column is a category if it was one, whatever its type is now. Errors speak of the table's
+    owner, an estimator, and call it by name.
+    """
+    given, frame = _Given(owner, name), as_frame(X, name)
+    names = None if frame is None else _names_of(frame.columns)
+    _check_names(names, schema.feature_names, given)
+    if frame is None:
+        table = _from_array(X, given)
+    else:
+        table = _from_frame(_in_order(frame, names, schema.feature_names), given)
+    n_features, expected = table.shape[1], len(schema.is_categorical)
+    if n_features != expected:
+        raise ValueError(
+            f"{name} has {n_features} features, but {owner} is expecting {expected} features as "
+            "input."
+        )
+    table = _with_schema(table, schema)
+    _refuse_strings(table, "was no category in fit")
+    return table
+
+
+def _with_schema(table: Table, schema: Schema) -> Table:
+    return Table(schema, table.n_rows, table.is_sparse, table.dense, table.sparse)
+
+
+# ------------------------------------------------------------------------------------------- arrays
+
+
+def _from_array(X: Any, given: _Given) -> Table:
+    """Read what scikit-learn takes for an array or a sparse matrix."""
+    values = X if _is_checked(X) else _checked(as_array(X, given.name), given)
+    n_rows, n_features = values.shape
+    schema = Schema(np.zeros(n_features, dtype=bool))
+    if sparse.issparse(values):
+        everywhere, nothing = np.ones(n_features, dtype=bool), ArrayColumns(np.empty((n_rows, 0)))
+        return Table(schema, n_rows, everywhere, nothing, sparse_columns(values))
+    return Table(schema, n_rows, np.zeros(n_features, dtype=bool), ArrayColumns(values))
+
+
+def _is_checked(X: Any) -> bool:
+    """Whether it is an array that the checks would leave as it is: they take long for a row."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in _REAL  # noqa: PLR2004
+
+
+def _checked(array: Any, given: _Given) -> Any:
+    is_real = getattr(array.dtype, "kind", "") in _REAL
+    return check_array(
+        array,
+        accept_sparse=("csr", "csc"),
+        dtype="numeric" if is_real else np.float64,  # real numbers stay as they are
+        ensure_all_finite=False,
+        estimator=given.owner,
+        input_name=given.name,
+    )
+
+
+_REAL = ("b", "i", "u", "f")  # kinds of real numbers
+
+
+# ------------------------------------------------------------------------------------------- frames
+
+
+def _in_order(frame: Frame, names: Any, expected: Any) -> Frame:
+    """Put columns in the expected order, if both have names."""
+    if names is None or expected is None or np.array_equal(names, expected):
+        return frame
+    place = {name: column for column, name in enumerate(names)}
+    return frame[:, [place[name] for name in expected]]
+
+
+def _from_frame(frame: Frame, given: _Given) -> Table:
+    n_rows, columns = _checked_length(frame, given), frame.columns
+    nowhere, labels = np.zeros(len(columns), dtype=bool), _labels(columns, given)
+    schema = Schema(nowhere, _names_of(columns))
+    if holds_plain_numbers(frame):
+        return Table(schema, n_rows, nowhere, FrameColumns.of_plain_numbers(frame, labels))
+    few = is_sparse(frame)
+    if not few.any():
+        return Table(schema, n_rows, few, FrameColumns.of(frame, labels))
+    stored = sparse_frame(frame[:, np.flatnonzero(few).tolist()])
+    if few.all():  # a frame without columns would have no rows either
+        return Table(schema, n_rows, few, ArrayColumns(np.empty((n_rows, 0))), stored)
+    others = frame[:, np.flatnonzero(~few).tolist()]
+    dense = FrameColumns.of(others, _labels(others.columns, given))
+    return Table(schema, n_rows, few, dense, stored)
+
+
+def _labels(columns: list[str], given: _Given) -> list[str]:
+    return [_label(column) + given.of for column in columns]
+
+
+def _checked_length(frame: Frame, given: _Given) -> int:
+    for size, what in zip(frame.shape[::-1], ("feature", "sample"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found {given.name} with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 "
+                f"is required by {given.owner}."
+            )
+    return frame.shape[0]
+
+
+def _names_of(columns: list[str]) -> NDArray[Any] | None:
+    if not all(isinstance(name, str) for name in columns):  # pandas may have others
+        return None
+    return np.array(columns, dtype=object)
+
+
+def _label(name: object) -> str:
+    return f"column {name!r}"
+
+
+def _check_names(names: Any, expected: Any, given: _Given) -> None:
+    """Raise or warn as scikit-learn does, except that the order of names does not matter."""
+    if names is None and expected is None:
+        return
+    if expected is None:
+        _warn(f"{given.name} has feature names, but {given.owner} was fitted without feature names")
+    elif names is None:
+        _warn(
+            f"{given.name} does not have valid feature names, but {given.owner} was fitted with "
+            "feature names"
+        )
+    elif set(names) != set(expected):
+        raise ValueError(
+            f"The feature names{given.of} should match those that were passed during fit.\n"
+            + _listed("unseen at fit time", set(names) - set(expected))
+            + _listed("seen at fit time, yet now missing", set(expected) - set(names))
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=1)  # as scikit-learn: many ways lead here
+
+
+def _listed(title: str, names: set[str], most: int = 5) -> str:
+    lines = [f"- {name}\n" for name in sorted(names)]
+    more = ["- ...\n"] if len(lines) > most else []
+    return "".join([f"Feature names {title}:\n", *lines[:most], *more]) if lines else ""
+
+
+# --------------------------------------------------------------------------------------- categories
+
+
+def _are_levels(table: Table) -> NDArray[np.bool_]:
+    """Tell which columns are of strings, categories, enums or dictionaries, missing all or not."""
+    mask = np.zeros(table.shape[1], dtype=bool)
+    if isinstance(table.dense, FrameColumns):
+        levels = (Content.STRINGS, Content.CATEGORIES, Content.NO_LEVELS)
+        mask[~table.is_sparse] = [content in levels for content in table.dense.contents]
+    return mask
+
+
+def chosen_columns(given: Any, n_features: int, names: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Tell which columns a user named as categories, by names, by indices or by a mask."""
+    mask = np.zeros(n_features, dtype=bool)
+    if given is None:
+        return mask
+    if isinstance(given, str) or not np.iterable(given):
+        raise _no_choice(given)
+    items = list(given)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != n_features:
+            raise ValueError(
+                f"categorical_features has {len(items)} truth values; X has {n_features} features"
+            )
+        return np.array(items, dtype=bool)
+    for item in items:
+        mask[_index(item, n_features, [] if names is None else names.tolist())] = True
+    return mask
+
+
+def _index(item: Any, n_features: int, names: list[str]) -> int:
+    if isinstance(item, str):
+        if item not in names:
+            known = (
+                f"names among {', '.join(map(repr, names))}" if names else "indices: X has no names"
+            )
+            raise ValueError(f"categorical_features has {item!r}; expected {known}")
+        return names.index(item)
+    if not isinstance(item, Integral) or isinstance(item, bool | np.bool_):
+        raise _no_choice(item)
+    if not 0 <= int(item) < n_features:
+        raise ValueError(f"categorical_features has {item!r}; expected 0 to {n_features - 1}")
+    return int(item)
+
+
+def _no_choice(given: Any) -> TypeError:
+    return TypeError(
+        f"categorical_features={given!r}; expected 'auto', None, or a list of names, of indices or "
+        "of a truth value for each feature"
+    )
+
+
+def _refuse_strings(table: Table, why: str) -> None:
+    """Raise an error that names the first column of strings which is not a category."""
+    if not isinstance(table.dense, FrameColumns):
+        return
+    is_category = table.schema.is_categorical[~table.is_sparse]
+    for column in np.flatnonzero(~is_category).tolist():
+        if table.dense.holds_strings(column):
+            raise TypeError(
+                f"{table.dense.labels[column]} holds strings and {why}; expected numbers"
+            )

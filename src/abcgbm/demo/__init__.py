@@ -1,0 +1,1 @@
+"""The comparison of `abcgbm demo`, and the paper's statistics."""

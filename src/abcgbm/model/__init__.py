@@ -1,0 +1,1 @@
+"""What is left of a training: the model, and the record of how it came about."""

@@ -1,0 +1,64 @@
+"""Scores of tables: rows are made numbers block by block, and sent down the trees."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from abcgbm.data.binning import BinnedTable
+from abcgbm.data.columns import Floats
+from abcgbm.data.encoding import Encoding
+from abcgbm.data.tables import Table
+from abcgbm.model.ensemble import Ensemble
+
+Blocks = Iterator[tuple[slice, Floats]]
+
+
+def scores(
+    ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable, n_threads: int
+) -> Floats:
+    """Return the scores after the last step, of shape (n_rows, n_classes)."""
+    trees, blocks = _trees_and_blocks(ensemble, encoding, table)
+    parts = [trees.raw(values, n_threads) for _, values in blocks]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def staged_scores(
+    ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable, n_threads: int
+) -> Iterator[Floats]:
+    """Yield the scores after each step. The array is the same each time, and grows.
+
+    All rows go down the trees of a step before those of the next, so all blocks are kept.
+    """
+    trees, blocks = _trees_and_blocks(ensemble, encoding, table)
+    values = [values for _, values in blocks]
+    return trees.staged_raw(values[0] if len(values) == 1 else np.concatenate(values), n_threads)
+
+
+def _trees_and_blocks(
+    ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable
+) -> tuple[Ensemble, Blocks]:
+    """Return the trees, and what they are to be shown: only features that they cut, if any change.
+
+    An array of floats needs no change, so all of it is shown; and so is all where an unknown level
+    is an error, in whichever column.
+    """
+    if isinstance(table, BinnedTable):
+        _check_bins(ensemble, encoding, table)
+        return ensemble.narrow, table.blocks(ensemble.used_features)
+    if encoding.is_matrix(table) or encoding.handle_unknown == "error":
+        return ensemble, encoding.blocks(table)
+    return ensemble.narrow, encoding.blocks(table, ensemble.used_features)
+
+
+def _check_bins(ensemble: Ensemble, encoding: Encoding, table: BinnedTable) -> None:
+    """Each threshold of the trees must lie between two bins, and codes of levels be the same."""
+    feature, threshold = ensemble.splits()
+    known = all(
+        np.isin(threshold[feature == f], [*table.thresholds[f], np.inf]).all()
+        for f in ensemble.used_features.tolist()
+    )
+    if not known or table.encoding.levels != encoding.levels:
+        raise ValueError(
+            "X is a BinnedTable with other bins than the model's; expected the values themselves, "
+            "or a table with the bins that the model was trained on"
+        )

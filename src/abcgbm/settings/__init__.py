@@ -1,0 +1,1 @@
+"""What the user gave: checked once, frozen, read by all other rooms."""

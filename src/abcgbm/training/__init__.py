@@ -1,0 +1,1 @@
+"""Binned rows become a model."""

@@ -1,0 +1,179 @@
+"""Those who hear of every step: the progress line, the user's functions, scikit-learn's callbacks."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.training.boosting import Record
+from abcgbm.training.progress import ProgressLine
+
+try:
+    import sklearn.callback as _framework
+except ImportError:  # scikit-learn before 1.9
+    _framework = None
+
+# Frames that the decorator of fit puts on the stack.
+FRAMES_AROUND_FIT = 0 if _framework is None else 1
+CallbackSupportMixin: Any = type("CallbackSupportMixin", (), {})  # nothing to mix in
+if _framework is not None:
+    CallbackSupportMixin = _framework.CallbackSupportMixin
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: Method) -> Method:
+    """Let scikit-learn's callbacks clean up after a method, whatever happens in it."""
+    return method if _framework is None else cast(Method, _framework.with_callbacks(method))
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What a callback is told after a step.
+
+    Attributes
+    ----------
+    step : int
+        Number of steps taken so far; 1 after the first.
+    train_loss : float
+        The training loss: the sum over rows of weight times -log of the label's probability.
+    class_losses : ndarray of shape (n_classes,)
+        The part of each class in it.
+    base_class : object
+        The label of the step's base class; None without one.
+    is_mended : bool
+        Whether the guard changed the length of the step, which would have raised the loss.
+    validation_loss, validation_score : float or None
+        On the validation rows; None without any.
+    """
+
+    step: int
+    train_loss: float
+    class_losses: NDArray[np.float64]
+    base_class: Any
+    is_mended: bool
+    validation_loss: float | None
+    validation_score: float | None
+
+
+Callback = Callable[[StepReport], object]
+
+
+def as_callbacks(given: Any) -> list[Callback]:
+    """Return the estimator's ``callbacks`` as a list."""
+    if given is None:
+        return []
+    callbacks = [given] if callable(given) else list(given) if isinstance(given, Iterable) else None
+    if callbacks is None or not all(callable(callback) for callback in callbacks):
+        raise TypeError(f"callbacks={given!r}; expected None, a callable, or a list of callables")
+    return callbacks
+
+
+class FitTask:
+    """One fit as scikit-learn's callbacks see it: a task, and a task in it for each step.
+
+    Without scikit-learn 1.9, or without callbacks, nobody hears of it.
+
+    Parameters
+    ----------
+    estimator : ABCBoostClassifier
+        The estimator.
+    n_steps : int or None
+        Steps to come, at most.
+    told : dict
+        X, y and metadata of the fit.
+    """
+
+    def __init__(self, estimator: Any, n_steps: int | None, told: dict[str, Any]) -> None:
+        self._told = {"estimator": estimator, **told}
+        self._task: Any = None
+        self._step: Any = None
+        # A private interface: a change of it may concern those who set callbacks, but nobody else.
+        if hasattr(estimator, "_skl_callbacks"):
+            self._task = estimator._init_callback_context(max_subtasks=n_steps)
+
+    def begin(self) -> None:
+        """Tell that the fit begins."""
+        if self._task is not None:
+            self._task.call_on_fit_task_begin(**self._told)
+
+    def begin_step(self) -> None:
+        """Tell that a step begins."""
+        if self._task is not None:
+            self._step = self._task.subcontext(task_name="step")
+            self._step.call_on_fit_task_begin(**self._told)
+
+    def end_step(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
+        """Tell that a step ended, and how the model could be made; return whether to stop."""
+        if self._task is None:
+            return False
+        return bool(self._step.call_on_fit_task_end(**self._told, reconstruction_attributes=fitted))
+
+    def end(self) -> None:
+        """Tell that the estimator is fitted."""
+        if self._task is not None:
+            self._task.call_on_fit_task_end(**self._told, reconstruction_attributes={})
+
+
+class StepWatcher:
+    """Tells everyone who wants to know of each step.
+
+    Parameters
+    ----------
+    labels : list
+        The classes.
+    progress : ProgressLine
+        The line that is shown.
+    callbacks : sequence of callable
+        The user's functions.
+    task : FitTask
+        The fit as scikit-learn's callbacks see it.
+    fitted : callable
+        Gives the fitted attributes, as if training ended here.
+    """
+
+    def __init__(
+        self,
+        labels: list[Any],
+        progress: ProgressLine,
+        callbacks: Sequence[Callback],
+        task: FitTask,
+        fitted: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._labels = labels
+        self._progress = progress
+        self._callbacks = callbacks
+        self._task = task
+        self._fitted = fitted
+
+    def begin_step(self) -> None:
+        """Hear that a step begins."""
+        self._task.begin_step()
+
+    def end_step(self, records: list[Record], *, has_progress: bool) -> bool:
+        """Tell all, in order; return whether any of them asks to stop."""
+        if not has_progress:
+            self._task.end_step(None)
+            return False
+        asked = self._tell(records) if self._progress.enabled or self._callbacks else False
+        return self._task.end_step(self._fitted) or asked
+
+    def _tell(self, records: list[Record]) -> bool:
+        report = self._report(records)
+        self._progress.show(report.step, report.train_loss, report.validation_loss)
+        answers = [callback(report) for callback in self._callbacks]
+        return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
+
+    def _report(self, records: list[Record]) -> StepReport:
+        last = records[-1]
+        has_validation = not np.isnan(last.validation_loss)
+        return StepReport(
+            step=len(records) - 1,
+            train_loss=last.loss,
+            class_losses=last.class_losses.copy(),
+            base_class=None if last.base_class is None else self._labels[last.base_class],
+            is_mended=any(part.n_halvings != 0 or part.base_scale != 1 for part in last.parts),
+            validation_loss=last.validation_loss if has_validation else None,
+            validation_score=last.validation_score if has_validation else None,
+        )

@@ -1,0 +1,183 @@
+"""Where training starts: from zero, from the class frequencies, or from an earlier fit."""
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.columns import Floats
+from abcgbm.data.encoding import Encoding, row_blocks
+from abcgbm.data.labels import known_classes
+from abcgbm.data.rows import LabelledRows
+from abcgbm.data.tables import chosen_columns
+from abcgbm.data.weights import IntegerWeights
+from abcgbm.model.ensemble import Ensemble
+from abcgbm.model.prediction import scores
+from abcgbm.training.boosting import Record
+
+_GRID = 2**32  # scores are multiples of one part in this
+
+
+def init_scores(init: str, y: NDArray[np.int32], weights: IntegerWeights, n_classes: int) -> Floats:
+    """Return the scores of the classes before the first step, of shape (n_classes,).
+
+    With rows of one class alone no tree can be split, so the frequencies are all there is to learn.
+    """
+    if init == "zero" and (y != y[0]).any():
+        return np.zeros(n_classes)
+    return log_frequencies(y, weights.weight, n_classes)
+
+
+def log_frequencies(y: NDArray[np.int32], weight: NDArray[np.int64], n_classes: int) -> Floats:
+    """Return the logarithms of the weighted class frequencies, on the grid of the scores.
+
+    A class without rows counts as half an average row.
+    """
+    of_class = np.zeros(n_classes, dtype=np.int64)
+    np.add.at(of_class, y, weight)
+    total = int(of_class.sum())
+    # Twice the weight times the rows, so that half an average row is an integer too.
+    counts = [2 * len(y) * int(w) or total for w in of_class]
+    return np.array([_log_on_grid(count, 2 * len(y) * total) for count in counts])
+
+
+def _log_on_grid(numerator: int, denominator: int) -> float:
+    """Return log(numerator / denominator); decimals have the same logarithm on every machine."""
+    with localcontext(prec=40):
+        log = (Decimal(numerator) / Decimal(denominator)).ln()
+        return float(int((log * _GRID).to_integral_value()) / _GRID)
+
+
+@dataclass(frozen=True)
+class EarlierFit:
+    """What a warm start goes on from: the model of the best step, and how it came about.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        The trees.
+    encoding : Encoding
+        The columns and the levels that they know.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    records : list of Record
+        The state before the first step and after each one of the model.
+    seed : int
+        What all draws are keyed by.
+    """
+
+    ensemble: Ensemble
+    encoding: Encoding
+    classes: NDArray[Any]
+    records: list[Record]
+    seed: int
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Take over the fitted attributes of an estimator."""
+        return cls(
+            estimator._ensemble,
+            estimator._encoding,
+            estimator.classes_,
+            _records_of(estimator),
+            estimator._seed,
+        )
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of the model."""
+        return len(self.records) - 1
+
+    def raw(self, rows: LabelledRows, handle_unknown: str, n_threads: int) -> Floats:
+        """Return the scores of rows, of shape (n_classes, n_rows), a block of rows at a time."""
+        encoding = replace(self.encoding, handle_unknown=handle_unknown)
+        raw = np.empty((len(self.classes), len(rows)))
+        numbers = rows.numbers
+        for part in row_blocks(len(rows), rows.table.shape[1]):
+            some = rows.table.take(numbers[part])
+            raw[:, part] = scores(self.ensemble, encoding, some, n_threads).T
+        return raw
+
+    def check(self, estimator: Any) -> None:
+        """Raise ValueError if the parameters of an estimator contradict the model."""
+        if estimator.max_iter is not None and estimator.max_iter < self.n_steps:
+            raise ValueError(
+                f"max_iter={estimator.max_iter!r} with warm_start=True; expected at least the "
+                f"{self.n_steps} steps of the model"
+            )
+        if estimator.classes is not None:
+            self._check_classes(estimator.classes)
+        if estimator.init != self._init() and not self._began_with_one_class():
+            raise ValueError(
+                f"init={estimator.init!r} with warm_start=True; the model began with "
+                f"init={self._init()!r}"
+            )
+
+    def check_categories(self, categorical_features: Any) -> None:
+        """Raise ValueError if other columns are given as categories than the model's."""
+        if isinstance(categorical_features, str) and categorical_features == "auto":
+            return  # a column is a category if it was one
+        mine = self.encoding.schema.is_categorical
+        chosen = chosen_columns(categorical_features, len(mine), self.encoding.schema.feature_names)
+        if not np.array_equal(chosen, mine):
+            raise ValueError(
+                f"categorical_features={categorical_features!r} with warm_start=True; expected "
+                f"the categories of the model, {np.flatnonzero(mine).tolist()}"
+            )
+
+    def _check_classes(self, classes: Any) -> None:
+        if known_classes(classes).tolist() != self.classes.tolist():
+            raise ValueError(
+                f"classes={classes!r} with warm_start=True; expected those of the model, "
+                f"{self.classes.tolist()}"
+            )
+
+    def _init(self) -> str:
+        return "prior" if self.ensemble.init.any() else "zero"
+
+    def _began_with_one_class(self) -> bool:
+        """Whether there were rows of one class alone: then the start is "prior" in any case."""
+        return int(np.count_nonzero(self.records[0].class_losses)) <= 1
+
+
+def _records_of(estimator: Any) -> list[Record]:
+    """Return the records up to the best step, from which training goes on as if never stopped."""
+    n_steps = estimator.best_iter_
+    number = {label: k for k, label in enumerate(estimator.classes_.tolist())}
+    bases = [None if b is None else number[b] for b in estimator.base_classes_[:n_steps]]
+    searches = estimator.search_losses_[:n_steps]
+    n_scores = len(estimator.validation_score_)
+    none = [np.nan] * (n_steps + 1)
+    return [
+        Record(*fields)
+        for fields in zip(
+            estimator.train_loss_[: n_steps + 1].tolist(),
+            estimator.class_losses_[: n_steps + 1],
+            [()] * (n_steps + 1),
+            [None, *bases],
+            [np.full(len(number), np.nan), *searches],
+            estimator.validation_loss_[: n_steps + 1].tolist() if n_scores else none,
+            estimator.validation_score_[: n_steps + 1].tolist() if n_scores else none,
+            strict=True,
+        )
+    ]
+
+
+def comparable(records: list[Record], now: Record) -> list[Record]:
+    """Return earlier records without what cannot be compared with the present one.
+
+    The last of them is of the same model as the present one. If its validation loss is another, so
+    are the rows; if only the score is, so is what it means. NaN takes the place of such losses and
+    scores, so that no best step is chosen by them.
+    """
+    last = records[-1]
+    if math.isnan(now.validation_loss):
+        return records
+    if now.validation_loss != last.validation_loss:
+        return [replace(r, validation_loss=math.nan, validation_score=math.nan) for r in records]
+    if not np.array_equal(now.validation_score, last.validation_score, equal_nan=True):
+        return [replace(r, validation_score=math.nan) for r in records]
+    return records
