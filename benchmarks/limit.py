@@ -72,7 +72,7 @@ def limit_of(model: Any, X: Floats) -> float:
 
 def additions(model: Any, n_columns: float) -> Additions:
     """Count the additions of a training, where a row is added to so many columns."""
-    trees = model._ensemble
+    trees = model.model_.ensemble
     has_hessian = model.algorithm.endswith("logitboost")
     n_lines = np.full(trees.n_steps, _lines(trees.n_classes))
     if has_hessian:
@@ -86,7 +86,7 @@ def additions(model: Any, n_columns: float) -> Additions:
 
 def rows_of_lighter_children(model: Any) -> float:
     """Sum up the rows of the lighter child of each split whose children are looked at."""
-    trees = model._ensemble
+    trees = model.model_.ensemble
     is_split = trees.feature >= 0
     tree_start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))
     left = (tree_start + trees.left)[is_split]

@@ -99,7 +99,7 @@ class Ours(System):
         yield from model.staged_predict(X)
 
     def n_leaves(self, model: Any) -> int:
-        return int(np.count_nonzero(model._ensemble.feature < 0))
+        return int(np.count_nonzero(model.model_.ensemble.feature < 0))
 
 
 class LightGBM(System):

@@ -32,7 +32,7 @@ def line(n_classes: int) -> str:
     for step in STEPS:
         ours, theirs = abc.train_loss_[step], mart.train_loss_[step]
         cells.append(f"{theirs:.1f} / {ours:.1f} ({ours / theirs:.2f})")
-    ensemble = abc._ensemble
+    ensemble = abc.model_.ensemble
     n_guarded = np.count_nonzero(ensemble.tree_base_scale[ensemble.step_start[:-1]] < 1)
     n_rises = np.count_nonzero(np.diff(abc.train_loss_) > 0)
     return f"| {n_classes} | {len(y)} | {' | '.join(cells)} | {n_guarded} | {n_rises} |"

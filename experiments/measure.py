@@ -51,7 +51,7 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
         "validated_step": step,
         "mended_steps": n_mended,
         "bounded_leaves": _n_bounded(model),
-        "n_leaves": int(np.count_nonzero(model._ensemble.feature < 0)),
+        "n_leaves": int(np.count_nonzero(model.model_.ensemble.feature < 0)),
         "n_test": len(data.y_test),
         "version": __version__,
     }
@@ -103,7 +103,9 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
 
 def _n_bounded(model: ABCBoostClassifier) -> int:
     """Return the number of leaves whose Newton step was as long as is allowed (if not mended)."""
-    return int(np.count_nonzero(np.abs(model._ensemble.value) >= LONGEST * model.learning_rate))
+    return int(
+        np.count_nonzero(np.abs(model.model_.ensemble.value) >= LONGEST * model.learning_rate)
+    )
 
 
 def best_of(scores: NDArray[np.float64], losses: NDArray[np.float64]) -> int:

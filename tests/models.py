@@ -30,7 +30,8 @@ def small(algorithm: str = "abc-mart", **parameters: Any) -> ABCBoostClassifier:
 
 def ensemble_arrays(model: ABCBoostClassifier) -> dict[str, np.ndarray]:
     return {
-        f.name: np.asarray(getattr(model._ensemble, f.name)) for f in dataclasses.fields(Ensemble)
+        f.name: np.asarray(getattr(model.model_.ensemble, f.name))
+        for f in dataclasses.fields(Ensemble)
     }
 
 

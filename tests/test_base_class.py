@@ -35,7 +35,7 @@ def test_no_base_class_given_means_the_worst_for_abc_and_none_for_mart():
     assert_same_model(small("abc-mart").fit(X, Y), small("abc-mart", base_class="worst").fit(X, Y))
     mart = small("mart").fit(X, Y)
     assert mart.base_classes_.tolist() == [None] * 8
-    assert (mart._ensemble.tree_base == -1).all()
+    assert (mart.model_.ensemble.tree_base == -1).all()
 
 
 def test_first_base_is_drawn_from_random_state():
@@ -68,8 +68,8 @@ def test_label_fixes_the_base(label):
     model = small(base_class=label).fit(X, Y)
     number = label.label if isinstance(label, FixedBase) else label
     assert model.base_classes_.tolist() == [number] * 8
-    assert (model._ensemble.tree_base == number).all()
-    assert number not in model._ensemble.tree_class
+    assert (model.model_.ensemble.tree_base == number).all()
+    assert number not in model.model_.ensemble.tree_class
 
 
 @pytest.mark.parametrize("given", [True, np.True_], ids=repr)
@@ -111,7 +111,7 @@ def test_mb_has_plain_derivatives_and_a_base_class():
     model = small("mart", base_class="worst", max_iter=1, learning_rate=1.0).fit(X, Y)
     plain = small("mart", max_iter=1, learning_rate=1.0).fit(X, Y)
     base = model.base_classes_[0]
-    assert model._ensemble.tree_class.tolist() == [k for k in range(4) if k != base]
+    assert model.model_.ensemble.tree_class.tolist() == [k for k in range(4) if k != base]
     scores, plain_scores = model.decision_function(X), plain.decision_function(X)
     others = [k for k in range(4) if k != base]
     # Only the derivatives change: no factor (K-1)/K.
@@ -129,8 +129,8 @@ def test_mb_is_neither_mart_nor_abc_mart():
 
 
 def test_trees_of_a_step_are_k_or_one_fewer():
-    assert np.diff(small("mart").fit(X, Y)._ensemble.step_start).tolist() == [4] * 8
-    assert np.diff(small("abc-mart").fit(X, Y)._ensemble.step_start).tolist() == [3] * 8
+    assert np.diff(small("mart").fit(X, Y).model_.ensemble.step_start).tolist() == [4] * 8
+    assert np.diff(small("abc-mart").fit(X, Y).model_.ensemble.step_start).tolist() == [3] * 8
 
 
 def test_ties_go_to_the_lowest_class():

@@ -10,9 +10,11 @@ from sklearn.datasets import load_iris
 import core
 import reference
 from abcgbm import BaseClassSearch
+from abcgbm.model.history import Record
 from abcgbm.settings.algorithm import Algorithm
 from abcgbm.training.base_class import BasePolicy, WorstBases
-from abcgbm.training.boosting import BoostConfig, Record, _choose_and_step
+from abcgbm.training.boosting import Boosting
+from abcgbm.training.boosting import choose_and_step as choose_and_step_by
 from abcgbm.training.stopping import MACHINE_ACCURACY
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
@@ -60,7 +62,7 @@ def test_loop_is_that_of_the_reference(name, n_classes):
         max_leaf_nodes=problem.params["max_leaf_nodes"],
         random_state=first_base_zero(n_classes),
     ).fit(problem.X, problem.y)
-    np.testing.assert_array_equal(model._ensemble.raw(problem.X, 1), trainer.raw().T)
+    np.testing.assert_array_equal(model.model_.ensemble.raw(problem.X, 1), trainer.raw().T)
     np.testing.assert_array_equal(model.class_losses_[1:], [r.class_losses for r in rounds])
     assert model.train_loss_[-1] == trainer.loss()
 
@@ -85,7 +87,7 @@ def test_algorithm_is_its_two_choices_and_nothing_else(name, base_derivatives, h
 def test_training_ends_at_max_iter():
     model = small(max_iter=3).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (3, "max_iter")
-    assert model._ensemble.n_steps == 3
+    assert model.model_.ensemble.n_steps == 3
 
 
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
@@ -93,7 +95,7 @@ def test_training_ends_at_machine_accuracy(algorithm):
     model = small(algorithm, learning_rate=1.0, max_iter=1000).fit(*SEPARABLE)
     assert model.stop_reason_ == "machine_accuracy"
     assert model.train_loss_[-1] < MACHINE_ACCURACY <= model.train_loss_[-2]
-    assert model._ensemble.n_steps == model.n_iter_ < 1000
+    assert model.model_.ensemble.n_steps == model.n_iter_ < 1000
 
 
 @every_variant
@@ -104,7 +106,7 @@ def test_training_ends_where_no_tree_splits(parameters):
     assert (len(model.train_loss_), len(model.base_classes_)) == (1, 0)
     assert model.class_losses_.shape == (1, 4)
     assert model.search_losses_.shape == (0, 4)
-    assert model._ensemble.n_steps == 0
+    assert model.model_.ensemble.n_steps == 0
 
 
 @every_variant
@@ -112,7 +114,7 @@ def test_step_that_changes_nothing_is_not_kept(parameters):
     with pytest.warns(UserWarning, match="every class has the same probability everywhere"):
         model = small(**parameters, learning_rate=1e-300).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
-    assert model._ensemble.n_steps == 0
+    assert model.model_.ensemble.n_steps == 0
 
 
 # ------------------------------------------------------------------------------ a base that is kept
@@ -161,10 +163,11 @@ class StuckTrainer:
 
 
 def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
-    config = BoostConfig(Algorithm.from_name("abc-mart"), policy, refresh="step")
+    settings = SimpleNamespace(algorithm=Algorithm.from_name("abc-mart"), refresh="step")
+    plan = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
     losses = np.array([4.0, 3.0, 2.0, 1.0])
-    records = [Record(10.0, losses, (), base, np.full(4, np.nan)) for base in [None, *bases]]
-    return _choose_and_step(trainer, config, records)
+    records = [Record(10.0, losses, base, np.full(4, np.nan)) for base in [None, *bases]]
+    return choose_and_step_by(Boosting(trainer, None, records), plan)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +187,7 @@ def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, trie
 def test_search_without_progress_is_not_done_twice(n_steps_before):
     trainer = StuckTrainer()
     policy = WorstBases(0, n_candidates=2, gap=5)
-    assert choose_and_step(trainer, policy, [3] * n_steps_before) == ((0, 1), [])
+    assert choose_and_step(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
     assert trainer.tried == [(0, 1)]
 
 
@@ -225,7 +228,7 @@ def test_refresh_makes_a_difference_with_many_classes_but_none_with_two():
 def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
     X, y = noisy_data(n_classes=4)
     one, other = (
-        small("mart", refresh=r, max_iter=1).fit(X, y)._ensemble for r in ("step", "class")
+        small("mart", refresh=r, max_iter=1).fit(X, y).model_.ensemble for r in ("step", "class")
     )
     end = one.tree_start[1]
     assert other.tree_start[1] == end
@@ -240,7 +243,7 @@ def test_guard_that_never_acts_leaves_full_steps():
     X, y = noisy_data(n_classes=4)
     reports = []
     model = small(callbacks=reports.append).fit(X, y)
-    assert (model._ensemble.tree_base_scale == 1).all()
+    assert (model.model_.ensemble.tree_base_scale == 1).all()
     assert not any(report.is_mended for report in reports)
 
 
@@ -248,7 +251,7 @@ def test_guard_shortens_steps_of_many_classes():
     X, y = noisy_data(n_rows=900, n_classes=60)
     reports = []
     model = small(max_iter=10, callbacks=reports.append).fit(X, y)
-    scale = model._ensemble.tree_base_scale[model._ensemble.step_start[:-1]]
+    scale = model.model_.ensemble.tree_base_scale[model.model_.ensemble.step_start[:-1]]
     assert (scale < 1).any()
     assert [report.is_mended for report in reports] == (scale < 1).tolist()
     assert (np.diff(model.train_loss_) <= 0).all()

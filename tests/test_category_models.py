@@ -214,7 +214,7 @@ def test_held_out_rows_with_unseen_levels_are_those_with_missing_ones():
     names = [f"row {i}" for i in range(N)]
     parameters = {"early_stopping": True, "validation_fraction": 0.25}
     model = quick(**parameters).fit(with_color(names), Y)
-    learned = model._encoding.levels[1].code_of
+    learned = model.model_.encoding.levels[1].code_of
     only_learned = [name if name in learned else None for name in names]
     assert N / 2 < len(learned) < N
     again = quick(**parameters).fit(with_color(only_learned), Y)
@@ -225,7 +225,7 @@ def test_held_out_rows_with_unseen_levels_are_those_with_missing_ones():
 def test_level_without_weight_is_not_seen():
     weight = (COLORS != "teal").astype(float)
     model = quick().fit(FRAME, Y, weight)
-    assert list(model._encoding.levels[1].code_of) == ["blue", "green", "red"]
+    assert list(model.model_.encoding.levels[1].code_of) == ["blue", "green", "red"]
     assert answers(model, with_color("teal")) == answers(model, with_color(None))
 
 
@@ -237,12 +237,12 @@ def test_levels_of_rows_of_weight_zero_are_not_looked_at(level):
     weight = (np.arange(N) >= 10).astype(float)
     model = quick(handle_unknown="error").fit(frame, Y, weight)
     assert_same_model(model, quick().fit(FRAME.iloc[10:], Y[10:]))
-    assert list(model._encoding.levels[1].code_of) == ["blue", "green", "red", "teal"]
+    assert list(model.model_.encoding.levels[1].code_of) == ["blue", "green", "red", "teal"]
     given_rows = {"X_val": frame, "y_val": Y, "sample_weight_val": weight}
     model = quick(handle_unknown="error").fit(FRAME.iloc[10:], Y[10:], **given_rows)
     np.testing.assert_array_equal(model.validation_loss_, model.train_loss_)
     mapper = BinMapper(handle_unknown="error").fit(frame, sample_weight=weight)
-    assert mapper.encoding_.levels == model._encoding.levels
+    assert mapper.encoding_.levels == model.model_.encoding.levels
 
 
 # --------------------------------------------------------------------------------- warm start, copies
@@ -292,7 +292,7 @@ def test_warm_start_handles_unknown_levels_as_it_is_told_now(first, second):
 def test_strict_warm_start_is_lenient_with_rows_held_out_or_of_weight_zero():
     settings = {"warm_start": True, "early_stopping": True, "validation_fraction": 0.25}
     first = quick(**settings, handle_unknown="error").fit(FRAME, Y)
-    out, _ = hold_out(Y.astype(np.int32), 3, 0.25, first._seed)
+    out, _ = hold_out(Y.astype(np.int32), 3, 0.25, first.history_.seed)
     colors = COLORS.astype(object)
     colors[out[:5]] = "mauve"
     second = quick(**settings).fit(FRAME, Y)
@@ -330,8 +330,8 @@ def test_pickle_and_clone_know_the_levels():
 
 def test_refit_forgets_the_levels():
     model = quick().fit(FRAME, Y).fit(with_color("mauve"), Y)
-    assert list(model._encoding.levels[1].code_of) == ["mauve"]
-    assert model.fit(FRAME[["size"]], Y)._encoding.levels == {}
+    assert list(model.model_.encoding.levels[1].code_of) == ["mauve"]
+    assert model.fit(FRAME[["size"]], Y).model_.encoding.levels == {}
 
 
 def test_level_that_only_held_out_rows_have_is_no_error_of_the_training_table():

@@ -236,7 +236,7 @@ def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_class, two_classes):
     assert mart.predict_proba(X).tobytes() == abc.predict_proba(X).tobytes()
     assert mart.train_loss_.tobytes() == abc.train_loss_.tobytes()
     assert mart.class_losses_.tobytes() == abc.class_losses_.tobytes()
-    assert len(mart._ensemble.tree_class) == mart.n_iter_  # one tree a step
+    assert len(mart.model_.ensemble.tree_class) == mart.n_iter_  # one tree a step
 
 
 @every_variant
@@ -416,7 +416,7 @@ def test_unusual_frames_are_tables():
 
 def leaves_and_depths(model):
     """Leaves of each tree, and depth of each node."""
-    e = model._ensemble
+    e = model.model_.ensemble
     for start, end in zip(e.tree_start[:-1], e.tree_start[1:], strict=True):
         depth = np.zeros(end - start, int)
         for i in np.flatnonzero(e.feature[start:end] >= 0):  # parents come before their children
@@ -430,12 +430,12 @@ def test_trees_obey_their_bounds(data):
     model = small(max_leaf_nodes=31, max_depth=2).fit(*data)
     assert max(depth for _, depth in leaves_and_depths(model)) == 2
     model = small(min_samples_leaf=33).fit(*data)
-    is_leaf = model._ensemble.feature < 0
-    assert model._ensemble.weight[is_leaf].min() >= 33
+    is_leaf = model.model_.ensemble.feature < 0
+    assert model.model_.ensemble.weight[is_leaf].min() >= 33
 
 
 def test_split_must_gain_more_than_min_gain(data):
-    gain = small(min_gain=2.0).fit(*data)._ensemble.gain
+    gain = small(min_gain=2.0).fit(*data).model_.ensemble.gain
     assert gain[gain > 0].min() > 2.0
 
 
@@ -462,7 +462,7 @@ def test_learning_rate_shortens_the_first_step(data):
 
 def test_importances_are_shares_of_the_gain(data):
     model = small().fit(*data)
-    e = model._ensemble
+    e = model.model_.ensemble
     total = [e.gain[e.feature == f].sum() for f in range(4)]
     np.testing.assert_allclose(model.feature_importances_, total / np.sum(total))
     assert model.feature_importances_.shape == (4,)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from abcgbm.data.tables import Schema
 from abcgbm.training.constraints import FeatureRules, interaction_groups, n_features_per_split
 from models import assert_same_model, model_bytes, noisy_data, small
 
@@ -13,7 +14,7 @@ NAMED = pd.DataFrame(X, columns=list("abcdef"))
 
 def features_on_paths(model):
     """The set of features on the way to each leaf."""
-    e = model._ensemble
+    e = model.model_.ensemble
     for start, end in zip(e.tree_start[:-1], e.tree_start[1:], strict=True):
         seen = [set() for _ in range(end - start)]
         for i in range(end - start):  # parents come before their children
@@ -46,7 +47,7 @@ def test_groups_are_complete(given, expected):
     ("given", "most"), [("no_interactions", 1), ("pairwise", 2), (None, 0), ([[0]], 0)], ids=str
 )
 def test_bound_on_features_that_meet_needs_no_list_of_them(given, most):
-    rules = FeatureRules.of(None, given, 10**5)
+    rules = FeatureRules.from_settings(None, given, Schema(np.zeros(10**5, bool)))
     assert rules.max_path_features == most
     assert len(rules.interaction_groups) == (2 if given == [[0]] else 0)
 
@@ -63,7 +64,7 @@ def test_bound_on_features_that_meet_is_the_list_of_all_sets_of_so_many(given):
 
 @pytest.mark.parametrize("bad", [{"interaction_cst": [[6]]}, {"max_features": 7}], ids=str)
 def test_bad_features_are_told_before_the_table_is_binned(bad, monkeypatch):
-    monkeypatch.setattr("abcgbm.classifier.bin_rows", None)
+    monkeypatch.setattr("abcgbm.training.preparation.bin_rows", None)
     with pytest.raises(ValueError, match="expected"):
         small(**bad).fit(X, Y)
 
@@ -199,7 +200,7 @@ def test_random_state_without_draws_matters_to_the_first_base_class_alone(drawn)
 
 def test_trees_see_the_drawn_rows_alone():
     model = small("mart", subsample=0.5).fit(X, Y)
-    roots = model._ensemble.weight[model._ensemble.tree_start[:-1]]
+    roots = model.model_.ensemble.weight[model.model_.ensemble.tree_start[:-1]]
     assert (roots < len(Y)).all()
     assert len(np.unique(roots)) > 1  # drawn anew at each step
     assert len(np.unique(roots[:3])) == 1  # but for all trees of a step together

@@ -116,7 +116,7 @@ def test_table_of_categories_and_sparse_columns_gives_the_same_model_for_any_thr
     )
     order = np.random.default_rng(0).permutation(len(Y))
     expected = small(n_jobs=1).fit(frame, Y)
-    assert {1, 2} <= set(expected._ensemble.used_features)
+    assert {1, 2} <= set(expected.model_.ensemble.used_features)
     assert_same_model(small(n_jobs=n_jobs).fit(frame.iloc[order], Y[order]), expected)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import reference
 from abcgbm.model.ensemble import Ensemble, EnsembleBuilder
+from abcgbm.model.importances import gain_importances
 from models import ensemble_arrays, noisy_data, small
 
 NUMBERS, Y = noisy_data(n_rows=250, n_classes=3)
@@ -18,7 +19,7 @@ X = np.column_stack([NUMBERS, np.where(np.arange(250) % 20 == 0, np.nan, LEVELS)
 
 @pytest.fixture(scope="module", params=["mart", "abc-mart"])
 def ensemble(request):
-    return small(request.param, categorical_features=[4]).fit(X, Y)._ensemble
+    return small(request.param, categorical_features=[4]).fit(X, Y).model_.ensemble
 
 
 def test_arrays_have_the_documented_types(ensemble):
@@ -132,7 +133,7 @@ def test_first_steps_and_those_after_them_are_the_whole(ensemble, n_steps):
 
 
 def test_importances_are_shares(ensemble):
-    shares = ensemble.importances()
+    shares = gain_importances(ensemble)
     assert shares.shape == (5,)
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(), 1)
@@ -149,7 +150,7 @@ def test_ensemble_without_trees_is_all_zero():
     empty = EnsembleBuilder(n_features=2, n_classes=3).build(lambda feature, code: feature)
     assert empty.n_steps == 0
     np.testing.assert_array_equal(empty.raw(np.ones((4, 2)), 2), np.zeros((4, 3)))
-    np.testing.assert_array_equal(empty.importances(), [0, 0])
+    np.testing.assert_array_equal(gain_importances(empty), [0, 0])
     assert list(empty.staged_raw(np.ones((4, 2)), 1)) == []
 
 

@@ -484,7 +484,7 @@ def test_bounded_leaves_are_those_as_long_as_the_core_allows():
     y = np.repeat(np.arange(n_classes), 3)
     model = ABCBoostClassifier("mart", max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
     model.fit(np.eye(n_classes)[y], y)
-    assert np.abs(model._ensemble.value).max() == measure.LONGEST * model.learning_rate
+    assert np.abs(model.model_.ensemble.value).max() == measure.LONGEST * model.learning_rate
     assert measure._n_bounded(model) == n_classes
     few = np.minimum(y, 9)
     assert measure._n_bounded(model.fit(np.eye(n_classes)[few], few)) == 0

@@ -124,7 +124,7 @@ def test_any_form_gives_the_model_and_the_answers_of_the_plain_array(case):
     assert_same_model(model, model_of(case))
     assert_same_answers(model, case.table, model_of(case), case.plain())
     assert model.score(case.table(), y) == model_of(case).score(case.plain(), y)
-    assert (4 in model._ensemble.used_features) == (case.data != "nothing")
+    assert (4 in model.model_.ensemble.used_features) == (case.data != "nothing")
     assert hasattr(model, "feature_names_in_") == case.named
 
 

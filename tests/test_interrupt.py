@@ -113,7 +113,7 @@ def test_step_is_interrupted(algorithm, base, n_threads):
 @both_thread_counts
 def test_prediction_is_interrupted(n_threads):
     X, y = noisy_data(n_classes=10)
-    ensemble = small(max_iter=100).fit(X, y)._ensemble
+    ensemble = small(max_iter=100).fit(X, y).model_.ensemble
     rows = normal(500_000, 4)
     raw = np.zeros((len(rows), 10))
     add = partial(ensemble._forest.add, rows, raw, 0, len(ensemble.tree_class))

@@ -29,7 +29,7 @@ def tree_model(**changed):
         n_classes=9,
     )
     given = {"algorithm": "mart", "max_leaf_nodes": 4, "min_samples_leaf": 10}
-    return SimpleNamespace(_ensemble=trees, **(given | changed))
+    return SimpleNamespace(model_=SimpleNamespace(ensemble=trees), **(given | changed))
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ SINGLE = WIDE.astype(np.float32).astype(np.float64)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_used_features_alone_give_the_scores_of_all(form):
     model = quick().fit(SINGLE, Y)
-    assert model._ensemble.used_features.tolist() == [40, 41, 42]
+    assert model.model_.ensemble.used_features.tolist() == [40, 41, 42]
     for stage, of_form in zip(
         model.staged_decision_function(SINGLE),
         model.staged_decision_function(form(SINGLE)),
@@ -65,7 +65,7 @@ def test_levels_of_unused_features_are_not_looked_up():
     """Not even those of another type, which would be an error; unless unknown ones are errors."""
     frame = pd.DataFrame({"name": ["a"] * 150, "x": X[:, 0]})
     model = quick().fit(frame, Y)
-    assert model._ensemble.used_features.tolist() == [1]
+    assert model.model_.ensemble.used_features.tolist() == [1]
     for name in ("b", 7.0):
         assert answers(model, frame.assign(name=name)) == answers(model, frame)
     strict = quick(handle_unknown="error").fit(frame, Y)
@@ -81,7 +81,7 @@ def test_levels_of_unused_features_are_not_looked_up():
 def test_model_that_learned_nothing_answers_for_any_table(case):
     y = labels_of(case.plain())
     model = quick(min_gain=1e9, init="prior").fit(case.table(), y)
-    assert model._ensemble.used_features.tolist() == []
+    assert model.model_.ensemble.used_features.tolist() == []
     frequencies = np.bincount(y) / len(y)
     np.testing.assert_allclose(model.predict_proba(case.table()), np.tile(frequencies, (60, 1)))
     table = BinMapper().fit(case.table()).transform(case.table())

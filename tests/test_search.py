@@ -181,14 +181,16 @@ def test_training_reaches_machine_accuracy_with_finite_leaves(algorithm):
         algorithm, max_iter=3000, max_leaf_nodes=4, min_samples_leaf=2, learning_rate=0.5
     ).fit(X, Y)
     assert model.stop_reason_ == "machine_accuracy"
-    assert np.isfinite(model._ensemble.value).all()
-    assert np.isfinite(model._ensemble.gain).all()
+    assert np.isfinite(model.model_.ensemble.value).all()
+    assert np.isfinite(model.model_.ensemble.gain).all()
 
 
 def test_regularization_shortens_leaves_and_least_hessian_stops_splits():
     plain = small("logitboost", max_iter=1).fit(X, Y)
     shrunk = small("logitboost", max_iter=1, l2_regularization=100.0).fit(X, Y)
-    assert np.abs(shrunk._ensemble.value).max() < np.abs(plain._ensemble.value).max() / 2
+    assert (
+        np.abs(shrunk.model_.ensemble.value).max() < np.abs(plain.model_.ensemble.value).max() / 2
+    )
     with pytest.warns(UserWarning, match="no tree can be split"):
         unsplit = small("logitboost", min_hessian_leaf=1e6).fit(X, Y)
     assert (unsplit.n_iter_, unsplit.stop_reason_) == (0, "no_progress")

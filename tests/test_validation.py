@@ -299,7 +299,7 @@ def test_draw_of_a_row_depends_on_seed_kind_and_row_alone():
 
 def test_held_out_rows_are_as_if_given():
     model = small(early_stopping=True, validation_fraction=0.25, random_state=5).fit(X, Y)
-    out, kept = hold_out(Y.astype(np.int32), 4, 0.25, model._seed)
+    out, kept = hold_out(Y.astype(np.int32), 4, 0.25, model.history_.seed)
     given_rows = {"X_val": X[out], "y_val": Y[out]}
     expected = small(early_stopping=True, random_state=5).fit(X[kept], Y[kept], **given_rows)
     assert_same_model(model, expected)

@@ -113,7 +113,9 @@ def test_scaled_weights_and_leaf_give_the_scaled_model(algorithm, scale):
     scaled = small(algorithm, min_samples_leaf=10 * scale).fit(X, Y, weight * scale)
     assert scaled.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
     np.testing.assert_array_equal(scaled.train_loss_, model.train_loss_ * scale)
-    np.testing.assert_array_equal(scaled._ensemble.weight, model._ensemble.weight * scale)
+    np.testing.assert_array_equal(
+        scaled.model_.ensemble.weight, model.model_.ensemble.weight * scale
+    )
 
 
 def test_losses_are_weighted():
@@ -129,7 +131,7 @@ def test_losses_are_weighted():
 
 def test_smallest_leaf_counts_weights():
     model = small(min_samples_leaf=30).fit(X, Y, np.full(len(Y), 0.5))
-    assert model._ensemble.weight[model._ensemble.feature < 0].min() >= 30
+    assert model.model_.ensemble.weight[model.model_.ensemble.feature < 0].min() >= 30
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float32, bool, object])

@@ -5,29 +5,19 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from abcgbm import _core
-from abcgbm.data.binning import BinnedTable
 from abcgbm.data.columns import Floats
-from abcgbm.data.encoding import Encoding
-from abcgbm.data.labels import known_classes
-from abcgbm.data.rows import (
-    AnyTable,
-    Binning,
-    bin_rows,
-    read_like,
-    read_to_learn,
-    rows_to_learn,
-    rows_to_validate,
-)
-from abcgbm.model.answers import ScoringClassifier
-from abcgbm.model.ensemble import Ensemble
-from abcgbm.model.prediction import scores, staged_scores
-from abcgbm.settings import parameters
+from abcgbm.data.rows import AnyTable, read_like
+from abcgbm.model.history import History
+from abcgbm.model.model import Model
+from abcgbm.model.outputs import Outputs, ScoringClassifier
+from abcgbm.model.views import FittedAttributes
+from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
 from abcgbm.training.callbacks import (
     FRAMES_AROUND_FIT,
@@ -35,17 +25,15 @@ from abcgbm.training.callbacks import (
     FitTask,
     StepReport,
     StepWatcher,
-    as_callbacks,
     with_callbacks,
 )
-from abcgbm.training.plan import Plan
+from abcgbm.training.preparation import FitArguments, prepare
 from abcgbm.training.progress import ProgressLine
 from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Training
-from abcgbm.training.validation import hold_out
 
 
-class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
+class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifier):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
     The same data, parameters and ``random_state`` give the same model, whatever the number of
@@ -163,6 +151,10 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
 
     Attributes
     ----------
+    model_ : Model
+        All that prediction needs: trees, encoding of tables, classes.
+    history_ : History
+        The record of the training. The attributes below are views of these two.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     init_ : ndarray of shape (n_classes,)
@@ -206,11 +198,8 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
     array([0, 0, 0])
     """
 
-    _ensemble: Ensemble
-    _encoding: Encoding
-    init_: Floats
-    n_iter_: int
-    best_iter_: int
+    model_: Model
+    history_: History
 
     def __init__(  # noqa: PLR0913, PLR0915
         self,
@@ -326,36 +315,34 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         self
         """
         began = time.monotonic()
-        parameters.check(self)
-        given = (X_val, y_val, sample_weight_val)
-        training, task = self._prepare(began, (X, y, sample_weight), given)
-        self.__dict__.update(self._run(training, task))
-        task.end()
-        complaint = training.complaint()
-        if complaint is not None:
-            warnings.warn(complaint, UserWarning, stacklevel=2 + FRAMES_AROUND_FIT)
+        settings = Settings.from_parameters(self.get_params(deep=False))
+        given = FitArguments(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        with self._being_fitted():
+            earlier = self._earlier_fit(settings)
+            task = self._begin_task(settings, earlier, given)
+            training = prepare(settings, given, earlier, began, type(self).__name__)
+            reason = self._run(settings, training, task)
+            self.model_, self.history_ = training.model(), training.history(reason)
+            task.end()
+        why = training.why_constant()
+        if why is not None:
+            warnings.warn(why, UserWarning, stacklevel=2 + FRAMES_AROUND_FIT)
         return self
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
         """Yield what ``predict`` would return after each step."""
         for raw in self._staged_raw(X):
-            yield self._labels(raw)
+            yield self._outputs().labels(raw)
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Floats]:
         """Yield what ``predict_proba`` would return after each step."""
         for raw in self._staged_raw(X):
-            yield _core.softmax(raw, effective_n_threads(self.n_jobs))
+            yield self._outputs().probabilities(raw, self._n_threads())
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[Floats]:
         """Yield what ``decision_function`` would return after each step."""
         for raw in self._staged_raw(X):
-            yield self._reported(raw.copy())
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """Share of each feature in the gain of all splits; zeros if there is no split."""
-        check_is_fitted(self)
-        return self._ensemble.importances()
+            yield self._outputs().reported(raw.copy())
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that missing values, categories and sparse tables are welcome."""
@@ -365,109 +352,76 @@ class ABCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         tags.input_tags.categorical = True
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is a model."""
-        return hasattr(self, "_ensemble")
-
-    def _prepare(
-        self, began: float, to_learn: tuple[Any, Any, Any], to_validate: tuple[Any, Any, Any]
-    ) -> tuple[Training, FitTask]:
-        """Read, label, weigh and bin the rows; they are not kept, but for what training needs."""
-        X, y, sample_weight = to_learn
-        earlier = self._go_on_or_forget()
-        table = self._table_to_learn(X, earlier)
-        known = self._known_classes(earlier)
-        rows, classes = rows_to_learn(table, y, sample_weight, known, self.class_weight)
-        self.classes_ = classes.labels
-        held_out = rows_to_validate(to_validate, table.schema, classes, type(self).__name__)
-        plan = Plan.of(self, table, earlier, began, has_validation=held_out is not None)
-        if plan.stops_early and held_out is None:
-            out, kept = hold_out(rows.y, len(self.classes_), self.validation_fraction, plan.seed)
-            rows, held_out = rows.take(kept), rows.take(out)
-        task = self._task(earlier, X, y, sample_weight)
-        learned, validated = bin_rows(rows, held_out, self._binning(earlier))
-        return Training(self, learned, validated, plan, earlier), task
-
-    def _go_on_or_forget(self) -> EarlierFit | None:
-        """Return what a warm start goes on from; else drop an earlier fit.
+    def _earlier_fit(self, settings: Settings) -> EarlierFit | None:
+        """Return what a warm start goes on from; without one drop an earlier fit.
 
         So a fit which fails or is interrupted leaves no model, but for a warm start the earlier one.
         """
-        if self.warm_start and hasattr(self, "_ensemble"):
-            return EarlierFit.of(self)
-        fitted = ("_ensemble", "_encoding", "_seed")
-        for name in [name for name in vars(self) if name in fitted or name.endswith("_")]:
-            delattr(self, name)
+        if settings.warm_start and self.__sklearn_is_fitted__():
+            return EarlierFit(self.model_, self.history_)
+        for name in ("model_", "history_"):
+            self.__dict__.pop(name, None)
         return None
 
-    def _table_to_learn(self, X: Any, earlier: EarlierFit | None) -> AnyTable:
-        owner = type(self).__name__
-        if earlier is None:
-            table = read_to_learn(X, self.categorical_features, owner)
-            self.n_features_in_ = table.shape[1]
-            if table.feature_names is not None:
-                self.feature_names_in_ = table.feature_names
-            return table
-        earlier.check(self)
-        if not isinstance(X, BinnedTable):  # which has its own
-            earlier.check_categories(self.categorical_features)
-        return read_like(X, earlier.encoding.schema, owner)
+    @contextmanager
+    def _being_fitted(self) -> Iterator[None]:
+        """Refuse a second fit of the same estimator before the first has ended."""
+        if "_is_being_fitted" in self.__dict__:
+            raise RuntimeError(
+                "fit was called while the same estimator is being fitted, by one of its callbacks "
+                "or by another thread; expected a clone of it"
+            )
+        self._is_being_fitted = True
+        try:
+            yield
+        finally:
+            del self._is_being_fitted
 
-    def _known_classes(self, earlier: EarlierFit | None) -> NDArray[Any] | None:
-        if earlier is not None:
-            return earlier.classes
-        return None if self.classes is None else known_classes(self.classes)
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out that a fit is under way: a callback may copy the estimator."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_is_being_fitted"}
 
-    def _task(
-        self, earlier: EarlierFit | None, X: Any, y: Any, sample_weight: ArrayLike | None
+    def _begin_task(
+        self, settings: Settings, earlier: EarlierFit | None, given: FitArguments
     ) -> FitTask:
         """Begin the fit as scikit-learn's callbacks see it."""
-        n_before = 0 if earlier is None else earlier.n_steps
-        n_steps = None if self.max_iter is None else self.max_iter - n_before
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        task = FitTask(self, n_steps, {"X": X, "y": y, "metadata": metadata})
+        n_before = 0 if earlier is None else earlier.model.n_steps
+        n_steps = None if settings.max_iter is None else max(0, settings.max_iter - n_before)
+        weight = given.sample_weight
+        metadata = None if weight is None else {"sample_weight": weight}
+        task = FitTask(self, n_steps, {"X": given.X, "y": given.y, "metadata": metadata})
         task.begin()
         return task
 
-    def _binning(self, earlier: EarlierFit | None) -> Binning:
-        """A warm start keeps the levels of categories: the trees so far know their codes."""
-        return Binning(
-            self.max_bins,
-            self.handle_unknown,
-            effective_n_threads(self.n_jobs),
-            None if earlier is None else earlier.encoding,
-        )
+    def _run(self, settings: Settings, training: Training, task: FitTask) -> str:
+        """Train while all who want to know hear of it; return why training stopped."""
 
-    def _run(self, training: Training, task: FitTask) -> dict[str, Any]:
-        """Train while everyone who wants to know is told; return the fitted attributes."""
-        callbacks = as_callbacks(self.callbacks)
-        with ProgressLine(self.max_iter, enabled=bool(self.verbose)) as progress:
-            watcher = StepWatcher(
-                self.classes_.tolist(),
-                progress,
-                callbacks,
-                task,
-                lambda: training.fitted("callback"),
-            )
+        def fitted() -> dict[str, Any]:
+            return {"model_": training.model(), "history_": training.history("callback")}
+
+        with ProgressLine(settings.max_iter, enabled=settings.verbose > 0) as progress:
+            watcher = StepWatcher(training.labels, progress, settings.callbacks, task, fitted)
             reason = training.run(watcher)
             progress.finish(reason)
-        return training.fitted(reason)
+        return reason
 
     def _read(self, X: Any) -> AnyTable:
         """Read a table to predict on."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)  # which takes its time, and raises
-        return read_like(X, self._encoding.schema, type(self).__name__)
+        return read_like(X, self.model_.encoding.schema, type(self).__name__)
 
     def _raw(self, X: Any) -> Floats:
-        table, n_threads = self._read(X), effective_n_threads(self.n_jobs)
-        return scores(self._ensemble, self._encoding, table, n_threads)
+        table = self._read(X)
+        return self.model_.raw(table, self._n_threads())
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        table, n_threads = self._read(X), effective_n_threads(self.n_jobs)
-        return staged_scores(self._ensemble, self._encoding, table, n_threads)
+        table = self._read(X)
+        return self.model_.staged_raw(table, self._n_threads())
 
-    def _is_centred(self) -> bool:
-        # With a base class scores sum to zero, except for plain warm-up steps and the guard's mends.
-        has_base = (self._ensemble.tree_base >= 0).any()
-        return bool(self.recenter or has_base or self._ensemble.init.any())
+    def _outputs(self) -> Outputs:
+        return self.model_.outputs
+
+    def _n_threads(self) -> int:
+        return effective_n_threads(self.n_jobs)

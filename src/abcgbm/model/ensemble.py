@@ -1,7 +1,7 @@
 """The fitted trees, as flat arrays."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -130,6 +130,11 @@ class Ensemble:
             step_start=np.concatenate([self.step_start, step_start]),
         )
 
+    @property
+    def has_base(self) -> bool:
+        """Whether any tree has a base class."""
+        return bool((self.tree_base >= 0).any())
+
     @cached_property
     def used_features(self) -> NDArray[np.intp]:
         """The features that are cut, ascending."""
@@ -146,14 +151,6 @@ class Ensemble:
         """Return the feature and the threshold of each split of numbers."""
         is_split = (self.feature >= 0) & (self.left_set_size == 0)
         return self.feature[is_split], self.threshold[is_split]
-
-    def importances(self) -> NDArray[np.float64]:
-        """Return each feature's share of the gain of all splits."""
-        is_split = self.feature >= 0
-        total: NDArray[np.float64] = np.zeros(self.n_features)
-        np.add.at(total, self.feature[is_split], self.gain[is_split])
-        share: NDArray[np.float64] = total / max(total.sum(), np.finfo(np.float64).tiny)
-        return share
 
     @cached_property
     def _forest(self) -> _core.Forest:
@@ -174,8 +171,8 @@ class Ensemble:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_forest", "narrow", "used_features")
-        return {name: value for name, value in self.__dict__.items() if name not in made}
+        """Leave out what can be made again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class EnsembleBuilder:

@@ -1,12 +1,13 @@
 """Which base classes a step tries."""
 
-from dataclasses import dataclass
-from numbers import Integral
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+
+from abcgbm.settings.checks import check_integer
 
 _MOST_SHOWN = 10  # labels in an error message
 _POLICIES = ("worst", "exhaustive")
@@ -58,6 +59,10 @@ class BaseClassSearch(BaseEstimator):
 class BasePolicy(Protocol):
     """Says which base classes a step tries, as class numbers; none for a plain step."""
 
+    @property
+    def n_candidates(self) -> int:
+        """How many a step tries at most, at least 1."""
+
     def candidates(
         self, step: int, class_losses: NDArray[np.float64], previous: int | None
     ) -> tuple[int, ...]:
@@ -66,6 +71,8 @@ class BasePolicy(Protocol):
 
 class NoBase:
     """Plain boosting: no base class."""
+
+    n_candidates = 1
 
     def candidates(
         self, step: int, class_losses: NDArray[np.float64], previous: int | None
@@ -79,6 +86,7 @@ class ConstantBase:
     """The paper's "b1", "b7": one class throughout."""
 
     base: int
+    n_candidates: int = field(default=1, init=False)
 
     def candidates(
         self, step: int, class_losses: NDArray[np.float64], previous: int | None
@@ -143,18 +151,14 @@ def resolve_base_class(
 
 
 def _checked_search(search: BaseClassSearch, first: int, n_classes: int) -> WorstBases:
-    _check_count("n_candidates", search.n_candidates, 1, n_classes)
-    _check_count("gap", search.gap, 0, None)
-    _check_count("warmup", search.warmup, 0, None)
-    return WorstBases(first, int(search.n_candidates), int(search.gap), int(search.warmup))
-
-
-def _check_count(name: str, value: Any, low: int, high: int | None) -> None:
-    allowed = f"an integer from {low} " + ("on" if high is None else f"to {high} (the classes)")
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"BaseClassSearch({name}={value!r}); expected {allowed}")
-    if int(value) < low or (high is not None and int(value) > high):
-        raise ValueError(f"BaseClassSearch({name}={value!r}); expected {allowed}")
+    """Check a search for so many classes."""
+    owner = "BaseClassSearch: "
+    return WorstBases(
+        first,
+        check_integer(owner + "n_candidates", search.n_candidates, 1, n_classes),
+        check_integer(owner + "gap", search.gap, 0),
+        check_integer(owner + "warmup", search.warmup, 0),
+    )
 
 
 def _index_of(label: object, classes: NDArray[Any]) -> int:

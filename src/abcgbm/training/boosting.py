@@ -1,72 +1,54 @@
 """The loop over steps."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.settings.algorithm import Algorithm, StepPlan, plan_step
-from abcgbm.training.base_class import BasePolicy
+from abcgbm.model.history import Record
+from abcgbm.training.plan import Plan
+from abcgbm.training.step_plan import StepPlan, plan_step
 from abcgbm.training.stopping import Stopping
 from abcgbm.training.validation import Monitor
 
 _MOST_DRAWS = 20  # of rows and features, for one step
 
-
-@dataclass(frozen=True)
-class BoostConfig:
-    """How to boost.
-
-    Attributes
-    ----------
-    refresh : {"step", "class"}
-        When residuals are computed anew: once a step, or after each class's tree, which is how
-        Alg. 2 of the paper is printed.
-    keeps_interrupted : bool
-        Whether Ctrl-C ends training with the steps taken so far, if there are any.
-    has_draws : bool
-        Whether rows or features are drawn: then a step that changes nothing is tried again with
-        other draws before it ends training.
-    """
-
-    algorithm: Algorithm
-    base_policy: BasePolicy
-    refresh: str
-    keeps_interrupted: bool = False
-    has_draws: bool = False
+Trees = tuple[_core.Step, ...]  # of a step: one part or, with refresh="class", one for each class
 
 
-@dataclass(frozen=True)
-class Record:
-    """A step and the state after it; the first record of a training is the state before any step.
+@dataclass
+class Boosting:
+    """A training under way.
 
     Attributes
     ----------
-    loss : float
-        Total training loss.
-    class_losses : ndarray of shape (n_classes,)
-        The part of each class.
-    parts : tuple of _core.Step
-        The trees: usually one part; with ``refresh="class"`` one for each class. Empty for the
-        first record, and for steps of an earlier fit.
-    base_class : int or None
-        The base class.
-    search_losses : ndarray of shape (n_classes,)
-        The loss after the step of each base class that was tried; NaN where none was.
-    validation_loss, validation_score : float
-        On the validation rows; NaN without any.
+    trainer : _core.Trainer
+        The scores of the rows that are learned from.
+    monitor : Monitor or None
+        Those of the rows that are validated on.
+    records : list of Record
+        The state before the first step, and after each one.
+    trees : list of Trees
+        The trees of each step that was taken here; those of an earlier fit are not among them.
     """
 
-    loss: float
-    class_losses: NDArray[np.float64]
-    parts: tuple[_core.Step, ...]
-    base_class: int | None
-    search_losses: NDArray[np.float64]
-    validation_loss: float = math.nan
-    validation_score: float = math.nan
+    trainer: _core.Trainer
+    monitor: Monitor | None
+    records: list[Record]
+    trees: list[Trees] = field(default_factory=list)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps, those of an earlier fit included."""
+        return len(self.records) - 1
+
+    def add(self, tried: tuple[int, ...], trees: Trees) -> None:
+        """Take note of a step that has been made, all of it at once."""
+        after = record(self.trainer, self.monitor, tried, trees)
+        self.trees.append(trees)
+        self.records.append(after)
 
 
 class Watcher(Protocol):
@@ -75,47 +57,33 @@ class Watcher(Protocol):
     def begin_step(self) -> None:
         """Hear that a step begins."""
 
-    def end_step(self, records: list[Record], *, has_progress: bool) -> bool:
+    def end_step(self, boosting: Boosting, *, has_progress: bool) -> bool:
         """Hear how it ended; True asks to stop."""
 
 
-def boost(
-    trainer: _core.Trainer,
-    config: BoostConfig,
-    records: list[Record],
-    stopping: Stopping,
-    watcher: Watcher,
-    monitor: Monitor | None = None,
-) -> str:
-    """Take steps, a record for each, until it is time to stop; return the reason.
+def boost(boosting: Boosting, plan: Plan, stopping: Stopping, watcher: Watcher) -> str:
+    """Take steps until it is time to stop; return the reason.
 
-    A record is added when all of its step is done, so that whatever ends the loop in between leaves
-    whole steps.
+    A step is added when all of it is done, so that whatever ends the loop in between leaves whole
+    steps.
     """
     try:
-        return _boost(trainer, config, records, stopping, watcher, monitor)
+        return _boost(boosting, plan, stopping, watcher)
     except KeyboardInterrupt:
-        if not config.keeps_interrupted or len(records) == 1:
+        if plan.settings.on_interrupt == "raise" or boosting.n_steps == 0:
             raise
         return "interrupted"
 
 
-def _boost(
-    trainer: _core.Trainer,
-    config: BoostConfig,
-    records: list[Record],
-    stopping: Stopping,
-    watcher: Watcher,
-    monitor: Monitor | None,
-) -> str:
-    reason = _stop_reason(stopping, records, asked=False)
+def _boost(boosting: Boosting, plan: Plan, stopping: Stopping, watcher: Watcher) -> str:
+    reason = _stop_reason(stopping, boosting, asked=False)
     while reason is None:
         watcher.begin_step()
-        tried, parts = _choose_and_step(trainer, config, records)
-        if parts:
-            records.append(record(trainer, monitor, tried, tuple(parts)))
-        asked = watcher.end_step(records, has_progress=bool(parts))
-        reason = _stop_reason(stopping, records, asked=asked) if parts else "no_progress"
+        tried, trees = choose_and_step(boosting, plan)
+        if trees:
+            boosting.add(tried, trees)
+        asked = watcher.end_step(boosting, has_progress=bool(trees))
+        reason = _stop_reason(stopping, boosting, asked=asked) if trees else "no_progress"
     return reason
 
 
@@ -123,73 +91,68 @@ def record(
     trainer: _core.Trainer,
     monitor: Monitor | None,
     tried: tuple[int, ...] = (),
-    parts: tuple[_core.Step, ...] = (),
+    trees: Trees = (),
 ) -> Record:
     """Return the state now, after a step with some candidates for the base class or before any."""
     if monitor is not None:
-        monitor.add(parts)
+        monitor.add(trees)
     class_losses = trainer.class_losses()
     search_losses = np.full(len(class_losses), np.nan)
-    if parts and parts[0].candidate_losses:
-        search_losses[list(tried)] = parts[0].candidate_losses
+    if trees and trees[0].candidate_losses:
+        search_losses[list(tried)] = trees[0].candidate_losses
     return Record(
         loss=trainer.loss(),
         class_losses=class_losses,
-        parts=parts,
-        base_class=parts[0].base if tried else None,
+        base_class=trees[0].base if tried else None,
         search_losses=search_losses,
         validation_loss=monitor.loss() if monitor else math.nan,
         validation_score=monitor.score() if monitor else math.nan,
     )
 
 
-def _stop_reason(stopping: Stopping, records: list[Record], *, asked: bool) -> str | None:
-    last = records[-1]
-    return stopping.reason(len(records) - 1, last.loss, last.validation_score, asked=asked)
+def _stop_reason(stopping: Stopping, boosting: Boosting, *, asked: bool) -> str | None:
+    last = boosting.records[-1]
+    return stopping.reason(boosting.n_steps, last.loss, last.validation_score, asked=asked)
 
 
-def _choose_and_step(
-    trainer: _core.Trainer, config: BoostConfig, records: list[Record]
-) -> tuple[tuple[int, ...], list[_core.Step]]:
+def choose_and_step(boosting: Boosting, plan: Plan) -> tuple[tuple[int, ...], Trees]:
     """Return the base classes tried and the trees; none if no step makes progress."""
-    for attempt in range(_MOST_DRAWS if config.has_draws else 1):
-        tried, parts = _try_step(trainer, config, records, len(records) - 1 + (attempt << 32))
-        if parts:
+    for attempt in range(_MOST_DRAWS if plan.has_draws else 1):
+        tried, trees = _try_step(boosting, plan, boosting.n_steps + (attempt << 32))
+        if trees:
             break
-    return tried, parts
+    return tried, trees
 
 
-def _try_step(
-    trainer: _core.Trainer, config: BoostConfig, records: list[Record], key: int
-) -> tuple[tuple[int, ...], list[_core.Step]]:
-    number, last = len(records) - 1, records[-1]
+def _try_step(boosting: Boosting, plan: Plan, key: int) -> tuple[tuple[int, ...], Trees]:
+    last = boosting.records[-1]
     n_classes = len(last.class_losses)
 
-    def step(tried: tuple[int, ...]) -> list[_core.Step]:
-        plan = plan_step(config.algorithm, n_classes, tried)
-        return take_step(trainer, plan, config.refresh, n_classes, key)
+    def step(tried: tuple[int, ...]) -> Trees:
+        how = plan_step(plan.settings.algorithm, n_classes, tried)
+        return take_step(boosting.trainer, how, plan.settings.refresh, n_classes, key)
 
-    candidates = config.base_policy.candidates
-    tried = candidates(number, last.class_losses, last.base_class)
-    parts = step(tried)
-    if not parts:  # a base class that is only kept from before gives way to a new search
-        again = candidates(number, last.class_losses, None)
+    candidates = plan.base_policy.candidates
+    tried = candidates(boosting.n_steps, last.class_losses, last.base_class)
+    trees = step(tried)
+    if not trees:  # a base class that is only kept from before gives way to a new search
+        again = candidates(boosting.n_steps, last.class_losses, None)
         if again != tried:
-            tried, parts = again, step(again)
-    return tried, parts
+            tried, trees = again, step(again)
+    return tried, trees
 
 
 def take_step(
-    trainer: _core.Trainer, plan: StepPlan, refresh: str, n_classes: int, key: int
-) -> list[_core.Step]:
+    trainer: _core.Trainer, how: StepPlan, refresh: str, n_classes: int, key: int
+) -> Trees:
     """Grow the trees of one step: all from the same residuals, or class after class.
 
     Trees that changed nothing are left out. Draws of rows and features depend on the key alone.
     """
-    classes = [k for k in range(n_classes) if (k,) != plan.bases]
+    classes = [k for k in range(n_classes) if (k,) != how.bases]
     groups = [classes] if refresh == "step" else [[k] for k in classes]
     parts = [
-        trainer.step(group, plan.bases, plan.base_derivatives, plan.leaf_scale, key)
+        trainer.step(group, how.bases, how.base_derivatives, how.leaf_scale, key)
         for group in groups
     ]
-    return [part for part in parts if part.changed]
+    return tuple(part for part in parts if part.changed)

@@ -1,13 +1,14 @@
 """Those who hear of every step: the progress line, the user's functions, scikit-learn's callbacks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.training.boosting import Record
+from abcgbm.settings.settings import Callback
+from abcgbm.training.boosting import Boosting
 from abcgbm.training.progress import ProgressLine
 
 try:
@@ -57,19 +58,6 @@ class StepReport:
     validation_score: float | None
 
 
-Callback = Callable[[StepReport], object]
-
-
-def as_callbacks(given: Any) -> list[Callback]:
-    """Return the estimator's ``callbacks`` as a list."""
-    if given is None:
-        return []
-    callbacks = [given] if callable(given) else list(given) if isinstance(given, Iterable) else None
-    if callbacks is None or not all(callable(callback) for callback in callbacks):
-        raise TypeError(f"callbacks={given!r}; expected None, a callable, or a list of callables")
-    return callbacks
-
-
 class FitTask:
     """One fit as scikit-learn's callbacks see it: a task, and a task in it for each step.
 
@@ -81,12 +69,12 @@ class FitTask:
         The estimator.
     n_steps : int or None
         Steps to come, at most.
-    told : dict
+    arguments : dict
         X, y and metadata of the fit.
     """
 
-    def __init__(self, estimator: Any, n_steps: int | None, told: dict[str, Any]) -> None:
-        self._told = {"estimator": estimator, **told}
+    def __init__(self, estimator: Any, n_steps: int | None, arguments: dict[str, Any]) -> None:
+        self._arguments = {"estimator": estimator, **arguments}
         self._task: Any = None
         self._step: Any = None
         # A private interface: a change of it may concern those who set callbacks, but nobody else.
@@ -96,24 +84,26 @@ class FitTask:
     def begin(self) -> None:
         """Tell that the fit begins."""
         if self._task is not None:
-            self._task.call_on_fit_task_begin(**self._told)
+            self._task.call_on_fit_task_begin(**self._arguments)
 
     def begin_step(self) -> None:
         """Tell that a step begins."""
         if self._task is not None:
             self._step = self._task.subcontext(task_name="step")
-            self._step.call_on_fit_task_begin(**self._told)
+            self._step.call_on_fit_task_begin(**self._arguments)
 
     def end_step(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
         """Tell that a step ended, and how the model could be made; return whether to stop."""
         if self._task is None:
             return False
-        return bool(self._step.call_on_fit_task_end(**self._told, reconstruction_attributes=fitted))
+        return bool(
+            self._step.call_on_fit_task_end(**self._arguments, reconstruction_attributes=fitted)
+        )
 
     def end(self) -> None:
         """Tell that the estimator is fitted."""
         if self._task is not None:
-            self._task.call_on_fit_task_end(**self._told, reconstruction_attributes={})
+            self._task.call_on_fit_task_end(**self._arguments, reconstruction_attributes={})
 
 
 class StepWatcher:
@@ -151,29 +141,29 @@ class StepWatcher:
         """Hear that a step begins."""
         self._task.begin_step()
 
-    def end_step(self, records: list[Record], *, has_progress: bool) -> bool:
+    def end_step(self, boosting: Boosting, *, has_progress: bool) -> bool:
         """Tell all, in order; return whether any of them asks to stop."""
         if not has_progress:
             self._task.end_step(None)
             return False
-        asked = self._tell(records) if self._progress.enabled or self._callbacks else False
+        asked = self._tell(boosting) if self._progress.enabled or self._callbacks else False
         return self._task.end_step(self._fitted) or asked
 
-    def _tell(self, records: list[Record]) -> bool:
-        report = self._report(records)
+    def _tell(self, boosting: Boosting) -> bool:
+        report = self._report(boosting)
         self._progress.show(report.step, report.train_loss, report.validation_loss)
         answers = [callback(report) for callback in self._callbacks]
         return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
-    def _report(self, records: list[Record]) -> StepReport:
-        last = records[-1]
+    def _report(self, boosting: Boosting) -> StepReport:
+        last, trees = boosting.records[-1], boosting.trees[-1]
         has_validation = not np.isnan(last.validation_loss)
         return StepReport(
-            step=len(records) - 1,
+            step=boosting.n_steps,
             train_loss=last.loss,
             class_losses=last.class_losses.copy(),
             base_class=None if last.base_class is None else self._labels[last.base_class],
-            is_mended=any(part.n_halvings != 0 or part.base_scale != 1 for part in last.parts),
+            is_mended=any(part.n_halvings != 0 or part.base_scale != 1 for part in trees),
             validation_loss=last.validation_loss if has_validation else None,
             validation_score=last.validation_score if has_validation else None,
         )

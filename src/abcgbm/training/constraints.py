@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
+from abcgbm.data.tables import Schema
+
 
 @dataclass(frozen=True)
 class FeatureRules:
@@ -28,18 +30,13 @@ class FeatureRules:
     interaction_groups: list[list[int]]
 
     @classmethod
-    def of(
-        cls,
-        max_features: Any,
-        interaction_cst: Any,
-        n_features: int,
-        names: NDArray[Any] | None = None,
-    ) -> Self:
-        """Make rules of the parameters, for a table of so many features."""
+    def from_settings(cls, max_features: Any, interaction_cst: Any, schema: Schema) -> Self:
+        """Make rules of two parameters, for a table of these columns."""
+        n_features = len(schema.is_categorical)
         return cls(
             n_features_per_split(max_features, n_features),
             _most_that_meet(interaction_cst),
-            interaction_groups(interaction_cst, n_features, names),
+            interaction_groups(interaction_cst, n_features, schema.feature_names),
         )
 
 

@@ -3,20 +3,21 @@
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
-from typing import Any, Self
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
-from abcgbm.data.encoding import Encoding, row_blocks
+from abcgbm.data.encoding import row_blocks
 from abcgbm.data.labels import known_classes
 from abcgbm.data.rows import LabelledRows
 from abcgbm.data.tables import chosen_columns
 from abcgbm.data.weights import IntegerWeights
-from abcgbm.model.ensemble import Ensemble
-from abcgbm.model.prediction import scores
-from abcgbm.training.boosting import Record
+from abcgbm.model.history import History, Record
+from abcgbm.model.model import Model
+from abcgbm.settings.settings import Settings
 
 _GRID = 2**32  # scores are multiples of one part in this
 
@@ -53,66 +54,45 @@ def _log_on_grid(numerator: int, denominator: int) -> float:
 
 @dataclass(frozen=True)
 class EarlierFit:
-    """What a warm start goes on from: the model of the best step, and how it came about.
+    """What a warm start goes on from.
 
     Attributes
     ----------
-    ensemble : Ensemble
-        The trees.
-    encoding : Encoding
-        The columns and the levels that they know.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    records : list of Record
-        The state before the first step and after each one of the model.
-    seed : int
-        What all draws are keyed by.
+    model : Model
+        The model of the best step.
+    history : History
+        How it came about.
     """
 
-    ensemble: Ensemble
-    encoding: Encoding
-    classes: NDArray[Any]
-    records: list[Record]
-    seed: int
+    model: Model
+    history: History
 
-    @classmethod
-    def of(cls, estimator: Any) -> Self:
-        """Take over the fitted attributes of an estimator."""
-        return cls(
-            estimator._ensemble,
-            estimator._encoding,
-            estimator.classes_,
-            _records_of(estimator),
-            estimator._seed,
-        )
-
-    @property
-    def n_steps(self) -> int:
-        """Number of steps of the model."""
-        return len(self.records) - 1
+    @cached_property
+    def records(self) -> list[Record]:
+        """The state before the first step and after each one of the model."""
+        return self.history.records_to_best()
 
     def raw(self, rows: LabelledRows, handle_unknown: str, n_threads: int) -> Floats:
-        """Return the scores of rows, of shape (n_classes, n_rows), a block of rows at a time."""
-        encoding = replace(self.encoding, handle_unknown=handle_unknown)
-        raw = np.empty((len(self.classes), len(rows)))
+        """Return the scores of rows, of shape (n_classes, n_rows), some rows at a time."""
+        model = self.model.with_unknown(handle_unknown)
+        raw = np.empty((len(model.classes), len(rows)))
         numbers = rows.numbers
         for part in row_blocks(len(rows), rows.table.shape[1]):
-            some = rows.table.take(numbers[part])
-            raw[:, part] = scores(self.ensemble, encoding, some, n_threads).T
+            raw[:, part] = model.raw(rows.table.take(numbers[part]), n_threads).T
         return raw
 
-    def check(self, estimator: Any) -> None:
-        """Raise ValueError if the parameters of an estimator contradict the model."""
-        if estimator.max_iter is not None and estimator.max_iter < self.n_steps:
+    def check(self, settings: Settings) -> None:
+        """Raise ValueError if settings contradict the model."""
+        if settings.max_iter is not None and settings.max_iter < self.model.n_steps:
             raise ValueError(
-                f"max_iter={estimator.max_iter!r} with warm_start=True; expected at least the "
-                f"{self.n_steps} steps of the model"
+                f"max_iter={settings.max_iter!r} with warm_start=True; expected at least the "
+                f"{self.model.n_steps} steps of the model"
             )
-        if estimator.classes is not None:
-            self._check_classes(estimator.classes)
-        if estimator.init != self._init() and not self._began_with_one_class():
+        if settings.classes is not None:
+            self._check_classes(settings.classes)
+        if settings.init != self._init() and not self._began_with_one_class():
             raise ValueError(
-                f"init={estimator.init!r} with warm_start=True; the model began with "
+                f"init={settings.init!r} with warm_start=True; the model began with "
                 f"init={self._init()!r}"
             )
 
@@ -120,8 +100,9 @@ class EarlierFit:
         """Raise ValueError if other columns are given as categories than the model's."""
         if isinstance(categorical_features, str) and categorical_features == "auto":
             return  # a column is a category if it was one
-        mine = self.encoding.schema.is_categorical
-        chosen = chosen_columns(categorical_features, len(mine), self.encoding.schema.feature_names)
+        schema = self.model.encoding.schema
+        mine = schema.is_categorical
+        chosen = chosen_columns(categorical_features, len(mine), schema.feature_names)
         if not np.array_equal(chosen, mine):
             raise ValueError(
                 f"categorical_features={categorical_features!r} with warm_start=True; expected "
@@ -129,41 +110,18 @@ class EarlierFit:
             )
 
     def _check_classes(self, classes: Any) -> None:
-        if known_classes(classes).tolist() != self.classes.tolist():
+        mine = self.model.classes.tolist()
+        if known_classes(classes).tolist() != mine:
             raise ValueError(
-                f"classes={classes!r} with warm_start=True; expected those of the model, "
-                f"{self.classes.tolist()}"
+                f"classes={classes!r} with warm_start=True; expected those of the model, {mine}"
             )
 
     def _init(self) -> str:
-        return "prior" if self.ensemble.init.any() else "zero"
+        return "prior" if self.model.ensemble.init.any() else "zero"
 
     def _began_with_one_class(self) -> bool:
         """Whether there were rows of one class alone: then the start is "prior" in any case."""
         return int(np.count_nonzero(self.records[0].class_losses)) <= 1
-
-
-def _records_of(estimator: Any) -> list[Record]:
-    """Return the records up to the best step, from which training goes on as if never stopped."""
-    n_steps = estimator.best_iter_
-    number = {label: k for k, label in enumerate(estimator.classes_.tolist())}
-    bases = [None if b is None else number[b] for b in estimator.base_classes_[:n_steps]]
-    searches = estimator.search_losses_[:n_steps]
-    n_scores = len(estimator.validation_score_)
-    none = [np.nan] * (n_steps + 1)
-    return [
-        Record(*fields)
-        for fields in zip(
-            estimator.train_loss_[: n_steps + 1].tolist(),
-            estimator.class_losses_[: n_steps + 1],
-            [()] * (n_steps + 1),
-            [None, *bases],
-            [np.full(len(number), np.nan), *searches],
-            estimator.validation_loss_[: n_steps + 1].tolist() if n_scores else none,
-            estimator.validation_score_[: n_steps + 1].tolist() if n_scores else none,
-            strict=True,
-        )
-    ]
 
 
 def comparable(records: list[Record], now: Record) -> list[Record]:

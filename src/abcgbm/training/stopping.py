@@ -5,8 +5,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-# The summed loss below which nothing is left to fit: "machine accuracy" of the paper.
+# The summed loss below which nothing is left to fit: "machine accuracy" of the paper. Rows that weigh
+# less than one in all have a smaller one.
 MACHINE_ACCURACY = 2e-14
+
+
+def least_loss(total_weight: float) -> float:
+    """Return the loss below which nothing is left to fit."""
+    return MACHINE_ACCURACY * min(1.0, total_weight)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,8 @@ class Stopping:
         How long training may go on.
     scores : sequence of float
         Validation scores of steps that were taken before; NaN where there was none.
+    least_loss : float
+        The training loss below which nothing is left to fit.
     clock : callable
         Gives the time, in seconds.
     """
@@ -48,9 +56,11 @@ class Stopping:
         self,
         limits: Limits,
         scores: Sequence[float] = (),
+        least_loss: float = MACHINE_ACCURACY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits = limits
+        self._least_loss = least_loss
         self._clock = clock
         self._best = -math.inf
         self._n_waited = -1  # the first score is no wait
@@ -68,7 +78,7 @@ class Stopping:
         self._note(score)
         limits = self._limits
         reasons = {
-            "machine_accuracy": loss < MACHINE_ACCURACY,
+            "machine_accuracy": loss < self._least_loss,
             "max_iter": limits.max_iter is not None and n_steps >= limits.max_iter,
             "early_stopping": limits.n_iter_no_change is not None
             and self._n_waited >= limits.n_iter_no_change,

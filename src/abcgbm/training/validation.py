@@ -2,21 +2,19 @@
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer
 
 from abcgbm import _core
 from abcgbm.data.columns import Floats
 from abcgbm.data.rows import LabelledRows
-from abcgbm.data.weights import IntegerWeights
-from abcgbm.model.answers import ScoringClassifier
+from abcgbm.model.outputs import Outputs, ScoringClassifier, are_centred
+from abcgbm.settings.settings import Scorer
 from abcgbm.training import draws
-
-Scorer = Callable[..., float]
+from abcgbm.training.plan import Plan
 
 
 def hold_out(
@@ -42,54 +40,27 @@ def hold_out(
     return np.flatnonzero(is_held_out), np.flatnonzero(~is_held_out)
 
 
-def check_scoring(scoring: Any) -> str | Scorer:
-    """Return "loss", "error", or a scorer as scikit-learn knows it."""
-    if isinstance(scoring, str) and scoring in ("loss", "error"):
-        return scoring
-    if isinstance(scoring, str):
-        try:
-            scorer: Scorer = get_scorer(scoring)
-        except ValueError as error:
-            raise ValueError(f"scoring={scoring!r}; {_SCORING}") from error
-        return scorer
-    if not callable(scoring):
-        raise TypeError(f"scoring={scoring!r}; {_SCORING}")
-    called: Scorer = scoring
-    return called
-
-
-_SCORING = (
-    "expected 'loss', 'error', a name in sklearn.metrics.get_scorer_names(), or a callable "
-    "with the arguments (estimator, X, y)"
-)
-
-
-class CurrentModel(ScoringClassifier):
+class ValidatedModel(ScoringClassifier):
     """The model as it stands, for scorers: it knows the scores of the validation rows alone.
 
     Parameters
     ----------
-    classes : ndarray of shape (n_classes,)
-        The labels.
+    outputs : Outputs
+        How scores are told.
     rows : object
         The validation rows as scorers are handed them; the only ones that can be asked for.
     raw : ndarray of shape (n_rows, n_classes)
         Their scores.
-    is_centred : bool
-        Whether scores are reported without their row mean.
-    n_jobs : int or None
+    n_threads : int
         Number of threads.
     """
 
-    def __init__(
-        self, classes: NDArray[Any], rows: Any, raw: Floats, is_centred: bool, n_jobs: int | None
-    ) -> None:
-        self.classes = classes
+    def __init__(self, outputs: Outputs, rows: Any, raw: Floats, n_threads: int) -> None:
+        self.outputs = outputs
         self.rows = rows
         self.raw = raw
-        self.is_centred = is_centred
-        self.n_jobs = n_jobs
-        self.classes_ = classes
+        self.n_threads = n_threads
+        self.classes_ = outputs.classes
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn that there is a model."""
@@ -100,8 +71,11 @@ class CurrentModel(ScoringClassifier):
             raise ValueError("other rows were asked for; predict the X that the scorer is handed")
         return self.raw
 
-    def _is_centred(self) -> bool:
-        return self.is_centred
+    def _outputs(self) -> Outputs:
+        return self.outputs
+
+    def _n_threads(self) -> int:
+        return self.n_threads
 
 
 class Monitor:
@@ -113,34 +87,35 @@ class Monitor:
         The scores of the rows.
     rows : LabelledRows
         The rows.
-    scoring : "loss", "error" or callable
-        What the score is.
-    model : ABCBoostClassifier
-        The classifier that is being trained, for its classes and how it reports scores.
-    is_centred : bool
-        Whether scores are reported without their row mean from the start on.
+    plan : Plan
+        What is scored, the classes, and how scores are reported.
+    init : ndarray of shape (n_classes,)
+        The scores before the first step.
+    has_base : bool
+        Whether any tree so far has a base class.
     """
 
     def __init__(
         self,
         state: _core.Validation,
         rows: LabelledRows,
-        scoring: str | Scorer,
-        model: Any,
-        is_centred: bool,
+        plan: Plan,
+        init: Floats,
+        *,
+        has_base: bool,
     ) -> None:
         self._state = state
         self._rows = rows
-        self._scoring = scoring
-        self._model = model
-        self._is_centred = is_centred
-        self._handed = None if scoring in ("loss", "error") else rows.as_given()
+        self._plan = plan
+        self._init = init
+        self._has_base = has_base
+        self._handed = rows.as_given() if plan.settings.scoring.scorer else None
 
     def add(self, parts: Sequence[_core.Step]) -> None:
         """Move the scores by the trees of a step."""
         for part in parts:
             self._state.add(part)
-            self._is_centred |= part.base >= 0
+            self._has_base |= part.base >= 0
 
     def loss(self) -> float:
         """Return the sum of the rows' weighted losses."""
@@ -148,29 +123,34 @@ class Monitor:
 
     def score(self) -> float:
         """Return the score: the larger the better."""
-        weight = self._rows.weight
-        if self._scoring == "loss":
+        weight, scoring = self._rows.weight, self._plan.settings.scoring
+        if scoring.scorer is not None:
+            return self._ask(scoring.scorer)
+        if scoring.given == "loss":
             return -self.loss() / float(weight.sum())
-        if self._scoring == "error":
-            is_wrong = self._state.leading() != self._rows.y
-            return -float(weight[is_wrong].sum() / weight.sum())
-        return self._ask(self._scoring)
+        is_wrong = self._state.leading() != self._rows.y
+        return -float(weight[is_wrong].sum() / weight.sum())
 
-    def _ask(self, scorer: Any) -> float:
-        raw = np.ascontiguousarray(self._state.raw().T)
-        classes, rows = self._model.classes_, self._rows
-        current = CurrentModel(classes, self._handed, raw, self._is_centred, self._model.n_jobs)
+    def _ask(self, scorer: Scorer) -> float:
+        labels, rows = self._plan.classes.labels, self._rows
         given = {}
         if _takes_weights(scorer) and (rows.weight != 1).any():
             given["sample_weight"] = rows.weight
         try:
-            score = scorer(current, self._handed, classes[rows.y], **given)
+            score = scorer(self._model(), self._handed, labels[rows.y], **given)
         except Exception as error:
-            raise ValueError(f"scoring={self._model.scoring!r} failed: {error}") from error
+            scoring = self._plan.settings.scoring.given
+            raise ValueError(f"scoring={scoring!r} failed: {error}") from error
         try:
             return float(score)
         except (TypeError, ValueError) as error:
             raise TypeError(f"scoring returned {score!r}; expected a number") from error
+
+    def _model(self) -> ValidatedModel:
+        recenter, labels = self._plan.settings.recenter, self._plan.classes.labels
+        is_centred = are_centred(recenter=recenter, has_base=self._has_base, init=self._init)
+        raw = np.ascontiguousarray(self._state.raw().T)
+        return ValidatedModel(Outputs(labels, is_centred), self._handed, raw, self._plan.n_threads)
 
 
 def _takes_weights(scorer: Any) -> bool:
@@ -180,15 +160,3 @@ def _takes_weights(scorer: Any) -> bool:
         return "sample_weight" in inspect.signature(asked).parameters
     except (TypeError, ValueError):  # some built-in callables have no signature
         return False
-
-
-def validation_state(
-    codes: _core.Binned,
-    rows: LabelledRows,
-    n_classes: int,
-    n_threads: int,
-    raw: Floats | None,
-) -> _core.Validation:
-    """Return the core's state of validation rows that start with some scores; None: zero."""
-    weights = IntegerWeights.from_floats(rows.weight, len(rows))
-    return _core.Validation(codes, rows.y, weights.weight, weights.unit, n_classes, n_threads, raw)

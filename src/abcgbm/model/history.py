@@ -1,0 +1,111 @@
+"""The record of a training: what it lost, chose and scored, step by step."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.columns import Floats
+from abcgbm.model.seal import Sealed
+
+NO_BASE = -1  # in arrays of base classes
+
+
+@dataclass(frozen=True)
+class Record:
+    """The state after a step; the first record of a training is the state before any step.
+
+    Attributes
+    ----------
+    loss : float
+        Total training loss.
+    class_losses : ndarray of shape (n_classes,)
+        The part of each class.
+    base_class : int or None
+        The base class of the step.
+    search_losses : ndarray of shape (n_classes,)
+        The loss after the step of each base class that was tried; NaN where none was.
+    validation_loss, validation_score : float
+        On the validation rows; NaN without any.
+    """
+
+    loss: float
+    class_losses: Floats
+    base_class: int | None
+    search_losses: Floats
+    validation_loss: float = math.nan
+    validation_score: float = math.nan
+
+
+@dataclass(frozen=True)
+class History(Sealed):
+    """How a model came about. Entry 0 of losses and scores is the state before the first step.
+
+    Attributes
+    ----------
+    train_loss : ndarray of shape (n_steps + 1,)
+        Total training loss.
+    class_losses : ndarray of shape (n_steps + 1, n_classes)
+        The part of each class.
+    base_class : ndarray of int32 of shape (n_steps,)
+        The base class of each step; ``NO_BASE`` without one.
+    search_losses : ndarray of shape (n_steps, n_classes)
+        The loss after the step of each base class that was tried; NaN where none was.
+    validation_loss, validation_score : ndarray of shape (n_steps + 1,)
+        On the validation rows; empty without any.
+    best_step : int
+        The step that the model was cut to.
+    stop_reason : str
+        Why training stopped.
+    seed : int
+        What all draws were keyed by.
+    """
+
+    train_loss: Floats
+    class_losses: Floats
+    base_class: NDArray[np.int32]
+    search_losses: Floats
+    validation_loss: Floats
+    validation_score: Floats
+    best_step: int
+    stop_reason: str
+    seed: int
+
+    @classmethod
+    def from_records(cls, records: Sequence[Record], **known: Any) -> Self:
+        """Put records end to end; ``known`` are the last three attributes."""
+        losses = np.array([r.validation_loss for r in records])
+        scores = np.array([r.validation_score for r in records])
+        has_validation = not np.isnan(losses).all()
+        bases = [NO_BASE if r.base_class is None else r.base_class for r in records[1:]]
+        return cls(
+            train_loss=np.array([r.loss for r in records]),
+            class_losses=np.array([r.class_losses for r in records]),
+            base_class=np.array(bases, dtype=np.int32),
+            search_losses=np.array([r.search_losses for r in records])[1:],
+            validation_loss=losses if has_validation else np.empty(0),
+            validation_score=scores if has_validation else np.empty(0),
+            **known,
+        )
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps taken."""
+        return len(self.base_class)
+
+    def records_to_best(self) -> list[Record]:
+        """Return the records up to the best step, from which a training can go on."""
+        none = np.full(self.n_steps + 1, np.nan)
+        has_validation = len(self.validation_loss) > 0
+        columns = (
+            self.train_loss.tolist(),
+            self.class_losses,
+            [None, *(None if b == NO_BASE else b for b in self.base_class.tolist())],
+            [np.full(self.class_losses.shape[1], np.nan), *self.search_losses],
+            (self.validation_loss if has_validation else none).tolist(),
+            (self.validation_score if has_validation else none).tolist(),
+        )
+        return [Record(*fields) for fields in zip(*columns, strict=True)][: self.best_step + 1]

@@ -1,0 +1,66 @@
+"""A fitted model: all that prediction needs, and nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from abcgbm.data.columns import Floats
+from abcgbm.data.encoding import Encoding
+from abcgbm.data.rows import AnyTable
+from abcgbm.model.ensemble import Ensemble
+from abcgbm.model.outputs import Outputs, are_centred
+from abcgbm.model.prediction import scores, staged_scores
+from abcgbm.model.seal import Sealed
+
+
+@dataclass(frozen=True)
+class Model(Sealed):
+    """What is left of a training.
+
+    It serves prediction, a warm start, and whatever else is made of a model.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        The trees, and the scores before the first of them.
+    encoding : Encoding
+        How a table becomes the numbers that the trees compare.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    recenter : bool
+        Whether scores are reported without their row mean in any case.
+    """
+
+    ensemble: Ensemble
+    encoding: Encoding
+    classes: NDArray[Any]
+    recenter: bool = False
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """How its scores are told."""
+        ensemble = self.ensemble
+        is_centred = are_centred(
+            recenter=self.recenter, has_base=ensemble.has_base, init=ensemble.init
+        )
+        return Outputs(self.classes, is_centred)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of boosting steps."""
+        return self.ensemble.n_steps
+
+    def raw(self, table: AnyTable, n_threads: int) -> Floats:
+        """Return the scores of rows, of shape (n_rows, n_classes)."""
+        return scores(self.ensemble, self.encoding, table, n_threads)
+
+    def staged_raw(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
+        """Yield the scores after each step. The array is the same each time, and grows."""
+        return staged_scores(self.ensemble, self.encoding, table, n_threads)
+
+    def with_unknown(self, handle_unknown: str) -> "Model":
+        """Return the same model with another way to handle levels that were not learned."""
+        return replace(self, encoding=replace(self.encoding, handle_unknown=handle_unknown))

@@ -1,0 +1,91 @@
+"""From scores to what is told of them: labels, probabilities, reported scores."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from abcgbm import _core
+from abcgbm.data.columns import Floats
+
+
+def are_centred(*, recenter: bool, has_base: bool, init: Floats) -> bool:
+    """Whether scores are reported without their row mean: the one rule of it.
+
+    With a base class scores sum to zero by themselves, but for plain warm-up steps and where the
+    guard acted; with a start other than zero they would not.
+    """
+    return bool(recenter or has_base or init.any())
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """How scores are told.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    is_centred : bool
+        Whether scores are reported without their row mean.
+    """
+
+    classes: NDArray[Any]
+    is_centred: bool
+
+    def labels(self, raw: Floats) -> NDArray[Any]:
+        """Return the label of the largest score of each row, the first among equals."""
+        labels: NDArray[Any] = self.classes[raw.argmax(axis=1)]
+        return labels
+
+    def probabilities(self, raw: Floats, n_threads: int) -> Floats:
+        """Return class probabilities of shape (n_rows, n_classes)."""
+        return _core.softmax(raw, n_threads)
+
+    def log_probabilities(self, raw: Floats, n_threads: int) -> Floats:
+        """Return their logarithms."""
+        return _core.log_softmax(raw, n_threads)
+
+    def reported(self, raw: Floats) -> Floats:
+        """Return scores as ``decision_function`` has them; of two classes their difference."""
+        if raw.shape[1] == 2:  # noqa: PLR2004
+            return raw[:, 1] - raw[:, 0]
+        return raw - raw.mean(axis=1, keepdims=True) if self.is_centred else raw
+
+
+class ScoringClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that answers from scores, which who inherits provides."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label of each row."""
+        raw = self._raw(X)
+        return self._outputs().labels(raw)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return class probabilities of shape (n_rows, n_classes), columns as in ``classes_``."""
+        raw = self._raw(X)
+        return self._outputs().probabilities(raw, self._n_threads())
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of the class probabilities."""
+        raw = self._raw(X)
+        return self._outputs().log_probabilities(raw, self._n_threads())
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores F.
+
+        Shape (n_rows, n_classes); with two classes shape (n_rows,), the score of the second class
+        minus that of the first, so that its expit is ``predict_proba(X)[:, 1]``.
+        """
+        raw = self._raw(X)
+        return self._outputs().reported(raw)
+
+    def _raw(self, X: Any) -> Floats:
+        raise NotImplementedError
+
+    def _outputs(self) -> Outputs:
+        raise NotImplementedError
+
+    def _n_threads(self) -> int:
+        raise NotImplementedError

@@ -1,0 +1,110 @@
+"""The fitted attributes of an estimator: views of its model and of its history."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from abcgbm.data.columns import Floats
+from abcgbm.model.history import NO_BASE, History
+from abcgbm.model.importances import gain_importances
+from abcgbm.model.model import Model
+
+
+class FittedAttributes:
+    """What scikit-learn's users look for in an estimator that has ``model_`` and ``history_``."""
+
+    model_: Model
+    history_: History
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is a model."""
+        return "model_" in self.__dict__
+
+    @property
+    def _model(self) -> Model:
+        check_is_fitted(self)  # its error is an AttributeError, too, as hasattr expects
+        return self.model_
+
+    @property
+    def _history(self) -> History:
+        check_is_fitted(self)
+        return self.history_
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return self._model.classes
+
+    @property
+    def init_(self) -> Floats:
+        """Scores before the first step."""
+        return self._model.ensemble.init.copy()
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen during fit."""
+        return len(self._model.encoding.schema.is_categorical)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Their names, if X was a data frame with string column names."""
+        names = self._model.encoding.schema.feature_names
+        if names is None:
+            raise AttributeError("feature_names_in_: X had no column names, or not only strings")
+        return names
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each feature in the gain of all splits; zeros if there is no split."""
+        return gain_importances(self._model.ensemble)
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of steps taken."""
+        return self._history.n_steps
+
+    @property
+    def best_iter_(self) -> int:
+        """Number of steps of the model."""
+        return self._history.best_step
+
+    @property
+    def train_loss_(self) -> Floats:
+        """Training loss before the first step and after each."""
+        return self._history.train_loss
+
+    @property
+    def class_losses_(self) -> Floats:
+        """The part of each class in it."""
+        return self._history.class_losses
+
+    @property
+    def base_classes_(self) -> NDArray[Any]:
+        """The base class of each step, as a label; None without one."""
+        bases = self._history.base_class.tolist()
+        of_class = self._model.classes.tolist()
+        labels = np.empty(len(bases), dtype=object)
+        labels[:] = [None if base == NO_BASE else of_class[base] for base in bases]
+        return labels
+
+    @property
+    def search_losses_(self) -> Floats:
+        """The training loss after the step of each base class that a search tried."""
+        return self._history.search_losses
+
+    @property
+    def validation_loss_(self) -> Floats:
+        """The loss of the validation rows; empty without validation."""
+        return self._history.validation_loss
+
+    @property
+    def validation_score_(self) -> Floats:
+        """Their score; empty without validation."""
+        return self._history.validation_score
+
+    @property
+    def stop_reason_(self) -> str:
+        """Why training stopped."""
+        return self._history.stop_reason

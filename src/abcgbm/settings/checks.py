@@ -1,0 +1,79 @@
+"""Checks of single parameters: each returns the value as it is used, or says what is allowed."""
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+Check = Callable[[str, Any], Any]  # of a name and the value given for it
+
+
+def is_integer(value: object) -> bool:
+    """Whether it is a whole number by type; truth values are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return an integer from low to high; None: there is no upper bound."""
+    allowed = f"expected an integer from {low} " + ("on" if high is None else f"to {high}")
+    if not is_integer(value):
+        raise TypeError(f"{name}={value!r}; {allowed}")
+    if value < low or (high is not None and value > high):
+        raise ValueError(f"{name}={value!r}; {allowed}")
+    return int(value)
+
+
+def check_real(name: str, value: Any, allowed: str, is_allowed: Callable[[float], bool]) -> float:
+    """Return a finite number of which ``is_allowed`` is true; ``allowed`` says which those are."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}; expected a number {allowed}")
+    if not (math.isfinite(value) and is_allowed(float(value))):
+        raise ValueError(f"{name}={value!r}; expected a number {allowed}")
+    return float(value)
+
+
+def check_truth_value(name: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r}; expected True or False")
+    return bool(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """Return one of some strings and truth values; 1 is not True."""
+    for choice in choices:
+        if isinstance(choice, bool) == isinstance(value, bool | np.bool_) and (
+            isinstance(value, str | bool | np.bool_) and value == choice
+        ):
+            return choice
+    raise ValueError(f"{name}={value!r}; expected {' or '.join(map(repr, choices))}")
+
+
+# ------------------------------------------------------------------------- the same, made beforehand
+
+
+def integer(low: int, high: int | None = None) -> Check:
+    """Make a check for integers."""
+    return lambda name, value: check_integer(name, value, low, high)
+
+
+def real(allowed: str, is_allowed: Callable[[float], bool]) -> Check:
+    """Make a check for numbers."""
+    return lambda name, value: check_real(name, value, allowed, is_allowed)
+
+
+def choice(*choices: Any) -> Check:
+    """Make a check for a choice."""
+    return lambda name, value: check_choice(name, value, choices)
+
+
+def optional(check: Check) -> Check:
+    """Make a check that lets None pass."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def anything(name: str, value: Any) -> Any:
+    """Return what can be checked only later, when the table and its classes are known."""
+    return value

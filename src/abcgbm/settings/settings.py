@@ -1,0 +1,209 @@
+"""What the user gave, checked once: everything below the estimator reads this, never the estimator."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Annotated, Any, Self, get_type_hints
+
+import numpy as np
+from sklearn.metrics import get_scorer
+
+from abcgbm.settings.algorithm import Algorithm
+from abcgbm.settings.checks import (
+    Check,
+    anything,
+    check_integer,
+    check_truth_value,
+    choice,
+    integer,
+    is_integer,
+    optional,
+    real,
+)
+from abcgbm.settings.threads import effective_n_threads
+
+Callback = Callable[[Any], object]
+Scorer = Callable[..., float]
+MAX_BINS = integer(2, 65534)
+HANDLE_UNKNOWN = choice("missing", "error")
+
+_POSITIVE = real("above 0", lambda x: x > 0)
+_FROM_ZERO = real("from 0 on", lambda x: x >= 0)
+_SHARE = real("above 0 and at most 1", lambda x: 0 < x <= 1)
+_PART = real("above 0 and below 1", lambda x: 0 < x < 1)
+_SECONDS = real("of seconds above 0", lambda x: x > 0)
+
+
+def _algorithm(_name: str, value: Any) -> Algorithm:
+    return Algorithm.from_name(value)
+
+
+def _max_features(name: str, value: Any) -> int | float | str | None:
+    allowed = "expected None, 'sqrt', an integer from 1 on, or a share above 0 and at most 1.0"
+    if value is None or (isinstance(value, str) and value == "sqrt"):
+        return value
+    if isinstance(value, str | bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r}; {allowed}")
+    number = float(value)
+    if not (number >= 1 if is_integer(value) else 0 < number <= 1):
+        raise ValueError(f"{name}={value!r}; {allowed}")
+    return int(number) if is_integer(value) else number
+
+
+def _monotonic_cst(name: str, value: Any) -> None:
+    if value is not None:
+        raise ValueError(
+            f"{name}={value!r}; expected None: monotone constraints are not supported. With three "
+            "or more classes scores compete, so that a score that rises with a feature does not "
+            "make its probability rise"
+        )
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What the validation score is.
+
+    Attributes
+    ----------
+    given : str or callable
+        As the user said it.
+    scorer : callable or None
+        The scorer, as scikit-learn knows it; None for the two that need none: "loss" and "error".
+    """
+
+    given: str | Scorer
+    scorer: Scorer | None = None
+
+
+def _scoring(name: str, value: Any) -> Scoring:
+    allowed = (
+        "expected 'loss', 'error', a name in sklearn.metrics.get_scorer_names(), or a callable "
+        "with the arguments (estimator, X, y)"
+    )
+    if isinstance(value, str) and value in ("loss", "error"):
+        return Scoring(value)
+    if callable(value):
+        return Scoring(value, value)
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r}; {allowed}")
+    try:
+        return Scoring(value, get_scorer(value))
+    except ValueError as error:
+        raise ValueError(f"{name}={value!r}; {allowed}") from error
+
+
+def _callbacks(name: str, value: Any) -> tuple[Callback, ...]:
+    if value is None:
+        return ()
+    given: list[Any] = [value] if callable(value) or not isinstance(value, Iterable) else [*value]
+    if not all(callable(callback) for callback in given):
+        raise TypeError(f"{name}={value!r}; expected None, a callable, or a list of callables")
+    return tuple(given)
+
+
+def _n_jobs(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if not is_integer(value):
+        raise TypeError(f"{name}={value!r}; expected None or an integer other than 0")
+    effective_n_threads(int(value))  # which refuses 0
+    return int(value)
+
+
+def _random_state(name: str, value: Any) -> Any:
+    drawing = np.random.RandomState | np.random.Generator
+    if value is None or isinstance(value, drawing) or (is_integer(value) and int(value) >= 0):
+        return value
+    raise ValueError(
+        f"{name}={value!r}; expected None, an integer from 0 on, a numpy RandomState or a numpy "
+        "Generator"
+    )
+
+
+def _verbose(name: str, value: Any) -> int:
+    return int(value) if isinstance(value, bool) else check_integer(name, value, 0)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of the estimator, under the same names, each with its check.
+
+    What depends on the table or its classes is kept as it was given, and settled by
+    ``abcgbm.training.plan``.
+    """
+
+    algorithm: Annotated[Algorithm, _algorithm]
+    learning_rate: Annotated[float, _SHARE]
+    max_iter: Annotated[int | None, optional(integer(1))]
+    max_leaf_nodes: Annotated[int, integer(2, 32768)]
+    max_depth: Annotated[int | None, optional(integer(1))]
+    min_samples_leaf: Annotated[float, _POSITIVE]
+    min_gain: Annotated[float, _FROM_ZERO]
+    l2_regularization: Annotated[float, _FROM_ZERO]
+    min_hessian_leaf: Annotated[float, _FROM_ZERO]
+    max_bins: Annotated[int, MAX_BINS]
+    categorical_features: Annotated[Any, anything]
+    categorical_smoothing: Annotated[float, _FROM_ZERO]
+    handle_unknown: Annotated[str, HANDLE_UNKNOWN]
+    subsample: Annotated[float, _SHARE]
+    max_features: Annotated[int | float | str | None, _max_features]
+    interaction_cst: Annotated[Any, anything]
+    monotonic_cst: Annotated[None, _monotonic_cst]
+    base_class: Annotated[object, anything]
+    refresh: Annotated[str, choice("step", "class")]
+    init: Annotated[str, choice("zero", "prior")]
+    classes: Annotated[Any, anything]
+    class_weight: Annotated[Any, anything]
+    warm_start: Annotated[bool, check_truth_value]
+    early_stopping: Annotated[bool | str, choice("auto", True, False)]
+    scoring: Annotated[Scoring, _scoring]
+    validation_fraction: Annotated[float, _PART]
+    n_iter_no_change: Annotated[int, integer(1)]
+    tol: Annotated[float, _FROM_ZERO]
+    max_time: Annotated[float | None, optional(_SECONDS)]
+    callbacks: Annotated[tuple[Callback, ...], _callbacks]
+    on_interrupt: Annotated[str, choice("raise", "keep")]
+    recenter: Annotated[bool, check_truth_value]
+    n_jobs: Annotated[int | None, _n_jobs]
+    random_state: Annotated[Any, _random_state]
+    verbose: Annotated[int, _verbose]
+
+    @classmethod
+    def from_parameters(cls, given: Mapping[str, Any]) -> Self:
+        """Check the parameters of an estimator, first one by one and then together."""
+        hints = get_type_hints(cls, include_extras=True)
+        checks: dict[str, Check] = {name: hint.__metadata__[0] for name, hint in hints.items()}
+        checked = {name: check(name, given[name]) for name, check in checks.items()}
+        _check_refresh(checked["algorithm"], given)
+        _check_min_hessian_leaf(checked["algorithm"], given)
+        return cls(**checked)
+
+    @property
+    def n_threads(self) -> int:
+        """Number of threads, as of now."""
+        return effective_n_threads(self.n_jobs)
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator for ``random_state``, which moves on if it is one itself; None is 0."""
+        if isinstance(self.random_state, np.random.RandomState):
+            return np.random.default_rng(self.random_state.randint(2**31))
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        return np.random.default_rng(int(self.random_state or 0))
+
+
+def _check_refresh(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+    is_plain = not algorithm.base_derivatives and given["base_class"] is None
+    if given["refresh"] == "class" and not is_plain:
+        raise ValueError(
+            f"refresh='class' with algorithm={given['algorithm']!r}, "
+            f"base_class={given['base_class']!r}; expected a plain algorithm without a base class"
+        )
+
+
+def _check_min_hessian_leaf(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+    if given["min_hessian_leaf"] > 0 and not algorithm.hessian_split:
+        raise ValueError(
+            f"min_hessian_leaf={given['min_hessian_leaf']!r} with "
+            f"algorithm={given['algorithm']!r}; expected 0, or a logitboost algorithm"
+        )

@@ -1,0 +1,103 @@
+"""From the arguments of fit to a training: rows are read, labelled, weighed, held out and binned."""
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from abcgbm.data.binning import BinnedTable
+from abcgbm.data.labels import known_classes
+from abcgbm.data.rows import (
+    AnyTable,
+    Binning,
+    LabelledRows,
+    bin_rows,
+    read_like,
+    read_to_learn,
+    rows_to_learn,
+    rows_to_validate,
+)
+from abcgbm.settings.settings import Settings
+from abcgbm.training.plan import Plan, make_plan
+from abcgbm.training.start import EarlierFit
+from abcgbm.training.training import Training
+from abcgbm.training.validation import hold_out
+
+
+class FitArguments(NamedTuple):
+    """The arguments of fit, as they were given."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    X_val: Any = None
+    y_val: Any = None
+    sample_weight_val: Any = None
+
+
+def prepare(
+    settings: Settings,
+    given: FitArguments,
+    earlier: EarlierFit | None,
+    began: float,
+    owner: str,
+) -> Training:
+    """Return a training that can be run. The tables are not kept, but for what training needs.
+
+    Parameters
+    ----------
+    settings : Settings
+        The parameters.
+    given : FitArguments
+        The arguments of fit.
+    earlier : EarlierFit or None
+        What a warm start goes on from.
+    began : float
+        When the fit began, on the monotonic clock.
+    owner : str
+        The estimator that errors speak of.
+    """
+    table = _read(given.X, settings, earlier, owner)
+    known = _known_classes(settings, earlier)
+    rows, classes = rows_to_learn(table, given.y, given.sample_weight, known, settings.class_weight)
+    held_out = rows_to_validate(given[3:], table.schema, classes, owner)
+    plan = make_plan(
+        settings,
+        table.schema,
+        classes,
+        began,
+        has_validation=held_out is not None,
+        seed=None if earlier is None else earlier.history.seed,
+    )
+    if plan.stops_early and held_out is None:
+        rows, held_out = _hold_out(rows, plan)
+    learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
+    return Training(plan, learned, validated, earlier)
+
+
+def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) -> AnyTable:
+    """Read the table to learn from; a warm start needs the columns that the model knows."""
+    if earlier is None:
+        return read_to_learn(X, settings.categorical_features, owner)
+    earlier.check(settings)
+    if not isinstance(X, BinnedTable):  # which has its own
+        earlier.check_categories(settings.categorical_features)
+    return read_like(X, earlier.model.encoding.schema, owner)
+
+
+def _known_classes(settings: Settings, earlier: EarlierFit | None) -> NDArray[Any] | None:
+    if earlier is not None:
+        return earlier.model.classes
+    return None if settings.classes is None else known_classes(settings.classes)
+
+
+def _hold_out(rows: LabelledRows, plan: Plan) -> tuple[LabelledRows, LabelledRows]:
+    fraction = plan.settings.validation_fraction
+    out, kept = hold_out(rows.y, plan.n_classes, fraction, plan.seed)
+    return rows.take(kept), rows.take(out)
+
+
+def _binning(plan: Plan, earlier: EarlierFit | None) -> Binning:
+    """A warm start keeps the levels of categories: the trees so far know their codes."""
+    known = None if earlier is None else earlier.model.encoding
+    settings = plan.settings
+    return Binning(settings.max_bins, settings.handle_unknown, plan.n_threads, known)
