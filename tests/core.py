@@ -60,8 +60,9 @@ def binned(problem: Problem, n_threads: int = 1) -> Any:
 class Trainer:
     """The core's trainer with the methods of the reference's."""
 
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        core = _core.Trainer(*arguments, **more)
+    def __init__(self, **arguments: Any) -> None:
+        core = _core.Trainer(**arguments)
+        self.total_weight = int(arguments["weight"].sum()) * arguments["unit"]
         self.number = 0  # of the step that is being made
         self.raw, self.residuals = core.raw, core.residuals
         self.loss, self.class_losses = core.loss, core.class_losses

@@ -573,6 +573,7 @@ class Trainer:
         self.y, self.weight = [int(k) for k in labels.y], [int(w) for w in labels.weight]
         self.n_classes = labels.n_classes
         self.weight_bits = sum(self.weight).bit_length()  # c of the specification
+        self.total_weight = sum(self.weight) * self.unit
         self.number = 0  # of the step that is being made
         self.set_raw(np.zeros((self.n_classes, len(self.y))) if raw is None else raw)
 
@@ -794,7 +795,8 @@ def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> 
     """A whole training with this module's `Trainer` or with the core's."""
     rounds: list[Round] = []
     base = -1
-    while len(rounds) < max_iter and not trainer.loss() < 2e-14:
+    accuracy = 2e-14 * min(1.0, trainer.total_weight)
+    while len(rounds) < max_iter and not trainer.loss() < accuracy:
         tried = candidates_of(algorithm, len(rounds), base, trainer.class_losses())
         trainer.number = len(rounds)
         this = best_round(trainer, algorithm, tried, n_classes)

@@ -15,7 +15,7 @@ from abcgbm.settings.algorithm import Algorithm
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import Boosting
 from abcgbm.training.boosting import choose_and_step as choose_and_step_by
-from abcgbm.training.stopping import MACHINE_ACCURACY
+from abcgbm.training.stopping import MACHINE_ACCURACY, least_loss
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
 
@@ -96,6 +96,24 @@ def test_training_ends_at_machine_accuracy(algorithm):
     assert model.stop_reason_ == "machine_accuracy"
     assert model.train_loss_[-1] < MACHINE_ACCURACY <= model.train_loss_[-2]
     assert model.model_.ensemble.n_steps == model.n_iter_ < 1000
+
+
+@pytest.mark.parametrize("weight", [2.0**-60, 2.0**-10, 2.0**10])
+def test_machine_accuracy_is_as_small_as_the_weights_if_these_are(weight):
+    X, y = noisy_data(n_rows=200)
+    model = small(min_samples_leaf=10 * weight).fit(X, y, np.full(200, weight))
+    unweighted = small().fit(X, y)
+    assert (model.n_iter_, model.stop_reason_) == (8, "max_iter")
+    np.testing.assert_array_equal(model.predict_proba(X), unweighted.predict_proba(X))
+
+
+def test_rows_of_next_to_no_weight_are_fitted_to_machine_accuracy():
+    X, y = SEPARABLE
+    weights = np.full(len(y), 2.0**-60)
+    parameters = {"learning_rate": 1.0, "max_iter": 1000}
+    model = small(min_samples_leaf=10 * 2.0**-60, **parameters).fit(X, y, weights)
+    assert model.stop_reason_ == "machine_accuracy"
+    assert model.train_loss_[-1] < least_loss(weights.sum()) <= model.train_loss_[-2]
 
 
 @every_variant

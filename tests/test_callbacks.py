@@ -1,5 +1,6 @@
 """Those who hear of every step."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -284,6 +285,22 @@ def test_step_without_progress_is_ended_too():
     steps = ["begin step 0", "end step 0"]
     assert hooks.heard == ["setup", "begin fit 0", *steps, "end fit 0", "teardown"]
     assert hooks.models == [None]
+
+
+def test_refit_inside_a_callback_is_refused_with_the_reason():
+    model = small()
+    model.set_params(callbacks=lambda report: model.fit(X, Y))
+    with pytest.raises(RuntimeError, match="while the same estimator is being fitted, by one of"):
+        model.fit(X, Y)
+    assert_same_trees(model.set_params(callbacks=None).fit(X, Y), small().fit(X, Y))
+
+
+def test_copy_made_inside_a_callback_can_be_fitted():
+    copies = []
+    model = small()
+    model.set_params(callbacks=lambda report: copies.append(copy.deepcopy(model)))
+    model.fit(X, Y)
+    assert_same_trees(copies[0].set_params(callbacks=None).fit(X, Y), small().fit(X, Y))
 
 
 def test_error_in_a_callback_of_scikit_learn_leaves_no_model():
