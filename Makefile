@@ -1,5 +1,6 @@
 # Every target works from a bare clone: it makes .venv, builds and installs what it needs.
-# Settings: PYTHON=..., the interpreter .venv is made with; WERROR=ON, warnings are errors.
+# Settings: PYTHON=..., the interpreter .venv is made with; WERROR=ON, warnings are errors; SLOW=1,
+# `make test` leaves nothing out.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
@@ -10,6 +11,7 @@ JOBS := $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+export HYPOTHESIS_PROFILE ?= $(if $(SLOW),ci,quick)
 ifneq ($(wildcard ../shared/data),)
   export ABCGBM_DATA ?= $(abspath ../shared/data)
 endif
@@ -27,8 +29,9 @@ CORE_TESTS := $(patsubst %,tests/test_%.py, \
 demo: .venv/installed-plot
 	$(BIN)/abcgbm demo
 
+# SLOW=1 runs what is marked slow, too, and looks longer for counter-examples.
 test: .venv/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(SLOW),-m "slow or not slow")
 
 lint: .venv/installed-dev core
 	$(BIN)/ruff check

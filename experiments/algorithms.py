@@ -45,7 +45,7 @@ def measure(name: str, variant: str) -> dict[str, Any]:
     seconds = time.process_time() - started
     errors = error_curve(model, data.X_test, data.y_test)
     validation = loss_curve(chooser, data.X_train[is_held_out], data.y_train[is_held_out])
-    readings = Readings.of(errors, validation)
+    readings = Readings.from_curves(errors, validation)
     return {
         "dataset": name,
         "variant": variant,

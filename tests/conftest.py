@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, settings
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile(
-    "default", max_examples=50, derandomize="CI" in os.environ, print_blob=True, **COMMON
+    "quick", max_examples=15, derandomize="CI" in os.environ, print_blob=True, **COMMON
 )
+settings.register_profile("ci", max_examples=50, derandomize=True, print_blob=True, **COMMON)
 settings.register_profile("thorough", max_examples=2000, **COMMON)
 settings.register_profile("ci-small", max_examples=15, derandomize=True, **COMMON)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -58,7 +58,9 @@ def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
     )
     monkeypatch.setattr(compare, "in_child", None)
     monkeypatch.setattr(sets, "load", None)
+    before = (tiny_run / "latest.jsonl").read_text()
     compare.run(plan, Results(tiny_run / "latest.jsonl"))
+    assert (tiny_run / "latest.jsonl").read_text() == before
 
 
 def test_page_shows_ratios_of_what_was_measured(tiny_run, tmp_path):

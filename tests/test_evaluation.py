@@ -100,15 +100,15 @@ def test_loss_curve_names_a_label_the_model_has_not_seen():
 
 
 def test_readings_take_the_first_lowest_the_last_and_the_validated_step():
-    readings = Readings.of([9, 4, 6, 4, 5], validation_loss=[3.0, 2.0, 1.0, 2.0, 1.0])
+    readings = Readings.from_curves([9, 4, 6, 4, 5], validation_loss=[3.0, 2.0, 1.0, 2.0, 1.0])
     assert readings == Readings(Reading(2, 4), Reading(5, 5), Reading(3, 6))
 
 
 def test_validated_step_beyond_the_end_of_the_tested_fit_is_its_last_step():
-    assert Readings.of([9, 4], validation_loss=[3.0, 2.0, 1.0]).validated == Reading(2, 4)
+    assert Readings.from_curves([9, 4], validation_loss=[3.0, 2.0, 1.0]).validated == Reading(2, 4)
 
 
 @pytest.mark.parametrize("curves", [([], [1.0]), ([1], [])])
 def test_readings_of_a_curve_without_steps_are_refused(curves):
     with pytest.raises(ValueError, match="at least one step"):
-        Readings.of(*curves)
+        Readings.from_curves(*curves)

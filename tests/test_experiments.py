@@ -597,7 +597,11 @@ def test_page_instead_of_a_table_is_a_failed_download(small_set):
         datasets.load("letter")
 
 
-@pytest.mark.parametrize("content", [gzip.compress(LABEL_FIRST)[:-9], b"\x1f\x8b\x08" + bytes(30)])
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(LABEL_FIRST)[:-9], b"\x1f\x8b\x08" + bytes(30)],
+    ids=["cut short", "zeros"],
+)
 def test_broken_archive_is_a_failed_download(small_set, tmp_path, monkeypatch, content):
     file = tmp_path / "public" / "letter.gz"
     file.write_bytes(content)

@@ -32,8 +32,12 @@ def test_no_rows_are_taken_out_of_the_table(parameters, given, monkeypatch):
 
 
 def test_rows_of_weight_zero_are_not_taken_out_for_a_mapper(monkeypatch):
+    weight = SOME_ABSENT["sample_weight"]
+    expected = BinMapper().fit(X[weight > 0], sample_weight=weight[weight > 0]).thresholds_
     monkeypatch.setattr(Table, "take", None)
-    BinMapper().fit(X, **SOME_ABSENT)
+    found = BinMapper().fit(X, **SOME_ABSENT).thresholds_
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def peak_of(function) -> int:

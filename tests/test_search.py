@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import core
 from abcgbm import ABCBoostClassifier, BaseClassSearch
@@ -225,6 +225,10 @@ def test_plain_algorithm_takes_no_search(base_class):
 def test_grid_search_reaches_the_parameters_of_the_search():
     model = small(base_class=BaseClassSearch(2, 5))
     grid = GridSearchCV(model, {"base_class__gap": [0, 3]}, cv=2).fit(X, Y)
-    assert grid.best_params_["base_class__gap"] in (0, 3)
+    for gap, found in zip([0, 3], grid.cv_results_["mean_test_score"], strict=True):
+        alone = small(base_class=BaseClassSearch(2, gap))
+        assert found == cross_val_score(alone, X, Y, cv=2).mean()
+    best = BaseClassSearch(2, grid.best_params_["base_class__gap"])
+    assert_same_model(grid.best_estimator_, small(base_class=best).fit(X, Y))
     assert clone(model).set_params(base_class__n_candidates=3).base_class.n_candidates == 3
     assert model.base_class.n_candidates == 2

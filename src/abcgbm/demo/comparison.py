@@ -66,7 +66,7 @@ def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
     chooser = _fit(algorithm, X[:kept], y[:kept], max_iter)
     model = _fit(algorithm, X, y, max_iter)
     errors = error_curve(model, *test)
-    readings = Readings.of(errors, loss_curve(chooser, X[kept:], y[kept:]))
+    readings = Readings.from_curves(errors, loss_curve(chooser, X[kept:], y[kept:]))
     return _Run(model.train_loss_, errors, readings)
 
 

@@ -94,7 +94,7 @@ class Readings:
     validated: Reading
 
     @classmethod
-    def of(cls, test_errors: ArrayLike, validation_loss: ArrayLike) -> Readings:
+    def from_curves(cls, test_errors: ArrayLike, validation_loss: ArrayLike) -> Readings:
         """Read `test_errors`; `validation_loss` belongs to a fit that has not seen those rows."""
         errors, loss = np.asarray(test_errors), np.asarray(validation_loss)
         if errors.size == 0 or loss.size == 0:
