@@ -1,8 +1,7 @@
 """Checks of the estimator's parameters: what was given and what is allowed."""
 
-import math
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from abcgbm.data.binning import check_max_bins
 from abcgbm.data.categories import check_handle_unknown
 from abcgbm.settings.algorithm import Algorithm
+from abcgbm.settings.checks import check_integer, is_finite_real, is_integer
 from abcgbm.training.callbacks import as_callbacks
 from abcgbm.training.validation import check_scoring
 
@@ -51,7 +51,7 @@ def check(estimator: Any) -> None:
             raise TypeError(f"{name}={getattr(estimator, name)!r}; expected True or False")
     for name, choices in _CHOICES.items():
         _check_choice(name, getattr(estimator, name), choices)
-    if estimator.n_jobs is not None and not _is_integer(estimator.n_jobs):
+    if estimator.n_jobs is not None and not is_integer(estimator.n_jobs):
         raise TypeError(f"n_jobs={estimator.n_jobs!r}; expected None or an integer other than 0")
     check_max_bins(estimator.max_bins)
     check_handle_unknown(estimator.handle_unknown)
@@ -64,7 +64,8 @@ def check(estimator: Any) -> None:
 def _check_numbers(estimator: Any) -> None:
     for name, (low, high) in _INTEGERS.items():
         if _is_given(estimator, name):
-            _check_integer(name, getattr(estimator, name), low, high)
+            value = getattr(estimator, name)
+            check_integer(value, low, high, given=f"{name}={value!r}")
     for name, (allowed, is_allowed) in _REALS.items():
         if _is_given(estimator, name):
             _check_real(name, getattr(estimator, name), allowed, is_allowed)
@@ -85,7 +86,7 @@ def generator(random_state: object) -> np.random.Generator:
         return random_state
     if random_state is None:
         return np.random.default_rng(0)
-    if not _is_integer(random_state) or int(random_state) < 0:  # type: ignore[call-overload]
+    if not is_integer(random_state) or int(random_state) < 0:  # type: ignore[call-overload]
         raise ValueError(
             f"random_state={random_state!r}; expected None, an integer from 0 on, "
             "a numpy RandomState or a numpy Generator"
@@ -129,7 +130,7 @@ def _check_max_features(value: Any) -> None:
         return
     if isinstance(value, str | bool) or not isinstance(value, Real):
         raise TypeError(f"max_features={value!r}; {allowed}")
-    is_allowed = float(value) >= 1 if _is_integer(value) else 0 < float(value) <= 1
+    is_allowed = float(value) >= 1 if is_integer(value) else 0 < float(value) <= 1
     if not is_allowed:
         raise ValueError(f"max_features={value!r}; {allowed}")
 
@@ -142,20 +143,8 @@ def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name}={value!r}; expected {allowed}")
 
 
-def _check_integer(name: str, value: Any, low: int, high: int | None) -> None:
-    allowed = f"expected an integer from {low} " + ("on" if high is None else f"to {high}")
-    if not _is_integer(value):
-        raise TypeError(f"{name}={value!r}; {allowed}")
-    if value < low or (high is not None and value > high):
-        raise ValueError(f"{name}={value!r}; {allowed}")
-
-
 def _check_real(name: str, value: Any, allowed: str, is_allowed: Callable[[float], bool]) -> None:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name}={value!r}; expected a number {allowed}")
-    if not (math.isfinite(value) and is_allowed(float(value))):
+    if not (is_finite_real(value) and is_allowed(float(value))):
         raise ValueError(f"{name}={value!r}; expected a number {allowed}")
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,12 +1,13 @@
 """Which base classes a step tries."""
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+
+from abcgbm.settings.checks import check_integer
 
 _MOST_SHOWN = 10  # labels in an error message
 _POLICIES = ("worst", "exhaustive")
@@ -143,18 +144,18 @@ def resolve_base_class(
 
 
 def _checked_search(search: BaseClassSearch, first: int, n_classes: int) -> WorstBases:
-    _check_count("n_candidates", search.n_candidates, 1, n_classes)
-    _check_count("gap", search.gap, 0, None)
-    _check_count("warmup", search.warmup, 0, None)
-    return WorstBases(first, int(search.n_candidates), int(search.gap), int(search.warmup))
-
-
-def _check_count(name: str, value: Any, low: int, high: int | None) -> None:
-    allowed = f"an integer from {low} " + ("on" if high is None else f"to {high} (the classes)")
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"BaseClassSearch({name}={value!r}); expected {allowed}")
-    if int(value) < low or (high is not None and int(value) > high):
-        raise ValueError(f"BaseClassSearch({name}={value!r}); expected {allowed}")
+    bounds = {"n_candidates": (1, n_classes), "gap": (0, None), "warmup": (0, None)}
+    counts = {
+        name: check_integer(
+            value := getattr(search, name),
+            low,
+            high,
+            given=f"BaseClassSearch({name}={value!r})",
+            note=" (the classes)",
+        )
+        for name, (low, high) in bounds.items()
+    }
+    return WorstBases(first, **counts)
 
 
 def _index_of(label: object, classes: NDArray[Any]) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
-from abcgbm.data.encoding import Encoding, row_blocks
+from abcgbm.data.encoding import Encoding, row_chunks
 from abcgbm.data.labels import known_classes
 from abcgbm.data.rows import LabelledRows
 from abcgbm.data.tables import chosen_columns
@@ -95,9 +95,9 @@ class EarlierFit:
         """Return the scores of rows, of shape (n_classes, n_rows), a block of rows at a time."""
         encoding = replace(self.encoding, handle_unknown=handle_unknown)
         raw = np.empty((len(self.classes), len(rows)))
-        numbers = rows.numbers
-        for part in row_blocks(len(rows), rows.table.shape[1]):
-            some = rows.table.take(numbers[part])
+        row_numbers = rows.row_numbers
+        for part in row_chunks(len(rows), rows.table.shape[1]):
+            some = rows.table.take(row_numbers[part])
             raw[:, part] = scores(self.ensemble, encoding, some, n_threads).T
         return raw
 

@@ -52,15 +52,15 @@ class Training:
     ) -> None:
         self._model = model
         self._plan = plan
-        self._table = learned.codes
+        self._table = learned.table
         self._n_rows = len(learned.rows)
-        self._total_weight = float(learned.rows.weight.sum())
         self._class_factor = learned.rows.class_factor
         self._earlier = earlier
         self._algorithm = Algorithm.from_name(model.algorithm)
         self._n_threads = effective_n_threads(model.n_jobs)
         self._scoring = check_scoring(model.scoring)
-        weights = IntegerWeights.from_floats(learned.rows.weight, self._n_rows)
+        weights = learned.rows.integer_weights
+        self._total_weight = weights.total
         self._init = self._start(learned, weights)
         memory.check(self._size(learned, validated), memory.available_bytes())
         self._trainer = self._make_trainer(learned, weights)
@@ -147,7 +147,7 @@ class Training:
             n_rows=self._n_rows,
             n_validation_rows=len(validated.rows) if validated else 0,
             n_classes=len(self._model.classes_),
-            total_bins=learned.codes.codes.total_bins,
+            total_bins=learned.table.binned.total_bins,
             max_leaf_nodes=int(self._model.max_leaf_nodes),
             n_threads=self._n_threads,
             n_candidates=getattr(self._plan.base_policy, "n_candidates", 1),
@@ -158,7 +158,7 @@ class Training:
 
     def _make_trainer(self, learned: BinnedRows, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
-            learned.codes.codes,
+            learned.table.binned,
             learned.rows.y,
             weights.weight,
             weights.unit,
@@ -191,7 +191,7 @@ class Training:
         if validated is None:
             return None
         state = validation_state(
-            validated.codes.codes,
+            validated.table.binned,
             validated.rows,
             len(self._model.classes_),
             self._n_threads,

@@ -12,7 +12,6 @@ from sklearn.metrics import get_scorer
 from abcgbm import _core
 from abcgbm.data.columns import Floats
 from abcgbm.data.rows import LabelledRows
-from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.answers import ScoringClassifier
 from abcgbm.training import draws
 
@@ -148,12 +147,12 @@ class Monitor:
 
     def score(self) -> float:
         """Return the score: the larger the better."""
-        weight = self._rows.weight
+        weights = self._rows.integer_weights
         if self._scoring == "loss":
-            return -self.loss() / float(weight.sum())
+            return -self.loss() / weights.total
         if self._scoring == "error":
             is_wrong = self._state.leading() != self._rows.y
-            return -float(weight[is_wrong].sum() / weight.sum())
+            return -weights.count(is_wrong) / weights.count()
         return self._ask(self._scoring)
 
     def _ask(self, scorer: Any) -> float:
@@ -190,5 +189,5 @@ def validation_state(
     raw: Floats | None,
 ) -> _core.Validation:
     """Return the core's state of validation rows that start with some scores; None: zero."""
-    weights = IntegerWeights.from_floats(rows.weight, len(rows))
+    weights = rows.integer_weights
     return _core.Validation(codes, rows.y, weights.weight, weights.unit, n_classes, n_threads, raw)
