@@ -98,10 +98,10 @@ def rows_of_lighter_children(model: Any) -> float:
 
 def columns_to_add(X: Floats, max_bins: int) -> float:
     """Return how many columns a row of a table is added to, on average."""
-    codes = BinMapper(max_bins).fit(X).transform(X).codes
+    binned = BinMapper(max_bins).fit(X).transform(X).binned
     return sum(
-        _share_to_add(codes.codes(np.array([feature], np.int32)).ravel())
-        for feature in range(codes.n_features)
+        _share_to_add(binned.codes(np.array([feature], np.int32)).ravel())
+        for feature in range(binned.n_features)
     )
 
 

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,22 +25,72 @@ def exponent(x: float) -> int:
 # ------------------------------------------------------------------------------------------ weights
 
 
-def largest_power_of_two_in(weight: float) -> float:
-    """The largest power of two, up to 1, that divides a weight."""
-    numerator, denominator = weight.as_integer_ratio()
-    return min(1.0, (numerator & -numerator) / denominator)
+def largest_power_of_two_in(weights: Sequence[float]) -> Fraction:
+    """The largest power of two, up to 1, that divides every weight."""
+    ratios = [weight.as_integer_ratio() for weight in weights]
+    return min(Fraction(1), *(Fraction(n & -n, d) for n, d in ratios))
+
+
+def balanced(sample_weight: Sequence[float], y: Sequence[int], n_classes: int) -> list[float]:
+    """The factors that give all classes with rows the same sum; 1 for the others."""
+    of_class = class_sums(sample_weight, y, n_classes)
+    n_present = sum(of > 0 for of in of_class)
+    return [float(sum(of_class) / (n_present * of)) if of else 1.0 for of in of_class]
+
+
+def class_sums(sample_weight: Sequence[float], y: Sequence[int], n_classes: int) -> list[Fraction]:
+    rows = list(zip(sample_weight, y, strict=True))
+    return [
+        sum((Fraction(s) for s, k in rows if k == this), Fraction()) for this in range(n_classes)
+    ]
+
+
+def mean_factor(sample_weight: Sequence[float], y: Sequence[int], factor: Sequence[float]) -> float:
+    """f of the specification."""
+    of_class = class_sums(sample_weight, y, len(factor))
+    counted = [(Fraction(f), of) for f, of in zip(factor, of_class, strict=True) if f > 0]
+    return float(sum(f * of for f, of in counted) / sum(of for _, of in counted))
+
+
+@dataclass(frozen=True)
+class Weights:
+    weight: list[int]
+    unit: float
+    lost: float  # the largest part of its weight that a row has lost by rounding
+
+
+def weigh(sample_weight: Sequence[float], y: Sequence[int], factor: Sequence[float]) -> Weights:
+    """Weights as integers, and the unit that they count."""
+    s, f = [float(w) for w in sample_weight], [float(factor[k]) for k in y]
+    common = f[0] if len(set(f)) == 1 else 1.0
+    f = [1.0] * len(f) if len(set(f)) == 1 else f
+    g, d = largest_power_of_two_in(s), largest_power_of_two_in(f)
+    A = float(sum(map(Fraction, s)))
+    total = float(sum(Fraction(a) * Fraction(b) for a, b in zip(s, f, strict=True)))
+    is_exact = Fraction(2) ** (exponent(A) - 30) <= g
+    bits = max(30, exponent(A) - exponent(float(g)) + 1 + 9) if is_exact else 30
+    unit = max(Fraction(2) ** (exponent(total) - bits), g * d)
+    if is_exact:
+        x = [float(b * g / unit) for b in map(Fraction, f)]
+        times = [int(a / g) for a in map(Fraction, s)]
+    else:
+        x = [float(Fraction(a * b) / unit) for a, b in zip(s, f, strict=True)]
+        times = [1] * len(s)
+    r = [max(1, round(of)) for of in x]
+    weight = [n * of for n, of in zip(times, r, strict=True)]
+    lost = max(0.0, *((a - b) / a for a, b in zip(x, r, strict=True)))
+    return Weights(weight, float(unit) * common, lost)
 
 
 def integer_weights(sample_weight: Sequence[float]) -> tuple[list[int], float]:
-    """Weights as integers, and the unit that they count."""
-    sample_weight = [float(s) for s in sample_weight]
-    finest = math.ldexp(1.0, exponent(math.fsum(sample_weight)) - 30)
-    unit = max(finest, min(largest_power_of_two_in(s) for s in sample_weight))
-    return [max(1, round(s / unit)) for s in sample_weight], unit
+    """Without class weights."""
+    weights = weigh(sample_weight, [0] * len(sample_weight), [1.0])
+    return weights.weight, weights.unit
 
 
-def min_weight(min_samples_leaf: float, unit: float) -> int:
-    return max(1, math.ceil(min_samples_leaf / unit))
+def min_weight(min_samples_leaf: float, unit: float, lost: float = 0.0, factor: float = 1.0) -> int:
+    slack = 2.0**-40 + min(2.0**-10, lost)
+    return max(1, math.ceil(min_samples_leaf * factor * (1 - slack) / unit))
 
 
 # --------------------------------------------------------------------------------------------- bins

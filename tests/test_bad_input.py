@@ -316,7 +316,7 @@ def test_parameter_that_is_not_allowed_keeps_the_model_before(bad):
         (np.ones(59), ("(59,)", "expected (60,)")),
         (np.ones((60, 1)), ("(60, 1)", "expected (60,)")),
         (2.0, ("()", "expected (60,)")),
-        (["heavy"] * 60, ("could not convert string to float: 'heavy'",)),
+        (["heavy"] * 60, ("holds strings, such as 'heavy'", "expected numbers")),
     ],
 )
 def test_bad_weights_are_described(bad, parts):

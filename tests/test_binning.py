@@ -152,10 +152,10 @@ def test_binning_of_sparse_columns_is_the_same_for_any_thread_count(n_threads):
     mapper = BinMapper(20, n_jobs=n_threads).fit(X)
     expected = BinMapper(20, n_jobs=1).fit(X.toarray())
     assert_same_lists(mapper.thresholds_, expected.thresholds_)
-    codes = expected.transform(X.toarray()).codes.codes()
-    np.testing.assert_array_equal(mapper.transform(X).codes.codes(), codes)
+    codes = expected.transform(X.toarray()).binned.codes()
+    np.testing.assert_array_equal(mapper.transform(X).binned.codes(), codes)
     rows = np.array([5, 2999, 5, 0])
-    np.testing.assert_array_equal(mapper.transform(X)[rows].codes.codes(), codes[rows])
+    np.testing.assert_array_equal(mapper.transform(X)[rows].binned.codes(), codes[rows])
 
 
 WHOLE = as_sparse(THREE_ROWS, np.zeros(2), np.zeros((3, 2), bool))

@@ -151,16 +151,16 @@ def test_any_number_of_levels_is_coded(n_levels, max_bins):
     X = words(n_levels)
     table = BinMapper(max_bins).fit(X).transform(X)
     n_codes = min(n_levels, max_bins)
-    assert list(table.codes.n_bins) == [n_codes + 1]
-    assert set(table.codes.codes().ravel().tolist()) == set(range(n_codes))
+    assert list(table.binned.n_bins) == [n_codes + 1]
+    assert set(table.binned.codes().ravel().tolist()) == set(range(n_codes))
     if n_levels <= max_bins:
-        np.testing.assert_array_equal(table.codes.codes()[:n_levels, 0], np.arange(n_levels))
+        np.testing.assert_array_equal(table.binned.codes()[:n_levels, 0], np.arange(n_levels))
 
 
 def test_unknown_level_has_the_code_of_missing_values():
     mapper = BinMapper().fit(pd.DataFrame({"a": ["x", "y"]}))
     X = pd.DataFrame({"a": ["y", "z", None]})
-    assert mapper.transform(X).codes.codes().ravel().tolist() == [1, 2, 2]
+    assert mapper.transform(X).binned.codes().ravel().tolist() == [1, 2, 2]
     with pytest.raises(ValueError, match=r"column 'a' has unknown level.* 'z'"):
         mapper.set_params(handle_unknown="error").fit(X[:1]).transform(X)
 

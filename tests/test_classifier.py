@@ -563,7 +563,7 @@ def test_rows_of_a_binned_table_share_its_bins(data):
     weight[rows] = 1
     by_rows = small().fit(table[rows], y[rows])
     assert_same_model(by_rows, small().fit(table, y, weight))
-    np.testing.assert_array_equal(table[rows].codes.codes(), table.codes.codes()[rows])
+    np.testing.assert_array_equal(table[rows].binned.codes(), table.binned.codes()[rows])
 
 
 ROWS = {
@@ -582,16 +582,16 @@ ROWS = {
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
 def test_rows_of_a_binned_table_are_those_numpy_would_take(rows, data):
     table = BinMapper().fit(data[0]).transform(data[0])
-    taken, expected = table[rows], table.codes.codes()[rows]
+    taken, expected = table[rows], table.binned.codes()[rows]
     assert isinstance(taken, BinnedTable)
-    np.testing.assert_array_equal(taken.codes.codes(), expected)
+    np.testing.assert_array_equal(taken.binned.codes(), expected)
     assert taken.shape == expected.shape == (len(taken), 4)
 
 
 @pytest.mark.parametrize("row", [0, -1, np.int32(7)], ids=repr)
 def test_single_number_takes_one_row_of_a_binned_table(row, data):
     table = BinMapper().fit(data[0]).transform(data[0])
-    np.testing.assert_array_equal(table[row].codes.codes(), table.codes.codes()[[row]])
+    np.testing.assert_array_equal(table[row].binned.codes(), table.binned.codes()[[row]])
     assert table[row].shape == (1, 4)
 
 

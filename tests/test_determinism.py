@@ -104,7 +104,7 @@ def test_model_is_same_for_any_form_of_the_table(layout):
 def test_binned_table_is_same_for_any_form_of_the_table(layout):
     table = BinMapper(max_bins=30).fit(layout(ROUND)).transform(layout(ROUND))
     expected = BinMapper(max_bins=30).fit(ROUND).transform(ROUND)
-    np.testing.assert_array_equal(table.codes.codes(), expected.codes.codes())
+    np.testing.assert_array_equal(table.binned.codes(), expected.binned.codes())
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])

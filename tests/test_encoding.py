@@ -16,7 +16,7 @@ each = pytest.mark.parametrize("case", WORKS, ids=[case.name for case in WORKS])
 
 def all_blocks(mapper, X, features=None):
     table = mapper.encoding_.read(X, "BinMapper")
-    return list(mapper.encoding_.blocks(table, features))
+    return list(mapper.encoding_.chunks(table, features))
 
 
 def joined(blocks, n_rows):
@@ -31,7 +31,7 @@ def joined(blocks, n_rows):
 @each
 @pytest.mark.parametrize("features", [None, [4, 1], [2], []], ids=repr)
 def test_blocks_are_the_numbers_of_any_table(case, features, monkeypatch):
-    monkeypatch.setattr(encoding, "BLOCK_BYTES", 8 * 5 * 7)  # seven rows of five numbers
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 8 * 5 * 7)  # seven rows of five numbers
     mapper = BinMapper().fit(case.table())
     expected = case.plain() if features is None else case.plain()[:, features]
     blocks = all_blocks(mapper, case.table(), features)
@@ -45,7 +45,7 @@ def test_values_of_a_binned_table_have_its_codes(case):
     table = mapper.transform(case.table())
     values = table.values(slice(None))
     again = BinMapper(6, categorical_features=case.categorical_features).fit(case.plain())
-    np.testing.assert_array_equal(again.transform(values).codes.codes(), table.codes.codes())
+    np.testing.assert_array_equal(again.transform(values).binned.codes(), table.binned.codes())
 
 
 def test_array_of_floats_is_its_own_block():
@@ -73,14 +73,14 @@ def test_table_of_other_columns_is_refused_by_its_name():
 
 
 def test_block_of_any_width_has_a_row(monkeypatch):
-    monkeypatch.setattr(encoding, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 1)
     X = DATA["floats"].astype(np.float32)
     blocks = all_blocks(BinMapper().fit(X), X)
     assert [len(values) for _, values in blocks] == [1] * 60
 
 
 def test_blocks_stay_below_their_bound(monkeypatch):
-    monkeypatch.setattr(encoding, "BLOCK_BYTES", 8 * 100)
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 8 * 100)
     X = sparse.random_array((50, 1000), density=0.01, rng=0, format="csr")
     mapper = BinMapper().fit(X)
     sizes = [values.size for _, values in all_blocks(mapper, X, [999, 0])]
@@ -101,7 +101,7 @@ def test_encoding_pickles():
     mapper = BinMapper().fit(X)
     twin = pickle.loads(pickle.dumps(mapper))
     np.testing.assert_array_equal(
-        twin.transform(X).codes.codes(), mapper.transform(X).codes.codes()
+        twin.transform(X).binned.codes(), mapper.transform(X).binned.codes()
     )
 
 
@@ -119,10 +119,10 @@ def test_values_of_a_binned_table_are_the_thresholds_above_them():
 
 @pytest.mark.parametrize("features", [None, [3, 0]], ids=repr)
 def test_blocks_of_a_binned_table_are_its_values(features, monkeypatch):
-    monkeypatch.setattr(encoding, "BLOCK_BYTES", 8 * 5 * 7)
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 8 * 5 * 7)
     X = DATA["floats"]
     table = BinMapper(5).fit(X).transform(X)
-    blocks = list(table.blocks(features))
+    blocks = list(table.chunks(features))
     assert len(blocks) == 9
     np.testing.assert_array_equal(joined(blocks, 60), table.values(slice(None), features))
 
@@ -132,7 +132,7 @@ def test_another_table_is_coded_by_the_bins_of_a_binned_table():
     mapper = BinMapper(6).fit(X)
     table = mapper.transform(X)
     again = table.bin(X[:9], n_jobs=1)
-    np.testing.assert_array_equal(again.codes.codes(), table.codes.codes()[:9])
+    np.testing.assert_array_equal(again.binned.codes(), table.binned.codes()[:9])
     assert again.has_bins_of(table)
     with pytest.raises(ValueError, match="The feature names should match"):
         table.bin(X.rename(columns={"plain": "fancy"}))
@@ -161,5 +161,5 @@ def test_table_of_many_columns_is_the_same_in_blocks_of_columns(n_jobs):
     for ours, theirs in zip(blocks.thresholds_, one_go.thresholds_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(
-        blocks.transform(X.astype(np.float32)).codes.codes(), one_go.transform(X).codes.codes()
+        blocks.transform(X.astype(np.float32)).binned.codes(), one_go.transform(X).binned.codes()
     )

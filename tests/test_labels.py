@@ -1,5 +1,9 @@
 """Labels of any type."""
 
+import datetime
+import enum
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -246,6 +250,89 @@ def test_mixed_types_of_labels_are_named(mixture):
         small().fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("labels", "types"),
+    [
+        ([1, "1", 2], "int, str"),
+        ([True, 1, 2], "bool, int"),
+        (["a", b"a", "b"], "bytes, str"),
+        ([1.5, "1.5", 2.0], "float, str"),
+        ([np.int64(1), "1", 2], "int, int64, str"),
+    ],
+    ids=str,
+)
+def test_lists_of_mixed_types_are_looked_at_before_they_are_unified(labels, types):
+    for y in (labels * 30, tuple(labels * 30), np.array(labels * 30, object)):
+        with pytest.raises(TypeError, match=f"y mixes labels of types {types}; expected one type"):
+            small().fit(X, y)
+
+
+def test_missing_label_among_strings_in_a_list_is_refused():
+    with pytest.raises(ValueError, match=r"y contains NaN or None at 30 row\(s\), first at 1"):
+        small().fit(X, ["a", np.nan, "b"] * 30)
+
+
+def test_integers_beside_floats_are_told_from_each_other_or_refused():
+    with pytest.raises(TypeError, match="y mixes floats with the integer 9007199254740993"):
+        small().fit(X, [2**53, 2**53 + 1, 1.0] * 30)
+    model = small().fit(X, [0, 1, 2.0] * 30)
+    assert model.classes_.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "labels", [[-1, 2**63, 5], [2**53, 2**53 + 1, -1], [10**400, 1, 2]], ids=len
+)
+def test_integers_of_any_size_in_a_list_are_labels(labels):
+    model = small().fit(X, labels * 30)
+    assert model.classes_.tolist() == sorted(labels)
+
+
+def test_strings_that_numpy_would_make_equal_are_told_from_each_other():
+    assert small().fit(X, ["a", "a\0", "b"] * 30).classes_.tolist() == ["a", "a\0", "b"]
+
+
+class Tree(enum.Enum):
+    ASH = 1
+    FIR = 2
+    OAK = 3
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [frozenset({1}), frozenset({2}), frozenset({3})],
+        list(Tree),
+        [(1, 2), (3, 4), (5, 6)],
+        [Fraction(1, 3), Fraction(2, 3), Fraction(4, 3)],
+        [1j, 2j, 3j],
+    ],
+    ids=lambda labels: type(labels[0]).__name__,
+)
+def test_labels_of_other_types_are_named_with_those_that_are_allowed(labels):
+    name = type(labels[0]).__name__
+    y = np.empty(90, object)
+    for row in range(90):
+        y[row] = labels[row % 3]
+    for form in (y, y.tolist()):
+        with pytest.raises(
+            TypeError, match=f"y has labels of type {name}, such as .*; expected str"
+        ):
+            small().fit(X, form)
+
+
+def test_array_of_complex_labels_is_refused():
+    with pytest.raises(TypeError, match="y is an array of type complex128; expected strings"):
+        small().fit(X, NUMBERS * 1j)
+
+
+def test_dates_as_objects_are_labels():
+    days = [datetime.date(2024, 1, 3), datetime.date(2023, 1, 1), datetime.date(2024, 1, 1)]
+    assert small().fit(X, days * 30).classes_.tolist() == sorted(days)
+    stamps = [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)]
+    with pytest.raises(TypeError, match="y has labels of types datetime that cannot be sorted"):
+        small().fit(X, stamps * 45)
+
+
 def test_numbers_that_are_no_classes_are_refused():
     with pytest.raises(ValueError, match="continuous"):
         small().fit(X, NUMBERS + 0.5)
@@ -334,7 +421,8 @@ def test_many_labels_outside_the_list_are_named_in_part():
         ([0, 1, 2, 1], ValueError, r"classes=\[0, 1, 2, 1\]; expected each label once"),
         ([0, 1, None], ValueError, "classes contains NaN or None"),
         ([0, 1, np.nan], ValueError, "classes contains NaN or None"),
-        ([0, "a"], ValueError, "not among the classes"),
+        ([0, "a"], TypeError, "classes mixes labels of types int, str"),
+        ([frozenset({0}), frozenset({1})], TypeError, "classes has labels of type frozenset"),
         (np.array([0, "a"], object), TypeError, "classes mixes labels of types int, str"),
         (3, TypeError, "classes=3; expected a list of labels"),
         ("012", TypeError, "classes='012'; expected a list of labels"),

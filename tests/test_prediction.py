@@ -174,7 +174,7 @@ def test_blocks_of_rows_give_the_answers_of_one(case, monkeypatch):
     table = BinMapper().fit(case.table()).transform(case.table())
     expected = answers(model, case.table())
     stages = [stage.tobytes() for stage in model.staged_predict_proba(case.table())]
-    monkeypatch.setattr(encoding, "BLOCK_BYTES", 8 * 5 * 11)  # eleven rows of five numbers
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 8 * 5 * 11)  # eleven rows of five numbers
     assert answers(model, case.table()) == answers(model, table) == expected
     for again in (case.table(), table):
         assert [stage.tobytes() for stage in model.staged_predict_proba(again)] == stages
@@ -183,7 +183,7 @@ def test_blocks_of_rows_give_the_answers_of_one(case, monkeypatch):
 def test_block_may_be_a_single_row(monkeypatch):
     model = quick().fit(MIXED, MIXED_Y)
     expected = answers(model, MIXED)
-    monkeypatch.setattr(encoding, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 1)
     assert answers(model, MIXED) == expected
 
 

@@ -85,13 +85,14 @@ def test_sparse_columns_of_the_rows_that_count_have_the_bins_of_dense_ones():
 
 
 def test_rows_are_numbered_as_in_the_table():
-    counted = CountedRows.of(read_table(X), Y, **SOME_ABSENT)
+    counted = CountedRows.from_given(read_table(X), Y, **SOME_ABSENT)
     assert counted.which.tolist() == np.flatnonzero(~ABSENT).tolist()
-    numbers = counted.labels.astype(np.int32)
-    rows = counted.weighed(numbers, np.array([1.0, 0.0, 2.0]))
+    class_of_row, factor = counted.labels.astype(np.int32), np.array([1.0, 0.0, 2.0])
+    rows = counted.weighed(class_of_row, factor, counted.sums(class_of_row, 3))
     expected = np.flatnonzero(~ABSENT & (Y != 1))
-    assert rows.numbers.tolist() == expected.tolist()
+    assert rows.row_numbers.tolist() == expected.tolist()
     assert rows.y.tolist() == Y[expected].tolist()
     assert rows.weight.tolist() == np.array([1.0, 0.0, 2.0])[Y[expected]].tolist()
-    assert rows.class_factor == float(f"{rows.weight.mean():.9g}")
-    assert rows.take(np.array([2, 5])).numbers.tolist() == expected[[2, 5]].tolist()
+    assert rows.class_factor == rows.weight.mean()  # of integers, so exact
+    assert rows.integer_weights.weight.tolist() == rows.weight.tolist()
+    assert rows.take(np.array([2, 5])).row_numbers.tolist() == expected[[2, 5]].tolist()

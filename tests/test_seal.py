@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm.model.seal import digest_of
+from abcgbm.data.digest import digest_of
 from models import ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=150)

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def mapper_of(case: Case) -> BinMapper:
 
 
 def codes(mapper: BinMapper, X: Any) -> np.ndarray:
-    return mapper.transform(X).codes.codes()
+    return mapper.transform(X).binned.codes()
 
 
 # -------------------------------------------------------------------------------------- what it is
@@ -97,7 +98,7 @@ def test_numbers_of_any_table_are_those_of_the_plain_array(case):
     table = read_table(case.table())
     assert table.shape == (60, 5)
     for features in ([0, 1, 2, 3, 4], [4], [3, 1], []):
-        numbers = table.numbers(np.array(features, np.intp))
+        numbers = table.floats(np.array(features, np.intp))
         assert numbers.dtype == np.float64
         np.testing.assert_array_equal(numbers, case.plain()[:, features])
 
@@ -138,7 +139,7 @@ def test_levels_that_are_numbers_are_found_by_value_whatever_their_type_is(case)
 def test_categories_of_numbers_can_be_read_as_numbers(case):
     table = read_table(case.table(), categorical_features=None)
     assert table.kind.tolist() == [Kind.NUMERIC] * 5
-    np.testing.assert_array_equal(table.numbers(EVERY), case.plain())
+    np.testing.assert_array_equal(table.floats(EVERY), case.plain())
 
 
 @each(NO_LEVELS)
@@ -161,7 +162,7 @@ def test_column_of_missing_levels_alone_has_no_level_and_all_that_comes_is_missi
 def test_column_of_missing_values_alone_is_numeric_where_nothing_is_categorical(case):
     table = read_table(case.table(), categorical_features=None)
     assert table.kind.tolist() == [Kind.NUMERIC] * 5
-    np.testing.assert_array_equal(table.numbers(EVERY), case.plain())
+    np.testing.assert_array_equal(table.floats(EVERY), case.plain())
 
 
 @each(NO_LEVELS)
@@ -207,6 +208,123 @@ def test_numbers_are_refused_where_fit_saw_strings(case):
     mapper = BinMapper().fit(case.table())
     with pytest.raises(TypeError, match=says(f"column {NAMES[4]!r}", "'apple'", "strings", "now")):
         mapper.transform(pandas_frame(case.plain()))
+
+
+FORMATS = ["coo", "csr", "csc", "bsr", "dok", "lil", "dia"]
+
+
+def stored():
+    return sparse.random_array((40, 6), density=0.3, rng=np.random.default_rng(0)).tocsr()
+
+
+def spoil(matrix, index):
+    """Put an index into a matrix, wherever its format has one for it."""
+    if matrix.format == "coo":
+        matrix.row[0] = index
+    elif matrix.format == "dok":
+        matrix._dict[(index, 0)] = 1.0
+    elif matrix.format == "lil":
+        matrix.rows[0] = [index]
+        matrix.data[0] = [1.0]
+    else:
+        matrix.indices[0] = index
+    return matrix
+
+
+@pytest.mark.parametrize("index", [10**6, -1, 2**31 - 1])
+@pytest.mark.parametrize("form", [f for f in FORMATS if f != "dia"])
+def test_index_out_of_range_is_refused_in_every_sparse_format(form, index):
+    mapper = BinMapper().fit(stored())
+    bad = spoil(stored().asformat(form).copy(), index)
+    with pytest.raises(ValueError, match=f"X is a {form} matrix that is not well formed: "):
+        mapper.transform(bad)
+    with pytest.raises(ValueError, match=f"X is a {form} matrix that is not well formed: "):
+        BinMapper().fit(bad)
+
+
+def test_column_out_of_range_of_a_coo_matrix_is_refused():
+    bad = stored().tocoo()
+    bad.col[3] = 6
+    with pytest.raises(ValueError, match="not well formed: column 6; expected 0 to 5"):
+        BinMapper().fit(bad)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_every_sparse_format_has_the_codes_of_the_dense_table(form, kind):
+    make = sparse.csr_array if kind == "array" else sparse.csr_matrix
+    mapper = BinMapper().fit(stored().toarray())
+    codes = mapper.transform(stored().toarray()).binned.codes()
+    np.testing.assert_array_equal(
+        mapper.transform(make(stored()).asformat(form)).binned.codes(), codes
+    )
+
+
+def test_malformed_lists_and_pointers_are_refused():
+    lil = stored().tolil()
+    lil.rows[0] = [0, 1, 2, 3, 4, 5]
+    csr, bsr, dia = stored().copy(), stored().tobsr(), stored().todia()
+    csr.indptr[5] = 10**6
+    bsr.indptr[5] = -3
+    dia.offsets = dia.offsets[:-1]
+    for bad in (lil, csr, bsr, dia):
+        with pytest.raises(ValueError, match="not well formed"):
+            BinMapper().fit(bad)
+
+
+def test_diagonals_far_outside_a_matrix_are_not_there():
+    dia = stored().todia()
+    dia.offsets[[0, 1]] = [2**31 - 1, -(2**31)]
+    expected = stored().toarray()  # the others stay
+    for k in stored().todia().offsets[:2]:
+        rows = np.arange(40)
+        inside = (rows + k >= 0) & (rows + k < 6)
+        expected[rows[inside], rows[inside] + k] = 0
+    table = read_table(dia)
+    np.testing.assert_array_equal(table.floats(np.arange(6)), expected)
+
+
+def test_sparse_array_of_one_dimension_is_refused():
+    with pytest.raises(ValueError, match=r"sparse array of 1 dimension\(s\); expected 2"):
+        BinMapper().fit(sparse.coo_array(np.arange(5.0)))
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])
+def test_indices_of_a_sparse_table_are_its_own(make):
+    """So that nobody changes them once they are checked."""
+    matrix = make(stored())
+    table = read_table(matrix)
+    part = table.sparse_part()
+    for theirs in (matrix.indices, matrix.indptr):
+        for mine in (part.indices, part.indptr, table.sparse.matrix.indices):
+            assert not np.shares_memory(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (object(), "X holds values of type object, such as <object"),
+        (1j, "X holds values of type complex, such as 1j; expected numbers"),
+        ([1, 2], r"X holds values of type list, such as \[1, 2\]; expected numbers"),
+        ({"a": 1}, "X holds values of type dict"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_object_that_is_no_number_is_named(cell, message):
+    cells = np.full((4, 2), 1.0, object)
+    cells[2, 1] = cell
+    with pytest.raises(TypeError, match=message):
+        read_table(cells)
+
+
+def test_signalling_nan_and_all_that_stands_for_none_are_missing():
+    nothing = [None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+    column = np.empty((9, 1), object)
+    column[:, 0] = [*nothing, Decimal("NaN"), Decimal("sNaN"), Decimal("1.5")]
+    values = read_table(column).floats(np.array([0])).ravel()
+    np.testing.assert_array_equal(values, [np.nan] * 8 + [1.5])
+    frame = pd.DataFrame({"x": column[:, 0]})
+    np.testing.assert_array_equal(read_table(frame).floats(np.array([0])).ravel(), values)
 
 
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])
@@ -415,14 +533,14 @@ def test_rows_are_counted_from_the_first_whatever_the_index_says():
     X = pandas_with(words)(DATA["level"]).set_index(np.arange(60)[::-1] // 2)
     X[NAMES[1]] = X[NAMES[1]].astype(pd.SparseDtype(float, np.nan))
     taken = read_table(X).take(ROWS)
-    np.testing.assert_array_equal(taken.numbers(EVERY[:4]), DATA["level"][ROWS, :4])
+    np.testing.assert_array_equal(taken.floats(EVERY[:4]), DATA["level"][ROWS, :4])
     assert list(taken.levels(4)) == [words(DATA["level"][ROWS, 4])]
 
 
 def test_integer_names_of_columns_are_no_places():
     X = pd.DataFrame({2: [1.0, 2.0], 0: pd.arrays.SparseArray([0, 7], fill_value=0), 1: [5, 6]})
     table = read_table(X)
-    np.testing.assert_array_equal(table.numbers(np.arange(3)), [[1, 0, 5], [2, 7, 6]])
+    np.testing.assert_array_equal(table.floats(np.arange(3)), [[1, 0, 5], [2, 7, 6]])
 
 
 def test_name_that_looks_like_a_pattern_is_a_name():
@@ -434,7 +552,7 @@ def test_name_that_looks_like_a_pattern_is_a_name():
 def test_integers_beyond_all_floats_are_infinite():
     values = [[10**400], [-(10**400)], [1]]
     for X in (pd.DataFrame(values, dtype=object), values, np.array(values, dtype=object)):
-        assert read_table(X).numbers(np.array([0])).ravel().tolist() == [np.inf, -np.inf, 1.0]
+        assert read_table(X).floats(np.array([0])).ravel().tolist() == [np.inf, -np.inf, 1.0]
 
 
 def test_mapper_refuses_a_table_that_is_binned():
@@ -469,8 +587,8 @@ def test_floats_are_not_copied():
     values = DATA["floats"].copy()
     for X in (values, np.asfortranarray(values), values[::2, 1:]):
         table = read_table(X)
-        assert np.shares_memory(table.numbers(np.arange(X.shape[1])), X)
-        assert np.shares_memory(table.take(slice(3, 9)).numbers(np.array([1, 2])), X)
+        assert np.shares_memory(table.floats(np.arange(X.shape[1])), X)
+        assert np.shares_memory(table.take(slice(3, 9)).floats(np.array([1, 2])), X)
 
 
 @each([case for case in WORKS if sparse.issparse(case.table()) and hasattr(case.table(), "indptr")])

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bindings/arrays.hpp"
+#include "bindings/binned_state.hpp"
 #include "bindings/bindings.hpp"
 #include "data/binning.hpp"
 
@@ -194,6 +195,15 @@ void bind_binning(nb::module_& m) {
       .def_prop_ro(
           "code_bytes", [](const Binned& binned) { return binned.columns.index() + 1; },
           "Bytes of a code: 1 or 2.")
+      .def_prop_ro(
+          "is_categorical",
+          [](const Binned& binned) {
+            return of_features<bool>(binned, [](const Feature& f) { return f.is_categorical; });
+          },
+          "Whether cuts of a feature are sets of codes.")
+      .def("state", &state_of, "The table as a dict of flat arrays.")
+      .def_static("from_state", &binned_from_state, "state"_a,
+                  "The table of such a dict; ValueError if it is that of no table.")
       .def("take", &take_py, "rows"_a.noconvert(), "The given rows, by number.")
       .def("codes", &codes_py, "features"_a.noconvert() = nb::none(),
            "A copy of the codes of some or all features, of shape (n_rows, n_features).");

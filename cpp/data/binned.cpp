@@ -174,6 +174,12 @@ void arrange(Binned& binned) {
   fill_by_row(binned);
 }
 
+void arrange(Binned& binned, const std::vector<Bundle>& bundles) {
+  lay_out_bins(binned, bundles);
+  drop_bundled(binned, bundles);
+  fill_by_row(binned);
+}
+
 std::vector<Block> blocks_of(const Binned& binned, std::size_t n_wanted) {
   const std::vector<std::uint32_t>& bin = binned.column_bin;
   const std::size_t n_columns = binned.n_columns();

@@ -41,6 +41,17 @@ class Binned:
     def code_bytes(self) -> int:
         """Bytes of a code: 1 or 2."""
 
+    @property
+    def is_categorical(self) -> list[bool]:
+        """Whether cuts of a feature are sets of codes."""
+
+    def state(self) -> dict[str, object]:
+        """The table as a dict of flat arrays."""
+
+    @staticmethod
+    def from_state(state: dict[str, object]) -> Binned:
+        """The table of such a dict; ValueError if it is that of no table."""
+
     def take(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Binned:
         """The given rows, by number."""
 

@@ -170,7 +170,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         first among equals; else ``n_iter_``.
     train_loss_ : ndarray of shape (n_iter_ + 1,)
         Training loss before the first step and after each: the sum over rows, not the mean, of
-        weight times -log of the probability of the row's label.
+        weight times -log of the probability of the row's label. Fractional weights count as they
+        were rounded, so it may be off by 1e-8 to 1e-6 of itself.
     class_losses_ : ndarray of shape (n_iter_ + 1, n_classes)
         The part of each class in it.
     base_classes_ : ndarray of object of shape (n_iter_,)

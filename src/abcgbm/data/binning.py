@@ -1,10 +1,8 @@
-"""Learn the bins of a table, and code tables by them."""
+"""Learn the bins of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from numbers import Integral
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +11,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm import _core
-from abcgbm.data.categories import Levels, check_handle_unknown
-from abcgbm.data.columns import ArrayColumns, Floats, Level, SparsePart
-from abcgbm.data.encoding import Encoding, row_blocks
-from abcgbm.data.tables import Kind, Schema, Table, read_table
+from abcgbm.data.binned_table import BinnedTable, bin_table, column_blocks, seen_levels
+from abcgbm.data.categories import Levels
+from abcgbm.data.columns import Floats, SparsePart
+from abcgbm.data.encoding import Encoding
+from abcgbm.data.tables import Kind, Table, read_table
 from abcgbm.data.weights import IntegerWeights, check_weights
+from abcgbm.settings.settings import HANDLE_UNKNOWN, MAX_BINS
 from abcgbm.settings.threads import effective_n_threads
 
-_MAX_BINS = (2, 65534)
-_COLUMNS = 8  # per thread, that are floats at a time
+_FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_")
 
 
 class BinMapper(BaseEstimator):
@@ -86,15 +85,19 @@ class BinMapper(BaseEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Weights, not negative; 1 if not given.
         """
-        check_max_bins(self.max_bins)
-        check_handle_unknown(self.handle_unknown)
+        MAX_BINS("max_bins", self.max_bins)
+        HANDLE_UNKNOWN("handle_unknown", self.handle_unknown)
         table = read_table(_not_binned(X), self.categorical_features, type(self).__name__)
         weight = integer_weights(check_weights(sample_weight, len(table)))
-        self._remember_columns(table)
-        self.encoding_ = learn_encoding(table, weight, self.max_bins, self.handle_unknown)
+        encoding = learn_encoding(table, weight, self.max_bins, self.handle_unknown)
         n_threads = effective_n_threads(self.n_jobs)
-        found = learn_thresholds(table, weight, self.encoding_, self.max_bins, n_threads)
-        self.thresholds_ = list(found)
+        thresholds = learn_thresholds(table, weight, encoding, self.max_bins, n_threads)
+        fitted: dict[str, Any] = {"n_features_in_": table.shape[1]}
+        if table.feature_names is not None:
+            fitted["feature_names_in_"] = table.feature_names
+        fitted |= {"encoding_": encoding, "thresholds_": list(thresholds)}
+        # All at once: an interrupted refit leaves the bins of the fit before, whole.
+        self.__dict__ = {k: v for k, v in vars(self).items() if k not in _FITTED} | fitted
         return self
 
     def transform(self, X: Any) -> BinnedTable:
@@ -110,21 +113,14 @@ class BinMapper(BaseEstimator):
         n_threads = effective_n_threads(self.n_jobs)
         return bin_table(table, tuple(self.thresholds_), self.encoding_, n_threads)
 
-    def _remember_columns(self, table: Table) -> None:
-        self.n_features_in_ = table.shape[1]
-        if table.feature_names is not None:
-            self.feature_names_in_ = table.feature_names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
 
 def integer_weights(weight: Floats) -> NDArray[np.int64]:
     """Return weights as integers; 0 stays 0, all others are at least 1."""
     if weight.all():
-        return np.array(IntegerWeights.from_floats(weight, len(weight)).weight)
+        return np.array(IntegerWeights.from_rows(weight).weight)
     integers = np.zeros(len(weight), dtype=np.int64)
     kept = np.flatnonzero(weight)
-    integers[kept] = IntegerWeights.from_floats(weight[kept], len(kept)).weight
+    integers[kept] = IntegerWeights.from_rows(weight[kept]).weight
     return integers
 
 
@@ -138,7 +134,7 @@ def learn_encoding(
     is_seen = _mask_of(weight > 0)
     levels = {
         feature: Levels.learn(
-            table.schema.label(feature), _seen_levels(table, feature, is_seen), weight, max_bins
+            table.schema.label(feature), seen_levels(table, feature, is_seen), weight, max_bins
         )
         for feature in table.features(Kind.CATEGORICAL).tolist()
     }
@@ -159,7 +155,7 @@ def learn_thresholds(
     found = {f: levels.thresholds() for f, levels in encoding.levels.items()}
     rows = None if weight.all() else np.flatnonzero(weight)
     weight, part = weight if rows is None else weight[rows], table.sparse_part()
-    for features, values in _column_blocks(table, n_threads, rows):
+    for features, values in column_blocks(table, n_threads, rows):
         of_block = _core.find_thresholds(values, weight, max_bins, n_threads)
         found.update(zip(features.tolist(), of_block, strict=True))
     if part is not None:
@@ -171,62 +167,8 @@ def learn_thresholds(
     return tuple(found[feature] for feature in range(table.shape[1]))
 
 
-def bin_table(
-    table: Table,
-    thresholds: tuple[Floats, ...],
-    encoding: Encoding,
-    n_threads: int,
-    is_seen: NDArray[np.bool_] | None = None,
-) -> BinnedTable:
-    """Code a table; levels of rows that are not seen are missing."""
-    is_categorical = encoding.schema.is_categorical.astype(np.uint8)
-    builder = _core.BinnedBuilder(len(table), thresholds, is_categorical)
-    part = table.sparse_part()
-    for features, values in _column_blocks(table, n_threads):
-        builder.add_block(features, values, n_threads)
-    for feature, levels in encoding.levels.items():
-        codes = levels.codes(_seen_levels(table, feature, is_seen), encoding.handle_unknown)
-        builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
-    if part is not None:
-        builder.add_sparse(
-            *(part.features, part.fill, part.indptr, part.indices, part.data), n_threads
-        )
-    return BinnedTable(builder.finish(), thresholds, encoding)
-
-
-def _seen_levels(
-    table: Table, feature: int, is_seen: NDArray[np.bool_] | None
-) -> Iterator[list[Level]]:
-    """Yield the levels of a feature, a chunk of rows at a time; of rows not seen they are missing."""
-    if is_seen is None:
-        yield from table.levels(feature)
-        return
-    start = 0
-    for chunk in table.levels(feature):
-        seen = is_seen[start : start + len(chunk)].tolist()
-        yield [level if s else None for level, s in zip(chunk, seen, strict=True)]
-        start += len(chunk)
-
-
 def _mask_of(is_seen: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     return None if is_seen.all() else is_seen
-
-
-def _column_blocks(
-    table: Table, n_threads: int, rows: NDArray[np.int64] | None = None
-) -> Iterator[tuple[NDArray[np.int32], Floats]]:
-    """Yield the numeric features, some at a time, so that few of them are floats, or copied, at once.
-
-    An array of floats comes in one piece if all of its rows are wanted: then nothing is copied.
-    """
-    features = table.features(Kind.NUMERIC)
-    floats = isinstance(table.dense, ArrayColumns) and table.dense.values.dtype == np.float64
-    whole = floats and rows is None and len(features) == table.shape[1]
-    size = table.shape[1] if whole else _COLUMNS * n_threads
-    for start in range(0, len(features), size):
-        block = features[start : start + size]
-        values = table.numbers(block)
-        yield block.astype(np.int32), values if rows is None else values[rows]
 
 
 def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> SparsePart:
@@ -239,122 +181,7 @@ def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> Spa
     return replace(part, indptr=start, indices=indices[is_kept], data=part.data[is_kept])
 
 
-def check_binned(table: BinnedTable, schema: Schema | None = None, name: str = "X") -> BinnedTable:
-    """Return a table that has rows and, if a schema is known already, its columns."""
-    if len(table) == 0:
-        raise ValueError(f"{name} has 0 rows; expected at least 1")
-    if schema is not None and not table.schema.is_same(schema):
-        raise ValueError(
-            f"{name} is a BinnedTable of {table.shape[1]} features; expected the columns that were "
-            f"learned: {len(schema.is_categorical)} features, the same names and categories"
-        )
-    return table
-
-
 def _not_binned(X: Any) -> Any:
     if isinstance(X, BinnedTable):
         raise TypeError("X is a BinnedTable; expected the values themselves")
     return X
-
-
-@dataclass(frozen=True)
-class BinnedTable:
-    """A table as training sees it: its bin codes, and what they mean.
-
-    Attributes
-    ----------
-    codes : _core.Binned
-        The codes.
-    thresholds : tuple of ndarray
-        For each feature the thresholds between its bins.
-    encoding : Encoding
-        The columns, and the levels of those that are categories.
-    """
-
-    codes: _core.Binned
-    thresholds: tuple[Floats, ...]
-    encoding: Encoding
-
-    @property
-    def feature_names(self) -> NDArray[Any] | None:
-        """Names of the features, if the table had any."""
-        return self.schema.feature_names
-
-    @property
-    def schema(self) -> Schema:
-        """Names of the features, and which are categories."""
-        return self.encoding.schema
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-        return self.codes.n_rows, self.codes.n_features
-
-    def __len__(self) -> int:
-        return self.codes.n_rows
-
-    def __getitem__(self, rows: Any) -> BinnedTable:
-        """Return some rows, given as NumPy would take them: numbers, a mask or a slice."""
-        numbers = np.ascontiguousarray(np.atleast_1d(np.arange(len(self))[rows]))
-        if numbers.ndim != 1:
-            raise IndexError(f"rows of shape {numbers.shape}; expected one dimension")
-        return self.take(numbers)
-
-    def take(self, rows: NDArray[np.int64]) -> BinnedTable:
-        """Return some rows, by number."""
-        return BinnedTable(self.codes.take(rows), self.thresholds, self.encoding)
-
-    def bin(self, X: Any, n_jobs: int | None = None) -> BinnedTable:
-        """Code another table by the same bins."""
-        table = self.encoding.read(X, type(self).__name__)
-        return bin_table(table, self.thresholds, self.encoding, effective_n_threads(n_jobs))
-
-    def has_bins_of(self, other: BinnedTable) -> bool:
-        """Whether a code means the same in both tables."""
-        mine, theirs = self.encoding, other.encoding
-        same_columns = mine.schema.is_same(theirs.schema) and mine.levels == theirs.levels
-        return same_columns and all(map(np.array_equal, self.thresholds, other.thresholds))
-
-    def upper_value(
-        self, feature: NDArray[np.int32], code: NDArray[np.int32]
-    ) -> NDArray[np.float64]:
-        """Return the thresholds above the given bins; infinity above the last value bin."""
-        flat = np.concatenate([np.append(t, np.inf) for t in self.thresholds])
-        start = np.cumsum([0, *(len(t) + 1 for t in self.thresholds[:-1])])
-        value: NDArray[np.float64] = flat[start[feature] + code]
-        return value
-
-    def values(self, rows: Any, features: ArrayLike | None = None) -> Floats:
-        """Return numbers that lie in the bins, C-contiguous, of shape (n_rows, n_features).
-
-        In every tree that was grown with these bins they go the way of the values themselves. Each
-        is the threshold above its bin, infinite for the last; a category has its code; NaN is
-        missing.
-        """
-        wanted = np.arange(self.shape[1]) if features is None else np.asarray(features)
-        codes = self[rows].codes.codes(wanted.astype(np.int32))
-        values = np.empty(codes.shape)
-        for column, feature in enumerate(wanted.tolist()):
-            values[:, column] = self._bin_values(feature)[codes[:, column]]
-        return values
-
-    def blocks(self, features: ArrayLike | None = None) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of rows, and some or all features of them as ``values`` gives them."""
-        for rows in row_blocks(*self.shape):
-            yield rows, self.values(rows, features)
-
-    def _bin_values(self, feature: int) -> Floats:
-        """Return a number for each code of a feature, the last for missing."""
-        thresholds = self.thresholds[feature]
-        if self.encoding.schema.is_categorical[feature]:
-            return np.append(np.arange(len(thresholds) + 1.0), np.nan)
-        return np.append(thresholds, [np.inf, np.nan])
-
-
-def check_max_bins(max_bins: object) -> None:
-    """Raise TypeError or ValueError if that is no number of bins."""
-    low, high = _MAX_BINS
-    if not isinstance(max_bins, Integral) or isinstance(max_bins, bool):
-        raise TypeError(f"max_bins={max_bins!r}; expected an integer from {low} to {high}")
-    if not low <= int(max_bins) <= high:
-        raise ValueError(f"max_bins={max_bins!r}; expected an integer from {low} to {high}")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from abcgbm.data.columns import Level
 
-HANDLE_UNKNOWN = ("missing", "error")
 _SHOWN = 5  # levels in an error
 
 
@@ -51,7 +50,11 @@ class Levels:
         max_bins : int
             Most codes.
         """
-        total = _weight_of_levels(chunks, weight)
+        return cls.from_weights(column, level_weights(chunks, weight), max_bins)
+
+    @classmethod
+    def from_weights(cls, column: str, total: dict[Any, int], max_bins: int) -> Self:
+        """Choose the codes of levels by the weight of each in all rows."""
         _check_one_type(column, total)
         levels = sorted(total)
         if len(levels) <= max_bins:
@@ -109,14 +112,8 @@ class Levels:
 _NAMES = {str: "strings", float: "numbers"}
 
 
-def check_handle_unknown(handle_unknown: object) -> None:
-    """Raise an error unless it is a way to handle unknown levels."""
-    if handle_unknown not in HANDLE_UNKNOWN:
-        raise ValueError(f"handle_unknown={handle_unknown!r}; expected 'missing' or 'error'")
-
-
-def _weight_of_levels(chunks: Iterable[list[Level]], weight: NDArray[np.int64]) -> dict[Any, int]:
-    """Return the exact weight of each level."""
+def level_weights(chunks: Iterable[list[Level]], weight: NDArray[np.int64]) -> dict[Any, int]:
+    """Return the weight of each level in some rows: integers, which add up over parts of the rows."""
     total: dict[Any, int] = {}
     start = 0
     for chunk in chunks:

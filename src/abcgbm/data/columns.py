@@ -1,9 +1,8 @@
-"""Columns as NumPy and SciPy hold them, and what any column gives: numbers, or levels."""
+"""Columns as NumPy and SciPy hold them, and what any column gives: floats, or levels."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -13,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from abcgbm.data.cells import OBJECT_KINDS, as_float, float_reader, is_missing
 
 Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.int64]
@@ -26,8 +27,8 @@ def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-def levels_of_numbers(column: Floats) -> Iterator[list[Level]]:
-    """Yield numbers as levels; NaN is missing."""
+def levels_of_floats(column: Floats) -> Iterator[list[Level]]:
+    """Yield floats as levels; NaN is missing."""
     for rows in chunks(len(column)):
         values = (column[rows] + 0.0).astype(object)  # 0.0 is added so that -0.0 is 0.0
         values[np.isnan(column[rows])] = None
@@ -53,11 +54,13 @@ class LevelOf(dict[Any, Level]):
         self[value] = level = self._level(value)
         return level
 
-    def all(self, values: Iterable[Any]) -> list[Level]:
+    def all(self, values: Sequence[Any]) -> list[Level]:
         """Return the levels of many values."""
         try:
             return list(map(self.__getitem__, values))
         except TypeError as error:
+            if "signaling NaN" in str(error):  # of Decimal, which cannot be looked up
+                return self.all([None if is_missing(value) else value for value in values])
             if "unhashable" in str(error):
                 raise TypeError(f"{self.column} has {error}; expected strings or numbers") from None
             raise
@@ -66,26 +69,11 @@ class LevelOf(dict[Any, Level]):
         if isinstance(value, str):
             return str.__str__(value)
         if isinstance(value, Real | Decimal | np.bool_):
-            return _as_float(value) + 0.0
+            return as_float(value) + 0.0
         raise TypeError(
             f"{self.column} has values of type {type(value).__name__}, such as {value!r}; "
             "expected strings or numbers: make one of these of them first"
         )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a Python value stands for none: None, NaN, NA, NaT."""
-    # NaN differs from itself; the NA of pandas answers neither yes nor no, and is asked by name.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
-
-
-def _as_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond all floats
-        return math.inf if value > 0 else -math.inf
 
 
 # ------------------------------------------------------------------------------------------- arrays
@@ -108,20 +96,21 @@ def as_array(X: Any, name: str) -> Any:
             f"{name} is an array of type {values.dtype}; make numbers of its times first, such as "
             "the seconds since a date"
         )
-    if isinstance(values, np.ma.MaskedArray) and kind not in _OBJECTS:
+    if isinstance(values, np.ma.MaskedArray) and kind not in OBJECT_KINDS:
         return np.ma.filled(values.astype(np.float64), np.nan)
-    if kind in _OBJECTS and not sparse.issparse(values):
+    if kind in OBJECT_KINDS and not sparse.issparse(values):
         objects = np.ma.filled(values.astype(object), np.nan)
-        return np.asarray(np.frompyfunc(_number_in(name), 1, 1)(objects), dtype=np.float64)
+        read = np.frompyfunc(float_reader(name, _STRINGS), 1, 1)
+        return np.asarray(read(objects), dtype=np.float64)
     return values
 
 
-_OBJECTS = ("O", "U", "S", "T")  # kinds that are looked at one by one: objects, strings
+_STRINGS = ": strings come from data frames, where they are categories"
 
 
 def _made_array(X: Any, name: str) -> NDArray[Any]:
     array = np.asarray(X)
-    if array.dtype.kind in _OBJECTS:
+    if array.dtype.kind in OBJECT_KINDS:
         array = np.asarray(X, dtype=object)  # numbers beside strings would be strings
         if array.ndim == 0:
             raise TypeError(
@@ -129,18 +118,6 @@ def _made_array(X: Any, name: str) -> NDArray[Any]:
                 "frame, an Arrow table or a sparse matrix"
             )
     return array
-
-
-def _number_in(name: str) -> Callable[[Any], float]:
-    def number(value: Any) -> float:
-        if isinstance(value, str | bytes):
-            raise ValueError(  # noqa: TRY004 (as scikit-learn does)
-                f"{name} holds strings, such as {value!r}; expected numbers: strings come from "
-                "data frames, where they are categories"
-            )
-        return math.nan if is_missing(value) else _as_float(value)
-
-    return number
 
 
 @dataclass(frozen=True)
@@ -159,7 +136,7 @@ class ArrayColumns:
         """Return some rows."""
         return ArrayColumns(self.values[rows])
 
-    def numbers(self, columns: NDArray[np.intp]) -> Floats:
+    def floats(self, columns: NDArray[np.intp]) -> Floats:
         """Return columns as floats of shape (n_rows, len(columns)), not copied where they are."""
         with np.errstate(over="ignore"):  # what no float can hold is infinite
             return np.require(self.values[:, _as_slice(columns)], np.float64, "A")
@@ -171,7 +148,7 @@ class ArrayColumns:
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        return levels_of_numbers(self.numbers(np.array([column]))[:, 0])
+        return levels_of_floats(self.floats(np.array([column]))[:, 0])
 
 
 def _as_slice(columns: NDArray[np.intp]) -> Any:
@@ -233,7 +210,7 @@ class SparseColumns:
         """Return some rows."""
         return SparseColumns(self._by_row[rows], self.fill)
 
-    def numbers(self, columns: NDArray[np.intp]) -> Floats:
+    def floats(self, columns: NDArray[np.intp]) -> Floats:
         """Return columns as dense floats of shape (n_rows, len(columns))."""
         values = np.empty((self.matrix.shape[0], len(columns)))
         self.write(values, np.arange(len(columns)), columns)
@@ -247,7 +224,7 @@ class SparseColumns:
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        return levels_of_numbers(self.numbers(np.array([column]))[:, 0])
+        return levels_of_floats(self.floats(np.array([column]))[:, 0])
 
     def part(self, columns: NDArray[np.intp], features: NDArray[np.intp]) -> SparsePart:
         """Return some columns for the core, under their numbers in the table."""
@@ -261,20 +238,3 @@ class SparseColumns:
             stored.indices.astype(np.int32, copy=False),
             stored.data,
         )
-
-
-_MOST_ROWS = 2**31 - 1  # row numbers of sparse columns are 32-bit
-
-
-def sparse_columns(matrix: Any) -> SparseColumns:
-    """Return the columns of a scipy matrix or array in csr or csc form, whose rest is zero."""
-    matrix = sparse.csc_array(matrix) if matrix.format == "csc" else sparse.csr_array(matrix)
-    matrix.check_format(full_check=True)  # a bad index must not crash anything
-    if matrix.shape[0] > _MOST_ROWS:
-        raise ValueError(f"X is sparse and has {matrix.shape[0]} rows; expected 1 to {_MOST_ROWS}")
-    with np.errstate(over="ignore"):
-        matrix = matrix.astype(np.float64, copy=False)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return SparseColumns(matrix, np.zeros(matrix.shape[1]))

@@ -13,7 +13,7 @@ from abcgbm.data.categories import Levels
 from abcgbm.data.columns import ArrayColumns, Floats, chunks
 from abcgbm.data.tables import Schema, Table, read_table_like
 
-BLOCK_BYTES = 2**26  # of numbers made for prediction at a time
+CHUNK_BYTES = 2**26  # of numbers made for prediction at a time
 
 
 @dataclass(frozen=True)
@@ -66,22 +66,22 @@ class Encoding:
         is_plain = values.flags.c_contiguous and values.flags.aligned
         return is_plain and values.dtype == np.float64 and values.shape == table.shape
 
-    def blocks(
+    def chunks(
         self, table: Table, features: ArrayLike | None = None
     ) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows, and some or all features of them as ``matrix`` gives them.
 
-        A block is of bounded size, but an array that needs no change comes in one piece.
+        A chunk is of bounded size, but an array that needs no change comes in one piece.
         """
         if features is None and isinstance(table.dense, ArrayColumns) and self.is_matrix(table):
             yield slice(0, len(table)), table.dense.values
             return
         wanted = np.arange(table.shape[1]) if features is None else np.asarray(features, np.intp)
-        for rows in row_blocks(len(table), len(wanted)):
+        for rows in row_chunks(len(table), len(wanted)):
             whole = rows == slice(0, len(table))
             yield rows, self.matrix(table if whole else table.take(rows), wanted)
 
 
-def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut rows into slices of which the numbers take about ``BLOCK_BYTES``."""
-    return chunks(n_rows, max(1, BLOCK_BYTES // (8 * max(1, n_columns))))
+def row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut rows into slices of which the numbers take about ``CHUNK_BYTES``."""
+    return chunks(n_rows, max(1, CHUNK_BYTES // (8 * max(1, n_columns))))

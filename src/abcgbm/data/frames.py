@@ -1,4 +1,4 @@
-"""Data frames of any make, through narwhals: what their columns hold, as numbers or levels."""
+"""Data frames of any make, through narwhals: what their columns hold, as floats or levels."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abcgbm.data.cells import REAL_KINDS
 from abcgbm.data.columns import (
     Floats,
     Level,
@@ -23,7 +24,7 @@ from abcgbm.data.columns import (
     Rows,
     SparseColumns,
     chunks,
-    levels_of_numbers,
+    levels_of_floats,
 )
 
 Frame = nw.DataFrame[Any]
@@ -83,7 +84,6 @@ def _without_views(frame: Frame) -> Frame:
     return nw.from_native(table, eager_only=True)
 
 
-_REAL = frozenset("biuf")  # NumPy's kinds of real numbers
 _FEW_ROWS = 64  # of which a frame is made an array as a whole, used columns or not
 
 
@@ -126,7 +126,7 @@ def holds_plain_numbers(frame: Frame) -> bool:
     """Whether it is one of pandas, and all its columns are of NumPy's real numbers."""
     if not frame.implementation.is_pandas():
         return False
-    return {_kind(dtype) for dtype in frame.to_native().dtypes.array} <= _REAL
+    return {_kind(dtype) for dtype in frame.to_native().dtypes.array} <= set(REAL_KINDS)
 
 
 def _kind(dtype: Any) -> str:
@@ -136,7 +136,7 @@ def _kind(dtype: Any) -> str:
 def content_of(series: Series, label: str) -> Content:
     """Return what a column holds, or raise an error that names it."""
     kind = _numpy_kind(series)
-    if kind in _REAL:
+    if kind in REAL_KINDS:
         return Content.NUMBERS
     dtype = series.dtype
     if kind == "O" or dtype == nw.Object:  # narwhals may take objects for strings
@@ -224,13 +224,13 @@ class FrameColumns:
     is_plain: bool = False
 
     @classmethod
-    def of(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
+    def from_frame(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
         """Look what the columns of a frame hold."""
         series: tuple[Any, ...] = tuple(frame.iter_columns())
         return cls(frame, tuple(map(content_of, series, labels)), tuple(labels))
 
     @classmethod
-    def of_plain_numbers(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
+    def from_plain_numbers(cls, frame: Frame, labels: Sequence[str]) -> FrameColumns:
         """Take a frame of which this is known."""
         return cls(frame, (Content.NUMBERS,) * len(labels), tuple(labels), is_plain=True)
 
@@ -250,7 +250,7 @@ class FrameColumns:
             return str in level_types(self.series[column], self.labels[column])
         return self.contents[column] is Content.STRINGS
 
-    def numbers(self, columns: NDArray[np.intp]) -> Floats:
+    def floats(self, columns: NDArray[np.intp]) -> Floats:
         """Return columns as floats of shape (n_rows, len(columns)); just these are converted."""
         values = np.empty((self.frame.shape[0], len(columns)), order="F")
         self.write(values, np.arange(len(columns)), columns)
@@ -268,14 +268,14 @@ class FrameColumns:
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
         if self.contents[column] in (Content.NUMBERS, *_NOTHING):
-            return levels_of_numbers(self.numbers(np.array([column]))[:, 0])
+            return levels_of_floats(self.floats(np.array([column]))[:, 0])
         return _levels_of_objects(self.series[column], self.labels[column])
 
     def _fill(self, target: Floats, column: int) -> None:
         series = self.series[column]
         if self.contents[column] is Content.NUMBERS:
             with np.errstate(over="ignore"):  # what no float can hold is infinite
-                target[:] = _numbers(series)
+                target[:] = _real_values(series)
         elif self.contents[column] in _NOTHING:
             target[:] = np.nan
         else:
@@ -284,7 +284,7 @@ class FrameColumns:
                 target[rows] = chunk
 
 
-def _numbers(series: Series) -> NDArray[Any]:
+def _real_values(series: Series) -> NDArray[Any]:
     if _numpy_kind(series):
         values: NDArray[Any] = series.to_native().to_numpy()
         return values
@@ -314,7 +314,7 @@ def _python_values(series: Series) -> list[Any]:
 # ------------------------------------------------------------------------- sparse columns of pandas
 
 
-def is_sparse(frame: Frame) -> NDArray[np.bool_]:
+def sparse_columns_of(frame: Frame) -> NDArray[np.bool_]:
     """Tell which columns are sparse numbers, as pandas has them."""
     if not frame.implementation.is_pandas():
         return np.zeros(frame.shape[1], dtype=bool)
@@ -322,7 +322,7 @@ def is_sparse(frame: Frame) -> NDArray[np.bool_]:
 
 
 def _is_sparse(dtype: Any) -> bool:
-    return type(dtype).__name__ == "SparseDtype" and dtype.subtype.kind in "biuf"
+    return type(dtype).__name__ == "SparseDtype" and dtype.subtype.kind in REAL_KINDS
 
 
 def sparse_frame(frame: Frame) -> SparseColumns:
@@ -332,4 +332,5 @@ def sparse_frame(frame: Frame) -> SparseColumns:
     start = np.concatenate([[0], np.cumsum([len(rows) for rows in stored])])
     data = np.concatenate([array.sp_values.astype(np.float64) for array in arrays])
     matrix = sparse.csc_array((data, np.concatenate(stored), start), shape=frame.shape)
+    matrix.check_format(full_check=True)
     return SparseColumns(matrix, np.array([float(array.fill_value) for array in arrays]))

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from datetime import date, timedelta
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from abcgbm.data.cells import is_missing
+
 _MOST_SHOWN = 10  # labels in an error message
+_ALLOWED = "strings, integers, truth values, floats that are whole numbers, or dates"
+_KINDS = "biufUSTMmO"  # of arrays that may hold labels
 
 
 def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
@@ -25,8 +31,12 @@ def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
 
 
 def _flat(y: Any, name: str) -> NDArray[Any]:
+    plain = _plain(y)
+    kind = getattr(getattr(plain, "dtype", None), "kind", "O")
+    if kind not in _KINDS:
+        raise TypeError(f"{name} is an array of type {plain.dtype}; expected {_ALLOWED}")
     try:
-        labels: NDArray[Any] = column_or_1d(_plain(y), warn=True)
+        labels: NDArray[Any] = column_or_1d(plain, warn=True)
     except ValueError as error:
         if not str(error).startswith("y should be"):
             raise
@@ -37,9 +47,11 @@ def _flat(y: Any, name: str) -> NDArray[Any]:
 def _plain(y: Any) -> Any:
     """Labels in forms that scikit-learn does not read, or not as they are.
 
-    Nullable columns of pandas without a missing value become NumPy's type, not floats; masked
-    labels are missing.
+    Lists are kept as the objects they hold, which NumPy would make one type of; nullable columns of
+    pandas without a missing value become NumPy's type, not floats; masked labels are missing.
     """
+    if isinstance(y, list | tuple):
+        return _object_array(y)
     if isinstance(y, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(y)
         if not mask.any():
@@ -55,10 +67,24 @@ def _plain(y: Any) -> Any:
     return y.to_numpy(dtype=numpy_dtype)
 
 
+def _object_array(y: list[Any] | tuple[Any, ...]) -> Any:
+    """Return a list as an array of its very objects, or of strings if it holds nothing else.
+
+    Lists of lists stay for scikit-learn to judge.
+    """
+    if any(isinstance(label, list | np.ndarray) for label in y):
+        return y
+    if set(map(type, y)) == {str}:
+        strings = np.array(y)
+        if strings.tolist() == list(y):  # NumPy's drop zeros at their end
+            return strings
+    return np.fromiter(y, dtype=object, count=len(y))
+
+
 def check_labels(
     labels: NDArray[Any], name: str, which: NDArray[np.int64] | slice = slice(None)
 ) -> NDArray[Any]:
-    """Return labels of which none is missing, classes rather than numbers.
+    """Return labels of which none is missing, all of one type, classes rather than numbers.
 
     ``which`` are their rows, for errors.
     """
@@ -66,7 +92,8 @@ def check_labels(
     if len(missing):
         first = missing[0] if isinstance(which, slice) else which[missing[0]]
         raise ValueError(f"{name} contains NaN or None at {len(missing)} row(s), first at {first}")
-    labels = _without_objects(labels)
+    if labels.dtype == object:
+        labels = _of_one_type(labels, name)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"{name} contains infinity; expected finite labels")
     if labels.dtype != object:
@@ -74,12 +101,70 @@ def check_labels(
     return labels
 
 
-def _without_objects(labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers and truth values kept as objects, as pandas does, become an array of their type."""
-    if labels.dtype != object or any(isinstance(label, str) for label in labels.tolist()):
-        return labels
-    narrow = np.array(labels.tolist())
-    return narrow if narrow.ndim == 1 else labels
+def _of_one_type(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return objects as an array of their type where NumPy has one; refuse what is no label."""
+    types = set(map(type, labels.tolist()))
+    kinds = {_kind(of) for of in types}
+    if None in kinds and len(types) == 1:
+        raise TypeError(
+            f"{name} has labels of type {next(iter(types)).__name__}, such as {labels[0]!r}; "
+            f"expected {_ALLOWED}"
+        )
+    if kinds == {int, float}:
+        return _as_whole_floats(labels, name)
+    if len(kinds) > 1 or None in kinds:
+        names = ", ".join(sorted(of.__name__ for of in types))
+        raise TypeError(f"{name} mixes labels of types {names}; expected one type of {_ALLOWED}")
+    kind = next(iter(kinds), str)
+    if kind is int:
+        return _as_integers(labels)
+    return np.array(labels.tolist()) if kind in (bool, float, np.generic) else labels
+
+
+def _kind(of: type) -> type | None:
+    """Return what labels of a type are told from each other and sorted as; None: they are not."""
+    if issubclass(of, np.datetime64 | np.timedelta64):
+        return np.generic
+    if issubclass(of, bool | np.bool_):
+        return bool
+    for group, kind in _GROUPS:
+        if issubclass(of, group):
+            return kind
+    return None
+
+
+_GROUPS: tuple[tuple[Any, type], ...] = (
+    (str, str),
+    (bytes, bytes),
+    (Integral, int),
+    (float | np.floating, float),
+    (date, date),
+    (timedelta, timedelta),
+)
+
+
+def _as_integers(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return integers as NumPy's, signed or not; beyond both they stay objects."""
+    types = set(map(type, labels.tolist()))
+    if len(types) == 1 and issubclass(next(iter(types)), np.generic):
+        return np.array(labels.tolist())
+    values = [int(label) for label in labels.tolist()]
+    low, high = min(values), max(values)
+    for dtype in (np.int64, np.uint64):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return np.array(values, dtype=dtype)
+    return labels
+
+
+def _as_whole_floats(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return integers among floats as floats, if they are all told from each other then."""
+    for label in labels.tolist():
+        if isinstance(label, Integral) and abs(int(label)) > 2**53:
+            raise TypeError(
+                f"{name} mixes floats with the integer {label!r}, which no float may equal; "
+                f"expected one type of {_ALLOWED}"
+            )
+    return np.array([float(label) for label in labels.tolist()])
 
 
 def known_classes(classes: Any) -> NDArray[Any]:
@@ -127,17 +212,20 @@ def class_numbers(
             f"expected some of {_shown(classes)}{_HINT if name != 'y' else ''}"
         )
     of_found = np.array([number[label] for label in found.tolist()], dtype=np.int32)
-    numbers: NDArray[np.int32] = of_found[which]
-    return numbers
+    class_of_row: NDArray[np.int32] = of_found[which]
+    return class_of_row
 
 
 def _unique(labels: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return the distinct labels, sorted, and which of them each row has."""
     try:
         found, which = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        kinds_text = ", ".join(kinds)
-        raise TypeError(f"{name} mixes labels of types {kinds_text}; expected one type") from error
+        types = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise TypeError(
+            f"{name} has labels of types {types} that cannot be sorted ({error}); expected one "
+            f"type of {_ALLOWED}"
+        ) from error
     return found, which.astype(np.int32)
 
 
@@ -150,10 +238,5 @@ def _shown(labels: Any) -> str:
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:
     if labels.dtype == object:
-        return np.flatnonzero([_is_missing(label) for label in labels.tolist()])
+        return np.flatnonzero([is_missing(label) for label in labels.tolist()])
     return np.flatnonzero(labels != labels)  # noqa: PLR0124
-
-
-def _is_missing(label: object) -> bool:
-    # NaN and NaT are the values that differ from themselves; pandas.NA answers neither yes nor no.
-    return label is None or type(label).__name__ == "NAType" or label != label  # noqa: PLR0124

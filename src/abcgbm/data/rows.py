@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from abcgbm.data.binning import (
-    BinnedTable,
-    bin_table,
-    check_binned,
-    integer_weights,
-    learn_encoding,
-    learn_thresholds,
-)
+from abcgbm.data.binned_table import BinnedTable, bin_table, check_binned
+from abcgbm.data.binning import learn_encoding, learn_thresholds
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.labels import as_labels, check_labels, class_numbers, encode_labels
 from abcgbm.data.tables import Schema, Table, read_table, read_table_like
 from abcgbm.data.weights import (
+    IntegerWeights,
+    WeightSums,
+    check_weighed_total,
     check_weights,
     class_weights,
     mean_factor,
-    weigh_classes,
 )
 
 AnyTable = Table | BinnedTable
@@ -64,10 +61,12 @@ class LabelledRows:
         Which rows of it these are, ascending.
     y : ndarray of int32 of shape (n_rows,)
         Their classes.
-    weight : ndarray of float64 of shape (n_rows,)
-        Their weights.
+    sample_weight : ndarray of float64 of shape (n_rows,)
+        Their weights as given.
+    factor : ndarray of float64 of shape (n_classes,)
+        What the weights of each class are multiplied by.
     class_factor : float
-        The mean of the class weights in them: what bounds on rows are multiplied by.
+        The mean of the factors of all rows that count: what bounds on rows are multiplied by.
     given : object
         The table in the user's own form, if these are all of its rows; else None.
     """
@@ -75,7 +74,8 @@ class LabelledRows:
     table: AnyTable
     which: Which
     y: NDArray[np.int32]
-    weight: Floats
+    sample_weight: Floats
+    factor: Floats
     class_factor: float = 1.0
     given: Any = None
 
@@ -83,23 +83,37 @@ class LabelledRows:
         return len(self.y)
 
     @property
-    def numbers(self) -> NDArray[np.int64]:
+    def row_numbers(self) -> NDArray[np.int64]:
         """Numbers of these rows in the table."""
         return np.arange(len(self.table))[self.which]
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Their weights times the factors of their classes."""
+        is_plain = (self.factor == 1).all()
+        weight: Floats = (
+            self.sample_weight if is_plain else self.sample_weight * self.factor[self.y]
+        )
+        return weight
+
+    @cached_property
+    def integer_weights(self) -> IntegerWeights:
+        """These weights as integers, which training and validation count."""
+        return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor)
 
     def take(self, places: NDArray[np.int64]) -> Self:
         """Return some of the rows, by their place among these."""
         return replace(
             self,
-            which=self.numbers[places],
+            which=self.row_numbers[places],
             y=self.y[places],
-            weight=self.weight[places],
+            sample_weight=self.sample_weight[places],
             given=None,
         )
 
     def as_given(self) -> Any:
         """Return the rows as the user gave them, or else as a table of them alone."""
-        return self.table.take(self.numbers) if self.given is None else self.given
+        return self.table.take(self.row_numbers) if self.given is None else self.given
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,7 @@ class CountedRows:
     suffix: str = ""
 
     @classmethod
-    def of(
+    def from_given(
         cls, table: AnyTable, y: ArrayLike, sample_weight: ArrayLike | None, suffix: str = ""
     ) -> Self:
         """Check labels and weights; the labels of absent rows are not looked at."""
@@ -137,13 +151,23 @@ class CountedRows:
         checked = check_labels(labels[which], f"y{suffix}", which)
         return cls(table, which, checked, weight[which], suffix)
 
-    def weighed(self, y: NDArray[np.int32], factor: Floats, given: Any = None) -> LabelledRows:
-        """Multiply weights by the factors of their classes; rows of a factor 0 are absent too."""
-        weight = weigh_classes(self.weight, y, factor, self.suffix)
+    def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
+        """Return what the weights of these rows, which are of the classes y, add up to."""
+        return WeightSums.from_rows(self.weight, y, n_classes)
+
+    def weighed(
+        self, y: NDArray[np.int32], factor: Floats, sums: WeightSums, given: Any = None
+    ) -> LabelledRows:
+        """Weigh rows by the factors of their classes too; those of a factor 0 are absent.
+
+        ``sums`` are those of all rows that count.
+        """
+        check_weighed_total(sums, factor, self.suffix)
         of_all = given if len(y) == len(self.table) else None
-        mean = mean_factor(self.weight, weight)
-        rows = LabelledRows(self.table, self.which, y, weight, mean, of_all)
-        return rows if weight.all() else rows.take(np.flatnonzero(weight))
+        mean = mean_factor(sums, factor)
+        rows = LabelledRows(self.table, self.which, y, self.weight, factor, mean, of_all)
+        counts = factor[y] > 0
+        return rows if counts.all() else rows.take(np.flatnonzero(counts))
 
 
 class Classes(NamedTuple):
@@ -164,10 +188,11 @@ def rows_to_learn(
 
     ``known`` are the labels that can occur; None: those that do.
     """
-    counted = CountedRows.of(table, y, sample_weight)
-    labels, numbers = encode_labels(counted.labels, known)
-    factor = class_weights(class_weight, labels, numbers, counted.weight)
-    return counted.weighed(numbers, factor), Classes(labels, factor)
+    counted = CountedRows.from_given(table, y, sample_weight)
+    labels, class_of_row = encode_labels(counted.labels, known)
+    sums = counted.sums(class_of_row, len(labels))
+    factor = class_weights(class_weight, labels, sums)
+    return counted.weighed(class_of_row, factor, sums), Classes(labels, factor)
 
 
 def rows_to_validate(
@@ -183,9 +208,11 @@ def rows_to_validate(
     if X is None or y is None:
         missing = "X_val" if X is None else "y_val"
         raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
-    counted = CountedRows.of(read_like(X, schema, owner, "X_val"), y, sample_weight, "_val")
-    numbers = class_numbers(counted.labels, classes.labels, "y_val")
-    return counted.weighed(numbers, classes.factor, given=X)
+    table = read_like(X, schema, owner, "X_val")
+    counted = CountedRows.from_given(table, y, sample_weight, "_val")
+    class_of_row = class_numbers(counted.labels, classes.labels, "y_val")
+    sums = counted.sums(class_of_row, len(classes.labels))
+    return counted.weighed(class_of_row, classes.factor, sums, given=X)
 
 
 # ------------------------------------------------------------------------------------------ binning
@@ -195,12 +222,12 @@ class BinnedRows(NamedTuple):
     """Rows, and a table of their codes alone."""
 
     rows: LabelledRows
-    codes: BinnedTable
+    table: BinnedTable
 
     @classmethod
-    def of(cls, rows: LabelledRows, table: BinnedTable) -> Self:
+    def from_table(cls, rows: LabelledRows, table: BinnedTable) -> Self:
         """Take the rows out of a coded table."""
-        return cls(rows, table if len(rows) == len(table) else table.take(rows.numbers))
+        return cls(rows, table if len(rows) == len(table) else table.take(rows.row_numbers))
 
 
 @dataclass(frozen=True)
@@ -234,13 +261,13 @@ def bin_rows(
     missing.
     """
     if validated is None:
-        return BinnedRows.of(learned, _learn_and_bin([learned], how)), None
+        return BinnedRows.from_table(learned, _learn_and_bin([learned], how)), None
     if validated.table is learned.table:
         table = _learn_and_bin([learned, validated], how)
-        return BinnedRows.of(learned, table), BinnedRows.of(validated, table)
+        return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, table)
     table = _learn_and_bin([learned], how)
     other = _bin_like(table, validated, how.n_threads)
-    return BinnedRows.of(learned, table), BinnedRows.of(validated, other)
+    return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, other)
 
 
 def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
@@ -248,7 +275,7 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     learned, table = parts[0], parts[0].table
     if isinstance(table, BinnedTable):
         return table
-    weight = integer_weights(_weight_in_table(learned))
+    weight = _weight_in_table(learned)
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
     else:
@@ -259,12 +286,10 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     return replace(coded, encoding=encoding)
 
 
-def _weight_in_table(rows: LabelledRows) -> Floats:
-    """Return the weight of each row of the table, 0 where it is not among these."""
-    if isinstance(rows.which, slice):
-        return rows.weight
-    weight = np.zeros(len(rows.table))
-    weight[rows.which] = rows.weight
+def _weight_in_table(rows: LabelledRows) -> NDArray[np.int64]:
+    """Return the weight of each row of the table as an integer, 0 where it is not among these."""
+    weight = np.zeros(len(rows.table), dtype=np.int64)
+    weight[rows.which] = rows.integer_weights.weight
     return weight
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from abcgbm.data.cells import REAL_KINDS
 from abcgbm.data.columns import (
     ArrayColumns,
     Floats,
@@ -23,17 +23,19 @@ from abcgbm.data.columns import (
     SparseColumns,
     SparsePart,
     as_array,
-    sparse_columns,
 )
+from abcgbm.data.features import find_feature
 from abcgbm.data.frames import (
     Content,
     Frame,
     FrameColumns,
     as_frame,
     holds_plain_numbers,
-    is_sparse,
+    sparse_columns_of,
     sparse_frame,
 )
+from abcgbm.data.sparse_tables import compressed, sparse_columns
+from abcgbm.settings.checks import is_integer
 
 
 class Kind(IntEnum):
@@ -122,37 +124,37 @@ class Table:
     def take(self, rows: Rows) -> Table:
         """Return some rows: a slice, or row numbers."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
-        few = None if self.sparse is None else self.sparse.take(rows)
-        return Table(self.schema, n_rows, self.is_sparse, self.dense.take(rows), few)
+        stored = None if self.sparse is None else self.sparse.take(rows)
+        return Table(self.schema, n_rows, self.is_sparse, self.dense.take(rows), stored)
 
     def __getitem__(self, rows: Rows) -> Table:
         return self.take(rows)
 
-    def numbers(self, features: NDArray[np.intp]) -> Floats:
+    def floats(self, features: NDArray[np.intp]) -> Floats:
         """Return numeric features as floats of shape (n_rows, len(features)); NaN is missing.
 
         Only these are converted, and columns that are float64 already are not copied.
         """
         if not self.is_sparse[features].any():
-            return self.dense.numbers(self._column[features])
+            return self.dense.floats(self._column[features])
         values = np.empty((self.n_rows, len(features)))
         self.write(values, np.arange(len(features)), features)
         return values
 
     def write(self, values: Floats, places: NDArray[np.intp], features: NDArray[np.intp]) -> None:
         """Write numeric features into the columns of an array, at the given places."""
-        columns, few = self._column[features], self.is_sparse[features]
-        self.dense.write(values, places[~few], columns[~few])
-        if self.sparse is not None and few.any():
-            self.sparse.write(values, places[few], columns[few])
+        columns, is_sparse = self._column[features], self.is_sparse[features]
+        self.dense.write(values, places[~is_sparse], columns[~is_sparse])
+        if self.sparse is not None and is_sparse.any():
+            self.sparse.write(values, places[is_sparse], columns[is_sparse])
 
     def levels(self, feature: int) -> Iterator[list[Level]]:
         """Yield the values of a categorical feature, a chunk of rows at a time.
 
         They are strings or floats; None is missing.
         """
-        few = self.sparse if self.is_sparse[feature] else None
-        return (few or self.dense).levels(int(self._column[feature]))
+        columns = self.sparse if self.is_sparse[feature] else None
+        return (columns or self.dense).levels(int(self._column[feature]))
 
     def sparse_part(self) -> SparsePart | None:
         """Return the sparse features as the core takes them; None if there are none."""
@@ -164,8 +166,7 @@ class Table:
     @cached_property
     def _column(self) -> NDArray[np.intp]:
         """The place of each feature among the dense or the sparse ones."""
-        few = self.is_sparse
-        return np.where(few, np.cumsum(few), np.cumsum(~few)) - 1
+        return np.where(self.is_sparse, np.cumsum(self.is_sparse), np.cumsum(~self.is_sparse)) - 1
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -178,7 +179,7 @@ class _Given(NamedTuple):
     name: str
 
     @property
-    def of(self) -> str:
+    def suffix(self) -> str:
         """What tells apart columns and names of another argument than X."""
         return "" if self.name == "X" else f" of {self.name}"
 
@@ -244,22 +245,24 @@ def _with_schema(table: Table, schema: Schema) -> Table:
 
 def _from_array(X: Any, given: _Given) -> Table:
     """Read what scikit-learn takes for an array or a sparse matrix."""
+    if sparse.issparse(X):
+        X = compressed(X, given.name)
     values = X if _is_checked(X) else _checked(as_array(X, given.name), given)
     n_rows, n_features = values.shape
     schema = Schema(np.zeros(n_features, dtype=bool))
     if sparse.issparse(values):
         everywhere, nothing = np.ones(n_features, dtype=bool), ArrayColumns(np.empty((n_rows, 0)))
-        return Table(schema, n_rows, everywhere, nothing, sparse_columns(values))
+        return Table(schema, n_rows, everywhere, nothing, sparse_columns(values, given.name))
     return Table(schema, n_rows, np.zeros(n_features, dtype=bool), ArrayColumns(values))
 
 
 def _is_checked(X: Any) -> bool:
     """Whether it is an array that the checks would leave as it is: they take long for a row."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in _REAL  # noqa: PLR2004
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in REAL_KINDS  # noqa: PLR2004
 
 
 def _checked(array: Any, given: _Given) -> Any:
-    is_real = getattr(array.dtype, "kind", "") in _REAL
+    is_real = getattr(array.dtype, "kind", "") in REAL_KINDS
     return check_array(
         array,
         accept_sparse=("csr", "csc"),
@@ -268,9 +271,6 @@ def _checked(array: Any, given: _Given) -> Any:
         estimator=given.owner,
         input_name=given.name,
     )
-
-
-_REAL = ("b", "i", "u", "f")  # kinds of real numbers
 
 
 # ------------------------------------------------------------------------------------------- frames
@@ -289,20 +289,20 @@ def _from_frame(frame: Frame, given: _Given) -> Table:
     nowhere, labels = np.zeros(len(columns), dtype=bool), _labels(columns, given)
     schema = Schema(nowhere, _names_of(columns))
     if holds_plain_numbers(frame):
-        return Table(schema, n_rows, nowhere, FrameColumns.of_plain_numbers(frame, labels))
-    few = is_sparse(frame)
-    if not few.any():
-        return Table(schema, n_rows, few, FrameColumns.of(frame, labels))
-    stored = sparse_frame(frame[:, np.flatnonzero(few).tolist()])
-    if few.all():  # a frame without columns would have no rows either
-        return Table(schema, n_rows, few, ArrayColumns(np.empty((n_rows, 0))), stored)
-    others = frame[:, np.flatnonzero(~few).tolist()]
-    dense = FrameColumns.of(others, _labels(others.columns, given))
-    return Table(schema, n_rows, few, dense, stored)
+        return Table(schema, n_rows, nowhere, FrameColumns.from_plain_numbers(frame, labels))
+    sparse_ones = sparse_columns_of(frame)
+    if not sparse_ones.any():
+        return Table(schema, n_rows, sparse_ones, FrameColumns.from_frame(frame, labels))
+    stored = sparse_frame(frame[:, np.flatnonzero(sparse_ones).tolist()])
+    if sparse_ones.all():  # a frame without columns would have no rows either
+        return Table(schema, n_rows, sparse_ones, ArrayColumns(np.empty((n_rows, 0))), stored)
+    others = frame[:, np.flatnonzero(~sparse_ones).tolist()]
+    dense = FrameColumns.from_frame(others, _labels(others.columns, given))
+    return Table(schema, n_rows, sparse_ones, dense, stored)
 
 
 def _labels(columns: list[str], given: _Given) -> list[str]:
-    return [_label(column) + given.of for column in columns]
+    return [_label(column) + given.suffix for column in columns]
 
 
 def _checked_length(frame: Frame, given: _Given) -> int:
@@ -338,7 +338,7 @@ def _check_names(names: Any, expected: Any, given: _Given) -> None:
         )
     elif set(names) != set(expected):
         raise ValueError(
-            f"The feature names{given.of} should match those that were passed during fit.\n"
+            f"The feature names{given.suffix} should match those that were passed during fit.\n"
             + _listed("unseen at fit time", set(names) - set(expected))
             + _listed("seen at fit time, yet now missing", set(expected) - set(names))
         )
@@ -381,23 +381,24 @@ def chosen_columns(given: Any, n_features: int, names: NDArray[Any] | None) -> N
             )
         return np.array(items, dtype=bool)
     for item in items:
-        mask[_index(item, n_features, [] if names is None else names.tolist())] = True
+        feature = find_feature(item, n_features, names)
+        if feature is None:
+            raise _no_feature(item, n_features, names)
+        mask[feature] = True
     return mask
 
 
-def _index(item: Any, n_features: int, names: list[str]) -> int:
-    if isinstance(item, str):
-        if item not in names:
-            known = (
-                f"names among {', '.join(map(repr, names))}" if names else "indices: X has no names"
-            )
-            raise ValueError(f"categorical_features has {item!r}; expected {known}")
-        return names.index(item)
-    if not isinstance(item, Integral) or isinstance(item, bool | np.bool_):
-        raise _no_choice(item)
-    if not 0 <= int(item) < n_features:
-        raise ValueError(f"categorical_features has {item!r}; expected 0 to {n_features - 1}")
-    return int(item)
+def _no_feature(item: Any, n_features: int, names: NDArray[Any] | None) -> Exception:
+    """Return the error for what names no feature."""
+    if is_integer(item):
+        allowed = f"0 to {n_features - 1}"
+    elif not isinstance(item, str):
+        return _no_choice(item)
+    elif names is None:
+        allowed = "indices: X has no names"
+    else:
+        allowed = f"names among {', '.join(map(repr, names.tolist()))}"
+    return ValueError(f"categorical_features has {item!r}; expected {allowed}")
 
 
 def _no_choice(given: Any) -> TypeError:

@@ -1,28 +1,40 @@
-"""Sample weights as integers, so that sums of them are exact."""
+"""Sample and class weights as integers, so that sums of them are exact."""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from abcgbm.data.cells import as_float, as_reals
+from abcgbm.data.columns import Floats
+from abcgbm.data.exact_sums import SCALE, exact_class_sums, lowest_bit
 from abcgbm.data.labels import class_numbers
+from abcgbm.settings.checks import is_finite_real
 
-_TOTAL_BITS = 30  # of the sum of all integer weights
+_TOTAL_BITS = 30  # of the sum of all integer weights, unless class factors need more
+_FACTOR_BITS = 9  # of the mean class factor, at least, where sample weights are exact
 _LEAST_TOTAL, _MOST_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
 _MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
+_LEAST_SLACK, _MOST_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
+
+
+# ------------------------------------------------------------------------------------- given weights
 
 
 def check_weights(
     sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the weights as floats; None means one for each row, and takes no memory."""
     if sample_weight is None:
         return np.broadcast_to(1.0, n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_reals(sample_weight, name)
     if weights.shape != (n_rows,):
         raise ValueError(f"{name}.shape == {weights.shape}; expected ({n_rows},)")
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
@@ -33,23 +45,69 @@ def check_weights(
         )
     if not weights.any():
         raise ValueError(f"all weights are zero: {name} is 0 at every row; expected some above 0")
-    _check_total(weights, name)
+    no_class = np.broadcast_to(np.int32(0), n_rows)
+    check_total(Fraction(sum(exact_class_sums(weights, no_class, 1)), 1 << SCALE), name)
     return weights
 
 
-def _check_total(weights: NDArray[np.float64], name: str) -> None:
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
+def check_total(total: Fraction, name: str) -> None:
+    """Raise ValueError if weights sum to more or less than the arithmetic can hold."""
     if not _LEAST_TOTAL <= total <= _MOST_TOTAL:
-        raise ValueError(f"{name} sums to {total}; expected {_LEAST_TOTAL} to {_MOST_TOTAL}")
+        raise ValueError(
+            f"{name} sums to {as_float(total)}; expected {_LEAST_TOTAL} to {_MOST_TOTAL}"
+        )
+
+
+# --------------------------------------------------------------------------------- sums over the rows
+
+
+@dataclass(frozen=True)
+class WeightSums:
+    """All that the rounding of weights needs to know of the rows together.
+
+    Of parts of the rows it can be merged: the result is that of all rows at once, exactly.
+
+    Attributes
+    ----------
+    of_class : tuple of int
+        The sum of the sample weights of each class, in multiples of 2^-1126.
+    lowest_bit : int
+        The largest e, at most 0, such that 2^e divides every sample weight.
+    """
+
+    of_class: tuple[int, ...]
+    lowest_bit: int
+
+    @classmethod
+    def from_rows(cls, weight: Floats, y: NDArray[np.int32], n_classes: int) -> Self:
+        """Sum the positive weights of some rows."""
+        return cls(exact_class_sums(weight, y, n_classes), lowest_bit(weight))
+
+    def merged(self, other: Self) -> Self:
+        """Return the sums of these rows and others."""
+        sums = tuple(a + b for a, b in zip(self.of_class, other.of_class, strict=True))
+        return type(self)(sums, min(self.lowest_bit, other.lowest_bit))
+
+    @property
+    def has_rows(self) -> NDArray[np.bool_]:
+        """Which classes have rows."""
+        return np.array([of > 0 for of in self.of_class])
+
+    def total(self, factor: Sequence[float] | Floats | None = None) -> Fraction:
+        """Return the sum of all weights, times the factors of their classes if there are any."""
+        factors = [1.0] * len(self.of_class) if factor is None else list(factor)
+        total = Fraction(0)
+        for f, of in zip(factors, self.of_class, strict=True):
+            total += Fraction(f) * of
+        return total / (1 << SCALE)
+
+
+# ------------------------------------------------------------------------------------ class weights
 
 
 def class_weights(
-    given: Mapping[Any, float] | str | None,
-    classes: NDArray[Any],
-    y: NDArray[np.int32],
-    weight: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    given: Mapping[Any, float] | str | None, classes: NDArray[Any], sums: WeightSums
+) -> Floats:
     """Return the factor of each class.
 
     "balanced" gives all classes that have rows the same sum of weights, and leaves the sum of all
@@ -58,26 +116,23 @@ def class_weights(
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
-        count = np.bincount(y, weight, minlength=len(classes))
-        present = np.count_nonzero(count)
-        factor: NDArray[np.float64] = np.ones(len(classes))
-        factor[count > 0] = count.sum() / (present * count[count > 0])
-        return factor
+        total, n_present = sum(sums.of_class), int(sums.has_rows.sum())
+        return np.array([float(Fraction(total, n_present * of or total)) for of in sums.of_class])
     if not isinstance(given, Mapping):
         raise TypeError(
             f"class_weight={given!r}; expected None, 'balanced', or a dict from label to weight"
         )
-    return _class_weights_of(given, classes)
+    return _class_weights_by_label(given, classes)
 
 
-def _class_weights_of(given: Mapping[Any, float], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _class_weights_by_label(given: Mapping[Any, float], classes: NDArray[Any]) -> Floats:
     labels = np.empty(len(given), dtype=object)
     labels[:] = list(given)
     factor = np.ones(len(classes))
     for k, (label, value) in zip(
         class_numbers(labels, classes, "class_weight"), given.items(), strict=True
     ):
-        if not (isinstance(value, Real) and math.isfinite(value) and value >= 0):
+        if not (is_finite_real(value) and value >= 0):
             raise ValueError(
                 f"class_weight={{{label!r}: {value!r}}}; expected finite numbers from 0 on"
             )
@@ -85,36 +140,98 @@ def _class_weights_of(given: Mapping[Any, float], classes: NDArray[Any]) -> NDAr
     return factor
 
 
-def weigh_classes(
-    weight: NDArray[np.float64],
-    y: NDArray[np.int32],
-    factor: NDArray[np.float64],
-    suffix: str = "",
-) -> NDArray[np.float64]:
-    """Return the weights times their class's factor; errors speak of y and this suffix."""
-    if (factor == 1).all():
-        return weight
-    with np.errstate(over="ignore"):
-        weighed: NDArray[np.float64] = weight * factor[y]
-    if not weighed.any():
+def check_weighed_total(sums: WeightSums, factor: Floats, suffix: str = "") -> None:
+    """Raise ValueError if class weights leave no weight, too much or too little."""
+    total = sums.total(factor)
+    if total == 0:
         raise ValueError(f"all weights are zero: class_weight is 0 for every class in y{suffix}")
-    _check_total(weighed, f"sample_weight{suffix} times class_weight")
-    return weighed
+    check_total(total, f"sample_weight{suffix} times class_weight")
 
 
-def mean_factor(weight: NDArray[np.float64], weighed: NDArray[np.float64]) -> float:
-    """Return by how much class weights have changed the weights of rows that count, on average.
+def mean_factor(sums: WeightSums, factor: Floats) -> float:
+    """Return by how much class weights have changed the weights of rows that count, on average."""
+    return float(sums.total(factor) / sums.total(np.where(factor > 0, 1.0, 0.0)))
 
-    Nine digits, so that 1 is 1 whatever the order of the rows.
+
+# ------------------------------------------------------------------------------------------ integers
+
+
+@dataclass(frozen=True)
+class WeightGrid:
+    """What weights are rounded to; see "Weights" in docs/arithmetic.md.
+
+    Attributes
+    ----------
+    unit_bit : int
+        Weights become multiples of 2 to the power of this.
+    sample_bit : int or None
+        Sample weights are multiples of 2 to the power of this, and factors are rounded before they
+        multiply them; None: each product is rounded.
+    factor : ndarray of float64 of shape (n_classes,)
+        What multiplies the sample weights of each class.
+    common_factor : float
+        What multiplies all weights: a factor that all classes share changes no integer.
     """
-    if weighed is weight:
-        return 1.0
-    return float(f"{weighed.sum() / weight[weighed > 0].sum():.9g}")
+
+    unit_bit: int
+    sample_bit: int | None
+    factor: Floats
+    common_factor: float
+
+    @classmethod
+    def from_sums(cls, sums: WeightSums, factor: Floats) -> Self:
+        """Choose the grid by the sums over all rows."""
+        of_rows = factor[sums.has_rows]
+        common = 1.0
+        if (of_rows == of_rows[0]).all():
+            common, factor, of_rows = float(of_rows[0]), np.ones(len(factor)), np.ones(1)
+        digits = _exponent(sums.total()) - sums.lowest_bit
+        is_exact = digits <= _TOTAL_BITS
+        bits = max(_TOTAL_BITS, digits + _FACTOR_BITS) if is_exact else _TOTAL_BITS
+        finest = _exponent(sums.total(factor)) - bits
+        return cls(
+            max(finest, sums.lowest_bit + lowest_bit(of_rows)),
+            sums.lowest_bit if is_exact else None,
+            factor,
+            common,
+        )
+
+    def round(self, weight: Floats, y: NDArray[np.int32]) -> IntegerWeights:
+        """Round the weights of some or all of the rows."""
+        unit = math.ldexp(self.common_factor, self.unit_bit)
+        if self.sample_bit is None:
+            units = np.ldexp(weight * self.factor[y], -self.unit_bit)
+            return IntegerWeights(_integers(units), unit, _lost(units), _n_raised(units))
+        of_class = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
+        lost = _lost(of_class[np.unique(y)])
+        if weight.strides == (0,) and (of_class == 1).all():  # takes no memory
+            return IntegerWeights(np.broadcast_to(np.int64(1), len(weight)), unit, lost)
+        times = np.ldexp(weight, -self.sample_bit).astype(np.int64)
+        return IntegerWeights(times * _integers(of_class)[y], unit, lost, _n_raised(of_class[y]))
+
+
+def _exponent(total: Fraction) -> int:
+    return math.frexp(float(total))[1]
+
+
+def _integers(units: Floats) -> NDArray[np.int64]:
+    return np.maximum(np.rint(units), 1).astype(np.int64)
+
+
+def _lost(units: Floats) -> float:
+    """Return the largest part that rounding to integers takes from any of these; 0 if none."""
+    with np.errstate(divide="ignore"):  # a product of tiny numbers may be 0
+        return float(np.max((units - np.maximum(np.rint(units), 1)) / units, initial=0.0))
+
+
+def _n_raised(units: Floats) -> int:
+    """Return how many would be rounded to 0, and are 1."""
+    return int(np.count_nonzero(np.rint(units) == 0))
 
 
 @dataclass(frozen=True)
 class IntegerWeights:
-    """Weights in multiples of a power of two.
+    """Weights in multiples of a unit.
 
     Integers stay themselves, so weight 2 is the row given twice. Others are rounded to about
     1e-9 of their sum.
@@ -124,30 +241,53 @@ class IntegerWeights:
     weight : ndarray of int64 of shape (n_rows,)
         The weights, at least 1.
     unit : float
-        What one of them is worth: a power of two.
+        What one of them is worth: a power of two, times a factor that all classes share.
+    lost : float
+        The largest part of its weight that a row has lost by rounding.
+    n_raised : int
+        Rows that weigh half a unit or less, and count as one.
     """
 
     weight: NDArray[np.int64]
     unit: float
+    lost: float = 0.0
+    n_raised: int = 0
 
     @classmethod
-    def from_floats(cls, sample_weight: ArrayLike | None, n_rows: int) -> Self:
-        """Round positive weights; None means one for each row. Ones take no memory."""
-        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
-        if (weights == 1).all():
-            return cls(np.broadcast_to(np.int64(1), n_rows), 1.0)
-        total_exponent = math.frexp(math.fsum(weights))[1]
-        unit = math.ldexp(1.0, max(total_exponent - _TOTAL_BITS, _common_exponent(weights)))
-        return cls(np.maximum(np.rint(weights / unit), 1).astype(np.int64), unit)
+    def from_rows(
+        cls,
+        weight: Floats,
+        y: NDArray[np.int32] | None = None,
+        factor: Floats | None = None,
+    ) -> IntegerWeights:
+        """Round positive weights, times the factors of their classes; None: no classes matter."""
+        y = np.broadcast_to(np.int32(0), len(weight)) if y is None else y
+        factor = np.ones(1) if factor is None else factor
+        sums = WeightSums.from_rows(weight, y, len(factor))
+        rounded = WeightGrid.from_sums(sums, factor).round(weight, y)
+        if rounded.n_raised:
+            share = rounded.unit / rounded.total
+            warnings.warn(
+                f"{rounded.n_raised} row(s) weigh at most {share / 2:.1e} of the sum of all "
+                f"weights; each of them counts as {share:.1e} of it, the least that is told from 0",
+                UserWarning,
+                stacklevel=1,  # as scikit-learn: many ways lead here
+            )
+        return rounded
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights, as they were rounded."""
+        return self.count() * self.unit
+
+    def count(self, rows: NDArray[np.bool_] | None = None) -> int:
+        """Return the sum of the integers of some or all rows."""
+        return int(self.weight.sum() if rows is None else self.weight[rows].sum())
 
     def units(self, amount: float) -> int:
-        """Return the least number of units that make up an amount of weight, at least 1."""
-        return max(1, math.ceil(min(amount / self.unit, _MOST_UNITS)))
+        """Return how many units make up an amount of weight, at least 1.
 
-
-def _common_exponent(weights: NDArray[np.float64]) -> int:
-    """Return the largest e, at most 0, such that 2^e divides every weight."""
-    mantissa, exponent = np.frexp(weights)
-    digits = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest_bit = np.frexp((digits & -digits).astype(np.float64))[1] - 1
-    return min(0, int(np.min(exponent - 53 + lowest_bit)))
+        Rows that weigh so much have so many, whatever they have lost by rounding.
+        """
+        slack = _LEAST_SLACK + min(_MOST_SLACK, self.lost)
+        return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MOST_UNITS)))

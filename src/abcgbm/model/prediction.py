@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from abcgbm.data.binning import BinnedTable
+from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.tables import Table
@@ -44,10 +44,10 @@ def _trees_and_blocks(
     """
     if isinstance(table, BinnedTable):
         _check_bins(ensemble, encoding, table)
-        return ensemble.narrow, table.blocks(ensemble.used_features)
+        return ensemble.narrow, table.chunks(ensemble.used_features)
     if encoding.is_matrix(table) or encoding.handle_unknown == "error":
-        return ensemble, encoding.blocks(table)
-    return ensemble.narrow, encoding.blocks(table, ensemble.used_features)
+        return ensemble, encoding.chunks(table)
+    return ensemble.narrow, encoding.chunks(table, ensemble.used_features)
 
 
 def _check_bins(ensemble: Ensemble, encoding: Encoding, table: BinnedTable) -> None:

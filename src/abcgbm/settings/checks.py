@@ -15,9 +15,21 @@ def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return an integer from low to high; None: there is no upper bound."""
-    allowed = f"expected an integer from {low} " + ("on" if high is None else f"to {high}")
+def is_finite_real(value: Any) -> bool:
+    """Whether it is a real number that a float can hold; truth values are none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
+def check_integer(
+    name: str, value: Any, low: int, high: int | None = None, *, note: str = ""
+) -> int:
+    """Return an integer from low to high; None: no upper bound. A note may say what that is."""
+    allowed = f"expected an integer from {low} " + ("on" if high is None else f"to {high}{note}")
     if not is_integer(value):
         raise TypeError(f"{name}={value!r}; {allowed}")
     if value < low or (high is not None and value > high):
@@ -29,7 +41,7 @@ def check_real(name: str, value: Any, allowed: str, is_allowed: Callable[[float]
     """Return a finite number of which ``is_allowed`` is true; ``allowed`` says which those are."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name}={value!r}; expected a number {allowed}")
-    if not (math.isfinite(value) and is_allowed(float(value))):
+    if not (is_finite_real(value) and is_allowed(float(value))):
         raise ValueError(f"{name}={value!r}; expected a number {allowed}")
     return float(value)
 

@@ -155,7 +155,9 @@ def _checked_search(search: BaseClassSearch, first: int, n_classes: int) -> Wors
     owner = "BaseClassSearch: "
     return WorstBases(
         first,
-        check_integer(owner + "n_candidates", search.n_candidates, 1, n_classes),
+        check_integer(
+            owner + "n_candidates", search.n_candidates, 1, n_classes, note=" (the classes)"
+        ),
         check_integer(owner + "gap", search.gap, 0),
         check_integer(owner + "warmup", search.warmup, 0),
     )

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Self
 
 from numpy.typing import NDArray
 
+from abcgbm.data.features import find_feature
 from abcgbm.data.tables import Schema
+from abcgbm.settings.checks import is_integer
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def n_features_per_split(max_features: Any, n_features: int) -> int:
         return 0
     if isinstance(max_features, str):  # "sqrt"
         n_drawn = max(1, math.isqrt(n_features))
-    elif isinstance(max_features, Integral):
+    elif is_integer(max_features):
         n_drawn = int(max_features)
         if n_drawn > n_features:
             raise ValueError(
@@ -81,8 +82,7 @@ def _feature_sets(given: Any, n_features: int, names: NDArray[Any] | None) -> li
             f"interaction_cst={given!r}; expected None, 'pairwise', 'no_interactions', or a list "
             "of lists of feature numbers or names"
         )
-    number = {} if names is None else {name: i for i, name in enumerate(names.tolist())}
-    return [{_feature_number(f, n_features, number) for f in group} for group in given]
+    return [{_feature_number(f, n_features, names) for f in group} for group in given]
 
 
 def _are_groups(given: Any) -> bool:
@@ -91,13 +91,11 @@ def _are_groups(given: Any) -> bool:
     )
 
 
-def _feature_number(feature: Any, n_features: int, number: dict[str, int]) -> int:
-    if isinstance(feature, str) and feature in number:
-        return number[feature]
-    is_number = isinstance(feature, Integral) and not isinstance(feature, bool)
-    if is_number and 0 <= int(feature) < n_features:
-        return int(feature)
-    raise ValueError(
-        f"interaction_cst names the feature {feature!r}; expected numbers from 0 to "
-        f"{n_features - 1}" + (" or names of columns" if number else "")
-    )
+def _feature_number(feature: Any, n_features: int, names: NDArray[Any] | None) -> int:
+    number = find_feature(feature, n_features, names)
+    if number is None:
+        raise ValueError(
+            f"interaction_cst names the feature {feature!r}; expected numbers from 0 to "
+            f"{n_features - 1}" + ("" if names is None else " or names of columns")
+        )
+    return number

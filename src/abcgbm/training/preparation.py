@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from abcgbm.data.binning import BinnedTable
+from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.labels import known_classes
 from abcgbm.data.rows import (
     AnyTable,

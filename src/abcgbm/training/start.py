@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
-from abcgbm.data.encoding import row_blocks
+from abcgbm.data.encoding import row_chunks
 from abcgbm.data.labels import known_classes
 from abcgbm.data.rows import LabelledRows
 from abcgbm.data.tables import chosen_columns
@@ -76,9 +76,9 @@ class EarlierFit:
         """Return the scores of rows, of shape (n_classes, n_rows), some rows at a time."""
         model = self.model.with_unknown(handle_unknown)
         raw = np.empty((len(model.classes), len(rows)))
-        numbers = rows.numbers
-        for part in row_blocks(len(rows), rows.table.shape[1]):
-            raw[:, part] = model.raw(rows.table.take(numbers[part]), n_threads).T
+        row_numbers = rows.row_numbers
+        for part in row_chunks(len(rows), rows.table.shape[1]):
+            raw[:, part] = model.raw(rows.table.take(row_numbers[part]), n_threads).T
         return raw
 
     def check(self, settings: Settings) -> None:

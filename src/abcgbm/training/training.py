@@ -40,10 +40,10 @@ class Training:
     ) -> None:
         self._plan = plan
         self._earlier = earlier
-        self._table = learned.codes
+        self._table = learned.table
         self._rows = learned.rows
-        weights = IntegerWeights.from_floats(learned.rows.weight, len(learned.rows))
-        self._total_weight = int(weights.weight.sum()) * weights.unit
+        weights = learned.rows.integer_weights
+        self._total_weight = weights.total
         self._init = self._start(weights)
         memory.check(self._size(validated), memory.available_bytes())
         trainer = self._trainer(weights)
@@ -90,7 +90,7 @@ class Training:
             n_rows=len(self._rows),
             n_validation_rows=len(validated.rows) if validated else 0,
             n_classes=self._plan.n_classes,
-            total_bins=self._table.codes.total_bins,
+            total_bins=self._table.binned.total_bins,
             max_leaf_nodes=settings.max_leaf_nodes,
             n_threads=self._plan.n_threads,
             n_candidates=self._plan.base_policy.n_candidates,
@@ -101,7 +101,7 @@ class Training:
 
     def _trainer(self, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
-            self._table.codes,
+            self._table.binned,
             self._rows.y,
             weights.weight,
             weights.unit,
@@ -133,9 +133,9 @@ class Training:
 
     def _monitor(self, validated: BinnedRows) -> Monitor:
         rows = validated.rows
-        weights = IntegerWeights.from_floats(rows.weight, len(rows))
+        weights = rows.integer_weights
         state = _core.Validation(
-            validated.codes.codes,
+            validated.table.binned,
             rows.y,
             weights.weight,
             weights.unit,

@@ -123,13 +123,13 @@ class Monitor:
 
     def score(self) -> float:
         """Return the score: the larger the better."""
-        weight, scoring = self._rows.weight, self._plan.settings.scoring
+        weights, scoring = self._rows.integer_weights, self._plan.settings.scoring
         if scoring.scorer is not None:
             return self._ask(scoring.scorer)
         if scoring.given == "loss":
-            return -self.loss() / float(weight.sum())
+            return -self.loss() / weights.total
         is_wrong = self._state.leading() != self._rows.y
-        return -float(weight[is_wrong].sum() / weight.sum())
+        return -weights.count(is_wrong) / weights.count()
 
     def _ask(self, scorer: Scorer) -> float:
         labels, rows = self._plan.classes.labels, self._rows

@@ -1,0 +1,95 @@
+"""What a single Python value is: missing, a number, or neither."""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OBJECT_KINDS = (
+    "O",
+    "U",
+    "S",
+    "T",
+)  # kinds of arrays that are looked at one by one: objects, strings
+REAL_KINDS = ("b", "i", "u", "f")  # kinds of real numbers
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a Python value stands for none: None, NaN, NA, NaT."""
+    # NaN differs from itself; the NA of pandas answers neither yes nor no, and is asked by name.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, Decimal):  # a signalling NaN may not be compared
+        return value.is_nan()
+    return isinstance(value, Real | np.generic) and bool(value != value)  # noqa: PLR0124
+
+
+def as_float(value: Any) -> float:
+    """Return a number as a float, infinite if it is an integer beyond all floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def float_reader(name: str, hint: str = "") -> Callable[[Any], float]:
+    """Return a function that reads a number, NaN where it is missing; errors call its source by name.
+
+    The hint follows in an error that was caused by strings.
+    """
+
+    def read(value: Any) -> float:
+        if isinstance(value, str | bytes):
+            raise ValueError(  # noqa: TRY004 (as scikit-learn does)
+                f"{name} holds strings, such as {value!r}; expected numbers{hint}"
+            )
+        if is_missing(value):
+            return math.nan
+        if not isinstance(value, Real | Decimal | np.bool_):
+            raise TypeError(
+                f"{name} holds values of type {type(value).__name__}, such as {_shown(value)}; "
+                "expected numbers"
+            )
+        return as_float(value)
+
+    return read
+
+
+def _shown(value: Any, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "..."
+
+
+def as_reals(values: Any, name: str) -> NDArray[np.float64]:
+    """Return an array-like of real numbers as floats, NaN where one is missing.
+
+    Objects are looked at one by one, so that nothing is taken for a number that is none.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.flatnonzero(np.ma.getmaskarray(values))
+        if len(masked):
+            raise ValueError(
+                f"{name} is masked at {len(masked)} row(s), first at {masked[0]}; expected a "
+                "number for each row"
+            )
+        values = values.data
+    array = _made_array(values)
+    if array.dtype.kind in OBJECT_KINDS:
+        read = np.frompyfunc(float_reader(name), 1, 1)
+        return np.asarray(read(array.astype(object)), dtype=np.float64)
+    if array.dtype.kind not in REAL_KINDS:
+        raise TypeError(f"{name} is an array of type {array.dtype}; expected real numbers")
+    with np.errstate(over="ignore"):  # what no float can hold is infinite
+        return array.astype(np.float64, copy=False)
+
+
+def _made_array(values: Any) -> NDArray[Any]:
+    """Return an array of values; objects that NumPy would have to unify stay what they are."""
+    array = np.asarray(values)
+    if array.dtype.kind in OBJECT_KINDS and not hasattr(values, "dtype"):
+        return np.asarray(values, dtype=object)
+    return array

@@ -1,0 +1,60 @@
+"""What single values are: integers, numbers, missing, and the features that they name."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from abcgbm.data.cells import is_missing
+from abcgbm.data.features import find_feature
+from abcgbm.settings.checks import check_integer, is_finite_real, is_integer
+from models import noisy_data, small
+
+NAMES = np.array(["a", "b", "c"], object)
+
+
+@pytest.mark.parametrize("value", [0, -3, 10**400, np.int8(4), np.uint64(2**64 - 1)], ids=type)
+def test_integers_of_any_make_are_integers(value):
+    assert is_integer(value)
+
+
+@pytest.mark.parametrize("value", [True, np.True_, 1.0, np.float64(1), "1", None, [1]], ids=repr)
+def test_nothing_else_is_an_integer(value):
+    assert not is_integer(value)
+
+
+def test_integers_out_of_bounds_are_described():
+    assert check_integer("n", np.int64(3), 2, 5) == 3
+    for value, error in ((1, ValueError), (6, ValueError), (2.0, TypeError), (True, TypeError)):
+        with pytest.raises(error, match=f"^n={value!r}; expected an integer from 2 to 5 rows$"):
+            check_integer("n", value, 2, 5, note=" rows")
+    with pytest.raises(ValueError, match=r"^n=1; expected an integer from 2 on$"):
+        check_integer("n", 1, 2)
+
+
+def test_numbers_that_a_float_can_hold_are_finite():
+    assert all(map(is_finite_real, [0, -1.5, 10**300, np.float32(2), Fraction(1, 3)]))
+    assert not any(map(is_finite_real, [10**400, np.inf, np.nan, True, "1", 1j, None]))
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "min_samples_leaf", "max_time"])
+def test_parameter_beyond_all_floats_is_described(name):
+    with pytest.raises(ValueError, match=rf"{name}=10{{10}}.*; expected a number"):
+        small(**{name: 10**400}).fit(*noisy_data(50))
+
+
+def test_features_are_found_by_name_and_by_number():
+    assert [find_feature(item, 3, NAMES) for item in ("a", "c", 0, np.int16(2))] == [0, 2, 0, 2]
+    for item in ("d", 3, -1, True, 1.0, None, ["a"]):
+        assert find_feature(item, 3, NAMES) is None
+    assert find_feature("a", 3, None) is None
+
+
+def test_missing_is_the_same_everywhere():
+    nothing = [None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+    nothing += [np.timedelta64("NaT"), Decimal("NaN"), Decimal("sNaN")]
+    assert all(map(is_missing, nothing))
+    something = [0, "", "nan", np.inf, False, Decimal(1), np.datetime64("2024"), [], object()]
+    assert not any(map(is_missing, something))
