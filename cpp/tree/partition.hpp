@@ -21,7 +21,7 @@ struct RowSets {
   std::vector<std::uint8_t> marks;  // all 0 between splits
   std::vector<Range> nodes;         // by node id
 
-  std::span<const std::uint32_t> of(std::size_t node) const {
+  std::span<const std::uint32_t> in_node(std::size_t node) const {
     return {rows.data() + nodes[node].begin, nodes[node].end - nodes[node].begin};
   }
 };

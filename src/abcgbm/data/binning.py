@@ -164,9 +164,8 @@ def learn_thresholds(
         found.update(zip(features.tolist(), of_block, strict=True))
     if part is not None:
         part = part if rows is None else _part_of_rows(part, rows, len(table))
-        of_part = _core.find_sparse_thresholds(
-            *(part.fill, part.indptr, part.indices, part.data), *(weight, max_bins, n_threads)
-        )
+        columns = _sparse_columns(part, len(weight))
+        of_part = _core.find_sparse_thresholds(columns, weight, max_bins, n_threads)
         found.update(zip(part.features.tolist(), of_part, strict=True))
     return tuple(found[feature] for feature in range(table.shape[1]))
 
@@ -188,9 +187,7 @@ def bin_table(
         codes = levels.codes(_seen_levels(table, feature, is_seen), encoding.handle_unknown)
         builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
     if part is not None:
-        builder.add_sparse(
-            *(part.features, part.fill, part.indptr, part.indices, part.data), n_threads
-        )
+        builder.add_sparse(part.features, _sparse_columns(part, len(table)), n_threads)
     return BinnedTable(builder.finish(), thresholds, encoding)
 
 
@@ -227,6 +224,10 @@ def _column_blocks(
         block = features[start : start + size]
         values = table.numbers(block)
         yield block.astype(np.int32), values if rows is None else values[rows]
+
+
+def _sparse_columns(part: SparsePart, n_rows: int) -> _core.SparseColumns:
+    return _core.SparseColumns(n_rows, part.fill, part.indptr, part.indices, part.data)
 
 
 def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> SparsePart:

@@ -49,7 +49,7 @@ class Record:
         Total training loss.
     class_losses : ndarray of shape (n_classes,)
         The part of each class.
-    parts : tuple of _core.Step
+    parts : tuple of _core.StepResult
         The trees: usually one part; with ``refresh="class"`` one for each class. Empty for the
         first record, and for steps of an earlier fit.
     base_class : int or None
@@ -62,7 +62,7 @@ class Record:
 
     loss: float
     class_losses: NDArray[np.float64]
-    parts: tuple[_core.Step, ...]
+    parts: tuple[_core.StepResult, ...]
     base_class: int | None
     search_losses: NDArray[np.float64]
     validation_loss: float = math.nan
@@ -123,7 +123,7 @@ def record(
     trainer: _core.Trainer,
     monitor: Monitor | None,
     tried: tuple[int, ...] = (),
-    parts: tuple[_core.Step, ...] = (),
+    parts: tuple[_core.StepResult, ...] = (),
 ) -> Record:
     """Return the state now, after a step with some candidates for the base class or before any."""
     if monitor is not None:
@@ -150,7 +150,7 @@ def _stop_reason(stopping: Stopping, records: list[Record], *, asked: bool) -> s
 
 def _choose_and_step(
     trainer: _core.Trainer, config: BoostConfig, records: list[Record]
-) -> tuple[tuple[int, ...], list[_core.Step]]:
+) -> tuple[tuple[int, ...], list[_core.StepResult]]:
     """Return the base classes tried and the trees; none if no step makes progress."""
     for attempt in range(_MOST_DRAWS if config.has_draws else 1):
         tried, parts = _try_step(trainer, config, records, len(records) - 1 + (attempt << 32))
@@ -161,11 +161,11 @@ def _choose_and_step(
 
 def _try_step(
     trainer: _core.Trainer, config: BoostConfig, records: list[Record], key: int
-) -> tuple[tuple[int, ...], list[_core.Step]]:
+) -> tuple[tuple[int, ...], list[_core.StepResult]]:
     number, last = len(records) - 1, records[-1]
     n_classes = len(last.class_losses)
 
-    def step(tried: tuple[int, ...]) -> list[_core.Step]:
+    def step(tried: tuple[int, ...]) -> list[_core.StepResult]:
         plan = plan_step(config.algorithm, n_classes, tried)
         return take_step(trainer, plan, config.refresh, n_classes, key)
 
@@ -181,7 +181,7 @@ def _try_step(
 
 def take_step(
     trainer: _core.Trainer, plan: StepPlan, refresh: str, n_classes: int, key: int
-) -> list[_core.Step]:
+) -> list[_core.StepResult]:
     """Grow the trees of one step: all from the same residuals, or class after class.
 
     Trees that changed nothing are left out. Draws of rows and features depend on the key alone.

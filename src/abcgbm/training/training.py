@@ -159,10 +159,9 @@ class Training:
     def _make_trainer(self, learned: BinnedRows, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
             learned.codes.codes,
-            learned.rows.y,
-            weights.weight,
-            weights.unit,
-            len(self._model.classes_),
+            _core.Labels(
+                learned.rows.y, weights.weight, weights.unit, len(self._model.classes_)
+            ),
             self._params(weights),
             self._n_threads,
             self._raw(learned.rows, self._model.handle_unknown),
@@ -170,21 +169,23 @@ class Training:
 
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
         model, features = self._model, self._plan.features
-        return _core.TrainParams(
+        grow = _core.GrowParams(
             max_leaf_nodes=model.max_leaf_nodes,
             max_depth=min(model.max_depth or 0, model.max_leaf_nodes),
-            min_weight=weights.units(model.min_samples_leaf * self._class_factor),
             min_gain=model.min_gain,
-            learning_rate=model.learning_rate,
+            features=_core.FeatureRules(
+                features.max_features, features.max_path_features, features.interaction_groups
+            ),
+        )
+        split = _core.SplitParams(
             hessian_split=self._algorithm.hessian_split,
-            l2_regularization=model.l2_regularization,
+            min_weight=weights.units(model.min_samples_leaf * self._class_factor),
             min_hessian_leaf=model.min_hessian_leaf,
+            l2_regularization=model.l2_regularization,
             categorical_smoothing=model.categorical_smoothing * self._class_factor,
-            subsample=model.subsample,
-            max_features=features.max_features,
-            max_path_features=features.max_path_features,
-            interaction_groups=features.interaction_groups,
-            seed=self._plan.seed,
+        )
+        return _core.TrainParams(
+            grow, split, model.learning_rate, model.subsample, self._plan.seed
         )
 
     def _make_monitor(self, validated: BinnedRows | None) -> Monitor | None:

@@ -136,7 +136,7 @@ class Monitor:
         self._is_centred = is_centred
         self._handed = None if scoring in ("loss", "error") else rows.as_given()
 
-    def add(self, parts: Sequence[_core.Step]) -> None:
+    def add(self, parts: Sequence[_core.StepResult]) -> None:
         """Move the scores by the trees of a step."""
         for part in parts:
             self._state.add(part)
@@ -191,4 +191,5 @@ def validation_state(
 ) -> _core.Validation:
     """Return the core's state of validation rows that start with some scores; None: zero."""
     weights = IntegerWeights.from_floats(rows.weight, len(rows))
-    return _core.Validation(codes, rows.y, weights.weight, weights.unit, n_classes, n_threads, raw)
+    labels = _core.Labels(rows.y, weights.weight, weights.unit, n_classes)
+    return _core.Validation(codes, labels, n_threads, raw)
