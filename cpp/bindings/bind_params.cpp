@@ -1,10 +1,15 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "boost/memory.hpp"
 #include "boost/params.hpp"
 
 namespace abcgbm {
@@ -87,6 +92,33 @@ void bind_split(nb::module_& m) {
           "l2_regularization"_a = 0.0, "categorical_smoothing"_a = 10.0);
 }
 
+using Bytes = std::map<std::string, std::size_t>;
+
+Bytes training_bytes_py(std::size_t n_rows, int n_classes, std::size_t total_bins,
+                        const TrainParams& params, std::size_t n_candidates, int n_threads) {
+  require(n_classes >= 1 && n_candidates >= 1 && n_threads >= 1,
+          "n_classes, n_candidates, n_threads: at least 1");
+  Bytes bytes;
+  for (const MemoryPart& part : training_bytes({.n_rows = n_rows,
+                                                .n_classes = n_classes,
+                                                .total_bins = total_bins,
+                                                .n_candidates = n_candidates,
+                                                .n_threads = n_threads},
+                                               params)) {
+    bytes[part.name] = part.bytes;
+  }
+  return bytes;
+}
+
+void bind_memory(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("training_bytes", &training_bytes_py, "n_rows"_a, "n_classes"_a, "total_bins"_a, "params"_a,
+        "n_candidates"_a, "n_threads"_a,
+        "The bytes of each large part of a training, apart from the coded table.");
+  m.def("validation_bytes", &validation_bytes, "n_rows"_a, "n_classes"_a, "n_threads"_a,
+        "The bytes of rows whose scores follow the trees, apart from their codes.");
+}
+
 }  // namespace
 
 void bind_params(nb::module_& m) {
@@ -108,6 +140,7 @@ void bind_params(nb::module_& m) {
           },
           "grow"_a = GrowParams(), "split"_a = SplitParams(), "learning_rate"_a = 0.1,
           "subsample"_a = 1.0, "seed"_a = 0);
+  bind_memory(m);
 }
 
 }  // namespace abcgbm

@@ -23,6 +23,8 @@ class BaseLosses {
   /// step; none where the losses are so near to each other that an estimate cannot tell.
   std::optional<bool> halving_lowers_loss(int n_halvings);
 
+  static constexpr std::size_t bytes_per_row() { return sizeof(Row); }
+
  private:
   struct Row {
     double others;  // log of the sum of exp over all classes but the base; less the base's score

@@ -87,7 +87,7 @@ Choice take(Candidates candidates, std::size_t i, std::vector<double> losses) {
 }  // namespace
 
 std::size_t n_tried_together(std::size_t n_candidates, std::size_t n_rows, std::size_t n_classes) {
-  const std::size_t bytes = n_classes * n_rows * sizeof(std::uint16_t);
+  const std::size_t bytes = std::max<std::size_t>(1, n_classes * n_rows * sizeof(std::uint16_t));
   return std::min(std::max<std::size_t>(1, kSearchBytes / bytes), n_candidates);
 }
 

@@ -26,6 +26,9 @@ struct RowSets {
   }
 };
 
+/// What a row takes in them.
+inline constexpr std::size_t kRowSetBytes = 2 * sizeof(std::uint32_t) + sizeof(std::uint8_t);
+
 /// All rows in the root.
 void reset(RowSets& sets, std::size_t n_rows);
 

@@ -107,6 +107,16 @@ class TrainParams:
 
     def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0) -> None: ...
 
+def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int) -> dict[str, int]:
+    """
+    The bytes of each large part of a training, apart from the coded table.
+    """
+
+def validation_bytes(n_rows: int, n_classes: int, n_threads: int) -> int:
+    """
+    The bytes of rows whose scores follow the trees, apart from their codes.
+    """
+
 class StepResult:
     """The trees of one step as flat arrays."""
 

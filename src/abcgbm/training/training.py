@@ -159,9 +159,7 @@ class Training:
     def _make_trainer(self, learned: BinnedRows, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
             learned.codes.codes,
-            _core.Labels(
-                learned.rows.y, weights.weight, weights.unit, len(self._model.classes_)
-            ),
+            _core.Labels(learned.rows.y, weights.weight, weights.unit, len(self._model.classes_)),
             self._params(weights),
             self._n_threads,
             self._raw(learned.rows, self._model.handle_unknown),
@@ -184,9 +182,7 @@ class Training:
             l2_regularization=model.l2_regularization,
             categorical_smoothing=model.categorical_smoothing * self._class_factor,
         )
-        return _core.TrainParams(
-            grow, split, model.learning_rate, model.subsample, self._plan.seed
-        )
+        return _core.TrainParams(grow, split, model.learning_rate, model.subsample, self._plan.seed)
 
     def _make_monitor(self, validated: BinnedRows | None) -> Monitor | None:
         if validated is None:
