@@ -48,7 +48,8 @@ def bin_sparse(problem: Problem, fill: np.ndarray) -> Any:
         len(problem.y), thresholds, problem.is_categorical().astype(np.uint8)
     )
     features = np.arange(len(thresholds), dtype=np.int32)
-    builder.add_sparse(features, *as_sparse(problem.X, fill), 1)
+    columns = _core.SparseColumns(len(problem.y), *as_sparse(problem.X, fill))
+    builder.add_sparse(features, columns, 1)
     return builder.finish()
 
 
@@ -60,9 +61,9 @@ def binned(problem: Problem, n_threads: int = 1) -> Any:
 class Trainer:
     """The core's trainer with the methods of the reference's."""
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, total_weight: float, **arguments: Any) -> None:
         core = _core.Trainer(**arguments)
-        self.total_weight = int(arguments["weight"].sum()) * arguments["unit"]
+        self.total_weight = total_weight
         self.number = 0  # of the step that is being made
         self.raw, self.residuals = core.raw, core.residuals
         self.loss, self.class_losses = core.loss, core.class_losses
@@ -80,8 +81,24 @@ class Trainer:
 
 def trainer(problem: Problem, n_threads: int = 1, **changed: Any) -> Trainer:
     """A trainer; `changed` replaces single arguments, to see what it makes of wrong ones."""
-    params = _core.TrainParams(**problem.params)
-    return Trainer(params=params, **rows_of(problem, n_threads, changed))
+    total_weight = int(problem.weight.sum()) * problem.unit
+    params = train_params(**problem.params)
+    return Trainer(total_weight, params=params, **rows_of(problem, n_threads, changed))
+
+
+def train_params(**given: Any) -> Any:
+    """The core's parameters, which it has in parts, from names and values."""
+
+    def some(*names: str) -> dict[str, Any]:
+        return {name: given.pop(name) for name in names if name in given}
+
+    features = _core.FeatureRules(**some("max_features", "max_path_features", "interaction_groups"))
+    grow = _core.GrowParams(**some("max_leaf_nodes", "max_depth", "min_gain"), features=features)
+    least = ("min_weight", "min_hessian_leaf")
+    split = _core.SplitParams(
+        **some("hessian_split", *least, "l2_regularization", "categorical_smoothing")
+    )
+    return _core.TrainParams(grow, split, **given)
 
 
 def validation(problem: Problem, n_threads: int = 1, **changed: Any) -> Any:
@@ -92,14 +109,15 @@ def rows_of(problem: Problem, n_threads: int, changed: dict[str, Any]) -> dict[s
     """What training and validation need of their rows."""
     if "binned" not in changed:
         changed = changed | {"binned": binned(problem, n_threads)}
-    return {
+    labels = {
         "y": problem.y.astype(np.int32),
         "weight": problem.weight,
         "unit": problem.unit,
         "n_classes": problem.n_classes,
-        "n_threads": n_threads,
-        "raw": problem.raw,
-    } | changed
+    }
+    labels |= {name: changed.pop(name) for name in labels.keys() & changed.keys()}
+    given = {"labels": _core.Labels(**labels), "n_threads": n_threads, "raw": problem.raw}
+    return given | changed
 
 
 def assert_same_step(ours: Any, theirs: Any) -> None:

@@ -541,7 +541,7 @@ class Shortening:
 
 @dataclass
 class Step:
-    """The trees of a step, one after the other, as flat arrays (see `abcgbm._core.Step`)."""
+    """The trees of a step, one after the other, as flat arrays (see `abcgbm._core.StepResult`)."""
 
     feature: np.ndarray
     bin: np.ndarray

@@ -131,7 +131,8 @@ def sparse_columns(draw):
 @given(sparse_columns(), st.sampled_from([2, 3, 7, 255]))
 def test_thresholds_of_sparse_columns_are_those_of_all_their_values(drawn, max_bins):
     problem, columns = drawn
-    found = _core.find_sparse_thresholds(*columns.values(), problem.weight, max_bins, 1)
+    given = _core.SparseColumns(len(problem.y), **columns)
+    found = _core.find_sparse_thresholds(given, problem.weight, max_bins, 1)
     assert_same_lists(found, core.find_thresholds(problem.X, problem.weight, max_bins))
 
 
@@ -141,7 +142,8 @@ def test_codes_of_sparse_columns_are_those_of_all_their_values(drawn):
     thresholds = [np.array(t) for t in problem.thresholds()]
     n = len(thresholds)
     builder = _core.BinnedBuilder(len(problem.y), thresholds, np.zeros(n, np.uint8))
-    builder.add_sparse(np.arange(n, dtype=np.int32), *columns.values(), 1)
+    given = _core.SparseColumns(len(problem.y), **columns)
+    builder.add_sparse(np.arange(n, dtype=np.int32), given, 1)
     expected = core.bin_table(problem.X, thresholds).codes()
     np.testing.assert_array_equal(builder.finish().codes(), expected)
 
@@ -180,12 +182,14 @@ WHOLE = as_sparse(THREE_ROWS, np.zeros(2), np.zeros((3, 2), bool))
     ids=repr,
 )
 def test_sparse_columns_that_do_not_fit_are_refused(changed):
-    assert len(_core.find_sparse_thresholds(*WHOLE.values(), ONES, 255, 1)) == 2
+    assert len(_core.find_sparse_thresholds(_core.SparseColumns(3, **WHOLE), ONES, 255, 1)) == 2
     with pytest.raises((ValueError, TypeError)):
-        _core.find_sparse_thresholds(*(WHOLE | changed).values(), ONES, 255, 1)
+        _core.find_sparse_thresholds(_core.SparseColumns(3, **WHOLE | changed), ONES, 255, 1)
     builder = _core.BinnedBuilder(3, [np.zeros(1)] * 2, np.zeros(2, np.uint8))
     with pytest.raises((ValueError, TypeError)):
-        builder.add_sparse(np.arange(2, dtype=np.int32), *(WHOLE | changed).values(), 1)
+        builder.add_sparse(
+            np.arange(2, dtype=np.int32), _core.SparseColumns(3, **WHOLE | changed), 1
+        )
 
 
 @pytest.mark.parametrize("features", [[0], [0, 2], [-1, 0], [0, 1, 1]], ids=repr)

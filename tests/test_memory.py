@@ -38,8 +38,11 @@ def test_scores_are_two_numbers_for_each_row_and_class():
 
 
 def test_search_needs_more_up_to_a_bound():
-    leaves = [replace(SIZE, n_candidates=n).parts()["leaves of the rows"] for n in (1, 2, 3, 99)]
-    assert leaves == [200_000_000, 400_000_000, 2**29, 2**29]
+    parts = [replace(SIZE, n_candidates=n).parts() for n in (1, 2, 3, 99)]
+    leaves = [part["leaves of the rows"] for part in parts]
+    assert leaves == [200_000_000, 400_000_000, 400_000_000, 400_000_000]
+    losses = [part["losses of the candidates"] for part in parts]
+    assert losses == [0, 16_000_000, 16_000_000, 16_000_000]
 
 
 def test_warm_start_needs_the_scores_of_the_earlier_model_too():

@@ -43,8 +43,9 @@ class Table:
     def trainer(self) -> _core.Trainer:
         """A training that has made its first step."""
         trainer = _core.Trainer(
-            *(self.binned, self.y.astype(np.int32), self.weight, 1.0, self.n_classes),
-            params=_core.TrainParams(),
+            self.binned,
+            _core.Labels(self.y.astype(np.int32), self.weight, 1.0, self.n_classes),
+            _core.TrainParams(),
             n_threads=1,
         )
         trainer.step(range(self.n_classes), [-1], False, 1.0)

@@ -34,9 +34,9 @@ class Stages {
         labels_(trainer.labels()),
         scores_(trainer.scores()),
         n_threads_(n_threads),
-        blocks_(blocks_of(*binned_, 1)),
-        histogram_(binned_->total_bins),
-        search_(*binned_) {
+        blocks_(blocks_of(binned_->layout, 1)),
+        histogram_(binned_->layout.total_bins),
+        search_(binned_->layout) {
     reset(rows_, labels_.n_rows());
     use_node(0);
     set_leaves();
@@ -44,7 +44,7 @@ class Stages {
 
   void count_roots() {
     const auto residual = [&](std::size_t k, std::size_t first, std::span<std::int64_t>) {
-      return scores_.residual.data() + k * labels_.n_rows() + first;
+      return residuals_of(scores_, labels_, static_cast<int>(k)) + first;
     };
     fill_roots(*binned_, labels_.weights(), n_classes(), residual, n_threads_, roots_);
   }
@@ -52,7 +52,7 @@ class Stages {
   Integers root_histogram(std::size_t k) const {
     require(k < n_classes(), "k: 0 to n_classes - 1");
     require(!roots_.lines.empty(), "root_histogram: count_roots comes first");
-    std::vector<std::int64_t> sums(binned_->total_bins);
+    std::vector<std::int64_t> sums(binned_->layout.total_bins);
     for (std::size_t bin = 0; bin < sums.size(); ++bin) sums[bin] = roots_.at(k, bin);
     return to_numpy(std::move(sums));
   }
@@ -61,13 +61,13 @@ class Stages {
   void use_node(std::size_t node) {
     require(node < rows_.nodes.size(), "node: 0, or 1 and 2 after split_root");
     node_ = node;
-    node_rows_.assign(rows_.of(node).begin(), rows_.of(node).end());
+    node_rows_.assign(rows_.in_node(node).begin(), rows_.in_node(node).end());
     sums_.clear();
     total_ = {};
     for (const std::uint32_t row : node_rows_) {
       const std::int64_t weight = labels_.weights()[row];
       sums_.push_back({scores_.residual[row] * weight, weight});
-      for (std::size_t w = 0; w < total_.size(); ++w) total_[w] += sums_.back()[w];
+      add(total_, sums_.back());
     }
     is_counted_ = false;
   }
@@ -81,7 +81,7 @@ class Stages {
     std::ranges::fill(histogram_, Sums<2>{});
     for (const Block& block : blocks_) {
       count_block<2>(*binned_, block, rows, histogram_);
-      finish_block<2>(*binned_, block, total_, histogram_);
+      finish_block<2>(binned_->layout, block, total_, histogram_);
     }
     is_counted_ = true;
   }
@@ -97,10 +97,10 @@ class Stages {
     require(is_counted_, "find_cut: count_node comes first");
     Cut<2> cut;
     const NodeToCut<2> node{.sums = total_, .histogram = histogram_, .rules = rules_};
-    search_.try_features(binned_->by_bin, node, cut);
+    search_.try_features(binned_->layout.by_bin, node, cut);
     search_.finish(node, cut);
     if (node_ == 0) root_cut_ = cut;
-    return {cut.feature, cut.bin, cut.left[0], cut.left[1]};
+    return {cut.feature, cut.bin, cut.left[kResidual], cut.left[kWeight]};
   }
 
   /// Returns how many rows go left.
@@ -112,7 +112,7 @@ class Stages {
                          .left_set = root_cut_.left_set,
                          .missing_left = root_cut_.missing_left};
     split_rows(rows_, 0, *binned_, split);
-    return rows_.of(1).size();
+    return rows_.in_node(1).size();
   }
 
   /// Moves the scores by a tree for each class, and back again when called the next time.
@@ -125,6 +125,7 @@ class Stages {
     for (std::size_t k = 0; k < n_classes(); ++k) {
       moves.push_back(
           {.tree_class = static_cast<int>(k),
+           .base = {},
            .node_of_row = std::span(leaf_of_row_).subspan(k * labels_.n_rows(), labels_.n_rows()),
            .value = value,
            .base_value = {}});

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "bindings/arrays.hpp"
-#include "bindings/binned_state.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/binned_state.hpp"
 #include "data/binning.hpp"
 
 namespace abcgbm {
@@ -31,11 +31,19 @@ TableView view_of(const Table& table) {
 
 /// Columns as scipy.sparse's csc has them, rows ascending in each.
 struct SparseArrays {
+  std::size_t n_rows;
   Vector<double> fill;
   Vector<std::int64_t> start;
   Vector<std::int32_t> row;
   Vector<double> value;
 };
+
+std::unique_ptr<SparseArrays> make_sparse(std::size_t n_rows, const Vector<double>& fill,
+                                          const Vector<std::int64_t>& start,
+                                          const Vector<std::int32_t>& row,
+                                          const Vector<double>& value) {
+  return std::make_unique<SparseArrays>(SparseArrays{n_rows, fill, start, row, value});
+}
 
 void check_column(const SparseView& view, std::size_t column) {
   std::int64_t before = -1;
@@ -47,8 +55,8 @@ void check_column(const SparseView& view, std::size_t column) {
   }
 }
 
-SparseView view_of(const SparseArrays& arrays, std::size_t n_rows) {
-  const SparseView view{.n_rows = n_rows,
+SparseView view_of(const SparseArrays& arrays) {
+  const SparseView view{.n_rows = arrays.n_rows,
                         .fill = span_of(arrays.fill),
                         .start = span_of(arrays.start),
                         .row = span_of(arrays.row),
@@ -82,11 +90,10 @@ OwnedArrays find_thresholds_py(const Table& table, const Vector<std::int64_t>& w
   return find_in(view_of(table), weight, max_bins, n_threads);
 }
 
-OwnedArrays find_sparse_thresholds_py(const Vector<double>& fill, const Vector<std::int64_t>& start,
-                                      const Vector<std::int32_t>& row, const Vector<double>& value,
+OwnedArrays find_sparse_thresholds_py(const SparseArrays& columns,
                                       const Vector<std::int64_t>& weight, std::size_t max_bins,
                                       int n_threads) {
-  return find_in(view_of({fill, start, row, value}, weight.shape(0)), weight, max_bins, n_threads);
+  return find_in(view_of(columns), weight, max_bins, n_threads);
 }
 
 std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows, const ThresholdArrays& thresholds,
@@ -123,10 +130,8 @@ void add_block_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, 
 }
 
 void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
-                   const Vector<double>& fill, const Vector<std::int64_t>& start,
-                   const Vector<std::int32_t>& row, const Vector<double>& value, int n_threads) {
-  const SparseArrays arrays{fill, start, row, value};
-  const SparseView view = view_of(arrays, builder.n_rows());
+                   const SparseArrays& columns, int n_threads) {
+  const SparseView view = view_of(columns);
   check_features(builder, features, view.n_rows, view.n_columns());
   const nb::gil_scoped_release release;
   builder.add(view, span_of(features), n_threads);
@@ -148,11 +153,11 @@ std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>
 
 nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned,
                                                const std::optional<Vector<std::int32_t>>& given) {
-  std::vector<std::int32_t> features(binned.n_features());
+  std::vector<std::int32_t> features(binned.layout.n_features());
   std::iota(features.begin(), features.end(), 0);
   if (given) features = copy_of(*given);
   for (const std::int32_t f : features) {
-    require(f >= 0 && static_cast<std::size_t>(f) < binned.n_features(),
+    require(f >= 0 && static_cast<std::size_t>(f) < binned.layout.n_features(),
             "features: 0 to n_features - 1");
   }
   return to_numpy(codes_of(binned, features), {binned.n_rows, features.size()});
@@ -162,18 +167,19 @@ nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned,
 template <class T, class Field>
 std::vector<T> of_features(const Binned& binned, const Field& field) {
   std::vector<T> out;
-  for (const Feature& feature : binned.features) out.push_back(static_cast<T>(field(feature)));
+  for (const Feature& feature : binned.layout.features)
+    out.push_back(static_cast<T>(field(feature)));
   return out;
 }
 
-}  // namespace
-
-void bind_binning(nb::module_& m) {
+void bind_binned(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<Binned>(m, "Binned", "Bin codes of a table.")
       .def_ro("n_rows", &Binned::n_rows)
-      .def_prop_ro("n_features", &Binned::n_features)
-      .def_ro("total_bins", &Binned::total_bins, "Bins of all features.")
+      .def_prop_ro("n_features", [](const Binned& binned) { return binned.layout.n_features(); })
+      .def_prop_ro(
+          "total_bins", [](const Binned& binned) { return binned.layout.total_bins; },
+          "Bins of all features.")
       .def_prop_ro(
           "n_bins",
           [](const Binned& binned) {
@@ -207,19 +213,28 @@ void bind_binning(nb::module_& m) {
       .def("take", &take_py, "rows"_a.noconvert(), "The given rows, by number.")
       .def("codes", &codes_py, "features"_a.noconvert() = nb::none(),
            "A copy of the codes of some or all features, of shape (n_rows, n_features).");
+}
+
+}  // namespace
+
+void bind_binning(nb::module_& m) {
+  using namespace nb::literals;
+  bind_binned(m);
   m.def("find_thresholds", &find_thresholds_py, "X"_a.noconvert(), "weight"_a.noconvert(),
         "max_bins"_a, "n_threads"_a, "Thresholds between the value bins of each column.");
-  m.def("find_sparse_thresholds", &find_sparse_thresholds_py, "fill"_a.noconvert(),
-        "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
-        "weight"_a.noconvert(), "max_bins"_a, "n_threads"_a,
-        "The same for the columns of a csc matrix; rows that are not listed have the fill value.");
+  nb::class_<SparseArrays>(
+      m, "SparseColumns",
+      "The columns of a csc matrix, not copied; rows that are not listed have the fill value.")
+      .def(nb::new_(&make_sparse), "n_rows"_a, "fill"_a.noconvert(), "indptr"_a.noconvert(),
+           "indices"_a.noconvert(), "data"_a.noconvert());
+  m.def("find_sparse_thresholds", &find_sparse_thresholds_py, "columns"_a, "weight"_a.noconvert(),
+        "max_bins"_a, "n_threads"_a, "The same for sparse columns.");
   nb::class_<BinnedBuilder>(m, "BinnedBuilder", "Codes a table, some columns at a time.")
       .def(nb::new_(&make_builder), "n_rows"_a, "thresholds"_a, "is_categorical"_a.noconvert())
       .def("add_block", &add_block_py, "features"_a.noconvert(), "X"_a.noconvert(), "n_threads"_a,
            "Code the columns of X, which are the given features.")
-      .def("add_sparse", &add_sparse_py, "features"_a.noconvert(), "fill"_a.noconvert(),
-           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "n_threads"_a,
-           "Code the columns of a csc matrix, which are the given features.")
+      .def("add_sparse", &add_sparse_py, "features"_a.noconvert(), "columns"_a, "n_threads"_a,
+           "Code sparse columns, which are the given features.")
       .def("finish", &finish_py, "The binned table; the builder is then empty.");
 }
 

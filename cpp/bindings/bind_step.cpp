@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -22,9 +21,6 @@
 namespace abcgbm {
 namespace {
 
-/// Weights may have any stride: where all are 1, one is enough.
-using Weights = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
-
 constexpr std::size_t kManyScores = std::size_t{1} << 20;  // 16 MB with the residuals
 
 /// What has been freed while the table was read, sorted and coded would stay with the process
@@ -35,51 +31,20 @@ void give_back_memory() {
 #endif
 }
 
-void check_groups(const Binned& binned, const TrainParams& params) {
-  for (const auto& group : params.grow.features.groups) {
+void check_groups(const Layout& layout, const FeatureRules& rules) {
+  for (const auto& group : rules.groups) {
     for (const std::uint32_t f : group) {
-      require(f < binned.n_features(), "interaction_groups: 0 to n_features - 1");
+      require(f < layout.n_features(), "interaction_groups: 0 to n_features - 1");
     }
   }
 }
 
-void check_labels(const Binned& binned, const Labels& labels) {
-  require(labels.y.size() == binned.n_rows, "y: one for each row of the table");
-  require(binned.n_rows > 0 && binned.n_rows < (std::size_t{1} << 32),
-          "a table for training has 1 to 2^32 - 1 rows");
-  require(binned.n_features() > 0, "a table for training has at least one feature");
-  require(labels.n_classes >= 2, "n_classes: at least 2");
-  require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a number above 0");
-  for (const std::int32_t k : labels.y) {
-    require(k >= 0 && k < labels.n_classes, "y: 0 to n_classes - 1");
-  }
-}
-
-/// Weights of 1 need no array.
-void set_weights(Labels& labels, const Weights& weight) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
-  require(weight.size() == labels.n_rows(), "weight: one for each row of the table");
-  const auto of = weight.view();
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < labels.n_rows(); ++i) {
-    require(of(i) >= 1, "weight: at least 1");
-    total += static_cast<std::uint64_t>(of(i));
-    require(total <= kMost, "weight: the sum is at most 2^40");
-  }
-  labels.total_bits = static_cast<int>(std::bit_width(total));
-  if (total == labels.n_rows()) return;
-  labels.weight.resize(labels.n_rows());
-  for (std::size_t i = 0; i < labels.n_rows(); ++i) labels.weight[i] = of(i);
-}
-
-Labels make_labels(const Binned* binned, const Vector<std::int32_t>& y, const Weights& weight,
-                   double unit, int n_classes) {
-  Labels labels{
-      .y = copy_of(y), .weight = {}, .unit = unit, .n_classes = n_classes, .total_bits = 0};
+void check_rows(const Binned* binned, const Labels* labels, int n_threads) {
   require(binned != nullptr, "binned: a Binned");
-  check_labels(*binned, labels);
-  set_weights(labels, weight);
-  return labels;
+  require(labels != nullptr, "labels: a Labels");
+  require(labels->n_rows() == binned->n_rows, "labels: one for each row of the table");
+  require(binned->layout.n_features() > 0, "a table for training has at least one feature");
+  require(n_threads >= 1, "n_threads: at least 1");
 }
 
 using RawScores = std::optional<Matrix<double>>;
@@ -103,48 +68,45 @@ std::vector<double> start_scores(const Labels& labels, const RawScores& raw) {
   return scores;
 }
 
-std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned, const Vector<std::int32_t>& y,
-                                      const Weights& weight, double unit, int n_classes,
-                                      const TrainParams& params, int n_threads,
-                                      const RawScores& raw) {
-  Labels labels = make_labels(binned.get(), y, weight, unit, n_classes);
-  check_groups(*binned, params);
-  require(n_threads >= 1, "n_threads: at least 1");
-  if (labels.n_rows() * static_cast<std::size_t>(n_classes) >= kManyScores) give_back_memory();
-  std::vector<double> start = start_scores(labels, raw);
+std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
+                                      std::shared_ptr<Labels> labels, const TrainParams& params,
+                                      int n_threads, const RawScores& raw) {
+  check_rows(binned.get(), labels.get(), n_threads);
+  check_groups(binned->layout, params.grow.features);
+  const std::size_t n_scores = labels->n_rows() * static_cast<std::size_t>(labels->n_classes);
+  if (n_scores >= kManyScores) give_back_memory();
+  std::vector<double> start = start_scores(*labels, raw);
   const nb::gil_scoped_release release;
   return std::make_unique<Trainer>(std::move(binned), std::move(labels), std::move(start), params,
                                    n_threads);
 }
 
 std::unique_ptr<Validation> make_validation(std::shared_ptr<Binned> binned,
-                                            const Vector<std::int32_t>& y, const Weights& weight,
-                                            double unit, int n_classes, int n_threads,
+                                            std::shared_ptr<Labels> labels, int n_threads,
                                             const RawScores& raw) {
-  Labels labels = make_labels(binned.get(), y, weight, unit, n_classes);
-  std::vector<double> start = start_scores(labels, raw);
-  require(n_threads >= 1, "n_threads: at least 1");
+  check_rows(binned.get(), labels.get(), n_threads);
+  std::vector<double> start = start_scores(*labels, raw);
   const nb::gil_scoped_release release;
   return std::make_unique<Validation>(std::move(binned), std::move(labels), std::move(start),
                                       n_threads);
 }
 
-bool fits(const TreeNode& node, const Binned& binned) {
+bool fits(const TreeNode& node, const Layout& layout) {
   const auto f = static_cast<std::size_t>(node.feature);
-  if (f >= binned.n_features()) return false;
-  const Feature& feature = binned.features[f];
+  if (f >= layout.n_features()) return false;
+  const Feature& feature = layout.features[f];
   if (!feature.is_categorical) return node.bin < feature.missing_code() && node.left_set.empty();
   return node.left_set.size() == empty_set(feature.missing_code()).size();
 }
 
 /// A step of another training could have other bins and classes.
 void add_step_py(Validation& validation, const StepResult& step) {
-  const Binned& binned = validation.binned();
+  const Layout& layout = validation.binned().layout;
   for (const Tree& tree : step.trees) {
-    require(std::max(tree.tree_class, tree.base) < validation.labels().n_classes,
+    require(std::max(tree.tree_class, tree.base.number_or(0)) < validation.labels().n_classes,
             "step: of a training with other classes");
     for (const TreeNode& node : tree.nodes) {
-      require(node.is_leaf() || fits(node, binned), "step: of a training with other bins");
+      require(node.is_leaf() || fits(node, layout), "step: of a training with other bins");
     }
   }
   if (!step.changed) return;
@@ -158,82 +120,55 @@ nb::ndarray<nb::numpy, double> raw_of(const std::vector<double>& raw, const Labe
                   {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
 }
 
+std::pair<nb::ndarray<nb::numpy, std::int64_t>, int> residuals_py(const Trainer& trainer) {
+  const auto n_classes = static_cast<std::size_t>(trainer.labels().n_classes);
+  return {to_numpy(std::vector<std::int64_t>(trainer.scores().residual),
+                   {n_classes, trainer.labels().n_rows()}),
+          trainer.scores().exponent};
+}
+
 constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
 constexpr const char* kLossDoc = "The loss of all rows.";
-
-/// Everything Python may pass; checked by make_params.
-struct ParamArguments {
-  int max_leaf_nodes;
-  int max_depth;
-  std::int64_t min_weight;
-  double min_gain;
-  double learning_rate;
-  bool hessian_split;
-  double l2_regularization;
-  double min_hessian_leaf;
-  double categorical_smoothing;
-  double subsample;
-  std::size_t max_features;
-  std::size_t max_path_features;
-  const std::vector<std::vector<std::uint32_t>>& interaction_groups;
-  std::uint64_t seed;
-};
-
-bool is_amount(double x) { return std::isfinite(x) && x >= 0.0; }
-
-TrainParams make_params(const ParamArguments& given) {
-  // Node numbers of a tree are kept in 16 bits.
-  require(given.max_leaf_nodes >= 2 && given.max_leaf_nodes <= 32768, "max_leaf_nodes: 2 to 32768");
-  require(given.max_depth >= 0, "max_depth: 0 (no bound) or more");
-  require(given.min_weight >= 1, "min_weight: at least 1");
-  require(is_amount(given.min_gain), "min_gain: at least 0");
-  require(given.learning_rate > 0.0 && given.learning_rate <= 1.0, "learning_rate: above 0, to 1");
-  require(is_amount(given.l2_regularization), "l2_regularization: at least 0");
-  require(is_amount(given.min_hessian_leaf), "min_hessian_leaf: at least 0");
-  require(is_amount(given.categorical_smoothing), "categorical_smoothing: at least 0");
-  require(given.subsample > 0.0 && given.subsample <= 1.0, "subsample: above 0, to 1");
-  return {.grow = {.max_leaf_nodes = given.max_leaf_nodes,
-                   .max_depth = given.max_depth,
-                   .min_gain = given.min_gain,
-                   .rules = {.min_weight = given.min_weight},
-                   .features = {.max_features = given.max_features,
-                                .max_path_features = given.max_path_features,
-                                .groups = given.interaction_groups}},
-          .split_weight = given.hessian_split ? SplitWeight::hessian : SplitWeight::one,
-          .learning_rate = given.learning_rate,
-          .l2_regularization = given.l2_regularization,
-          .min_hessian_leaf = given.min_hessian_leaf,
-          .categorical_smoothing = given.categorical_smoothing,
-          .subsample = given.subsample,
-          .seed = given.seed};
-}
 
 bool all_differ(std::vector<int> values) {
   std::ranges::sort(values);
   return std::ranges::adjacent_find(values) == values.end();
 }
 
-void check_plan(const StepPlan& plan, int n_classes) {
+constexpr int kNoBase = -1;  // in Python
+
+std::vector<BaseClass> to_bases(const std::vector<int>& numbers) {
+  std::vector<BaseClass> bases;
+  for (const int k : numbers) bases.push_back(k == kNoBase ? BaseClass() : BaseClass(k));
+  return bases;
+}
+
+void check_classes(const std::vector<int>& classes, const std::vector<int>& bases, int n_classes) {
   const auto is_class = [&](int k) { return k >= 0 && k < n_classes; };
-  require(std::ranges::all_of(plan.classes, is_class) && all_differ(plan.classes),
+  require(std::ranges::all_of(classes, is_class) && all_differ(classes),
           "classes: different ones, 0 to n_classes - 1");
-  const bool has_none = plan.bases == std::vector<int>{-1};
-  require(has_none || (!plan.bases.empty() && std::ranges::all_of(plan.bases, is_class) &&
-                       all_differ(plan.bases)),
+  const bool are_classes =
+      !bases.empty() && std::ranges::all_of(bases, is_class) && all_differ(bases);
+  require(are_classes || bases == std::vector<int>{kNoBase},
           "bases: different classes, or [-1] for none");
-  require(!(has_none && plan.base_derivatives), "base derivatives need a base class");
+  require(!classes.empty() && !(bases.size() == 1 && classes == bases),
+          "classes: at least one that is not the base");
+}
+
+void check_plan(const StepPlan& plan, int n_classes) {
+  require(plan.bases.front().exists() || !plan.base_derivatives,
+          "base derivatives need a base class");
   require(plan.bases.size() == 1 || plan.base_derivatives, "a search needs base derivatives");
   require(plan.bases.size() == 1 || plan.classes.size() == static_cast<std::size_t>(n_classes),
           "a search grows trees for all classes");
-  require(!plan.classes.empty() && !(plan.bases.size() == 1 && plan.classes == plan.bases),
-          "classes: at least one that is not the base");
   require(plan.leaf_scale > 0.0 && plan.leaf_scale <= 1.0, "leaf_scale: above 0, to 1");
 }
 
 StepResult step_py(Trainer& trainer, const std::vector<int>& classes, const std::vector<int>& bases,
                    bool base_derivatives, double leaf_scale, std::uint64_t step) {
+  check_classes(classes, bases, trainer.labels().n_classes);
   const StepPlan plan{.classes = classes,
-                      .bases = bases,
+                      .bases = to_bases(bases),
                       .base_derivatives = base_derivatives,
                       .leaf_scale = leaf_scale,
                       .step = step};
@@ -286,7 +221,7 @@ void node_property(nb::class_<StepResult>& step_class, const char* name, const F
 }
 
 void bind_step_result(nb::module_& m) {
-  nb::class_<StepResult> step_class(m, "Step", "The trees of one step as flat arrays.");
+  nb::class_<StepResult> step_class(m, "StepResult", "The trees of one step as flat arrays.");
   node_property<std::int32_t>(step_class, "feature", [](const TreeNode& n) { return n.feature; });
   node_property<std::int32_t>(step_class, "bin", [](const TreeNode& n) { return n.bin; });
   node_property<std::int32_t>(step_class, "left", [](const TreeNode& n) { return n.left; });
@@ -302,7 +237,9 @@ void bind_step_result(nb::module_& m) {
                    "The sets of codes that go left in categorical splits, 64 codes to a word.")
       .def_prop_ro("tree_start", &tree_starts, kOwned)
       .def_prop_ro("tree_class", &tree_classes, kOwned)
-      .def_ro("base", &StepResult::base, "The base class; -1 without one.")
+      .def_prop_ro(
+          "base", [](const StepResult& s) { return s.base.number_or(kNoBase); },
+          "The base class; -1 without one.")
       .def_ro("candidate_losses", &StepResult::candidate_losses,
               "The loss after the step of each base class tried, if there were several.")
       .def_prop_ro(
@@ -319,40 +256,14 @@ void bind_step_result(nb::module_& m) {
 
 void bind_step(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<TrainParams>(m, "TrainParams", "How trees are grown.")
-      .def(
-          "__init__",
-          [](TrainParams* self, int max_leaf_nodes, int max_depth, std::int64_t min_weight,
-             double min_gain, double learning_rate, bool hessian_split, double l2_regularization,
-             double min_hessian_leaf, double categorical_smoothing, double subsample,
-             std::size_t max_features, std::size_t max_path_features,
-             const std::vector<std::vector<std::uint32_t>>& interaction_groups,
-             std::uint64_t seed) {
-            new (self) TrainParams(make_params(
-                {max_leaf_nodes, max_depth, min_weight, min_gain, learning_rate, hessian_split,
-                 l2_regularization, min_hessian_leaf, categorical_smoothing, subsample,
-                 max_features, max_path_features, interaction_groups, seed}));
-          },
-          nb::kw_only(), "max_leaf_nodes"_a = 20, "max_depth"_a = 0, "min_weight"_a = 10,
-          "min_gain"_a = 0.0, "learning_rate"_a = 0.1, "hessian_split"_a = false,
-          "l2_regularization"_a = 0.0, "min_hessian_leaf"_a = 0.0, "categorical_smoothing"_a = 10.0,
-          "subsample"_a = 1.0, "max_features"_a = 0, "max_path_features"_a = 0,
-          "interaction_groups"_a = std::vector<std::vector<std::uint32_t>>(), "seed"_a = 0);
   bind_step_result(m);
   nb::class_<Trainer>(m, "Trainer", "The state of a training.")
-      .def(nb::new_(&make_trainer), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
-           "n_classes"_a, "params"_a, "n_threads"_a, "raw"_a.noconvert() = nb::none())
+      .def(nb::new_(&make_trainer), "binned"_a, "labels"_a, "params"_a, "n_threads"_a,
+           "raw"_a.noconvert() = nb::none())
       .def("step", &step_py, "classes"_a, "bases"_a, "base_derivatives"_a, "leaf_scale"_a,
            "step"_a = 0, "Grow the trees of a step, choose among the bases, and move the scores.")
-      .def(
-          "residuals",
-          [](const Trainer& t) {
-            return std::pair(
-                to_numpy(std::vector<std::int64_t>(t.scores().residual),
-                         {static_cast<std::size_t>(t.labels().n_classes), t.labels().n_rows()}),
-                t.scores().exponent);
-          },
-          "A copy of the integer residuals, and S: they are multiples of 2^-S.")
+      .def("residuals", &residuals_py,
+           "A copy of the integer residuals, and S: they are multiples of 2^-S.")
       .def(
           "raw", [](const Trainer& t) { return raw_of(t.scores().raw, t.labels()); }, kRawDoc)
       .def(
@@ -361,8 +272,8 @@ void bind_step(nb::module_& m) {
           "The part of the loss that the rows of each class make.")
       .def("loss", [](const Trainer& t) { return t.scores().loss; }, kLossDoc);
   nb::class_<Validation>(m, "Validation", "Rows that follow the trees.")
-      .def(nb::new_(&make_validation), "binned"_a, "y"_a.noconvert(), "weight"_a.noconvert(),
-           "unit"_a, "n_classes"_a, "n_threads"_a, "raw"_a.noconvert() = nb::none())
+      .def(nb::new_(&make_validation), "binned"_a, "labels"_a, "n_threads"_a,
+           "raw"_a.noconvert() = nb::none())
       .def("add", &add_step_py, "step"_a, "Move the scores by the trees of a step.")
       .def(
           "leading",

@@ -8,6 +8,8 @@ namespace abcgbm {
 void bind_parallel(nanobind::module_& m);
 void bind_binning(nanobind::module_& m);
 void bind_scores(nanobind::module_& m);
+void bind_labels(nanobind::module_& m);
+void bind_params(nanobind::module_& m);
 void bind_step(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
 

@@ -10,7 +10,7 @@
 namespace abcgbm {
 namespace {
 
-using Bundles = std::vector<std::vector<std::uint32_t>>;
+using Bundles = std::vector<Bundle>;
 
 /// Nobody's bundle.
 constexpr std::int32_t kNone = -1;
@@ -30,12 +30,15 @@ struct State {
   std::size_t n_features() const { return n_bins.size(); }
 };
 
-// ------------------------------------------------------------------------------------- table to state
+// ------------------------------------------------------------------------------------- table to
+// state
 
 template <class T, class Field>
 nb::object by_feature(const Binned& binned, const Field& field) {
   std::vector<T> out;
-  for (const Feature& feature : binned.features) out.push_back(static_cast<T>(field(feature)));
+  for (const Feature& feature : binned.layout.features) {
+    out.push_back(static_cast<T>(field(feature)));
+  }
   return nb::cast(to_numpy(std::move(out)));
 }
 
@@ -55,7 +58,7 @@ void put_sparse(const Binned& binned, nb::dict& state) {
   std::vector<std::int64_t> start = {0};
   std::vector<std::uint32_t> row;
   std::vector<std::uint16_t> code;
-  for (const SparseColumn& column : binned.sparse_codes.by_column) {
+  for (const SparseColumn& column : binned.listed.by_column) {
     row.insert(row.end(), column.row.begin(), column.row.end());
     code.insert(code.end(), column.code.begin(), column.code.end());
     start.push_back(static_cast<std::int64_t>(row.size()));
@@ -65,7 +68,8 @@ void put_sparse(const Binned& binned, nb::dict& state) {
   state["code"] = nb::cast(to_numpy(std::move(code)));
 }
 
-// ------------------------------------------------------------------------------------- state to table
+// ------------------------------------------------------------------------------------- state to
+// table
 
 nb::object field_of(const nb::dict& state, const char* name) {
   require(state.contains(name), (std::string("state: no ") + name).c_str());
@@ -94,7 +98,7 @@ State read(const nb::dict& state) {
   return out;
 }
 
-/// Features as they are before they are arranged, sparse ones numbered among themselves.
+/// Features that are not laid out yet.
 std::vector<Feature> features_of(const State& state) {
   const std::size_t n = state.n_features();
   require(n > 0 && state.common.size() == n && state.is_categorical.size() == n &&
@@ -102,8 +106,6 @@ std::vector<Feature> features_of(const State& state) {
           "state: one of n_bins, common, is_categorical, is_sparse, bundle for each feature");
   require(state.n_rows < (std::size_t{1} << 32), "state: n_rows below 2^32");
   std::vector<Feature> features(n);
-  std::uint32_t n_dense = 0;
-  std::uint32_t n_sparse = 0;
   for (std::size_t f = 0; f < n; ++f) {
     const bool is_sparse = state.is_sparse[f] != 0;
     require(state.n_bins[f] >= 2 && state.n_bins[f] <= 65535, "state: n_bins is 2 to 65535");
@@ -112,7 +114,7 @@ std::vector<Feature> features_of(const State& state) {
             "state: bundle is -1, or a number from 0 on for a sparse feature");
     features[f] = {.offset = 0,
                    .n_bins = state.n_bins[f],
-                   .column = is_sparse ? n_sparse++ : n_dense++,
+                   .column = 0,
                    .common = state.common[f],
                    .is_sparse = is_sparse,
                    .is_bundled = false,
@@ -166,18 +168,17 @@ Columns<Code> checked_columns(const Matrix<Code>& given, const std::vector<std::
   return columns;
 }
 
-void set_columns(Binned& binned, const Bundles& bundles, const nb::object& given) {
-  const auto n_codes = codes_by_column(binned.features, bundles);
+AnyColumns columns_from(const State& state, const std::vector<std::size_t>& n_codes,
+                        const nb::object& given) {
   const bool is_narrow =
-      std::ranges::all_of(binned.features, [](const Feature& f) { return f.n_bins <= 256; });
+      std::ranges::all_of(state.n_bins, [](std::uint32_t n_bins) { return n_bins <= 256; });
   Matrix<std::uint8_t> narrow;
   Matrix<std::uint16_t> wide;
   if (is_narrow && nb::try_cast(given, narrow, false)) {
-    binned.columns = checked_columns(narrow, n_codes, binned.n_rows);
-  } else {
-    require(!is_narrow && nb::try_cast(given, wide, false), "state: columns is of another type");
-    binned.columns = checked_columns(wide, n_codes, binned.n_rows);
+    return checked_columns(narrow, n_codes, state.n_rows);
   }
+  require(!is_narrow && nb::try_cast(given, wide, false), "state: columns is of another type");
+  return checked_columns(wide, n_codes, state.n_rows);
 }
 
 SparseColumn sparse_column(const State& state, std::size_t at, const Feature& feature) {
@@ -196,30 +197,27 @@ SparseColumn sparse_column(const State& state, std::size_t at, const Feature& fe
   return column;
 }
 
-/// The columns of all sparse features; those of bundled ones are empty, and not looked at again.
-void set_sparse(Binned& binned, const State& state) {
+std::vector<SparseColumn> listed_from(const State& state, const std::vector<Feature>& features) {
+  const auto is_listed = [&](std::size_t f) {
+    return features[f].is_sparse && state.bundle[f] == kNone;
+  };
   std::size_t n_listed = 0;
-  for (std::size_t f = 0; f < state.n_features(); ++f) {
-    n_listed += state.is_sparse[f] != 0 && state.bundle[f] == kNone ? 1 : 0;
-  }
+  for (std::size_t f = 0; f < features.size(); ++f) n_listed += is_listed(f) ? 1 : 0;
   require(state.start.size() == n_listed + 1 && state.start.front() == 0 &&
               state.start.back() == static_cast<std::int64_t>(state.row.size()) &&
               state.row.size() == state.code.size() && std::ranges::is_sorted(state.start),
           "state: start, row and code fit each other");
-  std::size_t at = 0;
-  for (std::uint32_t f = 0; f < state.n_features(); ++f) {
-    if (state.is_sparse[f] == 0) continue;
-    const bool is_listed = state.bundle[f] == kNone;
-    binned.sparse.push_back(f);
-    binned.sparse_codes.by_column.push_back(
-        is_listed ? sparse_column(state, at++, binned.features[f]) : SparseColumn{});
+  std::vector<SparseColumn> columns;
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    if (is_listed(f)) columns.push_back(sparse_column(state, columns.size(), features[f]));
   }
+  return columns;
 }
 
 }  // namespace
 
 BinnedState state_of(const Binned& binned) {
-  const std::size_t n_dense = binned.n_features() - binned.sparse.size();
+  const std::size_t n_dense = binned.layout.n_features() - binned.layout.sparse_features.size();
   BinnedState state;
   state["n_rows"] = nb::cast(binned.n_rows);
   state["n_bins"] = by_feature<std::uint32_t>(binned, [](const Feature& f) { return f.n_bins; });
@@ -238,14 +236,14 @@ BinnedState state_of(const Binned& binned) {
 
 std::shared_ptr<Binned> binned_from_state(const BinnedState& given) {
   const State state = read(given);
-  auto binned = std::make_shared<Binned>();
-  binned->n_rows = state.n_rows;
-  binned->features = features_of(state);
+  std::vector<Feature> features = features_of(state);
   const Bundles bundles = bundles_of(state);
-  set_columns(*binned, bundles, field_of(given, "columns"));
-  set_sparse(*binned, state);
-  arrange(*binned, bundles);
-  return binned;
+  const auto n_codes = codes_by_column(features, bundles);
+  AnyColumns columns = columns_from(state, n_codes, field_of(given, "columns"));
+  std::vector<SparseColumn> listed = listed_from(state, features);
+  return std::make_shared<Binned>(stored_binned(state.n_rows,
+                                                make_layout(std::move(features), bundles),
+                                                std::move(columns), std::move(listed)));
 }
 
 }  // namespace abcgbm

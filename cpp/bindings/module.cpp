@@ -7,6 +7,8 @@ NB_MODULE(_core, m) {
   abcgbm::bind_parallel(m);
   abcgbm::bind_binning(m);
   abcgbm::bind_scores(m);
+  abcgbm::bind_labels(m);
+  abcgbm::bind_params(m);
   abcgbm::bind_step(m);
   abcgbm::bind_predict(m);
 }

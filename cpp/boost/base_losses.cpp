@@ -71,7 +71,7 @@ BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights wei
                        std::span<const TreeMove> moves, int n_threads)
     : labels_(&labels),
       weight_(weight),
-      base_(moves.front().base),
+      base_(moves.front().base.number()),
       n_threads_(n_threads),
       rows_(labels.n_rows()) {
   const auto score_of = [&](int k, std::size_t row) {
@@ -99,7 +99,7 @@ BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights wei
   for (std::size_t i = 0; i < rows_.size(); ++i) total_weight_ += static_cast<double>(weight[i]);
 }
 
-std::optional<bool> BaseLosses::falls_after(int n_halvings) {
+std::optional<bool> BaseLosses::halving_lowers_loss(int n_halvings) {
   const Loss here = known_loss_at(n_halvings);
   const Loss next = known_loss_at(n_halvings + 1);
   if (std::abs(next.sum - here.sum) <= error_of(here) + error_of(next)) return std::nullopt;

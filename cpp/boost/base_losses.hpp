@@ -21,7 +21,9 @@ class BaseLosses {
 
   /// Whether the loss falls when the base class moves by 2^-(n + 1) instead of 2^-n of the full
   /// step; none where the losses are so near to each other that an estimate cannot tell.
-  std::optional<bool> falls_after(int n_halvings);
+  std::optional<bool> halving_lowers_loss(int n_halvings);
+
+  static constexpr std::size_t bytes_per_row() { return sizeof(Row); }
 
  private:
   struct Row {

@@ -7,51 +7,57 @@
 #include <vector>
 
 #include "data/binned.hpp"
-#include "loss/scores.hpp"
+#include "loss/derivatives.hpp"
 #include "tree/histogram.hpp"
 
 namespace abcgbm {
 
-/// A tree to grow: for `tree_class`, against `base` (-1: with plain derivatives).
-struct TreeJob {
-  int tree_class = 0;
-  int base = -1;
-};
-
 /// Residual sums of a pair of classes are differences of the classes' own, so K of them serve all
 /// pairs; hessian sums are a pair's own. Weights are the same in every tree.
-class Roots {
- public:
-  Roots(const Binned& binned, const Labels& labels, bool has_hessian);
+struct Roots {
+  std::vector<std::size_t> lane;  // of a class among the residuals
+  RootHistograms residuals;       // by lane
+  RootHistograms hessians;        // by tree of the batch, where wanted
+};
 
-  /// The weight of each row in the trees to come; kept by reference.
-  void set_weights(RowWeights weight, int n_threads);
+inline constexpr std::size_t kRootBytes = std::size_t{1} << 24;  // for the roots of a batch
 
-  /// The end of the batch that starts at `first`: the trees whose histograms fit into some memory.
-  std::size_t end_of_batch(std::span<const TreeJob> jobs, std::size_t first) const;
-  void fill(const Scores& scores, std::span<const TreeJob> batch, int n_threads);
+/// How many trees, or classes, a batch may have, at least 1: those whose histograms fit into some
+/// memory.
+std::size_t most_in_batch(std::size_t total_bins);
 
-  std::int64_t residual(const TreeJob& job, std::size_t bin) const {
-    const std::int64_t of_class = residuals_.at(lane(job.tree_class), bin);
-    return job.base < 0 ? of_class : of_class - residuals_.at(lane(job.base), bin);
-  }
-  std::int64_t weight(std::size_t bin) const { return weights_[bin]; }
-  std::int64_t hessian(std::size_t in_batch, std::size_t bin) const {
-    return hessians_.at(in_batch, bin);
+/// The end of the batch of trees that starts at `first`.
+std::size_t end_of_batch(std::span<const ClassPair> trees, std::size_t first, std::size_t most,
+                         bool has_hessian);
+
+/// Fills the root histograms of a batch, over all rows.
+void count_roots(const Binned& binned, const TreeRows& rows, std::span<const ClassPair> batch,
+                 bool has_hessian, int n_threads, Roots& roots);
+
+/// The root of one tree of a batch.
+struct TreeRoot {
+  const Roots& roots;
+  std::span<const std::int64_t> bin_weights;
+  ClassPair pair;
+  std::size_t in_batch = 0;
+
+  template <int W>
+  Sums<W> bin(std::size_t bin) const {
+    Sums<W> sums;
+    sums[kResidual] = residual(bin);
+    sums[kWeight] = bin_weights[bin];
+    if constexpr (kHasHessian<W>) sums[kHessian] = roots.hessians.at(in_batch, bin);
+    return sums;
   }
 
  private:
-  std::size_t lane(int k) const { return lane_[static_cast<std::size_t>(k)]; }
-  std::vector<std::size_t> classes_of(std::span<const TreeJob> batch);
-
-  const Binned& binned_;
-  const Labels& labels_;
-  bool has_hessian_;
-  RowWeights row_weights_;
-  std::vector<std::int64_t> weights_;  // by bin
-  std::vector<std::size_t> lane_;      // of a class in residuals_
-  RootHistograms residuals_;           // by class
-  RootHistograms hessians_;            // by tree of the batch
+  std::int64_t residual_of(int k, std::size_t bin) const {
+    return roots.residuals.at(roots.lane[static_cast<std::size_t>(k)], bin);
+  }
+  std::int64_t residual(std::size_t bin) const {
+    const std::int64_t of_class = residual_of(pair.tree_class, bin);
+    return pair.base.exists() ? of_class - residual_of(pair.base.number(), bin) : of_class;
+  }
 };
 
 }  // namespace abcgbm

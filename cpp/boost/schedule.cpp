@@ -18,7 +18,7 @@ std::size_t threads_for(std::size_t n_trees, int n_threads) {
 
 std::size_t most_histograms(std::size_t bytes, int n_threads) {
   const std::size_t share = kHistogramBytes / static_cast<std::size_t>(n_threads);
-  return std::max<std::size_t>(3, std::max(share, kBytesPerThread) / bytes);
+  return std::max(kLeastHistograms, std::max(share, kBytesPerThread) / bytes);
 }
 
 double work_of(const Tree& tree) {

@@ -13,7 +13,8 @@ namespace abcgbm {
 /// after the other together.
 std::size_t threads_for(std::size_t n_trees, int n_threads);
 
-/// How many histograms of so many bytes a thread may keep, at least 3.
+/// How many histograms of so many bytes a thread may keep, if so many grow trees; at least 3.
+inline constexpr std::size_t kLeastHistograms = 3;
 std::size_t most_histograms(std::size_t bytes, int n_threads);
 
 /// What growing the tree has cost: the weight of the rows that were counted, of each split those of

@@ -8,6 +8,7 @@
 #include "base/elementary.hpp"
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
+#include "loss/reductions.hpp"
 
 namespace abcgbm {
 namespace {
@@ -111,7 +112,7 @@ void move_block(const Candidate& candidate, RowBlock& block, std::size_t first, 
     const int k = proposal.trees[t].tree_class;
     dispatch<AddClassKernel>(&block, e + static_cast<std::size_t>(k) * kBlock, std::int64_t{k});
   }
-  const int base = proposal.trees.front().base;
+  const int base = proposal.trees.front().base.number();
   dispatch<BaseFactorKernel>(&block);
   dispatch<AddClassKernel>(&block, e + static_cast<std::size_t>(base) * kBlock, std::int64_t{base});
 }
@@ -169,9 +170,9 @@ std::vector<double> losses_after(const Scores& scores, const Labels& labels, Row
         const Candidate shortened = make_candidate(proposals[c], by);
         return losses_of(scores, labels, weight, std::span(&shortened, 1), n_threads).front();
       };
-      const auto falls_after = [](int) { return std::optional<bool>(); };
+      const auto no_estimate = [](int) { return std::optional<bool>(); };
       losses[c] =
-          line_search(loss_at, falls_after, loss_before, has_common_base(proposals[c])).loss;
+          line_search(loss_at, no_estimate, loss_before, has_common_base(proposals[c])).loss;
     }
   }
   return losses;

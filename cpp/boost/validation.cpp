@@ -6,18 +6,18 @@
 
 namespace abcgbm {
 
-Validation::Validation(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
-                       int n_threads)
+Validation::Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
+                       std::vector<double> raw, int n_threads)
     : binned_(std::move(binned)),
       labels_(std::move(labels)),
       n_threads_(n_threads),
       raw_(std::move(raw)),
-      leading_(labels_.n_rows()),
-      loss_(move_raw(raw_, labels_, {}, n_threads, leading_)),
+      leading_(labels_->n_rows()),
+      loss_(move_raw(raw_, *labels_, {}, n_threads, leading_)),
       rows_(static_cast<std::size_t>(n_threads)) {}
 
 void Validation::add(std::span<const Tree> trees) {
-  const std::size_t n_rows = labels_.n_rows();
+  const std::size_t n_rows = labels_->n_rows();
   node_of_row_.resize(trees.size() * n_rows);
   std::vector<std::vector<double>> value(trees.size());
   std::vector<std::vector<double>> base_value(trees.size());
@@ -36,7 +36,7 @@ void Validation::add(std::span<const Tree> trees) {
                 .value = value[t],
                 .base_value = base_value[t]};
   });
-  loss_ = move_raw(raw_, labels_, moves, n_threads_, leading_);
+  loss_ = move_raw(raw_, *labels_, moves, n_threads_, leading_);
 }
 
 }  // namespace abcgbm

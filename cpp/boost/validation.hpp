@@ -17,15 +17,15 @@ namespace abcgbm {
 class Validation {
  public:
   /// The table must have the bins of the training table.
-  Validation(std::shared_ptr<const Binned> binned, Labels labels, std::vector<double> raw,
-             int n_threads);
+  Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
+             std::vector<double> raw, int n_threads);
   Validation(const Validation&) = delete;  // holds buffers as large as the table
   Validation& operator=(const Validation&) = delete;
 
   /// Moves the scores by a step's trees.
   void add(std::span<const Tree> trees);
 
-  const Labels& labels() const { return labels_; }
+  const Labels& labels() const { return *labels_; }
   const std::vector<double>& raw() const { return raw_; }  // [n_classes][n_rows]
   double loss() const { return loss_; }
   /// The class of each row's largest score.
@@ -34,7 +34,7 @@ class Validation {
 
  private:
   std::shared_ptr<const Binned> binned_;
-  Labels labels_;
+  std::shared_ptr<const Labels> labels_;
   int n_threads_;
   std::vector<double> raw_;
   std::vector<std::int32_t> leading_;

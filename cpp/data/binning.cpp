@@ -1,13 +1,11 @@
 #include "data/binning.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
-#include <stdexcept>
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "data/reductions.hpp"
 
 namespace abcgbm {
 namespace {
@@ -16,118 +14,6 @@ namespace {
 constexpr std::size_t kColumnsPerTask = 8;
 constexpr std::size_t kMostValues = 1 << 20;  // copied by one thread at a time
 constexpr std::size_t kRowsPerTile = 4096;
-constexpr std::size_t kSortedRun = 1 << 18;
-/// A code of a sparse column takes as much memory as so many codes of a dense one.
-constexpr std::size_t kDensePerSparse = 5;
-
-struct Weighted {
-  double value;
-  std::int64_t weight;
-};
-
-/// Distinct values of a column with their weights, as long as there are few of them: most columns
-/// of real tables have few, and need no sorting of all rows.
-class FewValues {
- public:
-  FewValues() : slots_(kSlots) {}
-
-  /// False if there are too many distinct values.
-  bool add(double value, std::int64_t weight) {
-    for (std::size_t at = hash(value);; at = (at + 1) % kSlots) {
-      Slot& slot = slots_[at];
-      if (slot.used && slot.value == value) {
-        slot.weight += weight;
-        return true;
-      }
-      if (slot.used) continue;
-      slot = {value, weight, true};
-      return ++n_used_ <= kMost;
-    }
-  }
-
-  std::vector<Weighted> values() const {
-    std::vector<Weighted> out;
-    for (const Slot& slot : slots_) {
-      if (slot.used) out.push_back({slot.value, slot.weight});
-    }
-    return out;
-  }
-
-  static constexpr std::size_t kMost = 4096;
-
- private:
-  static constexpr std::size_t kSlots = 8192;
-  struct Slot {
-    double value = 0.0;
-    std::int64_t weight = 0;
-    bool used = false;
-  };
-
-  static std::size_t hash(double value) {
-    return (std::bit_cast<std::uint64_t>(value) * 0x9e3779b97f4a7c15u) >> 51;
-  }
-
-  std::vector<Slot> slots_;
-  std::size_t n_used_ = 0;
-};
-
-/// Sorts runs, then merges them, so that the user can interrupt in between.
-std::vector<Weighted> sorted(std::vector<Weighted> values) {
-  const auto is_less = [](const Weighted& a, const Weighted& b) { return a.value < b.value; };
-  const std::size_t n = values.size();
-  const auto at = [n](std::vector<Weighted>& of, std::size_t i) {
-    return of.begin() + static_cast<std::ptrdiff_t>(std::min(i, n));
-  };
-  for (std::size_t start = 0; start < n; start += kSortedRun) {
-    check_interrupt();
-    std::sort(at(values, start), at(values, start + kSortedRun), is_less);
-  }
-  std::vector<Weighted> merged(n > kSortedRun ? n : 0);
-  for (std::size_t run = kSortedRun; run < n; run *= 2) {
-    for (std::size_t start = 0; start < n; start += 2 * run) {
-      check_interrupt();
-      const auto middle = at(values, start + run);
-      std::merge(at(values, start), middle, middle, at(values, start + 2 * run), at(merged, start),
-                 is_less);
-    }
-    std::swap(values, merged);
-  }
-  return values;
-}
-
-std::vector<Weighted> merge_equal(const std::vector<Weighted>& values) {
-  std::vector<Weighted> out;
-  for (const Weighted& item : values) {
-    if (!out.empty() && out.back().value == item.value) {
-      out.back().weight += item.weight;
-    } else {
-      out.push_back(item);
-    }
-  }
-  return out;
-}
-
-std::vector<Weighted> all_values(std::span<const double> column,
-                                 std::span<const std::int64_t> weight) {
-  std::vector<Weighted> values;
-  for (std::size_t i = 0; i < column.size(); ++i) {
-    if (!std::isnan(column[i])) values.push_back({column[i] + 0.0, weight[i]});
-  }
-  return merge_equal(sorted(std::move(values)));
-}
-
-std::vector<Weighted> distinct_values(std::span<const double> column,
-                                      std::span<const std::int64_t> weight) {
-  if (column.size() <= FewValues::kMost) return all_values(column, weight);
-  FewValues few;
-  for (std::size_t i = 0; i < column.size(); ++i) {
-    // Adding 0.0 turns -0.0 into 0.0.
-    if (!std::isnan(column[i]) && !few.add(column[i] + 0.0, weight[i])) {
-      return all_values(column, weight);
-    }
-  }
-  return sorted(few.values());
-}
 
 double threshold_between(double a, double b) {
   const double middle = a / 2 + b / 2;
@@ -135,10 +21,10 @@ double threshold_between(double a, double b) {
 }
 
 /// Greedy bins of about equal weight; docs/arithmetic.md, "Bins".
-std::vector<double> thresholds_of(const std::vector<Weighted>& values, std::size_t max_bins) {
+std::vector<double> thresholds_of(const std::vector<WeightedValue>& values, std::size_t max_bins) {
   std::vector<double> thresholds;
   std::int64_t rest = 0;
-  for (const Weighted& item : values) rest += item.weight;
+  for (const WeightedValue& item : values) rest += item.weight;
   std::size_t bins_left = max_bins;
   std::int64_t acc = 0;
   for (std::size_t j = 0; j < values.size(); ++j) {
@@ -207,18 +93,9 @@ std::size_t code_of(double value, const std::vector<double>& thresholds) {
   return std::isnan(value) ? thresholds.size() + 1 : count_below(thresholds, value);
 }
 
-/// The most common of some codes, and how often it occurs.
+/// The rows that do not have the common code.
 template <class Code>
-std::pair<std::uint32_t, std::size_t> most_common(const std::vector<Code>& codes,
-                                                  std::uint32_t n_bins) {
-  std::vector<std::size_t> count(n_bins, 0);
-  for (const Code code : codes) ++count[code];
-  const auto largest = std::ranges::max_element(count);
-  return {static_cast<std::uint32_t>(largest - count.begin()), *largest};
-}
-
-template <class Code>
-SparseColumn without(const std::vector<Code>& codes, std::uint32_t common) {
+SparseColumn listed_rows(const std::vector<Code>& codes, std::uint32_t common) {
   SparseColumn column;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (codes[i] == common) continue;
@@ -228,9 +105,24 @@ SparseColumn without(const std::vector<Code>& codes, std::uint32_t common) {
   return column;
 }
 
+/// The codes of a sparse column, but the common one.
+SparseColumn coded_column(const SparseView& table, std::size_t column,
+                          const std::vector<double>& thresholds, std::uint32_t common) {
+  SparseColumn out;
+  for (auto i = static_cast<std::size_t>(table.start[column]);
+       i < static_cast<std::size_t>(table.start[column + 1]); ++i) {
+    const std::size_t code = code_of(table.value[i], thresholds);
+    if (code == common) continue;
+    out.row.push_back(static_cast<std::uint32_t>(table.row[i]));
+    out.code.push_back(static_cast<std::uint16_t>(code));
+  }
+  return out;
+}
+
 /// The values of a sparse column and their weights, the filled ones as one more value.
-std::vector<Weighted> distinct_values(const SparseView& table, std::size_t column,
-                                      std::span<const std::int64_t> weight, std::int64_t total) {
+std::vector<WeightedValue> distinct_in_sparse(const SparseView& table, std::size_t column,
+                                              std::span<const std::int64_t> weight,
+                                              std::int64_t total) {
   std::vector<double> values;
   std::vector<std::int64_t> weights;
   for (auto i = static_cast<std::size_t>(table.start[column]);
@@ -259,44 +151,44 @@ Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t>
 
 Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t> weight,
                            std::size_t max_bins, int n_threads) {
-  std::int64_t total = 0;
-  for (const std::int64_t w : weight) total += w;
+  const std::int64_t total = total_weight(RowWeights(weight), weight.size());
   Thresholds thresholds(table.n_columns());
   parallel_for(table.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
     check_interrupt();
-    thresholds[c] = thresholds_of(distinct_values(table, c, weight, total), max_bins);
+    thresholds[c] = thresholds_of(distinct_in_sparse(table, c, weight, total), max_bins);
   });
   return thresholds;
 }
 
 BinnedBuilder::BinnedBuilder(std::size_t n_rows, Thresholds thresholds,
                              std::span<const std::uint8_t> is_categorical)
-    : thresholds_(std::move(thresholds)),
+    : n_rows_(n_rows),
+      thresholds_(std::move(thresholds)),
+      features_(thresholds_.size()),
       sparse_(thresholds_.size()),
       is_added_(thresholds_.size()) {
-  binned_.n_rows = n_rows;
-  binned_.features.resize(thresholds_.size());
   std::uint32_t most_bins = 0;
-  for (std::size_t f = 0; f < thresholds_.size(); ++f) {
-    binned_.features[f].n_bins = static_cast<std::uint32_t>(thresholds_[f].size() + 2);
-    binned_.features[f].is_categorical = is_categorical[f] != 0;
-    most_bins = std::max(most_bins, binned_.features[f].n_bins);
+  for (std::size_t f = 0; f < features_.size(); ++f) {
+    features_[f].n_bins = static_cast<std::uint32_t>(thresholds_[f].size() + 2);
+    features_[f].is_categorical = is_categorical[f] != 0;
+    most_bins = std::max(most_bins, features_[f].n_bins);
   }
-  if (most_bins > 256) dense_ = std::vector<std::vector<std::uint16_t>>();
-  std::visit([&](auto& columns) { columns.resize(thresholds_.size()); }, dense_);
+  if (most_bins > 256) dense_ = Columns<std::uint16_t>();
+  std::visit([&](auto& columns) { columns.resize(features_.size()); }, dense_);
 }
 
 /// Keeps the codes of a feature in whichever form takes less memory.
 template <class Code>
-void BinnedBuilder::set_column(std::size_t feature, std::vector<Code> codes) {
-  Feature& this_one = binned_.features[feature];
-  const auto [common, n_common] = most_common(codes, this_one.n_bins);
-  this_one.is_sparse = (codes.size() - n_common) * kDensePerSparse <= codes.size();
-  if (this_one.is_sparse) {
-    this_one.common = common;
-    sparse_[feature] = without(codes, common);
+void BinnedBuilder::set_codes(std::size_t f, std::vector<Code> codes) {
+  Feature& feature = features_[f];
+  const std::vector<std::size_t> count = count_codes<Code>(codes, feature.n_bins);
+  const auto most = std::ranges::max_element(count);
+  feature.is_sparse = is_sparse(n_rows_ - *most, n_rows_);
+  if (feature.is_sparse) {
+    feature.common = static_cast<std::uint32_t>(most - count.begin());
+    sparse_[f] = listed_rows(codes, feature.common);
   } else {
-    std::get<std::vector<std::vector<Code>>>(dense_)[feature] = std::move(codes);
+    std::get<Columns<Code>>(dense_)[f] = std::move(codes);
   }
 }
 
@@ -311,7 +203,7 @@ void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> fe
           for (std::size_t i = 0; i < column.size(); ++i) {
             codes[i] = static_cast<Code>(code_of(column[i], thresholds_[f]));
           }
-          set_column(f, std::move(codes));
+          set_codes(f, std::move(codes));
         });
       },
       dense_);
@@ -323,17 +215,10 @@ void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> f
   parallel_for(table.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
     check_interrupt();
     const auto f = static_cast<std::size_t>(features[c]);
-    Feature& feature = binned_.features[f];
+    Feature& feature = features_[f];
     feature.common = static_cast<std::uint32_t>(code_of(table.fill[c], thresholds_[f]));
-    SparseColumn column;
-    for (auto i = static_cast<std::size_t>(table.start[c]);
-         i < static_cast<std::size_t>(table.start[c + 1]); ++i) {
-      const std::size_t code = code_of(table.value[i], thresholds_[f]);
-      if (code == feature.common) continue;
-      column.row.push_back(static_cast<std::uint32_t>(table.row[i]));
-      column.code.push_back(static_cast<std::uint16_t>(code));
-    }
-    feature.is_sparse = column.row.size() * kDensePerSparse <= table.n_rows;
+    SparseColumn column = coded_column(table, c, thresholds_[f], feature.common);
+    feature.is_sparse = is_sparse(column.row.size(), n_rows_);
     if (feature.is_sparse) {
       sparse_[f] = std::move(column);
     } else {
@@ -344,16 +229,15 @@ void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> f
 }
 
 /// The codes of a column that lists too many rows to be kept so.
-void BinnedBuilder::set_all_codes(std::size_t feature, const SparseColumn& column) {
+void BinnedBuilder::set_all_codes(std::size_t f, const SparseColumn& column) {
   std::visit(
       [&](const auto& columns) {
         using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
-        std::vector<Code> codes(binned_.n_rows,
-                                static_cast<Code>(binned_.features[feature].common));
+        std::vector<Code> codes(n_rows_, static_cast<Code>(features_[f].common));
         for (std::size_t i = 0; i < column.row.size(); ++i) {
           codes[column.row[i]] = static_cast<Code>(column.code[i]);
         }
-        set_column(feature, std::move(codes));
+        set_codes(f, std::move(codes));
       },
       dense_);
 }
@@ -368,26 +252,21 @@ bool BinnedBuilder::has_all() const {
 }
 
 Binned BinnedBuilder::finish() {
-  Binned binned = std::exchange(binned_, {});
+  std::vector<SparseColumn> sparse;
   std::visit(
-      [&](auto& of_features) {
-        std::decay_t<decltype(of_features)> columns;
-        for (std::size_t f = 0; f < binned.features.size(); ++f) {
-          Feature& feature = binned.features[f];
-          if (feature.is_sparse) {
-            feature.column = static_cast<std::uint32_t>(binned.sparse.size());
-            binned.sparse.push_back(static_cast<std::uint32_t>(f));
-            binned.sparse_codes.by_column.push_back(std::move(sparse_[f]));
+      [&](auto& dense) {
+        std::decay_t<decltype(dense)> columns;
+        for (std::size_t f = 0; f < features_.size(); ++f) {
+          if (features_[f].is_sparse) {
+            sparse.push_back(std::move(sparse_[f]));
           } else {
-            feature.column = static_cast<std::uint32_t>(columns.size());
-            columns.push_back(std::move(of_features[f]));
+            columns.push_back(std::move(dense[f]));
           }
         }
-        binned.columns = std::move(columns);
+        dense = std::move(columns);
       },
       dense_);
-  arrange(binned);
-  return binned;
+  return make_binned(n_rows_, std::exchange(features_, {}), std::move(dense_), std::move(sparse));
 }
 
 }  // namespace abcgbm

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "data/binned.hpp"
@@ -57,20 +56,21 @@ class BinnedBuilder {
   bool has_all() const;
   bool has(std::size_t feature) const { return is_added_[feature] != 0; }
 
-  std::size_t n_rows() const { return binned_.n_rows; }
-  std::size_t n_features() const { return binned_.features.size(); }
+  std::size_t n_rows() const { return n_rows_; }
+  std::size_t n_features() const { return features_.size(); }
 
  private:
   template <class Code>
-  void set_column(std::size_t feature, std::vector<Code> codes);
-  void set_all_codes(std::size_t feature, const SparseColumn& column);
+  void set_codes(std::size_t f, std::vector<Code> codes);
+  void set_all_codes(std::size_t f, const SparseColumn& column);
   void mark_added(std::span<const std::int32_t> features);
 
+  std::size_t n_rows_;
   Thresholds thresholds_;
-  Binned binned_;
-  std::variant<Columns<std::uint8_t>, Columns<std::uint16_t>> dense_;  // by feature
-  std::vector<SparseColumn> sparse_;                                   // by feature
-  std::vector<std::uint8_t> is_added_;                                 // by feature
+  std::vector<Feature> features_;
+  AnyColumns dense_;                    // by feature
+  std::vector<SparseColumn> sparse_;    // by feature
+  std::vector<std::uint8_t> is_added_;  // by feature
 };
 
 }  // namespace abcgbm

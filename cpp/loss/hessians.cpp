@@ -10,7 +10,7 @@ namespace abcgbm {
 namespace {
 
 /// The residuals of one class, or of a class and its base, for consecutive rows.
-struct HessianBlock {
+struct HessianRows {
   std::size_t n;
   const std::int64_t* residual;
   const std::int64_t* base_residual;
@@ -30,60 +30,59 @@ struct HessianBlock {
 }
 
 struct PlainHessianKernel {
-  [[gnu::always_inline]] static inline void run(const HessianBlock* given) {
-    const HessianBlock block = *given;
-    for (std::size_t i = 0; i < block.n; ++i) {
-      const double a = size_of(block.residual[i], block.inverse_scale);
-      block.out[i] = round_to_int((a * (1.0 - a)) * block.scale);
+  [[gnu::always_inline]] static inline void run(const HessianRows* given) {
+    const HessianRows rows = *given;
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      const double a = size_of(rows.residual[i], rows.inverse_scale);
+      rows.out[i] = round_to_int((a * (1.0 - a)) * rows.scale);
     }
   }
 };
 
 struct BaseHessianKernel {
-  [[gnu::always_inline]] static inline void run(const HessianBlock* given) {
-    const HessianBlock block = *given;
-    for (std::size_t i = 0; i < block.n; ++i) {
-      const double a = size_of(block.residual[i], block.inverse_scale);
-      const double a_base = size_of(block.base_residual[i], block.inverse_scale);
-      const double p = block.y[i] == block.k ? 1.0 - a : a;
-      const double p_base = block.y[i] == block.base ? 1.0 - a_base : a_base;
+  [[gnu::always_inline]] static inline void run(const HessianRows* given) {
+    const HessianRows rows = *given;
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      const double a = size_of(rows.residual[i], rows.inverse_scale);
+      const double a_base = size_of(rows.base_residual[i], rows.inverse_scale);
+      const double p = rows.y[i] == rows.k ? 1.0 - a : a;
+      const double p_base = rows.y[i] == rows.base ? 1.0 - a_base : a_base;
       const double h = (a_base * (1.0 - a_base) + a * (1.0 - a)) + 2.0 * (p_base * p);
-      block.out[i] = round_to_int(h * block.scale);
+      rows.out[i] = round_to_int(h * rows.scale);
     }
   }
 };
 
 }  // namespace
 
-void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
+void hessian(const Scores& scores, const Labels& labels, const ClassPair& pair, std::size_t first,
              std::span<std::int64_t> out) {
   const std::size_t n = out.size();
-  const auto of = [&](int of_class) {
-    return std::span(scores.residual)
-        .subspan(static_cast<std::size_t>(of_class) * labels.n_rows() + first, n);
+  const auto residuals = [&](int k) {
+    return std::span(residuals_of(scores, labels, k) + first, n);
   };
   hessian(scores,
-          {.of_class = of(k),
-           .of_base = of(std::max(base, 0)),
+          {.of_class = residuals(pair.tree_class),
+           .of_base = residuals(pair.base.number_or(pair.tree_class)),
            .y = std::span(labels.y).subspan(first, n)},
-          k, base, out);
+          pair, out);
 }
 
-void hessian(const Scores& scores, const Residuals& rows, int k, int base,
+void hessian(const Scores& scores, const Residuals& given, const ClassPair& pair,
              std::span<std::int64_t> out) {
-  const HessianBlock block{.n = out.size(),
-                           .residual = rows.of_class.data(),
-                           .base_residual = rows.of_base.data(),
-                           .y = rows.y.data(),
-                           .k = k,
-                           .base = base,
-                           .scale = std::ldexp(1.0, scores.exponent),
-                           .inverse_scale = std::ldexp(1.0, -scores.exponent),
-                           .out = out.data()};
-  if (base < 0) {
-    dispatch<PlainHessianKernel>(&block);
+  const HessianRows rows{.n = out.size(),
+                         .residual = given.of_class.data(),
+                         .base_residual = given.of_base.data(),
+                         .y = given.y.data(),
+                         .k = pair.tree_class,
+                         .base = pair.base.number_or(pair.tree_class),
+                         .scale = std::ldexp(1.0, scores.exponent),
+                         .inverse_scale = std::ldexp(1.0, -scores.exponent),
+                         .out = out.data()};
+  if (pair.base.exists()) {
+    dispatch<BaseHessianKernel>(&rows);
   } else {
-    dispatch<BaseHessianKernel>(&block);
+    dispatch<PlainHessianKernel>(&rows);
   }
 }
 

@@ -9,9 +9,9 @@
 
 namespace abcgbm {
 
-/// Hessian of the rows [first, first + out.size()) for class k against base b (or k alone when
-/// base < 0), on the residuals' grid, without weights.
-void hessian(const Scores& scores, const Labels& labels, int k, int base, std::size_t first,
+/// Hessian of the rows [first, first + out.size()) for a class against its base, or alone where
+/// there is none, on the residuals' grid, without weights.
+void hessian(const Scores& scores, const Labels& labels, const ClassPair& pair, std::size_t first,
              std::span<std::int64_t> out);
 
 /// The residuals of some rows for a class and, unless there is none, for its base class.
@@ -22,7 +22,7 @@ struct Residuals {
 };
 
 /// The same for rows that lie anywhere.
-void hessian(const Scores& scores, const Residuals& rows, int k, int base,
+void hessian(const Scores& scores, const Residuals& rows, const ClassPair& pair,
              std::span<std::int64_t> out);
 
 }  // namespace abcgbm

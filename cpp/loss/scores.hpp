@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/labels.hpp"
+#include "loss/grid.hpp"
 #include "loss/softmax.hpp"
 
 namespace abcgbm {
@@ -23,10 +24,15 @@ struct Scores {
   double loss = 0.0;
 };
 
+/// The residuals of all rows for a class.
+inline const std::int64_t* residuals_of(const Scores& scores, const Labels& labels, int k) {
+  return scores.residual.data() + static_cast<std::size_t>(k) * labels.n_rows();
+}
+
 /// How far a tree moves each row: raw[class] += value[node], raw[base] -= base_value[node].
 struct TreeMove {
   int tree_class = 0;
-  int base = -1;  // -1: no base class
+  BaseClass base;
   std::span<const std::uint16_t> node_of_row;
   std::span<const double> value;       // by node
   std::span<const double> base_value;  // by node
@@ -54,11 +60,5 @@ double loss_of(const Scores& scores, const Labels& labels, RowWeights weight);
 /// What that loss would be after the trees' moves; the scores stay where they are.
 double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads);
-
-/// The unit to which losses of rows are rounded when the largest is this.
-double loss_unit(const Labels& labels, double largest);
-
-/// The sum of the rows' losses times their weights, the same for any order of the rows.
-double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss);
 
 }  // namespace abcgbm

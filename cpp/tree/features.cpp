@@ -17,8 +17,8 @@ bool has_all(const std::vector<std::uint32_t>& group, const Path& path) {
   return std::ranges::all_of(path, [&](std::uint32_t f) { return has(group, f); });
 }
 
-std::vector<std::uint32_t> numbers(std::size_t n) {
-  std::vector<std::uint32_t> out(n);
+std::vector<std::uint32_t> all_features(std::size_t n_features) {
+  std::vector<std::uint32_t> out(n_features);
   std::iota(out.begin(), out.end(), std::uint32_t{0});
   return out;
 }
@@ -35,7 +35,7 @@ std::vector<std::uint32_t> as_set(std::vector<std::uint32_t> features) {
 std::vector<std::uint32_t> allowed(const FeatureRules& rules, std::size_t n_features,
                                    const Path& path) {
   if (rules.max_path_features > 0 && path.size() >= rules.max_path_features) return as_set(path);
-  if (rules.groups.empty()) return numbers(n_features);
+  if (rules.groups.empty()) return all_features(n_features);
   std::vector<std::uint32_t> features;
   for (const auto& group : rules.groups) {
     if (has_all(group, path)) features.insert(features.end(), group.begin(), group.end());

@@ -8,10 +8,10 @@
 namespace abcgbm {
 
 template <int W>
-Grower<W>::Grower(const Binned& binned, std::size_t most_histograms, std::size_t n_threads)
-    : binned_(&binned),
+Grower<W>::Grower(const Layout& layout, std::size_t most_histograms, std::size_t n_threads)
+    : layout_(&layout),
       most_histograms_(most_histograms),
-      found_(n_threads, Found{.search = CutSearch<W>(binned), .best = {}}) {}
+      found_(n_threads, Found{.search = CutSearch<W>(layout), .best = {}}) {}
 
 template <int W>
 void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
@@ -47,7 +47,7 @@ template <int W>
 bool Grower<W>::can_split(std::size_t node) const {
   const Grown& grown = grown_[node];
   const bool is_deep = params_->max_depth > 0 && grown.depth >= params_->max_depth;
-  return splits_left_ > 0 && !is_deep && grown.sums[1] / 2 >= params_->rules.min_weight;
+  return splits_left_ > 0 && !is_deep && grown.sums[kWeight] / 2 >= root_.rules.min_weight;
 }
 
 /// The cuts of a node will be looked for.
@@ -57,9 +57,9 @@ void Grower<W>::prepare(std::size_t node) {
   const FeatureRules& rules = params_->features;
   if (!rules.any()) return;
   Grown& grown = grown_[node];
-  grown.may_cut.assign(binned_->n_features(), 0);
+  grown.may_cut.assign(layout_->n_features(), 0);
   for (const std::uint32_t f :
-       features_of(rules, binned_->n_features(), grown.path, mix(root_.key ^ node))) {
+       features_of(rules, layout_->n_features(), grown.path, mix(root_.key ^ node))) {
     grown.may_cut[f] = 1;
   }
 }
@@ -69,7 +69,7 @@ NodeToCut<W> Grower<W>::to_cut(std::size_t node) const {
   const Grown& grown = grown_[node];
   return {.sums = grown.sums,
           .histogram = slots_[grown.slot],
-          .rules = params_->rules,
+          .rules = root_.rules,
           .may_cut = grown.may_cut};
 }
 
@@ -78,7 +78,7 @@ void Grower<W>::decide(std::size_t node) {
   Grown& grown = grown_[node];
   found_.front().search.finish(to_cut(node), grown.cut);
   if (grown.cut.feature >= 0) {
-    nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, params_->rules) * root_.gain_unit;
+    nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, root_.rules) * root_.gain_unit;
   }
   if (nodes_[node].gain > params_->min_gain) {
     open(node);
@@ -111,7 +111,7 @@ void Grower<W>::release(std::size_t node) {
 template <int W>
 std::size_t Grower<W>::take_slot() {
   if (free_slots_.empty() && slots_.size() < most_histograms_) {
-    slots_.emplace_back(binned_->total_bins);
+    slots_.emplace_back(layout_->total_bins);
     return slots_.size() - 1;
   }
   for (std::size_t i = 0; free_slots_.empty(); ++i) release(open_[i]);
@@ -127,8 +127,7 @@ std::optional<std::size_t> Grower<W>::split_next() {
   open_.pop_back();
   --splits_left_;
   Cut<W> cut = std::move(grown_[parent].cut);
-  Sums<W> right;
-  for (std::size_t w = 0; w < W; ++w) right[w] = grown_[parent].sums[w] - cut.left[w];
+  const Sums<W> right = difference(grown_[parent].sums, cut.left);
   const std::size_t left_id = nodes_.size();
   const int depth = grown_[parent].depth + 1;
   Path path;  // kept only where it matters
@@ -159,7 +158,7 @@ void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
   if (to_cut_.empty()) {
     release(parent);
   } else if (grown_[parent].slot != kNoSlot) {
-    const bool right_is_lighter = grown_[right].sums[1] < grown_[left].sums[1];
+    const bool right_is_lighter = grown_[right].sums[kWeight] < grown_[left].sums[kWeight];
     to_count_.push_back(right_is_lighter ? right : left);
     sibling_ = right_is_lighter ? left : right;
     grown_[*sibling_].slot = std::exchange(grown_[parent].slot, kNoSlot);
@@ -174,7 +173,9 @@ void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
 template <int W>
 void Grower<W>::counted(const Block& block, std::size_t slot) {
   const std::size_t node = to_count_.front();
-  if (sibling_ && !is_taken_out(node)) subtract<W>(block, histogram(*sibling_), histogram(node));
+  if (sibling_ && !is_taken_out(node)) {
+    subtract_block<W>(block, histogram(*sibling_), histogram(node));
+  };
   Found& found = found_[slot];
   found.best.resize(to_cut_.size());
   for (std::size_t i = 0; i < to_cut_.size(); ++i) {

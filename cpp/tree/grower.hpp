@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "data/binned.hpp"
+#include "data/layout.hpp"
 #include "tree/features.hpp"
 #include "tree/histogram.hpp"
 #include "tree/split.hpp"
@@ -21,7 +21,6 @@ struct GrowParams {
   int max_leaf_nodes = 20;
   int max_depth = 0;  // 0: no bound
   double min_gain = 0.0;
-  SplitRules rules;
   FeatureRules features;
 };
 
@@ -29,6 +28,7 @@ struct GrowParams {
 template <int W>
 struct RootNode {
   Sums<W> sums{};
+  SplitRules rules;
   double gain_unit = 1.0;  // the gain of one unit of the sums
   std::uint64_t key = 0;   // of the draws of features
 };
@@ -37,7 +37,7 @@ template <int W>
 class Grower {
  public:
   /// Keeps at most `most_histograms`, at least 3, at a time.
-  Grower(const Binned& binned, std::size_t most_histograms, std::size_t n_threads);
+  Grower(const Layout& layout, std::size_t most_histograms, std::size_t n_threads);
 
   /// Starts a tree, whose root is to be counted. The parameters are kept by reference.
   void start(const GrowParams& params, const RootNode<W>& root);
@@ -92,7 +92,7 @@ class Grower {
   void release(std::size_t node);
   std::size_t take_slot();
 
-  const Binned* binned_;
+  const Layout* layout_;
   std::size_t most_histograms_;
   const GrowParams* params_ = nullptr;
   RootNode<W> root_;

@@ -4,23 +4,25 @@
 #include <bit>
 
 #include "base/parallel.hpp"
+#include "data/reductions.hpp"
 
 namespace abcgbm {
 namespace {
 
 constexpr std::size_t kPrefetchDistance = 12;  // rows of a small node are scattered in memory
 constexpr std::size_t kChunk = 2048;           // rows whose residuals are laid out by row, in L2
-constexpr std::size_t kLinesTogether = 512;    // of columns that are counted together, in L1
+constexpr std::size_t kMostLines = 512;        // of columns that are counted together, in L1
 constexpr std::size_t kAnyBins = std::size_t{1} << 32;
 
 /// N columns that are counted together: what is read of a row serves all, and a row need not wait
 /// for the one before where both have the same bin.
 template <std::size_t N, class Code, class Item>
-struct Together {
-  Together(const Binned& binned, const Columns<Code>& columns, std::size_t first, Item* all_bins) {
+struct ColumnGroup {
+  ColumnGroup(const Layout& layout, const Columns<Code>& columns, std::size_t first,
+              Item* all_bins) {
     for (std::size_t c = 0; c < N; ++c) {
       code[c] = columns[first + c].data();
-      bins[c] = all_bins + binned.column_bin[first + c];
+      bins[c] = all_bins + layout.column_bin[first + c];
     }
   }
   std::array<const Code*, N> code;
@@ -30,21 +32,21 @@ struct Together {
 /// Calls each() with the columns of a block: four together, as many as there are registers for, or
 /// fewer if they have more than `most_bins`.
 template <class Code, class Item, class Each>
-void for_columns(const Binned& binned, const Columns<Code>& columns, const Block& block,
-                 std::size_t most_bins, Item* bins, const Each& each) {
+void for_column_groups(const Layout& layout, const Columns<Code>& columns, const Block& block,
+                       std::size_t most_bins, Item* bins, const Each& each) {
   const auto fits = [&](std::size_t first, std::size_t n) {
     return first + n <= block.last_column &&
-           binned.column_bin[first + n] - binned.column_bin[first] <= most_bins;
+           layout.column_bin[first + n] - layout.column_bin[first] <= most_bins;
   };
   for (std::size_t first = block.first_column; first < block.last_column;) {
     if (fits(first, 4)) {
-      each(Together<4, Code, Item>(binned, columns, first, bins));
+      each(ColumnGroup<4, Code, Item>(layout, columns, first, bins));
       first += 4;
     } else if (fits(first, 2)) {
-      each(Together<2, Code, Item>(binned, columns, first, bins));
+      each(ColumnGroup<2, Code, Item>(layout, columns, first, bins));
       first += 2;
     } else {
-      each(Together<1, Code, Item>(binned, columns, first, bins));
+      each(ColumnGroup<1, Code, Item>(layout, columns, first, bins));
       first += 1;
     }
   }
@@ -54,9 +56,9 @@ void for_columns(const Binned& binned, const Columns<Code>& columns, const Block
 template <int W, std::size_t N, class Code>
 struct AddRowsKernel {
   [[gnu::always_inline]] static inline void run(const RowsToCount<W>* given,
-                                                const Together<N, Code, Sums<W>>* together) {
+                                                const ColumnGroup<N, Code, Sums<W>>* group) {
     const RowsToCount<W> rows = *given;
-    const Together<N, Code, Sums<W>> columns = *together;
+    const ColumnGroup<N, Code, Sums<W>> columns = *group;
     for (std::size_t j = 0; j < rows.rows.size(); ++j) {
       const std::uint32_t row = rows.rows[j];
       const HeldSums<W> more(rows.sums[j]);
@@ -66,42 +68,31 @@ struct AddRowsKernel {
 };
 
 template <int W>
-void add_sparse(const SparseCodes& codes, const RowsToCount<W>& rows, Sums<W>* histogram) {
+void add_listed(const ListedCodes& listed, const RowsToCount<W>& rows, Sums<W>* histogram) {
   const std::size_t n_rows = rows.rows.size();
   const std::uint32_t* row = rows.rows.data();
   for (std::size_t j = 0; j < n_rows; ++j) {
-    __builtin_prefetch(codes.row_start.data() + row[std::min(j + kPrefetchDistance, n_rows - 1)]);
-    const Sums<W> add = rows.sums[j];
-    for (const std::uint32_t bin : codes.bins_of(row[j])) {
-      for (std::size_t w = 0; w < W; ++w) histogram[bin][w] += add[w];
-    }
+    __builtin_prefetch(listed.row_start.data() + row[std::min(j + kPrefetchDistance, n_rows - 1)]);
+    const Sums<W> sums = rows.sums[j];
+    for (const std::uint32_t bin : listed.bins_of_row(row[j])) add(histogram[bin], sums);
   }
 }
 
-void subtract_from(std::int64_t& sum, std::int64_t part) { sum -= part; }
-
-template <std::size_t N>
-void subtract_from(std::array<std::int64_t, N>& sums, const std::array<std::int64_t, N>& part) {
-  for (std::size_t i = 0; i < N; ++i) sums[i] -= part[i];
-}
-
-void subtract_from(Line& line, const Line& part) { subtract_from(line.sum, part.sum); }
-
-/// The common bin of a sparse column has what the others leave of the total.
+/// The common bin of a sparse feature has what the others leave of the total.
 template <class Item>
 void set_common_bin(const Feature& feature, const Item& total, Item* bins) {
   Item rest = total;
   Item* first = bins + feature.offset;
   for (std::uint32_t code = 0; code < feature.n_bins; ++code) {
-    if (code != feature.common) subtract_from(rest, first[code]);
+    if (code != feature.common) subtract(rest, first[code]);
   }
   first[feature.common] = rest;
 }
 
 template <class Item>
-void set_common_bins(const Binned& binned, const Block& block, const Item& total, Item* bins) {
+void set_common_bins(const Layout& layout, const Block& block, const Item& total, Item* bins) {
   for (const std::uint32_t f : block.features) {
-    if (binned.features[f].is_sparse) set_common_bin(binned.features[f], total, bins);
+    if (layout.features[f].is_sparse) set_common_bin(layout.features[f], total, bins);
   }
 }
 
@@ -136,8 +127,8 @@ void transpose_chunk(RowWeights weight, const RowValues& values, const RootTask&
 template <std::size_t N, class Code>
 struct AddLinesKernel {
   [[gnu::always_inline]] static inline void run(const Line* rows, std::size_t n, std::size_t start,
-                                                const Together<N, Code, Line>* given) {
-    const Together<N, Code, Line> columns = *given;
+                                                const ColumnGroup<N, Code, Line>* group) {
+    const ColumnGroup<N, Code, Line> columns = *group;
     for (std::size_t i = 0; i < n; ++i) {
       const Line row = rows[i];
       for (std::size_t c = 0; c < N; ++c) {
@@ -147,8 +138,8 @@ struct AddLinesKernel {
   }
 };
 
-/// Adds a chunk of rows to the sparse columns.
-struct AddSparseLinesKernel {
+/// Adds a chunk of rows to the bins that they list.
+struct AddListedLinesKernel {
   [[gnu::always_inline]] static inline void run(const Line* rows, std::size_t n,
                                                 const std::size_t* row_start,
                                                 const std::uint32_t* bin, Line* bins) {
@@ -163,15 +154,15 @@ struct AddSparseLinesKernel {
 template <class Code>
 void add_lines(const Binned& binned, const Columns<Code>& columns, const Block& block,
                std::size_t start, std::span<const Line> rows, Line* bins) {
-  if (block.is_sparse()) {
-    const SparseCodes& codes = binned.sparse_codes;
-    dispatch<AddSparseLinesKernel>(rows.data(), rows.size(), codes.row_start.data() + start,
-                                   codes.bin.data(), bins);
+  if (block.is_listed()) {
+    const ListedCodes& listed = binned.listed;
+    dispatch<AddListedLinesKernel>(rows.data(), rows.size(), listed.row_start.data() + start,
+                                   listed.bin.data(), bins);
   }
-  const auto add = [&]<std::size_t N>(const Together<N, Code, Line>& together) {
-    dispatch<AddLinesKernel<N, Code>>(rows.data(), rows.size(), start, &together);
+  const auto add = [&]<std::size_t N>(const ColumnGroup<N, Code, Line>& group) {
+    dispatch<AddLinesKernel<N, Code>>(rows.data(), rows.size(), start, &group);
   };
-  for_columns(binned, columns, block, kLinesTogether, bins, add);
+  for_column_groups(binned.layout, columns, block, kMostLines, bins, add);
 }
 
 void fill_group(const Binned& binned, RowWeights weight, const RowValues& values,
@@ -184,7 +175,7 @@ void fill_group(const Binned& binned, RowWeights weight, const RowValues& values
     check_interrupt();
     const auto chunk = std::span(rows).first(std::min(kChunk, binned.n_rows - start));
     transpose_chunk(weight, values, task, start, chunk);
-    if (!binned.sparse.empty()) {
+    if (!binned.layout.sparse_features.empty()) {
       for (const Line& row : chunk) add_line(total, row);
     }
     std::visit(
@@ -195,7 +186,7 @@ void fill_group(const Binned& binned, RowWeights weight, const RowValues& values
         },
         binned.columns);
   }
-  for (const Block& block : task.blocks) set_common_bins(binned, block, total, task.bins);
+  for (const Block& block : task.blocks) set_common_bins(binned.layout, block, total, task.bins);
 }
 
 }  // namespace
@@ -203,56 +194,56 @@ void fill_group(const Binned& binned, RowWeights weight, const RowValues& values
 template <int W>
 void count_block(const Binned& binned, const Block& block, const RowsToCount<W>& rows,
                  std::span<Sums<W>> histogram) {
-  if (block.is_sparse()) return add_sparse<W>(binned.sparse_codes, rows, histogram.data());
+  if (block.is_listed()) return add_listed<W>(binned.listed, rows, histogram.data());
   std::visit(
       [&](const auto& columns) {
         using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
-        const auto add = [&]<std::size_t N>(const Together<N, Code, Sums<W>>& together) {
-          dispatch<AddRowsKernel<W, N, Code>>(&rows, &together);
+        const auto add = [&]<std::size_t N>(const ColumnGroup<N, Code, Sums<W>>& group) {
+          dispatch<AddRowsKernel<W, N, Code>>(&rows, &group);
         };
-        for_columns(binned, columns, block, kAnyBins, histogram.data(), add);
+        for_column_groups(binned.layout, columns, block, kAnyBins, histogram.data(), add);
       },
       binned.columns);
 }
 
 template <int W>
-void finish_block(const Binned& binned, const Block& block, const Sums<W>& total,
+void finish_block(const Layout& layout, const Block& block, const Sums<W>& node,
                   std::span<Sums<W>> histogram) {
-  set_common_bins(binned, block, total, histogram.data());
+  set_common_bins(layout, block, node, histogram.data());
 }
 
 template <int W>
-void subtract(const Block& block, std::span<Sums<W>> parent, std::span<const Sums<W>> child) {
+void subtract_block(const Block& block, std::span<Sums<W>> parent, std::span<const Sums<W>> child) {
   Sums<W>* from = parent.data();
   const Sums<W>* part = child.data();
-  for (std::size_t i = block.first_bin; i < block.last_bin; ++i) subtract_from(from[i], part[i]);
+  for (std::size_t i = block.first_bin; i < block.last_bin; ++i) subtract(from[i], part[i]);
 }
 
 template void count_block<2>(const Binned&, const Block&, const RowsToCount<2>&,
                              std::span<Sums<2>>);
 template void count_block<3>(const Binned&, const Block&, const RowsToCount<3>&,
                              std::span<Sums<3>>);
-template void finish_block<2>(const Binned&, const Block&, const Sums<2>&, std::span<Sums<2>>);
-template void finish_block<3>(const Binned&, const Block&, const Sums<3>&, std::span<Sums<3>>);
-template void subtract<2>(const Block&, std::span<Sums<2>>, std::span<const Sums<2>>);
-template void subtract<3>(const Block&, std::span<Sums<3>>, std::span<const Sums<3>>);
+template void finish_block<2>(const Layout&, const Block&, const Sums<2>&, std::span<Sums<2>>);
+template void finish_block<3>(const Layout&, const Block&, const Sums<3>&, std::span<Sums<3>>);
+template void subtract_block<2>(const Block&, std::span<Sums<2>>, std::span<const Sums<2>>);
+template void subtract_block<3>(const Block&, std::span<Sums<3>>, std::span<const Sums<3>>);
 
 std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, int n_threads) {
-  std::vector<std::int64_t> weights(binned.total_bins, 0);
-  std::int64_t total = 0;
-  for (std::size_t i = 0; i < binned.n_rows; ++i) total += weight[i];
-  parallel_for(binned.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
+  const Layout& layout = binned.layout;
+  std::vector<std::int64_t> weights(layout.total_bins, 0);
+  const std::int64_t total = total_weight(weight, binned.n_rows);
+  parallel_for(layout.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
     std::visit(
         [&](const auto& columns) {
-          std::int64_t* bins = weights.data() + binned.column_bin[c];
+          std::int64_t* bins = weights.data() + layout.column_bin[c];
           for (std::size_t i = 0; i < binned.n_rows; ++i) bins[columns[c][i]] += weight[i];
         },
         binned.columns);
   });
-  parallel_for(binned.sparse.size(), n_threads, [&](std::size_t s, std::size_t) {
-    const Feature& feature = binned.features[binned.sparse[s]];
+  parallel_for(layout.sparse_features.size(), n_threads, [&](std::size_t s, std::size_t) {
+    const Feature& feature = layout.features[layout.sparse_features[s]];
     if (feature.is_listed()) {
-      const SparseColumn& column = binned.sparse_codes.by_column[feature.column];
+      const SparseColumn& column = binned.listed.by_column[feature.column];
       for (std::size_t i = 0; i < column.row.size(); ++i) {
         weights[feature.offset + column.code[i]] += weight[column.row[i]];
       }
@@ -265,12 +256,12 @@ std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, 
 void fill_roots(const Binned& binned, RowWeights weight, std::size_t n_trees,
                 const RowValues& values, int n_threads, RootHistograms& roots) {
   const std::size_t n_groups = (n_trees + kLane - 1) / kLane;
-  roots.total_bins = binned.total_bins;
+  roots.total_bins = binned.layout.total_bins;
   roots.lines.resize(n_groups * roots.total_bins);
   // A task owns a range of blocks, so nothing has to be merged; every one reads all rows, so there
   // are no more of them than it takes to give each thread one.
   const std::size_t n_wanted = (static_cast<std::size_t>(n_threads) + n_groups - 1) / n_groups;
-  const std::vector<Block> blocks = blocks_of(binned, n_wanted);
+  const std::vector<Block> blocks = blocks_of(binned.layout, n_wanted);
   const std::size_t n_ranges = std::min(blocks.size(), n_wanted);
   parallel_for(n_groups * n_ranges, n_threads, [&](std::size_t i, std::size_t) {
     const std::size_t group = i / n_ranges;

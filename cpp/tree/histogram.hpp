@@ -1,5 +1,5 @@
-// Rows to sums per bin. Sums are integers, so neither the order of rows nor the split of the work
-// matters. A row has W sums: {residual, weight}, or {residual, weight, hessian}.
+// Rows to sums per bin: what training sums over the rows of nodes, all of it; docs/reductions.md
+// lists it. Sums are integers, so neither the order of rows nor the split of the work matters.
 #pragma once
 
 #include <array>
@@ -12,11 +12,9 @@
 #include "base/simd.hpp"
 #include "data/binned.hpp"
 #include "data/labels.hpp"
+#include "loss/sums.hpp"
 
 namespace abcgbm {
-
-template <int W>
-using Sums = std::array<std::int64_t, W>;
 
 template <int W>
 using Histogram = std::vector<Sums<W>>;  // [total_bins]
@@ -26,11 +24,11 @@ template <int W>
 class HeldSums {
  public:
   [[gnu::always_inline]] explicit HeldSums(const Sums<W>& sums)
-      : two_(load<Two>(sums.data())), last_(sums[W - 1]) {}
+      : two_(load<Two>(sums.data())), last_(sums.back()) {}
 
   [[gnu::always_inline]] void add_to(Sums<W>& bin) const {
     store(load<Two>(bin.data()) + two_, bin.data());
-    if constexpr (W == 3) bin[2] += last_;
+    if constexpr (kHasHessian<W>) bin[kHessian] += last_;
   }
 
  private:
@@ -46,19 +44,20 @@ struct RowsToCount {
   std::span<const Sums<W>> sums;  // in the order of `rows`
 };
 
-/// Adds rows to the bins of one block. In sparse columns only the listed rows are counted.
+/// Adds rows to the bins of one block; of sparse features not to the common bin.
 template <int W>
 void count_block(const Binned& binned, const Block& block, const RowsToCount<W>& rows,
                  std::span<Sums<W>> histogram);
 
-/// Once all rows have been added: the common bins of sparse columns have what is left of the total.
+/// Once all rows have been added: the common bins of sparse features have what is left of the
+/// node's sums.
 template <int W>
-void finish_block(const Binned& binned, const Block& block, const Sums<W>& total,
+void finish_block(const Layout& layout, const Block& block, const Sums<W>& node,
                   std::span<Sums<W>> histogram);
 
 /// Turns a block of the parent into that of the other child.
 template <int W>
-void subtract(const Block& block, std::span<Sums<W>> parent, std::span<const Sums<W>> child);
+void subtract_block(const Block& block, std::span<Sums<W>> parent, std::span<const Sums<W>> child);
 
 /// The weight in each bin: the same at the root of every tree.
 std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, int n_threads);
@@ -73,6 +72,7 @@ inline constexpr std::size_t kLane = 8;
 struct alignas(64) Line {
   std::array<std::int64_t, kLane> sum{};
 };
+inline void subtract(Line& line, const Line& part) { subtract(line.sum, part.sum); }
 
 /// Root histograms of several trees at once: the bins of a row are the same for every tree, so one
 /// walk over the table serves all.

@@ -65,16 +65,16 @@ std::vector<std::uint8_t> side_of_codes(const Feature& feature, const TreeNode& 
 std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binned& binned,
                         const Feature& feature, const TreeNode& split) {
   return std::visit(
-      [&](const auto& codes) {
-        const auto* column = codes[feature.column].data();
+      [&](const auto& columns) {
+        const auto* column = columns[feature.column].data();
         if (feature.is_bundled || feature.is_categorical) {
           const std::vector<std::uint8_t> side = side_of_codes(feature, split);
-          const std::uint32_t begin = binned.begin_in_column(feature);
+          const std::uint32_t begin = binned.layout.begin_in_column(feature);
           return move_left(rows, sets.scratch.data(),
                            [column, begin, n_bins = feature.n_bins, common = feature.common,
-                            of = side.data()](std::uint32_t row) {
+                            side_of = side.data()](std::uint32_t row) {
                              const std::uint32_t code = column[row] - begin;
-                             return std::size_t{of[code < n_bins ? code : common]};
+                             return std::size_t{side_of[code < n_bins ? code : common]};
                            });
         }
         constexpr std::uint32_t kNoCode = 1u << 31;
@@ -124,11 +124,11 @@ void split_rows(RowSets& sets, std::size_t node, const Binned& binned, const Tre
   check_interrupt();
   const RowSets::Range range = sets.nodes[node];
   const std::span<std::uint32_t> rows(sets.rows.data() + range.begin, range.end - range.begin);
-  const Feature& feature = binned.features[static_cast<std::size_t>(split.feature)];
-  const std::size_t n_left =
-      feature.is_listed() ? split_sparse(sets, rows, binned.sparse_codes.by_column[feature.column],
-                                         feature.common, side_of_codes(feature, split))
-                          : split_dense(sets, rows, binned, feature, split);
+  const Feature& feature = binned.layout.features[static_cast<std::size_t>(split.feature)];
+  const std::size_t n_left = feature.is_listed()
+                                 ? split_sparse(sets, rows, binned.listed.by_column[feature.column],
+                                                feature.common, side_of_codes(feature, split))
+                                 : split_dense(sets, rows, binned, feature, split);
   std::copy_n(sets.scratch.begin(), rows.size() - n_left,
               rows.begin() + static_cast<std::ptrdiff_t>(n_left));
   sets.nodes.push_back({range.begin, range.begin + n_left});
@@ -139,7 +139,7 @@ void write_leaves(const RowSets& sets, std::span<const TreeNode> nodes,
                   std::span<std::uint16_t> node_of_row) {
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     if (!nodes[node].is_leaf()) continue;
-    for (const std::uint32_t row : sets.of(node)) {
+    for (const std::uint32_t row : sets.in_node(node)) {
       node_of_row[row] = static_cast<std::uint16_t>(node);
     }
   }

@@ -21,10 +21,13 @@ struct RowSets {
   std::vector<std::uint8_t> marks;  // all 0 between splits
   std::vector<Range> nodes;         // by node id
 
-  std::span<const std::uint32_t> of(std::size_t node) const {
+  std::span<const std::uint32_t> in_node(std::size_t node) const {
     return {rows.data() + nodes[node].begin, nodes[node].end - nodes[node].begin};
   }
 };
+
+/// What a row takes in them.
+inline constexpr std::size_t kRowSetBytes = 2 * sizeof(std::uint32_t) + sizeof(std::uint8_t);
 
 /// All rows in the root.
 void reset(RowSets& sets, std::size_t n_rows);

@@ -1,26 +1,18 @@
 // A node's histogram to its best cut.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "data/binned.hpp"
-#include "tree/histogram.hpp"
+#include "data/layout.hpp"
+#include "loss/sums.hpp"
+#include "tree/scan.hpp"
 #include "tree/tree.hpp"
 
 namespace abcgbm {
-
-/// What a cut must leave on each side, in the units of the integer sums.
-struct SplitRules {
-  std::int64_t min_weight = 1;
-  std::int64_t min_hessian = 1;  // only with hessian sums
-  double l2 = 0.0;               // only with hessian sums
-  double smoothing = 0.0;        // weight that each category is given at the node's mean
-};
 
 /// One of the sides of a cut on a categorical feature has at most so many of the node's categories.
 inline constexpr std::size_t kMostCategories = 64;
@@ -58,29 +50,13 @@ struct NodeToCut {
   std::span<const std::uint8_t> may_cut{};  // by feature; none: all
 };
 
-/// A way to cut a node on a numeric feature: its bins are added up, on top of `start`, and there is
-/// a cut after each of the first n.
-template <int W>
-struct Way {
-  const Sums<W>* bins = nullptr;
-  std::size_t n = 0;
-  Sums<W> start{};  // the missing values, where these go left
-  std::uint32_t feature = 0;
-  bool missing_left = false;
-};
-
-/// Ways that are looked at together, one to a lane of a register.
-inline constexpr std::size_t kWaysTogether = 4;
-template <int W>
-using Ways = std::array<Way<W>, kWaysTogether>;
-
 /// Looks for the cut with the largest score; among equals for that of the lowest feature, then with
 /// missing values right, then of the lowest bin. Categories, missing values among them, are sorted
 /// by the mean of their residuals, and cut like bins. Holds buffers to use again.
 template <int W>
 class CutSearch {
  public:
-  explicit CutSearch(const Binned& binned);
+  explicit CutSearch(const Layout& layout);
 
   /// Takes the best cut of some features if it is better than the best of those before.
   void try_features(std::span<const std::uint32_t> features, const NodeToCut<W>& node,
@@ -91,21 +67,21 @@ class CutSearch {
 
  private:
   bool is_hopeless(std::uint32_t f, const NodeToCut<W>& node) const;
-  void add_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best);
-  void try_ways(const NodeToCut<W>& node, Cut<W>& best);
-  void try_way(const Way<W>& way, const NodeToCut<W>& node, Cut<W>& best);
+  void add_scan(const Scan<W>& scan, const NodeToCut<W>& node, Cut<W>& best);
+  void try_scans(const NodeToCut<W>& node, Cut<W>& best);
+  void try_scan(const Scan<W>& scan, const NodeToCut<W>& node, Cut<W>& best);
   void try_categorical(std::uint32_t f, std::span<const Sums<W>> bins, const NodeToCut<W>& node,
                        Cut<W>& best);
   template <class Bins>
   void find_cuts(const Bins& in, std::size_t n, const Sums<W>& start, const NodeToCut<W>& node);
-  void score_cuts(const NodeToCut<W>& node);
+  void score_found(const NodeToCut<W>& node);
   bool take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const;
   void sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node);
 
-  const Binned& binned_;
-  std::vector<Sums<W>> none_;  // empty bins, as many as a feature has at most
-  Ways<W> ways_;               // to be tried
-  std::size_t n_ways_ = 0;
+  const Layout* layout_;
+  std::vector<Sums<W>> empty_;  // bins, as many as a feature has at most
+  Scans<W> scans_;              // to be made
+  std::size_t n_scans_ = 0;
   std::vector<Sums<W>> left_;  // of all cuts of a feature
   std::size_t first_ = 0;      // of the allowed cuts, which follow each other
   std::size_t n_ = 0;          // of the allowed cuts
@@ -117,8 +93,8 @@ class CutSearch {
 template <int W>
 double gain_of(const Cut<W>& cut, const Sums<W>& node, const SplitRules& rules) {
   // With hessian sums each child is shrunk by l2, and so the parent by twice that.
-  const double shrink = W == 3 ? 2.0 * rules.l2 : 0.0;
-  return cut.score / (static_cast<double>(node[W - 1]) + shrink);
+  const double shrink = kHasHessian<W> ? 2.0 * rules.l2 : 0.0;
+  return cut.score / (static_cast<double>(node[kSplitWeight<W>]) + shrink);
 }
 
 }  // namespace abcgbm

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/labels.hpp"
+
 namespace abcgbm {
 
 /// A set of codes, one bit each.
@@ -37,7 +39,7 @@ struct TreeNode {
 /// base if there is one.
 struct Tree {
   int tree_class = 0;
-  int base = -1;
+  BaseClass base;
   double base_scale = 1.0;
   std::vector<TreeNode> nodes;
 };

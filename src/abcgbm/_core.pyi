@@ -63,10 +63,15 @@ class Binned:
 def find_thresholds(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
     """Thresholds between the value bins of each column."""
 
-def find_sparse_thresholds(fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
+class SparseColumns:
     """
-    The same for the columns of a csc matrix; rows that are not listed have the fill value.
+    The columns of a csc matrix, not copied; rows that are not listed have the fill value.
     """
+
+    def __init__(self, n_rows: int, fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def find_sparse_thresholds(columns: SparseColumns, weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
+    """The same for sparse columns."""
 
 class BinnedBuilder:
     """Codes a table, some columns at a time."""
@@ -76,8 +81,8 @@ class BinnedBuilder:
     def add_block(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], n_threads: int) -> None:
         """Code the columns of X, which are the given features."""
 
-    def add_sparse(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> None:
-        """Code the columns of a csc matrix, which are the given features."""
+    def add_sparse(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: SparseColumns, n_threads: int) -> None:
+        """Code sparse columns, which are the given features."""
 
     def finish(self) -> Binned:
         """The binned table; the builder is then empty."""
@@ -88,12 +93,42 @@ def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), orde
 def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int = 1) -> NDArray[numpy.float64]:
     """Logarithms of the probabilities."""
 
+class Labels:
+    """Classes and weights of rows; weights are multiples of the unit."""
+
+    def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int) -> None: ...
+
+class FeatureRules:
+    """Which features a node may be cut on."""
+
+    def __init__(self, max_features: int = 0, max_path_features: int = 0, interaction_groups: Sequence[Sequence[int]] = []) -> None: ...
+
+class GrowParams:
+    """How far a tree grows."""
+
+    def __init__(self, max_leaf_nodes: int = 20, max_depth: int = 0, min_gain: float = 0.0, features: FeatureRules = ...) -> None: ...
+
+class SplitParams:
+    """What a split is measured by, and what it must leave."""
+
+    def __init__(self, hessian_split: bool = False, min_weight: int = 10, min_hessian_leaf: float = 0.0, l2_regularization: float = 0.0, categorical_smoothing: float = 10.0) -> None: ...
+
 class TrainParams:
     """How trees are grown."""
 
-    def __init__(self, *, max_leaf_nodes: int = 20, max_depth: int = 0, min_weight: int = 10, min_gain: float = 0.0, learning_rate: float = 0.1, hessian_split: bool = False, l2_regularization: float = 0.0, min_hessian_leaf: float = 0.0, categorical_smoothing: float = 10.0, subsample: float = 1.0, max_features: int = 0, max_path_features: int = 0, interaction_groups: Sequence[Sequence[int]] = [], seed: int = 0) -> None: ...
+    def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0) -> None: ...
 
-class Step:
+def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int) -> dict[str, int]:
+    """
+    The bytes of each large part of a training, apart from the coded table.
+    """
+
+def validation_bytes(n_rows: int, n_classes: int, n_threads: int) -> int:
+    """
+    The bytes of rows whose scores follow the trees, apart from their codes.
+    """
+
+class StepResult:
     """The trees of one step as flat arrays."""
 
     @property
@@ -157,9 +192,9 @@ class Step:
 class Trainer:
     """The state of a training."""
 
-    def __init__(self, binned: Binned, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, params: TrainParams, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+    def __init__(self, binned: Binned, labels: Labels, params: TrainParams, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
-    def step(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float, step: int = 0) -> Step:
+    def step(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float, step: int = 0) -> StepResult:
         """Grow the trees of a step, choose among the bases, and move the scores."""
 
     def residuals(self) -> tuple[NDArray[numpy.int64], int]:
@@ -177,9 +212,9 @@ class Trainer:
 class Validation:
     """Rows that follow the trees."""
 
-    def __init__(self, binned: Binned, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+    def __init__(self, binned: Binned, labels: Labels, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
-    def add(self, step: Step) -> None:
+    def add(self, step: StepResult) -> None:
         """Move the scores by the trees of a step."""
 
     def leading(self) -> NDArray[numpy.int32]:

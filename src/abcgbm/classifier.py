@@ -402,7 +402,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
             return {"model_": training.model(), "history_": training.history("callback")}
 
         with ProgressLine(settings.max_iter, enabled=settings.verbose > 0) as progress:
-            watcher = StepWatcher(training.labels, progress, settings.callbacks, task, fitted)
+            watcher = StepWatcher(training.class_labels, progress, settings.callbacks, task, fitted)
             reason = training.run(watcher)
             progress.finish(reason)
         return reason

@@ -157,9 +157,7 @@ def bin_table(
         codes = levels.codes(seen_levels(table, feature, is_seen), encoding.handle_unknown)
         builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
     if part is not None:
-        builder.add_sparse(
-            *(part.features, part.fill, part.indptr, part.indices, part.data), n_threads
-        )
+        builder.add_sparse(part.features, part.columns(len(table)), n_threads)
     return BinnedTable(builder.finish(), thresholds, encoding)
 
 

@@ -160,9 +160,8 @@ def learn_thresholds(
         found.update(zip(features.tolist(), of_block, strict=True))
     if part is not None:
         part = part if rows is None else _part_of_rows(part, rows, len(table))
-        of_part = _core.find_sparse_thresholds(
-            *(part.fill, part.indptr, part.indices, part.data), *(weight, max_bins, n_threads)
-        )
+        columns = part.columns(len(weight))
+        of_part = _core.find_sparse_thresholds(columns, weight, max_bins, n_threads)
         found.update(zip(part.features.tolist(), of_part, strict=True))
     return tuple(found[feature] for feature in range(table.shape[1]))
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abcgbm import _core
 from abcgbm.data.cells import OBJECT_KINDS, as_float, float_reader, is_missing
 
 Floats = NDArray[np.float64]
@@ -177,6 +178,10 @@ class SparsePart:
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     data: Floats
+
+    def columns(self, n_rows: int) -> _core.SparseColumns:
+        """Hand them to the core, for a table of so many rows."""
+        return _core.SparseColumns(n_rows, self.fill, self.indptr, self.indices, self.data)
 
 
 @dataclass(frozen=True)

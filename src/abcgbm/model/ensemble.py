@@ -184,10 +184,10 @@ class EnsembleBuilder:
         self.n_features = n_features
         self.n_classes = n_classes
         self._init = np.zeros(n_classes) if init is None else init
-        self._trees: list[_core.Step] = []
+        self._trees: list[_core.StepResult] = []
         self._step_start = [0]
 
-    def add_step(self, parts: Sequence[_core.Step]) -> None:
+    def add_step(self, parts: Sequence[_core.StepResult]) -> None:
         """Add one step: usually one part; with ``refresh="class"`` one for each class."""
         self._trees += parts
         n_trees = sum(len(part.tree_class) for part in parts)

@@ -15,7 +15,9 @@ from abcgbm.training.validation import Monitor
 
 _MOST_DRAWS = 20  # of rows and features, for one step
 
-Trees = tuple[_core.Step, ...]  # of a step: one part or, with refresh="class", one for each class
+Trees = tuple[
+    _core.StepResult, ...
+]  # of a step: one part or, with refresh="class", one for each class
 
 
 @dataclass

@@ -4,12 +4,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-_HISTOGRAMS = 2**24  # bytes for the histograms of all threads
-_HISTOGRAMS_OF_ONE = 2**23  # bytes for those of one thread, if that is more
-_ROOTS = 2**24  # bytes for the root histograms of a batch of trees
-_SEARCH = 2**29  # bytes for the nodes of the trees of some candidates
-_LANE = 8  # trees to a cache line of root histograms
-_LEAST_HISTOGRAMS = 3  # of a tree
+from abcgbm import _core
+
+_FLOAT = 8  # bytes
+_MOST_LEAVES = 2**15  # of a tree in the core
 
 
 @dataclass(frozen=True)
@@ -49,34 +47,32 @@ class TrainingSize:
 
     def parts(self) -> dict[str, int]:
         """Return the bytes of each large part."""
-        n_sums = 3 if self.has_hessian else 2
-        a_histogram = self.total_bins * 8 * n_sums
-        a_root_group = self.total_bins * 8 * _LANE
-        n_growing = min(self.n_threads, self.n_classes)  # trees at a time
-        n_histograms = max(_HISTOGRAMS // n_growing, _HISTOGRAMS_OF_ONE) // max(1, a_histogram)
-        n_histograms = max(_LEAST_HISTOGRAMS, min(n_histograms, self.max_leaf_nodes))
-        n_groups = min(-(-self.n_classes // _LANE), max(1, _ROOTS // max(1, a_root_group)))
-        return {
-            "scores of the rows": self.n_rows * (16 * self.n_classes + 8),
-            "trials of the guard": self.n_rows * 32,
-            "leaves of the rows": self._leaves(),
-            "labels and weights": self.n_rows * 24,
-            "rows by node": n_growing * self.n_rows * 9,
-            "histograms": n_growing * n_histograms * a_histogram,
-            "root histograms": n_groups * a_root_group * (n_sums - 1),
-            "validation": self.n_validation_rows
-            * ((26 if self.has_scorer else 10) * self.n_classes + 40),
+        params = _core.TrainParams(
+            _core.GrowParams(min(self.max_leaf_nodes, _MOST_LEAVES)),
+            _core.SplitParams(self.has_hessian),
+        )
+        return _core.training_bytes(
+            n_rows=self.n_rows,
+            n_classes=self.n_classes,
+            total_bins=self.total_bins,
+            params=params,
+            n_candidates=self.n_candidates,
+            n_threads=self.n_threads,
+        ) | {
+            "validation": self._validation(),
             "scores of the earlier model": self._earlier_scores(),
         }
+
+    def _validation(self) -> int:
+        """A scorer is handed copies of the scores, by row and as probabilities."""
+        n_rows, n_classes = self.n_validation_rows, self.n_classes
+        handed = 2 * _FLOAT * n_rows * n_classes if self.has_scorer else 0
+        return handed + _core.validation_bytes(n_rows, n_classes, self.n_threads)
 
     def _earlier_scores(self) -> int:
         """They are handed over, of the rows to learn from first, and then forgotten."""
         n_rows = max(self.n_rows, self.n_validation_rows)
-        return 8 * n_rows * self.n_classes if self.is_warm_start else 0
-
-    def _leaves(self) -> int:
-        of_one = 2 * self.n_rows * self.n_classes
-        return max(of_one, min(_SEARCH, of_one * self.n_candidates))
+        return _FLOAT * n_rows * self.n_classes if self.is_warm_start else 0
 
     def total(self) -> int:
         """Return the bytes of all parts."""

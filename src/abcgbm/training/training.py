@@ -51,8 +51,8 @@ class Training:
         self._boosting = Boosting(trainer, monitor, self._first_records(trainer, monitor))
 
     @property
-    def labels(self) -> list[Any]:
-        """The classes."""
+    def class_labels(self) -> list[Any]:
+        """The classes, as labels."""
         labels: list[Any] = self._plan.classes.labels.tolist()
         return labels
 
@@ -102,44 +102,42 @@ class Training:
     def _trainer(self, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
             self._table.binned,
-            self._rows.y,
-            weights.weight,
-            weights.unit,
-            self._plan.n_classes,
+            self._labels(self._rows, weights),
             self._params(weights),
             self._plan.n_threads,
             self._raw(self._rows, self._plan.settings.handle_unknown),
         )
 
+    def _labels(self, rows: LabelledRows, weights: IntegerWeights) -> _core.Labels:
+        return _core.Labels(rows.y, weights.weight, weights.unit, self._plan.n_classes)
+
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
         settings, features = self._plan.settings, self._plan.features
         class_factor = self._rows.class_factor
-        return _core.TrainParams(
+        grow = _core.GrowParams(
             max_leaf_nodes=settings.max_leaf_nodes,
             max_depth=min(settings.max_depth or 0, settings.max_leaf_nodes),
-            min_weight=weights.units(settings.min_samples_leaf * class_factor),
             min_gain=settings.min_gain,
-            learning_rate=settings.learning_rate,
+            features=_core.FeatureRules(
+                features.max_features, features.max_path_features, features.interaction_groups
+            ),
+        )
+        split = _core.SplitParams(
             hessian_split=settings.algorithm.hessian_split,
-            l2_regularization=settings.l2_regularization,
+            min_weight=weights.units(settings.min_samples_leaf * class_factor),
             min_hessian_leaf=settings.min_hessian_leaf,
+            l2_regularization=settings.l2_regularization,
             categorical_smoothing=settings.categorical_smoothing * class_factor,
-            subsample=settings.subsample,
-            max_features=features.max_features,
-            max_path_features=features.max_path_features,
-            interaction_groups=features.interaction_groups,
-            seed=self._plan.seed,
+        )
+        return _core.TrainParams(
+            grow, split, settings.learning_rate, settings.subsample, self._plan.seed
         )
 
     def _monitor(self, validated: BinnedRows) -> Monitor:
         rows = validated.rows
-        weights = rows.integer_weights
         state = _core.Validation(
             validated.table.binned,
-            rows.y,
-            weights.weight,
-            weights.unit,
-            self._plan.n_classes,
+            self._labels(rows, rows.integer_weights),
             self._plan.n_threads,
             self._raw(rows, "missing"),  # levels of X_val are known to be allowed
         )

@@ -111,7 +111,7 @@ class Monitor:
         self._has_base = has_base
         self._handed = rows.as_given() if plan.settings.scoring.scorer else None
 
-    def add(self, parts: Sequence[_core.Step]) -> None:
+    def add(self, parts: Sequence[_core.StepResult]) -> None:
         """Move the scores by the trees of a step."""
         for part in parts:
             self._state.add(part)

@@ -1,0 +1,66 @@
+#include <nanobind/stl/unique_ptr.h>
+
+#include <bit>
+#include <cmath>
+#include <memory>
+
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "data/labels.hpp"
+#include "data/reductions.hpp"
+
+namespace abcgbm {
+namespace {
+
+/// Weights may have any stride: where all are 1, one is enough.
+using Weights = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
+
+constexpr std::int64_t kMostWeight = std::int64_t{1} << 40;
+
+void check_labels(const Labels& labels) {
+  require(labels.n_rows() > 0 && labels.n_rows() < (std::size_t{1} << 32), "y: 1 to 2^32 - 1 rows");
+  require(labels.n_classes >= 2, "n_classes: at least 2");
+  require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a number above 0");
+  for (const std::int32_t k : labels.y) {
+    require(k >= 0 && k < labels.n_classes, "y: 0 to n_classes - 1");
+  }
+}
+
+/// Weights of 1 need no array.
+void set_weights(Labels& labels, const Weights& given) {
+  require(given.size() == labels.n_rows(), "weight: one for each row");
+  const auto weight = given.view();
+  bool are_ones = true;
+  for (std::size_t i = 0; i < labels.n_rows(); ++i) {
+    require(weight(i) >= 1, "weight: at least 1");
+    require(weight(i) <= kMostWeight, "weight: the sum is at most 2^40");
+    are_ones &= weight(i) == 1;
+  }
+  if (!are_ones) {
+    labels.weight.resize(labels.n_rows());
+    for (std::size_t i = 0; i < labels.n_rows(); ++i) labels.weight[i] = weight(i);
+  }
+  const std::int64_t total = total_weight(labels.weights(), labels.n_rows());
+  require(total <= kMostWeight, "weight: the sum is at most 2^40");
+  labels.total_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(total)));
+}
+
+std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights& weight,
+                                    double unit, int n_classes) {
+  auto labels = std::make_unique<Labels>(
+      Labels{.y = copy_of(y), .weight = {}, .unit = unit, .n_classes = n_classes, .total_bits = 0});
+  check_labels(*labels);
+  set_weights(*labels, weight);
+  return labels;
+}
+
+}  // namespace
+
+void bind_labels(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<Labels>(m, "Labels", "Classes and weights of rows; weights are multiples of the unit.")
+      .def(nb::new_(&make_labels), "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
+           "n_classes"_a);
+}
+
+}  // namespace abcgbm

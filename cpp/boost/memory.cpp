@@ -1,0 +1,68 @@
+#include "boost/memory.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "boost/base_losses.hpp"
+#include "boost/candidates.hpp"
+#include "boost/roots.hpp"
+#include "boost/schedule.hpp"
+#include "tree/histogram.hpp"
+#include "tree/partition.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr std::size_t kNode = sizeof(std::uint16_t);                         // of a row in a tree
+constexpr std::size_t kLoss = sizeof(double);                                // of a row
+constexpr std::size_t kLabel = sizeof(std::int32_t) + sizeof(std::int64_t);  // and weight
+
+std::size_t histogram_bytes(const TrainingSize& size, const TrainParams& params, int n_growing) {
+  const std::size_t sums = params.split.hessian_split ? sizeof(Sums<3>) : sizeof(Sums<2>);
+  const std::size_t bytes = std::max<std::size_t>(1, size.total_bins * sums);
+  const auto n_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
+  const std::size_t n =
+      std::min(most_histograms(bytes, n_growing), std::max(n_leaves, kLeastHistograms));
+  return static_cast<std::size_t>(n_growing) * n * bytes;
+}
+
+/// Those of a batch of residuals and, where wanted, of hessians; and the weights.
+std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
+  const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
+  const std::size_t n_groups = (static_cast<std::size_t>(size.n_classes) + kLane - 1) / kLane;
+  const std::size_t batch =
+      std::min(n_groups, most_in_batch(total_bins) / kLane) * total_bins * sizeof(Line);
+  return (has_hessian ? 2 : 1) * batch + total_bins * sizeof(std::int64_t);
+}
+
+}  // namespace
+
+std::vector<MemoryPart> training_bytes(const TrainingSize& size, const TrainParams& params) {
+  const auto n_classes = static_cast<std::size_t>(size.n_classes);
+  const int n_growing = std::min(size.n_threads, size.n_classes);  // trees at a time
+  const std::size_t n_tried = n_tried_together(size.n_candidates, size.n_rows, n_classes);
+  const std::size_t a_score = sizeof(double) + sizeof(std::int64_t);  // raw, residual
+  const std::size_t row_sets = static_cast<std::size_t>(n_growing) * kRowSetBytes;
+  const std::size_t drawn = sizeof(std::int64_t);
+  return {
+      {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},
+      {.name = "trials of the guard", .bytes = size.n_rows * (BaseLosses::bytes_per_row() + kLoss)},
+      {.name = "leaves of the rows", .bytes = size.n_rows * n_tried * n_classes * kNode},
+      {.name = "losses of the candidates",
+       .bytes = size.n_candidates > 1 ? size.n_rows * n_tried * kLoss : 0},
+      {.name = "labels and weights", .bytes = size.n_rows * (kLabel + drawn)},
+      {.name = "rows by node", .bytes = size.n_rows * row_sets},
+      {.name = "histograms", .bytes = histogram_bytes(size, params, n_growing)},
+      {.name = "root histograms", .bytes = root_bytes(size, params.split.hessian_split)},
+  };
+}
+
+std::size_t validation_bytes(std::size_t n_rows, int n_classes, int n_threads) {
+  const auto n_trees = static_cast<std::size_t>(n_classes);  // of a step
+  const auto n_following = static_cast<std::size_t>(std::min(n_classes, n_threads));
+  const std::size_t leading = sizeof(std::int32_t);
+  return n_rows * (n_trees * (sizeof(double) + kNode) + n_following * kRowSetBytes + kLoss +
+                   leading + kLabel);
+}
+
+}  // namespace abcgbm

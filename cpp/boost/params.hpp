@@ -1,0 +1,41 @@
+// What is asked of a training, and of one of its steps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/labels.hpp"
+#include "tree/grower.hpp"
+
+namespace abcgbm {
+
+/// What a cut is measured by, and what it must leave on each side.
+struct SplitParams {
+  bool hessian_split = false;  // rows weigh their hessian in the gain, not 1 (robust LogitBoost)
+  std::int64_t min_weight = 10;
+  double min_hessian_leaf = 0.0;
+  double l2_regularization = 0.0;
+  double categorical_smoothing = 10.0;  // weight, see SplitRules
+};
+
+struct TrainParams {
+  GrowParams grow;
+  SplitParams split;
+  double learning_rate = 0.1;
+  double subsample = 1.0;  // share of the rows that a step's trees are grown on
+  std::uint64_t seed = 0;
+};
+
+/// What a step grows: a tree for each of `classes` but the base class. Several bases are
+/// candidates: the one with the smallest loss after its step is taken. Without base derivatives the
+/// residual of class k is r_k - p_k even where a base class takes the trees' values with a minus
+/// sign (the paper's "Mb").
+struct StepPlan {
+  std::vector<int> classes;
+  std::vector<BaseClass> bases;  // at least one, which may be none
+  bool base_derivatives = false;
+  double leaf_scale = 1.0;
+  std::uint64_t step = 0;  // its number; part of the key of random draws
+};
+
+}  // namespace abcgbm

@@ -1,0 +1,35 @@
+// The driver of the trees of a step: which threads grow which trees, in what order.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "boost/roots.hpp"
+#include "boost/step_context.hpp"
+#include "boost/tree_growth.hpp"
+#include "data/binned.hpp"
+
+namespace abcgbm {
+
+/// Holds buffers to use again at each step. The table is kept by reference.
+template <int W>
+class TreeDriver {
+ public:
+  TreeDriver(const Binned& binned, int n_classes, int n_threads);
+
+  /// A tree for each pair of classes.
+  std::vector<GrownTree> grow(const StepContext& context, std::span<const ClassPair> pairs);
+
+ private:
+  template <class Each>
+  void for_each_tree(std::span<const ClassPair> batch, std::size_t n_per_tree, const Each& each);
+
+  const Binned* binned_;
+  int n_threads_;
+  Roots roots_;
+  std::vector<TreeState<W>> states_;  // by thread
+  std::vector<double> last_work_;     // of the last tree of each class
+};
+
+}  // namespace abcgbm

@@ -1,0 +1,134 @@
+#include "data/reductions.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "base/parallel.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr std::size_t kSortedRun = 1 << 18;
+constexpr std::int64_t kEnoughWeight = std::int64_t{1} << 62;
+
+/// Distinct values of a column with their weights, as long as there are few of them: most columns
+/// of real tables have few, and need no sorting of all rows.
+class ValueCounts {
+ public:
+  ValueCounts() : slots_(kSlots) {}
+
+  /// False if there are too many distinct values.
+  bool add(double value, std::int64_t weight) {
+    for (std::size_t at = hash(value);; at = (at + 1) % kSlots) {
+      Slot& slot = slots_[at];
+      if (slot.used && slot.value == value) {
+        slot.weight += weight;
+        return true;
+      }
+      if (slot.used) continue;
+      slot = {value, weight, true};
+      return ++n_used_ <= kMost;
+    }
+  }
+
+  std::vector<WeightedValue> values() const {
+    std::vector<WeightedValue> out;
+    for (const Slot& slot : slots_) {
+      if (slot.used) out.push_back({slot.value, slot.weight});
+    }
+    return out;
+  }
+
+  static constexpr std::size_t kMost = 4096;
+
+ private:
+  static constexpr std::size_t kSlots = 8192;
+  struct Slot {
+    double value = 0.0;
+    std::int64_t weight = 0;
+    bool used = false;
+  };
+
+  static std::size_t hash(double value) {
+    return (std::bit_cast<std::uint64_t>(value) * 0x9e3779b97f4a7c15u) >> 51;
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t n_used_ = 0;
+};
+
+/// Sorts runs, then merges them, so that the user can interrupt in between.
+std::vector<WeightedValue> sorted(std::vector<WeightedValue> values) {
+  const auto is_less = [](const WeightedValue& a, const WeightedValue& b) {
+    return a.value < b.value;
+  };
+  const std::size_t n = values.size();
+  const auto at = [n](std::vector<WeightedValue>& of, std::size_t i) {
+    return of.begin() + static_cast<std::ptrdiff_t>(std::min(i, n));
+  };
+  for (std::size_t start = 0; start < n; start += kSortedRun) {
+    check_interrupt();
+    std::sort(at(values, start), at(values, start + kSortedRun), is_less);
+  }
+  std::vector<WeightedValue> merged(n > kSortedRun ? n : 0);
+  for (std::size_t run = kSortedRun; run < n; run *= 2) {
+    for (std::size_t start = 0; start < n; start += 2 * run) {
+      check_interrupt();
+      const auto middle = at(values, start + run);
+      std::merge(at(values, start), middle, middle, at(values, start + 2 * run), at(merged, start),
+                 is_less);
+    }
+    std::swap(values, merged);
+  }
+  return values;
+}
+
+std::vector<WeightedValue> merge_equal(const std::vector<WeightedValue>& values) {
+  std::vector<WeightedValue> out;
+  for (const WeightedValue& item : values) {
+    if (!out.empty() && out.back().value == item.value) {
+      out.back().weight += item.weight;
+    } else {
+      out.push_back(item);
+    }
+  }
+  return out;
+}
+
+std::vector<WeightedValue> all_values(std::span<const double> column,
+                                      std::span<const std::int64_t> weight) {
+  std::vector<WeightedValue> values;
+  for (std::size_t i = 0; i < column.size(); ++i) {
+    if (!std::isnan(column[i])) values.push_back({column[i] + 0.0, weight[i]});
+  }
+  return merge_equal(sorted(std::move(values)));
+}
+
+}  // namespace
+
+std::vector<WeightedValue> distinct_values(std::span<const double> column,
+                                           std::span<const std::int64_t> weight) {
+  if (column.size() <= ValueCounts::kMost) return all_values(column, weight);
+  ValueCounts counts;
+  for (std::size_t i = 0; i < column.size(); ++i) {
+    // Adding 0.0 turns -0.0 into 0.0.
+    if (!std::isnan(column[i]) && !counts.add(column[i] + 0.0, weight[i])) {
+      return all_values(column, weight);
+    }
+  }
+  return sorted(counts.values());
+}
+
+std::int64_t total_weight(RowWeights weight, std::size_t n_rows) {
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < n_rows && total <= kEnoughWeight; ++i) total += weight[i];
+  return total;
+}
+
+bool lists_any(const SparseColumn& column, const std::vector<bool>& has_row) {
+  return std::ranges::any_of(column.row, [&](std::uint32_t row) { return has_row[row]; });
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,32 @@
+#include "loss/grid.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace abcgbm {
+namespace {
+
+/// The exponent of the power of two by which values up to `largest` are scaled to integers of so
+/// many bits; at most 1000, where the power and its inverse are still normal doubles.
+int scale_exponent(int n_bits, double largest) {
+  if (largest <= 0.0) return 0;
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  return std::min(n_bits - exponent, 1000);
+}
+
+}  // namespace
+
+int residual_exponent(const Labels& labels, double largest) {
+  return scale_exponent(std::min(48, 60 - labels.total_bits), largest);
+}
+
+int loss_exponent(const Labels& labels, double largest) {
+  return scale_exponent(std::min(50, 62 - labels.total_bits), largest);
+}
+
+double loss_unit(const Labels& labels, double largest) {
+  return std::ldexp(1.0, -loss_exponent(labels, largest));
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,31 @@
+// All that is summed or maximised over rows for the loss and its derivatives, but the histograms;
+// docs/reductions.md lists it. Sums are integers, so neither the order of the rows nor who holds
+// them matters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "loss/derivatives.hpp"
+#include "loss/softmax.hpp"
+
+namespace abcgbm {
+
+/// The largest of all rows, which decides the grids, given that of some rows at a time.
+Largest largest_of(std::span<const Largest> parts);
+
+/// The losses of the rows of each class times their weights, in multiples of 1 / scale.
+std::vector<std::int64_t> class_loss_sums(const Labels& labels, std::span<const double> row_loss,
+                                          double scale, int n_threads);
+
+/// The sum of the rows' losses times their weights, on the grid that the largest of them decides.
+double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss);
+
+/// The hessians of the rows in each node times their weights.
+std::vector<std::int64_t> hessian_sums(const TreeRows& rows, const ClassPair& pair,
+                                       std::span<const std::uint16_t> node_of_row,
+                                       std::size_t n_nodes);
+
+}  // namespace abcgbm
