@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "bindings/arrays.hpp"
-#include "bindings/binned_state.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/binned_state.hpp"
 #include "data/binning.hpp"
 
 namespace abcgbm {

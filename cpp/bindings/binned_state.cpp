@@ -30,7 +30,8 @@ struct State {
   std::size_t n_features() const { return n_bins.size(); }
 };
 
-// ------------------------------------------------------------------------------------- table to state
+// ------------------------------------------------------------------------------------- table to
+// state
 
 template <class T, class Field>
 nb::object by_feature(const Binned& binned, const Field& field) {
@@ -65,7 +66,8 @@ void put_sparse(const Binned& binned, nb::dict& state) {
   state["code"] = nb::cast(to_numpy(std::move(code)));
 }
 
-// ------------------------------------------------------------------------------------- state to table
+// ------------------------------------------------------------------------------------- state to
+// table
 
 nb::object field_of(const nb::dict& state, const char* name) {
   require(state.contains(name), (std::string("state: no ") + name).c_str());

@@ -85,8 +85,8 @@ struct Binned {
 /// Completes a table that has its features, their dense and their sparse columns.
 void arrange(Binned& binned);
 
-/// The same for a table whose bundles are known and have their columns already; the sparse columns of
-/// bundled features are not looked at.
+/// The same for a table whose bundles are known and have their columns already; the sparse columns
+/// of bundled features are not looked at.
 void arrange(Binned& binned, const std::vector<std::vector<std::uint32_t>>& bundles);
 
 /// The blocks of a table, at least `n_wanted` of them if there are so many columns.
