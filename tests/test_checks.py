@@ -9,6 +9,7 @@ import pytest
 
 from abcgbm.data.cells import is_missing
 from abcgbm.data.features import find_feature
+from abcgbm.data.lazy import lazy
 from abcgbm.settings.checks import check_integer, is_finite_real, is_integer
 from models import noisy_data, small
 
@@ -58,3 +59,20 @@ def test_missing_is_the_same_everywhere():
     assert all(map(is_missing, nothing))
     something = [0, "", "nan", np.inf, False, Decimal(1), np.datetime64("2024"), [], object()]
     assert not any(map(is_missing, something))
+
+
+def test_lazy_attribute_is_computed_once_and_holds_no_lock():
+    computed = []
+
+    class Sum:
+        @lazy
+        def value(self):
+            """The sum."""
+            computed.append(self)
+            return Sum.value.__doc__ if len(computed) > 1 else Sum().value
+
+    assert Sum().value == "The sum."  # one asks another while it is computed
+    assert len(computed) == 2
+    one = Sum()
+    assert one.value is one.value
+    assert len(computed) == 3

@@ -52,7 +52,7 @@ def float_reader(name: str, hint: str = "") -> Callable[[Any], float]:
         if not isinstance(value, Real | Decimal | np.bool_):
             raise TypeError(
                 f"{name} holds values of type {type(value).__name__}, such as {_shown(value)}; "
-                "expected numbers"
+                "expected numbers (the argument must be free of strings and objects, of numbers alone)"
             )
         return as_float(value)
 

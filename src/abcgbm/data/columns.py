@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -15,6 +14,7 @@ from scipy import sparse
 
 from abcgbm import _core
 from abcgbm.data.cells import OBJECT_KINDS, as_float, float_reader, is_missing
+from abcgbm.data.lazy import lazy
 
 Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.int64]
@@ -199,11 +199,11 @@ class SparseColumns:
     matrix: Any
     fill: Floats
 
-    @cached_property
+    @lazy
     def _by_row(self) -> Any:
         return self.matrix.tocsr()
 
-    @cached_property
+    @lazy
     def _by_column(self) -> Any:
         by_column = self.matrix.tocsc()
         if not by_column.has_sorted_indices:

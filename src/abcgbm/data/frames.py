@@ -7,7 +7,6 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -26,6 +25,7 @@ from abcgbm.data.columns import (
     chunks,
     levels_of_floats,
 )
+from abcgbm.data.lazy import lazy
 
 Frame = nw.DataFrame[Any]
 Series = nw.Series[Any]
@@ -234,7 +234,7 @@ class FrameColumns:
         """Take a frame of which this is known."""
         return cls(frame, (Content.NUMBERS,) * len(labels), tuple(labels), is_plain=True)
 
-    @cached_property
+    @lazy
     def series(self) -> tuple[Series, ...]:
         """The columns, each as one: made when asked for, which takes longer than to predict a row."""
         series: tuple[Any, ...] = tuple(self.frame.iter_columns())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from abcgbm.data.binning import learn_encoding, learn_thresholds
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.labels import as_labels, check_labels, class_numbers, encode_labels
+from abcgbm.data.lazy import lazy
 from abcgbm.data.tables import Schema, Table, read_table, read_table_like
 from abcgbm.data.weights import (
     IntegerWeights,
@@ -87,7 +87,7 @@ class LabelledRows:
         """Numbers of these rows in the table."""
         return np.arange(len(self.table))[self.which]
 
-    @cached_property
+    @lazy
     def weight(self) -> Floats:
         """Their weights times the factors of their classes."""
         is_plain = (self.factor == 1).all()
@@ -96,7 +96,7 @@ class LabelledRows:
         )
         return weight
 
-    @cached_property
+    @lazy
     def integer_weights(self) -> IntegerWeights:
         """These weights as integers, which training and validation count."""
         return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor)

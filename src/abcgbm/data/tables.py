@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from abcgbm.data.frames import (
     sparse_columns_of,
     sparse_frame,
 )
+from abcgbm.data.lazy import lazy
 from abcgbm.data.sparse_tables import compressed, sparse_columns
 from abcgbm.settings.checks import is_integer
 
@@ -111,7 +111,7 @@ class Table:
         """Names of the features, if all are strings."""
         return self.schema.feature_names
 
-    @cached_property
+    @lazy
     def kind(self) -> NDArray[np.int8]:
         """The Kind of each feature."""
         kind = np.where(self.is_sparse, Kind.SPARSE, Kind.NUMERIC)
@@ -163,7 +163,7 @@ class Table:
             return None
         return self.sparse.part(self._column[features], features)
 
-    @cached_property
+    @lazy
     def _column(self) -> NDArray[np.intp]:
         """The place of each feature among the dense or the sparse ones."""
         return np.where(self.is_sparse, np.cumsum(self.is_sparse), np.cumsum(~self.is_sparse)) - 1

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
+from abcgbm.data.lazy import lazy
 
 # The arrays with an entry for each node, and for each tree.
 _BY_NODE = (
@@ -135,12 +135,12 @@ class Ensemble:
         """Whether any tree has a base class."""
         return bool((self.tree_base >= 0).any())
 
-    @cached_property
+    @lazy
     def used_features(self) -> NDArray[np.intp]:
         """The features that are cut, ascending."""
         return np.unique(self.feature[self.feature >= 0]).astype(np.intp)
 
-    @cached_property
+    @lazy
     def narrow(self) -> "Ensemble":
         """The same trees for tables of the used features alone."""
         place = np.full(self.n_features + 1, -1, dtype=np.int32)  # the last is a leaf's: -1
@@ -152,7 +152,7 @@ class Ensemble:
         is_split = (self.feature >= 0) & (self.left_set_size == 0)
         return self.feature[is_split], self.threshold[is_split]
 
-    @cached_property
+    @lazy
     def _forest(self) -> _core.Forest:
         return _core.Forest(
             self.feature,

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
+from abcgbm.data.lazy import lazy
 from abcgbm.data.rows import AnyTable
 from abcgbm.model.ensemble import Ensemble
 from abcgbm.model.outputs import Outputs, are_centred
@@ -39,7 +39,7 @@ class Model(Sealed):
     classes: NDArray[Any]
     recenter: bool = False
 
-    @cached_property
+    @lazy
     def outputs(self) -> Outputs:
         """How its scores are told."""
         ensemble = self.ensemble

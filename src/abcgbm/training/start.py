@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import row_chunks
 from abcgbm.data.labels import known_classes
+from abcgbm.data.lazy import lazy
 from abcgbm.data.rows import LabelledRows
 from abcgbm.data.tables import chosen_columns
 from abcgbm.data.weights import IntegerWeights
@@ -67,7 +67,7 @@ class EarlierFit:
     model: Model
     history: History
 
-    @cached_property
+    @lazy
     def records(self) -> list[Record]:
         """The state before the first step and after each one of the model."""
         return self.history.records_to_best()
