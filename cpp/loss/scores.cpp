@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/elementary.hpp"
+#include "base/fill.hpp"
 #include "base/parallel.hpp"
 
 namespace abcgbm {
@@ -162,7 +163,7 @@ Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads)
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   Scores scores;
   scores.raw = std::move(raw);
-  scores.residual.resize(n_classes * labels.n_rows());
+  scores.residual = filled(n_classes * labels.n_rows(), std::int64_t{0});
   scores.row_loss.resize(labels.n_rows());
   scores.class_losses.resize(n_classes);
   scores.exponent = residual_bits(labels);  // right if a row gives its class at most a half
