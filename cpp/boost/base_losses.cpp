@@ -23,42 +23,16 @@ double softplus(double x) {
   return x > 0.0 ? x + few : few;
 }
 
-/// Some rows, and what is known of them.
-struct SomeRows {
+/// Up to kBlock rows, and what is known of them.
+struct RowBlock {
   std::size_t first;
   std::size_t n;
-  std::array<double, kBlock> largest;  // of the scores but the base's
-  std::array<double, kBlock> sum;      // of exp of those, seen from the largest
-  std::array<double, kBlock> moved;
+  std::array<double, kBlock> largest{};  // of the scores but the base's
+  std::array<double, kBlock> rest{};     // sum of exp of those, seen from the largest, but its own
+  std::array<double, kBlock> moved{};
 };
 
-struct LargestKernel {
-  [[gnu::always_inline]] static inline void run(const double* raw, SomeRows* rows) {
-    for (std::size_t i = 0; i < rows->n; ++i) {
-      rows->largest[i] = std::max(rows->largest[i], raw[i]);
-    }
-  }
-};
-
-struct SumKernel {
-  [[gnu::always_inline]] static inline void run(const double* raw, SomeRows* rows) {
-    for (std::size_t i = 0; i < rows->n; ++i) {
-      rows->sum[i] += exp_nonpositive(raw[i] - rows->largest[i]);
-    }
-  }
-};
-
-/// Runs a kernel for every class but the base.
-template <class Kernel>
-void for_others(const Scores& scores, const Labels& labels, int base, SomeRows& rows) {
-  for (int k = 0; k < labels.n_classes; ++k) {
-    if (k == base) continue;
-    const std::size_t start = static_cast<std::size_t>(k) * labels.n_rows() + rows.first;
-    dispatch<Kernel>(scores.raw.data() + start, &rows);
-  }
-}
-
-void add_moves(std::span<const TreeMove> moves, SomeRows& rows) {
+void add_moves(std::span<const TreeMove> moves, RowBlock& rows) {
   for (const TreeMove& move : moves) {
     const std::uint16_t* node = move.node_of_row.data() + rows.first;
     for (std::size_t i = 0; i < rows.n; ++i) rows.moved[i] += move.base_value[node[i]];
@@ -74,26 +48,19 @@ BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights wei
       base_(moves.front().base),
       n_threads_(n_threads),
       rows_(labels.n_rows()) {
-  const auto score_of = [&](int k, std::size_t row) {
-    return moved.raw[static_cast<std::size_t>(k) * rows_.size() + row];
-  };
   const std::size_t n_tasks = (rows_.size() + kBlock - 1) / kBlock;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    SomeRows some{.first = task * kBlock,
-                  .n = std::min(kBlock, rows_.size() - task * kBlock),
-                  .largest = {},
-                  .sum = {},
-                  .moved = {}};
-    some.largest.fill(-HUGE_VAL);
-    for_others<LargestKernel>(moved, labels, base_, some);
-    for_others<SumKernel>(moved, labels, base_, some);
-    add_moves(moves, some);
-    for (std::size_t i = 0; i < some.n; ++i) {
-      const std::size_t row = some.first + i;
-      const double log_sum = log_positive(some.sum[i]);
-      rows_[row] = {.others = (some.largest[i] - score_of(base_, row)) + log_sum,
-                    .alone = (some.largest[i] - score_of(labels.y[row], row)) + log_sum,
-                    .moved = some.moved[i]};
+    RowBlock block{.first = task * kBlock, .n = std::min(kBlock, rows_.size() - task * kBlock)};
+    ScoreRows scores = rows_of(labels, moved.raw, block.first, block.n);
+    scores.left_out = base_;
+    softmax_terms(scores, {.largest = block.largest.data(), .rest = block.rest.data()});
+    add_moves(moves, block);
+    for (std::size_t i = 0; i < block.n; ++i) {
+      const double log_sum = log1p_nonnegative(block.rest[i]);
+      rows_[block.first + i] = {
+          .others = (block.largest[i] - scores.of_class(base_)[i]) + log_sum,
+          .alone = (block.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum,
+          .moved = block.moved[i]};
     }
   });
   for (std::size_t i = 0; i < rows_.size(); ++i) total_weight_ += static_cast<double>(weight[i]);
