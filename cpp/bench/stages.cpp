@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "bench/estimates.hpp"
 #include "bench/failing_new.hpp"
 #include "bench/limit.hpp"
 #include "bindings/arrays.hpp"
@@ -229,6 +230,7 @@ NB_MODULE(_bench, m) {
            "Split the rows of the root by its best cut; returns how many go left.")
       .def("move_scores", &Stages::move, Unlocked(),
            "Move the scores by made-up trees, every second time back; returns the loss.");
+  bind_estimates(m);
   m.def("sum_without_memory", &sum_without_memory, "n"_a, "n_threads"_a,
         "The sum of 0 to n - 1, made by a pool that can allocate nothing.");
   m.def("memory_can_fail", &memory_can_fail,

@@ -12,15 +12,17 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kBlock = 512;
-// Leaf values are rounded anew for each trial, to multiples of 2^-22 at most. A score that is off
-// by so much changes a row's loss by less than this part of it.
-constexpr double kRelativeError = 1e-5;
+// Leaf values are rounded anew for each trial: at its tenth halving to multiples of 2^-22, and the
+// base class gets all trees', each rounded to 2^-32. A score that is off by d changes a row's loss
+// by at most d times that loss.
+constexpr double kRelativeError = 0x1p-20;
+constexpr double kRelativeErrorOfTree = 0x1p-32;
 constexpr double kErrorOfRow = 1e-12;  // of the sums of scores
 
 /// log(1 + exp(x))
 double softplus(double x) {
-  const double few = log1p_nonnegative(exp_nonpositive(-std::abs(x)));
-  return x > 0.0 ? x + few : few;
+  const double of_negative = log1p_nonnegative(exp_nonpositive(-std::abs(x)));
+  return x > 0.0 ? x + of_negative : of_negative;
 }
 
 /// Up to kBlock rows, and what is known of them.
@@ -41,7 +43,7 @@ void add_moves(std::span<const TreeMove> moves, RowBlock& rows) {
 
 }  // namespace
 
-BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights weight,
+BaseLosses::BaseLosses(std::span<const double> moved, const Labels& labels, RowWeights weight,
                        std::span<const TreeMove> moves, int n_threads)
     : labels_(&labels),
       weight_(weight),
@@ -51,7 +53,7 @@ BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights wei
   const std::size_t n_tasks = (rows_.size() + kBlock - 1) / kBlock;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
     RowBlock block{.first = task * kBlock, .n = std::min(kBlock, rows_.size() - task * kBlock)};
-    ScoreRows scores = rows_of(labels, moved.raw, block.first, block.n);
+    ScoreRows scores = rows_of(labels, moved, block.first, block.n);
     scores.left_out = base_;
     softmax_terms(scores, {.largest = block.largest.data(), .rest = block.rest.data()});
     add_moves(moves, block);
@@ -66,11 +68,17 @@ BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights wei
   for (std::size_t i = 0; i < rows_.size(); ++i) total_weight_ += static_cast<double>(weight[i]);
 }
 
-std::optional<bool> BaseLosses::falls_after(int n_halvings) {
-  const Loss here = known_loss_at(n_halvings);
-  const Loss next = known_loss_at(n_halvings + 1);
-  if (std::abs(next.sum - here.sum) <= error_of(here) + error_of(next)) return std::nullopt;
-  return next.sum < here.sum;
+std::optional<bool> BaseLosses::falls_if_halved_again(int n_halvings) {
+  const Estimate here = loss_at(n_halvings);
+  const Estimate next = loss_at(n_halvings + 1);
+  if (std::abs(next.loss - here.loss) <= here.error + next.error) return std::nullopt;
+  return next.loss < here.loss;
+}
+
+const BaseLosses::Estimate& BaseLosses::loss_at(int n_halvings) {
+  const auto at = static_cast<std::size_t>(n_halvings);
+  while (losses_.size() <= at) losses_.push_back(estimate(static_cast<int>(losses_.size())));
+  return losses_[at];
 }
 
 /// The loss of a row when the base class has got back a part of what it came down.
@@ -79,37 +87,32 @@ double BaseLosses::loss_of(std::size_t row, double given_back) const {
   return labels_->y[row] == base_ ? softplus(-lead) : rows_[row].alone + softplus(lead);
 }
 
-BaseLosses::Loss BaseLosses::loss_at(int n_halvings) const {
-  const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
-  std::vector<Loss> losses((rows_.size() + kBlock - 1) / kBlock);
-  parallel_for(losses.size(), n_threads_, [&](std::size_t task, std::size_t) {
-    Loss some;
-    const std::size_t last = std::min((task + 1) * kBlock, rows_.size());
-    for (std::size_t i = task * kBlock; i < last; ++i) {
-      const double loss = loss_of(i, given_back);
-      some.sum += static_cast<double>(weight_[i]) * loss;
-      some.largest = std::max(some.largest, loss);
-    }
-    losses[task] = some;
-  });
-  Loss all;
-  for (const Loss& some : losses) {
-    all.sum += some.sum;
-    all.largest = std::max(all.largest, some.largest);
+BaseLosses::Sum BaseLosses::sum_of(std::size_t first, std::size_t last, double given_back) const {
+  Sum sum;
+  for (std::size_t i = first; i < last; ++i) {
+    const double loss = loss_of(i, given_back);
+    sum.loss += static_cast<double>(weight_[i]) * loss;
+    sum.largest = std::max(sum.largest, loss);
   }
-  return all;
+  return sum;
 }
 
-const BaseLosses::Loss& BaseLosses::known_loss_at(int n_halvings) {
-  const auto at = static_cast<std::size_t>(n_halvings);
-  while (losses_.size() <= at) losses_.push_back(loss_at(static_cast<int>(losses_.size())));
-  return losses_[at];
-}
-
-/// How far the estimate may be from the true loss, which is itself rounded, row by row.
-double BaseLosses::error_of(const Loss& loss) const {
-  const double rounding = loss_unit(*labels_, loss.largest);
-  return kRelativeError * loss.sum + (kErrorOfRow + 2.0 * rounding) * total_weight_;
+/// The true loss is itself rounded, row by row.
+BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
+  const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
+  std::vector<Sum> parts((rows_.size() + kBlock - 1) / kBlock);
+  parallel_for(parts.size(), n_threads_, [&](std::size_t task, std::size_t) {
+    parts[task] = sum_of(task * kBlock, std::min((task + 1) * kBlock, rows_.size()), given_back);
+  });
+  Sum all;
+  for (const Sum& part : parts) {
+    all.loss += part.loss;
+    all.largest = std::max(all.largest, part.largest);
+  }
+  const double of_loss = kRelativeError + kRelativeErrorOfTree * labels_->n_classes;
+  const double of_rows = kErrorOfRow + 2.0 * loss_unit(*labels_, all.largest);
+  return {.loss = all.loss * labels_->unit,
+          .error = (of_loss * all.loss + of_rows * total_weight_) * labels_->unit};
 }
 
 }  // namespace abcgbm

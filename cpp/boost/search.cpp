@@ -172,9 +172,10 @@ std::vector<double> losses_after(const Scores& scores, const Labels& labels, Row
         const Candidate shortened = make_candidate(proposals[c], by);
         return losses_of(scores, labels, weight, std::span(&shortened, 1), n_threads).front();
       };
-      const auto falls_after = [](int) { return std::optional<bool>(); };
+      const auto falls_if_halved_again = [](int) { return std::optional<bool>(); };
       losses[c] =
-          line_search(loss_at, falls_after, loss_before, has_common_base(proposals[c])).loss;
+          line_search(loss_at, falls_if_halved_again, loss_before, has_common_base(proposals[c]))
+              .loss;
     }
   }
   return losses;
