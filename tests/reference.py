@@ -198,15 +198,18 @@ def exp(x: float) -> float:
     return math.ldexp(horner(r, EXP_COEFFICIENTS), int(n))
 
 
-def log1p(x: float) -> float:
-    u = 1.0 + x
+def log(u: float) -> float:
     f, n = math.frexp(u)
     if f < 0.70710678118654752440:
         f, n = 2.0 * f, n - 1
     s = (f - 1.0) / (f + 1.0)
     q = horner(s * s, LOG_COEFFICIENTS)
-    log_u = n * LN2_HIGH + (n * LN2_LOW + (s + s) * q)
-    return log_u + (x - (u - 1.0)) / u
+    return n * LN2_HIGH + (n * LN2_LOW + (s + s) * q)
+
+
+def log1p(x: float) -> float:
+    u = 1.0 + x
+    return log(u) + (x - (u - 1.0)) / u
 
 
 def ordered_sum(values: Sequence[float], without: int) -> float:
@@ -238,6 +241,25 @@ def residuals_and_loss(F: Sequence[float], y: int) -> tuple[list[float], float]:
     R = [-(e_k * inv) for e_k in e]
     R[y] = ordered_sum(e, without=y) * inv
     return R, log1p(rest) + (F[top] - F[y])
+
+
+def exp_of_move(value: float) -> float:
+    return exp(value) if value < 0 else 1.0 / exp(-value)
+
+
+def loss_after_move(F: Sequence[float], y: int, move: Sequence[float], base: int) -> float:
+    """- log p_y of a row whose scores move: as a search computes it, from the exponentials before."""
+    e, top, _ = softmax_terms(F)
+    own, others = 0.0, 0.0
+    for k in [*(k for k in range(len(F)) if k != base), base]:
+        moved = e[k] * exp_of_move(move[k])
+        if k == y:
+            own = moved
+        else:
+            others = others + moved
+    if own > others:
+        return log1p(others / own)
+    return log(others + own) + ((F[top] - F[y]) - move[y])
 
 
 def grid_shift(bits: int, largest: float) -> int:
@@ -645,22 +667,25 @@ class Trainer:
         Rint, shift = self.residual_grid()
         return np.array(Rint, np.int64).T, shift
 
-    def loss_of(self, counts: Callable[[int], bool], weight: Sequence[int] | None = None) -> float:
-        """The summed loss of the rows of the classes that count."""
-        shift = grid_shift(min(50, 62 - self.weight_bits), max(self.losses))
-        rows = zip(self.y, weight or self.weight, self.losses, strict=True)
-        total = sum(w * on_grid(loss, shift) for y, w, loss in rows if counts(y))
+    def summed(self, losses: Sequence[float], weight: Sequence[int]) -> float:
+        """The sum of the losses of rows, each with its weight."""
+        shift = grid_shift(min(50, 62 - self.weight_bits), max(losses))
+        total = sum(w * on_grid(loss, shift) for w, loss in zip(weight, losses, strict=True))
         return off_grid(total, shift) * self.unit
 
     def class_losses(self) -> np.ndarray:
-        return np.array([self.loss_of(lambda y, k=k: y == k) for k in range(self.n_classes)])
+        weights = [
+            [w if y == k else 0 for y, w in zip(self.y, self.weight, strict=True)]
+            for k in range(self.n_classes)
+        ]
+        return np.array([self.summed(self.losses, weight) for weight in weights])
 
     def loss(self) -> float:
-        return self.loss_of(lambda y: True)
+        return self.summed(self.losses, self.weight)
 
     def drawn_loss(self) -> float:
         """Of the rows that the trees of this step are grown on: what a step is judged by."""
-        return self.loss_of(lambda y: True, self.drawn_weight())
+        return self.summed(self.losses, self.drawn_weight())
 
     def target(self, k: int, base: int, leaf_scale: float) -> Target:
         """The derivatives of class k; base = -1 means the plain ones."""
@@ -718,12 +743,17 @@ class Trainer:
         return step
 
     def loss_after_step(self, base: int) -> float:
-        """Infinite if no tree has a split."""
-        before = self.raw()
-        step = self.step([k for k in range(self.n_classes) if k != base], base, True, 1.0)
-        loss = self.drawn_loss() if len(step.feature) > len(step.tree_class) else math.inf
-        self.set_raw(before)
-        return loss
+        """After the step that the guard would take; infinite if no tree has a split."""
+        trees = [self.grow_tree(k, base, 1.0) for k in range(self.n_classes) if k != base]
+        if all(len(tree.nodes) == 1 for tree in trees):
+            return math.inf
+
+        def loss_after(by: Shortening) -> float:
+            rows = zip(self._raw.T, self.y, self.added(trees, base, by).T, strict=True)
+            moved = [loss_after_move(F.tolist(), y, move.tolist(), base) for F, y, move in rows]
+            return self.summed(moved, self.drawn_weight())
+
+        return loss_after(line_search(loss_after, self.drawn_loss(), len(trees) > 1))
 
     def apply_guarded(self, trees: Sequence[Tree], base: int) -> Shortening:
         """Adds the trees such that the loss does not rise; how they were shortened for that."""
@@ -733,13 +763,22 @@ class Trainer:
             self.set_raw(before + self.added(trees, base, by))
             return self.drawn_loss()
 
-        by = Shortening()
-        if loss_after(by) > loss_before and base >= 0 and len(trees) > 1:
-            by = falling(loss_after, [Shortening(0, i) for i in range(11)])
-            by = falling(loss_after, [Shortening(by.j - n, by.i) for n in range(3)])
-        while loss_after(by) > loss_before:
-            by = Shortening(by.j + 1, by.i)
+        by = line_search(loss_after, loss_before, base >= 0 and len(trees) > 1)
+        loss_after(by)
         return by
+
+
+def line_search(
+    loss_after: Callable[[Shortening], float], loss_before: float, has_common_base: bool
+) -> Shortening:
+    """The step to take: the full one unless that would raise the loss."""
+    by = Shortening()
+    if has_common_base and loss_after(by) > loss_before:
+        by = falling(loss_after, [Shortening(0, i) for i in range(11)])
+        by = falling(loss_after, [Shortening(by.j - n, by.i) for n in range(3)])
+    while by.j < 64 and loss_after(by) > loss_before:
+        by = Shortening(by.j + 1, by.i)
+    return by
 
 
 def falling(loss_after: Callable[[Shortening], float], path: Sequence[Shortening]) -> Shortening:

@@ -126,6 +126,50 @@ def test_probabilities_are_interrupted(function):
     assert is_interrupted(function, normal(200_000, 100))
 
 
+def test_copy_of_scores_is_interrupted():
+    rows = np.zeros((40_000, 1))
+    problem = Problem(rows, np.arange(40_000) % 1000, 1000)
+    trainer = core.trainer(problem)
+    assert is_interrupted(lambda copy: copy(), trainer.raw)
+
+
+FILL = """
+import os, resource, signal, sys
+import numpy as np
+from abcgbm import _core
+
+N, K = 40_000, 3_000
+megabytes = N * K * 8 / 1e6  # of scores
+builder = _core.BinnedBuilder(N, [np.zeros(1)], np.zeros(1, np.uint8))
+builder.add_block(np.zeros(1, np.int32), np.zeros((N, 1)), 1)
+binned = builder.finish()
+labels = _core.Labels(np.zeros(N, np.int32), np.ones(N, np.int64), 1.0, K)
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+def train():
+    _core.Trainer(binned, labels, _core.TrainParams(), 1)
+
+def validate():
+    _core.Validation(binned, labels, 1)
+
+before = peak()
+signal.signal(signal.SIGPROF, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_PROF, 0.03)
+try:
+    {work}()
+except KeyboardInterrupt:
+    sys.stdout.write("early" if peak() - before < megabytes / 2 else "late")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
+@pytest.mark.parametrize("work", ["train", "validate"])
+def test_large_arrays_are_interrupted_while_they_are_filled(work):
+    assert run_python(FILL.format(work=work)) == "early"
+
+
 # ---------------------------------------------------------------------------------------- estimator
 
 

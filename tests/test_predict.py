@@ -192,6 +192,46 @@ def test_forest_rejects_broken_trees(arrays):
         core.forest(arrays, 2, 2)
 
 
+def one_tree(feature: list[int], left: list[int]) -> dict[str, np.ndarray]:
+    n = len(feature)
+    return {
+        "feature": np.array(feature, np.int32),
+        "threshold": np.zeros(n),
+        "left": np.array(left, np.int32),
+        "missing_left": np.zeros(n, np.uint8),
+        "value": np.arange(n, dtype=np.float64),
+        "left_set_size": np.zeros(n, np.int32),
+        "left_set": np.empty(0, np.uint64),
+        "tree_start": np.array([0, n], np.int64),
+        "tree_class": np.zeros(1, np.int32),
+        "tree_base": np.full(1, -1, np.int32),
+        "tree_base_scale": np.ones(1),
+    }
+
+
+def chain_of_splits(n_splits: int) -> dict[str, np.ndarray]:
+    """Each split's left child is the split before's right one: few leaves, many splits."""
+    left = [i + 1 for i in range(n_splits)]
+    return one_tree([0] * n_splits + [-1, -1], [*left, -1, -1])
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        one_tree([0, 0, 0, -1, -1], [1, 3, 3, -1, -1]),  # 1 and 2 share both children
+        one_tree([0, 0, -1, -1], [1, 2, -1, -1]),  # they share one
+        chain_of_splits(200),
+        one_tree([-1, -1, -1], [-1, -1, -1]),
+        one_tree([0, -1, -1, -1], [1, -1, -1, -1]),
+        one_tree([0, -1, -1, 0, -1, -1], [1, -1, -1, 4, -1, -1]),
+    ],
+    ids=["two shared", "one shared", "chain", "three roots", "leaf apart", "tree apart"],
+)
+def test_every_node_but_the_root_has_one_parent(arrays):
+    with pytest.raises(ValueError, match="forest: a node with"):
+        core.forest(arrays, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("X", "raw", "first", "last", "n_threads"),
     [

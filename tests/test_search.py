@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import core
 from abcgbm import ABCBoostClassifier, BaseClassSearch
 from models import assert_same_model, noisy_data
-from strategies import Problem, random_problem
+from strategies import Problem, random_problem, reference_trainer
 
 X, Y = load_iris(return_X_y=True)
 ABC = ("abc-mart", "abc-logitboost")
@@ -155,6 +155,20 @@ def test_losses_of_a_search_are_those_after_the_guard():
     assert all(scale < 1 for _, scale in guarded)
     searched = core.trainer(problem).search(bases).candidate_losses
     np.testing.assert_allclose(searched, [loss for loss, _ in guarded], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_classes", "hessian_split"), [(30, True), (30, False)])
+def test_losses_of_a_search_are_those_of_the_reference_where_the_guard_acts(
+    n_classes, hessian_split
+):
+    problem = random_problem(
+        n_classes, 90, 3, n_classes, learning_rate=1.0, hessian_split=hessian_split, subsample=0.8
+    )
+    ours, theirs = core.trainer(problem), reference_trainer(problem)
+    steps = [(t.search([0, 2, 5]), t.search([1, 2, 3])) for t in (ours, theirs)]
+    assert steps[0][0].base_scale < 1
+    for one, other in zip(*steps, strict=True):
+        core.assert_same_step(one, other)
 
 
 def test_without_a_search_there_are_no_search_losses():

@@ -6,10 +6,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -28,7 +27,8 @@ void wait_awake(const IsDone& is_done) {
   while (!is_done() && Clock::now() < until) std::this_thread::yield();
 }
 
-/// One parallel_for: the threads that work on it take the next index until none is left.
+/// One parallel_for: the threads that work on it take the next index until none is left. It lives
+/// on the stack of the thread that called; while it waits for helpers it is a link of the queue.
 struct Job {
   Job(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body)
       : n(count), task(body) {}
@@ -42,6 +42,10 @@ struct Job {
   std::atomic<std::size_t> n_helpers{0};  // helpers at work, changed under the mutex
   std::exception_ptr error;               // guarded by mutex
 
+  std::size_t n_wanted = 0;  // helpers; guarded by the pool's mutex, as are
+  std::size_t n_came = 0;
+  Job* behind = nullptr;  // and the next job in the queue
+
   void work(std::size_t slot);
 
   /// The first error is kept; only then are the others told to stop, with errors of their own.
@@ -50,6 +54,30 @@ struct Job {
     if (!error) error = std::move(why);
     cancelled = true;
   }
+};
+
+/// Jobs that wait for helpers, first come, first served. They are linked with each other: nothing
+/// is allocated, so to queue a job cannot fail halfway.
+class JobQueue {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  Job& first() { return *first_; }
+
+  void push(Job& job) {
+    Job** end = &first_;
+    while (*end != nullptr) end = &(*end)->behind;
+    *end = &job;
+  }
+
+  /// Nothing happens where the job is not in the queue.
+  void remove(Job& job) {
+    Job** link = &first_;
+    while (*link != nullptr && *link != &job) link = &(*link)->behind;
+    if (*link != nullptr) *link = std::exchange(job.behind, nullptr);
+  }
+
+ private:
+  Job* first_ = nullptr;
 };
 
 thread_local Job* current_job = nullptr;
@@ -74,26 +102,25 @@ void Job::work(std::size_t slot) {
   current_job = nullptr;
 }
 
-/// Sleeping threads and the tickets that call them to a job. A ticket nobody took is withdrawn when
-/// its job ends, so a job never waits for threads that are busy elsewhere.
+/// Sleeping threads and the jobs that call them. A job that ends leaves the queue, so it never
+/// waits for threads that are busy elsewhere.
 class Pool {
  public:
   void call_helpers(Job& job, std::size_t n_helpers) {
     const std::lock_guard lock(mutex_);
     while (n_threads_ < n_helpers && start_thread()) {
     }
-    has_tickets_ = true;
-    for (std::size_t slot = 1; slot <= n_helpers; ++slot) {
-      tickets_.push_back({&job, slot});
-      wake_.notify_one();
-    }
+    job.n_wanted = n_helpers;
+    queue_.push(job);
+    has_jobs_ = true;
+    for (std::size_t i = 0; i < n_helpers; ++i) wake_.notify_one();
   }
 
   void wait_for(Job& job) {
     {
       const std::lock_guard lock(mutex_);
-      std::erase_if(tickets_, [&](const Ticket& ticket) { return ticket.job == &job; });
-      has_tickets_ = !tickets_.empty();
+      queue_.remove(job);
+      has_jobs_ = !queue_.empty();
     }
     wait_awake([&] { return job.n_helpers == 0; });
     std::unique_lock lock(job.mutex);
@@ -106,7 +133,8 @@ class Pool {
   }
 
  private:
-  struct Ticket {
+  /// A place at a job's work.
+  struct Place {
     Job* job;
     std::size_t slot;
   };
@@ -115,7 +143,7 @@ class Pool {
   bool start_thread() {
     try {
       std::thread([this] { run(); }).detach();
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       return false;
     }
     ++n_threads_;
@@ -125,31 +153,32 @@ class Pool {
   [[noreturn]] void run() {
     is_pool_thread = true;
     for (;;) {
-      const Ticket ticket = take();
-      ticket.job->work(ticket.slot);
-      const std::lock_guard lock(ticket.job->mutex);
-      --ticket.job->n_helpers;
-      ticket.job->idle.notify_all();
+      const Place place = take();
+      place.job->work(place.slot);
+      const std::lock_guard lock(place.job->mutex);
+      --place.job->n_helpers;
+      place.job->idle.notify_all();
     }
   }
 
-  Ticket take() {
-    wait_awake([&] { return has_tickets_.load(); });
+  Place take() {
+    wait_awake([&] { return has_jobs_.load(); });
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [&] { return !tickets_.empty(); });
-    const Ticket ticket = tickets_.front();
-    tickets_.pop_front();
-    has_tickets_ = !tickets_.empty();
-    // Entered under the pool's lock, so that wait_for sees either the ticket or the helper.
-    const std::lock_guard job_lock(ticket.job->mutex);
-    ++ticket.job->n_helpers;
-    return ticket;
+    wake_.wait(lock, [&] { return !queue_.empty(); });
+    Job& job = queue_.first();
+    const Place place{.job = &job, .slot = ++job.n_came};
+    if (job.n_came == job.n_wanted) queue_.remove(job);
+    has_jobs_ = !queue_.empty();
+    // Entered under the pool's lock, so that wait_for sees either the wish or the helper.
+    const std::lock_guard job_lock(job.mutex);
+    ++job.n_helpers;
+    return place;
   }
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Ticket> tickets_;
-  std::atomic<bool> has_tickets_{false};
+  JobQueue queue_;
+  std::atomic<bool> has_jobs_{false};
   std::size_t n_threads_ = 0;
 };
 

@@ -5,12 +5,17 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
+#include "bench/estimates.hpp"
+#include "bench/failing_new.hpp"
 #include "bench/limit.hpp"
 #include "bindings/arrays.hpp"
 #include "boost/step.hpp"
@@ -180,6 +185,26 @@ double limit_seconds(int n_sums, int n_repeats) {
   return seconds_per_add(n_sums, n_repeats);
 }
 
+/// The sum of 0, 1, ..., n - 1, each added by some thread, while the calling thread can allocate
+/// nothing: what a job needs must be there before helpers know of it.
+std::size_t sum_without_memory(std::size_t n, int n_threads) {
+  const nb::gil_scoped_release release;
+  std::atomic<std::size_t> sum{0};
+  parallel_for(n, n_threads, [](std::size_t, std::size_t) {});  // so that the threads exist
+  const FailingNew failing;
+  parallel_for(n, n_threads, [&](std::size_t i, std::size_t) { sum += i; });
+  return sum;
+}
+
+bool memory_can_fail() {
+  try {
+    const FailingNew failing;
+    return std::vector<int>(1).empty();
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+}
+
 }  // namespace
 }  // namespace abcgbm
 
@@ -206,6 +231,11 @@ NB_MODULE(_bench, m) {
            "Split the rows of the root by its best cut; returns how many go left.")
       .def("move_scores", &Stages::move, Unlocked(),
            "Move the scores by made-up trees, every second time back; returns the loss.");
+  bind_estimates(m);
+  m.def("sum_without_memory", &sum_without_memory, "n"_a, "n_threads"_a,
+        "The sum of 0 to n - 1, made by a pool that can allocate nothing.");
+  m.def("memory_can_fail", &memory_can_fail,
+        "Whether sum_without_memory works here: sanitizers bring an allocator of their own.");
   m.def("limit_seconds", &limit_seconds, "n_sums"_a, "n_repeats"_a = 1000,
         "Seconds to add 2, 3 or 8 sums of one row to one bin, all in the nearest cache.");
 }

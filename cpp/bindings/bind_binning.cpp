@@ -12,6 +12,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/binned_state.hpp"
+#include "bindings/unlocked.hpp"
 #include "data/binning.hpp"
 
 namespace abcgbm {
@@ -77,7 +78,7 @@ OwnedArrays find_in(const View& view, const Vector<std::int64_t>& weight, std::s
   require(max_bins >= 2 && max_bins <= 65534, "max_bins: 2 to 65534");
   Thresholds thresholds;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked(kBinning);
     thresholds = find_thresholds(view, span_of(weight), max_bins, n_threads);
   }
   OwnedArrays out;
@@ -125,7 +126,7 @@ void check_features(const BinnedBuilder& builder, const Vector<std::int32_t>& fe
 void add_block_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, const Table& table,
                   int n_threads) {
   check_features(builder, features, table.shape(0), table.shape(1));
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked(kBinning);
   builder.add(view_of(table), span_of(features), n_threads);
 }
 
@@ -133,13 +134,13 @@ void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
                    const SparseArrays& columns, int n_threads) {
   const SparseView view = view_of(columns);
   check_features(builder, features, view.n_rows, view.n_columns());
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked(kBinning);
   builder.add(view, span_of(features), n_threads);
 }
 
 std::shared_ptr<Binned> finish_py(BinnedBuilder& builder) {
   require(builder.n_features() > 0 && builder.has_all(), "every feature must be added, once");
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked(kBinning);
   return std::make_shared<Binned>(builder.finish());
 }
 
@@ -147,7 +148,7 @@ std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>
   for (const std::int64_t row : span_of(rows)) {
     require(row >= 0 && static_cast<std::size_t>(row) < binned.n_rows, "rows: 0 to n_rows - 1");
   }
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked(kBinning);
   return std::make_shared<Binned>(take_rows(binned, span_of(rows)));
 }
 

@@ -1,33 +1,38 @@
 #include <nanobind/nanobind.h>
 
+#include <new>
+
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/unlocked.hpp"
 
 namespace nb = nanobind;
 
 namespace abcgbm {
 namespace {
 
-/// Runs Python's signal handlers; true if one of them (Ctrl-C) raised.
-bool python_wants_to_stop() {
-  const nb::gil_scoped_acquire gil;
-  return PyErr_CheckSignals() != 0;
-}
-
-/// The exception that the signal handler raised is still set in this thread: let it through.
+/// The exception that a signal handler raised is still set in this thread: let it through.
 void translate(const std::exception_ptr& error, void*) {
+  const Work* work = Unlocked::take_failed();
   try {
     std::rethrow_exception(error);
   } catch (const Interrupted&) {
     if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
+  } catch (const std::bad_alloc&) {
+    if (work == nullptr) {
+      PyErr_SetString(PyExc_MemoryError, "out of memory in the native core");
+    } else {
+      PyErr_Format(PyExc_MemoryError, "out of memory in the native core while %s; %s", work->name,
+                   work->advice);
+    }
   }
 }
 
 }  // namespace
 
 void bind_parallel(nb::module_& m) {
-  set_poll(&python_wants_to_stop);
+  set_poll(&Unlocked::user_wants_to_stop);
   nb::register_exception_translator(&translate);
   m.def(
       "simd_level", [] { return simd_level_name(simd_level()); },

@@ -1,11 +1,13 @@
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/unlocked.hpp"
 #include "predict/predict.hpp"
 
 namespace abcgbm {
@@ -56,6 +58,22 @@ void check_sizes(const ForestArrays& arrays, std::size_t n_trees) {
           "forest: tree_start does not fit");
 }
 
+/// Every node but the root is the child of one split, and only of one. So a tree has one leaf more
+/// than splits, which the packing by regions counts on, and no node is out of reach.
+void check_parents(std::span<const PackedNode> tree, std::size_t root) {
+  std::vector<bool> has_parent(tree.size(), false);
+  for (const PackedNode& node : tree) {
+    if (node.is_leaf()) continue;
+    for (const std::size_t child : {node.left() - root, node.left() + 1 - root}) {
+      require(!has_parent[child], "forest: a node with two parents");
+      has_parent[child] = true;
+    }
+  }
+  const auto n_children = std::ranges::count(has_parent, true);
+  require(static_cast<std::size_t>(n_children) + 1 == tree.size(),
+          "forest: a node without a parent");
+}
+
 void pack_trees(const ForestArrays& arrays, Forest& forest) {
   const std::size_t n_trees = forest.tree_class.size();
   check_sizes(arrays, n_trees);
@@ -70,6 +88,7 @@ void pack_trees(const ForestArrays& arrays, Forest& forest) {
       forest.nodes.push_back(pack_node(arrays, begin, end, at, forest.n_features));
     }
     forest.root.push_back(static_cast<std::uint32_t>(end));
+    check_parents(forest.tree(t), forest.root[t]);
   }
 }
 
@@ -140,7 +159,7 @@ void add_py(const Predictor& predictor, const Matrix<double>& rows, const Scores
   require(raw.shape(0) == rows.shape(0) && raw.shape(1) == forest.n_classes, "raw: wrong shape");
   require(first_tree <= last_tree && last_tree <= forest.n_trees(), "trees out of range");
   require(n_threads >= 1, "n_threads: at least 1");
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked(kPrediction);
   add_trees(predictor, rows.data(), rows.shape(0), raw.data(), first_tree, last_tree, n_threads);
 }
 

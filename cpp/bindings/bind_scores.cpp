@@ -1,5 +1,7 @@
+#include "base/fill.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/unlocked.hpp"
 #include "loss/probabilities.hpp"
 
 namespace abcgbm {
@@ -7,9 +9,10 @@ namespace {
 
 template <bool logarithm>
 nb::ndarray<nb::numpy, double> softmax_py(const Matrix<double>& raw, int n_threads) {
-  std::vector<double> out(raw.data(), raw.data() + raw.size());
+  std::vector<double> out;
   if (raw.size() > 0) {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked(kPrediction);
+    out = copied(std::span(raw.data(), raw.size()));
     softmax_rows(out, raw.shape(1), logarithm, n_threads);
   }
   return to_numpy(std::move(out), {raw.shape(0), raw.shape(1)});

@@ -9,8 +9,10 @@
 #include <memory>
 #include <optional>
 
+#include "base/fill.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/unlocked.hpp"
 #include "boost/step.hpp"
 #include "boost/validation.hpp"
 
@@ -52,31 +54,30 @@ using RawScores = std::optional<Matrix<double>>;
 /// The scores to start from: multiples of 2^-32, so that sums are exact; zeros if none are given.
 std::vector<double> start_scores(const Labels& labels, const RawScores& raw) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
-  if (!raw) return std::vector<double>(n_classes * labels.n_rows(), 0.0);
+  if (!raw) return filled(n_classes * labels.n_rows(), 0.0);
   require(raw->shape(0) == n_classes && (raw->shape(1) == labels.n_rows() || raw->shape(1) == 1),
           "raw: of shape (n_classes, n_rows), or (n_classes, 1)");
   for (std::size_t i = 0; i < raw->size(); ++i) {
+    if (i % kFilledAtOnce == 0) check_interrupt();
     require(std::abs(raw->data()[i]) < 0x1p20 && raw->data()[i] == on_leaf_grid(raw->data()[i]),
             "raw: multiples of 2^-32, of size below 2^20");
   }
-  if (raw->shape(1) == labels.n_rows()) return {raw->data(), raw->data() + raw->size()};
+  if (raw->shape(1) == labels.n_rows()) return copied(std::span(raw->data(), raw->size()));
   std::vector<double> scores;
   scores.reserve(n_classes * labels.n_rows());
-  for (std::size_t k = 0; k < n_classes; ++k) {
-    scores.insert(scores.end(), labels.n_rows(), raw->data()[k]);
-  }
+  for (std::size_t k = 0; k < n_classes; ++k) append(scores, labels.n_rows(), raw->data()[k]);
   return scores;
 }
 
 std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
                                       std::shared_ptr<Labels> labels, const TrainParams& params,
                                       int n_threads, const RawScores& raw) {
+  const Unlocked unlocked(kTraining);
   check_rows(binned.get(), labels.get(), n_threads);
   check_groups(binned->layout, params.grow.features);
   const std::size_t n_scores = labels->n_rows() * static_cast<std::size_t>(labels->n_classes);
   if (n_scores >= kManyScores) give_back_memory();
   std::vector<double> start = start_scores(*labels, raw);
-  const nb::gil_scoped_release release;
   return std::make_unique<Trainer>(std::move(binned), std::move(labels), std::move(start), params,
                                    n_threads);
 }
@@ -84,9 +85,9 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
 std::unique_ptr<Validation> make_validation(std::shared_ptr<Binned> binned,
                                             std::shared_ptr<Labels> labels, int n_threads,
                                             const RawScores& raw) {
+  const Unlocked unlocked(kTraining);
   check_rows(binned.get(), labels.get(), n_threads);
   std::vector<double> start = start_scores(*labels, raw);
-  const nb::gil_scoped_release release;
   return std::make_unique<Validation>(std::move(binned), std::move(labels), std::move(start),
                                       n_threads);
 }
@@ -110,21 +111,23 @@ void add_step_py(Validation& validation, const StepResult& step) {
     }
   }
   if (!step.changed) return;
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked(kTraining);
   validation.add(step.trees);
 }
 
-/// A copy of scores, of shape (n_classes, n_rows).
-nb::ndarray<nb::numpy, double> raw_of(const std::vector<double>& raw, const Labels& labels) {
-  return to_numpy(std::vector<double>(raw),
-                  {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
+/// A copy of scores or residuals, of shape (n_classes, n_rows).
+template <class T>
+nb::ndarray<nb::numpy, T> copy_by_class(const std::vector<T>& values, const Labels& labels) {
+  std::vector<T> copy;
+  {
+    const Unlocked unlocked(kTraining);
+    copy = copied(std::span(values));
+  }
+  return to_numpy(std::move(copy), {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
 }
 
 std::pair<nb::ndarray<nb::numpy, std::int64_t>, int> residuals_py(const Trainer& trainer) {
-  const auto n_classes = static_cast<std::size_t>(trainer.labels().n_classes);
-  return {to_numpy(std::vector<std::int64_t>(trainer.scores().residual),
-                   {n_classes, trainer.labels().n_rows()}),
-          trainer.scores().exponent};
+  return {copy_by_class(trainer.scores().residual, trainer.labels()), trainer.scores().exponent};
 }
 
 constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
@@ -173,7 +176,7 @@ StepResult step_py(Trainer& trainer, const std::vector<int>& classes, const std:
                       .leaf_scale = leaf_scale,
                       .step = step};
   check_plan(plan, trainer.labels().n_classes);
-  const nb::gil_scoped_release release;
+  const Unlocked unlocked(kTraining);
   return trainer.step(plan);
 }
 
@@ -265,7 +268,8 @@ void bind_step(nb::module_& m) {
       .def("residuals", &residuals_py,
            "A copy of the integer residuals, and S: they are multiples of 2^-S.")
       .def(
-          "raw", [](const Trainer& t) { return raw_of(t.scores().raw, t.labels()); }, kRawDoc)
+          "raw", [](const Trainer& t) { return copy_by_class(t.scores().raw, t.labels()); },
+          kRawDoc)
       .def(
           "class_losses",
           [](const Trainer& t) { return to_numpy(std::vector<double>(t.scores().class_losses)); },
@@ -280,7 +284,7 @@ void bind_step(nb::module_& m) {
           [](const Validation& v) { return to_numpy(std::vector<std::int32_t>(v.leading())); },
           "The class of each row's largest score.")
       .def(
-          "raw", [](const Validation& v) { return raw_of(v.raw(), v.labels()); }, kRawDoc)
+          "raw", [](const Validation& v) { return copy_by_class(v.raw(), v.labels()); }, kRawDoc)
       .def("loss", &Validation::loss, kLossDoc);
 }
 

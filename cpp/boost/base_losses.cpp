@@ -12,53 +12,29 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kBlock = 512;
-// Leaf values are rounded anew for each trial, to multiples of 2^-22 at most. A score that is off
-// by so much changes a row's loss by less than this part of it.
-constexpr double kRelativeError = 1e-5;
+// Leaf values are rounded anew for each trial: at its tenth halving to multiples of 2^-22, and the
+// base class gets all trees', each rounded to 2^-32. A score that is off by d changes a row's loss
+// by at most d times that loss.
+constexpr double kRelativeError = 0x1p-20;
+constexpr double kRelativeErrorOfTree = 0x1p-32;
 constexpr double kErrorOfRow = 1e-12;  // of the sums of scores
 
 /// log(1 + exp(x))
 double softplus(double x) {
-  const double few = log1p_nonnegative(exp_nonpositive(-std::abs(x)));
-  return x > 0.0 ? x + few : few;
+  const double of_negative = log1p_nonnegative(exp_nonpositive(-std::abs(x)));
+  return x > 0.0 ? x + of_negative : of_negative;
 }
 
-/// Some rows, and what is known of them.
-struct SomeRows {
+/// Up to kBlock rows, and what is known of them.
+struct RowBlock {
   std::size_t first;
   std::size_t n;
-  std::array<double, kBlock> largest;  // of the scores but the base's
-  std::array<double, kBlock> sum;      // of exp of those, seen from the largest
-  std::array<double, kBlock> moved;
+  std::array<double, kBlock> largest{};  // of the scores but the base's
+  std::array<double, kBlock> rest{};     // sum of exp of those, seen from the largest, but its own
+  std::array<double, kBlock> moved{};
 };
 
-struct LargestKernel {
-  [[gnu::always_inline]] static inline void run(const double* raw, SomeRows* rows) {
-    for (std::size_t i = 0; i < rows->n; ++i) {
-      rows->largest[i] = std::max(rows->largest[i], raw[i]);
-    }
-  }
-};
-
-struct SumKernel {
-  [[gnu::always_inline]] static inline void run(const double* raw, SomeRows* rows) {
-    for (std::size_t i = 0; i < rows->n; ++i) {
-      rows->sum[i] += exp_nonpositive(raw[i] - rows->largest[i]);
-    }
-  }
-};
-
-/// Runs a kernel for every class but the base.
-template <class Kernel>
-void for_others(const Scores& scores, const Labels& labels, int base, SomeRows& rows) {
-  for (int k = 0; k < labels.n_classes; ++k) {
-    if (k == base) continue;
-    const std::size_t start = static_cast<std::size_t>(k) * labels.n_rows() + rows.first;
-    dispatch<Kernel>(scores.raw.data() + start, &rows);
-  }
-}
-
-void add_moves(std::span<const TreeMove> moves, SomeRows& rows) {
+void add_moves(std::span<const TreeMove> moves, RowBlock& rows) {
   for (const TreeMove& move : moves) {
     const std::uint16_t* node = move.node_of_row.data() + rows.first;
     for (std::size_t i = 0; i < rows.n; ++i) rows.moved[i] += move.base_value[node[i]];
@@ -67,43 +43,42 @@ void add_moves(std::span<const TreeMove> moves, SomeRows& rows) {
 
 }  // namespace
 
-BaseLosses::BaseLosses(const Scores& moved, const Labels& labels, RowWeights weight,
+BaseLosses::BaseLosses(std::span<const double> moved, const Labels& labels, RowWeights weight,
                        std::span<const TreeMove> moves, int n_threads)
     : labels_(&labels),
       weight_(weight),
       base_(moves.front().base.number()),
       n_threads_(n_threads),
       rows_(labels.n_rows()) {
-  const auto score_of = [&](int k, std::size_t row) {
-    return moved.raw[static_cast<std::size_t>(k) * rows_.size() + row];
-  };
   const std::size_t n_tasks = (rows_.size() + kBlock - 1) / kBlock;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    SomeRows some{.first = task * kBlock,
-                  .n = std::min(kBlock, rows_.size() - task * kBlock),
-                  .largest = {},
-                  .sum = {},
-                  .moved = {}};
-    some.largest.fill(-HUGE_VAL);
-    for_others<LargestKernel>(moved, labels, base_, some);
-    for_others<SumKernel>(moved, labels, base_, some);
-    add_moves(moves, some);
-    for (std::size_t i = 0; i < some.n; ++i) {
-      const std::size_t row = some.first + i;
-      const double log_sum = log_positive(some.sum[i]);
-      rows_[row] = {.others = (some.largest[i] - score_of(base_, row)) + log_sum,
-                    .alone = (some.largest[i] - score_of(labels.y[row], row)) + log_sum,
-                    .moved = some.moved[i]};
+    RowBlock block{.first = task * kBlock, .n = std::min(kBlock, rows_.size() - task * kBlock)};
+    ScoreRows scores = rows_of(labels, moved, block.first, block.n);
+    scores.left_out = base_;
+    softmax_terms(scores, {.largest = block.largest.data(), .rest = block.rest.data()});
+    add_moves(moves, block);
+    for (std::size_t i = 0; i < block.n; ++i) {
+      const double log_sum = log1p_nonnegative(block.rest[i]);
+      rows_[block.first + i] = {
+          .others = (block.largest[i] - scores.of_class(base_)[i]) + log_sum,
+          .alone = (block.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum,
+          .moved = block.moved[i]};
     }
   });
   for (std::size_t i = 0; i < rows_.size(); ++i) total_weight_ += static_cast<double>(weight[i]);
 }
 
-std::optional<bool> BaseLosses::halving_lowers_loss(int n_halvings) {
-  const Loss here = known_loss_at(n_halvings);
-  const Loss next = known_loss_at(n_halvings + 1);
-  if (std::abs(next.sum - here.sum) <= error_of(here) + error_of(next)) return std::nullopt;
-  return next.sum < here.sum;
+std::optional<bool> BaseLosses::falls_if_halved_again(int n_halvings) {
+  const Estimate here = loss_at(n_halvings);
+  const Estimate next = loss_at(n_halvings + 1);
+  if (std::abs(next.loss - here.loss) <= here.error + next.error) return std::nullopt;
+  return next.loss < here.loss;
+}
+
+const BaseLosses::Estimate& BaseLosses::loss_at(int n_halvings) {
+  const auto at = static_cast<std::size_t>(n_halvings);
+  while (losses_.size() <= at) losses_.push_back(estimate(static_cast<int>(losses_.size())));
+  return losses_[at];
 }
 
 /// The loss of a row when the base class has got back a part of what it came down.
@@ -112,37 +87,32 @@ double BaseLosses::loss_of(std::size_t row, double given_back) const {
   return labels_->y[row] == base_ ? softplus(-lead) : rows_[row].alone + softplus(lead);
 }
 
-BaseLosses::Loss BaseLosses::loss_at(int n_halvings) const {
-  const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
-  std::vector<Loss> losses((rows_.size() + kBlock - 1) / kBlock);
-  parallel_for(losses.size(), n_threads_, [&](std::size_t task, std::size_t) {
-    Loss some;
-    const std::size_t last = std::min((task + 1) * kBlock, rows_.size());
-    for (std::size_t i = task * kBlock; i < last; ++i) {
-      const double loss = loss_of(i, given_back);
-      some.sum += static_cast<double>(weight_[i]) * loss;
-      some.largest = std::max(some.largest, loss);
-    }
-    losses[task] = some;
-  });
-  Loss all;
-  for (const Loss& some : losses) {
-    all.sum += some.sum;
-    all.largest = std::max(all.largest, some.largest);
+BaseLosses::Sum BaseLosses::sum_of(std::size_t first, std::size_t last, double given_back) const {
+  Sum sum;
+  for (std::size_t i = first; i < last; ++i) {
+    const double loss = loss_of(i, given_back);
+    sum.loss += static_cast<double>(weight_[i]) * loss;
+    sum.largest = std::max(sum.largest, loss);
   }
-  return all;
+  return sum;
 }
 
-const BaseLosses::Loss& BaseLosses::known_loss_at(int n_halvings) {
-  const auto at = static_cast<std::size_t>(n_halvings);
-  while (losses_.size() <= at) losses_.push_back(loss_at(static_cast<int>(losses_.size())));
-  return losses_[at];
-}
-
-/// How far the estimate may be from the true loss, which is itself rounded, row by row.
-double BaseLosses::error_of(const Loss& loss) const {
-  const double rounding = loss_unit(*labels_, loss.largest);
-  return kRelativeError * loss.sum + (kErrorOfRow + 2.0 * rounding) * total_weight_;
+/// The true loss is itself rounded, row by row.
+BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
+  const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
+  std::vector<Sum> parts((rows_.size() + kBlock - 1) / kBlock);
+  parallel_for(parts.size(), n_threads_, [&](std::size_t task, std::size_t) {
+    parts[task] = sum_of(task * kBlock, std::min((task + 1) * kBlock, rows_.size()), given_back);
+  });
+  Sum all;
+  for (const Sum& part : parts) {
+    all.loss += part.loss;
+    all.largest = std::max(all.largest, part.largest);
+  }
+  const double of_loss = kRelativeError + kRelativeErrorOfTree * labels_->n_classes;
+  const double of_rows = kErrorOfRow + 2.0 * loss_unit(*labels_, all.largest);
+  return {.loss = all.loss * labels_->unit,
+          .error = (of_loss * all.loss + of_rows * total_weight_) * labels_->unit};
 }
 
 }  // namespace abcgbm

@@ -14,14 +14,23 @@ namespace abcgbm {
 /// are summed up once, and a trial costs as much as a class instead of as much as all.
 class BaseLosses {
  public:
-  /// `moved` are the scores after the full step: that of these moves, which have a common base.
+  /// `moved` are the raw scores after the full step: that of these moves, which have a common base.
   /// Labels and weights are kept by reference.
-  BaseLosses(const Scores& moved, const Labels& labels, RowWeights weight,
+  BaseLosses(std::span<const double> moved, const Labels& labels, RowWeights weight,
              std::span<const TreeMove> moves, int n_threads);
 
-  /// Whether the loss falls when the base class moves by 2^-(n + 1) instead of 2^-n of the full
-  /// step; none where the losses are so near to each other that an estimate cannot tell.
-  std::optional<bool> halving_lowers_loss(int n_halvings);
+  /// A loss, and how far from the true one it may be.
+  struct Estimate {
+    double loss = 0.0;
+    double error = 0.0;
+  };
+
+  /// The loss when the base class moves by 2^-n of the full step.
+  const Estimate& loss_at(int n_halvings);
+
+  /// Whether the loss falls when that move is halved once more; none where the losses are so near
+  /// to each other that estimates cannot tell.
+  std::optional<bool> falls_if_halved_again(int n_halvings);
 
   static constexpr std::size_t bytes_per_row() { return sizeof(Row); }
 
@@ -32,23 +41,22 @@ class BaseLosses {
     double moved;   // how far the base class has come down
   };
 
-  /// The loss of all rows, and of the one that has the largest.
-  struct Loss {
-    double sum = 0.0;
+  /// The loss of some rows, in units of their weights, and of the one that has the largest.
+  struct Sum {
+    double loss = 0.0;
     double largest = 0.0;
   };
 
   double loss_of(std::size_t row, double given_back) const;
-  Loss loss_at(int n_halvings) const;
-  const Loss& known_loss_at(int n_halvings);
-  double error_of(const Loss& loss) const;
+  Sum sum_of(std::size_t first, std::size_t last, double given_back) const;
+  Estimate estimate(int n_halvings) const;
 
   const Labels* labels_;
   RowWeights weight_;
   int base_;
   int n_threads_;
   std::vector<Row> rows_;
-  std::vector<Loss> losses_;  // by number of halvings, as far as they have been asked for
+  std::vector<Estimate> losses_;  // by number of halvings, as far as they have been asked for
   double total_weight_ = 0.0;
 };
 

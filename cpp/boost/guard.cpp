@@ -51,7 +51,7 @@ class Mover {
 
   /// Estimates of the loss when the base class moves less than it just has.
   BaseLosses base_losses() const {
-    return {scores_, labels_, weight_, moves_by(proposal_, applied_), n_threads_};
+    return {scores_.raw, labels_, weight_, moves_by(proposal_, applied_), n_threads_};
   }
 
   /// The loss after that move, without making it.
@@ -89,13 +89,13 @@ class Mover {
 };
 
 /// Halves the base class's part as long as the loss falls.
-Shortening shorten_base(const LossAt& loss_at, const HalvingLowersLoss& halving_lowers_loss,
+Shortening shorten_base(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
                         double& loss) {
   Shortening by;
   std::optional<double> loss_here = loss;
   while (by.base < kMostBaseHalvings) {
     const Shortening next{.step = by.step, .base = by.base + 1};
-    std::optional<bool> falls = halving_lowers_loss(by.base);
+    std::optional<bool> falls = falls_if_halved_again(by.base);
     std::optional<double> loss_next;
     if (!falls) {
       if (!loss_here) loss_here = loss_at(by);
@@ -126,12 +126,12 @@ Shortening lengthen(const LossAt& loss_at, Shortening by, double& loss) {
 
 /// The base class moves by all trees at once, each computed as if alone: that part is shortened
 /// first, as long as it helps; what is left may then be too short, or still too long.
-Guarded line_search(const LossAt& loss_at, const HalvingLowersLoss& halving_lowers_loss,
+Guarded line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
                     double loss_before, bool has_common_base) {
   Shortening by;
   double loss = loss_at(by);
   if (loss > loss_before && has_common_base) {
-    by = shorten_base(loss_at, halving_lowers_loss, loss);
+    by = shorten_base(loss_at, falls_if_halved_again, loss);
     by = lengthen(loss_at, by, loss);
   }
   while (loss > loss_before && by.step < kAllHalvings) {
@@ -178,12 +178,12 @@ Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weig
   mover.move_to({});  // the full step is nearly always the one
   const auto loss_at = [&](Shortening by) { return mover.loss_at(by); };
   std::optional<BaseLosses> estimates;
-  const auto halving_lowers_loss = [&](int n_halvings) {
+  const auto falls_if_halved_again = [&](int n_halvings) {
     if (!estimates) estimates = mover.base_losses();
-    return estimates->halving_lowers_loss(n_halvings);
+    return estimates->falls_if_halved_again(n_halvings);
   };
   const Shortening by =
-      line_search(loss_at, halving_lowers_loss, loss_before, has_common_base(proposal)).by;
+      line_search(loss_at, falls_if_halved_again, loss_before, has_common_base(proposal)).by;
   mover.move_to(by);
   const Values values = values_of(trees, by);
   for (std::size_t t = 0; t < trees.size(); ++t) {

@@ -48,10 +48,10 @@ struct Guarded {
 
 /// Whether the loss falls when the base class's part, halved n times before, is halved once more;
 /// none if that is only to be known from the losses.
-using HalvingLowersLoss = std::function<std::optional<bool>(int)>;
+using FallsIfHalvedAgain = std::function<std::optional<bool>(int)>;
 
 /// The step to take in a direction: the full one unless that would raise the loss.
-Guarded line_search(const LossAt& loss_at, const HalvingLowersLoss& halving_lowers_loss,
+Guarded line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
                     double loss_before, bool has_common_base);
 
 /// Whether any tree has a split.

@@ -122,11 +122,14 @@ void losses_of_rows(const Scores& scores, const Labels& labels,
                     std::span<const Candidate> candidates, std::size_t first, std::size_t last,
                     std::span<std::vector<double>> out) {
   std::vector<double> e(static_cast<std::size_t>(labels.n_classes) * kBlock);
-  std::vector<double> below(kBlock);
+  std::vector<double> largest(kBlock);
+  std::vector<double> below(kBlock);  // how far the score of the row's class lies below that
   RowBlock block;
   for (std::size_t start = first; start < last; start += kBlock) {
     const std::size_t n = std::min(kBlock, last - start);
-    exponentials(rows_of(labels, scores.raw, start, n), kBlock, e.data(), below.data());
+    const ScoreRows rows = rows_of(labels, scores.raw, start, n);
+    softmax_terms(rows, {.exponential = e.data(), .stride = kBlock, .largest = largest.data()});
+    for (std::size_t i = 0; i < n; ++i) below[i] = largest[i] - rows.of_class(rows.y[i])[i];
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       start_block(block, labels, start, n);
       move_block(candidates[c], block, start, e.data());

@@ -3,66 +3,93 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/elementary.hpp"
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
+#include "loss/softmax_walk.hpp"
 
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBlock = 256;  // rows whose scores are worked on together, in L1
+constexpr std::size_t kBlock = 256;  // rows between two looks for an interrupt
 constexpr std::size_t kRowsPerTask = kBlock * 4;
 
-/// A row's softmax from F - largest, which is 0 at `top`, and its exponentials. The first largest
-/// counts as 1.
-void finish_softmax(std::span<double> row, std::span<const double> e, std::size_t top,
-                    bool logarithm) {
-  double rest = 0.0;
-  for (std::size_t k = 0; k < row.size(); ++k) rest += k == top ? 0.0 : e[k];
-  const double inverse = 1.0 / (1.0 + rest);
-  const double log_sum = logarithm ? log1p_nonnegative(rest) : 0.0;
-  for (std::size_t k = 0; k < row.size(); ++k) {
-    row[k] = logarithm ? row[k] - log_sum : e[k] * inverse;
-  }
-}
-
-struct RowExponentialKernel {
-  [[gnu::always_inline]] static void run(const double* x, std::size_t n, double* e) {
-    for (std::size_t i = 0; i < n; ++i) e[i] = exp_nonpositive(x[i]);
-  }
+/// Rows with their classes side by side.
+struct ClassesByRow {
+  std::size_t n_rows;
+  std::size_t n_classes;
+  double* raw;
+  double* tile;  // room for [n_classes][kChains * kWidest]
+  bool logarithm;
 };
 
-/// Some rows at a time, because exponentials are fastest in a long row.
-void softmax_block(std::span<double> rows, std::size_t n_classes, bool logarithm,
-                   std::span<double> e, std::span<std::size_t> tops) {
-  const std::size_t n_rows = rows.size() / n_classes;
-  for (std::size_t i = 0; i < n_rows; ++i) {
-    const auto row = rows.subspan(i * n_classes, n_classes);
-    const auto top = std::max_element(row.begin(), row.end());
-    const double largest = *top;
-    tops[i] = static_cast<std::size_t>(top - row.begin());
-    for (double& score : row) score -= largest;
-  }
-  dispatch<RowExponentialKernel>(static_cast<const double*>(rows.data()), rows.size(), e.data());
-  for (std::size_t i = 0; i < n_rows; ++i) {
-    const auto row = rows.subspan(i * n_classes, n_classes);
-    finish_softmax(row, e.subspan(i * n_classes, n_classes), tops[i], logarithm);
+/// Some rows, class-major, from scores to probabilities, or to their logarithms.
+template <std::size_t N, std::size_t Registers>
+[[gnu::always_inline]] inline void finish(double* scores, const ScoreRows& rows, bool logarithm) {
+  using Doubles = typename Wide<N>::Doubles;
+  const auto at = [&](int k, std::size_t c) {
+    return scores + static_cast<std::size_t>(k) * rows.stride + c * N;
+  };
+  const auto group = walk_classes<Walk::unlabelled, N, Registers>(
+      rows, 0, [&](const auto& e, int k) __attribute__((always_inline)) {
+        if (logarithm) return;
+        for (std::size_t c = 0; c < Registers; ++c) store(e[c], at(k, c));
+      });
+  for (std::size_t c = 0; c < Registers; ++c) {
+    const Doubles inverse = group[c].inverse_sum();
+    const Doubles log_sum = log1p_nonnegative(group[c].rest);
+    for (int k = 0; k < rows.n_classes; ++k) {
+      const auto value = load<Doubles>(at(k, c));
+      store(logarithm ? (value - group[c].largest) - log_sum : value * inverse, at(k, c));
+    }
   }
 }
+
+/// A register holds one class of several rows, so rows are turned to class-major and back.
+template <std::size_t N>
+struct ProbabilityKernel {
+  static constexpr std::size_t kRows = kChains * N;
+
+  [[gnu::always_inline]] static inline void run(const ClassesByRow* given) {
+    const ClassesByRow all = *given;
+    const std::size_t n_classes = all.n_classes;
+    const auto rows_of = [&](double* raw, std::size_t stride) {
+      return ScoreRows{
+          .n = 1, .stride = stride, .n_classes = static_cast<int>(n_classes), .raw = raw};
+    };
+    for_row_groups<N>(all.n_rows, [&]<std::size_t M, std::size_t Registers>(
+                                      std::size_t i) __attribute__((always_inline)) {
+      double* raw = all.raw + i * n_classes;
+      if constexpr (M * Registers == 1) {
+        finish<1, 1>(raw, rows_of(raw, 1), all.logarithm);
+      } else {
+        for (std::size_t k = 0; k < n_classes; ++k) {
+          for (std::size_t r = 0; r < kRows; ++r) all.tile[k * kRows + r] = raw[r * n_classes + k];
+        }
+        finish<M, Registers>(all.tile, rows_of(all.tile, kRows), all.logarithm);
+        for (std::size_t k = 0; k < n_classes; ++k) {
+          for (std::size_t r = 0; r < kRows; ++r) raw[r * n_classes + k] = all.tile[k * kRows + r];
+        }
+      }
+    });
+  }
+};
 
 }  // namespace
 
 void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads) {
   const std::size_t n_rows = raw.size() / n_classes;
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
-  const std::size_t n_together = std::min(kBlock, n_rows);
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    std::vector<double> e(n_together * n_classes);
-    std::vector<std::size_t> tops(n_together);
+    std::vector<double> tile(n_classes * kChains * kWidest);
     const std::size_t last = std::min((task + 1) * kRowsPerTask, n_rows);
-    for (std::size_t row = task * kRowsPerTask; row < last; row += n_together) {
-      const std::size_t n = std::min(n_together, last - row);
-      softmax_block(raw.subspan(row * n_classes, n * n_classes), n_classes, logarithm, e, tops);
+    for (std::size_t first = task * kRowsPerTask; first < last; first += kBlock) {
+      const ClassesByRow rows{.n_rows = std::min(kBlock, last - first),
+                              .n_classes = n_classes,
+                              .raw = raw.data() + first * n_classes,
+                              .tile = tile.data(),
+                              .logarithm = logarithm};
+      dispatch_wide<ProbabilityKernel>(&rows);
+      check_interrupt();
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/fill.hpp"
 #include "loss/reductions.hpp"
 #include "loss/row_chunks.hpp"
 
@@ -99,7 +100,7 @@ Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads)
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   Scores scores;
   scores.raw = std::move(raw);
-  scores.residual.resize(n_classes * labels.n_rows());
+  scores.residual = filled(n_classes * labels.n_rows(), std::int64_t{0});
   scores.row_loss.resize(labels.n_rows());
   scores.class_losses.resize(n_classes);
   scores.exponent = residual_exponent(labels, 0.5);  // the most likely one

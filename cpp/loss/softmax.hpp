@@ -12,7 +12,10 @@ struct ScoreRows {
   std::size_t stride;  // from a class to the next, in the scores and in the residuals
   int n_classes;
   const double* raw;
-  const std::int32_t* y;
+  const std::int32_t* y = nullptr;
+  int left_out = -1;  // a class that does not count; -1: none
+
+  const double* of_class(int k) const { return raw + static_cast<std::size_t>(k) * stride; }
 };
 
 /// The largest so far.
@@ -29,8 +32,13 @@ void residuals_and_losses(const ScoreRows& rows, double scale, std::int64_t* res
 /// Losses and, unless it is nullptr, the class of each row's largest score, the first among equals.
 void losses_and_leaders(const ScoreRows& rows, double* row_loss, std::int32_t* leading);
 
-/// exp(F_k - max F) of rows, class-major with `stride`, and for each row how far the score of its
-/// own class lies below the largest.
-void exponentials(const ScoreRows& rows, std::size_t stride, double* out, double* below);
+/// Where the parts of a softmax go; nullptr: nowhere.
+struct SoftmaxTerms {
+  double* exponential = nullptr;  // exp(F_k - max F), class-major with
+  std::size_t stride = 0;
+  double* largest = nullptr;  // score of each row
+  double* rest = nullptr;     // sum of the row's exponentials but that of the largest score
+};
+void softmax_terms(const ScoreRows& rows, const SoftmaxTerms& out);
 
 }  // namespace abcgbm

@@ -1,0 +1,55 @@
+#include "bindings/unlocked.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace abcgbm {
+namespace {
+
+thread_local Unlocked* innermost = nullptr;
+thread_local const Work* failed_work = nullptr;
+
+/// Takes Python's lock and calls what needs it. No Python function throws, so what comes is the
+/// end of the interpreter: this thread must not go on, and sleeps until the process is gone.
+template <class Call>
+void with_lock(PyThreadState* state, const Call& call) noexcept {
+  try {
+    PyEval_RestoreThread(state);
+    call();
+  } catch (...) {
+    for (;;) pause();
+  }
+}
+
+}  // namespace
+
+Unlocked::Unlocked(const Work& work)
+    : work_(&work),
+      outer_(innermost),
+      n_exceptions_(std::uncaught_exceptions()),
+      state_(PyEval_SaveThread()) {
+  innermost = this;
+}
+
+Unlocked::~Unlocked() {
+  innermost = outer_;
+  if (std::uncaught_exceptions() > n_exceptions_) failed_work = work_;
+  with_lock(state_, [] {});
+}
+
+/// The thread's own state is used again, which, unlike PyGILState_Ensure, Python allows at any
+/// time.
+bool Unlocked::user_wants_to_stop() {
+  bool raised = false;
+  if (innermost == nullptr) return raised;
+  with_lock(innermost->state_, [&] {
+    raised = PyErr_CheckSignals() != 0;
+    innermost->state_ = PyEval_SaveThread();
+  });
+  return raised;
+}
+
+const Work* Unlocked::take_failed() { return std::exchange(failed_work, nullptr); }
+
+}  // namespace abcgbm
