@@ -8,7 +8,7 @@
 
 namespace abcgbm {
 
-/// N numbers at a time. Kernels that say so themselves are given as many as a register holds.
+/// N values at a time. Kernels that say so themselves are given as many as a register holds.
 template <std::size_t N>
 struct Wide {
   using Doubles [[gnu::vector_size(N * sizeof(double))]] = double;
@@ -96,7 +96,7 @@ void dispatch(Args... args) {
   simd::run_at_level<Kernel, Kernel, Kernel>(args...);
 }
 
-/// The same for a kernel that is given how many numbers a register holds.
+/// The same for a kernel that is given how many values a register holds.
 template <template <std::size_t> class Kernel, class... Args>
 void dispatch_wide(Args... args) {
   simd::run_at_level<Kernel<2>, Kernel<4>, Kernel<8>>(args...);

@@ -160,7 +160,8 @@ void add_py(const Predictor& predictor, const Matrix<double>& rows, const Scores
   require(first_tree <= last_tree && last_tree <= forest.n_trees(), "trees out of range");
   require(n_threads >= 1, "n_threads: at least 1");
   const Unlocked unlocked(kPrediction);
-  add_trees(predictor, rows.data(), rows.shape(0), raw.data(), first_tree, last_tree, n_threads);
+  add_trees(predictor, {.first = first_tree, .last = last_tree}, rows.data(), rows.shape(0),
+            raw.data(), n_threads);
 }
 
 }  // namespace

@@ -140,9 +140,9 @@ bool all_differ(std::vector<int> values) {
 
 constexpr int kNoBase = -1;  // in Python
 
-std::vector<BaseClass> to_bases(const std::vector<int>& numbers) {
+std::vector<BaseClass> to_bases(const std::vector<int>& given) {
   std::vector<BaseClass> bases;
-  for (const int k : numbers) bases.push_back(k == kNoBase ? BaseClass() : BaseClass(k));
+  for (const int k : given) bases.push_back(k == kNoBase ? BaseClass() : BaseClass(k));
   return bases;
 }
 

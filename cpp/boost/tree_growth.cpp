@@ -11,7 +11,7 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kWorkPerThread = 1 << 15;  // additions that a thread is called for
-constexpr std::size_t kRowsPerChunk = 8192;      // their sums stay in L2
+constexpr std::size_t kChunk = 8192;             // rows whose sums stay in L2
 
 template <int W>
 void negate(std::span<Sums<W>> all) {
@@ -72,7 +72,7 @@ void count_node(const TreeJob& job, const NodeToCount<W>& node, std::span<const 
                 std::vector<Sums<W>>& sums, const Done& done) {
   std::size_t first = 0;
   do {
-    const auto chunk = node.rows.subspan(first, std::min(kRowsPerChunk, node.rows.size() - first));
+    const auto chunk = node.rows.subspan(first, std::min(kChunk, node.rows.size() - first));
     const bool is_last = first + chunk.size() == node.rows.size();
     check_interrupt();
     sums.resize(chunk.size());

@@ -1,4 +1,4 @@
-// Prediction: all trees of an ensemble over blocks of rows.
+// Prediction: all trees of an ensemble over chunks of rows.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,15 @@ struct Predictor {
   RegionForest regions;
 };
 
-/// Trees [first, last) are added to row-major scores [n_rows][n_classes]. Values are multiples of
-/// 2^-32, so the sums are exact and depend on neither threads nor blocks.
-void add_trees(const Predictor& predictor, const double* rows, std::size_t n_rows, double* raw,
-               std::size_t first, std::size_t last, int n_threads);
+/// Trees [first, last).
+struct TreeRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+/// The trees are added to row-major scores [n_rows][n_classes]. Values are multiples of
+/// 2^-32, so the sums are exact and depend on neither threads nor chunks.
+void add_trees(const Predictor& predictor, TreeRange trees, const double* rows, std::size_t n_rows,
+               double* raw, int n_threads);
 
 }  // namespace abcgbm

@@ -147,9 +147,9 @@ struct RankKernel {
 template <class Code>
 void write_ranks(const RankedFeature& ranked, const double* x, const std::uint32_t* rank,
                  Code* lowest) {
-  Code* highest = lowest + kRowsPerBlock;
+  Code* highest = lowest + kRowsAtOnce;
   const auto above_all = static_cast<Code>(ranked.n_thresholds);
-  for (std::size_t i = 0; i < kRowsPerBlock; ++i) {
+  for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
     lowest[i] = static_cast<Code>(rank[i]);
     highest[i] = std::isnan(x[i]) ? above_all : lowest[i];
   }
@@ -158,7 +158,7 @@ void write_ranks(const RankedFeature& ranked, const double* x, const std::uint32
 template <class Code>
 void write_categories(const CodedFeature& coded, const double* x, Code* codes) {
   const std::uint32_t none = 64 * (coded.n_words - 1);
-  for (std::size_t i = 0; i < kRowsPerBlock; ++i) {
+  for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
     const bool is_code = x[i] >= 0.0 && x[i] < static_cast<double>(none);
     codes[i] = static_cast<Code>(is_code ? static_cast<std::uint32_t>(x[i]) : none);
   }
@@ -167,24 +167,24 @@ void write_categories(const CodedFeature& coded, const double* x, Code* codes) {
 template <class Code>
 void code_rows_as(const RegionForest& forest, const double* rows, std::size_t n_rows,
                   std::size_t n_features, std::vector<Code>& codes) {
-  codes.resize(forest.n_columns() * kRowsPerBlock);
-  double x[kRowsPerBlock] = {};
+  codes.resize(forest.n_columns() * kRowsAtOnce);
+  double x[kRowsAtOnce] = {};
   const auto read = [&](std::size_t feature) {
     for (std::size_t i = 0; i < n_rows; ++i) x[i] = rows[i * n_features + feature];
   };
   Code* column = codes.data();
-  std::uint32_t rank[kRowsPerBlock] = {};
+  std::uint32_t rank[kRowsAtOnce] = {};
   for (const RankedFeature& ranked : forest.ranked) {
     read(ranked.feature);
     const double* thresholds = forest.thresholds.data() + ranked.first;
     dispatch<RankKernel>(thresholds, ranked.n_padded, static_cast<const double*>(x), n_rows, +rank);
     write_ranks(ranked, x, rank, column);
-    column += 2 * kRowsPerBlock;
+    column += 2 * kRowsAtOnce;
   }
   for (const CodedFeature& coded : forest.coded) {
     read(coded.feature);
     write_categories(coded, x, column);
-    column += kRowsPerBlock;
+    column += kRowsAtOnce;
   }
 }
 
@@ -219,7 +219,7 @@ struct RegionKernel {
     const std::uint64_t* set = forest->left_sets.data() + tree->first_word;
     for (std::size_t s = 0; s < tree->n_splits; ++s) {
       const RegionSplit split = splits[s];
-      const Code* column = codes + split.column * kRowsPerBlock;
+      const Code* column = codes + split.column * kRowsAtOnce;
       if (split.column >= n_ranked) {
         mark_outside<Rows>(set, column, outside);
         set += forest->coded[split.column - n_ranked].n_words;
@@ -233,14 +233,14 @@ struct RegionKernel {
   }
 };
 
-/// A block that is less than a quarter full needs a quarter of the work.
+/// A chunk that is less than a quarter full needs a quarter of the work.
 template <class Code>
 void leaf_values_as(const RegionForest& forest, const RegionTree& tree,
                     const std::vector<Code>& codes, std::size_t n_rows, double* values) {
-  if (n_rows <= kRowsPerBlock / 4) {
-    dispatch<RegionKernel<Code, kRowsPerBlock / 4>>(&forest, &tree, codes.data(), values);
+  if (n_rows <= kRowsAtOnce / 4) {
+    dispatch<RegionKernel<Code, kRowsAtOnce / 4>>(&forest, &tree, codes.data(), values);
   } else {
-    dispatch<RegionKernel<Code, kRowsPerBlock>>(&forest, &tree, codes.data(), values);
+    dispatch<RegionKernel<Code, kRowsAtOnce>>(&forest, &tree, codes.data(), values);
   }
 }
 
@@ -261,7 +261,7 @@ RegionForest make_region_forest(const Forest& forest) {
 }
 
 void code_rows(const RegionForest& forest, const double* rows, std::size_t n_rows,
-               std::size_t n_features, CodeBlock& codes) {
+               std::size_t n_features, CodeChunk& codes) {
   if (forest.has_wide_codes) {
     code_rows_as(forest, rows, n_rows, n_features, codes.wide);
   } else {
@@ -269,8 +269,8 @@ void code_rows(const RegionForest& forest, const double* rows, std::size_t n_row
   }
 }
 
-void leaf_values(const RegionForest& forest, const RegionTree& tree, const CodeBlock& codes,
-                 std::size_t n_rows, BlockValues values) {
+void leaf_values(const RegionForest& forest, const RegionTree& tree, const CodeChunk& codes,
+                 std::size_t n_rows, ChunkValues values) {
   if (forest.has_wide_codes) {
     leaf_values_as(forest, tree, codes.wide, n_rows, values.data());
   } else {

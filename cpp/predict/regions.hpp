@@ -1,7 +1,7 @@
-// Small trees over a block of rows at once, without a walk.
+// Small trees over a chunk of rows at once, without a walk.
 //
 // A tree is read as the list of its splits, parents first. Each cuts one region in two: what goes
-// left keeps the region's number, what goes right gets the next free one. All rows of a block go
+// left keeps the region's number, what goes right gets the next free one. All rows of a chunk go
 // through all splits together:
 //
 //     region[row] = region[row] == split.region && code[row] > split.code ? next : region[row]
@@ -20,8 +20,8 @@
 
 namespace abcgbm {
 
-inline constexpr std::size_t kRowsPerBlock = 128;
-using BlockValues = std::span<double, kRowsPerBlock>;
+inline constexpr std::size_t kRowsAtOnce = 128;
+using ChunkValues = std::span<double, kRowsAtOnce>;
 
 struct RegionSplit {
   std::uint32_t column = 0;
@@ -71,18 +71,18 @@ struct RegionForest {
 /// No tree is small if a feature has more codes than 16 bits can tell apart.
 RegionForest make_region_forest(const Forest& forest);
 
-/// The codes of a block of rows, column after column, in the width that the forest has.
-struct CodeBlock {
+/// The codes of a chunk of rows, column after column, in the width that the forest has.
+struct CodeChunk {
   std::vector<std::uint8_t> narrow;
   std::vector<std::uint16_t> wide;
 };
 
-/// Finds the codes of at most kRowsPerBlock rows with n_features each.
+/// Finds the codes of at most kRowsAtOnce rows with n_features each.
 void code_rows(const RegionForest& forest, const double* rows, std::size_t n_rows,
-               std::size_t n_features, CodeBlock& codes);
+               std::size_t n_features, CodeChunk& codes);
 
-/// The values of a small tree for a block of coded rows.
-void leaf_values(const RegionForest& forest, const RegionTree& tree, const CodeBlock& codes,
-                 std::size_t n_rows, BlockValues values);
+/// The values of a small tree for a chunk of coded rows.
+void leaf_values(const RegionForest& forest, const RegionTree& tree, const CodeChunk& codes,
+                 std::size_t n_rows, ChunkValues values);
 
 }  // namespace abcgbm
