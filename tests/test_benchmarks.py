@@ -37,6 +37,7 @@ def tiny_run(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_run_measures_every_cell(tiny_run):
     lines = Results(tiny_run / "latest.jsonl").lines
     assert len(lines) == 2 * 5
@@ -46,6 +47,7 @@ def test_run_measures_every_cell(tiny_run):
         assert {"version", "date", "commit", "machine", "load_average", "command"} < set(of)
 
 
+@pytest.mark.slow
 def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
     plan = Plan(
         sets=[TINY],
@@ -63,6 +65,7 @@ def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
     assert (tiny_run / "latest.jsonl").read_text() == before
 
 
+@pytest.mark.slow
 def test_page_shows_ratios_of_what_was_measured(tiny_run, tmp_path):
     pytest.importorskip("matplotlib")
     compare.main(["report", "--folder", str(tiny_run), "--docs", str(tmp_path)])
@@ -149,6 +152,7 @@ def test_reason_is_in_the_page_once(tmp_path):
     assert shown.count("| CatBoost | covertype | all | takes an hour |") == 1
 
 
+@pytest.mark.slow
 def test_failed_process_is_noted_with_its_error():
     job = measure.Job("training", "no such folder", "mart", 1, 1)
     with pytest.raises(measure.ChildFailedError, match="FileNotFoundError"):

@@ -652,6 +652,7 @@ OPTDIGITS = Path(os.environ.get("ABCGBM_DATA", "")) / "optdigits" / "train.csv.g
     reason="ABCGBM_DATA names no folder with optdigits/train.csv.gz",
 )
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
+@pytest.mark.slow
 def test_training_loss_of_optdigits_falls_below_1e_10_without_stalling(algorithm):
     table = np.loadtxt(OPTDIGITS, delimiter=",")
     X, y = table[:, 1:], table[:, 0].astype(int)

@@ -242,6 +242,7 @@ def test_one_run_at_a_time_fills_a_folder(tmp_path):
 # Measuring
 
 
+@pytest.mark.slow
 def test_curve_of_a_cell_is_that_of_staged_prediction(monkeypatch):
     monkeypatch.setattr(datasets, "load", lambda name: digits())
     data = digits()
@@ -322,6 +323,7 @@ def test_page_shows_every_cell_and_its_figures(tmp_path):
     assert "](paper/zipcode" not in text
 
 
+@pytest.mark.slow
 def test_page_is_the_same_when_written_again(tmp_path):
     results, page = Results(tmp_path), tmp_path / "paper.md"
     fill(results, table("covertype").cells, lambda cell: 5)
@@ -650,6 +652,7 @@ def test_compressed_files_are_unpacked():
     assert public.unpack("a.data.Z", compressed(LABEL_FIRST)) == LABEL_FIRST
 
 
+@pytest.mark.slow
 def test_split_of_covertype_marks_as_many_rows_as_the_paper_has():
     about = datasets.describe("covertype")
     n = about.n_train + about.n_test
@@ -687,6 +690,7 @@ def test_cell_that_is_in_no_table_is_refused(command, words, capsys):
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+@pytest.mark.slow
 def test_pair_of_cells_is_run_and_set_beside_the_paper(capsys):
     command = "run optdigits --leaves 4 --learning-rate 0.1 --steps 3 --processes 1"
     assert main(command.split()) == 0
@@ -724,6 +728,7 @@ def test_status_says_how_far_it_is(capsys):
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+@pytest.mark.slow
 def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
     results = Results(tmp_path)
     cells = [replace(CELL, max_iter=3, algorithm=name) for name in ("mart", "abc-mart", "b1")]
@@ -737,6 +742,7 @@ def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+@pytest.mark.slow
 def test_cell_that_fails_is_told_of_and_the_others_are_kept(tmp_path, capsys):
     good = replace(CELL, max_iter=3)
     bad = replace(good, settings=Settings(-1, 255))
@@ -762,6 +768,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.slow
 def test_processes_end_with_the_run_that_started_them(tmp_path, how):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)

@@ -205,6 +205,7 @@ def best_run() -> list[str]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.slow
 def test_trees_and_scores_are_the_same_at_every_simd_level(level, best_run):
     best_level, best_fingerprint = best_run
     if LEVELS.index(level) > LEVELS.index(best_level):
@@ -213,6 +214,7 @@ def test_trees_and_scores_are_the_same_at_every_simd_level(level, best_run):
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.slow
 def test_fingerprint_is_the_same_for_any_thread_count(n_threads, best_run):
     assert core.fingerprint(n_threads) == best_run[1]
 
