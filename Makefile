@@ -22,9 +22,9 @@ CPP := $(wildcard cpp/*/*.[ch]pp)
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)
 CORE_TESTS := $(patsubst %,tests/test_%.py, \
   binning sparse bundles blocks scores grower categorical_cuts features draws step search \
-  validation_scores predict regions boosting mathematics)
+  base_losses validation_scores predict regions boosting mathematics)
 
-.PHONY: demo test lint format stub core sanitize clean
+.PHONY: demo test lint format stub core sanitize tsan clean
 
 demo: .venv/installed-plot
 	$(BIN)/abcgbm demo
@@ -67,6 +67,17 @@ sanitize: .venv/installed-test
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  PYTHONPATH=build/sanitize/site HYPOTHESIS_PROFILE=ci-small \
 	  $(BIN)/python -m pytest --capture=sys $(CORE_TESTS)
+
+# Races: the pool, steps, validation and prediction by several threads. Of Python itself only what it
+# locks is seen.
+tsan: .venv/installed-test
+	$(PIP_INSTALL) --no-deps --upgrade --target build/tsan/site \
+	  --config-settings=build-dir=build/tsan/cmake \
+	  --config-settings=cmake.build-type=Debug \
+	  --config-settings=cmake.define.ABCGBM_SANITIZE=thread .
+	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  TSAN_OPTIONS=halt_on_error=1 PYTHONPATH=build/tsan/site HYPOTHESIS_PROFILE=ci-small \
+	  $(BIN)/python -m pytest --capture=sys tests/test_races.py
 
 clean:
 	rm -rf build dist demo.png .hypothesis .mypy_cache .pytest_cache .ruff_cache .venv/installed-*

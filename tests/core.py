@@ -181,7 +181,7 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
 
 
 def forest(arrays: dict[str, Any], n_features: int, n_classes: int) -> Any:
-    return _core.Forest(*arrays.values(), n_features, n_classes)
+    return _core.Forest(arrays, n_features, n_classes)
 
 
 def predict(

@@ -13,10 +13,29 @@
 namespace abcgbm {
 namespace {
 
+using ArraysByName = nb::typed<nb::dict, nb::str, nb::object>;
 using Scores2d = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-/// The arrays of an ensemble as Python has them, node indices relative to their tree.
-struct ForestArrays {
+/// An array of an ensemble, which keeps it alive; one of another type is an error, never a hidden
+/// copy.
+template <class T>
+std::span<const T> array_of(const ArraysByName& ensemble, const char* name) {
+  Vector<T> array;
+  if (!ensemble.contains(name) || !nb::try_cast(ensemble[name], array, false)) {
+    PyErr_Format(PyExc_TypeError, "forest: %s is missing or of a wrong type", name);
+    throw nb::python_error();
+  }
+  return span_of(array);
+}
+
+template <class T>
+std::vector<T> copy_of(const ArraysByName& ensemble, const char* name) {
+  const std::span<const T> array = array_of<T>(ensemble, name);
+  return {array.begin(), array.end()};
+}
+
+/// The nodes of an ensemble as Python has them, indices relative to their tree.
+struct NodeArrays {
   std::span<const std::int32_t> feature;
   std::span<const double> threshold;
   std::span<const std::int32_t> left;
@@ -26,9 +45,19 @@ struct ForestArrays {
   std::span<const std::int64_t> tree_start;
 };
 
+NodeArrays nodes_of(const ArraysByName& ensemble) {
+  return {.feature = array_of<std::int32_t>(ensemble, "feature"),
+          .threshold = array_of<double>(ensemble, "threshold"),
+          .left = array_of<std::int32_t>(ensemble, "left"),
+          .missing_left = array_of<std::uint8_t>(ensemble, "missing_left"),
+          .left_set_size = array_of<std::int32_t>(ensemble, "left_set_size"),
+          .value = array_of<double>(ensemble, "value"),
+          .tree_start = array_of<std::int64_t>(ensemble, "tree_start")};
+}
+
 /// Every index is checked here once, so that prediction needs no checks: children lie behind their
 /// parent within the tree, so a walk always ends.
-PackedNode pack_node(const ForestArrays& arrays, std::int64_t begin, std::int64_t end,
+PackedNode pack_node(const NodeArrays& arrays, std::int64_t begin, std::int64_t end,
                      std::int64_t at, std::size_t n_features) {
   const auto i = static_cast<std::size_t>(at);
   const std::int32_t feature = arrays.feature[i];
@@ -46,7 +75,7 @@ PackedNode pack_node(const ForestArrays& arrays, std::int64_t begin, std::int64_
                             (arrays.missing_left[i] != 0 ? kMissingLeft : 0u)};
 }
 
-void check_sizes(const ForestArrays& arrays, std::size_t n_trees) {
+void check_sizes(const NodeArrays& arrays, std::size_t n_trees) {
   const std::size_t n_nodes = arrays.feature.size();
   require(n_nodes < (std::size_t{1} << 30), "forest: too many nodes");
   require(arrays.threshold.size() == n_nodes && arrays.left.size() == n_nodes &&
@@ -74,106 +103,91 @@ void check_parents(std::span<const PackedNode> tree, std::size_t root) {
           "forest: a node without a parent");
 }
 
-void pack_trees(const ForestArrays& arrays, Forest& forest) {
-  const std::size_t n_trees = forest.tree_class.size();
+void pack_trees(const NodeArrays& arrays, PackedTrees& trees) {
+  const std::size_t n_trees = trees.tree_class.size();
   check_sizes(arrays, n_trees);
-  forest.nodes.reserve(arrays.feature.size());
-  forest.root.push_back(0);
+  trees.nodes.reserve(arrays.feature.size());
+  trees.root.push_back(0);
   for (std::size_t t = 0; t < n_trees; ++t) {
     const std::int64_t begin = arrays.tree_start[t];
     const std::int64_t end = arrays.tree_start[t + 1];
     require(begin < end && end <= static_cast<std::int64_t>(arrays.feature.size()),
             "forest: tree_start does not rise");
     for (std::int64_t at = begin; at < end; ++at) {
-      forest.nodes.push_back(pack_node(arrays, begin, end, at, forest.n_features));
+      trees.nodes.push_back(pack_node(arrays, begin, end, at, trees.n_features));
     }
-    forest.root.push_back(static_cast<std::uint32_t>(end));
-    check_parents(forest.tree(t), forest.root[t]);
+    trees.root.push_back(static_cast<std::uint32_t>(end));
+    check_parents(trees.tree(t), trees.root[t]);
   }
 }
 
 /// Splits with a set of codes get the place of theirs; sets lie end to end in the order of nodes.
-void place_sets(std::span<const std::int32_t> sizes, Forest& forest) {
-  require(forest.left_set.size() < (std::size_t{1} << 32), "forest: too many categories");
+void place_sets(std::span<const std::int32_t> sizes, PackedTrees& trees) {
+  require(trees.left_set.size() < (std::size_t{1} << 32), "forest: too many categories");
   std::size_t start = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0) continue;
     const auto n_words = static_cast<std::uint32_t>(sizes[i]);
-    require(
-        sizes[i] > 0 && n_words <= forest.left_set.size() - start && forest.nodes[i].feature >= 0,
-        "forest: left_set does not fit");
+    require(sizes[i] > 0 && n_words <= trees.left_set.size() - start && trees.nodes[i].feature >= 0,
+            "forest: left_set does not fit");
     const SetPlace place{.start = static_cast<std::uint32_t>(start), .n_words = n_words};
-    forest.nodes[i].threshold = std::bit_cast<double>(place);
-    forest.nodes[i].left_and_flags |= kIsSet;
+    trees.nodes[i].threshold = std::bit_cast<double>(place);
+    trees.nodes[i].left_and_flags |= kIsSet;
     start += n_words;
   }
-  require(start == forest.left_set.size(), "forest: left_set does not fit");
+  require(start == trees.left_set.size(), "forest: left_set does not fit");
 }
 
-void check_classes(const Forest& forest) {
-  const auto n_classes = static_cast<std::int64_t>(forest.n_classes);
-  require(forest.tree_base.size() == forest.tree_class.size() &&
-              forest.tree_base_scale.size() == forest.tree_class.size(),
+void check_classes(const PackedTrees& trees) {
+  const auto n_classes = static_cast<std::int64_t>(trees.n_classes);
+  require(trees.tree_base.size() == trees.tree_class.size() &&
+              trees.tree_base_scale.size() == trees.tree_class.size(),
           "forest: tree arrays differ in length");
-  for (std::size_t t = 0; t < forest.tree_class.size(); ++t) {
-    require(forest.tree_class[t] >= 0 && forest.tree_class[t] < n_classes &&
-                forest.tree_base[t] >= -1 && forest.tree_base[t] < n_classes,
+  for (std::size_t t = 0; t < trees.tree_class.size(); ++t) {
+    require(trees.tree_class[t] >= 0 && trees.tree_class[t] < n_classes &&
+                trees.tree_base[t] >= -1 && trees.tree_base[t] < n_classes,
             "forest: class out of range");
-    require(std::isfinite(forest.tree_base_scale[t]), "forest: tree_base_scale must be finite");
+    require(std::isfinite(trees.tree_base_scale[t]), "forest: tree_base_scale must be finite");
   }
 }
 
-std::unique_ptr<Predictor> make_predictor(
-    const Vector<std::int32_t>& feature, const Vector<double>& threshold,
-    const Vector<std::int32_t>& left, const Vector<std::uint8_t>& missing_left,
-    const Vector<double>& value, const Vector<std::int32_t>& left_set_size,
-    const Vector<std::uint64_t>& left_set, const Vector<std::int64_t>& tree_start,
-    const Vector<std::int32_t>& tree_class, const Vector<std::int32_t>& tree_base,
-    const Vector<double>& tree_base_scale, std::size_t n_features, std::size_t n_classes) {
-  auto predictor = std::make_unique<Predictor>();
-  Forest& forest = predictor->forest;
-  forest.tree_class = copy_of(tree_class);
-  forest.tree_base = copy_of(tree_base);
-  forest.tree_base_scale = copy_of(tree_base_scale);
-  forest.n_features = n_features;
-  forest.n_classes = n_classes;
-  check_classes(forest);
-  pack_trees({.feature = span_of(feature),
-              .threshold = span_of(threshold),
-              .left = span_of(left),
-              .missing_left = span_of(missing_left),
-              .left_set_size = span_of(left_set_size),
-              .value = span_of(value),
-              .tree_start = span_of(tree_start)},
-             forest);
-  forest.left_set = copy_of(left_set);
-  place_sets(span_of(left_set_size), forest);
-  predictor->regions = make_region_forest(forest);
-  return predictor;
+std::unique_ptr<Forest> make_forest(const ArraysByName& ensemble, std::size_t n_features,
+                                    std::size_t n_classes) {
+  auto forest = std::make_unique<Forest>();
+  PackedTrees& trees = forest->trees;
+  trees.tree_class = copy_of<std::int32_t>(ensemble, "tree_class");
+  trees.tree_base = copy_of<std::int32_t>(ensemble, "tree_base");
+  trees.tree_base_scale = copy_of<double>(ensemble, "tree_base_scale");
+  trees.left_set = copy_of<std::uint64_t>(ensemble, "left_set");
+  trees.n_features = n_features;
+  trees.n_classes = n_classes;
+  check_classes(trees);
+  const NodeArrays nodes = nodes_of(ensemble);
+  pack_trees(nodes, trees);
+  place_sets(nodes.left_set_size, trees);
+  forest->regions = make_region_trees(trees);
+  return forest;
 }
 
-void add_py(const Predictor& predictor, const Matrix<double>& rows, const Scores2d& raw,
+void add_py(const Forest& forest, const Matrix<double>& X, const Scores2d& raw,
             std::size_t first_tree, std::size_t last_tree, int n_threads) {
-  const Forest& forest = predictor.forest;
-  require(rows.shape(1) == forest.n_features, "X: wrong number of features");
-  require(raw.shape(0) == rows.shape(0) && raw.shape(1) == forest.n_classes, "raw: wrong shape");
-  require(first_tree <= last_tree && last_tree <= forest.n_trees(), "trees out of range");
+  const PackedTrees& trees = forest.trees;
+  require(X.shape(1) == trees.n_features, "X: wrong number of features");
+  require(raw.shape(0) == X.shape(0) && raw.shape(1) == trees.n_classes, "raw: wrong shape");
+  require(first_tree <= last_tree && last_tree <= trees.n_trees(), "trees out of range");
   require(n_threads >= 1, "n_threads: at least 1");
   const Unlocked unlocked(kPrediction);
-  add_trees(predictor, {.first = first_tree, .last = last_tree}, rows.data(), rows.shape(0),
-            raw.data(), n_threads);
+  add_trees(forest, {.values = X.data(), .n_rows = X.shape(0), .raw = raw.data()}, first_tree,
+            last_tree, n_threads);
 }
 
 }  // namespace
 
 void bind_predict(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Predictor>(m, "Forest", "Trees packed for prediction; all indices are checked.")
-      .def(nb::new_(&make_predictor), "feature"_a.noconvert(), "threshold"_a.noconvert(),
-           "left"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
-           "left_set_size"_a.noconvert(), "left_set"_a.noconvert(), "tree_start"_a.noconvert(),
-           "tree_class"_a.noconvert(), "tree_base"_a.noconvert(), "tree_base_scale"_a.noconvert(),
-           "n_features"_a, "n_classes"_a)
+  nb::class_<Forest>(m, "Forest", "Trees packed for prediction; all indices are checked.")
+      .def(nb::new_(&make_forest), "ensemble"_a, "n_features"_a, "n_classes"_a,
+           "The arrays of an ensemble by name.")
       .def("add", &add_py, "X"_a.noconvert(), "raw"_a.noconvert(), "first_tree"_a, "last_tree"_a,
            "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.");
 }

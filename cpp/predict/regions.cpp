@@ -18,48 +18,48 @@ constexpr std::size_t kLargestCode = 65535;
 
 bool is_small(std::span<const PackedNode> tree) { return tree.size() <= 2 * kMostSplits + 1; }
 
-/// What the splits of small trees ask of each feature.
-struct Asked {
+/// What the splits of small trees compare each feature with.
+struct FeatureCuts {
   std::map<std::uint32_t, std::vector<double>> thresholds;  // ascending, none twice
   std::map<std::uint32_t, std::size_t> n_words;             // of the longest set
 };
 
-void ask(const Forest& forest, const PackedNode& node, Asked& asked) {
+void add_cut(const PackedTrees& packed, const PackedNode& node, FeatureCuts& cuts) {
   if (node.is_leaf()) return;
   const auto feature = static_cast<std::uint32_t>(node.feature);
   if (node.is_set()) {
-    std::size_t& n_words = asked.n_words[feature];
-    n_words = std::max(n_words, forest.set_of(node).size());
+    std::size_t& n_words = cuts.n_words[feature];
+    n_words = std::max(n_words, packed.set_of(node).size());
   } else {
-    asked.thresholds[feature].push_back(node.threshold);
+    cuts.thresholds[feature].push_back(node.threshold);
   }
 }
 
-Asked what_is_asked(const Forest& forest) {
-  Asked asked;
-  for (std::size_t t = 0; t < forest.n_trees(); ++t) {
-    if (!is_small(forest.tree(t))) continue;
-    for (const PackedNode& node : forest.tree(t)) ask(forest, node, asked);
+FeatureCuts cuts_of(const PackedTrees& packed) {
+  FeatureCuts cuts;
+  for (std::size_t t = 0; t < packed.n_trees(); ++t) {
+    if (!is_small(packed.tree(t))) continue;
+    for (const PackedNode& node : packed.tree(t)) add_cut(packed, node, cuts);
   }
-  for (auto& [feature, thresholds] : asked.thresholds) {
+  for (auto& [feature, thresholds] : cuts.thresholds) {
     std::ranges::sort(thresholds);
     thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
   }
-  return asked;
+  return cuts;
 }
 
 /// The largest code of any column: that of a value above all thresholds, or of no category.
-std::size_t largest_code(const Asked& asked) {
+std::size_t largest_code(const FeatureCuts& cuts) {
   std::size_t largest = 0;
-  for (const auto& [feature, thresholds] : asked.thresholds) {
+  for (const auto& [feature, thresholds] : cuts.thresholds) {
     largest = std::max(largest, thresholds.size());
   }
-  for (const auto& [feature, n_words] : asked.n_words) largest = std::max(largest, 64 * n_words);
+  for (const auto& [feature, n_words] : cuts.n_words) largest = std::max(largest, 64 * n_words);
   return largest;
 }
 
-void set_features(RegionForest& regions, const Asked& asked) {
-  for (const auto& [feature, thresholds] : asked.thresholds) {
+void set_features(RegionTrees& regions, const FeatureCuts& cuts) {
+  for (const auto& [feature, thresholds] : cuts.thresholds) {
     const std::size_t n_padded = std::bit_ceil(thresholds.size() + 1) - 1;
     const std::size_t first = regions.thresholds.size();
     regions.ranked.push_back({.feature = feature,
@@ -69,7 +69,7 @@ void set_features(RegionForest& regions, const Asked& asked) {
     regions.thresholds.insert(regions.thresholds.end(), thresholds.begin(), thresholds.end());
     regions.thresholds.resize(first + n_padded, std::numeric_limits<double>::infinity());
   }
-  for (const auto& [feature, n_words] : asked.n_words) {
+  for (const auto& [feature, n_words] : cuts.n_words) {
     const auto with_none = static_cast<std::uint32_t>(n_words + 1);
     regions.coded.push_back({.feature = feature, .n_words = with_none});
   }
@@ -83,7 +83,7 @@ std::size_t place_of(const std::vector<Feature>& features, std::int32_t feature)
 }
 
 /// A value is at most the threshold if no more thresholds lie below the value than below that.
-RegionSplit threshold_split(const RegionForest& regions, const PackedNode& node) {
+RegionSplit threshold_split(const RegionTrees& regions, const PackedNode& node) {
   const std::size_t place = place_of(regions.ranked, node.feature);
   const RankedFeature& ranked = regions.ranked[place];
   const double* first = regions.thresholds.data() + ranked.first;
@@ -93,7 +93,7 @@ RegionSplit threshold_split(const RegionForest& regions, const PackedNode& node)
 }
 
 /// Codes beyond the split's own set go where missing values go: in its copy, they are in or out.
-RegionSplit set_split(RegionForest& regions, std::span<const std::uint64_t> set,
+RegionSplit set_split(RegionTrees& regions, std::span<const std::uint64_t> set,
                       const PackedNode& node) {
   const std::size_t place = place_of(regions.coded, node.feature);
   std::vector<std::uint64_t>& all = regions.left_sets;
@@ -104,8 +104,8 @@ RegionSplit set_split(RegionForest& regions, std::span<const std::uint64_t> set,
 }
 
 /// The tree's splits, in the order of its nodes, and its values by region.
-RegionTree pack_tree(const Forest& forest, std::size_t t, RegionForest& regions) {
-  const std::span<const PackedNode> nodes = forest.tree(t);
+RegionTree pack_tree(const PackedTrees& packed, std::size_t t, RegionTrees& regions) {
+  const std::span<const PackedNode> nodes = packed.tree(t);
   RegionTree tree{.first_split = static_cast<std::uint32_t>(regions.splits.size()),
                   .first_value = static_cast<std::uint32_t>(regions.values.size()),
                   .first_word = static_cast<std::uint32_t>(regions.left_sets.size()),
@@ -117,11 +117,11 @@ RegionTree pack_tree(const Forest& forest, std::size_t t, RegionForest& regions)
       regions.values[tree.first_value + region[at]] = nodes[at].threshold;
       continue;
     }
-    RegionSplit split = nodes[at].is_set() ? set_split(regions, forest.set_of(nodes[at]), nodes[at])
+    RegionSplit split = nodes[at].is_set() ? set_split(regions, packed.set_of(nodes[at]), nodes[at])
                                            : threshold_split(regions, nodes[at]);
     split.region = region[at];
     regions.splits.push_back(split);
-    const std::size_t left = nodes[at].left() - forest.root[t];
+    const std::size_t left = nodes[at].left() - packed.root[t];
     region[left] = region[at];
     region[left + 1] = static_cast<std::uint16_t>(++tree.n_splits);
   }
@@ -165,23 +165,23 @@ void write_categories(const CodedFeature& coded, const double* x, Code* codes) {
 }
 
 template <class Code>
-void code_rows_as(const RegionForest& forest, const double* rows, std::size_t n_rows,
+void code_rows_as(const RegionTrees& trees, const double* rows, std::size_t n_rows,
                   std::size_t n_features, std::vector<Code>& codes) {
-  codes.resize(forest.n_columns() * kRowsAtOnce);
+  codes.resize(trees.n_columns() * kRowsAtOnce);
   double x[kRowsAtOnce] = {};
   const auto read = [&](std::size_t feature) {
     for (std::size_t i = 0; i < n_rows; ++i) x[i] = rows[i * n_features + feature];
   };
   Code* column = codes.data();
   std::uint32_t rank[kRowsAtOnce] = {};
-  for (const RankedFeature& ranked : forest.ranked) {
+  for (const RankedFeature& ranked : trees.ranked) {
     read(ranked.feature);
-    const double* thresholds = forest.thresholds.data() + ranked.first;
+    const double* thresholds = trees.thresholds.data() + ranked.first;
     dispatch<RankKernel>(thresholds, ranked.n_padded, static_cast<const double*>(x), n_rows, +rank);
     write_ranks(ranked, x, rank, column);
     column += 2 * kRowsAtOnce;
   }
-  for (const CodedFeature& coded : forest.coded) {
+  for (const CodedFeature& coded : trees.coded) {
     read(coded.feature);
     write_categories(coded, x, column);
     column += kRowsAtOnce;
@@ -210,71 +210,71 @@ template <std::size_t Rows, class Code>
 
 template <class Code, std::size_t Rows>
 struct RegionKernel {
-  [[gnu::always_inline]] static void run(const RegionForest* forest, const RegionTree* tree,
+  [[gnu::always_inline]] static void run(const RegionTrees* trees, const RegionTree* tree,
                                          const Code* codes, double* values) {
-    alignas(64) Code regions[Rows] = {};
+    alignas(64) Code region_of_row[Rows] = {};
     alignas(64) Code outside[Rows];
-    const std::size_t n_ranked = 2 * forest->ranked.size();
-    const RegionSplit* splits = forest->splits.data() + tree->first_split;
-    const std::uint64_t* set = forest->left_sets.data() + tree->first_word;
+    const std::size_t n_ranked = 2 * trees->ranked.size();
+    const RegionSplit* splits = trees->splits.data() + tree->first_split;
+    const std::uint64_t* set = trees->left_sets.data() + tree->first_word;
     for (std::size_t s = 0; s < tree->n_splits; ++s) {
       const RegionSplit split = splits[s];
       const Code* column = codes + split.column * kRowsAtOnce;
       if (split.column >= n_ranked) {
         mark_outside<Rows>(set, column, outside);
-        set += forest->coded[split.column - n_ranked].n_words;
+        set += trees->coded[split.column - n_ranked].n_words;
         column = outside;
       }
       cut_region<Rows>(column, static_cast<Code>(split.code), static_cast<Code>(split.region),
-                       static_cast<Code>(s + 1), regions);
+                       static_cast<Code>(s + 1), region_of_row);
     }
-    const double* leaves = forest->values.data() + tree->first_value;
-    for (std::size_t i = 0; i < Rows; ++i) values[i] = leaves[regions[i]];
+    const double* leaves = trees->values.data() + tree->first_value;
+    for (std::size_t i = 0; i < Rows; ++i) values[i] = leaves[region_of_row[i]];
   }
 };
 
 /// A chunk that is less than a quarter full needs a quarter of the work.
 template <class Code>
-void leaf_values_as(const RegionForest& forest, const RegionTree& tree,
+void leaf_values_as(const RegionTrees& trees, const RegionTree& tree,
                     const std::vector<Code>& codes, std::size_t n_rows, double* values) {
   if (n_rows <= kRowsAtOnce / 4) {
-    dispatch<RegionKernel<Code, kRowsAtOnce / 4>>(&forest, &tree, codes.data(), values);
+    dispatch<RegionKernel<Code, kRowsAtOnce / 4>>(&trees, &tree, codes.data(), values);
   } else {
-    dispatch<RegionKernel<Code, kRowsAtOnce>>(&forest, &tree, codes.data(), values);
+    dispatch<RegionKernel<Code, kRowsAtOnce>>(&trees, &tree, codes.data(), values);
   }
 }
 
 }  // namespace
 
-RegionForest make_region_forest(const Forest& forest) {
-  RegionForest regions;
-  regions.trees.resize(forest.n_trees());
-  const Asked asked = what_is_asked(forest);
-  const std::size_t largest = largest_code(asked);
+RegionTrees make_region_trees(const PackedTrees& packed) {
+  RegionTrees regions;
+  regions.trees.resize(packed.n_trees());
+  const FeatureCuts cuts = cuts_of(packed);
+  const std::size_t largest = largest_code(cuts);
   if (largest > kLargestCode) return regions;
   regions.has_wide_codes = largest > 255;
-  set_features(regions, asked);
-  for (std::size_t t = 0; t < forest.n_trees(); ++t) {
-    if (is_small(forest.tree(t))) regions.trees[t] = pack_tree(forest, t, regions);
+  set_features(regions, cuts);
+  for (std::size_t t = 0; t < packed.n_trees(); ++t) {
+    if (is_small(packed.tree(t))) regions.trees[t] = pack_tree(packed, t, regions);
   }
   return regions;
 }
 
-void code_rows(const RegionForest& forest, const double* rows, std::size_t n_rows,
+void code_rows(const RegionTrees& trees, const double* rows, std::size_t n_rows,
                std::size_t n_features, CodeChunk& codes) {
-  if (forest.has_wide_codes) {
-    code_rows_as(forest, rows, n_rows, n_features, codes.wide);
+  if (trees.has_wide_codes) {
+    code_rows_as(trees, rows, n_rows, n_features, codes.wide);
   } else {
-    code_rows_as(forest, rows, n_rows, n_features, codes.narrow);
+    code_rows_as(trees, rows, n_rows, n_features, codes.narrow);
   }
 }
 
-void leaf_values(const RegionForest& forest, const RegionTree& tree, const CodeChunk& codes,
+void leaf_values(const RegionTrees& trees, const RegionTree& tree, const CodeChunk& codes,
                  std::size_t n_rows, ChunkValues values) {
-  if (forest.has_wide_codes) {
-    leaf_values_as(forest, tree, codes.wide, n_rows, values.data());
+  if (trees.has_wide_codes) {
+    leaf_values_as(trees, tree, codes.wide, n_rows, values.data());
   } else {
-    leaf_values_as(forest, tree, codes.narrow, n_rows, values.data());
+    leaf_values_as(trees, tree, codes.narrow, n_rows, values.data());
   }
 }
 

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "predict/forest.hpp"
+#include "predict/packed_trees.hpp"
 
 namespace abcgbm {
 
@@ -55,7 +55,7 @@ struct CodedFeature {
 };
 
 /// The small trees of a forest.
-struct RegionForest {
+struct RegionTrees {
   std::vector<RankedFeature> ranked;
   std::vector<double> thresholds;  // of all ranked features
   std::vector<CodedFeature> coded;
@@ -69,20 +69,20 @@ struct RegionForest {
 };
 
 /// No tree is small if a feature has more codes than 16 bits can tell apart.
-RegionForest make_region_forest(const Forest& forest);
+RegionTrees make_region_trees(const PackedTrees& packed);
 
-/// The codes of a chunk of rows, column after column, in the width that the forest has.
+/// The codes of a chunk of rows, column after column, in the width that the trees have.
 struct CodeChunk {
   std::vector<std::uint8_t> narrow;
   std::vector<std::uint16_t> wide;
 };
 
 /// Finds the codes of at most kRowsAtOnce rows with n_features each.
-void code_rows(const RegionForest& forest, const double* rows, std::size_t n_rows,
+void code_rows(const RegionTrees& trees, const double* rows, std::size_t n_rows,
                std::size_t n_features, CodeChunk& codes);
 
 /// The values of a small tree for a chunk of coded rows.
-void leaf_values(const RegionForest& forest, const RegionTree& tree, const CodeChunk& codes,
+void leaf_values(const RegionTrees& trees, const RegionTree& tree, const CodeChunk& codes,
                  std::size_t n_rows, ChunkValues values);
 
 }  // namespace abcgbm

@@ -154,21 +154,7 @@ class Ensemble:
 
     @lazy
     def _forest(self) -> _core.Forest:
-        return _core.Forest(
-            self.feature,
-            self.threshold,
-            self.left,
-            self.missing_left,
-            self.value,
-            self.left_set_size,
-            self.left_set,
-            self.tree_start,
-            self.tree_class,
-            self.tree_base,
-            self.tree_base_scale,
-            self.n_features,
-            self.n_classes,
-        )
+        return _core.Forest(vars(self), self.n_features, self.n_classes)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again."""

@@ -14,7 +14,7 @@ namespace abcgbm {
 struct PackedNode {
   double threshold = 0.0;
   std::int32_t feature = -1;
-  std::uint32_t left_and_flags = 0;  // left child (index in the forest) * 4, and the flags
+  std::uint32_t left_and_flags = 0;  // left child (index among all nodes) * 4, and the flags
 
   bool is_leaf() const { return feature < 0; }
   std::uint32_t left() const { return left_and_flags >> 2; }
@@ -24,7 +24,7 @@ struct PackedNode {
 inline constexpr std::uint32_t kMissingLeft = 1;
 inline constexpr std::uint32_t kIsSet = 2;
 
-/// The words of a node's set in `Forest::left_set`.
+/// The words of a node's set in `PackedTrees::left_set`.
 struct SetPlace {
   std::uint32_t start = 0;
   std::uint32_t n_words = 0;
@@ -32,7 +32,7 @@ struct SetPlace {
 
 /// Trees as flat arrays, and what each adds to: +value to its class, -base_scale * value to its
 /// base class. A child lies behind its parent.
-struct Forest {
+struct PackedTrees {
   std::vector<PackedNode> nodes;
   std::vector<std::uint64_t> left_set;  // of all categorical splits, 64 codes to a word
   std::vector<std::uint32_t> root;      // by tree, and the end

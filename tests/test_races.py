@@ -1,0 +1,79 @@
+"""Everything that runs on the pool, by several threads at once: small, for ThreadSanitizer to watch.
+
+Without it these tests say that the results are those of one thread.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import core
+import reference as ref
+from abcgbm import _bench, _core
+from strategies import mixed_problem, random_problem
+
+N_THREADS = 3
+
+
+def test_pool_serves_many_jobs_of_many_threads():
+    sizes = [1, 2, 3, 10, 100] * 60
+    with ThreadPoolExecutor(4) as callers:
+        sums = list(callers.map(lambda n: _bench.sum_without_memory(n, N_THREADS), sizes))
+    assert sums == [n * (n - 1) // 2 for n in sizes]
+
+
+@pytest.mark.parametrize("hessian_split", [False, True])
+@pytest.mark.parametrize("algorithm", core.ALGORITHMS, ids=str)
+def test_steps_validation_and_prediction_are_those_of_one_thread(algorithm, hessian_split):
+    """More trees than threads."""
+    args = (algorithm, 8, hessian_split)
+    assert results(*args, N_THREADS) == results(*args, 1)
+
+
+def results(
+    algorithm: ref.Algorithm, n_classes: int, hessian_split: bool, n_threads: int
+) -> tuple[bytes, ...]:
+    problem = random_problem(3, 3000, 4, n_classes, hessian_split=hessian_split)
+    trainer = core.trainer(problem, n_threads)
+    held_out = core.validation(problem, n_threads)
+    rounds = ref.boost(trainer, algorithm, n_classes, 2)
+    for this in rounds:
+        held_out.add(this.step)
+    arrays = core.forest_arrays(rounds, problem.thresholds())
+    forest = core.forest(arrays, 4, n_classes)
+    raw = core.predict(forest, problem.X, n_classes, len(arrays["tree_class"]), n_threads)
+    proba = _core.softmax(raw, n_threads)
+    return trainer.raw().tobytes(), held_out.raw().tobytes(), raw.tobytes(), proba.tobytes()
+
+
+def test_threads_that_share_a_tree_grow_that_of_one():
+    """Fewer trees than threads: each counts some of the columns."""
+    problem = mixed_problem(4, 6000, 2)
+    steps = [core.trainer(problem, n).step([1], 0, True, 1.0) for n in (1, N_THREADS)]
+    core.assert_same_step(*steps)
+
+
+def test_step_with_a_guard_that_acts_is_that_of_one_thread():
+    problem = random_problem(60, 900, 4, 60, learning_rate=1.0)
+    classes = list(range(1, 60))
+    one, several = (core.trainer(problem, n).step(classes, 0, True, 1.0) for n in (1, N_THREADS))
+    assert one.base_scale < 1
+    core.assert_same_step(one, several)
+
+
+def test_many_threads_train_and_predict_at_once():
+    with ThreadPoolExecutor(4) as callers:
+        jobs = [
+            callers.submit(results, ref.Algorithm("mart", None), 5, False, n) for n in [1, 2, 3] * 4
+        ]
+    assert len({job.result() for job in jobs}) == 1
+
+
+def test_table_is_binned_by_several_threads_as_by_one():
+    X, weight = np.random.default_rng(0).normal(size=(3000, 9)), np.ones(3000, np.int64)
+    one, several = (core.find_thresholds(X, weight, 50, n) for n in (1, N_THREADS))
+    for ours, theirs in zip(one, several, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    codes = [core.bin_table(X, one, n).codes() for n in (1, N_THREADS)]
+    np.testing.assert_array_equal(*codes)
