@@ -66,7 +66,7 @@ sanitize: .venv/installed-test
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  PYTHONPATH=build/sanitize/site HYPOTHESIS_PROFILE=ci-small \
-	  $(BIN)/python -m pytest --capture=sys $(CORE_TESTS)
+	  $(BIN)/python -m pytest --capture=sys -n $(JOBS) $(CORE_TESTS)
 
 # Races: the pool, steps, validation and prediction by several threads. Of Python itself only what it
 # locks is seen.
