@@ -13,7 +13,7 @@ struct ScoreRows {
   int n_classes;
   const double* raw;
   const std::int32_t* y = nullptr;
-  int left_out = -1;                // a class that does not count; -1: none
+  int left_out = -1;  // a class that does not count; -1: none
 
   const double* of_class(int k) const { return raw + static_cast<std::size_t>(k) * stride; }
 };
