@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from abcgbm import BinMapper
 from abcgbm.data.digest import digest_of
 from models import ensemble_arrays, noisy_data, small
 
@@ -71,3 +72,36 @@ def test_changed_number_is_named_as_damage(kept):
 )
 def test_digest_tells_values_apart(one, other):
     assert digest_of(one) == digest_of(one) != digest_of(other)
+
+
+# --------------------------------------------------------------------------------- as values go
+
+
+def test_models_are_equal_if_their_bits_are():
+    twin = small("abc-logitboost", max_iter=2).fit(FRAME, LABELS)
+    other = small("abc-logitboost", max_iter=3).fit(FRAME, LABELS)
+    for name in ("model_", "history_"):
+        ours = getattr(MODEL, name)
+        assert ours == pickle.loads(pickle.dumps(ours)) == getattr(twin, name)
+        assert len({ours, getattr(twin, name)}) == 1
+        assert ours != getattr(other, name)
+        assert ours != name
+
+
+@pytest.mark.parametrize("model", [MODEL, pickle.loads(STATE)], ids=["fitted", "loaded"])
+def test_arrays_of_a_model_cannot_be_changed(model):
+    for owner in (model.model_.ensemble, model.history_):
+        arrays = [v for v in vars(owner).values() if isinstance(v, np.ndarray)]
+        assert not any(array.flags.writeable for array in arrays)
+    model.train_loss_[0] = 5.0  # of a copy
+    assert model.train_loss_[0] == MODEL.history_.train_loss[0]
+
+
+def test_what_is_shown_of_a_model_is_short():
+    table = BinMapper().fit(FRAME).transform(FRAME)
+    levels = MODEL.model_.encoding.levels[4]
+    shown = [MODEL.model_, MODEL.history_, MODEL.model_.ensemble, table, levels]
+    assert all(len(repr(part)) < 120 for part in shown)
+    assert repr(table) == f"BinnedTable(150 rows, 5 features, {table.binned.total_bins} bins)"
+    assert repr(levels) == "Levels(column 'soil', 2 levels, 2 codes)"
+    assert "Ensemble(2 steps, 6 trees, 5 features, 4 classes)" in repr(MODEL.model_)

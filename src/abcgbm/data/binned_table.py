@@ -19,7 +19,7 @@ from abcgbm.settings.threads import effective_n_threads
 _COLUMNS = 8  # per thread, that are floats at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class BinnedTable:
     """A table as training sees it: its bin codes, and what they mean.
 
@@ -36,6 +36,10 @@ class BinnedTable:
     binned: _core.Binned
     thresholds: tuple[Floats, ...]
     encoding: Encoding
+
+    def __repr__(self) -> str:
+        n_rows, n_features = self.shape
+        return f"BinnedTable({n_rows} rows, {n_features} features, {self.binned.total_bins} bins)"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the table as plain arrays, with a digest of all of it."""

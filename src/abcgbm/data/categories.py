@@ -14,7 +14,7 @@ from abcgbm.data.columns import Level
 _SHOWN = 5  # levels in an error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Levels:
     """The levels of a column in ascending order, each with its code.
 
@@ -31,6 +31,9 @@ class Levels:
 
     column: str
     code_of: dict[Any, int]
+
+    def __repr__(self) -> str:
+        return f"Levels({self.column}, {len(self.code_of)} levels, {self.n_codes} codes)"
 
     @classmethod
     def learn(

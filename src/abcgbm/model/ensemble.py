@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from abcgbm import _core
 from abcgbm.data.lazy import lazy
+from abcgbm.model.seal import read_only
 
 # The arrays with an entry for each node, and for each tree.
 _BY_NODE = (
@@ -24,7 +25,7 @@ _BY_NODE = (
 _BY_TREE = ("tree_class", "tree_base", "tree_base_scale")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ensemble:
     """All trees of a model, nodes end to end.
 
@@ -78,6 +79,13 @@ class Ensemble:
     init: NDArray[np.float64]
     n_features: int
     n_classes: int
+
+    def __post_init__(self) -> None:
+        read_only(self)
+
+    def __repr__(self) -> str:
+        shape = f"{self.n_features} features, {self.n_classes} classes"
+        return f"Ensemble({self.n_steps} steps, {len(self.tree_class)} trees, {shape})"
 
     @property
     def n_steps(self) -> int:
@@ -159,6 +167,10 @@ class Ensemble:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        read_only(self)
 
 
 class EnsembleBuilder:

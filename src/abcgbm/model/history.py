@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
-from abcgbm.model.seal import Sealed
+from abcgbm.model.seal import Sealed, read_only
 
 NO_BASE = -1  # in arrays of base classes
 
@@ -40,7 +40,7 @@ class Record:
     validation_score: float = math.nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class History(Sealed):
     """How a model came about. Entry 0 of losses and scores is the state before the first step.
 
@@ -73,6 +73,17 @@ class History(Sealed):
     best_step: int
     stop_reason: str
     seed: int
+
+    def __post_init__(self) -> None:
+        read_only(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        read_only(self)
+
+    def __repr__(self) -> str:
+        losses = f"loss {self.train_loss[0]:.6g} to {self.train_loss[-1]:.6g}"
+        return f"History({self.n_steps} steps, {losses}, stop_reason={self.stop_reason!r})"
 
     @classmethod
     def from_records(cls, records: Sequence[Record], **known: Any) -> Self:

@@ -16,7 +16,7 @@ from abcgbm.model.prediction import scores, staged_scores
 from abcgbm.model.seal import Sealed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model(Sealed):
     """What is left of a training.
 
@@ -38,6 +38,9 @@ class Model(Sealed):
     encoding: Encoding
     classes: NDArray[Any]
     recenter: bool = False
+
+    def __repr__(self) -> str:
+        return f"Model({len(self.classes)} classes, {self.ensemble!r})"
 
     @lazy
     def outputs(self) -> Outputs:

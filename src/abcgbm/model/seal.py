@@ -1,16 +1,37 @@
-"""A pickled model says when a bit of it has changed."""
+"""A model is what its bits say: a pickle that was damaged is an error, and equal bits are equal models."""
 
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from abcgbm.data.digest import digest_of
+
+
+def read_only(owner: Any) -> None:
+    """Let nobody change the arrays of a dataclass: what is made of them would not follow."""
+    for field in fields(owner):
+        value = getattr(owner, field.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
 
 
 class Sealed:
     """A frozen dataclass whose pickled state holds a digest of its fields, which loading checks."""
 
+    def _content(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return digest_of(self._content()) == digest_of(other._content())
+
+    def __hash__(self) -> int:
+        return hash(digest_of(self._content()))
+
     def __getstate__(self) -> dict[str, Any]:
-        state = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        state = self._content()
         return state | {"digest": digest_of(state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

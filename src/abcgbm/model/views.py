@@ -73,12 +73,12 @@ class FittedAttributes:
     @property
     def train_loss_(self) -> Floats:
         """Training loss before the first step and after each."""
-        return self._history.train_loss
+        return self._history.train_loss.copy()
 
     @property
     def class_losses_(self) -> Floats:
         """The part of each class in it."""
-        return self._history.class_losses
+        return self._history.class_losses.copy()
 
     @property
     def base_classes_(self) -> NDArray[Any]:
@@ -92,17 +92,17 @@ class FittedAttributes:
     @property
     def search_losses_(self) -> Floats:
         """The training loss after the step of each base class that a search tried."""
-        return self._history.search_losses
+        return self._history.search_losses.copy()
 
     @property
     def validation_loss_(self) -> Floats:
         """The loss of the validation rows; empty without validation."""
-        return self._history.validation_loss
+        return self._history.validation_loss.copy()
 
     @property
     def validation_score_(self) -> Floats:
         """Their score; empty without validation."""
-        return self._history.validation_score
+        return self._history.validation_score.copy()
 
     @property
     def stop_reason_(self) -> str:
