@@ -86,7 +86,7 @@ def test_what_is_no_number_is_named(name, bad):
         ({"random_state": -1}, ("random_state=-1", "from 0 on")),
         ({"random_state": "seed"}, ("random_state='seed'", "integer from 0 on")),
         ({"random_state": 1.5}, ("random_state=1.5", "integer from 0 on")),
-        ({"n_jobs": 0}, ("n_jobs=0", "None", "positive", "negative")),
+        ({"n_jobs": 0}, ("n_jobs=0", "None", "an integer other than 0", "-1")),
         ({"base_class": 7}, ("base_class=7", "None, 'worst'", "labels 0, 1, 2")),
         ({"base_class": "wurst"}, ("base_class='wurst'", "None, 'worst'", "labels 0, 1, 2")),
         ({"base_class": np.nan}, ("base_class=nan", "None, 'worst'", "labels 0, 1, 2")),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from abcgbm import ABCBoostClassifier
 from abcgbm.data.cells import is_missing
 from abcgbm.data.features import find_feature
 from abcgbm.data.lazy import lazy
@@ -35,15 +36,36 @@ def test_integers_out_of_bounds_are_described():
         check_integer("n", 1, 2)
 
 
+FLOATS = [n for n, v in ABCBoostClassifier().get_params().items() if type(v) is float]
+
+
+@pytest.mark.parametrize("name", [*FLOATS, "min_samples_leaf", "max_time", "max_leaf_nodes"])
+def test_number_beyond_all_floats_is_refused_by_name(name):
+    with pytest.raises(ValueError, match=f"^{name}=1000.*; expected"):
+        small(**{name: 10**400}).fit(*noisy_data())
+
+
+def test_number_of_features_beyond_all_floats_is_more_than_there_are():
+    with pytest.raises(ValueError, match="expected at most the 4 features"):
+        small(max_features=10**400).fit(*noisy_data())
+
+
+def test_parameter_that_may_be_none_says_so():
+    with pytest.raises(ValueError, match="max_iter=0; expected None or an integer from 1 on"):
+        small(max_iter=0).fit(*noisy_data())
+
+
+@pytest.mark.parametrize(("n_jobs", "error"), [("x", TypeError), (0, ValueError)])
+def test_number_of_threads_is_checked_at_prediction_too(n_jobs, error):
+    X, y = noisy_data()
+    model = small().fit(X, y).set_params(n_jobs=n_jobs)
+    with pytest.raises(error, match=f"n_jobs={n_jobs!r}; expected None or an integer other than 0"):
+        model.predict(X)
+
+
 def test_numbers_that_a_float_can_hold_are_finite():
     assert all(map(is_finite_real, [0, -1.5, 10**300, np.float32(2), Fraction(1, 3)]))
     assert not any(map(is_finite_real, [10**400, np.inf, np.nan, True, "1", 1j, None]))
-
-
-@pytest.mark.parametrize("name", ["learning_rate", "min_samples_leaf", "max_time"])
-def test_parameter_beyond_all_floats_is_described(name):
-    with pytest.raises(ValueError, match=rf"{name}=10{{10}}.*; expected a number"):
-        small(**{name: 10**400}).fit(*noisy_data(50))
 
 
 def test_features_are_found_by_name_and_by_number():

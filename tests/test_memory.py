@@ -25,16 +25,27 @@ SIZE = TrainingSize(
 
 @pytest.mark.parametrize(
     "field",
-    ["n_rows", "n_validation_rows", "n_classes", "total_bins", "max_leaf_nodes", "n_threads"],
+    [
+        *("n_rows", "n_validation_rows", "n_classes", "total_bins"),
+        *("max_leaf_nodes", "n_threads"),
+    ],
 )
 def test_more_of_anything_needs_no_less_memory(field):
-    totals = [replace(SIZE, **{field: n}).total() for n in (2, 10, 1000, 100_000)]
+    totals = [replace(SIZE, **{field: n}).total() for n in (2, 10, 1000, 32_000)]
     assert totals == sorted(totals)
     assert totals[0] < totals[-1]
 
 
 def test_scores_are_two_numbers_for_each_row_and_class():
     assert SIZE.parts()["scores of the rows"] == 1_000_000 * (2 * 8 * 100 + 8)
+
+
+def test_search_keeps_every_thread_busy():
+    """With one candidate there are no more trees than classes."""
+    size = replace(SIZE, n_classes=5, n_threads=8)
+    alone, searched = size.parts(), replace(size, n_candidates=2).parts()
+    for part in ("rows by node", "histograms"):
+        assert searched[part] * 5 == alone[part] * 8
 
 
 def test_search_needs_more_up_to_a_bound():

@@ -14,7 +14,7 @@ import numpy as np
 from abcgbm import _core
 
 N, K = 30_000, 1_000
-y, weight = np.zeros(N, np.int32), np.ones(N, np.int64)
+labels = _core.Labels(np.zeros(N, np.int32), np.ones(N, np.int64), 1.0, K)
 builder = _core.BinnedBuilder(N, [np.zeros(1)], np.zeros(1, np.uint8))
 builder.add_block(np.zeros(1, np.int32), np.zeros((N, 1)), 1)
 binned, raw = builder.finish(), np.zeros((N, K))
@@ -22,7 +22,7 @@ long = np.arange(3_000_000.0)[:, None]
 weight_of_long = np.ones(len(long), np.int64)
 
 def train():
-    _core.Trainer(binned, y, weight, 1.0, K, _core.TrainParams(), 1)
+    _core.Trainer(binned, labels, _core.TrainParams(), 1)
 
 def bin():
     _core.find_thresholds(long, weight_of_long, 255, 1)

@@ -440,6 +440,13 @@ def test_class_factors_of_very_many_rows_keep_their_digits(n_rows):
     assert int(ours.weight @ [n_rows, 3 * n_rows]) < 2**40
 
 
+def test_huge_factor_of_a_class_without_rows_does_not_matter():
+    X, y = noisy_data(n_classes=3)
+    factors = {"classes": [0, 1, 2, 3], "init": "prior"}
+    huge = small(class_weight={0: 2.0, 3: 1e300}, **factors).fit(X, y)
+    assert_same_model(huge, small(class_weight={0: 2.0}, **factors).fit(X, y))
+
+
 def test_class_without_rows_does_not_matter_to_balanced():
     rows = Y != 1
     model = small("mart", class_weight="balanced", classes=list("abc")).fit(X[rows], NAMES[rows])

@@ -109,11 +109,14 @@ std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows, const ThresholdA
   return std::make_unique<BinnedBuilder>(n_rows, std::move(copies), span_of(is_categorical));
 }
 
-void check_features(const BinnedBuilder& builder, const Vector<std::int32_t>& features,
-                    std::size_t n_rows, std::size_t n_columns) {
+/// A copy, since other threads may change the array once the lock is given up.
+std::vector<std::int32_t> checked_features(const BinnedBuilder& builder,
+                                           const Vector<std::int32_t>& features, std::size_t n_rows,
+                                           std::size_t n_columns) {
   require(n_rows == builder.n_rows(), "X: as many rows as the table");
   require(features.shape(0) == n_columns, "features: one for each column");
-  std::vector<std::int32_t> given = copy_of(features);
+  std::vector<std::int32_t> copy = copy_of(features);
+  std::vector<std::int32_t> given = copy;
   std::ranges::sort(given);
   require(std::ranges::adjacent_find(given) == given.end(), "features: each once");
   for (const std::int32_t f : given) {
@@ -121,21 +124,22 @@ void check_features(const BinnedBuilder& builder, const Vector<std::int32_t>& fe
             "features: 0 to n_features - 1");
     require(!builder.has(static_cast<std::size_t>(f)), "features: each once");
   }
+  return copy;
 }
 
 void add_block_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, const Table& table,
                   int n_threads) {
-  check_features(builder, features, table.shape(0), table.shape(1));
+  const auto checked = checked_features(builder, features, table.shape(0), table.shape(1));
   const Unlocked unlocked(kBinning);
-  builder.add(view_of(table), span_of(features), n_threads);
+  builder.add(view_of(table), checked, n_threads);
 }
 
 void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
                    const SparseArrays& columns, int n_threads) {
   const SparseView view = view_of(columns);
-  check_features(builder, features, view.n_rows, view.n_columns());
+  const auto checked = checked_features(builder, features, view.n_rows, view.n_columns());
   const Unlocked unlocked(kBinning);
-  builder.add(view, span_of(features), n_threads);
+  builder.add(view, checked, n_threads);
 }
 
 std::shared_ptr<Binned> finish_py(BinnedBuilder& builder) {
@@ -145,11 +149,12 @@ std::shared_ptr<Binned> finish_py(BinnedBuilder& builder) {
 }
 
 std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>& rows) {
-  for (const std::int64_t row : span_of(rows)) {
+  const std::vector<std::int64_t> copy = copy_of(rows);
+  for (const std::int64_t row : copy) {
     require(row >= 0 && static_cast<std::size_t>(row) < binned.n_rows, "rows: 0 to n_rows - 1");
   }
   const Unlocked unlocked(kBinning);
-  return std::make_shared<Binned>(take_rows(binned, span_of(rows)));
+  return std::make_shared<Binned>(take_rows(binned, copy));
 }
 
 nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned,
@@ -164,50 +169,47 @@ nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned,
   return to_numpy(codes_of(binned, features), {binned.n_rows, features.size()});
 }
 
-/// One field of all features.
+/// A property that is one field of all features.
 template <class T, class Field>
-std::vector<T> of_features(const Binned& binned, const Field& field) {
-  std::vector<T> out;
-  for (const Feature& feature : binned.layout.features)
-    out.push_back(static_cast<T>(field(feature)));
-  return out;
+void feature_property(nb::class_<Binned>& binned_class, const char* name, const Field& field,
+                      const char* doc) {
+  binned_class.def_prop_ro(
+      name,
+      [field](const Binned& binned) {
+        std::vector<T> out;
+        for (const Feature& feature : binned.layout.features) out.push_back(field(feature));
+        return out;
+      },
+      doc);
+}
+
+void bind_features(nb::class_<Binned>& binned_class) {
+  feature_property<std::uint32_t>(
+      binned_class, "n_bins", [](const Feature& f) { return f.n_bins; },
+      "Bins of each feature: values, and one for missing.");
+  feature_property<bool>(
+      binned_class, "is_sparse", [](const Feature& f) { return f.is_sparse; },
+      "Whether one code of a feature is so common that its bin is what the others leave.");
+  feature_property<bool>(
+      binned_class, "is_bundled", [](const Feature& f) { return f.is_bundled; },
+      "Whether a sparse feature shares a column with others.");
+  feature_property<bool>(
+      binned_class, "is_categorical", [](const Feature& f) { return f.is_categorical; },
+      "Whether cuts of a feature are sets of codes.");
 }
 
 void bind_binned(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Binned>(m, "Binned", "Bin codes of a table.")
-      .def_ro("n_rows", &Binned::n_rows)
+  nb::class_<Binned> binned_class(m, "Binned", "Bin codes of a table.");
+  bind_features(binned_class);
+  binned_class.def_ro("n_rows", &Binned::n_rows)
       .def_prop_ro("n_features", [](const Binned& binned) { return binned.layout.n_features(); })
       .def_prop_ro(
           "total_bins", [](const Binned& binned) { return binned.layout.total_bins; },
           "Bins of all features.")
       .def_prop_ro(
-          "n_bins",
-          [](const Binned& binned) {
-            return of_features<std::uint32_t>(binned, [](const Feature& f) { return f.n_bins; });
-          },
-          "Bins of each feature: values, and one for missing.")
-      .def_prop_ro(
-          "is_sparse",
-          [](const Binned& binned) {
-            return of_features<bool>(binned, [](const Feature& f) { return f.is_sparse; });
-          },
-          "Whether one code of a feature is so common that its bin is what the others leave.")
-      .def_prop_ro(
-          "is_bundled",
-          [](const Binned& binned) {
-            return of_features<bool>(binned, [](const Feature& f) { return f.is_bundled; });
-          },
-          "Whether a sparse feature shares a column with others.")
-      .def_prop_ro(
           "code_bytes", [](const Binned& binned) { return binned.columns.index() + 1; },
           "Bytes of a code: 1 or 2.")
-      .def_prop_ro(
-          "is_categorical",
-          [](const Binned& binned) {
-            return of_features<bool>(binned, [](const Feature& f) { return f.is_categorical; });
-          },
-          "Whether cuts of a feature are sets of codes.")
       .def("state", &state_of, "The table as a dict of flat arrays.")
       .def_static("from_state", &binned_from_state, "state"_a,
                   "The table of such a dict; ValueError if it is that of no table.")

@@ -145,7 +145,7 @@ void check_classes(const PackedTrees& trees) {
           "forest: tree arrays differ in length");
   for (std::size_t t = 0; t < trees.tree_class.size(); ++t) {
     require(trees.tree_class[t] >= 0 && trees.tree_class[t] < n_classes &&
-                trees.tree_base[t] >= -1 && trees.tree_base[t] < n_classes,
+                trees.tree_base[t].number_or(0) < n_classes,
             "forest: class out of range");
     require(std::isfinite(trees.tree_base_scale[t]), "forest: tree_base_scale must be finite");
   }
@@ -156,7 +156,10 @@ std::unique_ptr<Forest> make_forest(const ArraysByName& ensemble, std::size_t n_
   auto forest = std::make_unique<Forest>();
   PackedTrees& trees = forest->trees;
   trees.tree_class = copy_of<std::int32_t>(ensemble, "tree_class");
-  trees.tree_base = copy_of<std::int32_t>(ensemble, "tree_base");
+  for (const std::int32_t base : copy_of<std::int32_t>(ensemble, "tree_base")) {
+    require(base >= -1, "forest: class out of range");
+    trees.tree_base.push_back(base < 0 ? BaseClass() : BaseClass(base));
+  }
   trees.tree_base_scale = copy_of<double>(ensemble, "tree_base_scale");
   trees.left_set = copy_of<std::uint64_t>(ensemble, "left_set");
   trees.n_features = n_features;

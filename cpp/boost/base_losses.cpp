@@ -7,11 +7,12 @@
 #include "base/elementary.hpp"
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
+#include "data/reductions.hpp"
 
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBlock = 512;
+constexpr std::size_t kRowsAtOnce = 512;
 // Leaf values are rounded anew for each trial: at its tenth halving to multiples of 2^-22, and the
 // base class gets all trees', each rounded to 2^-32. A score that is off by d changes a row's loss
 // by at most d times that loss.
@@ -25,16 +26,17 @@ double softplus(double x) {
   return x > 0.0 ? x + of_negative : of_negative;
 }
 
-/// Up to kBlock rows, and what is known of them.
-struct RowBlock {
+/// Up to kRowsAtOnce rows, and what is known of them.
+struct RowChunk {
   std::size_t first;
   std::size_t n;
-  std::array<double, kBlock> largest{};  // of the scores but the base's
-  std::array<double, kBlock> rest{};     // sum of exp of those, seen from the largest, but its own
-  std::array<double, kBlock> moved{};
+  std::array<double, kRowsAtOnce> largest{};  // of the scores but the base's
+  std::array<double, kRowsAtOnce>
+      rest{};  // sum of exp of those, seen from the largest, but its own
+  std::array<double, kRowsAtOnce> moved{};
 };
 
-void add_moves(std::span<const TreeMove> moves, RowBlock& rows) {
+void add_moves(std::span<const TreeMove> moves, RowChunk& rows) {
   for (const TreeMove& move : moves) {
     const std::uint16_t* node = move.node_of_row.data() + rows.first;
     for (std::size_t i = 0; i < rows.n; ++i) rows.moved[i] += move.base_value[node[i]];
@@ -50,22 +52,23 @@ BaseLosses::BaseLosses(std::span<const double> moved, const Labels& labels, RowW
       base_(moves.front().base.number()),
       n_threads_(n_threads),
       rows_(labels.n_rows()) {
-  const std::size_t n_tasks = (rows_.size() + kBlock - 1) / kBlock;
+  const std::size_t n_tasks = (rows_.size() + kRowsAtOnce - 1) / kRowsAtOnce;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    RowBlock block{.first = task * kBlock, .n = std::min(kBlock, rows_.size() - task * kBlock)};
-    ScoreRows scores = rows_of(labels, moved, block.first, block.n);
-    scores.left_out = base_;
-    softmax_terms(scores, {.largest = block.largest.data(), .rest = block.rest.data()});
-    add_moves(moves, block);
-    for (std::size_t i = 0; i < block.n; ++i) {
-      const double log_sum = log1p_nonnegative(block.rest[i]);
-      rows_[block.first + i] = {
-          .others = (block.largest[i] - scores.of_class(base_)[i]) + log_sum,
-          .alone = (block.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum,
-          .moved = block.moved[i]};
+    RowChunk chunk{.first = task * kRowsAtOnce,
+                   .n = std::min(kRowsAtOnce, rows_.size() - task * kRowsAtOnce)};
+    ScoreRows scores = rows_of(labels, moved, chunk.first, chunk.n);
+    scores.left_out = BaseClass(base_);
+    softmax_terms(scores, {.largest = chunk.largest.data(), .rest = chunk.rest.data()});
+    add_moves(moves, chunk);
+    for (std::size_t i = 0; i < chunk.n; ++i) {
+      const double log_sum = log1p_nonnegative(chunk.rest[i]);
+      rows_[chunk.first + i] = {
+          .others = (chunk.largest[i] - scores.of_class(base_)[i]) + log_sum,
+          .alone = (chunk.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum,
+          .moved = chunk.moved[i]};
     }
   });
-  for (std::size_t i = 0; i < rows_.size(); ++i) total_weight_ += static_cast<double>(weight[i]);
+  total_weight_ = static_cast<double>(total_weight(weight, rows_.size()));
 }
 
 std::optional<bool> BaseLosses::falls_if_halved_again(int n_halvings) {
@@ -100,9 +103,10 @@ BaseLosses::Sum BaseLosses::sum_of(std::size_t first, std::size_t last, double g
 /// The true loss is itself rounded, row by row.
 BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
   const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
-  std::vector<Sum> parts((rows_.size() + kBlock - 1) / kBlock);
+  std::vector<Sum> parts((rows_.size() + kRowsAtOnce - 1) / kRowsAtOnce);
   parallel_for(parts.size(), n_threads_, [&](std::size_t task, std::size_t) {
-    parts[task] = sum_of(task * kBlock, std::min((task + 1) * kBlock, rows_.size()), given_back);
+    parts[task] =
+        sum_of(task * kRowsAtOnce, std::min((task + 1) * kRowsAtOnce, rows_.size()), given_back);
   });
   Sum all;
   for (const Sum& part : parts) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "boost/guard.hpp"
 #include "boost/params.hpp"
 #include "boost/tree_growth.hpp"

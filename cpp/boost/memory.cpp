@@ -17,12 +17,17 @@ constexpr std::size_t kNode = sizeof(std::uint16_t);                         // 
 constexpr std::size_t kLoss = sizeof(double);                                // of a row
 constexpr std::size_t kLabel = sizeof(std::int32_t) + sizeof(std::int64_t);  // and weight
 
+/// Trees that grow at a time: those of a step or, in a search, as many as there are threads.
+int n_growing_of(const TrainingSize& size) {
+  return size.n_candidates > 1 ? size.n_threads : std::min(size.n_threads, size.n_classes);
+}
+
 std::size_t histogram_bytes(const TrainingSize& size, const TrainParams& params, int n_growing) {
   const std::size_t sums = params.split.hessian_split ? sizeof(Sums<3>) : sizeof(Sums<2>);
   const std::size_t bytes = std::max<std::size_t>(1, size.total_bins * sums);
   const auto n_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
-  const std::size_t n =
-      std::min(most_histograms(bytes, n_growing), std::max(n_leaves, kLeastHistograms));
+  const std::size_t n = std::min(most_histograms(bytes, std::min(size.n_threads, size.n_classes)),
+                                 std::max(n_leaves, kLeastHistograms));
   return static_cast<std::size_t>(n_growing) * n * bytes;
 }
 
@@ -39,7 +44,7 @@ std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
 
 std::vector<MemoryPart> training_bytes(const TrainingSize& size, const TrainParams& params) {
   const auto n_classes = static_cast<std::size_t>(size.n_classes);
-  const int n_growing = std::min(size.n_threads, size.n_classes);  // trees at a time
+  const int n_growing = n_growing_of(size);
   const std::size_t n_tried = n_tried_together(size.n_candidates, size.n_rows, n_classes);
   const std::size_t a_score = sizeof(double) + sizeof(std::int64_t);  // raw, residual
   const std::size_t row_sets = static_cast<std::size_t>(n_growing) * kRowSetBytes;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "data/labels.hpp"
 #include "tree/grower.hpp"
 

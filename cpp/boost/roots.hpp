@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "data/binned.hpp"
 #include "loss/derivatives.hpp"
 #include "tree/histogram.hpp"

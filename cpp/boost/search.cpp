@@ -1,7 +1,6 @@
 #include "boost/search.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -13,8 +12,8 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBlock = 256;
-constexpr std::size_t kRowsPerTask = kBlock * 16;
+constexpr std::size_t kRowsAtOnce = 256;
+constexpr std::size_t kRowsPerTask = kRowsAtOnce * 16;
 
 [[gnu::always_inline]] inline double exp_any(double x) {
   const double e = exp_nonpositive(x < 0.0 ? x : -x);
@@ -38,102 +37,105 @@ Candidate make_candidate(const Proposal& proposal, Shortening by) {
   return candidate;
 }
 
-/// Up to kBlock rows as one proposal moves them.
-struct RowBlock {
+/// Up to kRowsAtOnce rows as one proposal moves them.
+struct RowChunk {
   std::size_t n = 0;
-  double value[kBlock];       // of the tree at hand
-  double factor[kBlock];      // exp of that
-  double base_value[kBlock];  // what the base class loses by it
-  double move_of_y[kBlock];
-  double others[kBlock];  // sum of the new weights of the classes but y
-  double own[kBlock];     // new weight of y
-  double base_move[kBlock];
-  std::int64_t y[kBlock];
+  double value[kRowsAtOnce];       // of the tree at hand
+  double factor[kRowsAtOnce];      // exp of that
+  double base_value[kRowsAtOnce];  // what the base class loses by it
+  double move_of_y[kRowsAtOnce];
+  double others[kRowsAtOnce];  // sum of the new weights of the classes but y
+  double own[kRowsAtOnce];     // new weight of y
+  double base_move[kRowsAtOnce];
+  std::int64_t y[kRowsAtOnce];
 };
 
 struct AddClassKernel {
   /// Adds class k, whose weight before the move is given.
-  [[gnu::always_inline]] static inline void run(RowBlock* block, const double* before,
+  [[gnu::always_inline]] static inline void run(RowChunk* chunk, const double* before,
                                                 std::int64_t k) {
-    for (std::size_t i = 0; i < block->n; ++i) {
-      const double e = before[i] * block->factor[i];
-      const bool is_own = block->y[i] == k;
-      block->others[i] += is_own ? 0.0 : e;
-      block->own[i] = is_own ? e : block->own[i];
-      block->move_of_y[i] = is_own ? block->value[i] : block->move_of_y[i];
-      block->base_move[i] += block->base_value[i];
+    for (std::size_t i = 0; i < chunk->n; ++i) {
+      const double e = before[i] * chunk->factor[i];
+      const bool is_own = chunk->y[i] == k;
+      chunk->others[i] += is_own ? 0.0 : e;
+      chunk->own[i] = is_own ? e : chunk->own[i];
+      chunk->move_of_y[i] = is_own ? chunk->value[i] : chunk->move_of_y[i];
+      chunk->base_move[i] += chunk->base_value[i];
     }
   }
 };
 
 struct BaseFactorKernel {
-  [[gnu::always_inline]] static inline void run(RowBlock* block) {
-    for (std::size_t i = 0; i < block->n; ++i) {
-      block->value[i] = -block->base_move[i];
-      block->base_value[i] = 0.0;
-      block->factor[i] = exp_any(block->value[i]);
+  [[gnu::always_inline]] static inline void run(RowChunk* chunk) {
+    for (std::size_t i = 0; i < chunk->n; ++i) {
+      chunk->value[i] = -chunk->base_move[i];
+      chunk->base_value[i] = 0.0;
+      chunk->factor[i] = exp_any(chunk->value[i]);
     }
   }
 };
 
 struct LossKernel {
   /// Where the row's class is the likeliest, log1p keeps small losses exact.
-  [[gnu::always_inline]] static inline void run(const RowBlock* block, const double* below,
+  [[gnu::always_inline]] static inline void run(const RowChunk* chunk, const double* below,
                                                 double* out) {
-    for (std::size_t i = 0; i < block->n; ++i) {
-      const double own = block->own[i];
-      const double others = block->others[i];
+    for (std::size_t i = 0; i < chunk->n; ++i) {
+      const double own = chunk->own[i];
+      const double others = chunk->others[i];
       const double likely = log1p_nonnegative(others / own);
-      const double unlikely = log_positive(others + own) + (below[i] - block->move_of_y[i]);
+      const double unlikely = log_positive(others + own) + (below[i] - chunk->move_of_y[i]);
       out[i] = own > others ? likely : unlikely;
     }
   }
 };
 
-void start_block(RowBlock& block, const Labels& labels, std::size_t first, std::size_t n) {
-  block.n = n;
+void start_chunk(RowChunk& chunk, const Labels& labels, std::size_t first, std::size_t n) {
+  chunk.n = n;
   for (std::size_t i = 0; i < n; ++i) {
-    block.y[i] = labels.y[first + i];
-    block.others[i] = block.own[i] = block.move_of_y[i] = block.base_move[i] = 0.0;
+    chunk.y[i] = labels.y[first + i];
+    chunk.others[i] = chunk.own[i] = chunk.move_of_y[i] = chunk.base_move[i] = 0.0;
   }
 }
 
-/// What the classes of one block weigh after the move; e are exp(F - max F) before it,
-/// [n_classes][kBlock].
-void move_block(const Candidate& candidate, RowBlock& block, std::size_t first, const double* e) {
+/// What the classes of one chunk weigh after the move; e are exp(F - max F) before it,
+/// [n_classes][kRowsAtOnce].
+void move_chunk(const Candidate& candidate, RowChunk& chunk, std::size_t first, const double* e) {
   const Proposal& proposal = *candidate.proposal;
   for (std::size_t t = 0; t < proposal.trees.size(); ++t) {
     const std::uint16_t* node = proposal.node_of_row[t].data() + first;
-    for (std::size_t i = 0; i < block.n; ++i) {
-      block.factor[i] = candidate.factors[t][node[i]];
-      block.value[i] = candidate.values.tree_class[t][node[i]];
-      block.base_value[i] = candidate.values.base[t][node[i]];
+    for (std::size_t i = 0; i < chunk.n; ++i) {
+      chunk.factor[i] = candidate.factors[t][node[i]];
+      chunk.value[i] = candidate.values.tree_class[t][node[i]];
+      chunk.base_value[i] = candidate.values.base[t][node[i]];
     }
     const int k = proposal.trees[t].tree_class;
-    dispatch<AddClassKernel>(&block, e + static_cast<std::size_t>(k) * kBlock, std::int64_t{k});
+    dispatch<AddClassKernel>(&chunk, e + static_cast<std::size_t>(k) * kRowsAtOnce,
+                             std::int64_t{k});
   }
   const int base = proposal.trees.front().base.number();
-  dispatch<BaseFactorKernel>(&block);
-  dispatch<AddClassKernel>(&block, e + static_cast<std::size_t>(base) * kBlock, std::int64_t{base});
+  dispatch<BaseFactorKernel>(&chunk);
+  dispatch<AddClassKernel>(&chunk, e + static_cast<std::size_t>(base) * kRowsAtOnce,
+                           std::int64_t{base});
 }
 
 /// Row losses after each candidate for the rows [first, last).
 void losses_of_rows(const Scores& scores, const Labels& labels,
                     std::span<const Candidate> candidates, std::size_t first, std::size_t last,
                     std::span<std::vector<double>> out) {
-  std::vector<double> e(static_cast<std::size_t>(labels.n_classes) * kBlock);
-  std::vector<double> largest(kBlock);
-  std::vector<double> below(kBlock);  // how far the score of the row's class lies below that
-  RowBlock block;
-  for (std::size_t start = first; start < last; start += kBlock) {
-    const std::size_t n = std::min(kBlock, last - start);
+  std::vector<double> e(static_cast<std::size_t>(labels.n_classes) * kRowsAtOnce);
+  std::vector<double> largest(kRowsAtOnce);
+  std::vector<double> below(kRowsAtOnce);  // how far the score of the row's class lies below that
+  RowChunk chunk;
+  for (std::size_t start = first; start < last; start += kRowsAtOnce) {
+    const std::size_t n = std::min(kRowsAtOnce, last - start);
     const ScoreRows rows = rows_of(labels, scores.raw, start, n);
-    softmax_terms(rows, {.exponential = e.data(), .stride = kBlock, .largest = largest.data()});
+    softmax_terms(rows,
+                  {.exponential = e.data(), .stride = kRowsAtOnce, .largest = largest.data()});
     for (std::size_t i = 0; i < n; ++i) below[i] = largest[i] - rows.of_class(rows.y[i])[i];
     for (std::size_t c = 0; c < candidates.size(); ++c) {
-      start_block(block, labels, start, n);
-      move_block(candidates[c], block, start, e.data());
-      dispatch<LossKernel>(&block, static_cast<const double*>(below.data()), out[c].data() + start);
+      start_chunk(chunk, labels, start, n);
+      move_chunk(candidates[c], chunk, start, e.data());
+      dispatch<LossKernel>(&chunk, static_cast<const double*>(below.data()), out[c].data() + start);
     }
     check_interrupt();
   }

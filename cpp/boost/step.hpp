@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "boost/guard.hpp"
 #include "boost/params.hpp"
 #include "boost/step_context.hpp"

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "boost/params.hpp"
 #include "data/binned.hpp"
 #include "loss/derivatives.hpp"

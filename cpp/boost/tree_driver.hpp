@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "boost/roots.hpp"
 #include "boost/step_context.hpp"
 #include "boost/tree_growth.hpp"

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "boost/roots.hpp"
 #include "boost/step_context.hpp"
 #include "data/binned.hpp"

@@ -1,6 +1,5 @@
 #include "data/binned.hpp"
 
-#include <limits>
 #include <utility>
 
 #include "base/parallel.hpp"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/base_class.hpp"
 #include "data/labels.hpp"
 #include "loss/scores.hpp"
 #include "loss/sums.hpp"

@@ -1,6 +1,5 @@
 #include "loss/hessians.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/elementary.hpp"

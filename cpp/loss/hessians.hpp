@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/base_class.hpp"
 #include "loss/scores.hpp"
 
 namespace abcgbm {

@@ -10,8 +10,8 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBlock = 256;  // rows between two looks for an interrupt
-constexpr std::size_t kRowsPerTask = kBlock * 4;
+constexpr std::size_t kRowsAtOnce = 256;  // rows between two looks for an interrupt
+constexpr std::size_t kRowsPerTask = kRowsAtOnce * 4;
 
 /// Rows with their classes side by side.
 struct ClassesByRow {
@@ -82,8 +82,8 @@ void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, 
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
     std::vector<double> tile(n_classes * kChains * kWidest);
     const std::size_t last = std::min((task + 1) * kRowsPerTask, n_rows);
-    for (std::size_t first = task * kRowsPerTask; first < last; first += kBlock) {
-      const ClassesByRow rows{.n_rows = std::min(kBlock, last - first),
+    for (std::size_t first = task * kRowsPerTask; first < last; first += kRowsAtOnce) {
+      const ClassesByRow rows{.n_rows = std::min(kRowsAtOnce, last - first),
                               .n_classes = n_classes,
                               .raw = raw.data() + first * n_classes,
                               .tile = tile.data(),

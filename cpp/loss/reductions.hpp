@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "loss/derivatives.hpp"
 #include "loss/softmax.hpp"
 

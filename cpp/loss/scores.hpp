@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/base_class.hpp"
 #include "data/labels.hpp"
 #include "loss/grid.hpp"
 #include "loss/softmax.hpp"

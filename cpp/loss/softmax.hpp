@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/base_class.hpp"
+
 namespace abcgbm {
 
 /// Rows of class-major arrays; pointers are to the first row.
@@ -13,7 +15,7 @@ struct ScoreRows {
   int n_classes;
   const double* raw;
   const std::int32_t* y = nullptr;
-  int left_out = -1;  // a class that does not count; -1: none
+  BaseClass left_out;  // a class that does not count, if any
 
   const double* of_class(int k) const { return raw + static_cast<std::size_t>(k) * stride; }
 };
@@ -34,10 +36,10 @@ void losses_and_leaders(const ScoreRows& rows, double* row_loss, std::int32_t* l
 
 /// Where the parts of a softmax go; nullptr: nowhere.
 struct SoftmaxTerms {
-  double* exponential = nullptr;  // exp(F_k - max F), class-major with
-  std::size_t stride = 0;
-  double* largest = nullptr;  // score of each row
-  double* rest = nullptr;     // sum of the row's exponentials but that of the largest score
+  double* exponential = nullptr;  // exp(F_k - max F), class-major
+  std::size_t stride = 0;         // from a class to the next, of the exponentials
+  double* largest = nullptr;      // score of each row
+  double* rest = nullptr;         // sum of the row's exponentials but that of the largest score
 };
 void softmax_terms(const ScoreRows& rows, const SoftmaxTerms& out);
 

@@ -66,7 +66,7 @@ using RowGroup = std::array<Softmax<N, Kind>, Registers>;
 
 template <Walk Kind>
 [[gnu::always_inline]] inline bool counts(const ScoreRows& rows, int k) {
-  return Kind == Walk::labelled || k != rows.left_out;
+  return Kind == Walk::labelled || !rows.left_out.is(k);
 }
 
 /// The largest scores of the rows from i on.

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "base/base_class.hpp"
+
 namespace abcgbm {
 
 /// A node of the packed form: 16 bytes. A leaf has feature -1 and its value as threshold. A
@@ -37,7 +39,7 @@ struct PackedTrees {
   std::vector<std::uint64_t> left_set;  // of all categorical splits, 64 codes to a word
   std::vector<std::uint32_t> root;      // by tree, and the end
   std::vector<std::int32_t> tree_class;
-  std::vector<std::int32_t> tree_base;  // -1: none
+  std::vector<BaseClass> tree_base;
   std::vector<double> tree_base_scale;
   std::size_t n_features = 0;
   std::size_t n_classes = 0;

@@ -77,8 +77,8 @@ void walk_trees(const PackedTrees& trees, std::size_t first, std::size_t last, c
   for (std::size_t tree = first; tree < last; ++tree) {
     const double value = trees.nodes[walks.at[tree - first]].threshold;
     raw[trees.tree_class[tree]] += value;
-    if (trees.tree_base[tree] >= 0) {
-      raw[trees.tree_base[tree]] -= value * trees.tree_base_scale[tree];
+    if (trees.tree_base[tree].exists()) {
+      raw[trees.tree_base[tree].number()] -= value * trees.tree_base_scale[tree];
     }
   }
 }
@@ -132,8 +132,8 @@ void add_values(const PackedTrees& trees, std::size_t tree, std::span<const doub
                 double* raw) {
   double* to_class = raw + static_cast<std::size_t>(trees.tree_class[tree]) * kRowsAtOnce;
   for (std::size_t i = 0; i < values.size(); ++i) to_class[i] += values[i];
-  if (trees.tree_base[tree] < 0) return;
-  double* to_base = raw + static_cast<std::size_t>(trees.tree_base[tree]) * kRowsAtOnce;
+  if (!trees.tree_base[tree].exists()) return;
+  double* to_base = raw + static_cast<std::size_t>(trees.tree_base[tree].number()) * kRowsAtOnce;
   const double base_scale = trees.tree_base_scale[tree];
   for (std::size_t i = 0; i < values.size(); ++i) to_base[i] -= values[i] * base_scale;
 }

@@ -1,7 +1,6 @@
 #include "tree/histogram.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/parallel.hpp"
 #include "data/reductions.hpp"

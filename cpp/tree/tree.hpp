@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/labels.hpp"
+#include "base/base_class.hpp"
 
 namespace abcgbm {
 

@@ -14,16 +14,6 @@ class Binned:
     """Bin codes of a table."""
 
     @property
-    def n_rows(self) -> int: ...
-
-    @property
-    def n_features(self) -> int: ...
-
-    @property
-    def total_bins(self) -> int:
-        """Bins of all features."""
-
-    @property
     def n_bins(self) -> list[int]:
         """Bins of each feature: values, and one for missing."""
 
@@ -38,12 +28,22 @@ class Binned:
         """Whether a sparse feature shares a column with others."""
 
     @property
-    def code_bytes(self) -> int:
-        """Bytes of a code: 1 or 2."""
-
-    @property
     def is_categorical(self) -> list[bool]:
         """Whether cuts of a feature are sets of codes."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def total_bins(self) -> int:
+        """Bins of all features."""
+
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of a code: 1 or 2."""
 
     def state(self) -> dict[str, object]:
         """The table as a dict of flat arrays."""

@@ -113,7 +113,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     warm_start : bool, default=False
         Go on from the model of the last fit: ``max_iter`` is the total number of steps, and with
         the same data the model is the one of a single fit, bit for bit. If early stopping had cut
-        the model, training goes on from its best step. A fit that fails keeps the earlier model.
+        the model, training goes on from its best step. Draws go on with the seed of the first fit,
+        whatever ``random_state`` is now. A fit that fails keeps the earlier model.
     early_stopping : {"auto", True, False}, default="auto"
         Stop when the validation score has not become better for ``n_iter_no_change`` steps, and
         keep the best step's model. "auto": if ``X_val`` is given. With False, ``X_val`` is only
@@ -183,7 +184,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     validation_score_ : ndarray of shape (n_iter_ + 1,)
         Their score, the larger the better; empty without validation.
     stop_reason_ : str
-        "max_iter"; "machine_accuracy" (the loss fell below 2e-14); "no_progress" (no tree of a
+        "max_iter"; "machine_accuracy" (nothing is left to fit: the loss fell below 2e-14, or
+        that times the sum of all weights if they sum to less than 1); "no_progress" (no tree of a
         step could be split, or no shorter step lowers the loss); "early_stopping"; "max_time";
         "callback"; or "interrupted".
     feature_importances_ : ndarray of shape (n_features_in_,)

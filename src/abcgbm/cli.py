@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints take the same way out as every other error: one line."""
+    """A parser whose errors take the same way out as all others: one line."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message)

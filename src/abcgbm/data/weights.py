@@ -181,6 +181,7 @@ class WeightGrid:
     @classmethod
     def from_sums(cls, sums: WeightSums, factor: Floats) -> Self:
         """Choose the grid by the sums over all rows."""
+        factor = np.where(sums.has_rows, factor, 1.0)  # others may be beyond all integers
         of_rows = factor[sums.has_rows]
         common = 1.0
         if (of_rows == of_rows[0]).all():
@@ -287,7 +288,8 @@ class IntegerWeights:
     def units(self, amount: float) -> int:
         """Return how many units make up an amount of weight, at least 1.
 
-        Rows that weigh so much have so many, whatever they have lost by rounding.
+        Rows that weigh so much have so many, whatever they have lost by rounding; but for those of
+        less than 512 units, which may lose more.
         """
         slack = _LEAST_SLACK + min(_MOST_SLACK, self.lost)
         return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MOST_UNITS)))

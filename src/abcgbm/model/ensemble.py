@@ -11,6 +11,8 @@ from abcgbm import _core
 from abcgbm.data.lazy import lazy
 from abcgbm.model.seal import read_only
 
+NO_BASE = -1  # in arrays of base classes
+
 # The arrays with an entry for each node, and for each tree.
 _BY_NODE = (
     "feature",
@@ -141,7 +143,7 @@ class Ensemble:
     @property
     def has_base(self) -> bool:
         """Whether any tree has a base class."""
-        return bool((self.tree_base >= 0).any())
+        return bool((self.tree_base != NO_BASE).any())
 
     @lazy
     def used_features(self) -> NDArray[np.intp]:

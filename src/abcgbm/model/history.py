@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
+from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.seal import Sealed, read_only
-
-NO_BASE = -1  # in arrays of base classes
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Model(Sealed):
 
     @lazy
     def outputs(self) -> Outputs:
-        """How its scores are told."""
+        """What its scores say."""
         ensemble = self.ensemble
         is_centred = are_centred(
             recenter=self.recenter, has_base=ensemble.has_base, init=ensemble.init

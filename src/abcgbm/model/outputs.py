@@ -1,4 +1,4 @@
-"""From scores to what is told of them: labels, probabilities, reported scores."""
+"""From scores to what they say: labels, probabilities, reported scores."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ def are_centred(*, recenter: bool, has_base: bool, init: Floats) -> bool:
 
 @dataclass(frozen=True)
 class Outputs:
-    """How scores are told.
+    """What scores say.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Outputs:
 
 
 class ScoringClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that answers from scores, which who inherits provides."""
+    """A classifier that predicts from scores; whoever inherits says what these are."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row."""

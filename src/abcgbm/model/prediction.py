@@ -1,4 +1,4 @@
-"""Scores of tables: rows are made numbers block by block, and sent down the trees."""
+"""Scores of tables: rows are made numbers chunk by chunk, and sent down the trees."""
 
 from collections.abc import Iterator
 
@@ -10,15 +10,15 @@ from abcgbm.data.encoding import Encoding
 from abcgbm.data.tables import Table
 from abcgbm.model.ensemble import Ensemble
 
-Blocks = Iterator[tuple[slice, Floats]]
+Chunks = Iterator[tuple[slice, Floats]]
 
 
 def scores(
     ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable, n_threads: int
 ) -> Floats:
     """Return the scores after the last step, of shape (n_rows, n_classes)."""
-    trees, blocks = _trees_and_blocks(ensemble, encoding, table)
-    parts = [trees.raw(values, n_threads) for _, values in blocks]
+    trees, chunks = _trees_and_chunks(ensemble, encoding, table)
+    parts = [trees.raw(values, n_threads) for _, values in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -27,16 +27,16 @@ def staged_scores(
 ) -> Iterator[Floats]:
     """Yield the scores after each step. The array is the same each time, and grows.
 
-    All rows go down the trees of a step before those of the next, so all blocks are kept.
+    All rows go down the trees of a step before those of the next, so all chunks are kept.
     """
-    trees, blocks = _trees_and_blocks(ensemble, encoding, table)
-    values = [values for _, values in blocks]
+    trees, chunks = _trees_and_chunks(ensemble, encoding, table)
+    values = [values for _, values in chunks]
     return trees.staged_raw(values[0] if len(values) == 1 else np.concatenate(values), n_threads)
 
 
-def _trees_and_blocks(
+def _trees_and_chunks(
     ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable
-) -> tuple[Ensemble, Blocks]:
+) -> tuple[Ensemble, Chunks]:
     """Return the trees, and what they are to be shown: only features that they cut, if any change.
 
     An array of floats needs no change, so all of it is shown; and so is all where an unknown level

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.columns import Floats
-from abcgbm.model.history import NO_BASE, History
+from abcgbm.model.ensemble import NO_BASE
+from abcgbm.model.history import History
 from abcgbm.model.importances import gain_importances
 from abcgbm.model.model import Model
 

@@ -82,8 +82,15 @@ def choice(*choices: Any) -> Check:
 
 
 def optional(check: Check) -> Check:
-    """Make a check that lets None pass."""
-    return lambda name, value: None if value is None else check(name, value)
+    """Make a check that lets None pass, and says so."""
+
+    def check_given(name: str, value: Any) -> Any:
+        try:
+            return None if value is None else check(name, value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("expected ", "expected None or ", 1)) from None
+
+    return check_given
 
 
 def anything(name: str, value: Any) -> Any:

@@ -44,10 +44,10 @@ def _max_features(name: str, value: Any) -> int | float | str | None:
         return value
     if isinstance(value, str | bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r}; {allowed}")
-    number = float(value)
+    number: int | float = int(value) if is_integer(value) else float(value)  # type: ignore[call-overload]
     if not (number >= 1 if is_integer(value) else 0 < number <= 1):
         raise ValueError(f"{name}={value!r}; {allowed}")
-    return int(number) if is_integer(value) else number
+    return number
 
 
 def _monotonic_cst(name: str, value: Any) -> None:
@@ -101,13 +101,9 @@ def _callbacks(name: str, value: Any) -> tuple[Callback, ...]:
     return tuple(given)
 
 
-def _n_jobs(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    if not is_integer(value):
-        raise TypeError(f"{name}={value!r}; expected None or an integer other than 0")
-    effective_n_threads(int(value))  # which refuses 0
-    return int(value)
+def _n_jobs(_name: str, value: Any) -> int | None:
+    effective_n_threads(value)
+    return None if value is None else int(value)
 
 
 def _random_state(name: str, value: Any) -> Any:

@@ -6,6 +6,8 @@ from functools import lru_cache
 import joblib
 from joblib.parallel import get_active_backend
 
+from abcgbm.settings.checks import is_integer
+
 _MOST = 1024  # threads; more than that is a slip
 
 
@@ -17,8 +19,11 @@ def effective_n_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1 if _in_joblib_worker() else _n_cpus()
+    allowed = "expected None or an integer other than 0: so many threads, or -1 for all CPUs"
+    if not is_integer(n_jobs):
+        raise TypeError(f"n_jobs={n_jobs!r}; {allowed}")
     if n_jobs == 0:
-        raise ValueError("n_jobs=0; expected None, a positive number, or a negative one (-1: all)")
+        raise ValueError(f"n_jobs={n_jobs!r}; {allowed}")
     if n_jobs < 0:
         return max(1, _n_cpus() + 1 + n_jobs)
     return min(int(n_jobs), _MOST)

@@ -31,7 +31,7 @@ def with_callbacks(method: Method) -> Method:
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a callback is told after a step.
+    """What a callback is given after a step.
 
     Attributes
     ----------
@@ -152,8 +152,8 @@ class StepWatcher:
     def _tell(self, boosting: Boosting) -> bool:
         report = self._report(boosting)
         self._progress.show(report.step, report.train_loss, report.validation_loss)
-        answers = [callback(report) for callback in self._callbacks]
-        return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
+        returned = [callback(report) for callback in self._callbacks]
+        return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
     def _report(self, boosting: Boosting) -> StepReport:
         last, trees = boosting.records[-1], boosting.trees[-1]

@@ -7,7 +7,6 @@ from typing import Any
 from abcgbm import _core
 
 _FLOAT = 8  # bytes
-_MOST_LEAVES = 2**15  # of a tree in the core
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class TrainingSize:
     def parts(self) -> dict[str, int]:
         """Return the bytes of each large part."""
         params = _core.TrainParams(
-            _core.GrowParams(min(self.max_leaf_nodes, _MOST_LEAVES)),
+            _core.GrowParams(self.max_leaf_nodes),
             _core.SplitParams(self.has_hessian),
         )
         return _core.training_bytes(

@@ -59,7 +59,8 @@ def prepare(
     table = _read(given.X, settings, earlier, owner)
     known = _known_classes(settings, earlier)
     rows, classes = rows_to_learn(table, given.y, given.sample_weight, known, settings.class_weight)
-    held_out = rows_to_validate(given[3:], table.schema, classes, owner)
+    to_validate = (given.X_val, given.y_val, given.sample_weight_val)
+    held_out = rows_to_validate(to_validate, table.schema, classes, owner)
     plan = make_plan(
         settings,
         table.schema,

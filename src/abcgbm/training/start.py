@@ -27,9 +27,14 @@ def init_scores(init: str, y: NDArray[np.int32], weights: IntegerWeights, n_clas
 
     With rows of one class alone no tree can be split, so the frequencies are all there is to learn.
     """
-    if init == "zero" and (y != y[0]).any():
+    if init == "zero" and not has_one_class(y):
         return np.zeros(n_classes)
     return log_frequencies(y, weights.weight, n_classes)
+
+
+def has_one_class(y: NDArray[np.int32]) -> bool:
+    """Whether all rows are of the same class."""
+    return bool((y == y[0]).all())
 
 
 def log_frequencies(y: NDArray[np.int32], weight: NDArray[np.int64], n_classes: int) -> Floats:

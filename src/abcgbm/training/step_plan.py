@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from abcgbm.model.ensemble import NO_BASE
 from abcgbm.settings.algorithm import Algorithm
 
 
@@ -12,7 +13,7 @@ class StepPlan:
     Attributes
     ----------
     bases : tuple of int
-        Candidates for the class that takes the trees' values with a minus sign; (-1,) for none.
+        Candidates for the class that takes the trees' values with a minus sign; (NO_BASE,) for none.
     base_derivatives : bool
         Whether residuals and hessians are those against the base class.
     leaf_scale : float
@@ -35,4 +36,4 @@ def plan_step(algorithm: Algorithm, n_classes: int, bases: tuple[int, ...]) -> S
         return StepPlan(bases, algorithm.base_derivatives, 1.0)
     if n_classes == 2:  # noqa: PLR2004
         return StepPlan((0,), True, 1.0)
-    return StepPlan((-1,), False, (n_classes - 1) / n_classes)
+    return StepPlan((NO_BASE,), False, (n_classes - 1) / n_classes)

@@ -38,7 +38,7 @@ class Limits:
 
 
 class Stopping:
-    """Says when it is time to stop: told of the state at the start and after each step.
+    """Says when it is time to stop, given the state at the start and after each step.
 
     Parameters
     ----------

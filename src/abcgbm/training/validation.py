@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from abcgbm import _core
 from abcgbm.data.columns import Floats
 from abcgbm.data.rows import LabelledRows
+from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.outputs import Outputs, ScoringClassifier, are_centred
 from abcgbm.settings.settings import Scorer
 from abcgbm.training import draws
@@ -46,7 +47,7 @@ class ValidatedModel(ScoringClassifier):
     Parameters
     ----------
     outputs : Outputs
-        How scores are told.
+        What scores say.
     rows : object
         The validation rows as scorers are handed them; the only ones that can be asked for.
     raw : ndarray of shape (n_rows, n_classes)
@@ -115,7 +116,7 @@ class Monitor:
         """Move the scores by the trees of a step."""
         for part in parts:
             self._state.add(part)
-            self._has_base |= part.base >= 0
+            self._has_base |= part.base != NO_BASE
 
     def loss(self) -> float:
         """Return the sum of the rows' weighted losses."""
