@@ -74,6 +74,18 @@ def test_digest_tells_values_apart(one, other):
     assert digest_of(one) == digest_of(one) != digest_of(other)
 
 
+def test_damaged_bins_of_a_mapper_are_an_error():
+    mapper = BinMapper().fit(FRAME)
+    state = pickle.dumps(mapper)
+    twin = pickle.loads(state)
+    assert all(map(np.array_equal, twin.thresholds_, mapper.thresholds_))
+    damaged = bytearray(state)
+    damaged[state.find(mapper.thresholds_[0].tobytes()) + 3] ^= 1
+    with pytest.raises(ValueError, match="pickled BinMapper was changed or damaged"):
+        pickle.loads(bytes(damaged))
+    assert not hasattr(pickle.loads(pickle.dumps(BinMapper(max_bins=7))), "thresholds_")
+
+
 # --------------------------------------------------------------------------------- as values go
 
 

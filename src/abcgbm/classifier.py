@@ -13,20 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.rows import AnyTable, read_like
+from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, with_callbacks
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
 from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
-from abcgbm.training.callbacks import (
-    FRAMES_AROUND_FIT,
-    CallbackSupportMixin,
-    FitTask,
-    StepReport,
-    StepWatcher,
-    with_callbacks,
-)
+from abcgbm.training.callbacks import StepReport, StepWatcher
 from abcgbm.training.preparation import FitArguments, prepare
 from abcgbm.training.progress import ProgressLine
 from abcgbm.training.start import EarlierFit

@@ -14,6 +14,7 @@ from abcgbm import _core
 from abcgbm.data.binned_table import BinnedTable, bin_table, column_blocks, seen_levels
 from abcgbm.data.categories import Levels
 from abcgbm.data.columns import Floats, SparsePart
+from abcgbm.data.digest import digest_of
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.tables import Kind, Table, read_table
 from abcgbm.data.weights import IntegerWeights, check_weights
@@ -72,6 +73,18 @@ class BinMapper(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Add a digest of what was learned, which loading checks."""
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"digest": _digest_of_bins(state)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state whose bins are what they were."""
+        kept = {name: value for name, value in state.items() if name != "digest"}
+        if state.get("digest") != _digest_of_bins(kept):
+            raise ValueError("the pickled BinMapper was changed or damaged: its digest is another")
+        super().__setstate__(kept)
+
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the bins.
 
@@ -112,6 +125,10 @@ class BinMapper(BaseEstimator):
         table = self.encoding_.read(_not_binned(X), type(self).__name__)
         n_threads = effective_n_threads(self.n_jobs)
         return bin_table(table, tuple(self.thresholds_), self.encoding_, n_threads)
+
+
+def _digest_of_bins(state: dict[str, Any]) -> str:
+    return digest_of({name: state.get(name) for name in _FITTED})
 
 
 def integer_weights(weight: Floats) -> NDArray[np.int64]:
