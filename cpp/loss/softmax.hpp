@@ -15,7 +15,7 @@ struct ScoreRows {
   int n_classes;
   const double* raw;
   const std::int32_t* y = nullptr;
-  BaseClass left_out;  // a class that does not count, if any
+  BaseClass left_out{};  // a class that does not count, if any
 
   const double* of_class(int k) const { return raw + static_cast<std::size_t>(k) * stride; }
 };
