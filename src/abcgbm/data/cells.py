@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-OBJECT_KINDS = (
-    "O",
-    "U",
-    "S",
-    "T",
-)  # kinds of arrays that are looked at one by one: objects, strings
+OBJECT_KINDS = tuple("OUST")  # kinds of arrays that are looked at one by one: objects, strings
 REAL_KINDS = ("b", "i", "u", "f")  # kinds of real numbers
 
 
@@ -77,7 +72,7 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
                 "number for each row"
             )
         values = values.data
-    array = _made_array(values)
+    array = np.asarray(values) if hasattr(values, "dtype") else made_array(values)
     if array.dtype.kind in OBJECT_KINDS:
         read = np.frompyfunc(float_reader(name), 1, 1)
         return np.asarray(read(array.astype(object)), dtype=np.float64)
@@ -87,9 +82,7 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
 
 
-def _made_array(values: Any) -> NDArray[Any]:
-    """Return an array of values; objects that NumPy would have to unify stay what they are."""
+def made_array(values: Any) -> NDArray[Any]:
+    """Return an array of what is none yet; numbers beside strings stay what they are."""
     array = np.asarray(values)
-    if array.dtype.kind in OBJECT_KINDS and not hasattr(values, "dtype"):
-        return np.asarray(values, dtype=object)
-    return array
+    return np.asarray(values, dtype=object) if array.dtype.kind in OBJECT_KINDS else array

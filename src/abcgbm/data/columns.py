@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abcgbm import _core
-from abcgbm.data.cells import OBJECT_KINDS, as_float, float_reader, is_missing
+from abcgbm.data.cells import OBJECT_KINDS, as_float, float_reader, is_missing, made_array
 from abcgbm.data.lazy import lazy
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ def as_array(X: Any, name: str) -> Any:
     name : str
         What errors call it.
     """
-    values = X if hasattr(X, "dtype") else _made_array(X, name)
+    values = X if hasattr(X, "dtype") else _table_array(X, name)
     kind = getattr(values.dtype, "kind", "")
     if kind in ("m", "M"):
         raise TypeError(
@@ -109,15 +109,13 @@ def as_array(X: Any, name: str) -> Any:
 _STRINGS = ": strings come from data frames, where they are categories"
 
 
-def _made_array(X: Any, name: str) -> NDArray[Any]:
-    array = np.asarray(X)
-    if array.dtype.kind in OBJECT_KINDS:
-        array = np.asarray(X, dtype=object)  # numbers beside strings would be strings
-        if array.ndim == 0:
-            raise TypeError(
-                f"{name} is of type {type(X).__name__}; expected an array of numbers, a data "
-                "frame, an Arrow table or a sparse matrix"
-            )
+def _table_array(X: Any, name: str) -> NDArray[Any]:
+    array = made_array(X)
+    if array.dtype.kind in OBJECT_KINDS and array.ndim == 0:
+        raise TypeError(
+            f"{name} is of type {type(X).__name__}; expected an array of numbers, a data frame, an "
+            "Arrow table or a sparse matrix"
+        )
     return array
 
 

@@ -230,10 +230,14 @@ def _unique(labels: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.i
 
 
 def _shown(labels: Any) -> str:
+    """Return labels as text in brackets, the first ten of them."""
+    return f"[{listed(labels.tolist() if isinstance(labels, np.ndarray) else list(labels))}]"
+
+
+def listed(labels: list[Any]) -> str:
     """Return labels as text, the first ten of them."""
-    listed = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
-    more = ", ..." if len(listed) > _MOST_SHOWN else ""
-    return "[" + ", ".join(map(repr, listed[:_MOST_SHOWN])) + more + "]"
+    more = ", ..." if len(labels) > _MOST_SHOWN else ""
+    return ", ".join(map(repr, labels[:_MOST_SHOWN])) + more
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from numbers import Real
 from typing import Annotated, Any, Self, get_type_hints
 
@@ -167,9 +168,7 @@ class Settings:
     @classmethod
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
         """Check the parameters of an estimator, first one by one and then together."""
-        hints = get_type_hints(cls, include_extras=True)
-        checks: dict[str, Check] = {name: hint.__metadata__[0] for name, hint in hints.items()}
-        checked = {name: check(name, given[name]) for name, check in checks.items()}
+        checked = {name: check(name, given[name]) for name, check in _checks().items()}
         _check_refresh(checked["algorithm"], given)
         _check_min_hessian_leaf(checked["algorithm"], given)
         return cls(**checked)
@@ -186,6 +185,13 @@ class Settings:
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
         return np.random.default_rng(int(self.random_state or 0))
+
+
+@cache
+def _checks() -> dict[str, Check]:
+    """Return the check of each parameter, read off the annotations once."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
 def _check_refresh(algorithm: Algorithm, given: Mapping[str, Any]) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from abcgbm.data.labels import listed
 from abcgbm.settings.checks import check_integer
 
-_MOST_SHOWN = 10  # labels in an error message
 _POLICIES = ("worst", "exhaustive")
 
 
@@ -168,10 +168,8 @@ def _index_of(label: object, classes: NDArray[Any]) -> int:
     for index, candidate in enumerate(known):
         if candidate == label and isinstance(candidate, bool) == isinstance(label, bool | np.bool_):
             return index
-    labels = ", ".join(map(repr, known[:_MOST_SHOWN]))
-    more = ", ..." if len(known) > _MOST_SHOWN else ""
     policies = ", ".join(map(repr, _POLICIES))
     raise ValueError(
         f"base_class={label!r}; expected None, {policies}, a BaseClassSearch(), "
-        f"a FixedBase(label), or one of the labels {labels}{more}"
+        f"a FixedBase(label), or one of the labels {listed(known)}"
     )
