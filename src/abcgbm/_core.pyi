@@ -162,13 +162,18 @@ class StepResult:
         """
 
     @property
-    def leaf_value(self) -> NDArray[numpy.float32]: ...
+    def leaf_value(self) -> NDArray[numpy.float32]:
+        """
+        The values of the leaves of a shared tree, in the order of their nodes, by class.
+        """
 
     @property
-    def gain_feature(self) -> NDArray[numpy.int32]: ...
+    def gain_feature(self) -> NDArray[numpy.int32]:
+        """The features that a shared tree is cut on, ascending."""
 
     @property
-    def class_gain(self) -> NDArray[numpy.float32]: ...
+    def class_gain(self) -> NDArray[numpy.float32]:
+        """The gain of all its cuts on each of them, by class."""
 
     @property
     def tree_start(self) -> NDArray[numpy.int64]: ...
