@@ -9,7 +9,8 @@
 
 Repeats go round the systems. Peers may have a Python of their own, ``--peer-python``: XGBoost's vector
 leaves need 3.12, and nothing of ours. What failed is noted with its reason, and not tried again until
-that line is deleted. ``report`` writes the tables into ``docs/shared_trees.md``, between its markers.
+that line is deleted. ``report`` writes the tables into ``docs/shared_trees.md``, between its markers;
+``show`` prints them.
 The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
 """
 
@@ -136,10 +137,11 @@ def parser() -> argparse.ArgumentParser:
     add("--target", type=int, help="errors until which time is taken")
     add("--give-up", type=float, help="seconds after which a measurement is ended, and noted so")
     add("--peer-python", help="the Python that runs peers: of a venv that has them")
-    report_parser = commands.add_parser("report")
+    report_parser, show_parser = commands.add_parser("report"), commands.add_parser("show")
     report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "shared_trees.md")
-    report_parser.add_argument("--ridge", type=float, default=RIDGE, help="whose lines are shown")
-    for command in (run_parser, report_parser):
+    for command in (report_parser, show_parser):
+        command.add_argument("--ridge", type=float, default=RIDGE, help="whose lines are shown")
+    for command in (run_parser, report_parser, show_parser):
         command.add_argument("--file", type=Path, default=FOLDER / "shared.jsonl")
     return top
 
@@ -150,6 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command, results = given.pop("command"), Results(given.pop("file"))
     if command == "report":
         page.write(results, given["page"], given["ridge"])
+    elif command == "show":
+        print(*page.tables(results, given["ridge"]), sep="\n")
     else:
         run(Plan(**given), results)
 
