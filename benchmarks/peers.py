@@ -122,6 +122,7 @@ class LightGBM(System):
             num_leaves=setting.max_leaf_nodes,
             min_child_samples=setting.min_samples_leaf,
             min_child_weight=1e-10,
+            reg_lambda=setting.ridge,
             max_bin=setting.max_bins,
             n_jobs=setting.n_threads,
             verbose=-1,

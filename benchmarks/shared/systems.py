@@ -1,14 +1,14 @@
 """The systems that are compared: ours with both kinds of trees, and the peers.
 
-``setting.ridge`` is the ridge of our shared trees. Peers get the same one where their name does not
-say otherwise; trees per class, ours and LightGBM's, have none.
+``setting.ridge`` is the ridge of our shared trees; those of ``WITH_OUR_RIDGE`` have it. Our trees per
+class, and LightGBM's unless its name says so, have none.
 """
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks import peers
-from benchmarks.peers import CatBoost, Ours, Setting, System, XGBoost
+from benchmarks.peers import CatBoost, LightGBM, Ours, Setting, System, XGBoost
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ _PEERS: tuple[System, ...] = (
         **_ONE_TREE,
     ),
     peers.PEERS["LightGBM"],
+    LightGBM("LightGBM-equal", "lightgbm", "lightgbm", "our ridge; a tree per class"),
 )
 OURS = {system.name: system for system in _OURS}
 PEERS = {system.name: system for system in _PEERS}
@@ -102,4 +103,5 @@ WITH_OUR_RIDGE = (
     "XGBoost-vector-equal",
     "XGBoost-vector-doubled",
     "CatBoost",
+    "LightGBM-equal",
 )
