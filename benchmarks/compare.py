@@ -21,7 +21,8 @@ from tempfile import TemporaryDirectory
 from experiments import datasets
 
 from benchmarks import generated, limit, report, sets
-from benchmarks.measure import MEASURES, ChildFailedError, Job, in_child
+from benchmarks.child import ChildFailedError
+from benchmarks.measure import MEASURES, Job, in_child
 from benchmarks.peers import OURS, PEERS, SYSTEMS
 from benchmarks.results import FOLDER, ROOT, Cell, Line, Results, origin
 
@@ -116,7 +117,7 @@ def measure(cell: Cell, folder: str, about: Line, plan: Plan, results: Results) 
     """Measure one cell, unless what was measured meanwhile settles it."""
     if is_settled(cell, results):
         return
-    line = {**cell._asdict(), **about, **origin(cell.system)}
+    line = {**cell._asdict(), **about, **origin(SYSTEMS[cell.system].package)}
     try:
         result = in_child(
             Job(cell.what, folder, cell.system, cell.threads, cell.steps), plan.give_up

@@ -7,9 +7,7 @@ late) are over before a clock is started.
 import ctypes
 import gc
 import json
-import os
 import pickle
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -19,16 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import sets
+from benchmarks import child, sets
 from benchmarks.limit import limit_of
 from benchmarks.peers import SYSTEMS, Setting, System
 
-ROOT = Path(__file__).parent.parent
 LEAST_BATCH = 50_000
 MOST_CALLS = 1_000
 MOST_SECONDS_OF_CALLS = 2.0
 
-Result = dict[str, Any]
+Result = child.Result
 
 
 @dataclass(frozen=True)
@@ -56,29 +53,10 @@ class Job:
         return sets.read(Path(self.folder), "test")
 
 
-class ChildFailedError(Exception):
-    """The process ended without a result, or was ended because it took too long."""
-
-
 def in_child(job: Job, give_up_seconds: float | None = None) -> Result:
     """Start a process for the job and return what it measured."""
-    threads = {"OMP_NUM_THREADS": str(job.n_threads)}  # HistGradientBoosting has no other way
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.measure", json.dumps(asdict(job))],
-            cwd=ROOT,
-            env={**os.environ, **threads},
-            capture_output=True,
-            text=True,
-            timeout=give_up_seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ChildFailedError(f"took more than {give_up_seconds:g} s") from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise ChildFailedError(last)
-    return json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, "-m", "benchmarks.measure", json.dumps(asdict(job))]
+    return child.run(command, job.n_threads, give_up_seconds)
 
 
 def training(job: Job) -> Result:

@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from abcgbm import ABCBoostClassifier
-
 Floats = NDArray[np.float64]
 
 
@@ -35,6 +33,7 @@ class Setting:
     max_leaf_nodes: int = 20
     min_samples_leaf: int = 10
     max_bins: int = 255
+    ridge: float = 0.0  # added to the hessians of a leaf
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,12 @@ class System(ABC):
         """Return the estimator, not yet fitted."""
 
     @abstractmethod
+    def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
+        """Yield the scores, whose softmax the probabilities are, after each step."""
+
     def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
         """Yield the predicted class numbers, shape (n_rows,), after each step."""
+        return (raw.argmax(axis=1) for raw in self.staged_raw(model, X))
 
     @abstractmethod
     def n_leaves(self, model: Any) -> int:
@@ -84,9 +87,13 @@ class System(ABC):
 class Ours(System):
     """One of our algorithms, with its default base class: the worst one, or none."""
 
-    def make(self, setting: Setting) -> ABCBoostClassifier:
-        return ABCBoostClassifier(
-            self.name,
+    def chosen(self, setting: Setting) -> dict[str, Any]:
+        """Return the parameters that no peer has."""
+        return {"algorithm": self.name}
+
+    def make(self, setting: Setting) -> Any:
+        return self._import().ABCBoostClassifier(
+            **self.chosen(setting),
             learning_rate=setting.learning_rate,
             max_iter=setting.max_iter,
             max_leaf_nodes=setting.max_leaf_nodes,
@@ -95,8 +102,8 @@ class Ours(System):
             n_jobs=setting.n_threads,
         )
 
-    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
-        yield from model.staged_predict(X)
+    def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
+        yield from model.staged_decision_function(X)
 
     def n_leaves(self, model: Any) -> int:
         return int(np.count_nonzero(model.model_.ensemble.feature < 0))
@@ -115,18 +122,18 @@ class LightGBM(System):
             num_leaves=setting.max_leaf_nodes,
             min_child_samples=setting.min_samples_leaf,
             min_child_weight=1e-10,
+            reg_lambda=setting.ridge,
             max_bin=setting.max_bins,
             n_jobs=setting.n_threads,
             verbose=-1,
         )
 
-    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+    def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
         steps = (
             model.booster_.predict(X, raw_score=True, start_iteration=step, num_iteration=1)
             for step in range(model.n_estimators_)
         )
-        for raw in accumulate(steps):
-            yield raw.argmax(axis=1)
+        yield from accumulate(steps)
 
     def n_leaves(self, model: Any) -> int:
         return sum(tree["num_leaves"] for tree in model.booster_.dump_model()["tree_info"])
@@ -155,18 +162,18 @@ class XGBoost(System):
             grow_policy="lossguide",
             max_leaves=setting.max_leaf_nodes,
             max_depth=0,
-            reg_lambda=0.0,
+            reg_lambda=setting.ridge,
             max_bin=setting.max_bins,
             n_jobs=setting.n_threads,
         )
 
-    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
+    def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
         raw = None  # the first step starts from the model's own intercept
         for step in range(model.get_booster().num_boosted_rounds()):
             raw = model.predict(
                 X, output_margin=True, base_margin=raw, iteration_range=(step, step + 1)
             )
-            yield raw.argmax(axis=1)
+            yield raw
 
     def n_leaves(self, model: Any) -> int:
         return sum(tree.count("leaf=") for tree in model.get_booster().get_dump())
@@ -191,7 +198,7 @@ class CatBoost(System):
             max_leaves=setting.max_leaf_nodes,
             depth=16,
             min_data_in_leaf=setting.min_samples_leaf,
-            l2_leaf_reg=0.0,
+            l2_leaf_reg=setting.ridge,
             bootstrap_type="No",
             random_strength=0.0,
             border_count=setting.max_bins - 1,  # borders, not bins
@@ -200,9 +207,8 @@ class CatBoost(System):
             verbose=False,
         )
 
-    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
-        for raw in model.staged_predict(X, prediction_type="RawFormulaVal"):
-            yield raw.argmax(axis=1)
+    def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
+        yield from model.staged_predict(X, prediction_type="RawFormulaVal")
 
     def n_leaves(self, model: Any) -> int:
         return int(model.get_tree_leaf_counts().sum())
@@ -230,8 +236,8 @@ class HistGradientBoosting(System):
             early_stopping=False,
         )
 
-    def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
-        yield from model.staged_predict(X)
+    def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
+        yield from model.staged_decision_function(X)
 
     def n_leaves(self, model: Any) -> int:
         return sum(tree.get_n_leaf_nodes() for step in model._predictors for tree in step)

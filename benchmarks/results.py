@@ -12,8 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.peers import SYSTEMS
-
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
 
@@ -99,10 +97,10 @@ def cell_of(line: Line) -> Cell:
     return Cell(*(line[name] for name in Cell._fields))
 
 
-def origin(system: str) -> Line:
-    """Return what a measurement depends on besides its cell."""
+def origin(package: str) -> Line:
+    """Return what a measurement of a package depends on besides its cell."""
     return {
-        "version": version(SYSTEMS[system].package),
+        "version": version(package),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         "commit": commit(),
         "machine": machine(),

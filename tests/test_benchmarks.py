@@ -9,7 +9,7 @@ import pytest
 if not (Path(__file__).parents[1] / "benchmarks").is_dir():
     pytest.skip("benchmarks/ is not in the source distribution", allow_module_level=True)
 
-from benchmarks import analysis, compare, generated, measure, report, sets
+from benchmarks import analysis, child, compare, generated, measure, report, sets
 from benchmarks.compare import Plan
 from benchmarks.peers import SYSTEMS, Setting
 from benchmarks.results import Cell, Results
@@ -155,13 +155,13 @@ def test_reason_is_in_the_page_once(tmp_path):
 @pytest.mark.slow
 def test_failed_process_is_noted_with_its_error():
     job = measure.Job("training", "no such folder", "mart", 1, 1)
-    with pytest.raises(measure.ChildFailedError, match="FileNotFoundError"):
+    with pytest.raises(child.ChildFailedError, match="FileNotFoundError"):
         measure.in_child(job)
 
 
 def test_process_that_takes_too_long_is_ended():
     job = measure.Job("training", "no such folder", "mart", 1, 1)
-    with pytest.raises(measure.ChildFailedError, match=r"took more than 0\.001 s"):
+    with pytest.raises(child.ChildFailedError, match=r"took more than 0\.001 s"):
         measure.in_child(job, 0.001)
 
 
