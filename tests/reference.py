@@ -393,6 +393,7 @@ class Node:
     path: tuple[int, ...] = ()  # features cut above
     cut: Cut | None = None
     left: int = -1
+    by_class: Sequence[Sums] = ()  # of a shared tree: exact sums, as its leaves need them
 
 
 def score_and_gain(left: Sums, right: Sums, target: Target) -> tuple[float, float]:
@@ -467,10 +468,10 @@ def categorical_cuts(feature: int, sums: list[Sums], node: Sums, target: Target)
     first = next((mean for mean in means.values() if mean != 0), 0.0)
     sign = -1.0 if first > 0 else 1.0
     order = sorted(means, key=lambda c: (sign * means[c], c))
-    for n in range(1, len(order)):
+    totals = itertools.accumulate(sums[c] for c in order[:-1])
+    for n, total in enumerate(totals, start=1):
         if min(n, len(order) - n) <= MOST_CATEGORIES:
             left = frozenset(order[:n])
-            total = sum((sums[c] for c in left), Sums())
             yield Cut(feature, 0, len(sums) - 1 in left, total, left_codes=left)
 
 

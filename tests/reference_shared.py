@@ -94,9 +94,10 @@ class SearchTarget(Target):
         return math.ceil(math.ldexp(bound, self.shift) / self.unit)
 
     def is_large_enough(self, child: Sums) -> bool:
-        if self.params.hessian_split and int(np.sum(child.H)) < self.min_hessian:
+        if without_bits_up(self.params.min_weight, self.tw) > child.W:
             return False
-        return without_bits_up(self.params.min_weight, self.tw) <= child.W
+        is_bound = self.params.hessian_split and self.params.min_hessian_leaf > 0
+        return not is_bound or int(np.sum(child.H)) >= self.min_hessian
 
     def score_and_gain(self, left: Sums, right: Sums) -> tuple[float, float]:
         times = self.n_classes / (self.n_drawn or self.n_classes)
@@ -119,9 +120,11 @@ class SearchTarget(Target):
     def categorical_cuts(self, feature: int, sums: list[Sums], node: Sums) -> Iterator[Cut]:
         """Categories are sorted by their means in one direction, then in another."""
         for d in self.ways(sums):
-            of_codes = [along(s, d) for s in sums]
+            of_codes, codes, left = [along(s, d) for s in sums], frozenset(), Sums()
             for cut in reference.categorical_cuts(feature, of_codes, along(node, d), self):
-                yield replace(cut, left=sum((sums[c] for c in cut.left_codes), Sums()))
+                left = sum((sums[c] for c in cut.left_codes - codes), left)
+                codes = cut.left_codes
+                yield replace(cut, left=left)
 
     def ways(self, sums: list[Sums]) -> list[int]:
         """Directions in which categories are sorted: those in which they differ most."""
@@ -155,32 +158,25 @@ class Tree(reference.Tree):
     """`of_class` are the plain derivatives, which the cuts have not been searched with."""
 
     of_class: list[Target] = field(default_factory=list)
-    leaf_value: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        values = [
-            [reference.leaf_value(self.sums(leaf, k), target) for k, target in self.classes()]
-            for leaf in self.leaves()
-        ]
-        self.leaf_value = np.array(values, np.float32)
-
-    def classes(self) -> Iterator[tuple[int, Target]]:
-        return enumerate(self.of_class)
-
-    def sums(self, node: Node, k: int) -> Sums:
-        """The exact ones of a class."""
-        return sum((self.of_class[k].rows[i] for i in node.rows), Sums())
+        for node in self.nodes:
+            rows = [[target.rows[i] for i in node.rows] for target in self.of_class]
+            node.by_class = [sum(of_class, Sums()) for of_class in rows]
 
     def leaf_values(self, by: Shortening) -> np.ndarray:
-        values = [[by.value(value) for value in leaf] for leaf in self.leaf_value.tolist()]
-        return np.array(values, np.float32)
+        return np.array([self.values(leaf, by) for leaf in self.leaves()], np.float32)
+
+    def values(self, leaf: Node, by: Shortening) -> list[float]:
+        pairs = zip(leaf.by_class, self.of_class, strict=True)
+        return [by.value(float(np.float32(reference.leaf_value(*pair)))) for pair in pairs]
 
     def class_gains(self, node: Node) -> list[float]:
-        left, right = self.nodes[node.left], self.nodes[node.left + 1]
-        return [exact_gain(self.sums(left, k), self.sums(right, k), t) for k, t in self.classes()]
+        sides = self.nodes[node.left].by_class, self.nodes[node.left + 1].by_class
+        return [exact_gain(*sums) for sums in zip(*sides, self.of_class, strict=True)]
 
     def flat_node(self, node: Node, by: Shortening) -> tuple[Any, ...]:
-        weight = float(self.sums(node, 0).W) * self.target.unit
+        weight = float(node.by_class[0].W) * self.target.unit
         if node.left < 0:
             return -1, 0, -1, False, 0.0, 0.0, weight, 0
         gain = 0.0
