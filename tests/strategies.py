@@ -299,7 +299,7 @@ def heavy_weights(n: int) -> st.SearchStrategy[list[int]]:
 def with_heavy_rows(draw: st.DrawFn, problem: Problem) -> Problem:
     weight = np.array(draw(heavy_weights(len(problem.y))), np.int64)
     least = max(1, int(weight.sum()) // draw(st.sampled_from([2, 3, 8, 2**50])))
-    unit = draw(st.sampled_from([1.0, 2.0**-30, 2.0**-37]))
+    unit = draw(st.sampled_from([1.0, 0.3, 2.0**-37]))
     return replace(problem, weight=weight, unit=unit).with_params(min_weight=least)
 
 
