@@ -129,17 +129,20 @@ void bind_params(nb::module_& m) {
       .def(
           "__init__",
           [](TrainParams* self, const GrowParams& grow, const SplitParams& split,
-             double learning_rate, double subsample, std::uint64_t seed) {
+             double learning_rate, double subsample, std::uint64_t seed, bool shared,
+             std::size_t n_directions) {
             const TrainParams params{.grow = grow,
                                      .split = split,
                                      .learning_rate = learning_rate,
                                      .subsample = subsample,
-                                     .seed = seed};
+                                     .seed = seed,
+                                     .shared = shared,
+                                     .n_directions = n_directions};
             check(params);
             fill(self, params);
           },
           "grow"_a = GrowParams(), "split"_a = SplitParams(), "learning_rate"_a = 0.1,
-          "subsample"_a = 1.0, "seed"_a = 0);
+          "subsample"_a = 1.0, "seed"_a = 0, "shared"_a = false, "n_directions"_a = 0);
   bind_memory(m);
 }
 

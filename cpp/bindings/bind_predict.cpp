@@ -144,11 +144,40 @@ void check_classes(const PackedTrees& trees) {
               trees.tree_base_scale.size() == trees.tree_class.size(),
           "forest: tree arrays differ in length");
   for (std::size_t t = 0; t < trees.tree_class.size(); ++t) {
-    require(trees.tree_class[t] >= 0 && trees.tree_class[t] < n_classes &&
+    require(trees.tree_class[t] >= kSharedTree && trees.tree_class[t] < n_classes &&
                 trees.tree_base[t].number_or(0) < n_classes,
             "forest: class out of range");
+    require(!trees.is_shared(t) || !trees.tree_base[t].exists(),
+            "forest: a shared tree with a base class");
     require(std::isfinite(trees.tree_base_scale[t]), "forest: tree_base_scale must be finite");
   }
+}
+
+/// The values of the leaves of shared trees, of shape (n_leaves, n_classes).
+std::vector<float> leaf_values_of(const ArraysByName& ensemble, std::size_t n_classes) {
+  Matrix<float> values;
+  if (!ensemble.contains("leaf_value") || !nb::try_cast(ensemble["leaf_value"], values, false)) {
+    PyErr_SetString(PyExc_TypeError, "forest: leaf_value is missing or of a wrong type");
+    throw nb::python_error();
+  }
+  require(values.shape(1) == n_classes, "forest: leaf_value needs a column for each class");
+  std::vector<float> copy(values.data(), values.data() + values.size());
+  require(std::ranges::all_of(copy, [](float value) { return std::isfinite(value); }),
+          "forest: leaf values must be finite");
+  return copy;
+}
+
+/// The leaves of shared trees get their numbers.
+void number_leaves(PackedTrees& trees) {
+  std::size_t n = 0;
+  for (std::size_t t = 0; t < trees.n_trees(); ++t) {
+    if (!trees.is_shared(t)) continue;
+    for (std::size_t i = trees.root[t]; i < trees.root[t + 1]; ++i) {
+      if (trees.nodes[i].is_leaf()) trees.nodes[i].threshold = static_cast<double>(n++);
+    }
+  }
+  require(n * trees.n_classes == trees.leaf_value.size(),
+          "forest: leaf_value does not fit the leaves of shared trees");
 }
 
 std::unique_ptr<Forest> make_forest(const ArraysByName& ensemble, std::size_t n_features,
@@ -164,10 +193,12 @@ std::unique_ptr<Forest> make_forest(const ArraysByName& ensemble, std::size_t n_
   trees.left_set = copy_of<std::uint64_t>(ensemble, "left_set");
   trees.n_features = n_features;
   trees.n_classes = n_classes;
+  trees.leaf_value = leaf_values_of(ensemble, n_classes);
   check_classes(trees);
   const NodeArrays nodes = nodes_of(ensemble);
   pack_trees(nodes, trees);
   place_sets(nodes.left_set_size, trees);
+  number_leaves(trees);
   forest->regions = make_region_trees(trees);
   return forest;
 }

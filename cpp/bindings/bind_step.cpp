@@ -106,6 +106,8 @@ void add_step_py(Validation& validation, const StepResult& step) {
   for (const Tree& tree : step.trees) {
     require(std::max(tree.tree_class, tree.base.number_or(0)) < validation.labels().n_classes,
             "step: of a training with other classes");
+    require(!tree.is_shared() || step.n_classes == validation.labels().n_classes,
+            "step: of a training with other classes");
     for (const TreeNode& node : tree.nodes) {
       require(node.is_leaf() || fits(node, layout), "step: of a training with other bins");
     }
@@ -127,7 +129,17 @@ nb::ndarray<nb::numpy, T> copy_by_class(const std::vector<T>& values, const Labe
 }
 
 std::pair<nb::ndarray<nb::numpy, std::int64_t>, int> residuals_py(const Trainer& trainer) {
-  return {copy_by_class(trainer.scores().residual, trainer.labels()), trainer.scores().exponent};
+  const Scores& scores = trainer.scores();
+  const Labels& labels = trainer.labels();
+  if (scores.order == ResidualOrder::by_class) {
+    return {copy_by_class(scores.residual, labels), scores.exponent};
+  }
+  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  std::vector<std::int64_t> by_class(scores.residual.size());
+  for (std::size_t i = 0; i < by_class.size(); ++i) {
+    by_class[i % n_classes * labels.n_rows() + i / n_classes] = scores.residual[i];
+  }
+  return {to_numpy(std::move(by_class), {n_classes, labels.n_rows()}), scores.exponent};
 }
 
 constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
@@ -167,6 +179,12 @@ void check_plan(const StepPlan& plan, int n_classes) {
   require(plan.leaf_scale > 0.0 && plan.leaf_scale <= 1.0, "leaf_scale: above 0, to 1");
 }
 
+void check_shared(const StepPlan& plan, int n_classes) {
+  require(plan.classes.size() == static_cast<std::size_t>(n_classes) &&
+              !plan.bases.front().exists() && !plan.base_derivatives,
+          "a shared tree is for all classes, without a base class");
+}
+
 StepResult step_py(Trainer& trainer, const std::vector<int>& classes, const std::vector<int>& bases,
                    bool base_derivatives, double leaf_scale, std::uint64_t step) {
   check_classes(classes, bases, trainer.labels().n_classes);
@@ -176,6 +194,7 @@ StepResult step_py(Trainer& trainer, const std::vector<int>& classes, const std:
                       .leaf_scale = leaf_scale,
                       .step = step};
   check_plan(plan, trainer.labels().n_classes);
+  if (trainer.is_shared()) check_shared(plan, trainer.labels().n_classes);
   const Unlocked unlocked(kTraining);
   return trainer.step(plan);
 }
@@ -214,6 +233,27 @@ nb::ndarray<nb::numpy, std::int32_t> tree_classes(const StepResult& step) {
   return to_numpy(std::move(out));
 }
 
+/// Numbers of the shared trees, as many for each class, end to end: of shape (n, n_classes).
+nb::ndarray<nb::numpy, float> by_class(const StepResult& step,
+                                       std::vector<float> SharedValues::* field) {
+  std::vector<float> out;
+  for (const Tree& tree : step.trees) {
+    const std::vector<float>& values = tree.shared.*field;
+    out.insert(out.end(), values.begin(), values.end());
+  }
+  const auto n_classes = static_cast<std::size_t>(step.n_classes);
+  const std::size_t n = out.size() / n_classes;
+  return to_numpy(std::move(out), {n, n_classes});
+}
+
+nb::ndarray<nb::numpy, std::int32_t> gain_features(const StepResult& step) {
+  std::vector<std::int32_t> out;
+  for (const Tree& tree : step.trees) {
+    out.insert(out.end(), tree.shared.feature.begin(), tree.shared.feature.end());
+  }
+  return to_numpy(std::move(out));
+}
+
 /// An array that owns its memory: no reference to the step is kept.
 constexpr auto kOwned = nb::rv_policy::automatic;
 
@@ -238,6 +278,15 @@ void bind_step_result(nb::module_& m) {
   step_class
       .def_prop_ro("left_set", &left_sets, kOwned,
                    "The sets of codes that go left in categorical splits, 64 codes to a word.")
+      .def_prop_ro(
+          "leaf_value", [](const StepResult& s) { return by_class(s, &SharedValues::of_leaf); },
+          kOwned,
+          "The values of the leaves of a shared tree, in the order of their nodes, by class.")
+      .def_prop_ro("gain_feature", &gain_features, kOwned,
+                   "The features that a shared tree is cut on, ascending.")
+      .def_prop_ro(
+          "class_gain", [](const StepResult& s) { return by_class(s, &SharedValues::gain); },
+          kOwned, "The gain of all its cuts on each of them, by class.")
       .def_prop_ro("tree_start", &tree_starts, kOwned)
       .def_prop_ro("tree_class", &tree_classes, kOwned)
       .def_prop_ro(

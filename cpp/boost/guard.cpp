@@ -7,6 +7,7 @@
 
 #include "base/elementary.hpp"
 #include "boost/base_losses.hpp"
+#include "boost/shared_leaves.hpp"
 
 namespace abcgbm {
 namespace {
@@ -17,7 +18,17 @@ constexpr int kAllHalvings = 64;  // so often halved, every value is 0
 
 std::vector<TreeMove> moves_by(const Proposal& proposal, const Values& values) {
   std::vector<TreeMove> moves;
-  moves.reserve(proposal.trees.size());
+  moves.reserve(values.tree_class.size());
+  if (is_shared(proposal)) {
+    for (std::size_t k = 0; k < values.tree_class.size(); ++k) {
+      moves.push_back({.tree_class = static_cast<int>(k),
+                       .base = {},
+                       .node_of_row = proposal.node_of_row.front(),
+                       .value = values.tree_class[k],
+                       .base_value = {}});
+    }
+    return moves;
+  }
   for (std::size_t t = 0; t < proposal.trees.size(); ++t) {
     moves.push_back({.tree_class = proposal.trees[t].tree_class,
                      .base = proposal.trees[t].base,
@@ -26,6 +37,31 @@ std::vector<TreeMove> moves_by(const Proposal& proposal, const Values& values) {
                      .base_value = values.base[t]});
   }
   return moves;
+}
+
+void subtract(std::vector<std::vector<double>>& values,
+              const std::vector<std::vector<double>>& parts) {
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    for (std::size_t node = 0; node < values[t].size(); ++node) values[t][node] -= parts[t][node];
+  }
+}
+
+/// Gives the trees the values that were used.
+void set_values(std::vector<Tree>& trees, const Values& values, Shortening by) {
+  if (trees.front().is_shared()) {
+    std::vector<float>& of_leaf = trees.front().shared.of_leaf;
+    const std::size_t n_classes = values.tree_class.size();
+    for (std::size_t i = 0; i < of_leaf.size(); ++i) {
+      of_leaf[i] = static_cast<float>(values.tree_class[i % n_classes][i / n_classes]);
+    }
+    return;
+  }
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    trees[t].base_scale = std::ldexp(1.0, -by.base);
+    for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
+      trees[t].nodes[node].value = values.tree_class[t][node];
+    }
+  }
 }
 
 /// Moves the scores from where one set of values has brought them to where another does.
@@ -65,13 +101,8 @@ class Mover {
   /// What is to be added to the values applied so far to come to the target.
   struct Change {
     Change(const Mover& mover, Values to) : target(std::move(to)), values(target) {
-      const std::vector<Tree>& trees = mover.proposal_.trees;
-      for (std::size_t t = 0; t < trees.size(); ++t) {
-        for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
-          values.tree_class[t][node] -= mover.applied_.tree_class[t][node];
-          values.base[t][node] -= mover.applied_.base[t][node];
-        }
-      }
+      subtract(values.tree_class, mover.applied_.tree_class);
+      subtract(values.base, mover.applied_.base);
       moves = moves_by(mover.proposal_, values);
     }
     Values target;
@@ -150,7 +181,12 @@ bool has_common_base(const Proposal& proposal) {
   return proposal.trees.front().base.exists() && proposal.trees.size() > 1;
 }
 
+bool is_shared(const Proposal& proposal) { return proposal.trees.front().is_shared(); }
+
 Values values_of(const std::vector<Tree>& trees, Shortening by) {
+  if (trees.front().is_shared()) {
+    return {.tree_class = shared_values(trees.front(), by.step), .base = {}};
+  }
   const double factor = std::ldexp(1.0, -by.step);
   const double base_scale = std::ldexp(1.0, -by.base);
   Values values{.tree_class = std::vector<std::vector<double>>(trees.size()),
@@ -185,13 +221,7 @@ Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weig
   const Shortening by =
       line_search(loss_at, falls_if_halved_again, loss_before, has_common_base(proposal)).by;
   mover.move_to(by);
-  const Values values = values_of(trees, by);
-  for (std::size_t t = 0; t < trees.size(); ++t) {
-    trees[t].base_scale = std::ldexp(1.0, -by.base);
-    for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
-      trees[t].nodes[node].value = values.tree_class[t][node];
-    }
-  }
+  set_values(trees, values_of(trees, by), by);
   return by;
 }
 

@@ -24,14 +24,16 @@ struct Shortening {
 /// The nearest multiple of 2^-32: sums of such values are exact.
 double on_leaf_grid(double value);
 
-/// The trees of a step before they move the scores, and the node of every row in each.
+/// The trees of a step before they move the scores, and the node of every row in each: or one
+/// shared tree, and the leaf of every row.
 struct Proposal {
   std::vector<Tree> trees;
   std::vector<std::span<const std::uint16_t>> node_of_row;
 };
 
 /// What a proposal's trees move when shortened so, by tree and node: their class, and the base
-/// class. Values are rounded such that both are multiples of 2^-32.
+/// class; a shared tree's by class and leaf. Values are rounded such that all are multiples of
+/// 2^-32.
 struct Values {
   std::vector<std::vector<double>> tree_class;
   std::vector<std::vector<double>> base;
@@ -56,6 +58,8 @@ Guarded line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_ha
 
 /// Whether any tree has a split.
 bool has_split(const Proposal& proposal);
+
+bool is_shared(const Proposal& proposal);
 
 /// Whether several trees move one base class.
 bool has_common_base(const Proposal& proposal);

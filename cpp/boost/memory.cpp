@@ -7,6 +7,7 @@
 #include "boost/candidates.hpp"
 #include "boost/roots.hpp"
 #include "boost/schedule.hpp"
+#include "boost/shared_growth.hpp"
 #include "tree/histogram.hpp"
 #include "tree/partition.hpp"
 
@@ -40,9 +41,33 @@ std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
   return (has_hessian ? 2 : 1) * batch + total_bins * sizeof(std::int64_t);
 }
 
+/// The parts of a training with shared trees.
+std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams& params) {
+  const auto n_classes = static_cast<std::size_t>(size.n_classes);
+  const auto n_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
+  const auto n_threads = static_cast<std::size_t>(size.n_threads);
+  const SharedForm form = form_of(params, size.n_classes);
+  const std::size_t bin = form.stride() * sizeof(std::int32_t);
+  const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
+  const std::size_t n_histograms =
+      std::min(most_shared_histograms(total_bins, form), std::max(n_leaves, kLeastHistograms));
+  const std::size_t a_leaf = n_classes * 2 * sizeof(std::int64_t);
+  return {
+      {.name = "scores of the rows",
+       .bytes = size.n_rows * (n_classes * (sizeof(double) + sizeof(std::int64_t)) + kLoss)},
+      {.name = "sums of the rows", .bytes = size.n_rows * bin},
+      {.name = "leaves of the rows", .bytes = size.n_rows * (kNode + kLoss)},
+      {.name = "labels and weights", .bytes = size.n_rows * (kLabel + sizeof(std::int64_t))},
+      {.name = "rows by node", .bytes = size.n_rows * kRowSetBytes},
+      {.name = "histograms", .bytes = n_histograms * total_bins * bin},
+      {.name = "sums of the leaves", .bytes = n_leaves * a_leaf * (n_threads + 4)},
+  };
+}
+
 }  // namespace
 
 std::vector<MemoryPart> training_bytes(const TrainingSize& size, const TrainParams& params) {
+  if (params.shared) return shared_bytes(size, params);
   const auto n_classes = static_cast<std::size_t>(size.n_classes);
   const int n_growing = n_growing_of(size);
   const std::size_t n_tried = n_tried_together(size.n_candidates, size.n_rows, n_classes);

@@ -25,6 +25,8 @@ struct TrainParams {
   double learning_rate = 0.1;
   double subsample = 1.0;  // share of the rows that a step's trees are grown on
   std::uint64_t seed = 0;
+  bool shared = false;           // one tree a step, for all classes
+  std::size_t n_directions = 0;  // that a shared tree's cuts are measured in; 0: all classes
 };
 
 /// What a step grows: a tree for each of `classes` but the base class. Several bases are

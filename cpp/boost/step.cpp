@@ -9,16 +9,38 @@
 namespace abcgbm {
 namespace {
 
-AnyTreeDriver make_driver(const SplitParams& params, const Binned& binned, int n_classes,
+AnyTreeDriver make_driver(const TrainParams& params, const Binned& binned, int n_classes,
                           int n_threads) {
-  if (params.hessian_split) return TreeDriver<3>(binned, n_classes, n_threads);
+  if (params.shared) return SharedDriver(binned, n_classes, params, n_threads);
+  if (params.split.hessian_split) return TreeDriver<3>(binned, n_classes, n_threads);
   return TreeDriver<2>(binned, n_classes, n_threads);
+}
+
+ResidualOrder order_for(const TrainParams& params) {
+  return params.shared ? ResidualOrder::by_row : ResidualOrder::by_class;
 }
 
 bool moves_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) {
-    return std::ranges::any_of(tree.nodes, [](const TreeNode& node) { return node.value != 0.0; });
+    return std::ranges::any_of(tree.nodes,
+                               [](const TreeNode& node) { return node.value != 0.0; }) ||
+           std::ranges::any_of(tree.shared.of_leaf, [](float value) { return value != 0.0F; });
   });
+}
+
+/// The trees of the step that is to be made: those of the best candidate, or a shared one.
+template <int W>
+Choice propose(TreeDriver<W>& driver, const StepPlan& plan, const StepContext& context,
+               int n_threads) {
+  const auto grow = [&](std::span<const ClassPair> pairs) { return driver.grow(context, pairs); };
+  return choose(plan, context.rows, grow, n_threads);
+}
+
+Choice propose(SharedDriver& driver, const StepPlan&, const StepContext& context, int) {
+  Choice choice;
+  const GrownTree& grown = choice.grown.emplace_back(driver.grow(context));
+  choice.proposal = {.trees = {grown.tree}, .node_of_row = {grown.node_of_row}};
+  return choice;
 }
 
 }  // namespace
@@ -29,8 +51,8 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
-      scores_(make_scores(*labels_, std::move(raw), n_threads)),
-      driver_(make_driver(params.split, *binned_, labels_->n_classes, n_threads)) {
+      scores_(make_scores(*labels_, std::move(raw), n_threads, order_for(params))),
+      driver_(make_driver(params, *binned_, labels_->n_classes, n_threads)) {
   if (params.subsample == 1.0) all_rows_ = weigh_all(*binned_, *labels_, n_threads);
 }
 
@@ -42,15 +64,14 @@ StepResult Trainer::step(const StepPlan& plan) {
   const StepWeights& weights = params_.subsample < 1.0 ? drawn : all_rows_;
   const TreeRows rows{.scores = scores_, .labels = *labels_, .weight = weights.by_row(*labels_)};
   const StepContext context = make_context(params_, rows, weights.by_bin, plan);
-  const auto grow = [&](std::span<const ClassPair> pairs) {
-    return std::visit([&](auto& driver) { return driver.grow(context, pairs); }, driver_);
-  };
-  Choice choice = choose(plan, rows, grow, n_threads_);
+  Choice choice =
+      std::visit([&](auto& driver) { return propose(driver, plan, context, n_threads_); }, driver_);
   Proposal& proposal = choice.proposal;
   StepResult result{.trees = {},
                     .base = proposal.trees.front().base,
                     .candidate_losses = std::move(choice.losses),
-                    .shortening = {}};
+                    .shortening = {},
+                    .n_classes = labels_->n_classes};
   if (has_split(proposal)) {
     result.shortening = move_with_guard(scores_, *labels_, rows.weight, proposal, n_threads_);
     result.changed = moves_anything(proposal.trees);

@@ -8,6 +8,7 @@
 #include "base/base_class.hpp"
 #include "boost/guard.hpp"
 #include "boost/params.hpp"
+#include "boost/shared_growth.hpp"
 #include "boost/step_context.hpp"
 #include "boost/tree_driver.hpp"
 #include "data/binned.hpp"
@@ -21,10 +22,11 @@ struct StepResult {
   BaseClass base;
   std::vector<double> candidate_losses;  // of the plan's bases, if there were several
   Shortening shortening;
+  int n_classes = 0;
   bool changed = false;  // some tree has a split and some leaf moves the scores
 };
 
-using AnyTreeDriver = std::variant<TreeDriver<2>, TreeDriver<3>>;
+using AnyTreeDriver = std::variant<TreeDriver<2>, TreeDriver<3>, SharedDriver>;
 
 /// The state of a training: the table, its labels, the scores, and buffers used again at each step.
 /// For one thread at a time; of no use after a step that threw.
@@ -42,6 +44,7 @@ class Trainer {
 
   const Labels& labels() const { return *labels_; }
   const Scores& scores() const { return scores_; }
+  bool is_shared() const { return params_.shared; }
 
  private:
   std::shared_ptr<const Binned> binned_;

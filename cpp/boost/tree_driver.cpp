@@ -15,7 +15,8 @@ TreeDriver<W>::TreeDriver(const Binned& binned, int n_classes, int n_threads)
   const std::size_t bytes = binned.layout.total_bins * sizeof(Sums<W>);
   const std::size_t most = most_histograms(bytes, std::min(n_threads, n_classes));
   for (int i = 0; i < n_threads; ++i) {  // the first may grow a tree with all threads
-    states_.emplace_back(binned, most, static_cast<std::size_t>(i == 0 ? n_threads : 1));
+    states_.emplace_back(OneClass<W>(), binned, most,
+                         static_cast<std::size_t>(i == 0 ? n_threads : 1));
   }
 }
 
@@ -31,7 +32,7 @@ std::vector<GrownTree> TreeDriver<W>::grow(const StepContext& context,
     const std::size_t last = end_of_batch(pairs, first, most, kHasHessian<W>);
     const auto batch = pairs.subspan(first, last - first);
     count_roots(*binned_, context.rows, batch, kHasHessian<W>, n_threads_, roots_);
-    for_each_tree(batch, n_per_tree, [&](std::size_t i, TreeState<W>& state) {
+    for_each_tree(batch, n_per_tree, [&](std::size_t i, TreeState<TreeJob<W>>& state) {
       const TreeRoot root{
           .roots = roots_, .bin_weights = context.bin_weights, .pair = batch[i], .in_batch = i};
       grown[first + i] =

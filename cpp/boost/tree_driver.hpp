@@ -29,8 +29,8 @@ class TreeDriver {
   const Binned* binned_;
   int n_threads_;
   Roots roots_;
-  std::vector<TreeState<W>> states_;  // by thread
-  std::vector<double> last_work_;     // of the last tree of each class
+  std::vector<TreeState<TreeJob<W>>> states_;  // by thread
+  std::vector<double> last_work_;              // of the last tree of each class
 };
 
 }  // namespace abcgbm

@@ -1,77 +1,61 @@
-// One tree over the rows of a table, step by step:
-//
-//   start_tree, count_root          the root, whose histogram is there already
-//   while split_best:               the best leaf is split, and so are its rows
-//     count_children                the rows of a child are summed up, and cuts are looked for
-//   finish_tree                     the values of the leaves
-//
-// Who calls these, for one tree after the other or for several in turn, is the driver's business.
+// A tree for one class, whose root histogram is there already.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/base_class.hpp"
+#include "boost/growth.hpp"
 #include "boost/roots.hpp"
 #include "boost/step_context.hpp"
 #include "data/binned.hpp"
-#include "tree/grower.hpp"
-#include "tree/partition.hpp"
+#include "tree/measure.hpp"
 #include "tree/tree.hpp"
 
 namespace abcgbm {
 
 /// A tree to grow, and what it is grown from.
+template <int W>
 struct TreeJob {
+  using Measure = OneClass<W>;
+  using RowSums = std::vector<Sums<W>>;
+  using Bins = typename Measure::Bins;
+  using Rows = std::span<const std::uint32_t>;
+  static constexpr std::size_t kChunk = 8192;  // rows whose sums stay in L2
+
   const Binned& binned;
   const StepContext& context;
   TreeRoot root;
 
   const ClassPair& pair() const { return root.pair; }
+  const GrowParams& params() const { return context.params.grow; }
+  RootNode<Measure> root_node() const;
+  void sum_rows(Rows rows, bool negated, RowSums& sums) const;
+  void clear(const Block& block, Bins histogram) const;
+  void count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;
+  void finish(const Block& block, const Sums<W>& node, Bins histogram) const;
 };
 
-/// The threads that grow a tree together; each counts some of the blocks of columns.
-struct TreeThreads {
-  std::size_t n = 1;
-  std::vector<Block> blocks;
-};
-
-/// A tree while it grows: its nodes, and the rows of each. To be used again for the next tree.
-template <int W>
-struct TreeState {
-  TreeState(const Binned& binned, std::size_t most_histograms, std::size_t n_threads)
-      : grower(binned.layout, most_histograms, n_threads), chunk_sums(n_threads) {}
-
-  Grower<W> grower;
-  RowSets rows;
-  std::vector<std::vector<Sums<W>>> chunk_sums;  // by thread: of the rows that it is counting
-};
-
-/// A grown tree, and the leaf that each row is in.
+/// A grown tree, and the leaf that each row is in: its node or, in a shared tree, its number among
+/// the leaves.
 struct GrownTree {
   Tree tree;
   std::vector<std::uint16_t> node_of_row;
 };
 
+/// Looks for the cuts of the root.
 template <int W>
-void start_tree(const TreeJob& job, TreeState<W>& state);
+void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state);
 
+/// The values of the leaves.
 template <int W>
-void count_root(const TreeJob& job, const TreeThreads& threads, TreeState<W>& state);
+GrownTree finish_tree(const TreeJob<W>& job, TreeState<TreeJob<W>>& state);
 
-/// False if the tree is finished.
+/// All of a tree.
 template <int W>
-bool split_best(const TreeJob& job, TreeState<W>& state);
-
-template <int W>
-void count_children(const TreeJob& job, const TreeThreads& threads, TreeState<W>& state);
-
-template <int W>
-GrownTree finish_tree(const TreeJob& job, TreeState<W>& state);
-
-/// All of that.
-template <int W>
-GrownTree grow_tree(const TreeJob& job, const TreeThreads& threads, TreeState<W>& state);
+GrownTree grow_tree(const TreeJob<W>& job, const TreeThreads& threads,
+                    TreeState<TreeJob<W>>& state);
 
 }  // namespace abcgbm

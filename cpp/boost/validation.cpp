@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "boost/shared_leaves.hpp"
 
 namespace abcgbm {
 
@@ -16,7 +17,26 @@ Validation::Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<con
       loss_(move_raw(raw_, *labels_, {}, n_threads, leading_)),
       rows_(static_cast<std::size_t>(n_threads)) {}
 
+/// Moves the scores by a tree that adds to all classes.
+void Validation::add_shared(const Tree& tree) {
+  node_of_row_.resize(labels_->n_rows());
+  follow(*binned_, tree.nodes, rows_.front(), node_of_row_);
+  const std::vector<std::uint16_t> numbers = leaf_numbers(tree.nodes);
+  for (std::uint16_t& node : node_of_row_) node = numbers[node];
+  const std::vector<std::vector<double>> values = shared_values(tree, 0);
+  std::vector<TreeMove> moves;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    moves.push_back({.tree_class = static_cast<int>(k),
+                     .base = {},
+                     .node_of_row = node_of_row_,
+                     .value = values[k],
+                     .base_value = {}});
+  }
+  loss_ = move_raw(raw_, *labels_, moves, n_threads_, leading_);
+}
+
 void Validation::add(std::span<const Tree> trees) {
+  if (!trees.empty() && trees.front().is_shared()) return add_shared(trees.front());
   const std::size_t n_rows = labels_->n_rows();
   node_of_row_.resize(trees.size() * n_rows);
   std::vector<std::vector<double>> value(trees.size());

@@ -33,6 +33,8 @@ class Validation {
   const Binned& binned() const { return *binned_; }
 
  private:
+  void add_shared(const Tree& tree);
+
   std::shared_ptr<const Binned> binned_;
   std::shared_ptr<const Labels> labels_;
   int n_threads_;

@@ -8,7 +8,6 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBinsPerBlock = 2048;  // 32 kB of histogram, at two sums a bin
 /// A row in a list takes as much memory as so many codes of a column.
 constexpr std::size_t kCodesPerListedRow = 5;
 
@@ -88,7 +87,7 @@ Layout make_layout(std::vector<Feature> features, std::span<const Bundle> bundle
   return layout;
 }
 
-std::vector<Block> blocks_of(const Layout& layout, std::size_t n_wanted) {
+std::vector<Block> blocks_of(const Layout& layout, std::size_t n_wanted, std::size_t most_bins) {
   const std::vector<std::uint32_t>& bin = layout.column_bin;
   const std::size_t n_columns = layout.n_columns();
   const std::size_t most_columns = std::max<std::size_t>(1, n_columns / n_wanted);
@@ -96,7 +95,7 @@ std::vector<Block> blocks_of(const Layout& layout, std::size_t n_wanted) {
   for (std::size_t first = 0, last = 0; first < n_columns; first = last) {
     last = first + 1;
     while (last < std::min(n_columns, first + most_columns) &&
-           bin[last + 1] - bin[first] <= kBinsPerBlock) {
+           bin[last + 1] - bin[first] <= most_bins) {
       ++last;
     }
     blocks.push_back(make_block(layout, first, last, bin[last]));

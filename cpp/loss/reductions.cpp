@@ -5,10 +5,74 @@
 #include <cmath>
 
 #include "base/elementary.hpp"
+#include "base/simd.hpp"
 #include "loss/hessians.hpp"
 #include "loss/row_chunks.hpp"
 
 namespace abcgbm {
+namespace {
+
+constexpr std::size_t kLeafRows = 2048;  // rows of a leaf that a thread sums up at a time
+constexpr std::size_t kAhead = 2;        // rows of a leaf are scattered in memory
+
+/// Rows of a leaf, and where their sums go: [2][n_classes].
+struct LeafPart {
+  const std::uint32_t* rows;
+  std::size_t n;
+  std::size_t n_classes;
+  const std::int64_t* residual;  // of all rows
+  RowWeights weight;
+  double scale;
+  double inverse_scale;
+  std::int64_t* sums;
+};
+
+template <bool IsWeighted>
+struct LeafKernel {
+  [[gnu::always_inline]] static inline void run(const LeafPart* given) {
+    const LeafPart part = *given;
+    const std::size_t n_classes = part.n_classes;
+    std::int64_t* __restrict residuals = part.sums;
+    std::int64_t* __restrict hessians = part.sums + n_classes;
+    for (std::size_t i = 0; i < part.n; ++i) {
+      const std::int64_t* residual = part.residual + part.rows[i] * n_classes;
+      const std::int64_t weight = IsWeighted ? part.weight[part.rows[i]] : 1;
+      prefetch(part, std::min(i + kAhead, part.n - 1));
+      for (std::size_t k = 0; k < n_classes; ++k) {
+        const double r =
+            bits_as<double>(residual[k] + bits_as<std::int64_t>(kRoundingMagic)) - kRoundingMagic;
+        const double a = (r < 0.0 ? -r : r) * part.inverse_scale;
+        const std::int64_t hessian = round_to_int((a * (1.0 - a)) * part.scale);
+        residuals[k] += IsWeighted ? residual[k] * weight : residual[k];
+        hessians[k] += IsWeighted ? hessian * weight : hessian;
+      }
+    }
+  }
+
+  [[gnu::always_inline]] static inline void prefetch(const LeafPart& part, std::size_t i) {
+    const std::int64_t* residual = part.residual + part.rows[i] * part.n_classes;
+    for (std::size_t k = 0; k < part.n_classes; k += 8) __builtin_prefetch(residual + k);
+  }
+};
+
+/// The rows of leaves in parts, each for one thread at a time.
+struct LeafTask {
+  std::size_t leaf;
+  LeafRows rows;
+};
+
+std::vector<LeafTask> leaf_tasks(std::span<const LeafRows> leaves) {
+  std::vector<LeafTask> tasks;
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    for (std::size_t first = 0; first < leaves[leaf].size(); first += kLeafRows) {
+      const std::size_t n = std::min(kLeafRows, leaves[leaf].size() - first);
+      tasks.push_back({.leaf = leaf, .rows = leaves[leaf].subspan(first, n)});
+    }
+  }
+  return tasks;
+}
+
+}  // namespace
 
 Largest largest_of(std::span<const Largest> parts) {
   Largest all;
@@ -58,6 +122,46 @@ std::vector<std::int64_t> hessian_sums(const TreeRows& rows, const ClassPair& pa
       sums[node_of_row[first + i]] += chunk[i] * rows.weight[first + i];
     }
   });
+  return sums;
+}
+
+std::int64_t own_residual_sum(const TreeRows& rows) {
+  const Labels& labels = rows.labels;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < labels.n_rows(); ++i) {
+    sum += rows.weight[i] * residuals_of_row(rows.scores, labels, i)[labels.y[i]];
+  }
+  return sum;
+}
+
+std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRows> leaves,
+                                    int n_threads) {
+  const auto n_classes = static_cast<std::size_t>(rows.labels.n_classes);
+  const std::size_t n_sums = leaves.size() * 2 * n_classes;
+  const std::vector<LeafTask> tasks = leaf_tasks(leaves);
+  std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(n_threads));
+  parallel_for(tasks.size(), n_threads, [&](std::size_t task, std::size_t slot) {
+    check_interrupt();
+    std::vector<std::int64_t>& sums = parts[slot];
+    if (sums.empty()) sums.resize(n_sums, 0);
+    const LeafPart part{.rows = tasks[task].rows.data(),
+                        .n = tasks[task].rows.size(),
+                        .n_classes = n_classes,
+                        .residual = rows.scores.residual.data(),
+                        .weight = rows.weight,
+                        .scale = std::ldexp(1.0, rows.scores.exponent),
+                        .inverse_scale = std::ldexp(1.0, -rows.scores.exponent),
+                        .sums = sums.data() + tasks[task].leaf * 2 * n_classes};
+    if (rows.weight == RowWeights()) {
+      dispatch<LeafKernel<false>>(&part);
+    } else {
+      dispatch<LeafKernel<true>>(&part);
+    }
+  });
+  std::vector<std::int64_t> sums(n_sums, 0);
+  for (const std::vector<std::int64_t>& part : parts) {
+    for (std::size_t i = 0; i < part.size(); ++i) sums[i] += part[i];
+  }
   return sums;
 }
 

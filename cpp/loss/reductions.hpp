@@ -29,4 +29,16 @@ std::vector<std::int64_t> hessian_sums(const TreeRows& rows, const ClassPair& pa
                                        std::span<const std::uint16_t> node_of_row,
                                        std::size_t n_nodes);
 
+/// The residuals of the rows' own classes times their weights, if residuals lie by row: the grid of
+/// a shared tree's search follows.
+std::int64_t own_residual_sum(const TreeRows& rows);
+
+/// The rows of a leaf.
+using LeafRows = std::span<const std::uint32_t>;
+
+/// The residuals and the hessians of the rows in each leaf times their weights, class by class, if
+/// residuals lie by row: [n_leaves][2][n_classes].
+std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRows> leaves,
+                                    int n_threads);
+
 }  // namespace abcgbm

@@ -32,6 +32,47 @@ void move_chunk(double* raw, std::size_t stride, std::span<const TreeMove> moves
   }
 }
 
+constexpr std::size_t kScratchScores = std::size_t{1} << 14;  // 128 kB, in L2
+constexpr std::size_t kTile = 8;
+
+/// How many rows of so many classes are laid out by row at a time.
+std::size_t rows_at_a_time(std::size_t n_classes) {
+  return std::clamp(kScratchScores / n_classes / kTile * kTile, kTile, kRowsPerChunk);
+}
+
+/// From [n_classes][stride] to [n_rows][n_classes], in tiles that fit into few cache lines.
+void transpose(const std::int64_t* from, std::size_t stride, std::size_t n_rows,
+               std::size_t n_classes, std::int64_t* to) {
+  for (std::size_t row = 0; row < n_rows; row += kTile) {
+    const std::size_t last_row = std::min(row + kTile, n_rows);
+    for (std::size_t k = 0; k < n_classes; k += kTile) {
+      const std::size_t last_k = std::min(k + kTile, n_classes);
+      for (std::size_t i = row; i < last_row; ++i) {
+        for (std::size_t c = k; c < last_k; ++c) to[i * n_classes + c] = from[c * stride + i];
+      }
+    }
+  }
+}
+
+/// The same as move_task, but residuals lie by row.
+Largest move_task_by_row(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
+                         std::size_t first, std::size_t last) {
+  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  const double scale = std::ldexp(1.0, scores.exponent);
+  const std::size_t most = rows_at_a_time(n_classes);
+  std::vector<std::int64_t> residual(n_classes * most);
+  Largest largest;
+  for (std::size_t start = first; start < last; start += most) {
+    const std::size_t n = std::min(most, last - start);
+    move_chunk(scores.raw.data() + start, labels.n_rows(), moves, start, n);
+    ScoreRows rows = rows_of(labels, scores.raw, start, n);
+    rows.residual_stride = most;
+    residuals_and_losses(rows, scale, residual.data(), scores.row_loss.data() + start, largest);
+    transpose(residual.data(), most, n, n_classes, scores.residual.data() + start * n_classes);
+  }
+  return largest;
+}
+
 /// Moves the rows of one task and computes their residuals and losses.
 Largest move_task(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                   std::size_t first, std::size_t last) {
@@ -67,7 +108,8 @@ Largest move_all(Scores& scores, const Labels& labels, std::span<const TreeMove>
                  int n_threads) {
   std::vector<Largest> parts(n_row_tasks(labels.n_rows()));
   for_row_tasks(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
-    parts[first / kRowsPerTask] = move_task(scores, labels, moves, first, last);
+    const auto move = scores.order == ResidualOrder::by_row ? move_task_by_row : move_task;
+    parts[first / kRowsPerTask] = move(scores, labels, moves, first, last);
   });
   return largest_of(parts);
 }
@@ -91,14 +133,17 @@ ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t
                   std::size_t n) {
   return {.n = n,
           .stride = labels.n_rows(),
+          .residual_stride = labels.n_rows(),
           .n_classes = labels.n_classes,
           .raw = raw.data() + first,
           .y = labels.y.data() + first};
 }
 
-Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads) {
+Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads,
+                   ResidualOrder order) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   Scores scores;
+  scores.order = order;
   scores.raw = std::move(raw);
   scores.residual = filled(n_classes * labels.n_rows(), std::int64_t{0});
   scores.row_loss.resize(labels.n_rows());

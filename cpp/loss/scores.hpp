@@ -14,20 +14,31 @@
 
 namespace abcgbm {
 
-/// What the model says of the training rows, and how well. Arrays over classes and rows are
-/// class-major, [n_classes][n_rows].
+/// How residuals lie in memory: a tree for one class wants those of a class side by side, a shared
+/// one those of a row.
+enum class ResidualOrder { by_class, by_row };
+
+/// What the model says of the training rows, and how well. Raw scores are class-major,
+/// [n_classes][n_rows].
 struct Scores {
   std::vector<double> raw;
   std::vector<std::int64_t> residual;  // r - p in multiples of 2^-exponent
+  ResidualOrder order = ResidualOrder::by_class;
   std::vector<double> row_loss;
   int exponent = 0;
   std::vector<double> class_losses;
   double loss = 0.0;
 };
 
-/// The residuals of all rows for a class.
+/// The residuals of all rows for a class, if they lie by class.
 inline const std::int64_t* residuals_of(const Scores& scores, const Labels& labels, int k) {
   return scores.residual.data() + static_cast<std::size_t>(k) * labels.n_rows();
+}
+
+/// The residuals of a row for all classes, if they lie by row.
+inline const std::int64_t* residuals_of_row(const Scores& scores, const Labels& labels,
+                                            std::size_t row) {
+  return scores.residual.data() + row * static_cast<std::size_t>(labels.n_classes);
 }
 
 /// How far a tree moves each row: raw[class] += value[node], raw[base] -= base_value[node].
@@ -44,7 +55,8 @@ ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t
                   std::size_t n);
 
 /// Starts from the given raw scores.
-Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads);
+Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads,
+                   ResidualOrder order = ResidualOrder::by_class);
 
 /// Adds the trees' values to the raw scores, then computes residuals and losses anew.
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,

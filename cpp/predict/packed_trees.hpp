@@ -11,7 +11,8 @@
 
 namespace abcgbm {
 
-/// A node of the packed form: 16 bytes. A leaf has feature -1 and its value as threshold. A
+/// A node of the packed form: 16 bytes. A leaf has feature -1 and, as threshold, its value or, in a
+/// shared tree, its number among the leaves of all shared trees. A
 /// categorical split has, in the bits of its threshold, where its set of codes is.
 struct PackedNode {
   double threshold = 0.0;
@@ -32,8 +33,11 @@ struct SetPlace {
   std::uint32_t n_words = 0;
 };
 
+inline constexpr std::int32_t kSharedTree = -1;  // its class
+
 /// Trees as flat arrays, and what each adds to: +value to its class, -base_scale * value to its
-/// base class. A child lies behind its parent.
+/// base class; a shared one adds the values of its leaf to all classes. A child lies behind its
+/// parent.
 struct PackedTrees {
   std::vector<PackedNode> nodes;
   std::vector<std::uint64_t> left_set;  // of all categorical splits, 64 codes to a word
@@ -41,9 +45,14 @@ struct PackedTrees {
   std::vector<std::int32_t> tree_class;
   std::vector<BaseClass> tree_base;
   std::vector<double> tree_base_scale;
+  std::vector<float> leaf_value;  // of the leaves of all shared trees, [n][n_classes]
   std::size_t n_features = 0;
   std::size_t n_classes = 0;
 
+  bool is_shared(std::size_t t) const { return tree_class[t] == kSharedTree; }
+  const float* values_of_leaf(double leaf) const {
+    return leaf_value.data() + static_cast<std::size_t>(leaf) * n_classes;
+  }
   std::size_t n_trees() const { return tree_class.size(); }
   std::span<const PackedNode> tree(std::size_t t) const {
     return {nodes.data() + root[t], nodes.data() + root[t + 1]};

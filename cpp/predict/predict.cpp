@@ -65,6 +65,12 @@ void finish(const PackedTrees& trees, Walks& walks) {
   }
 }
 
+/// Adds the values of a leaf of a shared tree to the scores of a row.
+void add_leaf(const PackedTrees& trees, double leaf, double* raw) {
+  const float* values = trees.values_of_leaf(leaf);
+  for (std::size_t k = 0; k < trees.n_classes; ++k) raw[k] += static_cast<double>(values[k]);
+}
+
 /// A row down trees [first, last), at most kWalksAtOnce of them.
 void walk_trees(const PackedTrees& trees, std::size_t first, std::size_t last, const double* row,
                 double* raw) {
@@ -76,6 +82,10 @@ void walk_trees(const PackedTrees& trees, std::size_t first, std::size_t last, c
   finish(trees, walks);
   for (std::size_t tree = first; tree < last; ++tree) {
     const double value = trees.nodes[walks.at[tree - first]].threshold;
+    if (trees.is_shared(tree)) {
+      add_leaf(trees, value, raw);
+      continue;
+    }
     raw[trees.tree_class[tree]] += value;
     if (trees.tree_base[tree].exists()) {
       raw[trees.tree_base[tree].number()] -= value * trees.tree_base_scale[tree];
@@ -138,24 +148,67 @@ void add_values(const PackedTrees& trees, std::size_t tree, std::span<const doub
   for (std::size_t i = 0; i < values.size(); ++i) to_base[i] -= values[i] * base_scale;
 }
 
-void add_chunk(const Call& call, std::size_t first_row, Workspace& work) {
+/// The value, or the number, of the leaf that each row of a chunk comes to; calls
+/// add(tree, values) for each of the trees [first, last).
+template <class Add>
+void for_leaves(const Call& call, std::size_t first_row, const Workspace& work, std::size_t first,
+                std::size_t last, const Add& add) {
   const auto& [trees, regions] = call.forest;
   const std::size_t n_rows = std::min(kRowsAtOnce, call.n_rows - first_row);
   const double* rows = call.rows + first_row * trees.n_features;
-  work.raw.resize(trees.n_classes * kRowsAtOnce);
-  for_each_score(call, first_row, n_rows, [&](double& raw, std::size_t at) { work.raw[at] = raw; });
-  code_rows(regions, rows, n_rows, trees.n_features, work.codes);
   std::array<double, kRowsAtOnce> values{};
-  for (std::size_t tree = call.first; tree < call.last; ++tree) {
+  for (std::size_t tree = first; tree < last; ++tree) {
     if ((tree - call.first) % kTreesPerPoll == 0) check_interrupt();
     if (regions.trees[tree].is_small) {
       leaf_values(regions, regions.trees[tree], work.codes, n_rows, values);
     } else {
       walk_rows(trees, tree, rows, n_rows, values);
     }
-    add_values(trees, tree, std::span(values).first(n_rows), work.raw.data());
+    add(tree, std::span<const double>(values).first(n_rows));
   }
+}
+
+/// Trees that add to one class each: scores are laid out by class for them.
+void add_class_trees(const Call& call, std::size_t first_row, Workspace& work, std::size_t first,
+                     std::size_t last) {
+  const PackedTrees& trees = call.forest.trees;
+  const std::size_t n_rows = std::min(kRowsAtOnce, call.n_rows - first_row);
+  work.raw.resize(trees.n_classes * kRowsAtOnce);
+  for_each_score(call, first_row, n_rows, [&](double& raw, std::size_t at) { work.raw[at] = raw; });
+  for_leaves(call, first_row, work, first, last,
+             [&](std::size_t tree, std::span<const double> values) {
+               add_values(trees, tree, values, work.raw.data());
+             });
   for_each_score(call, first_row, n_rows, [&](double& raw, std::size_t at) { raw = work.raw[at]; });
+}
+
+void add_shared_trees(const Call& call, std::size_t first_row, const Workspace& work,
+                      std::size_t first, std::size_t last) {
+  const PackedTrees& trees = call.forest.trees;
+  for_leaves(call, first_row, work, first, last, [&](std::size_t, std::span<const double> leaves) {
+    double* raw = call.raw + first_row * trees.n_classes;
+    for (const double leaf : leaves) {
+      add_leaf(trees, leaf, raw);
+      raw += trees.n_classes;
+    }
+  });
+}
+
+/// Trees of the same kind one after the other.
+void add_chunk(const Call& call, std::size_t first_row, Workspace& work) {
+  const auto& [trees, regions] = call.forest;
+  const std::size_t n_rows = std::min(kRowsAtOnce, call.n_rows - first_row);
+  code_rows(regions, call.rows + first_row * trees.n_features, n_rows, trees.n_features,
+            work.codes);
+  for (std::size_t first = call.first, last = first; first < call.last; first = last) {
+    const bool is_shared = trees.is_shared(first);
+    while (last < call.last && trees.is_shared(last) == is_shared) ++last;
+    if (is_shared) {
+      add_shared_trees(call, first_row, work, first, last);
+    } else {
+      add_class_trees(call, first_row, work, first, last);
+    }
+  }
 }
 
 bool is_worth_coding(const Call& call) {

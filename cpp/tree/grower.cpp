@@ -7,14 +7,16 @@
 
 namespace abcgbm {
 
-template <int W>
-Grower<W>::Grower(const Layout& layout, std::size_t most_histograms, std::size_t n_threads)
-    : layout_(&layout),
+template <class Measure>
+Grower<Measure>::Grower(const Measure& measure, const Layout& layout, std::size_t most_histograms,
+                        std::size_t n_threads)
+    : measure_(measure),
+      layout_(&layout),
       most_histograms_(most_histograms),
-      found_(n_threads, Found{.search = CutSearch<W>(layout), .best = {}}) {}
+      found_(n_threads, Found{.search = measure.make_search(layout), .best = {}}) {}
 
-template <int W>
-void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
+template <class Measure>
+void Grower<Measure>::start(const GrowParams& params, const RootNode<Measure>& root) {
   params_ = &params;
   root_ = root;
   splits_left_ = static_cast<std::size_t>(params.max_leaf_nodes) - 1;
@@ -33,8 +35,8 @@ void Grower<W>::start(const GrowParams& params, const RootNode<W>& root) {
   prepare(0);
 }
 
-template <int W>
-void Grower<W>::add_child(const Sums<W>& sums, int depth, const Path& path) {
+template <class Measure>
+void Grower<Measure>::add_child(const Sums& sums, int depth, const Path& path) {
   nodes_.emplace_back();
   Grown& grown = grown_.emplace_back();
   grown.sums = sums;
@@ -43,16 +45,17 @@ void Grower<W>::add_child(const Sums<W>& sums, int depth, const Path& path) {
 }
 
 /// Whether a node could be split at all: then its histogram is worth having.
-template <int W>
-bool Grower<W>::can_split(std::size_t node) const {
+template <class Measure>
+bool Grower<Measure>::can_split(std::size_t node) const {
   const Grown& grown = grown_[node];
   const bool is_deep = params_->max_depth > 0 && grown.depth >= params_->max_depth;
-  return splits_left_ > 0 && !is_deep && grown.sums[kWeight] / 2 >= root_.rules.min_weight;
+  return splits_left_ > 0 && !is_deep &&
+         measure_.weight_of(grown.sums) / 2 >= root_.rules.min_weight;
 }
 
 /// The cuts of a node will be looked for.
-template <int W>
-void Grower<W>::prepare(std::size_t node) {
+template <class Measure>
+void Grower<Measure>::prepare(std::size_t node) {
   to_cut_.push_back(node);
   const FeatureRules& rules = params_->features;
   if (!rules.any()) return;
@@ -64,8 +67,8 @@ void Grower<W>::prepare(std::size_t node) {
   }
 }
 
-template <int W>
-NodeToCut<W> Grower<W>::to_cut(std::size_t node) const {
+template <class Measure>
+typename Measure::NodeToCut Grower<Measure>::to_cut(std::size_t node) const {
   const Grown& grown = grown_[node];
   return {.sums = grown.sums,
           .histogram = slots_[grown.slot],
@@ -73,12 +76,12 @@ NodeToCut<W> Grower<W>::to_cut(std::size_t node) const {
           .may_cut = grown.may_cut};
 }
 
-template <int W>
-void Grower<W>::decide(std::size_t node) {
+template <class Measure>
+void Grower<Measure>::decide(std::size_t node) {
   Grown& grown = grown_[node];
   found_.front().search.finish(to_cut(node), grown.cut);
   if (grown.cut.feature >= 0) {
-    nodes_[node].gain = gain_of<W>(grown.cut, grown.sums, root_.rules) * root_.gain_unit;
+    nodes_[node].gain = measure_.gain_of(grown.cut, grown.sums, root_.rules) * root_.gain_unit;
   }
   if (nodes_[node].gain > params_->min_gain) {
     open(node);
@@ -89,8 +92,8 @@ void Grower<W>::decide(std::size_t node) {
 
 /// Keeps open leaves in order of gain. With r splits left only the best r can ever be split, so
 /// histograms of the others are given back.
-template <int W>
-void Grower<W>::open(std::size_t node) {
+template <class Measure>
+void Grower<Measure>::open(std::size_t node) {
   const auto is_worse = [&](std::size_t a, std::size_t b) {
     return std::pair(nodes_[a].gain, b) < std::pair(nodes_[b].gain, a);
   };
@@ -101,17 +104,17 @@ void Grower<W>::open(std::size_t node) {
   }
 }
 
-template <int W>
-void Grower<W>::release(std::size_t node) {
+template <class Measure>
+void Grower<Measure>::release(std::size_t node) {
   const std::size_t slot = std::exchange(grown_[node].slot, kNoSlot);
   if (slot != kNoSlot) free_slots_.push_back(slot);
 }
 
 /// A slot that is free or new; or, where there are too many, that of the least promising leaf.
-template <int W>
-std::size_t Grower<W>::take_slot() {
+template <class Measure>
+std::size_t Grower<Measure>::take_slot() {
   if (free_slots_.empty() && slots_.size() < most_histograms_) {
-    slots_.emplace_back(layout_->total_bins);
+    slots_.push_back(measure_.make_histogram(layout_->total_bins));
     return slots_.size() - 1;
   }
   for (std::size_t i = 0; free_slots_.empty(); ++i) release(open_[i]);
@@ -120,14 +123,14 @@ std::size_t Grower<W>::take_slot() {
   return slot;
 }
 
-template <int W>
-std::optional<std::size_t> Grower<W>::split_next() {
+template <class Measure>
+std::optional<std::size_t> Grower<Measure>::split_next() {
   if (open_.empty() || splits_left_ == 0) return std::nullopt;
   const std::size_t parent = open_.back();
   open_.pop_back();
   --splits_left_;
-  Cut<W> cut = std::move(grown_[parent].cut);
-  const Sums<W> right = difference(grown_[parent].sums, cut.left);
+  typename Measure::Cut cut = std::move(grown_[parent].cut);
+  const Sums right = difference(grown_[parent].sums, cut.left);
   const std::size_t left_id = nodes_.size();
   const int depth = grown_[parent].depth + 1;
   Path path;  // kept only where it matters
@@ -146,8 +149,8 @@ std::optional<std::size_t> Grower<W>::split_next() {
   return parent;
 }
 
-template <int W>
-void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
+template <class Measure>
+void Grower<Measure>::choose_to_count(std::size_t parent, std::size_t left) {
   const std::size_t right = left + 1;
   to_count_.clear();
   to_cut_.clear();
@@ -158,7 +161,8 @@ void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
   if (to_cut_.empty()) {
     release(parent);
   } else if (grown_[parent].slot != kNoSlot) {
-    const bool right_is_lighter = grown_[right].sums[kWeight] < grown_[left].sums[kWeight];
+    const bool right_is_lighter =
+        measure_.weight_of(grown_[right].sums) < measure_.weight_of(grown_[left].sums);
     to_count_.push_back(right_is_lighter ? right : left);
     sibling_ = right_is_lighter ? left : right;
     grown_[*sibling_].slot = std::exchange(grown_[parent].slot, kNoSlot);
@@ -170,11 +174,11 @@ void Grower<W>::choose_to_count(std::size_t parent, std::size_t left) {
   }
 }
 
-template <int W>
-void Grower<W>::counted(const Block& block, std::size_t slot) {
+template <class Measure>
+void Grower<Measure>::counted(const Block& block, std::size_t slot) {
   const std::size_t node = to_count_.front();
   if (sibling_ && !is_taken_out(node)) {
-    subtract_block<W>(block, histogram(*sibling_), histogram(node));
+    measure_.subtract(block, histogram(*sibling_), histogram(node));
   };
   Found& found = found_[slot];
   found.best.resize(to_cut_.size());
@@ -183,12 +187,12 @@ void Grower<W>::counted(const Block& block, std::size_t slot) {
   }
 }
 
-template <int W>
-void Grower<W>::all_counted() {
+template <class Measure>
+void Grower<Measure>::all_counted() {
   for (Found& found : found_) {
     for (std::size_t i = 0; i < found.best.size(); ++i) {
-      Cut<W>& best = grown_[to_cut_[i]].cut;
-      const Cut<W>& other = found.best[i];
+      typename Measure::Cut& best = grown_[to_cut_[i]].cut;
+      const typename Measure::Cut& other = found.best[i];
       if (best.is_beaten_by(other.score, other.feature, other.missing_left))
         best = std::move(found.best[i]);
     }
@@ -197,7 +201,8 @@ void Grower<W>::all_counted() {
   for (const std::size_t node : to_cut_) decide(node);
 }
 
-template class Grower<2>;
-template class Grower<3>;
+template class Grower<OneClass<2>>;
+template class Grower<OneClass<3>>;
+template class Grower<AllClasses>;
 
 }  // namespace abcgbm

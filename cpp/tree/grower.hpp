@@ -11,8 +11,7 @@
 
 #include "data/layout.hpp"
 #include "tree/features.hpp"
-#include "tree/histogram.hpp"
-#include "tree/split.hpp"
+#include "tree/measure.hpp"
 #include "tree/tree.hpp"
 
 namespace abcgbm {
@@ -25,22 +24,26 @@ struct GrowParams {
 };
 
 /// What a tree starts from.
-template <int W>
+template <class Measure>
 struct RootNode {
-  Sums<W> sums{};
+  typename Measure::Sums sums{};
   SplitRules rules;
   double gain_unit = 1.0;  // the gain of one unit of the sums
   std::uint64_t key = 0;   // of the draws of features
 };
 
-template <int W>
+template <class Measure>
 class Grower {
  public:
+  using Sums = typename Measure::Sums;
+  using Bins = typename Measure::Bins;
+
   /// Keeps at most `most_histograms`, at least 3, at a time.
-  Grower(const Layout& layout, std::size_t most_histograms, std::size_t n_threads);
+  Grower(const Measure& measure, const Layout& layout, std::size_t most_histograms,
+         std::size_t n_threads);
 
   /// Starts a tree, whose root is to be counted. The parameters are kept by reference.
-  void start(const GrowParams& params, const RootNode<W>& root);
+  void start(const GrowParams& params, const RootNode<Measure>& root);
 
   /// Splits the open leaf of largest gain, and returns it: its rows go to two new nodes. None when
   /// the tree is finished.
@@ -59,7 +62,7 @@ class Grower {
     return sibling_ && is_taken_out(node) ? *sibling_ : node;
   }
 
-  std::span<Sums<W>> histogram(std::size_t node) { return slots_[grown_[node].slot]; }
+  Bins histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
   /// A block of columns has been counted in all of them. Blocks come in any order, from threads
   /// that have a slot each.
@@ -69,13 +72,13 @@ class Grower {
   void all_counted();
 
   std::vector<TreeNode>& nodes() { return nodes_; }
-  const Sums<W>& sums(std::size_t node) const { return grown_[node].sums; }
+  const Sums& sums(std::size_t node) const { return grown_[node].sums; }
 
  private:
   static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
   struct Grown {
-    Sums<W> sums{};
-    Cut<W> cut;
+    Sums sums{};
+    typename Measure::Cut cut;
     Path path;
     int depth = 0;
     std::size_t slot = kNoSlot;
@@ -83,29 +86,30 @@ class Grower {
   };
 
   bool can_split(std::size_t node) const;
-  void add_child(const Sums<W>& sums, int depth, const Path& path);
+  void add_child(const Sums& sums, int depth, const Path& path);
   void choose_to_count(std::size_t parent, std::size_t left);
   void prepare(std::size_t node);
-  NodeToCut<W> to_cut(std::size_t node) const;
+  typename Measure::NodeToCut to_cut(std::size_t node) const;
   void decide(std::size_t node);
   void open(std::size_t node);
   void release(std::size_t node);
   std::size_t take_slot();
 
+  Measure measure_;
   const Layout* layout_;
   std::size_t most_histograms_;
   const GrowParams* params_ = nullptr;
-  RootNode<W> root_;
+  RootNode<Measure> root_;
   std::size_t splits_left_ = 0;
   std::vector<TreeNode> nodes_;
   std::vector<Grown> grown_;
   std::vector<std::size_t> open_;  // leaves that can be split, best last
-  std::vector<Histogram<W>> slots_;
+  std::vector<typename Measure::Histogram> slots_;
   std::vector<std::size_t> free_slots_;
   /// What one thread has found in its blocks.
   struct Found {
-    CutSearch<W> search;
-    std::vector<Cut<W>> best;  // of the nodes of to_cut_
+    typename Measure::Search search;
+    std::vector<typename Measure::Cut> best;  // of the nodes of to_cut_
   };
 
   std::vector<Found> found_;  // by slot

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 namespace abcgbm {
 namespace {
@@ -34,6 +33,16 @@ std::size_t most_bins(const Layout& layout) {
 }
 
 }  // namespace
+
+void sort_by_mean(std::vector<Category>& categories) {
+  const auto first =
+      std::ranges::find_if(categories, [](const Category& c) { return c.mean != 0.0; });
+  const double direction = first != categories.end() && first->mean > 0.0 ? -1.0 : 1.0;
+  for (Category& category : categories) category.mean *= direction;
+  std::ranges::sort(categories, [](const Category& a, const Category& b) {
+    return a.mean != b.mean ? a.mean < b.mean : a.code < b.code;
+  });
+}
 
 template <int W>
 CutSearch<W>::CutSearch(const Layout& layout)
@@ -115,8 +124,7 @@ void CutSearch<W>::try_scan(const Scan<W>& scan, const NodeToCut<W>& node, Cut<W
 }
 
 /// The categories of a node in the order of their mean residuals, each as if it had some more
-/// weight at the node's mean. The direction is such that residuals of opposite sign have the same
-/// order.
+/// weight at the node's mean.
 template <int W>
 void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node) {
   const auto number = [](const Sums<W>& sums, std::size_t which) {
@@ -127,18 +135,14 @@ void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCu
   const double more_residual = smoothing * (number(node.sums, kResidual) / node_weight);
   const double more_weight = smoothing * (number(node.sums, kSplitWeight<W>) / node_weight);
   categories_.clear();
-  double direction = 0.0;
   for (std::uint32_t code = 0; code < bins.size(); ++code) {
     if (bins[code][kWeight] == 0) continue;
     const double weight = number(bins[code], kSplitWeight<W>) + more_weight;
     const double mean =
         weight > 0.0 ? (number(bins[code], kResidual) + more_residual) / weight : 0.0;
-    if (direction == 0.0 && mean != 0.0) direction = mean > 0.0 ? -1.0 : 1.0;
-    categories_.push_back({.mean = mean * direction, .code = code});
+    categories_.push_back({.mean = mean, .code = code});
   }
-  std::ranges::sort(categories_, [](const Category& a, const Category& b) {
-    return a.mean != b.mean ? a.mean < b.mean : a.code < b.code;
-  });
+  sort_by_mean(categories_);
 }
 
 template <int W>
@@ -152,7 +156,7 @@ void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bin
   score_found(node);
   for (std::size_t i = 0; i < n_; ++i) {
     const std::size_t n_left = first_ + i + 1;
-    if (std::min(n_left, n - n_left) > kMostCategories) score_[i] = 0.0;
+    if (!is_cut_of_sets(n_left, n)) score_[i] = 0.0;
   }
   if (!take_best(f, false, best)) return;
   best.left_set = empty_set(bins.size());
@@ -194,35 +198,14 @@ void CutSearch<W>::try_features(std::span<const std::uint32_t> features, const N
   try_scans(node, best);
 }
 
-/// What the node has none of, a category or missing values, goes to the heavier side.
 template <int W>
 void CutSearch<W>::finish(const NodeToCut<W>& node, Cut<W>& cut) const {
   if (cut.feature < 0) return;
   const Feature& feature = layout_->features[static_cast<std::size_t>(cut.feature)];
   const auto bins = node.histogram.subspan(feature.offset, feature.n_bins);
-  const std::uint32_t missing = feature.missing_code();
-  if (feature.is_categorical) {
-    cut.bin = 0;
-    cut.missing_left = contains(cut.left_set, missing);
-  }
-  const auto is_left = [&](std::uint32_t code) {
-    if (feature.is_categorical) return contains(cut.left_set, code);
-    return code == missing ? cut.missing_left : code <= cut.bin;
-  };
-  for (std::uint32_t code = 0; code < bins.size(); ++code) {
-    if (is_left(code)) add(cut.left, bins[code]);
-  }
-  const bool left_is_heavier = cut.left[kWeight] >= node.sums[kWeight] - cut.left[kWeight];
-  if (bins[missing][kWeight] == 0) cut.missing_left = left_is_heavier;
-  if (!feature.is_categorical) {
-    cut.left_set.clear();
-    return;
-  }
-  CodeSet left_set = empty_set(missing);
-  for (std::uint32_t code = 0; code < missing; ++code) {
-    if (bins[code][kWeight] == 0 ? left_is_heavier : is_left(code)) insert(left_set, code);
-  }
-  cut.left_set = std::move(left_set);
+  complete(
+      feature, node.sums[kWeight], [&](std::uint32_t code) { return bins[code][kWeight]; },
+      [&](std::uint32_t code) { add(cut.left, bins[code]); }, cut);
 }
 
 template class CutSearch<2>;

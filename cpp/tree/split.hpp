@@ -19,14 +19,14 @@ inline constexpr std::size_t kMostCategories = 64;
 
 /// Left are codes 0..bin of the feature or, if it is categorical, a set, and missing values if
 /// `missing_left`.
-template <int W>
-struct Cut {
+template <class SumsOfSide>
+struct CutOf {
   double score = 0.0;  // grows with the gain within a node; 0: no cut
   int feature = -1;
   std::uint32_t bin = 0;
   CodeSet left_set;
   bool missing_left = false;
-  Sums<W> left{};
+  SumsOfSide left{};
 
   /// Whether another cut is taken instead: among equals the lower feature, then missing right.
   bool is_beaten_by(double other_score, int other_feature, bool other_missing_left) const {
@@ -34,12 +34,56 @@ struct Cut {
     return std::pair(other_feature, other_missing_left) < std::pair(feature, missing_left);
   }
 };
+template <int W>
+using Cut = CutOf<Sums<W>>;
+
+/// Settles where the codes go that the node has none of, missing values among them: to the heavier
+/// side. `weight_of(code)` is what the node's rows of a code weigh; add_left(code) is called for
+/// each of those that go left.
+template <class Cut, class WeightOf, class AddLeft>
+void complete(const Feature& feature, std::int64_t node_weight, const WeightOf& weight_of,
+              const AddLeft& add_left, Cut& cut) {
+  const std::uint32_t missing = feature.missing_code();
+  if (feature.is_categorical) {
+    cut.bin = 0;
+    cut.missing_left = contains(cut.left_set, missing);
+  }
+  const auto is_left = [&](std::uint32_t code) {
+    if (feature.is_categorical) return contains(cut.left_set, code);
+    return code == missing ? cut.missing_left : code <= cut.bin;
+  };
+  std::int64_t left_weight = 0;
+  for (std::uint32_t code = 0; code < feature.n_bins; ++code) {
+    if (!is_left(code)) continue;
+    add_left(code);
+    left_weight += weight_of(code);
+  }
+  const bool left_is_heavier = left_weight >= node_weight - left_weight;
+  if (weight_of(missing) == 0) cut.missing_left = left_is_heavier;
+  if (!feature.is_categorical) {
+    cut.left_set.clear();
+    return;
+  }
+  CodeSet left_set = empty_set(missing);
+  for (std::uint32_t code = 0; code < missing; ++code) {
+    if (weight_of(code) == 0 ? left_is_heavier : is_left(code)) insert(left_set, code);
+  }
+  cut.left_set = std::move(left_set);
+}
 
 /// A category of a node, to be sorted.
 struct Category {
   double mean = 0.0;  // of its residuals, smoothed
   std::uint32_t code = 0;
 };
+
+/// In order of their means, from that side on which residuals of opposite sign have the same order.
+void sort_by_mean(std::vector<Category>& categories);
+
+/// Whether a cut that puts the first `n_left` of n categories left counts.
+inline bool is_cut_of_sets(std::size_t n_left, std::size_t n) {
+  return n_left <= kMostCategories || n - n_left <= kMostCategories;
+}
 
 /// The node whose cuts are looked for.
 template <int W>

@@ -35,13 +35,35 @@ struct TreeNode {
   bool is_leaf() const { return feature < 0; }
 };
 
+inline constexpr int kAllClasses = -1;
+
+/// What a shared tree has in place of the values of its nodes.
+struct SharedValues {
+  std::vector<float> of_leaf;  // [n_leaves][n_classes], leaves in the order of their nodes
+  std::vector<int> feature;    // that the tree is cut on, ascending
+  std::vector<float> gain;     // of all cuts on each of them, [feature.size()][n_classes]
+};
+
 /// Nodes in order of creation. Adds its value to tree_class, and takes it, times base_scale, from
-/// base if there is one.
+/// base if there is one; or, if it is shared, adds a value to every class.
 struct Tree {
   int tree_class = 0;
   BaseClass base;
   double base_scale = 1.0;
   std::vector<TreeNode> nodes;
+  SharedValues shared{};
+
+  bool is_shared() const { return tree_class == kAllClasses; }
 };
+
+/// The number of each leaf among the leaves, by node; 0 for the others.
+inline std::vector<std::uint16_t> leaf_numbers(const std::vector<TreeNode>& nodes) {
+  std::vector<std::uint16_t> numbers(nodes.size(), 0);
+  std::uint16_t n = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].is_leaf()) numbers[i] = n++;
+  }
+  return numbers;
+}
 
 }  // namespace abcgbm

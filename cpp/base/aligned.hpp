@@ -1,0 +1,27 @@
+// Arrays that begin where a cache line does.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace abcgbm {
+
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  AlignedAllocator() = default;
+  template <class U>
+  explicit AlignedAllocator(const AlignedAllocator<U>&) {}
+
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, kLine); }
+  bool operator==(const AlignedAllocator&) const { return true; }
+};
+
+template <class T>
+using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+}  // namespace abcgbm

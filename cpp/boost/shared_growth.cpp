@@ -1,0 +1,133 @@
+#include "boost/shared_growth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/draw.hpp"
+#include "boost/schedule.hpp"
+#include "boost/shared_leaves.hpp"
+#include "loss/reductions.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{1} << 15;  // of histogram, in the nearest cache
+
+/// The sums of all rows.
+SharedSums total_of(const SharedJob& job) {
+  SharedSums total(job.form.stride(), 0);
+  const std::size_t n_rows = job.binned.n_rows;
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    add(total, job.sums_of_rows.data() + i * job.form.stride());
+  }
+  return total;
+}
+
+/// An amount of hessian in units of the search.
+double units_of(const SharedJob& job, double amount) {
+  const TreeRows& rows = job.context.rows;
+  return std::ldexp(amount, rows.scores.exponent - job.grid.shift) / rows.labels.unit;
+}
+
+SplitRules rules_of(const SharedJob& job) {
+  const SplitParams& split = job.context.params.split;
+  const double n = job.directions.are_drawn() ? static_cast<double>(job.directions.n) : 1.0;
+  const double hessian = std::min(std::ceil(units_of(job, split.min_hessian_leaf * n)), 0x1p62);
+  const int shift = job.grid.weight_shift;
+  const std::int64_t up = (std::int64_t{1} << shift) - 1;
+  const double weight_unit = std::ldexp(job.context.rows.labels.unit, shift);
+  return {.min_weight = (split.min_weight + up) >> shift,
+          .min_hessian = static_cast<std::int64_t>(hessian),
+          .l2 = std::min(units_of(job, split.l2_regularization), 0x1p200),
+          .smoothing = split.categorical_smoothing / weight_unit};
+}
+
+/// The gain of one unit of the sums of the search.
+double shared_gain_unit(const SharedJob& job) {
+  const TreeRows& rows = job.context.rows;
+  const int exponent = rows.scores.exponent - job.grid.shift;
+  const int power = job.form.has_hessian ? -exponent : -(2 * exponent + job.grid.weight_shift);
+  // What is expected of a drawn direction is the sum over all classes, of hessians too.
+  const double n_sums = job.form.has_hessian ? static_cast<double>(rows.labels.n_classes) : 1.0;
+  const double n_directions = static_cast<double>(job.directions.n);
+  const double factor = job.directions.are_drawn() ? n_sums / n_directions : 1.0;
+  return std::ldexp(rows.labels.unit, power) * factor;
+}
+
+}  // namespace
+
+RootNode<AllClasses> SharedJob::root_node() const {
+  const auto n_classes = static_cast<std::uint64_t>(context.rows.labels.n_classes);
+  return {.sums = total_of(*this),
+          .rules = rules_of(*this),
+          .gain_unit = shared_gain_unit(*this),
+          .key = draw(context.params.seed, Draw::features, context.step, n_classes * n_classes)};
+}
+
+void SharedJob::sum_rows(Rows rows, bool negated, RowSums& sums) const {
+  const std::size_t stride = form.stride();
+  sums.resize(rows.size() * stride);
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    constexpr std::size_t kAhead = 16;  // rows of a small node are scattered in memory
+    __builtin_prefetch(sums_of_rows.data() + rows[std::min(j + kAhead, rows.size() - 1)] * stride);
+    std::copy_n(sums_of_rows.data() + rows[j] * stride, stride, sums.data() + j * stride);
+  }
+  if (!negated) return;
+  for (std::int32_t& sum : sums) sum = -sum;
+}
+
+void SharedJob::clear(const Block& block, Bins histogram) const {
+  const std::size_t stride = form.stride();
+  std::ranges::fill(
+      histogram.subspan(block.first_bin * stride, (block.last_bin - block.first_bin) * stride), 0);
+}
+
+void SharedJob::count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const {
+  count_shared(binned, form, block, {.rows = rows, .sums = sums.data()}, histogram);
+}
+
+void SharedJob::finish(const Block& block, const SharedSums& node, Bins histogram) const {
+  finish_shared(binned.layout, form, block, node, histogram);
+}
+
+SharedForm form_of(const TrainParams& params, int n_classes) {
+  const Directions directions = directions_of(params.n_directions, n_classes, 0, 0);
+  return {.n_directions = directions.n, .has_hessian = params.split.hessian_split};
+}
+
+std::size_t most_shared_histograms(std::size_t total_bins, const SharedForm& form) {
+  return most_histograms(total_bins * form.stride() * sizeof(std::int32_t), 1);
+}
+
+SharedDriver::SharedDriver(const Binned& binned, int n_classes, const TrainParams& params,
+                           int n_threads)
+    : binned_(&binned),
+      n_directions_(params.n_directions),
+      n_threads_(n_threads),
+      form_(form_of(params, n_classes)),
+      threads_{.n = static_cast<std::size_t>(n_threads),
+               .blocks = blocks_of(binned.layout, static_cast<std::size_t>(n_threads),
+                                   kBlockBytes / sizeof(std::int32_t) / form_.stride())},
+      state_(AllClasses{.form = form_}, binned,
+             most_shared_histograms(binned.layout.total_bins, form_), threads_.n) {}
+
+GrownTree SharedDriver::grow(const StepContext& context) {
+  const TreeRows& rows = context.rows;
+  const Directions directions =
+      directions_of(n_directions_, rows.labels.n_classes, context.params.seed, context.step);
+  const SearchGrid grid = search_grid(directions, own_residual_sum(rows), rows.labels.total_bits);
+  fill_row_sums(rows, directions, grid, form_, n_threads_, row_sums_);
+  const SharedJob job{.binned = *binned_,
+                      .context = context,
+                      .directions = directions,
+                      .grid = grid,
+                      .form = form_,
+                      .sums_of_rows = row_sums_};
+  start_tree(job, state_);
+  count_nodes(job, threads_, state_);
+  while (split_best(job, state_)) count_nodes(job, threads_, state_);
+  return finish_shared_tree(context, std::move(state_.grower.nodes()), state_.rows, n_threads_);
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,65 @@
+// A tree for all classes at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "boost/growth.hpp"
+#include "boost/step_context.hpp"
+#include "boost/tree_growth.hpp"
+#include "data/binned.hpp"
+#include "loss/directions.hpp"
+#include "tree/measure.hpp"
+
+namespace abcgbm {
+
+/// A shared tree to grow, and what it is grown from.
+struct SharedJob {
+  using Measure = AllClasses;
+  using RowSums = SharedBins;
+  using Bins = Measure::Bins;
+  using Rows = std::span<const std::uint32_t>;
+  static constexpr std::size_t kChunk = 2048;  // rows whose sums stay in L2
+
+  const Binned& binned;
+  const StepContext& context;
+  const Directions& directions;
+  SearchGrid grid;
+  SharedForm form;
+  std::span<const std::int32_t> sums_of_rows;  // [n_rows][stride]
+
+  const GrowParams& params() const { return context.params.grow; }
+  RootNode<Measure> root_node() const;
+  void sum_rows(Rows rows, bool negated, RowSums& sums) const;
+  void clear(const Block& block, Bins histogram) const;
+  void count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;
+  void finish(const Block& block, const SharedSums& node, Bins histogram) const;
+};
+
+/// Grows the shared tree of a step. Holds buffers to use again at each step. The table is kept by
+/// reference.
+class SharedDriver {
+ public:
+  SharedDriver(const Binned& binned, int n_classes, const TrainParams& params, int n_threads);
+
+  GrownTree grow(const StepContext& context);
+
+ private:
+  const Binned* binned_;
+  std::size_t n_directions_;  // that are drawn; 0: all classes
+  int n_threads_;
+  SharedForm form_;
+  TreeThreads threads_;
+  TreeState<SharedJob> state_;
+  SharedBins row_sums_;
+};
+
+/// The sums of a bin of a shared tree.
+SharedForm form_of(const TrainParams& params, int n_classes);
+
+/// How many histograms a shared tree keeps at most.
+std::size_t most_shared_histograms(std::size_t total_bins, const SharedForm& form);
+
+}  // namespace abcgbm

@@ -1,0 +1,20 @@
+// The leaves of a shared tree: their values, and what its cuts have gained for each class.
+#pragma once
+
+#include <vector>
+
+#include "boost/step_context.hpp"
+#include "boost/tree_growth.hpp"
+#include "tree/partition.hpp"
+#include "tree/tree.hpp"
+
+namespace abcgbm {
+
+/// Completes a tree, given its nodes and the rows of each.
+GrownTree finish_shared_tree(const StepContext& context, std::vector<TreeNode> nodes,
+                             const RowSets& rows, int n_threads);
+
+/// The values of a shared tree's leaves times 2^-n_halvings, by class and leaf.
+std::vector<std::vector<double>> shared_values(const Tree& tree, int n_halvings);
+
+}  // namespace abcgbm

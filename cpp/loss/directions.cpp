@@ -1,0 +1,222 @@
+#include "loss/directions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "base/draw.hpp"
+#include "base/elementary.hpp"
+#include "base/simd.hpp"
+#include "loss/row_chunks.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr std::size_t kLanes = 8;  // directions that are summed up together
+constexpr int kMostBits = 30;      // of the sums of all rows
+constexpr int kFewBits = 24;       // of weights that can be multiplied later
+constexpr std::int64_t kLift = std::int64_t{1} << 62;
+
+/// Shortens integers of size below 2^62 by some bits, rounding half up. (A shift of what is not
+/// negative is one instruction at every SIMD level.)
+class Shortener {
+ public:
+  explicit Shortener(int shift)
+      : shift_(shift),
+        lift_(static_cast<std::uint64_t>(kLift) + (std::uint64_t{1} << shift) / 2),
+        lowered_(static_cast<std::int64_t>(kLift) >> shift) {}
+
+  [[gnu::always_inline]] inline std::int32_t operator()(std::int64_t x) const {
+    const std::uint64_t lifted = static_cast<std::uint64_t>(x) + lift_;
+    return static_cast<std::int32_t>(static_cast<std::int64_t>(lifted >> shift_) - lowered_);
+  }
+
+ private:
+  int shift_;
+  std::uint64_t lift_;
+  std::int64_t lowered_;
+};
+
+/// The weight of a row, in two factors: before and after it is shortened.
+struct SplitWeight {
+  [[gnu::always_inline]] inline SplitWeight(std::int64_t weight, const SearchGrid& grid)
+      : before(grid.weighs_later ? 1 : weight),
+        after(static_cast<std::int32_t>(grid.weighs_later ? weight : 1)) {}
+  std::int64_t before;
+  std::int32_t after;
+};
+
+/// What the kernels need: rows side by side, in the residuals and in the sums.
+struct RowsToSum {
+  std::size_t n;
+  std::size_t n_classes;
+  const std::int64_t* residual;
+  const std::int32_t* y;
+  RowWeights weight;
+  std::size_t first;  // row, for its weight
+  const Directions* directions;
+  SearchGrid grid;
+  SharedForm form;
+  double scale;
+  double inverse_scale;
+  std::int32_t* out;
+};
+
+/// An integer of size below 2^51 as a double.
+[[gnu::always_inline]] inline double to_double(std::int64_t x) {
+  return bits_as<double>(x + bits_as<std::int64_t>(kRoundingMagic)) - kRoundingMagic;
+}
+
+[[gnu::always_inline]] inline std::int32_t short_weight(std::int64_t weight, int shift) {
+  const std::int64_t up = (std::int64_t{1} << shift) - 1;
+  return static_cast<std::int32_t>((weight + up) >> shift);
+}
+
+/// Directions that are the classes.
+struct ClassKernel {
+  [[gnu::always_inline]] static inline void run(const RowsToSum* given) {
+    const RowsToSum rows = *given;
+    const Shortener shorten(rows.grid.shift);
+    const std::size_t n = rows.n_classes;
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      const std::int64_t* residual = rows.residual + i * n;
+      const std::int64_t weight = rows.weight[rows.first + i];
+      std::int32_t* out = rows.out + i * rows.form.stride();
+      const SplitWeight by(weight, rows.grid);
+      for (std::size_t d = 0; d < n; ++d) out[d] = shorten(residual[d] * by.before) * by.after;
+      if (rows.form.has_hessian) {
+        std::int32_t* hessians = out + rows.form.hessians_at();
+        for (std::size_t d = 0; d < n; ++d) {
+          const double p = to_double(residual[d]);
+          const double a = (p < 0.0 ? -p : p) * rows.inverse_scale;
+          const std::int64_t hessian = round_to_int((a * (1.0 - a)) * rows.scale);
+          hessians[d] = shorten(hessian * by.before) * by.after;
+        }
+      }
+      out[rows.form.weight_at()] = short_weight(weight, rows.grid.weight_shift);
+    }
+  }
+};
+
+/// Drawn directions, eight at a time: what the classes with -1 have of a row's residuals, and, in
+/// one lane, what all have.
+struct DrawnKernel {
+  using Four = Wide<4>::Integers;
+
+  [[gnu::always_inline]] static inline void run(const RowsToSum* given) {
+    const RowsToSum rows = *given;
+    for (std::size_t i = 0; i < rows.n; ++i) sum_row(rows, i);
+  }
+
+  /// Sums up eight lanes over all classes of a row.
+  [[gnu::always_inline]] static inline std::array<std::int64_t, kLanes> add_up(
+      const std::int64_t* residual, std::size_t n_classes, const std::int64_t* mask,
+      std::size_t n_lanes) {
+    Four low{};
+    Four high{};
+    for (std::size_t k = 0; k < n_classes; ++k, mask += n_lanes) {
+      const Four r = Four{} + residual[k];
+      low += r & load<Four>(mask);
+      high += r & load<Four>(mask + 4);
+    }
+    std::array<std::int64_t, kLanes> sums;
+    store(low, sums.data());
+    store(high, sums.data() + 4);
+    return sums;
+  }
+
+  [[gnu::always_inline]] static inline void sum_row(const RowsToSum& rows, std::size_t i) {
+    const Directions& directions = *rows.directions;
+    const std::int64_t* residual = rows.residual + i * rows.n_classes;
+    const std::int64_t* mask = directions.is_minus.data();
+    const std::size_t n_lanes = directions.n_lanes;
+    // The total is in the last group of lanes, which comes first.
+    const std::size_t last = n_lanes - kLanes;
+    auto sums = add_up(residual, rows.n_classes, mask + last, n_lanes);
+    const std::int64_t total = sums[directions.n - last];
+    write(rows, i, last, total, sums);
+    for (std::size_t lane = 0; lane < last; lane += kLanes) {
+      sums = add_up(residual, rows.n_classes, mask + lane, n_lanes);
+      write(rows, i, lane, total, sums);
+    }
+    rows.out[i * rows.form.stride() + rows.form.weight_at()] =
+        short_weight(rows.weight[rows.first + i], rows.grid.weight_shift);
+  }
+
+  /// The residuals and hessians of a row in the directions from `lane` on.
+  [[gnu::always_inline]] static inline void write(const RowsToSum& rows, std::size_t i,
+                                                  std::size_t lane, std::int64_t total,
+                                                  const std::array<std::int64_t, kLanes>& sums) {
+    const Directions& directions = *rows.directions;
+    const Shortener shorten(rows.grid.shift);
+    const SplitWeight by(rows.weight[rows.first + i], rows.grid);
+    const std::int64_t* own_mask =
+        directions.is_minus.data() + static_cast<std::size_t>(rows.y[i]) * directions.n_lanes;
+    std::int32_t* out = rows.out + i * rows.form.stride();
+    const std::size_t end = std::min(lane + kLanes, directions.n);
+    for (std::size_t d = lane; d < end; ++d) {
+      const std::int64_t residual = total - 2 * sums[d - lane];
+      out[d] = shorten(residual * by.before) * by.after;
+      if (!rows.form.has_hessian) continue;
+      const std::int64_t own = (residual ^ own_mask[d]) - own_mask[d];
+      const double a = std::clamp(to_double(own) * rows.inverse_scale, 0.0, 2.0);
+      const std::int64_t hessian = round_to_int((a * (2.0 - a)) * rows.scale);
+      out[rows.form.hessians_at() + d] = shorten(hessian * by.before) * by.after;
+    }
+  }
+};
+
+}  // namespace
+
+Directions directions_of(std::size_t n_wanted, int n_classes, std::uint64_t seed,
+                         std::uint64_t step) {
+  const auto n = static_cast<std::size_t>(n_classes);
+  if (n_wanted == 0 || n_wanted >= n) return {.n = n};
+  Directions directions{.n = n_wanted, .n_lanes = (n_wanted / kLanes + 1) * kLanes};
+  directions.is_minus.assign(n * directions.n_lanes, 0);
+  for (std::size_t k = 0; k < n; ++k) {
+    std::int64_t* of_class = directions.is_minus.data() + k * directions.n_lanes;
+    for (std::size_t d = 0; d < n_wanted; ++d) {
+      const std::uint64_t drawn = draw(seed, Draw::directions, step, d * n + k);
+      of_class[d] = (drawn >> 63) != 0 ? -1 : 0;
+    }
+    of_class[n_wanted] = -1;
+  }
+  return directions;
+}
+
+SearchGrid search_grid(const Directions& directions, std::int64_t own_sum, int total_bits) {
+  const auto largest = static_cast<std::uint64_t>(own_sum) * (directions.are_drawn() ? 4 : 1);
+  const int n_bits = static_cast<int>(std::bit_width(largest));
+  return {.shift = std::max(0, n_bits - kMostBits),
+          .weight_shift = std::max(0, total_bits - kMostBits),
+          .weighs_later = total_bits <= kFewBits};
+}
+
+void fill_row_sums(const TreeRows& rows, const Directions& directions, const SearchGrid& grid,
+                   const SharedForm& form, int n_threads, SharedBins& out) {
+  const std::size_t n_rows = rows.labels.n_rows();
+  out.resize(n_rows * form.stride());
+  for_row_tasks(n_rows, n_threads, [&](std::size_t first, std::size_t last) {
+    const RowsToSum to_sum{.n = last - first,
+                           .n_classes = static_cast<std::size_t>(rows.labels.n_classes),
+                           .residual = residuals_of_row(rows.scores, rows.labels, first),
+                           .y = rows.labels.y.data() + first,
+                           .weight = rows.weight,
+                           .first = first,
+                           .directions = &directions,
+                           .grid = grid,
+                           .form = form,
+                           .scale = std::ldexp(1.0, rows.scores.exponent),
+                           .inverse_scale = std::ldexp(1.0, -rows.scores.exponent),
+                           .out = out.data() + first * form.stride()};
+    if (directions.are_drawn()) {
+      dispatch<DrawnKernel>(&to_sum);
+    } else {
+      dispatch<ClassKernel>(&to_sum);
+    }
+  });
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,45 @@
+// The directions in which the cuts of a shared tree are measured, and what its rows are in them;
+// docs/arithmetic.md states the formulas.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "loss/derivatives.hpp"
+#include "loss/shared_sums.hpp"
+
+namespace abcgbm {
+
+/// All classes, or some vectors with a +1 or a -1 for each class.
+struct Directions {
+  std::size_t n = 0;
+  std::size_t n_lanes = 0;  // above n, a multiple of eight
+  /// [n_classes][n_lanes]: all bits where a class has -1; lane n has them for every class. None:
+  /// all classes.
+  std::vector<std::int64_t> is_minus{};
+
+  bool are_drawn() const { return !is_minus.empty(); }
+};
+
+/// The directions of a step: as many as asked for, drawn by key; all classes if these are no more,
+/// or if none are asked for.
+Directions directions_of(std::size_t n_wanted, int n_classes, std::uint64_t seed,
+                         std::uint64_t step);
+
+/// By how many bits sums over rows are shortened to fit into 32.
+struct SearchGrid {
+  int shift = 0;             // of residuals and hessians
+  int weight_shift = 0;      // of weights
+  bool weighs_later = true;  // a row is shortened first, then weighed: so weight 2 is the row twice
+};
+
+/// `own_sum` is that of the residuals of the rows' own classes times weights.
+SearchGrid search_grid(const Directions& directions, std::int64_t own_sum, int total_bits);
+
+/// What a shared tree sums of all rows, [n_rows][stride].
+void fill_row_sums(const TreeRows& rows, const Directions& directions, const SearchGrid& grid,
+                   const SharedForm& form, int n_threads, SharedBins& out);
+
+}  // namespace abcgbm

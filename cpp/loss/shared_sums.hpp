@@ -1,0 +1,44 @@
+// What is summed over rows for a shared tree: in a bin, in a node. In 32 bits, which is enough to
+// tell cuts apart; the values of leaves come from other sums.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned.hpp"
+
+namespace abcgbm {
+
+/// The sums of a bin, side by side: of residuals in each direction, of hessians in each, where
+/// wanted, and of weights. Bins lie `stride` apart.
+///
+///   3 directions  [ G G G | H H H | W | . ]
+struct SharedForm {
+  std::size_t n_directions = 0;
+  bool has_hessian = false;
+
+  std::size_t hessians_at() const { return n_directions; }
+  std::size_t weight_at() const { return has_hessian ? 2 * n_directions : n_directions; }
+  std::size_t stride() const { return (weight_at() + 1 + kLane - 1) / kLane * kLane; }
+  bool operator==(const SharedForm&) const = default;
+
+  static constexpr std::size_t kLane = 8;  // 32 bytes
+};
+
+/// Those of a node.
+using SharedSums = std::vector<std::int32_t>;
+
+/// Those of all bins of a node, or of some rows.
+using SharedBins = AlignedVector<std::int32_t>;
+
+inline void add(SharedSums& sums, const std::int32_t* more) {
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
+}
+
+inline SharedSums difference(SharedSums sums, const SharedSums& part) {
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] -= part[i];
+  return sums;
+}
+
+}  // namespace abcgbm

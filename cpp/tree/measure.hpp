@@ -1,0 +1,60 @@
+// What a tree sums of its rows, and how its cuts are looked for: all that the grower of a tree for
+// one class and that of a shared one do not have in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "data/layout.hpp"
+#include "loss/shared_sums.hpp"
+#include "loss/sums.hpp"
+#include "tree/histogram.hpp"
+#include "tree/shared_histogram.hpp"
+#include "tree/shared_split.hpp"
+#include "tree/split.hpp"
+
+namespace abcgbm {
+
+template <int W>
+struct OneClass {
+  using Sums = abcgbm::Sums<W>;
+  using Histogram = abcgbm::Histogram<W>;
+  using Bins = std::span<Sums>;
+  using Cut = abcgbm::Cut<W>;
+  using NodeToCut = abcgbm::NodeToCut<W>;
+  using Search = CutSearch<W>;
+
+  Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins); }
+  Search make_search(const Layout& layout) const { return Search(layout); }
+  std::int64_t weight_of(const Sums& sums) const { return sums[kWeight]; }
+  void subtract(const Block& block, Bins parent, Bins child) const {
+    subtract_block<W>(block, parent, child);
+  }
+  double gain_of(const Cut& cut, const Sums& node, const SplitRules& rules) const {
+    return abcgbm::gain_of<W>(cut, node, rules);
+  }
+};
+
+struct AllClasses {
+  using Sums = SharedSums;
+  using Histogram = SharedBins;
+  using Bins = std::span<std::int32_t>;
+  using Cut = SharedCut;
+  using NodeToCut = SharedNode;
+  using Search = SharedCutSearch;
+
+  SharedForm form{};
+
+  Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins * form.stride()); }
+  Search make_search(const Layout& layout) const { return {layout, form}; }
+  std::int64_t weight_of(const Sums& sums) const { return sums[form.weight_at()]; }
+  void subtract(const Block& block, Bins parent, Bins child) const {
+    subtract_shared(form, block, parent, child);
+  }
+  double gain_of(const Cut& cut, const Sums& node, const SplitRules&) const {
+    return form.has_hessian ? cut.score : cut.score / static_cast<double>(weight_of(node));
+  }
+};
+
+}  // namespace abcgbm

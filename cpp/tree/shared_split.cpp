@@ -1,0 +1,148 @@
+#include "tree/shared_split.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace abcgbm {
+
+SharedCutSearch::SharedCutSearch(const Layout& layout, const SharedForm& form)
+    : layout_(&layout), form_(form), scanner_(form) {}
+
+const std::int32_t* SharedCutSearch::bins_of(std::uint32_t f, const SharedNode& node) const {
+  return node.histogram.data() + layout_->features[f].offset * form_.stride();
+}
+
+/// Whether a feature need not be looked at, as in CutSearch.
+bool SharedCutSearch::is_hopeless(std::uint32_t f, const SharedNode& node) const {
+  if (!node.may_cut.empty() && node.may_cut[f] == 0) return true;
+  const Feature& feature = layout_->features[f];
+  if (!feature.is_sparse) return false;
+  const std::int32_t* common = bins_of(f, node) + feature.common * form_.stride();
+  return node.sums[form_.weight_at()] - common[form_.weight_at()] < node.rules.min_weight;
+}
+
+bool SharedCutSearch::try_scan(const SharedScan& scan, std::uint32_t f, bool missing_left,
+                               SharedCut& best) {
+  const BestOfScan found = scanner_.best_cut(scan);
+  const auto feature = static_cast<int>(f);
+  if (found.score == 0.0 || !best.is_beaten_by(found.score, feature, missing_left)) return false;
+  best.score = found.score;
+  best.feature = feature;
+  best.bin = static_cast<std::uint32_t>(found.after);
+  best.missing_left = missing_left;
+  return true;
+}
+
+void SharedCutSearch::try_numeric(std::uint32_t f, const SharedNode& node, SharedCut& best) {
+  const std::uint32_t missing = layout_->features[f].missing_code();
+  SharedScan scan{.bins = bins_of(f, node), .n = missing};
+  try_scan(scan, f, false, best);
+  const std::int32_t* of_missing = scan.bins + missing * form_.stride();
+  if (of_missing[form_.weight_at()] == 0 || missing == 1) return;
+  scan.n = missing - 1;
+  scan.start = of_missing;
+  try_scan(scan, f, true, best);
+}
+
+double SharedCutSearch::split_weight(const std::int32_t* sums, std::size_t direction) const {
+  return static_cast<double>(
+      sums[form_.has_hessian ? form_.hessians_at() + direction : form_.weight_at()]);
+}
+
+void SharedCutSearch::find_categories(std::uint32_t f, const SharedNode& node) {
+  const std::int32_t* bins = bins_of(f, node);
+  codes_.clear();
+  for (std::uint32_t code = 0; code < layout_->features[f].n_bins; ++code) {
+    if (bins[code * form_.stride() + form_.weight_at()] != 0) codes_.push_back(code);
+  }
+}
+
+/// The directions in which the categories are sorted: those in which they differ most.
+std::vector<std::size_t> SharedCutSearch::orders(const std::int32_t* bins,
+                                                 const SharedNode& node) const {
+  std::vector<std::size_t> directions(form_.n_directions);
+  std::iota(directions.begin(), directions.end(), std::size_t{0});
+  if (directions.size() <= kMostOrders) return directions;
+  const double l2 = form_.has_hessian ? node.rules.l2 : 0.0;
+  std::vector<double> spread(directions.size(), 0.0);
+  for (const std::uint32_t code : codes_) {
+    const std::int32_t* bin = bins + code * form_.stride();
+    for (const std::size_t d : directions) {
+      const auto residual = static_cast<double>(bin[d]);
+      const double weight = split_weight(bin, d) + l2;
+      if (weight > 0.0) spread[d] += residual * residual / weight;
+    }
+  }
+  std::ranges::stable_sort(directions, std::ranges::greater{},
+                           [&](std::size_t d) { return spread[d]; });
+  directions.resize(kMostOrders);
+  std::ranges::sort(directions);
+  return directions;
+}
+
+/// The order of the codes by mean residual, each as if it had some more weight at the node's mean.
+void SharedCutSearch::sort_categories(std::size_t direction, const std::int32_t* bins,
+                                      const SharedNode& node) {
+  const auto node_weight = static_cast<double>(node.sums[form_.weight_at()]);
+  const double smoothing = node.rules.smoothing;
+  const double more_residual =
+      smoothing * (static_cast<double>(node.sums[direction]) / node_weight);
+  const double more_weight = smoothing * (split_weight(node.sums.data(), direction) / node_weight);
+  categories_.clear();
+  for (const std::uint32_t code : codes_) {
+    const std::int32_t* bin = bins + code * form_.stride();
+    const double weight = split_weight(bin, direction) + more_weight;
+    const double residual = static_cast<double>(bin[direction]) + more_residual;
+    categories_.push_back({.mean = weight > 0.0 ? residual / weight : 0.0, .code = code});
+  }
+  sort_by_mean(categories_);
+  order_.clear();
+  for (const Category& category : categories_) order_.push_back(category.code);
+}
+
+void SharedCutSearch::try_categorical(std::uint32_t f, const SharedNode& node, SharedCut& best) {
+  find_categories(f, node);
+  const std::size_t n = codes_.size();
+  if (n < 2) return;
+  const std::int32_t* bins = bins_of(f, node);
+  // Sets of more than so many codes on both sides do not count.
+  const std::size_t last_skipped = n > kMostCategories ? n - kMostCategories - 1 : 0;
+  for (const std::size_t direction : orders(bins, node)) {
+    sort_categories(direction, bins, node);
+    const SharedScan scan{.bins = bins,
+                          .n = n - 1,
+                          .order = order_.data(),
+                          .first_skipped = kMostCategories,
+                          .last_skipped = last_skipped};
+    if (!try_scan(scan, f, false, best)) continue;
+    best.left_set = empty_set(layout_->features[f].n_bins);
+    for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, order_[t]);
+  }
+}
+
+void SharedCutSearch::try_features(std::span<const std::uint32_t> features, const SharedNode& node,
+                                   SharedCut& best) {
+  scanner_.use_node(node.sums, node.rules);
+  for (const std::uint32_t f : features) {
+    if (is_hopeless(f, node)) continue;
+    if (layout_->features[f].is_categorical) {
+      try_categorical(f, node, best);
+    } else {
+      try_numeric(f, node, best);
+    }
+  }
+}
+
+void SharedCutSearch::finish(const SharedNode& node, SharedCut& cut) const {
+  if (cut.feature < 0) return;
+  const auto f = static_cast<std::uint32_t>(cut.feature);
+  const std::int32_t* bins = bins_of(f, node);
+  cut.left.assign(form_.stride(), 0);
+  const std::size_t weight_at = form_.weight_at();
+  complete(
+      layout_->features[f], node.sums[weight_at],
+      [&](std::uint32_t code) { return std::int64_t{bins[code * form_.stride() + weight_at]}; },
+      [&](std::uint32_t code) { add(cut.left, bins + code * form_.stride()); }, cut);
+}
+
+}  // namespace abcgbm
