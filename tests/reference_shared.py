@@ -16,6 +16,7 @@ from reference import Cut, Node, Shortening, Step, Sums, Target, draw, off_grid,
 
 DIRECTIONS = 4  # a kind of draws, beside those of `reference`
 MOST_WAYS = 8  # to sort categories
+BITS_OF_REPEATED = 24  # of all weights: up to these, weight 2 is the row given twice
 SHARED = reference.Algorithm("shared", None)
 
 
@@ -60,7 +61,7 @@ def quotient(x: np.ndarray, divisor: np.ndarray) -> np.ndarray:
 
 def differences(left: Sums, right: Sums, a: Any, b: Any) -> np.ndarray:
     t, u = np.asarray(left.G, float) * b, np.asarray(right.G, float) * a
-    is_rounding = np.abs(t - u) <= 2.0**-50 * (np.abs(t) + np.abs(u))
+    is_rounding = np.abs(t - u) <= 2.0**-20 * (np.abs(t) + np.abs(u))
     return np.where(is_rounding, 0.0, t - u)
 
 
@@ -100,15 +101,15 @@ class SearchTarget(Target):
         return not is_bound or int(np.sum(child.H)) >= self.min_hessian
 
     def score_and_gain(self, left: Sums, right: Sums) -> tuple[float, float]:
-        times = self.n_classes / (self.n_drawn or self.n_classes)
         if self.params.hessian_split:
+            per_class = self.n_classes / (self.n_drawn or self.n_classes)
             score = self.newton_score(left, right)
-            return score, score * math.ldexp(self.unit, -self.shift) * times
+            return score, score * (math.ldexp(self.unit, -self.shift) * per_class)
         a, b = float(left.W), float(right.W)
         e = differences(left, right, a, b)
         score = sum_of_four(e * e) / (a * b)
-        factor = math.ldexp(self.unit, -(2 * self.shift + self.tw))
-        return score, score / float(left.W + right.W) * factor * times
+        factor = math.ldexp(self.unit, -(2 * self.shift + self.tw)) * (1 / max(1, self.n_drawn))
+        return score, score / float(left.W + right.W) * factor
 
     def newton_score(self, left: Sums, right: Sums) -> float:
         a, b = (np.asarray(side.H, float) + self.l2 for side in (left, right))
@@ -222,27 +223,30 @@ class Trainer(reference.Trainer):
         T = sum(of_class[y].rows[i].G for i, y in enumerate(self.y)) * (4 if self.n_drawn else 1)
         return max(0, T.bit_length() - 30), max(0, self.weight_bits - 30)
 
-    def row_derivatives(self, of_class: Sequence[Target]) -> list[list[tuple[int, int]]]:
-        """g and h of each row in each direction, times its weight."""
+    def derivatives_of(self, R: Sequence[int], y: int, shift: int) -> list[tuple[int, int]]:
+        """g and h of a row in each direction."""
+        K = self.n_classes
         if not self.n_drawn:
-            rows = zip(*(target.rows for target in of_class), strict=True)
-            return [[(sums.G, sums.H) for sums in row] for row in rows]
-        us = drawn_directions(self.params.seed, self.number, self.n_drawn, self.n_classes)
-        Rint, shift = self.residual_grid()
-        rows = zip(Rint, self.y, self.drawn_weight(), strict=True)
-        gh = [[(w, *derivatives_along(u, R, y, shift)) for u in us] for R, y, w in rows]
-        return [[(w * g, w * h) for w, g, h in row] for row in gh]
+            return [reference.plain_derivatives(R, k, shift) for k in range(K)]
+        us = drawn_directions(self.params.seed, self.number, self.n_drawn, K)
+        return [derivatives_along(u, R, y, shift) for u in us]
+
+    def shortened(self, x: int, weight: int, t: int) -> int:
+        """Times the weight, on the grid of the search."""
+        if self.weight_bits <= BITS_OF_REPEATED:
+            return weight * without_bits(x, t)
+        return without_bits(weight * x, t)
 
     def search_target(self, of_class: Sequence[Target]) -> SearchTarget:
-        t, tw = self.lost_bits(of_class)
+        (t, tw), (Rint, shift) = self.lost_bits(of_class), self.residual_grid()
         rows = []
-        pairs = zip(self.row_derivatives(of_class), self.drawn_weight(), strict=True)
-        for row, w in pairs:
-            G, H = np.array([[without_bits(x, t) for x in gh] for gh in row], np.int64).T
+        for R, y, w in zip(Rint, self.y, self.drawn_weight(), strict=True):
+            row = self.derivatives_of(R, y, shift)
+            G, H = np.array([[self.shortened(x, w, t) for x in gh] for gh in row], np.int64).T
             rows.append(Sums(G, without_bits_up(w, tw), H))
         K = self.n_classes
         key = draw(self.params.seed, reference.FEATURES, self.number, K * K)
-        made = (self.binned, rows, of_class[0].shift - t, self.unit, 1.0, self.params, key)
+        made = (self.binned, rows, shift - t, self.unit, 1.0, self.params, key)
         return SearchTarget(*made, K, tw, self.n_drawn)
 
     def grow_shared(self, leaf_scale: float) -> Tree:
