@@ -175,9 +175,7 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
     pairs = zip(step.feature, step.bin, strict=True)
     threshold = [ends[f][b] if f >= 0 else 0.0 for f, b in pairs]
     n_trees = [len(r.step.tree_class) for r in rounds]
-    shared = [r.step.leaf_value for r in rounds if is_shared(r.step)]
-    leaves = {"leaf_value": np.concatenate(shared)} if shared else {}
-    return leaves | {
+    return {
         "feature": step.feature.astype(np.int32),
         "threshold": np.array(threshold, np.float64),
         "left": step.left.astype(np.int32),
@@ -189,6 +187,7 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
         "tree_class": step.tree_class.astype(np.int32),
         "tree_base": np.repeat([r.base for r in rounds], n_trees).astype(np.int32),
         "tree_base_scale": np.repeat([r.step.base_scale for r in rounds], n_trees),
+        "leaf_value": np.concatenate([r.step.leaf_value for r in rounds]),
     }
 
 
@@ -231,9 +230,9 @@ PROBLEMS = {  # by class counts, which are below, at and above the width of a SI
 
 
 SHARED_PROBLEMS = (
-    random_problem(7, 2001, 5, 2, learning_rate=0.3),
-    mixed_problem(7, 2001, 5, learning_rate=0.3, **DRAWN),
-    mixed_problem(7, 2001, 19, learning_rate=0.3),
+    random_problem(7, 901, 5, 2, learning_rate=0.3),
+    mixed_problem(7, 901, 5, learning_rate=0.3, **DRAWN),
+    mixed_problem(7, 901, 19, learning_rate=0.3),
 )
 
 
@@ -275,5 +274,9 @@ def shared_fingerprint(n_threads: int = 1) -> str:
     return digest.hexdigest()
 
 
+def simd_level() -> str:
+    return _core.simd_level()
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{_core.simd_level()} {fingerprint()}\n")
+    sys.stdout.write(f"{simd_level()} {fingerprint()}\n")

@@ -170,8 +170,8 @@ def with_shared(rng: np.random.Generator, arrays: Arrays, n_classes: int, share:
     is_shared = rng.random(len(arrays["tree_class"])) < share
     of_node = np.repeat(is_shared, np.diff(arrays["tree_start"]))
     n_leaves = int((of_node & (arrays["feature"] < 0)).sum())
-    leaves = {"leaf_value": float_values(rng, (n_leaves, n_classes))} if is_shared.any() else {}
-    return (arrays | leaves) | {
+    return arrays | {
+        "leaf_value": float_values(rng, (n_leaves, n_classes)),
         "value": np.where(of_node, 0.0, arrays["value"]),
         "tree_class": np.where(is_shared, -1, arrays["tree_class"]).astype(np.int32),
         "tree_base": np.where(is_shared, -1, arrays["tree_base"]).astype(np.int32),
