@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 import reference
-from reference import Cut, Node, Shortening, Step, Sums, Target, draw, off_grid, on_grid
+from reference import (
+    Cut,
+    Node,
+    Shortening,
+    Step,
+    Sums,
+    Target,
+    draw,
+    off_grid,
+    on_grid,
+    plain_derivatives,
+)
 
 DIRECTIONS = 4  # a kind of draws, beside those of `reference`
 MOST_WAYS = 8  # to sort categories
@@ -223,13 +234,14 @@ class Trainer(reference.Trainer):
         T = sum(of_class[y].rows[i].G for i, y in enumerate(self.y)) * (4 if self.n_drawn else 1)
         return max(0, T.bit_length() - 30), max(0, self.weight_bits - 30)
 
-    def derivatives_of(self, R: Sequence[int], y: int, shift: int) -> list[tuple[int, int]]:
-        """g and h of a row in each direction."""
-        K = self.n_classes
+    def row_derivatives(self) -> list[list[tuple[int, int]]]:
+        """g and h of each row in each direction."""
+        (Rint, shift), K = self.residual_grid(), self.n_classes
         if not self.n_drawn:
-            return [reference.plain_derivatives(R, k, shift) for k in range(K)]
+            return [[plain_derivatives(R, k, shift) for k in range(K)] for R in Rint]
         us = drawn_directions(self.params.seed, self.number, self.n_drawn, K)
-        return [derivatives_along(u, R, y, shift) for u in us]
+        rows = zip(Rint, self.y, strict=True)
+        return [[derivatives_along(u, R, y, shift) for u in us] for R, y in rows]
 
     def shortened(self, x: int, weight: int, t: int) -> int:
         """Times the weight, on the grid of the search."""
@@ -238,15 +250,14 @@ class Trainer(reference.Trainer):
         return without_bits(weight * x, t)
 
     def search_target(self, of_class: Sequence[Target]) -> SearchTarget:
-        (t, tw), (Rint, shift) = self.lost_bits(of_class), self.residual_grid()
+        t, tw = self.lost_bits(of_class)
         rows = []
-        for R, y, w in zip(Rint, self.y, self.drawn_weight(), strict=True):
-            row = self.derivatives_of(R, y, shift)
+        for row, w in zip(self.row_derivatives(), self.drawn_weight(), strict=True):
             G, H = np.array([[self.shortened(x, w, t) for x in gh] for gh in row], np.int64).T
             rows.append(Sums(G, without_bits_up(w, tw), H))
         K = self.n_classes
         key = draw(self.params.seed, reference.FEATURES, self.number, K * K)
-        made = (self.binned, rows, shift - t, self.unit, 1.0, self.params, key)
+        made = (self.binned, rows, of_class[0].shift - t, self.unit, 1.0, self.params, key)
         return SearchTarget(*made, K, tw, self.n_drawn)
 
     def grow_shared(self, leaf_scale: float) -> Tree:

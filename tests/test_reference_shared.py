@@ -80,9 +80,9 @@ def test_drawn_gain_is_that_of_all_classes_on_average():
         return target.score_and_gain(*sides)[1]
 
     gains = []
-    for trainer.number in range(200):
+    for trainer.number in range(100):
         gains.append(gain(trainer.search_target(exact.of_class)))
-    assert math.isclose(np.mean(gains), gain(exact.target), rel_tol=0.15)
+    assert math.isclose(np.mean(gains), gain(exact.target), rel_tol=0.2)
 
 
 # ------------------------------------------------------------------------------- grid of the search
@@ -206,7 +206,7 @@ def test_gains_by_feature_and_class_add_up_to_those_of_the_splits(problem):
     features = step.feature[step.feature >= 0]
     assert step.gain_feature.tolist() == sorted(set(features.tolist()))
     of_splits = [step.gain[step.feature == f].sum() for f in step.gain_feature]
-    np.testing.assert_allclose(step.class_gain.sum(axis=1), of_splits, rtol=1e-4)
+    np.testing.assert_allclose(step.class_gain.sum(axis=1), of_splits, rtol=1e-4, atol=1e-30)
     assert step.leaf_value.shape == ((step.feature < 0).sum(), K)
     np.testing.assert_array_equal(step.leaf_value * 2.0**32 % 1, 0)
 

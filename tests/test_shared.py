@@ -367,17 +367,32 @@ def test_training_does_not_depend_on_the_value_that_is_not_listed(problem, data)
 
 @both_splits
 @some_directions
-def test_integer_weight_is_that_of_repeated_rows_up_to_the_grid(n_directions, hessian_split):
-    problem = random_problem(3, 1500, 4, 5, shared=True, n_directions=n_directions)
+def test_training_with_integer_weights_is_that_on_repeated_rows(n_directions, hessian_split):
+    problem = random_problem(3, 1500, 4, 5, n_directions=n_directions)
     problem = problem.with_params(hessian_split=hessian_split)
     repeats = np.random.default_rng(0).integers(1, 4, 1500)
     repeated = problem.rows(np.repeat(np.arange(1500), repeats))
-    trainers = core.trainer(repeated), core.trainer(replace(problem, weight=repeats))
-    for _ in range(3):
-        one, other = (trainer.step(*all_classes(problem)) for trainer in trainers)
-        assert one.feature.tolist() == other.feature.tolist()
-        np.testing.assert_array_equal(one.leaf_value, other.leaf_value)
-        np.testing.assert_array_equal(one.gain, other.gain)
+    assert training(repeated) == training(replace(problem, weight=repeats))
+
+
+@pytest.mark.parametrize(("total", "is_same"), [(2**24 - 1, True), (2**24, False)])
+def test_weights_of_24_bits_are_repeated_rows(total, is_same):
+    """A heavy row beside two light ones, given whole and in halves: residuals are rounded, or not, before."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [3.0]]), np.array([0, 1, 2, 0, 0], np.int32)
+    raw = np.random.default_rng(0).integers(-(2**32), 2**32, (3, 4)) / 2.0**32
+    raw = np.ascontiguousarray(raw[:, [0, 1, 2, 3, 3]])
+    half = 3333
+    weight = np.array([1, 2, total - 3 - 2 * half, half, half])
+    params = {"min_weight": 1, "max_leaf_nodes": 3, "shared": True}
+    parted = Problem(X, y, 3, weight, raw=raw, params=params)
+    whole = replace(parted.rows(np.arange(4)), weight=weight[:4] + np.array([0, 0, 0, half]))
+    targets = []
+    for problem in (parted, whole):
+        trainer = reference_trainer(problem)
+        targets.append(trainer.search_target([trainer.target(k, -1, 1.0) for k in range(3)]))
+        assert_trained_alike(problem, 2)
+    sums = [sum(target.rows, ref.Sums()) for target in targets]
+    assert np.array_equal(sums[0].G, sums[1].G) == is_same
 
 
 LEVELS = ("baseline", "avx2", "avx512")
