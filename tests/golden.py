@@ -1,4 +1,4 @@
-"""Some fifty small models whose trees no change may alter by accident.
+"""Some ninety small models whose trees no change may alter by accident.
 
 Run as a script it writes their digests, to `tests/data/golden.json`: only where a change of the
 trees is meant, with its reason in the same commit. Data come from a generator of our own, and every
@@ -23,6 +23,7 @@ FILE = Path(__file__).parent / "data" / "golden.json"
 LABELS = np.array(["ash", "birch", "cedar", "elm", "fir", "larch", "oak", "pine", "yew"])
 PARAMETERS: dict[str, Any] = {
     "algorithm": "abc-mart",
+    "trees": "per-class",
     "learning_rate": 0.1,
     "max_iter": 6,
     "max_leaf_nodes": 7,
@@ -41,6 +42,7 @@ PARAMETERS: dict[str, Any] = {
     "monotonic_cst": None,
     "base_class": None,
     "refresh": "step",
+    "gain_directions": "auto",
     "init": "zero",
     "classes": None,
     "class_weight": None,
@@ -134,10 +136,24 @@ def case(
     return partial(fit, data, model={"algorithm": algorithm} | changed, **(given or {}))
 
 
+def shared(
+    algorithm: str, data: Rows, given: dict[str, Any] | None = None, **changed: Any
+) -> Callable[[], ABCBoostClassifier]:
+    """Shared trees, cuts measured in all classes unless directions are given."""
+    settings = {"trees": "shared", "gain_directions": "all", "l2_regularization": 0.01}
+    return case(algorithm, data, given, **settings | changed)
+
+
 def warm_started(data: Rows, **changed: Any) -> ABCBoostClassifier:
     """Two fits: three steps, then three more."""
     first = fit(data, model={"max_iter": 3, "warm_start": True} | changed)
     return first.set_params(max_iter=6).fit(data.X, data.y)
+
+
+def changed_trees(data: Rows, first: str, then: str) -> ABCBoostClassifier:
+    """Three steps with trees of one kind, then three of the other."""
+    model = fit(data, model={"algorithm": None, "trees": first, "max_iter": 3, "warm_start": True})
+    return model.set_params(trees=then, max_iter=6).fit(data.X, data.y)
 
 
 def binned(data: Rows, **changed: Any) -> ABCBoostClassifier:
@@ -151,12 +167,16 @@ def validated(data: Rows) -> dict[str, Any]:
 
 
 ALGORITHMS = ("mart", "abc-mart", "logitboost", "abc-logitboost")
+PLAIN = ("mart", "logitboost")
 SEARCH = BaseClassSearch(n_candidates=2, gap=2, warmup=1)
 TWO, THREE, FIVE, NINE = (numbers(k) for k in (2, 3, 5, 9))
 MANY = numbers(40, 600)  # the guard acts
 FRAME, SPARSE = frame(), mostly_zero()
 TRAIN = FIVE.some(0, 200)
 BALANCED = {"class_weight": "balanced"}
+WEIGHTS = {"sample_weight": weights()}
+# The arrays of shared trees; models of other trees have digests that do not know them.
+SHARED = ("leaf_value", "gain_feature", "class_gain", "gain_start")
 
 MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
     **{f"{name}, two classes": case(name, TWO) for name in ALGORITHMS},
@@ -209,13 +229,46 @@ MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
         warm_started, NINE, algorithm="abc-logitboost", base_class=SEARCH, subsample=0.8
     ),
     "abc-mart, binned before": partial(binned, FIVE),
+    **{f"shared {name}, two classes": shared(name, TWO) for name in PLAIN},
+    **{f"shared {name}, five classes": shared(name, FIVE) for name in PLAIN},
+    **{f"shared {name}, nine classes": shared(name, NINE) for name in PLAIN},
+    **{f"shared {name}, forty classes": shared(name, MANY) for name in PLAIN},
+    **{f"shared {name}, drawn": shared(name, NINE, gain_directions=3) for name in PLAIN},
+    **{f"shared {name}, categories": shared(name, FRAME) for name in PLAIN},
+    **{f"shared {name}, sparse": shared(name, SPARSE) for name in PLAIN},
+    **{f"shared {name}, weights": shared(name, FIVE, WEIGHTS) for name in PLAIN},
+    "shared logitboost, auto": shared("logitboost", MANY, gain_directions="auto"),
+    "shared logitboost, drawn, categories": shared("logitboost", FRAME, gain_directions=2),
+    "shared logitboost, no ridge": shared("logitboost", FIVE, l2_regularization=0.0),
+    "shared logitboost, bounds": shared(
+        "logitboost", FIVE, min_hessian_leaf=2.0, min_gain=0.01, max_depth=3
+    ),
+    "shared logitboost, balanced": shared("logitboost", FIVE, **BALANCED),
+    "shared logitboost, prior": shared("logitboost", FIVE, init="prior"),
+    "shared logitboost, full steps": shared("logitboost", NINE, learning_rate=1.0),
+    "shared logitboost, subsample": shared("logitboost", FIVE, subsample=0.5),
+    "shared mart, subsample and weights": shared("mart", FIVE, WEIGHTS, subsample=0.7),
+    "shared logitboost, max_features": shared("logitboost", FIVE, max_features=2),
+    "shared mart, groups": shared("mart", FIVE, interaction_cst=[[0, 1], [2, 3]]),
+    "shared logitboost, validation rows": shared(
+        "logitboost", TRAIN, validated(FIVE), n_iter_no_change=1
+    ),
+    "shared logitboost, warm start": partial(
+        warm_started, NINE, algorithm="logitboost", trees="shared", gain_directions=3
+    ),
+    "shared, then per class": partial(changed_trees, FIVE, "shared", "per-class"),
+    "per class, then shared": partial(changed_trees, FIVE, "per-class", "shared"),
 }
 
 
 def digest(model: ABCBoostClassifier) -> str:
     """Of the ensemble's arrays, by name, dtype, shape and bytes."""
     sha = hashlib.sha256()
-    for name, array in sorted(ensemble_arrays(model).items()):
+    arrays = ensemble_arrays(model)
+    left_out = () if len(arrays["leaf_value"]) else SHARED
+    for name, array in sorted(arrays.items()):
+        if name in left_out:
+            continue
         little = array.astype(array.dtype.newbyteorder("<"))
         sha.update(f"{name} {little.dtype.str} {little.shape} ".encode())
         sha.update(little.tobytes())

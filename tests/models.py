@@ -23,7 +23,7 @@ def noisy_data(
     return problem.X, problem.y
 
 
-def small(algorithm: str = "abc-mart", **parameters: Any) -> ABCBoostClassifier:
+def small(algorithm: str | None = None, **parameters: Any) -> ABCBoostClassifier:
     """A classifier that is soon trained."""
     return ABCBoostClassifier(algorithm, **({"max_iter": 8, "max_leaf_nodes": 6} | parameters))
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from abcgbm import BaseClassSearch, BinMapper, FixedBase
+from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, FixedBase
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=60, n_classes=3)
@@ -33,21 +33,23 @@ REALS = {
     "learning_rate": ([0, -0.1, 1.5, np.nan, np.inf], "above 0 and at most 1"),
     "min_samples_leaf": ([0, -1, np.nan, np.inf], "above 0"),
     "min_gain": ([-1e-9, np.nan, np.inf], "from 0 on"),
-    "l2_regularization": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "min_hessian_leaf": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "categorical_smoothing": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "subsample": ([0, -0.1, 1.5, np.nan], "above 0 and at most 1"),
     "validation_fraction": ([0, 1, 1.5, np.nan], "above 0 and below 1"),
     "tol": ([-1e-9, np.nan, np.inf], "from 0 on"),
 }
-MAX_TIME = {"max_time": ([0, -1, np.nan, np.inf], "of seconds above 0")}  # None is fine
+NONE_IS_FINE = {
+    "max_time": ([0, -1, np.nan, np.inf], "of seconds above 0"),
+    "l2_regularization": ([-1e-9, np.nan, np.inf], "from 0 on"),
+}
 
 
 def cases(table):
     return [(name, bad, allowed) for name, (values, allowed) in table.items() for bad in values]
 
 
-@pytest.mark.parametrize(("name", "bad", "allowed"), cases(INTEGERS) + cases(REALS | MAX_TIME))
+@pytest.mark.parametrize(("name", "bad", "allowed"), cases(INTEGERS) + cases(REALS | NONE_IS_FINE))
 def test_number_out_of_range_is_named_with_its_range(name, bad, allowed):
     with pytest.raises(ValueError, match=says(f"{name}={bad!r}", allowed)):
         small(**{name: bad}).fit(X, Y)
@@ -70,6 +72,13 @@ def test_truth_value_is_no_integer(name):
 @pytest.mark.parametrize("bad", ["0.1", None, [0.1], 1j, True], ids=repr)
 def test_what_is_no_number_is_named(name, bad):
     with pytest.raises(TypeError, match=says(f"{name}={bad!r}", REALS[name][1])):
+        small(**{name: bad}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", NONE_IS_FINE)
+@pytest.mark.parametrize("bad", ["0.1", [0.1], 1j, True], ids=repr)
+def test_what_is_neither_a_number_nor_none_is_named(name, bad):
+    with pytest.raises(TypeError, match=says(f"{name}={bad!r}", "None or", NONE_IS_FINE[name][1])):
         small(**{name: bad}).fit(X, Y)
 
 
@@ -108,6 +117,12 @@ def test_what_is_no_number_is_named(name, bad):
             {"algorithm": "mart", "min_hessian_leaf": 1},
             ("min_hessian_leaf=1", "algorithm='mart'", "0, or a logitboost algorithm"),
         ),
+        ({"trees": "both"}, ("trees='both'", "'per-class' or 'shared'")),
+        ({"trees": None}, ("trees=None", "'per-class' or 'shared'")),
+        ({"gain_directions": "some"}, ("='some'", "'auto', 'all' or an integer from 1 on")),
+        ({"gain_directions": 0}, ("gain_directions=0", "an integer from 1 on")),
+        ({"gain_directions": 3}, ("=3 with trees='per-class'", "expected 'auto'")),
+        ({"gain_directions": "all"}, ("='all' with trees='per-class'", "expected 'auto'")),
     ],
     ids=lambda value: repr(value) if isinstance(value, dict) else "",
 )
@@ -125,11 +140,45 @@ def test_choice_that_does_not_exist_is_named_with_those_that_do(parameters, part
         ("recenter", "no", "True or False"),
         ("n_jobs", 1.5, "None or an integer other than 0"),
         ("n_jobs", "all", "None or an integer other than 0"),
+        ("gain_directions", 2.0, "'auto', 'all' or an integer from 1 on"),
+        ("gain_directions", None, "'auto', 'all' or an integer from 1 on"),
+        ("gain_directions", True, "'auto', 'all' or an integer from 1 on"),
     ],
 )
 def test_wrong_type_is_named_with_the_right_one(name, bad, allowed):
     with pytest.raises(TypeError, match=says(f"{name}={bad!r}", allowed)):
         small(**{name: bad}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts"),
+    [
+        (
+            {"algorithm": "abc-mart"},
+            ("algorithm='abc-mart' with trees='shared'", "'mart' or 'logitboost': a shared tree"),
+        ),
+        ({"algorithm": "abc-logitboost"}, ("algorithm='abc-logitboost' with trees='shared'",)),
+        ({"algorithm": "forest"}, ("algorithm='forest'", "None or 'mart'")),
+        ({"base_class": "worst"}, ("base_class='worst' with trees='shared'", "expected None")),
+        ({"base_class": 1}, ("base_class=1 with trees='shared'", "expected None")),
+        ({"base_class": BaseClassSearch()}, ("BaseClassSearch() with trees='shared'",)),
+        ({"refresh": "class"}, ("refresh='class' with trees='shared'", "expected 'step'")),
+        (
+            {"algorithm": "mart", "min_hessian_leaf": 1},
+            ("min_hessian_leaf=1", "algorithm='mart'", "0, or a logitboost algorithm"),
+        ),
+        ({"gain_directions": -1}, ("gain_directions=-1", "an integer from 1 on")),
+    ],
+    ids=lambda value: repr(value) if isinstance(value, dict) else "",
+)
+def test_what_does_not_go_with_shared_trees_is_named_with_the_reason(parameters, parts):
+    with pytest.raises(ValueError, match=says(*parts)):
+        ABCBoostClassifier(**{"trees": "shared"} | parameters).fit(X, Y)
+
+
+def test_error_names_the_algorithm_that_none_stands_for():
+    with pytest.raises(ValueError, match=says("min_hessian_leaf=1", "algorithm='abc-mart'")):
+        ABCBoostClassifier(min_hessian_leaf=1).fit(X, Y)
 
 
 KNOWN = ("'mart'", "'abc-mart'", "'logitboost'", "'abc-logitboost'")
@@ -160,7 +209,7 @@ def test_algorithm_like_no_other_is_met_with_the_known_ones(name):
     assert "did you mean" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", [None, 3, ["mart"], b"mart"], ids=repr)
+@pytest.mark.parametrize("name", [3, True, ["mart"], b"mart"], ids=repr)
 def test_algorithm_that_is_no_string_is_met_with_the_known_ones(name):
     with pytest.raises(TypeError, match=says(f"algorithm={name!r}", *KNOWN)):
         small(name).fit(X, Y)

@@ -68,17 +68,25 @@ def test_loop_is_that_of_the_reference(name, n_classes):
 
 
 @pytest.mark.parametrize(
-    ("name", "base_derivatives", "hessian_split"),
+    ("name", "trees", "choices"),
     [
-        ("mart", False, False),
-        ("abc-mart", True, False),
-        ("logitboost", False, True),
-        ("abc-logitboost", True, True),
+        ("mart", "per-class", (False, False, False)),
+        ("abc-mart", "per-class", (True, False, False)),
+        ("logitboost", "per-class", (False, True, False)),
+        ("abc-logitboost", "per-class", (True, True, False)),
+        ("mart", "shared", (False, False, True)),
+        ("logitboost", "shared", (False, True, True)),
     ],
 )
-def test_algorithm_is_its_two_choices_and_nothing_else(name, base_derivatives, hessian_split):
-    choices = {"base_derivatives": base_derivatives, "hessian_split": hessian_split}
-    assert dataclasses.asdict(Algorithm.from_name(name)) == choices
+def test_algorithm_is_its_three_choices_and_nothing_else(name, trees, choices):
+    algorithm = Algorithm.from_names(name, trees)
+    assert dataclasses.astuple(algorithm) == choices
+    assert algorithm.name == name
+
+
+@pytest.mark.parametrize(("trees", "name"), [("per-class", "abc-mart"), ("shared", "logitboost")])
+def test_algorithm_that_is_not_named_depends_on_the_trees(trees, name):
+    assert Algorithm.from_names(None, trees) == Algorithm.from_names(name, trees)
 
 
 # ------------------------------------------------------------------------------------------ the end
@@ -181,7 +189,7 @@ class StuckTrainer:
 
 
 def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
-    settings = SimpleNamespace(algorithm=Algorithm.from_name("abc-mart"), refresh="step")
+    settings = SimpleNamespace(algorithm=Algorithm.from_names("abc-mart"), refresh="step")
     plan = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
     losses = np.array([4.0, 3.0, 2.0, 1.0])
     records = [Record(10.0, losses, base, np.full(4, np.nan)) for base in [None, *bases]]

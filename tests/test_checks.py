@@ -39,7 +39,9 @@ def test_integers_out_of_bounds_are_described():
 FLOATS = [n for n, v in ABCBoostClassifier().get_params().items() if type(v) is float]
 
 
-@pytest.mark.parametrize("name", [*FLOATS, "min_samples_leaf", "max_time", "max_leaf_nodes"])
+@pytest.mark.parametrize(
+    "name", [*FLOATS, "min_samples_leaf", "l2_regularization", "max_time", "max_leaf_nodes"]
+)
 def test_number_beyond_all_floats_is_refused_by_name(name):
     with pytest.raises(ValueError, match=f"^{name}=1000.*; expected"):
         small(**{name: 10**400}).fit(*noisy_data())

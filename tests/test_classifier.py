@@ -31,6 +31,8 @@ VARIANTS = {
     "search": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
+    "shared": {"trees": "shared"},
+    "shared, drawn": {"algorithm": "mart", "trees": "shared", "gain_directions": 2},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -62,6 +64,9 @@ EXPECTED_FAILURES = {
         ABCBoostClassifier(algorithm="logitboost"),
         ABCBoostClassifier(algorithm="abc-logitboost"),
         ABCBoostClassifier(base_class=BaseClassSearch(2, 1)),
+        ABCBoostClassifier(trees="shared"),
+        ABCBoostClassifier(algorithm="mart", trees="shared"),
+        ABCBoostClassifier(trees="shared", gain_directions=1),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(str(estimator), {}),
 )
@@ -71,14 +76,15 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 def test_parameters_and_their_defaults_are_those_documented():
     expected = {
-        "algorithm": "abc-mart",
+        "algorithm": None,
+        "trees": "per-class",
         "learning_rate": 0.1,
         "max_iter": 100,
         "max_leaf_nodes": 20,
         "max_depth": None,
         "min_samples_leaf": 10,
         "min_gain": 0.0,
-        "l2_regularization": 0.0,
+        "l2_regularization": None,
         "min_hessian_leaf": 0.0,
         "max_bins": 255,
         "categorical_features": "auto",
@@ -90,6 +96,7 @@ def test_parameters_and_their_defaults_are_those_documented():
         "monotonic_cst": None,
         "base_class": None,
         "refresh": "step",
+        "gain_directions": "auto",
         "init": "zero",
         "classes": None,
         "class_weight": None,

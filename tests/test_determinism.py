@@ -21,6 +21,9 @@ VARIANTS = {
     "search": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
+    "shared": {"trees": "shared"},
+    "shared mart": {"algorithm": "mart", "trees": "shared"},
+    "shared, drawn": {"trees": "shared", "gain_directions": 3},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 X, Y = noisy_data(n_rows=6000, n_features=5, n_classes=5)

@@ -56,6 +56,21 @@ def test_search_needs_more_up_to_a_bound():
     assert losses == [0, 16_000_000, 16_000_000, 16_000_000]
 
 
+def test_fewer_directions_need_no_more_memory():
+    shared = replace(SIZE, shared_trees=True, has_hessian=True)
+    totals = [replace(shared, n_directions=n).total() for n in (1, 7, 50, 99, 100)]
+    assert totals == sorted(totals)
+    assert totals[0] < totals[-1]
+    assert replace(shared, n_directions=10**6).total() == totals[-1]  # all there are
+
+
+def test_directions_that_would_fit_are_told():
+    shared = replace(SIZE, n_rows=1000, total_bins=10**6, shared_trees=True, has_hessian=True)
+    available = replace(shared, n_directions=7).total()
+    with pytest.raises(MemoryError, match=r"or 7 directions \(see gain_directions\)$"):
+        check(replace(shared, n_directions=100), available)
+
+
 def test_warm_start_needs_the_scores_of_the_earlier_model_too():
     for n_validation_rows, n_rows in ((0, 10**6), (10**5, 10**6), (10**7, 10**7)):
         cold = replace(SIZE, n_validation_rows=n_validation_rows)
@@ -203,17 +218,26 @@ asked = []
 memory.check = lambda size, available: asked.append(size.total())
 table = BinMapper(n_jobs=2).fit(X).transform(X)
 before = peak()
-ABCBoostClassifier("{algorithm}", max_iter=2, n_jobs=2).fit(table, y)
+ABCBoostClassifier(**{parameters}, max_iter=2, n_jobs=2).fit(table, y)
 grown = peak() - before
 sys.stdout.write(f"{{asked[0]}} {{grown}}")
 """
 
 
-@pytest.mark.parametrize("algorithm", ["abc-mart", "logitboost"])
-def test_estimate_is_near_what_a_fit_takes(algorithm):
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"algorithm": "abc-mart"},
+        {"algorithm": "logitboost"},
+        {"trees": "shared"},
+        {"trees": "shared", "gain_directions": "all"},
+    ],
+    ids=str,
+)
+def test_estimate_is_near_what_a_fit_takes(parameters):
     """Within a fifth and 40 MB: the estimate leaves out small things, the system rounds."""
     if not Path("/proc/self/status").exists():
         pytest.skip("needs Linux's /proc to know the peak of a program's memory")
-    out = run_python(PEAK.format(n_rows=200_000, n_classes=60, algorithm=algorithm))
+    out = run_python(PEAK.format(n_rows=200_000, n_classes=60, parameters=parameters))
     needed, grown = map(int, out.split())
     assert np.isclose(needed, grown, rtol=0.2, atol=4e7)

@@ -15,20 +15,32 @@ FRAME = pd.DataFrame(X, columns=["slope", "a", "b", "c"])
 FRAME["soil"] = np.array(["clay", "peat", None], object)[Y % 3]
 LABELS = np.array(["heath", "marsh", "moor", "wood"], object)[Y]
 MODEL = small("abc-logitboost", max_iter=2).fit(FRAME, LABELS)
+SHARED = small(trees="shared", max_iter=2).fit(FRAME, LABELS)
 STATE = pickle.dumps(MODEL)
-ARRAYS = {
-    name: array.tobytes()
-    for name, array in (ensemble_arrays(MODEL) | vars(MODEL.history_)).items()
-    if isinstance(array, np.ndarray) and array.nbytes >= 16
-}
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-def test_flipped_bit_of_an_array_is_an_error(name):
-    start = STATE.find(ARRAYS[name])
+def arrays_of(model):
+    return {
+        name: array.tobytes()
+        for name, array in (ensemble_arrays(model) | vars(model.history_)).items()
+        if isinstance(array, np.ndarray) and array.nbytes >= 16
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        *((MODEL, name) for name in arrays_of(MODEL)),
+        *((SHARED, name) for name in ("leaf_value", "gain_feature", "class_gain", "gain_start")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.trees,
+)
+def test_flipped_bit_of_an_array_is_an_error(model, name):
+    state, array = pickle.dumps(model), arrays_of(model)[name]
+    start = state.find(array)
     assert start >= 0
-    for place in np.random.default_rng(0).integers(0, 8 * len(ARRAYS[name]), 20).tolist():
-        damaged = bytearray(STATE)
+    for place in np.random.default_rng(0).integers(0, 8 * len(array), 20).tolist():
+        damaged = bytearray(state)
         damaged[start + place // 8] ^= 1 << place % 8
         with pytest.raises(ValueError, match="was changed or damaged"):
             pickle.loads(bytes(damaged))

@@ -30,6 +30,8 @@ VARIANTS = {
     "abc-logitboost": {"algorithm": "abc-logitboost"},
     "prior": {"init": "prior"},
     "drawn rows and features": {"subsample": 0.6, "max_features": 2, "random_state": 3},
+    "shared": {"trees": "shared"},
+    "shared, drawn": {"trees": "shared", "gain_directions": 2, "subsample": 0.6},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 

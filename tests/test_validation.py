@@ -29,6 +29,7 @@ VARIANTS = {
     "Mb": {"algorithm": "mart", "base_class": "worst"},
     "abc-mart": {"algorithm": "abc-mart"},
     "abc-logitboost, prior": {"algorithm": "abc-logitboost", "init": "prior"},
+    "shared": {"trees": "shared"},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 

@@ -26,7 +26,12 @@ from models import assert_same_model, noisy_data, small
 X, Y = noisy_data(n_rows=200, n_classes=3)
 positive = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=30)
 any_weights = pytest.mark.filterwarnings("ignore:.*weigh at most")
-both_algorithms = pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
+VARIANTS = {
+    "mart": {"algorithm": "mart"},
+    "abc-mart": {"algorithm": "abc-mart"},
+    "shared": {"trees": "shared", "l2_regularization": 0.0},  # a ridge does not scale with weights
+}
+every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
 
 def rounded(weights, y=None, factor=None):
@@ -158,23 +163,23 @@ def test_smallest_leaf_of_whole_weights_is_rounded_up(weights, amount):
 # -------------------------------------------------------------------------------------- in models
 
 
-@both_algorithms
+@every_variant
 @pytest.mark.parametrize("seed", range(5))
-def test_integer_weight_is_the_row_so_often(algorithm, seed):
+def test_integer_weight_is_the_row_so_often(variant, seed):
     times = np.random.default_rng(seed).integers(1, 4, len(Y))
-    weighted = small(algorithm, max_bins=16).fit(X, Y, times)
-    repeated = small(algorithm, max_bins=16).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
+    weighted = small(**variant, max_bins=16).fit(X, Y, times)
+    repeated = small(**variant, max_bins=16).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
     assert_same_model(weighted, repeated)
 
 
-@both_algorithms
+@every_variant
 @pytest.mark.parametrize("seed", range(5))
-def test_weight_zero_is_the_row_absent(algorithm, seed):
+def test_weight_zero_is_the_row_absent(variant, seed):
     rng = np.random.default_rng(seed)
     kept = rng.random(len(Y)) < 0.7
     weight = np.where(kept, rng.uniform(0.5, 3, len(Y)), 0)
-    weighted = small(algorithm, max_bins=16).fit(X, Y, weight)
-    assert_same_model(weighted, small(algorithm, max_bins=16).fit(X[kept], Y[kept], weight[kept]))
+    weighted = small(**variant, max_bins=16).fit(X, Y, weight)
+    assert_same_model(weighted, small(**variant, max_bins=16).fit(X[kept], Y[kept], weight[kept]))
 
 
 def test_class_of_weight_zero_is_no_class():
@@ -205,12 +210,12 @@ def test_rows_of_weight_zero_are_taken_out_of_a_binned_table():
     assert_same_model(small().fit(table, Y, weight), small().fit(X[20:], Y[20:]))
 
 
-@both_algorithms
+@every_variant
 @pytest.mark.parametrize("scale", [2.0**-5, 2.0**9])
-def test_scaled_weights_and_leaf_give_the_scaled_model(algorithm, scale):
+def test_scaled_weights_and_leaf_give_the_scaled_model(variant, scale):
     weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
-    model = small(algorithm).fit(X, Y, weight)
-    scaled = small(algorithm, min_samples_leaf=10 * scale).fit(X, Y, weight * scale)
+    model = small(**variant).fit(X, Y, weight)
+    scaled = small(**variant, min_samples_leaf=10 * scale).fit(X, Y, weight * scale)
     assert scaled.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
     np.testing.assert_array_equal(scaled.train_loss_, model.train_loss_ * scale)
     np.testing.assert_array_equal(
@@ -296,21 +301,21 @@ def test_weights_of_very_different_size_are_learned():
 NAMES = np.array(["a", "b", "c"])[Y]
 
 
-@both_algorithms
-def test_class_weight_is_a_factor_of_the_sample_weight(algorithm):
+@every_variant
+def test_class_weight_is_a_factor_of_the_sample_weight(variant):
     weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
-    model = small(algorithm, class_weight={"a": 2.5, "c": 0.25}).fit(X, NAMES, weight)
+    model = small(**variant, class_weight={"a": 2.5, "c": 0.25}).fit(X, NAMES, weight)
     weighed = weight * np.array([2.5, 1, 0.25])[Y]
     sums = WeightSums.from_rows(weight, Y, 3)
     least = 10 * mean_factor(sums, np.array([2.5, 1, 0.25]))
-    assert_same_model(model, small(algorithm, min_samples_leaf=least).fit(X, NAMES, weighed))
+    assert_same_model(model, small(**variant, min_samples_leaf=least).fit(X, NAMES, weighed))
 
 
-@both_algorithms
-def test_integer_class_weight_is_the_rows_so_often(algorithm):
+@every_variant
+def test_integer_class_weight_is_the_rows_so_often(variant):
     times = np.array([2, 1, 3])[Y]
-    weighted = small(algorithm, max_bins=16, class_weight={"a": 2, "c": 3}).fit(X, NAMES)
-    repeated = small(algorithm, max_bins=16, min_samples_leaf=10 * times.mean())
+    weighted = small(**variant, max_bins=16, class_weight={"a": 2, "c": 3}).fit(X, NAMES)
+    repeated = small(**variant, max_bins=16, min_samples_leaf=10 * times.mean())
     assert_same_model(weighted, repeated.fit(np.repeat(X, times, axis=0), np.repeat(NAMES, times)))
 
 
@@ -408,16 +413,16 @@ def test_rows_in_any_order_give_the_model_for_any_weights(seed, class_weight):
     assert model.validation_score_.tolist() == shuffled.validation_score_.tolist()
 
 
-@both_algorithms
+@every_variant
 @pytest.mark.parametrize("factor", [0.1, 1 / 3, 7.0])
 @pytest.mark.parametrize("weights", [None, "whole", "fractional"])
-def test_class_weight_that_all_classes_share_changes_no_tree(algorithm, factor, weights):
+def test_class_weight_that_all_classes_share_changes_no_tree(variant, factor, weights):
     rng = np.random.default_rng(0)
     weight = {None: None, "whole": rng.integers(1, 5, 200), "fractional": rng.random(200) + 0.1}[
         weights
     ]
-    plain = small(algorithm).fit(X, NAMES, weight)
-    shared = small(algorithm, class_weight=dict.fromkeys("abc", factor)).fit(X, NAMES, weight)
+    plain = small(**variant).fit(X, NAMES, weight)
+    shared = small(**variant, class_weight=dict.fromkeys("abc", factor)).fit(X, NAMES, weight)
     for name in ("feature", "threshold", "left", "value", "tree_base"):
         ours, theirs = (getattr(model.model_.ensemble, name) for model in (plain, shared))
         np.testing.assert_array_equal(ours, theirs)
@@ -453,11 +458,11 @@ def test_class_without_rows_does_not_matter_to_balanced():
     np.testing.assert_allclose(model.class_losses_[0, 0], model.class_losses_[0, 2], rtol=1e-9)
 
 
-@both_algorithms
-def test_class_of_class_weight_zero_has_no_rows_but_its_column(algorithm):
-    model = small(algorithm, class_weight={"b": 0}).fit(X, NAMES)
+@every_variant
+def test_class_of_class_weight_zero_has_no_rows_but_its_column(variant):
+    model = small(**variant, class_weight={"b": 0}).fit(X, NAMES)
     rows = Y != 1
-    expected = small(algorithm, classes=list("abc")).fit(X[rows], NAMES[rows])
+    expected = small(**variant, classes=list("abc")).fit(X[rows], NAMES[rows])
     assert_same_model(model, expected)
     assert model.classes_.tolist() == ["a", "b", "c"]
 

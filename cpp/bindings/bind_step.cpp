@@ -23,6 +23,7 @@
 namespace abcgbm {
 namespace {
 
+constexpr std::size_t kRowsPerPoll = 1024;
 constexpr std::size_t kManyScores = std::size_t{1} << 20;  // 16 MB with the residuals
 
 /// What has been freed while the table was read, sorted and coded would stay with the process
@@ -51,8 +52,23 @@ void check_rows(const Binned* binned, const Labels* labels, int n_threads) {
 
 using RawScores = std::optional<Matrix<double>>;
 
+/// The scores of (n_classes, n_rows), or the same for all rows, row by row.
+std::vector<double> start_by_row(const Matrix<double>& raw, std::size_t n_rows) {
+  std::vector<double> scores;
+  scores.reserve(raw.shape(0) * n_rows);
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    if (i % kRowsPerPoll == 0) check_interrupt();
+    const std::size_t column = raw.shape(1) == 1 ? 0 : i;
+    for (std::size_t k = 0; k < raw.shape(0); ++k) {
+      scores.push_back(raw.data()[k * raw.shape(1) + column]);
+    }
+  }
+  return scores;
+}
+
 /// The scores to start from: multiples of 2^-32, so that sums are exact; zeros if none are given.
-std::vector<double> start_scores(const Labels& labels, const RawScores& raw) {
+std::vector<double> start_scores(const Labels& labels, const RawScores& raw,
+                                 ScoreOrder order = ScoreOrder::by_class) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   if (!raw) return filled(n_classes * labels.n_rows(), 0.0);
   require(raw->shape(0) == n_classes && (raw->shape(1) == labels.n_rows() || raw->shape(1) == 1),
@@ -62,6 +78,7 @@ std::vector<double> start_scores(const Labels& labels, const RawScores& raw) {
     require(std::abs(raw->data()[i]) < 0x1p20 && raw->data()[i] == on_leaf_grid(raw->data()[i]),
             "raw: multiples of 2^-32, of size below 2^20");
   }
+  if (order == ScoreOrder::by_row) return start_by_row(*raw, labels.n_rows());
   if (raw->shape(1) == labels.n_rows()) return copied(std::span(raw->data(), raw->size()));
   std::vector<double> scores;
   scores.reserve(n_classes * labels.n_rows());
@@ -77,7 +94,7 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
   check_groups(binned->layout, params.grow.features);
   const std::size_t n_scores = labels->n_rows() * static_cast<std::size_t>(labels->n_classes);
   if (n_scores >= kManyScores) give_back_memory();
-  std::vector<double> start = start_scores(*labels, raw);
+  std::vector<double> start = start_scores(*labels, raw, order_of(params));
   return std::make_unique<Trainer>(std::move(binned), std::move(labels), std::move(start), params,
                                    n_threads);
 }
@@ -117,29 +134,36 @@ void add_step_py(Validation& validation, const StepResult& step) {
   validation.add(step.trees);
 }
 
+/// An array of so many rows, column by column.
+template <class T>
+std::vector<T> transposed(std::span<const T> values, std::size_t n_rows) {
+  const std::size_t n_columns = values.size() / n_rows;
+  std::vector<T> out(values.size());
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    for (std::size_t k = 0; k < n_columns; ++k) out[k * n_rows + i] = values[i * n_columns + k];
+  }
+  return out;
+}
+
 /// A copy of scores or residuals, of shape (n_classes, n_rows).
 template <class T>
-nb::ndarray<nb::numpy, T> copy_by_class(const std::vector<T>& values, const Labels& labels) {
+nb::ndarray<nb::numpy, T> copy_by_class(const std::vector<T>& values, const Labels& labels,
+                                        ScoreOrder order = ScoreOrder::by_class) {
   std::vector<T> copy;
   {
     const Unlocked unlocked(kTraining);
-    copy = copied(std::span(values));
+    copy = order == ScoreOrder::by_class ? copied(std::span(values))
+                                         : transposed(std::span(values), labels.n_rows());
   }
   return to_numpy(std::move(copy), {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
 }
 
 std::pair<nb::ndarray<nb::numpy, std::int64_t>, int> residuals_py(const Trainer& trainer) {
   const Scores& scores = trainer.scores();
-  const Labels& labels = trainer.labels();
-  if (scores.order == ResidualOrder::by_class) {
-    return {copy_by_class(scores.residual, labels), scores.exponent};
-  }
-  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
-  std::vector<std::int64_t> by_class(scores.residual.size());
-  for (std::size_t i = 0; i < by_class.size(); ++i) {
-    by_class[i % n_classes * labels.n_rows() + i / n_classes] = scores.residual[i];
-  }
-  return {to_numpy(std::move(by_class), {n_classes, labels.n_rows()}), scores.exponent};
+  const std::vector<std::int64_t> by_row(scores.row_residual.begin(), scores.row_residual.end());
+  const bool is_by_row = scores.order == ScoreOrder::by_row;
+  return {copy_by_class(is_by_row ? by_row : scores.residual, trainer.labels(), scores.order),
+          scores.exponent};
 }
 
 constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
@@ -317,7 +341,10 @@ void bind_step(nb::module_& m) {
       .def("residuals", &residuals_py,
            "A copy of the integer residuals, and S: they are multiples of 2^-S.")
       .def(
-          "raw", [](const Trainer& t) { return copy_by_class(t.scores().raw, t.labels()); },
+          "raw",
+          [](const Trainer& t) {
+            return copy_by_class(t.scores().raw, t.labels(), t.scores().order);
+          },
           kRawDoc)
       .def(
           "class_losses",

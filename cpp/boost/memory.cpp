@@ -54,7 +54,7 @@ std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams
   const std::size_t a_leaf = n_classes * 2 * sizeof(std::int64_t);
   return {
       {.name = "scores of the rows",
-       .bytes = size.n_rows * (n_classes * (sizeof(double) + sizeof(std::int64_t)) + kLoss)},
+       .bytes = size.n_rows * (n_classes * (sizeof(double) + sizeof(std::int32_t)) + kLoss)},
       {.name = "sums of the rows", .bytes = size.n_rows * bin},
       {.name = "leaves of the rows", .bytes = size.n_rows * (kNode + kLoss)},
       {.name = "labels and weights", .bytes = size.n_rows * (kLabel + sizeof(std::int64_t))},

@@ -6,6 +6,7 @@
 
 #include "base/base_class.hpp"
 #include "data/labels.hpp"
+#include "loss/scores.hpp"
 #include "tree/grower.hpp"
 
 namespace abcgbm {
@@ -28,6 +29,10 @@ struct TrainParams {
   bool shared = false;           // one tree a step, for all classes
   std::size_t n_directions = 0;  // that a shared tree's cuts are measured in; 0: all classes
 };
+
+inline ScoreOrder order_of(const TrainParams& params) {
+  return params.shared ? ScoreOrder::by_row : ScoreOrder::by_class;
+}
 
 /// What a step grows: a tree for each of `classes` but the base class. Several bases are
 /// candidates: the one with the smallest loss after its step is taken. Without base derivatives the

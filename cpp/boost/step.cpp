@@ -16,10 +16,6 @@ AnyTreeDriver make_driver(const TrainParams& params, const Binned& binned, int n
   return TreeDriver<2>(binned, n_classes, n_threads);
 }
 
-ResidualOrder order_for(const TrainParams& params) {
-  return params.shared ? ResidualOrder::by_row : ResidualOrder::by_class;
-}
-
 bool moves_anything(const std::vector<Tree>& trees) {
   return std::ranges::any_of(trees, [](const Tree& tree) {
     return std::ranges::any_of(tree.nodes,
@@ -51,7 +47,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
-      scores_(make_scores(*labels_, std::move(raw), n_threads, order_for(params))),
+      scores_(make_scores(*labels_, std::move(raw), n_threads, order_of(params))),
       driver_(make_driver(params, *binned_, labels_->n_classes, n_threads)) {
   if (params.subsample == 1.0) all_rows_ = weigh_all(*binned_, *labels_, n_threads);
 }

@@ -51,7 +51,7 @@ struct SplitWeight {
 struct RowsToSum {
   std::size_t n;
   std::size_t n_classes;
-  const std::int64_t* residual;
+  const std::int32_t* residual;
   const std::int32_t* y;
   RowWeights weight;
   std::size_t first;  // row, for its weight
@@ -62,11 +62,6 @@ struct RowsToSum {
   double inverse_scale;
   std::int32_t* out;
 };
-
-/// An integer of size below 2^51 as a double.
-[[gnu::always_inline]] inline double to_double(std::int64_t x) {
-  return bits_as<double>(x + bits_as<std::int64_t>(kRoundingMagic)) - kRoundingMagic;
-}
 
 [[gnu::always_inline]] inline std::int32_t short_weight(std::int64_t weight, int shift) {
   const std::int64_t up = (std::int64_t{1} << shift) - 1;
@@ -80,7 +75,7 @@ struct ClassKernel {
     const Shortener shorten(rows.grid.shift);
     const std::size_t n = rows.n_classes;
     for (std::size_t i = 0; i < rows.n; ++i) {
-      const std::int64_t* residual = rows.residual + i * n;
+      const std::int32_t* residual = rows.residual + i * n;
       const std::int64_t weight = rows.weight[rows.first + i];
       std::int32_t* out = rows.out + i * rows.form.stride();
       const SplitWeight by(weight, rows.grid);
@@ -88,7 +83,7 @@ struct ClassKernel {
       if (rows.form.has_hessian) {
         std::int32_t* hessians = out + rows.form.hessians_at();
         for (std::size_t d = 0; d < n; ++d) {
-          const double p = to_double(residual[d]);
+          const auto p = static_cast<double>(residual[d]);
           const double a = (p < 0.0 ? -p : p) * rows.inverse_scale;
           const std::int64_t hessian = round_to_int((a * (1.0 - a)) * rows.scale);
           hessians[d] = shorten(hessian * by.before) * by.after;
@@ -100,9 +95,10 @@ struct ClassKernel {
 };
 
 /// Drawn directions, eight at a time: what the classes with -1 have of a row's residuals, and, in
-/// one lane, what all have.
+/// one lane, what all have. Both are in size no more than a residual, up to rounding.
 struct DrawnKernel {
-  using Four = Wide<4>::Integers;
+  using Eight [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
+  using Sums = std::array<std::int32_t, kLanes>;
 
   [[gnu::always_inline]] static inline void run(const RowsToSum* given) {
     const RowsToSum rows = *given;
@@ -110,30 +106,29 @@ struct DrawnKernel {
   }
 
   /// Sums up eight lanes over all classes of a row.
-  [[gnu::always_inline]] static inline std::array<std::int64_t, kLanes> add_up(
-      const std::int64_t* residual, std::size_t n_classes, const std::int64_t* mask,
-      std::size_t n_lanes) {
-    Four low{};
-    Four high{};
-    for (std::size_t k = 0; k < n_classes; ++k, mask += n_lanes) {
-      const Four r = Four{} + residual[k];
-      low += r & load<Four>(mask);
-      high += r & load<Four>(mask + 4);
+  [[gnu::always_inline]] static inline Sums add_up(const std::int32_t* residual,
+                                                   std::size_t n_classes, const std::int32_t* mask,
+                                                   std::size_t n_lanes) {
+    std::array<Eight, 2> sum{};
+    std::size_t k = 0;
+    for (; k + 2 <= n_classes; k += 2) {
+      sum[0] += (Eight{} + residual[k]) & load<Eight>(mask + k * n_lanes);
+      sum[1] += (Eight{} + residual[k + 1]) & load<Eight>(mask + (k + 1) * n_lanes);
     }
-    std::array<std::int64_t, kLanes> sums;
-    store(low, sums.data());
-    store(high, sums.data() + 4);
+    if (k < n_classes) sum[0] += (Eight{} + residual[k]) & load<Eight>(mask + k * n_lanes);
+    Sums sums;
+    store(sum[0] + sum[1], sums.data());
     return sums;
   }
 
   [[gnu::always_inline]] static inline void sum_row(const RowsToSum& rows, std::size_t i) {
     const Directions& directions = *rows.directions;
-    const std::int64_t* residual = rows.residual + i * rows.n_classes;
-    const std::int64_t* mask = directions.is_minus.data();
+    const std::int32_t* residual = rows.residual + i * rows.n_classes;
+    const std::int32_t* mask = directions.is_minus.data();
     const std::size_t n_lanes = directions.n_lanes;
     // The total is in the last group of lanes, which comes first.
     const std::size_t last = n_lanes - kLanes;
-    auto sums = add_up(residual, rows.n_classes, mask + last, n_lanes);
+    Sums sums = add_up(residual, rows.n_classes, mask + last, n_lanes);
     const std::int64_t total = sums[directions.n - last];
     write(rows, i, last, total, sums);
     for (std::size_t lane = 0; lane < last; lane += kLanes) {
@@ -147,23 +142,33 @@ struct DrawnKernel {
   /// The residuals and hessians of a row in the directions from `lane` on.
   [[gnu::always_inline]] static inline void write(const RowsToSum& rows, std::size_t i,
                                                   std::size_t lane, std::int64_t total,
-                                                  const std::array<std::int64_t, kLanes>& sums) {
+                                                  const Sums& sums) {
     const Directions& directions = *rows.directions;
     const Shortener shorten(rows.grid.shift);
     const SplitWeight by(rows.weight[rows.first + i], rows.grid);
-    const std::int64_t* own_mask =
-        directions.is_minus.data() + static_cast<std::size_t>(rows.y[i]) * directions.n_lanes;
-    std::int32_t* out = rows.out + i * rows.form.stride();
-    const std::size_t end = std::min(lane + kLanes, directions.n);
-    for (std::size_t d = lane; d < end; ++d) {
-      const std::int64_t residual = total - 2 * sums[d - lane];
-      out[d] = shorten(residual * by.before) * by.after;
-      if (!rows.form.has_hessian) continue;
-      const std::int64_t own = (residual ^ own_mask[d]) - own_mask[d];
-      const double a = std::clamp(to_double(own) * rows.inverse_scale, 0.0, 2.0);
-      const std::int64_t hessian = round_to_int((a * (2.0 - a)) * rows.scale);
-      out[rows.form.hessians_at() + d] = shorten(hessian * by.before) * by.after;
+    const std::int32_t* own_mask = directions.is_minus.data() +
+                                   static_cast<std::size_t>(rows.y[i]) * directions.n_lanes + lane;
+    std::array<std::int32_t, kLanes> residuals;
+    std::array<std::int32_t, kLanes> hessians;
+    for (std::size_t d = 0; d < kLanes; ++d) {
+      const std::int64_t residual = total - 2 * std::int64_t{sums[d]};
+      const double own = own_mask[d] != 0 ? -to_double(residual) : to_double(residual);
+      const double a = own * rows.inverse_scale;
+      const double up = a > 0.0 ? a : 0.0;
+      const double within = up < 2.0 ? up : 2.0;
+      const std::int64_t hessian = round_to_int((within * (2.0 - within)) * rows.scale);
+      residuals[d] = shorten(residual * by.before) * by.after;
+      hessians[d] = shorten(hessian * by.before) * by.after;
     }
+    const std::size_t n = std::min(kLanes, directions.n - lane);
+    std::int32_t* out = rows.out + i * rows.form.stride() + lane;
+    std::copy_n(residuals.begin(), n, out);
+    if (rows.form.has_hessian) std::copy_n(hessians.begin(), n, out + rows.form.hessians_at());
+  }
+
+  /// An integer of size below 2^51.
+  [[gnu::always_inline]] static inline double to_double(std::int64_t x) {
+    return bits_as<double>(x + bits_as<std::int64_t>(kRoundingMagic)) - kRoundingMagic;
   }
 };
 
@@ -176,7 +181,7 @@ Directions directions_of(std::size_t n_wanted, int n_classes, std::uint64_t seed
   Directions directions{.n = n_wanted, .n_lanes = (n_wanted / kLanes + 1) * kLanes};
   directions.is_minus.assign(n * directions.n_lanes, 0);
   for (std::size_t k = 0; k < n; ++k) {
-    std::int64_t* of_class = directions.is_minus.data() + k * directions.n_lanes;
+    std::int32_t* of_class = directions.is_minus.data() + k * directions.n_lanes;
     for (std::size_t d = 0; d < n_wanted; ++d) {
       const std::uint64_t drawn = draw(seed, Draw::directions, step, d * n + k);
       of_class[d] = (drawn >> 63) != 0 ? -1 : 0;

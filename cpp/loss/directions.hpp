@@ -18,7 +18,7 @@ struct Directions {
   std::size_t n_lanes = 0;  // above n, a multiple of eight
   /// [n_classes][n_lanes]: all bits where a class has -1; lane n has them for every class. None:
   /// all classes.
-  std::vector<std::int64_t> is_minus{};
+  std::vector<std::int32_t> is_minus{};
 
   bool are_drawn() const { return !is_minus.empty(); }
 };

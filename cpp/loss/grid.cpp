@@ -17,8 +17,8 @@ int scale_exponent(int n_bits, double largest) {
 
 }  // namespace
 
-int residual_exponent(const Labels& labels, double largest) {
-  return scale_exponent(std::min(48, 60 - labels.total_bits), largest);
+int residual_exponent(const Labels& labels, double largest, int most_bits) {
+  return scale_exponent(std::min(most_bits, 60 - labels.total_bits), largest);
 }
 
 int loss_exponent(const Labels& labels, double largest) {

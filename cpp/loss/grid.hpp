@@ -7,7 +7,9 @@
 namespace abcgbm {
 
 /// Residuals are multiples of 2^-exponent when the largest is this.
-int residual_exponent(const Labels& labels, double largest);
+inline constexpr int kResidualBits = 48;
+inline constexpr int kSharedResidualBits = 30;  // of shared trees, which keep residuals in 32 bits
+int residual_exponent(const Labels& labels, double largest, int most_bits);
 
 /// Losses of rows are rounded to multiples of 2^-exponent when the largest is this.
 int loss_exponent(const Labels& labels, double largest);

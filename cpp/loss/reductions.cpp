@@ -20,7 +20,7 @@ struct LeafPart {
   const std::uint32_t* rows;
   std::size_t n;
   std::size_t n_classes;
-  const std::int64_t* residual;  // of all rows
+  const std::int32_t* residual;  // of all rows
   RowWeights weight;
   double scale;
   double inverse_scale;
@@ -35,7 +35,7 @@ struct LeafKernel {
     std::int64_t* __restrict residuals = part.sums;
     std::int64_t* __restrict hessians = part.sums + n_classes;
     for (std::size_t i = 0; i < part.n; ++i) {
-      const std::int64_t* residual = part.residual + part.rows[i] * n_classes;
+      const std::int32_t* residual = part.residual + part.rows[i] * n_classes;
       const std::int64_t weight = IsWeighted ? part.weight[part.rows[i]] : 1;
       prefetch(part, std::min(i + kAhead, part.n - 1));
       for (std::size_t k = 0; k < n_classes; ++k) {
@@ -50,8 +50,8 @@ struct LeafKernel {
   }
 
   [[gnu::always_inline]] static inline void prefetch(const LeafPart& part, std::size_t i) {
-    const std::int64_t* residual = part.residual + part.rows[i] * part.n_classes;
-    for (std::size_t k = 0; k < part.n_classes; k += 8) __builtin_prefetch(residual + k);
+    const std::int32_t* residual = part.residual + part.rows[i] * part.n_classes;
+    for (std::size_t k = 0; k < part.n_classes; k += 16) __builtin_prefetch(residual + k);
   }
 };
 
@@ -147,7 +147,7 @@ std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRo
     const LeafPart part{.rows = tasks[task].rows.data(),
                         .n = tasks[task].rows.size(),
                         .n_classes = n_classes,
-                        .residual = rows.scores.residual.data(),
+                        .residual = rows.scores.row_residual.data(),
                         .weight = rows.weight,
                         .scale = std::ldexp(1.0, rows.scores.exponent),
                         .inverse_scale = std::ldexp(1.0, -rows.scores.exponent),

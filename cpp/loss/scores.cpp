@@ -7,6 +7,7 @@
 #include "base/fill.hpp"
 #include "loss/reductions.hpp"
 #include "loss/row_chunks.hpp"
+#include "loss/scores_by_row.hpp"
 
 namespace abcgbm {
 namespace {
@@ -30,47 +31,6 @@ void move_chunk(double* raw, std::size_t stride, std::span<const TreeMove> moves
       of_base[i] -= base_value[leaf];
     }
   }
-}
-
-constexpr std::size_t kScratchScores = std::size_t{1} << 14;  // 128 kB, in L2
-constexpr std::size_t kTile = 8;
-
-/// How many rows of so many classes are laid out by row at a time.
-std::size_t rows_at_a_time(std::size_t n_classes) {
-  return std::clamp(kScratchScores / n_classes / kTile * kTile, kTile, kRowsPerChunk);
-}
-
-/// From [n_classes][stride] to [n_rows][n_classes], in tiles that fit into few cache lines.
-void transpose(const std::int64_t* from, std::size_t stride, std::size_t n_rows,
-               std::size_t n_classes, std::int64_t* to) {
-  for (std::size_t row = 0; row < n_rows; row += kTile) {
-    const std::size_t last_row = std::min(row + kTile, n_rows);
-    for (std::size_t k = 0; k < n_classes; k += kTile) {
-      const std::size_t last_k = std::min(k + kTile, n_classes);
-      for (std::size_t i = row; i < last_row; ++i) {
-        for (std::size_t c = k; c < last_k; ++c) to[i * n_classes + c] = from[c * stride + i];
-      }
-    }
-  }
-}
-
-/// The same as move_task, but residuals lie by row.
-Largest move_task_by_row(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
-                         std::size_t first, std::size_t last) {
-  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
-  const double scale = std::ldexp(1.0, scores.exponent);
-  const std::size_t most = rows_at_a_time(n_classes);
-  std::vector<std::int64_t> residual(n_classes * most);
-  Largest largest;
-  for (std::size_t start = first; start < last; start += most) {
-    const std::size_t n = std::min(most, last - start);
-    move_chunk(scores.raw.data() + start, labels.n_rows(), moves, start, n);
-    ScoreRows rows = rows_of(labels, scores.raw, start, n);
-    rows.residual_stride = most;
-    residuals_and_losses(rows, scale, residual.data(), scores.row_loss.data() + start, largest);
-    transpose(residual.data(), most, n, n_classes, scores.residual.data() + start * n_classes);
-  }
-  return largest;
 }
 
 /// Moves the rows of one task and computes their residuals and losses.
@@ -107,11 +67,17 @@ void loss_task(std::span<const double> from, const Labels& labels, std::span<con
 Largest move_all(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads) {
   std::vector<Largest> parts(n_row_tasks(labels.n_rows()));
+  const bool is_by_row = scores.order == ScoreOrder::by_row;
+  const LeafMove by_leaf = is_by_row ? leaf_move(moves) : LeafMove();
   for_row_tasks(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
-    const auto move = scores.order == ResidualOrder::by_row ? move_task_by_row : move_task;
-    parts[first / kRowsPerTask] = move(scores, labels, moves, first, last);
+    parts[first / kRowsPerTask] = is_by_row ? move_rows(scores, labels, by_leaf, first, last)
+                                            : move_task(scores, labels, moves, first, last);
   });
   return largest_of(parts);
+}
+
+int bits_of(ScoreOrder order) {
+  return order == ScoreOrder::by_row ? kSharedResidualBits : kResidualBits;
 }
 
 void set_losses(Scores& scores, const Labels& labels, double largest, int n_threads) {
@@ -139,16 +105,17 @@ ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t
           .y = labels.y.data() + first};
 }
 
-Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads,
-                   ResidualOrder order) {
+Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads, ScoreOrder order) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
   Scores scores;
   scores.order = order;
   scores.raw = std::move(raw);
-  scores.residual = filled(n_classes * labels.n_rows(), std::int64_t{0});
+  const std::size_t n_scores = n_classes * labels.n_rows();
+  if (order == ScoreOrder::by_class) scores.residual = filled(n_scores, std::int64_t{0});
+  if (order == ScoreOrder::by_row) scores.row_residual = filled(n_scores, std::int32_t{0});
   scores.row_loss.resize(labels.n_rows());
   scores.class_losses.resize(n_classes);
-  scores.exponent = residual_exponent(labels, 0.5);  // the most likely one
+  scores.exponent = residual_exponent(labels, 0.5, bits_of(order));  // the most likely one
   move_scores(scores, labels, {}, n_threads);
   return scores;
 }
@@ -158,7 +125,7 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
   // The grid follows from the largest residual. It is mostly the last one; otherwise all is
   // computed once more.
   const Largest largest = move_all(scores, labels, moves, n_threads);
-  const int exponent = residual_exponent(labels, largest.residual);
+  const int exponent = residual_exponent(labels, largest.residual, bits_of(scores.order));
   if (exponent != scores.exponent) {
     scores.exponent = exponent;
     move_all(scores, labels, {}, n_threads);
@@ -188,8 +155,14 @@ double loss_of(const Scores& scores, const Labels& labels, RowWeights weight) {
 double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads) {
   std::vector<double> row_loss(labels.n_rows());
+  const bool is_by_row = scores.order == ScoreOrder::by_row;
+  const LeafMove by_leaf = is_by_row ? leaf_move(moves) : LeafMove();
   for_row_tasks(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
-    loss_task(scores.raw, labels, moves, first, last, row_loss);
+    if (is_by_row) {
+      losses_of_rows(scores, labels, by_leaf, first, last, row_loss);
+    } else {
+      loss_task(scores.raw, labels, moves, first, last, row_loss);
+    }
   });
   return total_loss(labels, weight, row_loss);
 }

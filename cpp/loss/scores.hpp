@@ -14,16 +14,16 @@
 
 namespace abcgbm {
 
-/// How residuals lie in memory: a tree for one class wants those of a class side by side, a shared
-/// one those of a row.
-enum class ResidualOrder { by_class, by_row };
+/// How scores and residuals lie in memory: a tree for one class wants those of a class side by
+/// side, a shared one those of a row.
+enum class ScoreOrder { by_class, by_row };
 
-/// What the model says of the training rows, and how well. Raw scores are class-major,
-/// [n_classes][n_rows].
+/// What the model says of the training rows, and how well.
 struct Scores {
-  std::vector<double> raw;
-  std::vector<std::int64_t> residual;  // r - p in multiples of 2^-exponent
-  ResidualOrder order = ResidualOrder::by_class;
+  std::vector<double> raw;                 // [n_classes][n_rows], or [n_rows][n_classes]
+  std::vector<std::int64_t> residual;      // r - p in multiples of 2^-exponent, [n_classes][n_rows]
+  std::vector<std::int32_t> row_residual;  // the same if scores lie by row, [n_rows][n_classes]
+  ScoreOrder order = ScoreOrder::by_class;
   std::vector<double> row_loss;
   int exponent = 0;
   std::vector<double> class_losses;
@@ -36,9 +36,9 @@ inline const std::int64_t* residuals_of(const Scores& scores, const Labels& labe
 }
 
 /// The residuals of a row for all classes, if they lie by row.
-inline const std::int64_t* residuals_of_row(const Scores& scores, const Labels& labels,
+inline const std::int32_t* residuals_of_row(const Scores& scores, const Labels& labels,
                                             std::size_t row) {
-  return scores.residual.data() + row * static_cast<std::size_t>(labels.n_classes);
+  return scores.row_residual.data() + row * static_cast<std::size_t>(labels.n_classes);
 }
 
 /// How far a tree moves each row: raw[class] += value[node], raw[base] -= base_value[node].
@@ -54,11 +54,13 @@ struct TreeMove {
 ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t first,
                   std::size_t n);
 
-/// Starts from the given raw scores.
+/// Starts from the given raw scores, which lie in this order.
 Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads,
-                   ResidualOrder order = ResidualOrder::by_class);
+                   ScoreOrder order = ScoreOrder::by_class);
 
-/// Adds the trees' values to the raw scores, then computes residuals and losses anew.
+/// Adds the trees' values to the raw scores, then computes residuals and losses anew. Scores that
+/// lie by row are moved by one shared tree: there is a move for each class, and rows are in the
+/// same leaf for all.
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads);
 

@@ -52,8 +52,8 @@ struct AllClasses {
   void subtract(const Block& block, Bins parent, Bins child) const {
     subtract_shared(form, block, parent, child);
   }
-  double gain_of(const Cut& cut, const Sums& node, const SplitRules&) const {
-    return form.has_hessian ? cut.score : cut.score / static_cast<double>(weight_of(node));
+  double gain_of(const Cut& cut, const Sums& node, const SplitRules& rules) const {
+    return shared_gain(form, cut, node, rules);
   }
 };
 

@@ -4,6 +4,28 @@
 #include <numeric>
 
 namespace abcgbm {
+namespace {
+
+/// What a second ridge takes: a node has one, its children have two.
+double cost_of_ridge(const SharedForm& form, const SharedSums& node, double l2) {
+  double cost = 0.0;
+  for (std::size_t d = 0; d < form.n_directions; ++d) {
+    const auto residual = static_cast<double>(node[d]);
+    const auto hessian = static_cast<double>(node[form.hessians_at() + d]);
+    if (!(hessian + l2 > 0.0)) continue;
+    const double inverse = 1.0 / (hessian + 2.0 * l2);
+    cost += ((residual * residual) * l2 * inverse) / (hessian + l2);
+  }
+  return cost;
+}
+
+}  // namespace
+
+double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSums& node,
+                   const SplitRules& rules) {
+  if (form.has_hessian) return cut.score - cost_of_ridge(form, node, rules.l2);
+  return cut.score / static_cast<double>(node[form.weight_at()]);
+}
 
 SharedCutSearch::SharedCutSearch(const Layout& layout, const SharedForm& form)
     : layout_(&layout), form_(form), scanner_(form) {}

@@ -24,6 +24,10 @@ struct SharedNode {
   std::span<const std::uint8_t> may_cut{};  // by feature; none: all
 };
 
+/// The gain of a cut, in units of the integer sums.
+double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSums& node,
+                   const SplitRules& rules);
+
 /// Categories are sorted in so many directions at most.
 inline constexpr std::size_t kMostOrders = 8;
 

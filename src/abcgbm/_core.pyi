@@ -116,7 +116,7 @@ class SplitParams:
 class TrainParams:
     """How trees are grown."""
 
-    def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0) -> None: ...
+    def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0, shared: bool = False, n_directions: int = 0) -> None: ...
 
 def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int) -> dict[str, int]:
     """
@@ -160,6 +160,20 @@ class StepResult:
         """
         The sets of codes that go left in categorical splits, 64 codes to a word.
         """
+
+    @property
+    def leaf_value(self) -> NDArray[numpy.float32]:
+        """
+        The values of the leaves of a shared tree, in the order of their nodes, by class.
+        """
+
+    @property
+    def gain_feature(self) -> NDArray[numpy.int32]:
+        """The features that a shared tree is cut on, ascending."""
+
+    @property
+    def class_gain(self) -> NDArray[numpy.float32]:
+        """The gain of all its cuts on each of them, by class."""
 
     @property
     def tree_start(self) -> NDArray[numpy.int64]: ...

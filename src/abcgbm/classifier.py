@@ -30,22 +30,26 @@ from abcgbm.training.training import Training
 class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifier):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
-    The same data, parameters and ``random_state`` give the same model, whatever the number of
+    A step grows a tree for each class, or one that all classes share (``trees="shared"``). The same data, parameters and ``random_state`` give the same model, whatever the number of
     threads or the order of the rows. (With ``subsample`` or ``validation_fraction`` the order of
     the rows matters.)
 
     Parameters
     ----------
-    algorithm : {"abc-mart", "mart", "abc-logitboost", "logitboost"}, default="abc-mart"
+    algorithm : {"abc-mart", "mart", "abc-logitboost", "logitboost"} or None, default=None
         The abc algorithms boost K-1 classes against a base class (Alg. 3 of the paper), the plain
         ones all K (Alg. 2). In the split gain a row weighs 1 (mart) or its hessian (robust
         logitboost). The abc forms usually end with fewer errors; in the first hundred steps the
-        plain ones can be ahead.
+        plain ones can be ahead. None is "abc-mart", or "logitboost" with shared trees, for which
+        there are the plain ones alone.
+    trees : {"per-class", "shared"}, default="per-class"
+        A tree for each class in every step, or one for all, whose leaves hold a value for each
+        class: faster and smaller the more classes there are. There is no base class then.
     learning_rate : float, default=0.1
         Shrinkage of each step, above 0 and at most 1.
     max_iter : int or None, default=100
-        Number of boosting steps, at most. Each grows K trees, or K-1 with a base class. None: no
-        bound but early stopping or ``max_time``.
+        Number of boosting steps, at most. Each grows K trees, K-1 with a base class, or one that is
+        shared. None: no bound but early stopping or ``max_time``.
     max_leaf_nodes : int, default=20
         Leaves of a tree, at most; 2 to 32768.
     max_depth : int or None, default=None
@@ -55,11 +59,12 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         fraction of the rows. With ``class_weight`` it is multiplied by the rows' mean factor.
     min_gain : float, default=0.0
         A node is split only if its best cut gains more than this.
-    l2_regularization : float, default=0.0
+    l2_regularization : float or None, default=None
         Added to the sum of hessians in a leaf's value and, for the logitboost algorithms, in the
-        split gain.
+        split gain. None is 0, or 0.01 with shared trees.
     min_hessian_leaf : float, default=0.0
-        Least sum of hessians in a leaf; for the logitboost algorithms only.
+        Least sum of hessians in a leaf, in a shared tree over all classes; for the logitboost
+        algorithms only.
     max_bins : int, default=255
         Most bins for the values of a feature, 2 to 65534; missing values have one of their own.
     categorical_features : "auto", None, or list of names, indices or truth values, default="auto"
@@ -92,7 +97,12 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         ``algorithm="mart", base_class="worst"`` is the paper's "Mb".
     refresh : {"step", "class"}, default="step"
         When residuals are computed anew: once a step, or after each class's tree as Alg. 2 is
-        printed; "class" is for the plain algorithms without a base class only.
+        printed; "class" is for the plain algorithms without a base class, and trees per class, only.
+    gain_directions : "auto", "all" or int, default="auto"
+        What the cuts of a shared tree are measured in: all classes, or so many random sums and
+        differences of classes, drawn anew for each step, which takes less time with many classes.
+        Leaves hold values of all classes in any case. "auto": all up to 7 classes, 7 drawn ones if
+        there are more. Trees per class have no use for it.
     init : {"zero", "prior"}, default="zero"
         The scores before the first step: zero as in the paper, or the logarithms of the weighted
         class frequencies. With "prior" a class without rows counts as half an average row. Where
@@ -139,8 +149,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     n_jobs : int or None, default=None
         Number of threads. None: the CPUs that the process may use, one inside a joblib worker.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the first base class, and the rows and features of ``subsample``, ``max_features``
-        and ``validation_fraction``. None means 0.
+        Draws the first base class, the directions of ``gain_directions``, and the rows and features
+        of ``subsample``, ``max_features`` and ``validation_fraction``. None means 0.
     verbose : int, default=0
         1 shows one live line of progress on standard error.
 
@@ -184,6 +194,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         "callback"; or "interrupted".
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the gain of all splits.
+    class_importances_ : ndarray of shape (n_classes, n_features_in_)
+        Share of each feature in what a class gains by splits: in the trees of the class, or in its
+        part of shared trees. A row sums to 1, or is 0 where the class gained nothing or, as a base
+        class, had no tree of its own.
 
     Examples
     --------
@@ -200,15 +214,16 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
 
     def __init__(  # noqa: PLR0913, PLR0915
         self,
-        algorithm: str = "abc-mart",
+        algorithm: str | None = None,
         *,
+        trees: str = "per-class",
         learning_rate: float = 0.1,
         max_iter: int | None = 100,
         max_leaf_nodes: int = 20,
         max_depth: int | None = None,
         min_samples_leaf: float = 10,
         min_gain: float = 0.0,
-        l2_regularization: float = 0.0,
+        l2_regularization: float | None = None,
         min_hessian_leaf: float = 0.0,
         max_bins: int = 255,
         categorical_features: Any = "auto",
@@ -220,6 +235,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         monotonic_cst: None = None,
         base_class: object = None,
         refresh: str = "step",
+        gain_directions: int | str = "auto",
         init: str = "zero",
         classes: ArrayLike | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -240,6 +256,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         verbose: int = 0,
     ) -> None:
         self.algorithm = algorithm
+        self.trees = trees
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.max_leaf_nodes = max_leaf_nodes
@@ -258,6 +275,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         self.monotonic_cst = monotonic_cst
         self.base_class = base_class
         self.refresh = refresh
+        self.gain_directions = gain_directions
         self.init = init
         self.classes = classes
         self.class_weight = class_weight

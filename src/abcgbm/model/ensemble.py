@@ -12,8 +12,9 @@ from abcgbm.data.lazy import lazy
 from abcgbm.model.seal import read_only
 
 NO_BASE = -1  # in arrays of base classes
+ALL_CLASSES = -1  # in arrays of trees' classes: a shared tree
 
-# The arrays with an entry for each node, and for each tree.
+# The arrays with an entry for each node, for each tree, and for each feature a step's tree is cut on.
 _BY_NODE = (
     "feature",
     "threshold",
@@ -25,6 +26,7 @@ _BY_NODE = (
     "left_set_size",
 )
 _BY_TREE = ("tree_class", "tree_base", "tree_base_scale")
+_BY_GAIN = ("gain_feature", "class_gain")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +34,8 @@ class Ensemble:
     """All trees of a model, nodes end to end.
 
     A tree adds its leaf's value to its class and, if it has a base class, takes it from there times
-    a scale: one form for all algorithms. Leaf values include the learning rate.
+    a scale: one form for all algorithms. A shared tree has a value for each class in its leaves, and
+    adds these. Leaf values include the learning rate.
 
     Attributes
     ----------
@@ -45,15 +48,23 @@ class Ensemble:
     missing_left : ndarray of uint8 of shape (n_nodes,)
         Whether missing values go left.
     value, gain, weight : ndarray of float64 of shape (n_nodes,)
-        Value of a leaf, gain of a split, sum of sample weights of a node.
+        Value of a leaf (0 in shared trees), gain of a split, sum of sample weights of a node.
     left_set_size : ndarray of int32 of shape (n_nodes,)
         Words of a categorical split's set; 0 for other nodes.
     left_set : ndarray of uint64
         Those sets end to end: bit c of word w stands for code 64 w + c, and codes in it go left.
     tree_start : ndarray of int64 of shape (n_trees + 1,)
         First node of each tree.
+    leaf_value : ndarray of float32 of shape (n_shared_leaves, n_classes)
+        The values of the leaves of shared trees, in the order of their nodes.
+    gain_feature : ndarray of int32 of shape (n_gains,)
+        The features that the shared tree of a step is cut on, ascending; steps end to end.
+    class_gain : ndarray of float32 of shape (n_gains, n_classes)
+        What the cuts on such a feature gain for each class.
+    gain_start : ndarray of int64 of shape (n_steps + 1,)
+        First of these features of each step.
     tree_class, tree_base : ndarray of int32 of shape (n_trees,)
-        The class a tree adds to, and the one it takes from (-1: none).
+        The class a tree adds to (-1: all), and the one it takes from (-1: none).
     tree_base_scale : ndarray of float64 of shape (n_trees,)
         The part of the value that is taken: 1, or less where the guard acted.
     step_start : ndarray of int64 of shape (n_steps + 1,)
@@ -73,6 +84,10 @@ class Ensemble:
     weight: NDArray[np.float64]
     left_set_size: NDArray[np.int32]
     left_set: NDArray[np.uint64]
+    leaf_value: NDArray[np.float32]
+    gain_feature: NDArray[np.int32]
+    class_gain: NDArray[np.float32]
+    gain_start: NDArray[np.int64]
     tree_start: NDArray[np.int64]
     tree_class: NDArray[np.int32]
     tree_base: NDArray[np.int32]
@@ -116,29 +131,35 @@ class Ensemble:
         """Return the model of the first steps alone."""
         n_trees = int(self.step_start[n_steps])
         n_nodes = int(self.tree_start[n_trees])
+        n_gains = int(self.gain_start[n_steps])
         return replace(
             self,
             **{name: getattr(self, name)[:n_nodes] for name in _BY_NODE},
             **{name: getattr(self, name)[:n_trees] for name in _BY_TREE},
+            **{name: getattr(self, name)[:n_gains] for name in _BY_GAIN},
             left_set=self.left_set[: self.left_set_size[:n_nodes].sum()],
+            leaf_value=self.leaf_value[: self._n_shared_leaves(n_trees)],
             tree_start=self.tree_start[: n_trees + 1],
             step_start=self.step_start[: n_steps + 1],
+            gain_start=self.gain_start[: n_steps + 1],
         )
+
+    def _n_shared_leaves(self, n_trees: int) -> int:
+        """Return the number of leaves of the shared ones among the first trees."""
+        n_leaves = (np.diff(self.tree_start[: n_trees + 1]) + 1) // 2
+        return int(n_leaves[self.tree_class[:n_trees] == ALL_CLASSES].sum())
 
     def followed_by(self, later: "Ensemble") -> "Ensemble":
         """Return these steps and then those of another model; the start is that of this one."""
-        tree_start = later.tree_start[1:] + self.tree_start[-1]
-        step_start = later.step_start[1:] + self.step_start[-1]
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(later, name)])
-            for name in (*_BY_NODE, *_BY_TREE, "left_set")
+            for name in (*_BY_NODE, *_BY_TREE, *_BY_GAIN, "left_set", "leaf_value")
         }
-        return replace(
-            self,
-            **joined,
-            tree_start=np.concatenate([self.tree_start, tree_start]),
-            step_start=np.concatenate([self.step_start, step_start]),
-        )
+        joined |= {
+            name: _joined_starts(getattr(self, name), getattr(later, name))
+            for name in ("tree_start", "step_start", "gain_start")
+        }
+        return replace(self, **joined)
 
     @property
     def has_base(self) -> bool:
@@ -155,7 +176,12 @@ class Ensemble:
         """The same trees for tables of the used features alone."""
         place = np.full(self.n_features + 1, -1, dtype=np.int32)  # the last is a leaf's: -1
         place[self.used_features] = np.arange(len(self.used_features))
-        return replace(self, feature=place[self.feature], n_features=len(self.used_features))
+        return replace(
+            self,
+            feature=place[self.feature],
+            gain_feature=place[self.gain_feature],
+            n_features=len(self.used_features),
+        )
 
     def splits(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the feature and the threshold of each split of numbers."""
@@ -175,6 +201,11 @@ class Ensemble:
         read_only(self)
 
 
+def _joined_starts(starts: NDArray[np.int64], later: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where things begin that lie end to end; the last entry is where they end."""
+    return np.concatenate([starts, later[1:] + starts[-1]])
+
+
 class EnsembleBuilder:
     """Collects the trees step by step; ``init`` are the scores before the first one."""
 
@@ -186,12 +217,15 @@ class EnsembleBuilder:
         self._init = np.zeros(n_classes) if init is None else init
         self._trees: list[_core.StepResult] = []
         self._step_start = [0]
+        self._gain_start = [0]
 
     def add_step(self, parts: Sequence[_core.StepResult]) -> None:
         """Add one step: usually one part; with ``refresh="class"`` one for each class."""
         self._trees += parts
         n_trees = sum(len(part.tree_class) for part in parts)
         self._step_start.append(self._step_start[-1] + n_trees)
+        n_gains = sum(len(part.gain_feature) for part in parts)
+        self._gain_start.append(self._gain_start[-1] + n_gains)
 
     def build(self, upper_value: Any) -> Ensemble:
         """Put everything end to end; ``upper_value(feature, bin)`` gives the real thresholds."""
@@ -212,6 +246,10 @@ class EnsembleBuilder:
             weight=self._joined("weight", np.float64),
             left_set_size=self._joined("left_set_size", np.int32),
             left_set=self._joined("left_set", np.uint64),
+            leaf_value=self._joined("leaf_value", np.float32, self.n_classes),
+            gain_feature=self._joined("gain_feature", np.int32),
+            class_gain=self._joined("class_gain", np.float32, self.n_classes),
+            gain_start=np.array(self._gain_start, dtype=np.int64),
             tree_start=np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
             tree_class=self._joined("tree_class", np.int32),
             tree_base=np.repeat([part.base for part in self._trees], n_trees).astype(np.int32),
@@ -222,6 +260,6 @@ class EnsembleBuilder:
             n_classes=self.n_classes,
         )
 
-    def _joined(self, name: str, dtype: Any) -> NDArray[Any]:
+    def _joined(self, name: str, dtype: Any, *shape: int) -> NDArray[Any]:
         parts = [getattr(part, name) for part in self._trees]
-        return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
+        return np.concatenate([np.empty((0, *shape), dtype), *parts]).astype(dtype, copy=False)

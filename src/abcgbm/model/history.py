@@ -52,7 +52,8 @@ class History(Sealed):
     base_class : ndarray of int32 of shape (n_steps,)
         The base class of each step; ``NO_BASE`` without one.
     search_losses : ndarray of shape (n_steps, n_classes)
-        The loss after the step of each base class that was tried; NaN where none was.
+        The loss after the step of each base class that was tried; NaN where none was. Without any
+        search of shape (n_steps, 0).
     validation_loss, validation_score : ndarray of shape (n_steps + 1,)
         On the validation rows; empty without any.
     best_step : int
@@ -95,7 +96,7 @@ class History(Sealed):
             train_loss=np.array([r.loss for r in records]),
             class_losses=np.array([r.class_losses for r in records]),
             base_class=np.array(bases, dtype=np.int32),
-            search_losses=np.array([r.search_losses for r in records])[1:],
+            search_losses=_unless_nan(np.array([r.search_losses for r in records])[1:]),
             validation_loss=losses if has_validation else np.empty(0),
             validation_score=scores if has_validation else np.empty(0),
             **known,
@@ -106,16 +107,29 @@ class History(Sealed):
         """Number of steps taken."""
         return len(self.base_class)
 
+    def all_search_losses(self) -> Floats:
+        """Return the losses of searches, of shape (n_steps, n_classes) in any case."""
+        losses: Floats = np.full((self.n_steps, self.class_losses.shape[1]), np.nan)
+        if self.search_losses.size:
+            losses[:] = self.search_losses
+        return losses
+
     def records_to_best(self) -> list[Record]:
         """Return the records up to the best step, from which a training can go on."""
         none = np.full(self.n_steps + 1, np.nan)
+        no_search = np.full(self.class_losses.shape[1], np.nan)
         has_validation = len(self.validation_loss) > 0
         columns = (
             self.train_loss.tolist(),
             self.class_losses,
             [None, *(None if b == NO_BASE else b for b in self.base_class.tolist())],
-            [np.full(self.class_losses.shape[1], np.nan), *self.search_losses],
+            [no_search, *self.all_search_losses()],
             (self.validation_loss if has_validation else none).tolist(),
             (self.validation_score if has_validation else none).tolist(),
         )
         return [Record(*fields) for fields in zip(*columns, strict=True)][: self.best_step + 1]
+
+
+def _unless_nan(losses: Floats) -> Floats:
+    """Return losses, or none if there is no number among them: they would take as much as scores."""
+    return losses[:, :0] if np.isnan(losses).all() else losses

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from abcgbm.data.columns import Floats
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import History
-from abcgbm.model.importances import gain_importances
+from abcgbm.model.importances import class_gain_importances, gain_importances
 from abcgbm.model.model import Model
 
 
@@ -62,6 +62,11 @@ class FittedAttributes:
         return gain_importances(self._model.ensemble)
 
     @property
+    def class_importances_(self) -> Floats:
+        """Share of each feature in the gain of each class; zeros for a class without any."""
+        return class_gain_importances(self._model.ensemble)
+
+    @property
     def n_iter_(self) -> int:
         """Number of steps taken."""
         return self._history.n_steps
@@ -93,7 +98,7 @@ class FittedAttributes:
     @property
     def search_losses_(self) -> Floats:
         """The training loss after the step of each base class that a search tried."""
-        return self._history.search_losses.copy()
+        return self._history.all_search_losses()
 
     @property
     def validation_loss_(self) -> Floats:

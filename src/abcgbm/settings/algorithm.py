@@ -1,12 +1,14 @@
 """The algorithms as points in one small space.
 
-The only place where an algorithm's name is parsed.
+The only place where the names of algorithms and of kinds of trees are parsed.
 """
 
 import difflib
 from dataclasses import dataclass
 
 _KNOWN = ("mart", "abc-mart", "logitboost", "abc-logitboost")
+TREES = ("per-class", "shared")
+_DEFAULT = {"per-class": "abc-mart", "shared": "logitboost"}
 
 
 @dataclass(frozen=True)
@@ -19,21 +21,46 @@ class Algorithm:
         Residuals and hessians against a base class (Alg. 3 of the paper), not plain (Alg. 2).
     hessian_split : bool
         A row weighs its hessian in the split gain (robust LogitBoost), not 1 (MART).
+    shared_trees : bool
+        One tree a step whose leaves hold a value for each class, not a tree for each class.
     """
 
     base_derivatives: bool
     hessian_split: bool
+    shared_trees: bool = False
 
     @classmethod
-    def from_name(cls, name: object) -> "Algorithm":
-        """Parse a name such as ``"abc-mart"``."""
-        if not isinstance(name, str):
-            raise TypeError(f"algorithm={name!r}; expected {_either(_KNOWN)}")
-        if name not in _KNOWN:
-            raise ValueError(f"algorithm={name!r}; expected {_either(_KNOWN)}{_nearest(name)}")
-        return cls(
-            base_derivatives=name.startswith("abc-"), hessian_split=name.endswith("logitboost")
+    def from_names(cls, name: str | None, trees: str = "per-class") -> "Algorithm":
+        """Return the algorithm of a name such as ``"abc-mart"``, or None, and a kind of trees."""
+        known = _DEFAULT[trees] if name is None else known_name("algorithm", name)
+        algorithm = cls(
+            base_derivatives=known.startswith("abc-"),
+            hessian_split=known.endswith("logitboost"),
+            shared_trees=trees == "shared",
         )
+        if algorithm.shared_trees and algorithm.base_derivatives:
+            raise ValueError(
+                f"algorithm={name!r} with trees='shared'; expected 'mart' or 'logitboost': a "
+                "shared tree moves every class by itself, and a base class was found to gain "
+                "nothing there"
+            )
+        return algorithm
+
+    @property
+    def name(self) -> str:
+        """The name, also where none was given."""
+        return ("abc-" if self.base_derivatives else "") + (
+            "logitboost" if self.hessian_split else "mart"
+        )
+
+
+def known_name(parameter: str, name: object) -> str:
+    """Return the name of an algorithm, or say which there are."""
+    if not isinstance(name, str):
+        raise TypeError(f"{parameter}={name!r}; expected {_either(_KNOWN)}")
+    if name not in _KNOWN:
+        raise ValueError(f"{parameter}={name!r}; expected {_either(_KNOWN)}{_nearest(name)}")
+    return name
 
 
 def _either(names: tuple[str, ...]) -> str:

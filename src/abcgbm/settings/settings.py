@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self, get_type_hints
 import numpy as np
 from sklearn.metrics import get_scorer
 
-from abcgbm.settings.algorithm import Algorithm
+from abcgbm.settings.algorithm import TREES, Algorithm, known_name
 from abcgbm.settings.checks import (
     Check,
     anything,
@@ -35,8 +35,15 @@ _PART = real("above 0 and below 1", lambda x: 0 < x < 1)
 _SECONDS = real("of seconds above 0", lambda x: x > 0)
 
 
-def _algorithm(_name: str, value: Any) -> Algorithm:
-    return Algorithm.from_name(value)
+def _gain_directions(name: str, value: Any) -> int | str:
+    if isinstance(value, str) and value in ("auto", "all"):
+        return value
+    allowed = "expected 'auto', 'all' or an integer from 1 on"
+    if not is_integer(value) and not isinstance(value, str):
+        raise TypeError(f"{name}={value!r}; {allowed}")
+    if isinstance(value, str) or value < 1:
+        raise ValueError(f"{name}={value!r}; {allowed}")
+    return int(value)
 
 
 def _max_features(name: str, value: Any) -> int | float | str | None:
@@ -129,14 +136,15 @@ class Settings:
     ``abcgbm.training.plan``.
     """
 
-    algorithm: Annotated[Algorithm, _algorithm]
+    algorithm: Annotated[Algorithm, optional(known_name)]  # made of this name and the next one
+    trees: Annotated[str, choice(*TREES)]
     learning_rate: Annotated[float, _SHARE]
     max_iter: Annotated[int | None, optional(integer(1))]
     max_leaf_nodes: Annotated[int, integer(2, 32768)]
     max_depth: Annotated[int | None, optional(integer(1))]
     min_samples_leaf: Annotated[float, _POSITIVE]
     min_gain: Annotated[float, _FROM_ZERO]
-    l2_regularization: Annotated[float, _FROM_ZERO]
+    l2_regularization: Annotated[float | None, optional(_FROM_ZERO)]
     min_hessian_leaf: Annotated[float, _FROM_ZERO]
     max_bins: Annotated[int, MAX_BINS]
     categorical_features: Annotated[Any, anything]
@@ -148,6 +156,7 @@ class Settings:
     monotonic_cst: Annotated[None, _monotonic_cst]
     base_class: Annotated[object, anything]
     refresh: Annotated[str, choice("step", "class")]
+    gain_directions: Annotated[int | str, _gain_directions]
     init: Annotated[str, choice("zero", "prior")]
     classes: Annotated[Any, anything]
     class_weight: Annotated[Any, anything]
@@ -169,9 +178,11 @@ class Settings:
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
         """Check the parameters of an estimator, first one by one and then together."""
         checked = {name: check(name, given[name]) for name, check in _checks().items()}
-        _check_refresh(checked["algorithm"], given)
-        _check_min_hessian_leaf(checked["algorithm"], given)
-        return cls(**checked)
+        algorithm = Algorithm.from_names(checked["algorithm"], checked["trees"])
+        _check_trees(algorithm, given)
+        _check_refresh(algorithm, given)
+        _check_min_hessian_leaf(algorithm, given)
+        return cls(**checked | {"algorithm": algorithm})
 
     @property
     def n_threads(self) -> int:
@@ -194,11 +205,31 @@ def _checks() -> dict[str, Check]:
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
+def _check_trees(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+    """Refuse what goes with one kind of trees alone."""
+    if not algorithm.shared_trees:
+        if given["gain_directions"] != "auto":
+            raise ValueError(
+                f"gain_directions={given['gain_directions']!r} with trees='per-class'; expected "
+                "'auto': the cuts of a tree per class are measured in its class alone"
+            )
+        return
+    if given["base_class"] is not None:
+        raise ValueError(
+            f"base_class={given['base_class']!r} with trees='shared'; expected None: a shared tree "
+            "moves every class by itself"
+        )
+    if given["refresh"] == "class":
+        raise ValueError(
+            "refresh='class' with trees='shared'; expected 'step': one tree moves all classes"
+        )
+
+
 def _check_refresh(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
     is_plain = not algorithm.base_derivatives and given["base_class"] is None
     if given["refresh"] == "class" and not is_plain:
         raise ValueError(
-            f"refresh='class' with algorithm={given['algorithm']!r}, "
+            f"refresh='class' with algorithm={algorithm.name!r}, "
             f"base_class={given['base_class']!r}; expected a plain algorithm without a base class"
         )
 
@@ -207,5 +238,5 @@ def _check_min_hessian_leaf(algorithm: Algorithm, given: Mapping[str, Any]) -> N
     if given["min_hessian_leaf"] > 0 and not algorithm.hessian_split:
         raise ValueError(
             f"min_hessian_leaf={given['min_hessian_leaf']!r} with "
-            f"algorithm={given['algorithm']!r}; expected 0, or a logitboost algorithm"
+            f"algorithm={algorithm.name!r}; expected 0, or a logitboost algorithm"
         )

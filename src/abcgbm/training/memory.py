@@ -27,6 +27,10 @@ class TrainingSize:
         Base classes that a step tries, at most.
     has_hessian : bool
         Whether histograms hold hessians too.
+    shared_trees : bool
+        Whether a step has one tree for all classes.
+    n_directions : int
+        Directions that its cuts are measured in; as many as classes, or more, for all of these.
     is_warm_start : bool
         Whether training starts from the scores of an earlier model.
     has_scorer : bool
@@ -41,6 +45,8 @@ class TrainingSize:
     n_threads: int
     n_candidates: int
     has_hessian: bool
+    shared_trees: bool = False
+    n_directions: int = 0
     is_warm_start: bool = False
     has_scorer: bool = False
 
@@ -49,6 +55,8 @@ class TrainingSize:
         params = _core.TrainParams(
             _core.GrowParams(self.max_leaf_nodes),
             _core.SplitParams(self.has_hessian),
+            shared=self.shared_trees,
+            n_directions=self.n_directions,
         )
         return _core.training_bytes(
             n_rows=self.n_rows,
@@ -92,10 +100,15 @@ def check(size: TrainingSize, available: int | None) -> None:
 
 def _what_fits(size: TrainingSize, available: int) -> str:
     """Say how far one number alone would have to go down."""
-    least = {"n_rows": 1, "n_classes": 2, "total_bins": 2, "n_threads": 1}
-    names = ("rows", "classes", "bins (see max_bins)", "threads (see n_jobs)")
-    most = [_most(size, field, low, available) for field, low in least.items()]
-    fitting = [f"{n} {name}" for n, name in zip(most, names, strict=True) if n is not None]
+    least = {
+        "n_rows": (1, "rows"),
+        "n_classes": (2, "classes"),
+        "total_bins": (2, "bins (see max_bins)"),
+        "n_threads": (1, "threads (see n_jobs)"),
+        "n_directions": (1, "directions (see gain_directions)"),
+    }
+    most = {name: _most(size, field, low, available) for field, (low, name) in least.items()}
+    fitting = [f"{n} {name}" for name, n in most.items() if n is not None]
     if not fitting:
         return "Less of everything would fit: rows, classes, bins"
     return "Other things equal, these would fit: " + ", or ".join(fitting)

@@ -11,6 +11,13 @@ from abcgbm.training.base_class import BasePolicy, resolve_base_class
 from abcgbm.training.constraints import FeatureRules
 from abcgbm.training.stopping import Limits
 
+# The ridge of shared trees where none is given. A leaf's values for classes that are all but absent in
+# it rest on hessian sums near 0, which a little of it keeps in bounds.
+SHARED_RIDGE = 0.01
+# The classes up to which the cuts of shared trees are measured in all of them, and the directions that
+# are drawn where there are more.
+MOST_DIRECTIONS = 7
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -32,6 +39,11 @@ class Plan:
         How long training may go on; with early stopping the model is cut to its best step.
     n_threads : int
         Number of threads.
+    l2_regularization : float
+        What is added to the sum of hessians in a leaf.
+    n_directions : int
+        The directions that the cuts of shared trees are measured in: the classes, or fewer, which
+        are drawn. 0 for trees per class.
     """
 
     settings: Settings
@@ -41,6 +53,8 @@ class Plan:
     features: FeatureRules
     limits: Limits
     n_threads: int
+    l2_regularization: float = 0.0
+    n_directions: int = 0
 
     @property
     def n_classes(self) -> int:
@@ -54,11 +68,12 @@ class Plan:
 
     @property
     def has_draws(self) -> bool:
-        """Whether rows or features are drawn.
+        """Whether rows, features or directions are drawn.
 
         Then a step that changes nothing is tried again with other draws before it ends training.
         """
-        return self.settings.subsample < 1 or self.features.max_features > 0
+        draws_directions = 0 < self.n_directions < self.n_classes
+        return self.settings.subsample < 1 or self.features.max_features > 0 or draws_directions
 
 
 def make_plan(
@@ -97,8 +112,31 @@ def make_plan(
     drawn = int(rng.integers(2**64, dtype=np.uint64))
     rules = FeatureRules.from_settings(settings.max_features, settings.interaction_cst, schema)
     limits = _limits(settings, began, has_validation=has_validation)
-    key = drawn if seed is None else seed
-    return Plan(settings, classes, policy, key, rules, limits, settings.n_threads)
+    return Plan(
+        settings,
+        classes,
+        policy,
+        drawn if seed is None else seed,
+        rules,
+        limits,
+        settings.n_threads,
+        _ridge(settings),
+        _n_directions(settings, len(classes.labels)),
+    )
+
+
+def _ridge(settings: Settings) -> float:
+    if settings.l2_regularization is not None:
+        return settings.l2_regularization
+    return SHARED_RIDGE if settings.algorithm.shared_trees else 0.0
+
+
+def _n_directions(settings: Settings, n_classes: int) -> int:
+    if not settings.algorithm.shared_trees:
+        return 0
+    most = {"auto": MOST_DIRECTIONS, "all": n_classes}
+    given = settings.gain_directions
+    return min(most[given] if isinstance(given, str) else given, n_classes)
 
 
 def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits:

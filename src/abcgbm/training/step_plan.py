@@ -30,10 +30,10 @@ def plan_step(algorithm: Algorithm, n_classes: int, bases: tuple[int, ...]) -> S
 
     The factor (K-1)/K belongs to plain boosting alone. With two classes plain boosting is boosting
     against base class 0: half the quotient r - p over p (1 - p) is the quotient of 2 (r - p) over
-    4 p (1 - p), so one tree serves both classes.
+    4 p (1 - p), so one tree serves both classes. A shared tree does so by itself.
     """
     if bases:
         return StepPlan(bases, algorithm.base_derivatives, 1.0)
-    if n_classes == 2:  # noqa: PLR2004
+    if n_classes == 2 and not algorithm.shared_trees:  # noqa: PLR2004
         return StepPlan((0,), True, 1.0)
     return StepPlan((NO_BASE,), False, (n_classes - 1) / n_classes)

@@ -95,6 +95,8 @@ class Training:
             n_threads=self._plan.n_threads,
             n_candidates=self._plan.base_policy.n_candidates,
             has_hessian=settings.algorithm.hessian_split,
+            shared_trees=settings.algorithm.shared_trees,
+            n_directions=self._plan.n_directions,
             is_warm_start=self._earlier is not None,
             has_scorer=settings.scoring.scorer is not None,
         )
@@ -126,11 +128,17 @@ class Training:
             hessian_split=settings.algorithm.hessian_split,
             min_weight=weights.units(settings.min_samples_leaf * class_factor),
             min_hessian_leaf=settings.min_hessian_leaf,
-            l2_regularization=settings.l2_regularization,
+            l2_regularization=self._plan.l2_regularization,
             categorical_smoothing=settings.categorical_smoothing * class_factor,
         )
         return _core.TrainParams(
-            grow, split, settings.learning_rate, settings.subsample, self._plan.seed
+            grow,
+            split,
+            learning_rate=settings.learning_rate,
+            subsample=settings.subsample,
+            seed=self._plan.seed,
+            shared=settings.algorithm.shared_trees,
+            n_directions=self._plan.n_directions,
         )
 
     def _monitor(self, validated: BinnedRows) -> Monitor:
@@ -182,13 +190,21 @@ class Training:
             what = "every row has the same probabilities"
         cause, cure = "no tree can be split", self._if_too_light()
         if self._boosting.n_steps > 0:
-            cause = "no step makes the validation score better"
-            cure = (
-                "; with many classes a plain algorithm ('mart', 'logitboost') often does, "
-                "and scoring='error' asks for less than the loss"
-            )
+            cause, cure = "no step makes the validation score better", self._if_not_better()
         rows = f"{len(self._rows)} row(s) of total weight {self._total_weight:g}"
         return f"{cause}, so {what}: {rows}{cure}"
+
+    def _if_not_better(self) -> str:
+        """Say what might make the validation score better."""
+        if self._plan.settings.algorithm.shared_trees:
+            return (
+                "; a smaller learning_rate or a larger l2_regularization may do, "
+                "and scoring='error' asks for less than the loss"
+            )
+        return (
+            "; with many classes a plain algorithm ('mart', 'logitboost') often does, "
+            "and scoring='error' asks for less than the loss"
+        )
 
     def _if_too_light(self) -> str:
         """Say that the rows weigh too little for two leaves, if they do."""
