@@ -653,6 +653,8 @@ class Labels:
 class Trainer:
     """Scores of the training rows, and steps that change them."""
 
+    residual_bits = 48
+
     def __init__(
         self,
         binned: Binned,
@@ -677,7 +679,7 @@ class Trainer:
         return self._raw.copy()
 
     def residual_grid(self) -> tuple[list[list[int]], int]:
-        bits = min(48, 60 - self.weight_bits)
+        bits = min(self.residual_bits, 60 - self.weight_bits)
         shift = grid_shift(bits, max(R[y] for R, y in zip(self.R, self.y, strict=True)))
         return [[on_grid(R_k, shift) for R_k in R] for R in self.R], shift
 

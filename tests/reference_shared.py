@@ -114,8 +114,8 @@ class SearchTarget(Target):
     def score_and_gain(self, left: Sums, right: Sums) -> tuple[float, float]:
         if self.params.hessian_split:
             per_class = self.n_classes / (self.n_drawn or self.n_classes)
-            score = self.newton_score(left, right)
-            return score, score * (math.ldexp(self.unit, -self.shift) * per_class)
+            score, cost = self.newton_score(left, right), self.cost(left + right)
+            return score, (score - cost) * (math.ldexp(self.unit, -self.shift) * per_class)
         a, b = float(left.W), float(right.W)
         e = differences(left, right, a, b)
         score = sum_of_four(e * e) / (a * b)
@@ -128,6 +128,15 @@ class SearchTarget(Target):
         v = quotient(np.ones_like(whole), whole)
         e = differences(left, right, a, b)
         return sum_of_four(quotient((e * e) * v, a * b))
+
+    def cost(self, node: Sums) -> float:
+        """Of a second ridge, as two children have."""
+        G, H = np.asarray(node.G, float), np.asarray(node.H, float)
+        v = quotient(np.ones_like(H), H + 2 * self.l2)
+        total = 0.0
+        for of_direction in quotient(((G * G) * self.l2) * v, H + self.l2).tolist():
+            total = total + of_direction
+        return total
 
     def categorical_cuts(self, feature: int, sums: list[Sums], node: Sums) -> Iterator[Cut]:
         """Categories are sorted by their means in one direction, then in another."""
@@ -222,6 +231,8 @@ class Tree(reference.Tree):
 
 class Trainer(reference.Trainer):
     """Steps of one tree for all classes."""
+
+    residual_bits = 30
 
     @property
     def n_drawn(self) -> int:

@@ -82,13 +82,13 @@ def test_training_on_one_hot_columns_is_that_of_the_reference(problem):
 @both_splits
 @pytest.mark.parametrize(
     ("n_classes", "n_directions"),
-    [(2, 0), (2, 1), (3, 0), (4, 1), (7, 3), (8, 0), (9, 7), (9, 8), (12, 9), (19, 17), (30, 0)],
+    [(2, 0), (2, 1), (3, 0), (7, 3), (8, 0), (9, 7), (9, 8), (12, 9), (19, 17), (30, 0)],
 )
 def test_longer_training_is_that_of_the_reference(n_classes, n_directions, hessian_split):
     problem = random_problem(n_classes, 50, 1, n_classes, n_directions=n_directions)
     problem = with_fractions(problem.with_params(hessian_split=hessian_split, learning_rate=0.5))
-    rounds = assert_trained_alike(problem, 4, n_threads=2)
-    assert n_directions == 1 or len(rounds) == 4  # one direction may have the same sign for all
+    rounds = assert_trained_alike(problem, 3, n_threads=2)
+    assert n_directions == 1 or len(rounds) == 3  # one direction may have the same sign for all
 
 
 @both_splits
@@ -201,7 +201,7 @@ def test_training_on_every_grid_is_that_of_the_reference(
 @pytest.mark.parametrize("n_directions", [0, 29])
 def test_sums_are_those_of_the_reference_where_rounding_adds_most(weight, n_directions):
     """As in the test of the bound: residuals of heavy rows are rounded up, of a light one they are 1."""
-    bits = 60 - (4 * weight + 1).bit_length()
+    bits = min(30, 60 - (4 * weight + 1).bit_length())
     raw = np.full((30, 5), -60.0)
     raw[0] = 0
     raw[1:29, :4] = math.log(1.02 * 2.0**-bits)
@@ -341,7 +341,8 @@ def test_training_is_the_same_for_any_thread_count(made, n_directions, hessian_s
 @some_directions
 def test_training_is_the_same_for_any_row_order(made, n_directions, hessian_split):
     problem = made().with_params(n_directions=n_directions, hessian_split=hessian_split)
-    problem = with_fractions(problem.with_params(subsample=1.0))
+    weight = np.random.default_rng(1).integers(1, 2**16, len(problem.y))
+    problem = replace(problem.with_params(subsample=1.0, min_weight=2**18), weight=weight)
     order = np.random.default_rng(0).permutation(len(problem.y))
     assert training(problem.rows(order), 2) == training(problem)
 
