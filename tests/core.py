@@ -13,9 +13,11 @@ import numpy as np
 
 import reference
 from abcgbm import _core
+from reference_shared import SHARED
 from strategies import Problem, mixed_problem, random_problem
 
 NODE_ARRAYS = (*reference.NODE_ARRAYS, "left_set")
+SHARED_ARRAYS = ("leaf_value", "gain_feature", "class_gain")
 
 
 def find_thresholds(X: Any, weight: Any, max_bins: int = 255, n_threads: int = 1) -> Any:
@@ -132,6 +134,14 @@ def assert_same_step(ours: Any, theirs: Any) -> None:
     for name in ("bin", "missing_left"):
         one, other = np.asarray(getattr(ours, name)), np.asarray(getattr(theirs, name))
         np.testing.assert_array_equal(one[is_inner], other[is_inner], err_msg=name)
+    for name in SHARED_ARRAYS if is_shared(theirs) else ():
+        one, other = getattr(ours, name), getattr(theirs, name)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), name
+        np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+def is_shared(step: Any) -> bool:
+    return list(step.tree_class) == [-1]
 
 
 def assert_same_rounds(ours: Sequence[reference.Round], theirs: Sequence[reference.Round]) -> None:
@@ -142,7 +152,7 @@ def assert_same_rounds(ours: Sequence[reference.Round], theirs: Sequence[referen
 
 
 def step_bytes(step: Any) -> bytes:
-    names = (*NODE_ARRAYS, "tree_start", "tree_class")
+    names = (*NODE_ARRAYS, "tree_start", "tree_class", *(SHARED_ARRAYS if is_shared(step) else ()))
     arrays = [np.asarray(getattr(step, name)).tobytes() for name in names]
     numbers = [step.base, step.base_scale, *step.candidate_losses]
     return b"".join([*arrays, np.array(numbers, np.float64).tobytes()])
@@ -177,6 +187,7 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
         "tree_class": step.tree_class.astype(np.int32),
         "tree_base": np.repeat([r.base for r in rounds], n_trees).astype(np.int32),
         "tree_base_scale": np.repeat([r.step.base_scale for r in rounds], n_trees),
+        "leaf_value": np.concatenate([r.step.leaf_value for r in rounds]),
     }
 
 
@@ -218,12 +229,23 @@ PROBLEMS = {  # by class counts, which are below, at and above the width of a SI
 }
 
 
+SHARED_PROBLEMS = (
+    random_problem(7, 901, 5, 2, learning_rate=0.3),
+    mixed_problem(7, 901, 5, learning_rate=0.3, **DRAWN),
+    mixed_problem(7, 901, 19, learning_rate=0.3),
+)
+
+
 def training_bytes(
     algorithm: reference.Algorithm, n_classes: int, n_threads: int, hessian_split: bool
 ) -> bytes:
-    """Trees, scores in training, validation and prediction, and probabilities of one training."""
     problem = PROBLEMS[n_classes].with_params(hessian_split=hessian_split)
-    this = trainer(problem, n_threads)
+    return bytes_of_training(problem, algorithm, n_threads)
+
+
+def bytes_of_training(problem: Problem, algorithm: reference.Algorithm, n_threads: int) -> bytes:
+    """Trees, scores in training, validation and prediction, and probabilities of one training."""
+    this, n_classes = trainer(problem, n_threads), problem.n_classes
     rounds = reference.boost(this, algorithm, n_classes, 4)
     arrays = forest_arrays(rounds, problem.thresholds())
     model = forest(arrays, problem.X.shape[1], n_classes)
@@ -239,8 +261,22 @@ def fingerprint(n_threads: int = 1) -> str:
     digest = hashlib.sha256()
     for variant in itertools.product(ALGORITHMS, PROBLEMS, [n_threads], [False, True]):
         digest.update(training_bytes(*variant))
+    return digest.hexdigest() + shared_fingerprint(n_threads)
+
+
+def shared_fingerprint(n_threads: int = 1) -> str:
+    """With all directions, and with fewer, as many as and more than a SIMD register has numbers."""
+    digest = hashlib.sha256()
+    variants = itertools.product(SHARED_PROBLEMS, [False, True], [0, 3, 8, 9])
+    for problem, hessian_split, n_directions in variants:
+        params = {"hessian_split": hessian_split, "n_directions": n_directions, "shared": True}
+        digest.update(bytes_of_training(problem.with_params(**params), SHARED, n_threads))
     return digest.hexdigest()
 
 
+def simd_level() -> str:
+    return _core.simd_level()
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{_core.simd_level()} {fingerprint()}\n")
+    sys.stdout.write(f"{simd_level()} {fingerprint()}\n")

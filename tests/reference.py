@@ -315,6 +315,8 @@ class TrainParams:
     max_path_features: int = 0  # that may meet on a path; 0: no bound
     interaction_groups: Sequence[Sequence[int]] = ()  # none: all features may meet
     seed: int = 0
+    shared: bool = False  # one tree for all classes: see reference_shared
+    n_directions: int = 0  # in which a shared tree is cut; 0: all classes
 
 
 MOST_CATEGORIES = 64  # on one side of a cut at least
@@ -322,7 +324,7 @@ MOST_CATEGORIES = 64  # on one side of a cut at least
 
 @dataclass(frozen=True)
 class Sums:
-    """Integer sums over rows: residual, weight, hessian."""
+    """Integer sums over rows: residual, weight, hessian. (G and H are arrays where trees are shared.)"""
 
     G: int = 0
     W: int = 0
@@ -360,6 +362,17 @@ class Target:
         bound = math.ldexp(self.params.min_hessian_leaf, self.shift) / self.unit
         return max(1, math.ceil(bound))
 
+    # What is another matter where trees are shared.
+
+    def categorical_cuts(self, feature: int, sums: list[Sums], node: Sums) -> Iterator["Cut"]:
+        return categorical_cuts(feature, sums, node, self)
+
+    def is_large_enough(self, child: Sums) -> bool:
+        return is_large_enough(child, self)
+
+    def score_and_gain(self, left: Sums, right: Sums) -> tuple[float, float]:
+        return score_and_gain(left, right, self)
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -380,6 +393,7 @@ class Node:
     path: tuple[int, ...] = ()  # features cut above
     cut: Cut | None = None
     left: int = -1
+    by_class: Sequence[Sums] = ()  # of a shared tree: exact sums, as its leaves need them
 
 
 def score_and_gain(left: Sums, right: Sums, target: Target) -> tuple[float, float]:
@@ -454,10 +468,10 @@ def categorical_cuts(feature: int, sums: list[Sums], node: Sums, target: Target)
     first = next((mean for mean in means.values() if mean != 0), 0.0)
     sign = -1.0 if first > 0 else 1.0
     order = sorted(means, key=lambda c: (sign * means[c], c))
-    for n in range(1, len(order)):
+    totals = itertools.accumulate(sums[c] for c in order[:-1])
+    for n, total in enumerate(totals, start=1):
         if min(n, len(order) - n) <= MOST_CATEGORIES:
             left = frozenset(order[:n])
-            total = sum((sums[c] for c in left), Sums())
             yield Cut(feature, 0, len(sums) - 1 in left, total, left_codes=left)
 
 
@@ -466,7 +480,7 @@ def all_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
     for feature in features_of(node, node_id, target):
         sums = bin_sums(node, feature, target)
         if target.table.categorical[feature]:
-            yield from categorical_cuts(feature, sums, node.sums, target)
+            yield from target.categorical_cuts(feature, sums, node.sums)
         else:
             yield from numeric_cuts(feature, sums)
 
@@ -474,8 +488,8 @@ def all_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
 def allowed_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
     for cut in all_cuts(node, node_id, target):
         right = node.sums - cut.left
-        if is_large_enough(cut.left, target) and is_large_enough(right, target):
-            score, gain = score_and_gain(cut.left, right, target)
+        if target.is_large_enough(cut.left) and target.is_large_enough(right):
+            score, gain = target.score_and_gain(cut.left, right)
             yield replace(cut, score=score, gain=gain)
 
 
@@ -581,6 +595,10 @@ class Step:
     changed: bool
     base: int = -1
     candidate_losses: Sequence[float] = ()  # of a search
+    # Of a shared tree: a row for each leaf, and for each feature that it is cut on.
+    leaf_value: np.ndarray | None = None
+    gain_feature: np.ndarray | None = None
+    class_gain: np.ndarray | None = None
 
 
 @dataclass
@@ -635,6 +653,8 @@ class Labels:
 class Trainer:
     """Scores of the training rows, and steps that change them."""
 
+    residual_bits = 48
+
     def __init__(
         self,
         binned: Binned,
@@ -659,7 +679,7 @@ class Trainer:
         return self._raw.copy()
 
     def residual_grid(self) -> tuple[list[list[int]], int]:
-        bits = min(48, 60 - self.weight_bits)
+        bits = min(self.residual_bits, 60 - self.weight_bits)
         shift = grid_shift(bits, max(R[y] for R, y in zip(self.R, self.y, strict=True)))
         return [[on_grid(R_k, shift) for R_k in R] for R in self.R], shift
 
@@ -805,7 +825,7 @@ class Search:
 class Algorithm:
     """A point in the space of DESIGN: derivatives, base class, refresh."""
 
-    name: str = "abc-mart"  # or "mart"
+    name: str = "abc-mart"  # or "mart", or "shared"
     base_class: str | int | Search | None = "worst"  # a class, or None
     refresh: str = "step"  # or "class"
     first_base: int = 0
@@ -857,7 +877,7 @@ def candidates_of(algorithm: Algorithm, n_rounds: int, base: int, losses: np.nda
 
 def step_arguments(name: str, base: int, n_classes: int) -> tuple[list[int], int, bool, float]:
     """classes, base, base_derivatives, leaf_scale"""
-    if base < 0 and n_classes == 2:  # plain boosting of two classes: one tree, against class 0
+    if name != "shared" and base < 0 and n_classes == 2:  # one tree, against class 0
         return [1], 0, True, 1.0
     if base < 0:
         return list(range(n_classes)), -1, False, (n_classes - 1) / n_classes
@@ -911,6 +931,10 @@ def left_codes(tree: dict[str, Sequence[Any]], node: int) -> set[int]:
 
 
 def tree_value(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> float:
+    return tree["value"][tree_leaf(tree, x)]
+
+
+def tree_leaf(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> int:
     """Walks a row of the table down one tree."""
     node = 0
     while tree["feature"][node] >= 0:
@@ -925,4 +949,4 @@ def tree_value(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> float:
         else:
             is_left = value <= tree["threshold"][node]
         node = tree["left"][node] + (0 if is_left else 1)
-    return tree["value"][node]
+    return node

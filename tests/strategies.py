@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import reference
+import reference_shared
 
 MAX_CLASSES = 6
 # The algorithms that try one base class a step, or none.
@@ -73,7 +74,8 @@ def reference_trainer_with(thresholds: list[list[float]], problem: Problem) -> r
     binned = reference.bin_table(problem.X, thresholds, problem.is_categorical())
     params = reference.TrainParams(**problem.params)
     labels = reference.Labels(problem.y, problem.weight, problem.unit, problem.n_classes)
-    return reference.Trainer(binned, labels, params, problem.raw)
+    kind = reference_shared.Trainer if params.shared else reference.Trainer
+    return kind(binned, labels, params, problem.raw)
 
 
 def random_problem(
@@ -213,8 +215,8 @@ def start_scores(n_classes: int, n_rows: int) -> st.SearchStrategy[np.ndarray | 
 
 
 @st.composite
-def problems(draw: st.DrawFn, min_rows: int = 1) -> Problem:
-    n, K = draw(st.integers(min_rows, 30)), draw(st.integers(2, MAX_CLASSES))
+def problems(draw: st.DrawFn, min_rows: int = 1, max_classes: int = MAX_CLASSES) -> Problem:
+    n, K = draw(st.integers(min_rows, 30)), draw(st.integers(2, max_classes))
     X, categorical = draw(tables_with_categories(n))
     y = draw(hnp.arrays(np.int32, n, elements=st.integers(0, K - 1)))
     weight, unit = reference.integer_weights(draw(sample_weights(n)))
@@ -282,6 +284,45 @@ def one_hot_problems(draw: st.DrawFn) -> Problem:
     problem = problem.with_params(interaction_groups=draw(interaction_groups(X.shape[1])))
     categorical = tuple(np.flatnonzero(is_category[order]).tolist())
     return replace(problem, X=np.ascontiguousarray(X[:, order]), categorical=categorical)
+
+
+HEAVY = 2**33  # thirty such weights have 38 bits
+
+
+def heavy_weights(n: int) -> st.SearchStrategy[list[int]]:
+    """Totals of more than 30 bits; some rows may be light beside others."""
+    kinds = [st.integers(1, HEAVY), st.sampled_from([1, 7, HEAVY]), st.just(HEAVY)]
+    return st.sampled_from(kinds).flatmap(lambda kind: st.lists(kind, min_size=n, max_size=n))
+
+
+@st.composite
+def with_heavy_rows(draw: st.DrawFn, problem: Problem) -> Problem:
+    weight = np.array(draw(heavy_weights(len(problem.y))), np.int64)
+    least = max(1, int(weight.sum()) // draw(st.sampled_from([2, 3, 8, 2**50])))
+    unit = draw(st.sampled_from([1.0, 0.3, 2.0**-37]))
+    return replace(problem, weight=weight, unit=unit).with_params(min_weight=least)
+
+
+@st.composite
+def with_far_scores(draw: st.DrawFn, problem: Problem) -> Problem:
+    """Rows that are fitted well, and others that are far off, so that the guard acts."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, scale = len(problem.y), draw(st.sampled_from([1.0, 6.0, 40.0]))
+    raw = rng.normal(size=(problem.n_classes, n)) * scale
+    raw[problem.y, np.arange(n)] += scale * rng.choice([-2.0, 0.0, 5.0], n)
+    return replace(problem, raw=np.round(raw * 2.0**32) / 2.0**32)
+
+
+DIRECTIONS = (0, 0, 1, 3, 7, 8, 9, 17, 40)
+
+
+@st.composite
+def shared_problems(draw: st.DrawFn, of: st.SearchStrategy[Problem] | None = None) -> Problem:
+    """Problems for one tree a step: many classes, all or some directions, all sorts of weights."""
+    problem = draw(problems(max_classes=30) if of is None else of)
+    problem = draw(st.one_of(st.just(problem), with_heavy_rows(problem)))
+    problem = draw(st.one_of(st.just(problem), with_far_scores(problem)))
+    return problem.with_params(shared=True, n_directions=draw(st.sampled_from(DIRECTIONS)))
 
 
 @st.composite

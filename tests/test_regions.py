@@ -50,6 +50,7 @@ def forest_of(rng: np.random.Generator, trees: list[dict[str, list[Any]]]) -> Ar
             np.int32
         ),
         "tree_base_scale": rng.choice([1.0, 0.5, 0.25], n_trees),
+        "leaf_value": np.empty((0, N_CLASSES), np.float32),
     }
 
 
@@ -141,6 +142,7 @@ def test_more_thresholds_than_two_bytes_can_number_are_walked():
         "tree_class": np.zeros(n, np.int32),
         "tree_base": np.full(n, -1, np.int32),
         "tree_base_scale": np.ones(n),
+        "leaf_value": np.empty((0, 1), np.float32),
     }
     X = np.array([[0.0], [1.0], [300.0], [65_536.0], [1e6], [np.nan]])
     raw = core.predict(core.forest(stumps, 1, 1), X, 1, n)
