@@ -18,6 +18,11 @@ constexpr int kMostBits = 30;      // of the sums of all rows
 constexpr int kFewBits = 24;       // of weights that can be multiplied later
 constexpr std::int64_t kLift = std::int64_t{1} << 62;
 
+/// Half of what is taken off by a shift.
+[[gnu::always_inline]] inline std::int64_t half(int shift) {
+  return (std::int64_t{1} << shift) / 2;
+}
+
 /// Shortens integers of size below 2^62 by some bits, rounding half up. (A shift of what is not
 /// negative is one instruction at every SIMD level.)
 class Shortener {
@@ -99,6 +104,11 @@ struct ClassKernel {
 struct DrawnKernel {
   using Eight [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
   using Sums = std::array<std::int32_t, kLanes>;
+  static constexpr std::size_t kFour = 4;
+  using Four = Wide<kFour>::Integers;
+  using FourUnsigned = UnsignedOf<Wide<kFour>::Doubles>;
+  using FourDoubles = Wide<kFour>::Doubles;
+  using FourShort = Wide<kFour>::ShortIntegers;
 
   [[gnu::always_inline]] static inline void run(const RowsToSum* given) {
     const RowsToSum rows = *given;
@@ -144,21 +154,16 @@ struct DrawnKernel {
                                                   std::size_t lane, std::int64_t total,
                                                   const Sums& sums) {
     const Directions& directions = *rows.directions;
-    const Shortener shorten(rows.grid.shift);
     const SplitWeight by(rows.weight[rows.first + i], rows.grid);
     const std::int32_t* own_mask = directions.is_minus.data() +
                                    static_cast<std::size_t>(rows.y[i]) * directions.n_lanes + lane;
     std::array<std::int32_t, kLanes> residuals;
     std::array<std::int32_t, kLanes> hessians;
-    for (std::size_t d = 0; d < kLanes; ++d) {
-      const std::int64_t residual = total - 2 * std::int64_t{sums[d]};
-      const double own = own_mask[d] != 0 ? -to_double(residual) : to_double(residual);
-      const double a = own * rows.inverse_scale;
-      const double up = a > 0.0 ? a : 0.0;
-      const double within = up < 2.0 ? up : 2.0;
-      const std::int64_t hessian = round_to_int((within * (2.0 - within)) * rows.scale);
-      residuals[d] = shorten(residual * by.before) * by.after;
-      hessians[d] = shorten(hessian * by.before) * by.after;
+    for (std::size_t d = 0; d < kLanes; d += kFour) {
+      const Four residual = total - 2 * widened(sums.data() + d);
+      const Four hessian = hessians_of(residual, widened(own_mask + d), rows);
+      store(shortened(residual, rows.grid.shift, by), residuals.data() + d);
+      store(shortened(hessian, rows.grid.shift, by), hessians.data() + d);
     }
     const std::size_t n = std::min(kLanes, directions.n - lane);
     std::int32_t* out = rows.out + i * rows.form.stride() + lane;
@@ -166,9 +171,29 @@ struct DrawnKernel {
     if (rows.form.has_hessian) std::copy_n(hessians.begin(), n, out + rows.form.hessians_at());
   }
 
-  /// An integer of size below 2^51.
-  [[gnu::always_inline]] static inline double to_double(std::int64_t x) {
-    return bits_as<double>(x + bits_as<std::int64_t>(kRoundingMagic)) - kRoundingMagic;
+  [[gnu::always_inline]] static inline Four widened(const std::int32_t* from) {
+    return __builtin_convertvector(load<FourShort>(from), Four);
+  }
+
+  /// A residual below 2^51, and all bits where the row's own class has -1.
+  [[gnu::always_inline]] static inline Four hessians_of(const Four& residual, const Four& is_minus,
+                                                        const RowsToSum& rows) {
+    const Four own = (residual ^ is_minus) - is_minus;
+    FourDoubles a = bits_as<FourDoubles>(own + bits_as<std::int64_t>(kRoundingMagic));
+    a = (a - kRoundingMagic) * rows.inverse_scale;
+    a = a > 0.0 ? a : FourDoubles{};
+    a = a < 2.0 ? a : FourDoubles{} + 2.0;
+    return round_to_int((a * (2.0 - a)) * rows.scale);
+  }
+
+  /// Four integers on the grid of the search, times the row's weight.
+  [[gnu::always_inline]] static inline FourShort shortened(const Four& x, int shift,
+                                                           const SplitWeight& by) {
+    const Four weighed = by.before == 1 ? x : x * by.before;
+    const FourUnsigned lifted = bits_as<FourUnsigned>(weighed + (kLift + half(shift)));
+    const Four short_one =
+        bits_as<Four>(lifted >> static_cast<std::uint64_t>(shift)) - (kLift >> shift);
+    return __builtin_convertvector(short_one, FourShort) * by.after;
   }
 };
 
