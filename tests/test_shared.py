@@ -337,8 +337,7 @@ def test_training_is_the_same_for_any_thread_count(made, n_directions, hessian_s
 
 
 @every_large
-@both_splits
-@some_directions
+@two_kinds
 def test_training_is_the_same_for_any_row_order(made, n_directions, hessian_split):
     problem = made().with_params(n_directions=n_directions, hessian_split=hessian_split)
     weight = np.random.default_rng(1).integers(1, 2**16, len(problem.y))
