@@ -5,6 +5,8 @@
 #include <new>
 #include <vector>
 
+#include "base/large_pages.hpp"
+
 namespace abcgbm {
 
 template <class T>
@@ -16,7 +18,11 @@ struct AlignedAllocator {
   template <class U>
   explicit AlignedAllocator(const AlignedAllocator<U>&) {}
 
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  T* allocate(std::size_t n) {
+    void* memory = ::operator new(n * sizeof(T), kLine);
+    ask_for_large_pages(memory, n * sizeof(T));
+    return static_cast<T*>(memory);
+  }
   void deallocate(T* p, std::size_t) { ::operator delete(p, kLine); }
   bool operator==(const AlignedAllocator&) const { return true; }
 };

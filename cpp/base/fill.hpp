@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/large_pages.hpp"
 #include "base/parallel.hpp"
 
 namespace abcgbm {
@@ -22,18 +23,25 @@ void append(std::vector<T>& values, std::size_t n, T value) {
   }
 }
 
+/// An empty array with room for n values.
 template <class T>
-std::vector<T> filled(std::size_t n, T value) {
+std::vector<T> reserved(std::size_t n) {
   std::vector<T> values;
   values.reserve(n);
+  ask_for_large_pages(values.data(), n * sizeof(T));
+  return values;
+}
+
+template <class T>
+std::vector<T> filled(std::size_t n, T value) {
+  std::vector<T> values = reserved<T>(n);
   append(values, n, value);
   return values;
 }
 
 template <class T>
 std::vector<std::remove_const_t<T>> copied(std::span<T> from) {
-  std::vector<std::remove_const_t<T>> values;
-  values.reserve(from.size());
+  auto values = reserved<std::remove_const_t<T>>(from.size());
   for (std::size_t first = 0; first < from.size(); first += kFilledAtOnce) {
     check_interrupt();
     const auto some = from.subspan(first, std::min(kFilledAtOnce, from.size() - first));

@@ -54,8 +54,7 @@ using RawScores = std::optional<Matrix<double>>;
 
 /// The scores of (n_classes, n_rows), or the same for all rows, row by row.
 std::vector<double> start_by_row(const Matrix<double>& raw, std::size_t n_rows) {
-  std::vector<double> scores;
-  scores.reserve(raw.shape(0) * n_rows);
+  auto scores = reserved<double>(raw.shape(0) * n_rows);
   for (std::size_t i = 0; i < n_rows; ++i) {
     if (i % kRowsPerPoll == 0) check_interrupt();
     const std::size_t column = raw.shape(1) == 1 ? 0 : i;
@@ -80,8 +79,7 @@ std::vector<double> start_scores(const Labels& labels, const RawScores& raw,
   }
   if (order == ScoreOrder::by_row) return start_by_row(*raw, labels.n_rows());
   if (raw->shape(1) == labels.n_rows()) return copied(std::span(raw->data(), raw->size()));
-  std::vector<double> scores;
-  scores.reserve(n_classes * labels.n_rows());
+  auto scores = reserved<double>(n_classes * labels.n_rows());
   for (std::size_t k = 0; k < n_classes; ++k) append(scores, labels.n_rows(), raw->data()[k]);
   return scores;
 }

@@ -11,6 +11,7 @@
 //   Job::Measure, Job::RowSums      see tree/measure.hpp; a buffer for the sums of some rows
 //   binned, params, root_node()     the table, and what the tree starts from
 //   sum_rows, count, finish         the sums of rows, added to the bins of a block
+//   work_of_a_bin()                 to add a row to it: 1 if it holds two or three sums
 #pragma once
 
 #include <algorithm>
@@ -50,12 +51,12 @@ struct TreeState {
 template <class Job, class Count>
 void for_blocks(const Job& job, const TreeThreads& threads, const TreeState<Job>& state,
                 const Count& count) {
-  constexpr std::size_t kWorkPerThread = 1 << 15;  // additions that a thread is called for
+  constexpr std::size_t kWorkPerThread = 1 << 15;  // that a thread is called for
   std::size_t work = job.binned.layout.total_bins;
   for (const std::size_t node : state.grower.to_count()) {
     work += state.rows.in_node(node).size() * job.binned.layout.n_columns();
   }
-  const std::size_t n_useful = work / kWorkPerThread + 1;
+  const std::size_t n_useful = work * job.work_of_a_bin() / kWorkPerThread + 1;
   const std::size_t n_blocks = threads.blocks.size();
   const std::size_t n_ranges = std::min({threads.n, n_blocks, n_useful});
   parallel_for(n_ranges, static_cast<int>(n_ranges), [&](std::size_t i, std::size_t slot) {

@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 15;  // of histogram, in the nearest cache
 
-/// The sums of all rows.
-SharedSums total_of(const SharedJob& job) {
-  SharedSums total(job.form.stride(), 0);
-  const std::size_t n_rows = job.binned.n_rows;
-  for (std::size_t i = 0; i < n_rows; ++i) {
-    add(total, job.sums_of_rows.data() + i * job.form.stride());
-  }
-  return total;
-}
-
 /// An amount of hessian in units of the search.
 double units_of(const SharedJob& job, double amount) {
   const TreeRows& rows = job.context.rows;
@@ -59,7 +49,7 @@ double shared_gain_unit(const SharedJob& job) {
 
 RootNode<AllClasses> SharedJob::root_node() const {
   const auto n_classes = static_cast<std::uint64_t>(context.rows.labels.n_classes);
-  return {.sums = total_of(*this),
+  return {.sums = total,
           .rules = rules_of(*this),
           .gain_unit = shared_gain_unit(*this),
           .key = draw(context.params.seed, Draw::features, context.step, n_classes * n_classes)};
@@ -116,14 +106,16 @@ GrownTree SharedDriver::grow(const StepContext& context) {
   const TreeRows& rows = context.rows;
   const Directions directions =
       directions_of(n_directions_, rows.labels.n_classes, context.params.seed, context.step);
-  const SearchGrid grid = search_grid(directions, own_residual_sum(rows), rows.labels.total_bits);
+  const SearchGrid grid =
+      search_grid(directions, own_residual_sum(rows, n_threads_), rows.labels.total_bits);
   fill_row_sums(rows, directions, grid, form_, n_threads_, row_sums_);
   const SharedJob job{.binned = *binned_,
                       .context = context,
                       .directions = directions,
                       .grid = grid,
                       .form = form_,
-                      .sums_of_rows = row_sums_};
+                      .sums_of_rows = row_sums_,
+                      .total = total_row_sums(row_sums_, form_.stride(), n_threads_)};
   start_tree(job, state_);
   count_nodes(job, threads_, state_);
   while (split_best(job, state_)) count_nodes(job, threads_, state_);

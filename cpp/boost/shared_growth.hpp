@@ -29,8 +29,10 @@ struct SharedJob {
   SearchGrid grid;
   SharedForm form;
   std::span<const std::int32_t> sums_of_rows;  // [n_rows][stride]
+  SharedSums total;                            // of all rows
 
   const GrowParams& params() const { return context.params.grow; }
+  std::size_t work_of_a_bin() const { return form.stride() / 4; }
   RootNode<Measure> root_node() const;
   void sum_rows(Rows rows, bool negated, RowSums& sums) const;
   void clear(const Block& block, Bins histogram) const;

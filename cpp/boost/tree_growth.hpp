@@ -31,6 +31,7 @@ struct TreeJob {
 
   const ClassPair& pair() const { return root.pair; }
   const GrowParams& params() const { return context.params.grow; }
+  static constexpr std::size_t work_of_a_bin() { return 1; }
   RootNode<Measure> root_node() const;
   void sum_rows(Rows rows, bool negated, RowSums& sums) const;
   void clear(const Block& block, Bins histogram) const;

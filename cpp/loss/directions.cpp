@@ -249,4 +249,17 @@ void fill_row_sums(const TreeRows& rows, const Directions& directions, const Sea
   });
 }
 
+SharedSums total_row_sums(std::span<const std::int32_t> row_sums, std::size_t stride,
+                          int n_threads) {
+  const std::size_t n_rows = row_sums.size() / stride;
+  std::vector<SharedSums> parts(n_row_tasks(n_rows), SharedSums(stride, 0));
+  for_row_tasks(n_rows, n_threads, [&](std::size_t first, std::size_t last) {
+    SharedSums& part = parts[first / kRowsPerTask];
+    for (std::size_t i = first; i < last; ++i) add(part, row_sums.data() + i * stride);
+  });
+  SharedSums total(stride, 0);
+  for (const SharedSums& part : parts) add(total, part.data());
+  return total;
+}
+
 }  // namespace abcgbm

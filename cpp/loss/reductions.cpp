@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "base/elementary.hpp"
 #include "base/simd.hpp"
@@ -125,13 +126,16 @@ std::vector<std::int64_t> hessian_sums(const TreeRows& rows, const ClassPair& pa
   return sums;
 }
 
-std::int64_t own_residual_sum(const TreeRows& rows) {
+std::int64_t own_residual_sum(const TreeRows& rows, int n_threads) {
   const Labels& labels = rows.labels;
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < labels.n_rows(); ++i) {
-    sum += rows.weight[i] * residuals_of_row(rows.scores, labels, i)[labels.y[i]];
-  }
-  return sum;
+  std::vector<std::int64_t> parts(n_row_tasks(labels.n_rows()), 0);
+  for_row_tasks(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
+    std::int64_t& part = parts[first / kRowsPerTask];
+    for (std::size_t i = first; i < last; ++i) {
+      part += rows.weight[i] * residuals_of_row(rows.scores, labels, i)[labels.y[i]];
+    }
+  });
+  return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
 }
 
 std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRows> leaves,

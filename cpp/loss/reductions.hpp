@@ -31,7 +31,7 @@ std::vector<std::int64_t> hessian_sums(const TreeRows& rows, const ClassPair& pa
 
 /// The residuals of the rows' own classes times their weights, if residuals lie by row: the grid of
 /// a shared tree's search follows.
-std::int64_t own_residual_sum(const TreeRows& rows);
+std::int64_t own_residual_sum(const TreeRows& rows, int n_threads);
 
 /// The rows of a leaf.
 using LeafRows = std::span<const std::uint32_t>;

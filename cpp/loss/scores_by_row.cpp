@@ -4,18 +4,20 @@
 #include <cmath>
 
 #include "base/aligned.hpp"
+#include "base/simd.hpp"
 #include "loss/row_chunks.hpp"
 #include "loss/transpose.hpp"
 
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kScratchScores = std::size_t{1} << 11;  // 16 kB, twice
-constexpr std::size_t kTile = 16;  // rows that the softmax takes at a time, at every SIMD level
+constexpr std::size_t kScratchScores = std::size_t{1} << 11;  // 16 kB
 
-/// How many rows of so many classes are laid out by class at a time.
+/// How many rows of so many classes are laid out by class at a time: at least as many as the
+/// softmax takes.
 std::size_t rows_at_a_time(std::size_t n_classes) {
-  return std::clamp(kScratchScores / n_classes / kTile * kTile, kTile, kRowsPerChunk);
+  const std::size_t tile = simd_level() == SimdLevel::avx512 ? 16 : 8;
+  return std::clamp(kScratchScores / n_classes / tile * tile, tile, kRowsPerChunk);
 }
 
 /// The rows [start, start + n) of row-major scores.
@@ -59,16 +61,16 @@ Largest move_rows(Scores& scores, const Labels& labels, const LeafMove& move, st
   const std::size_t stride = rows_at_a_time(n_classes);
   const double scale = std::ldexp(1.0, scores.exponent);
   AlignedVector<double> raw(n_classes * stride);
-  AlignedVector<std::int64_t> residual(n_classes * stride);
+  auto* residual = reinterpret_cast<std::int64_t*>(raw.data());  // they take the scores' place
   Largest largest;
   for (std::size_t start = first; start < last; start += stride) {
     const std::size_t n = std::min(stride, last - start);
     const std::size_t at = start * n_classes;
     move_to_classes(rows_to_move(scores.raw.data() + at, labels, move, start, n), raw.data(),
                     stride);
-    residuals_and_losses(by_class(labels, raw.data(), stride, start, n), scale, residual.data(),
+    residuals_and_losses(by_class(labels, raw.data(), stride, start, n), scale, residual,
                          scores.row_loss.data() + start, largest);
-    to_rows(residual.data(), stride, n, n_classes, scores.row_residual.data() + at);
+    to_rows(residual, stride, n, n_classes, scores.row_residual.data() + at);
   }
   return largest;
 }

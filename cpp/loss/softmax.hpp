@@ -27,7 +27,8 @@ struct Largest {
   double loss = 0.0;
 };
 
-/// Residuals in multiples of 1 / scale, and losses. Residuals that are not below 2^51 multiples
+/// Residuals in multiples of 1 / scale, and losses. Residuals may take the place of the scores.
+/// Residuals that are not below 2^51 multiples
 /// become some other numbers; `largest` tells.
 void residuals_and_losses(const ScoreRows& rows, double scale, std::int64_t* residual,
                           double* row_loss, Largest& largest);
