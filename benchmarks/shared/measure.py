@@ -24,6 +24,7 @@ from benchmarks.shared.systems import SYSTEMS
 HELD_OUT = 0.1  # share of the training rows, of each class
 BATCH = 50_000
 N_CALLS = 3
+N_SEEDS = 5
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,20 @@ def validation(job: Job) -> child.Result:
     return {**steps, **{f"errors_{by}": errors[step - 1] for by, step in steps.items()}}
 
 
+def seeds(job: Job) -> child.Result:
+    """Errors and log loss, lowest and last, of fits that differ in what is drawn; ours alone."""
+    X, y = job.read("train")
+    found: child.Result = {"lowest": [], "last": [], "lowest_loss": [], "last_loss": []}
+    for seed in range(N_SEEDS):
+        fitted = job.make(job.steps).set_params(random_state=seed).fit(X, y)
+        errors, losses = curve(job.of, fitted, *job.read("test"))
+        for name, value in (("lowest", min(errors)), ("last", errors[-1])):
+            found[name].append(value)
+        for name, value in (("lowest_loss", min(losses)), ("last_loss", losses[-1])):
+            found[name].append(value)
+    return found
+
+
 def step(job: Job) -> child.Result:
     """Training, and training of one step, which has whatever comes before the steps."""
     _, first = timed_fit(job, 1)
@@ -101,6 +116,7 @@ def target(job: Job) -> child.Result:
 
 MEASURES: dict[str, Callable[[Job], child.Result]] = {
     "errors": errors,
+    "seeds": seeds,
     "validation": validation,
     "step": step,
     "model": model,

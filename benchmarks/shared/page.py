@@ -5,6 +5,7 @@ They stand between two markers, so that the words around them are written by han
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from statistics import mean
 from typing import NamedTuple
 
 from benchmarks import generated
@@ -24,6 +25,11 @@ Test errors: the lowest of all steps / after the last step / at the step that va
 errors. For these two, a second model is fitted without a tenth of the training rows; the step at which it does best on
 them (the first among equals) is taken in the model of all rows. The last table has the errors of that second model
 itself at the same steps. Log loss: lowest / last.
+"""
+
+SEEDS = """### Other draws
+
+Means of five fits with `random_state` 0 to 4, which draw other directions.
 """
 
 TRAINING = """### Training time
@@ -80,7 +86,7 @@ def tables(results: Results, ridge: float) -> Lines:
         for line in results.lines
         if "reason" not in line and line["ridge"] in (None, ridge) and line["system"] in SYSTEMS
     ]
-    sections = (accuracy, training, growth, sizes, times_to_target)
+    sections = (accuracy, seeds, training, growth, sizes, times_to_target)
     return [part for section in sections for part in section(lines)] + who(lines, ridge)
 
 
@@ -113,6 +119,25 @@ def _errors(line: Line, part: Line | None) -> str:
     steps = [part["by_loss"], part["by_errors"]] if part else []
     chosen = [curve[min(step, len(curve)) - 1] for step in steps]
     return " / ".join(f"{n:,}" for n in (min(curve), curve[-1], *chosen))
+
+
+def seeds(lines: list[Line]) -> Lines:
+    """Means over the seeds, and the lowest of each."""
+    found = [line for line in lines if line["what"] == "seeds"]
+    rows = [
+        [
+            str(column_of(line)),
+            line["system"],
+            f"{mean(line['lowest']):,.1f} / {mean(line['last']):,.1f}",
+            f"{mean(line['lowest_loss']):.4f} / {mean(line['last_loss']):.4f}",
+            ", ".join(f"{n:,}" for n in line["lowest"]),
+        ]
+        for line in sorted(
+            found, key=lambda of: in_order({of["set"] for of in found}).index(of["set"])
+        )
+    ]
+    head = ["", "", "errors, lowest / last", "log loss, lowest / last", "lowest of each seed"]
+    return [SEEDS, *markdown(head, rows)] if rows else []
 
 
 def training(lines: list[Line]) -> Lines:
