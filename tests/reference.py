@@ -855,7 +855,14 @@ def joined(steps: Sequence[Step]) -> Step:
         base_scale=steps[0].base_scale,  # the same: a base class has all trees in one step
         n_halvings=max(s.n_halvings for s in steps),
         changed=any(s.changed for s in steps),
+        leaf_value=_joined_leaves(steps),
     )
+
+
+def _joined_leaves(steps: Sequence[Step]) -> np.ndarray | None:
+    """The leaves of shared trees; the twin's trees per class do not say that they have none."""
+    known = [s.leaf_value for s in steps if s.leaf_value is not None]
+    return np.concatenate(known) if known else None
 
 
 def candidates_of(algorithm: Algorithm, n_rounds: int, base: int, losses: np.ndarray) -> list[int]:
