@@ -30,6 +30,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost, worst": {"algorithm": "abc-logitboost"},
     "abc-logitboost, s2g5": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
+    "shared trees": {"trees": "shared"},
     "abc-mart, exhaustive": {"algorithm": "abc-mart", "base_class": "exhaustive"},
     "abc-logitboost, exhaustive": {"algorithm": "abc-logitboost", "base_class": "exhaustive"},
 }

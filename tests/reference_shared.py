@@ -213,7 +213,7 @@ class Tree(reference.Tree):
         for node in self.nodes:
             if node.left >= 0 and node.cut.feature == feature:
                 total = total + np.array(self.class_gains(node))
-        return total.astype(np.float32)
+        return total
 
     def flat(self, by: Shortening, changed: bool) -> Step:
         features = sorted({node.cut.feature for node in self.nodes if node.left >= 0})
@@ -222,7 +222,7 @@ class Tree(reference.Tree):
             reference.flat_step([self], by, changed),
             leaf_value=self.leaf_values(by),
             gain_feature=np.array(features, np.int32),
-            class_gain=np.array(gains, np.float32).reshape(len(features), len(self.of_class)),
+            class_gain=np.array(gains, np.float64).reshape(len(features), len(self.of_class)),
         )
 
 

@@ -48,7 +48,7 @@ def test_arrays_have_the_documented_types(ensemble):
         "left_set": np.uint64,
         "leaf_value": np.float32,
         "gain_feature": np.int32,
-        "class_gain": np.float32,
+        "class_gain": np.float64,
         "gain_start": np.int64,
         "tree_start": np.int64,
         "tree_class": np.int32,

@@ -4,12 +4,26 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
+from abcgbm import ABCBoostClassifier
 from abcgbm.model.ensemble import ALL_CLASSES, NO_BASE, Ensemble, EnsembleBuilder
 from abcgbm.model.importances import class_gain_importances, gain_importances
 from models import noisy_data, small
 
 N_CLASSES = 3
+
+
+def test_class_importances_of_any_unit_of_weight():
+    X, y = load_iris(return_X_y=True)
+    shares = []
+    for unit in (1e-60, 1.0, 1e60):
+        model = ABCBoostClassifier(
+            trees="shared", max_iter=5, min_samples_leaf=10 * unit, l2_regularization=unit / 1000
+        )
+        shares.append(model.fit(X, y, np.full(len(y), unit)).class_importances_)
+    np.testing.assert_allclose(shares[0], shares[1], rtol=1e-6)
+    np.testing.assert_allclose(shares[2], shares[1], rtol=1e-6)
 
 
 def stump(tree_class: int, feature: int, gain: float, class_gain: tuple[float, ...] = ()):

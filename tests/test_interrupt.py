@@ -111,6 +111,16 @@ def test_step_is_interrupted(algorithm, base, n_threads):
 
 
 @both_thread_counts
+@pytest.mark.parametrize("n_directions", [0, 7])
+def test_step_of_a_shared_tree_is_interrupted(n_directions, n_threads):
+    y = np.arange(200_000) % 20
+    params = {"max_leaf_nodes": 255, "shared": True, "n_directions": n_directions}
+    problem = Problem(normal(len(y), 16).round(1), y, 20, params=params)
+    step = partial(core.trainer(problem, n_threads).step, list(range(20)), -1, False)
+    assert is_interrupted(step, 1.0)
+
+
+@both_thread_counts
 def test_prediction_is_interrupted(n_threads):
     X, y = noisy_data(n_classes=10)
     ensemble = small(max_iter=100).fit(X, y).model_.ensemble

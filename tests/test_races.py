@@ -31,6 +31,21 @@ def test_steps_validation_and_prediction_are_those_of_one_thread(algorithm, hess
     assert results(*args, N_THREADS) == results(*args, 1)
 
 
+@pytest.mark.parametrize("n_directions", [0, 3])
+@pytest.mark.parametrize("hessian_split", [False, True])
+def test_shared_trees_are_those_of_one_thread(hessian_split, n_directions):
+    params = {"hessian_split": hessian_split, "shared": True, "n_directions": n_directions}
+
+    def trained(n_threads: int) -> bytes:
+        problem = random_problem(5, 6000, 4, 6, **params)
+        trainer = core.trainer(problem, n_threads)
+        for _ in range(3):
+            trainer.step(list(range(6)), -1, False, 5 / 6)
+        return trainer.raw().tobytes() + trainer.residuals()[0].tobytes()
+
+    assert trained(N_THREADS) == trained(1)
+
+
 def results(
     algorithm: ref.Algorithm, n_classes: int, hessian_split: bool, n_threads: int
 ) -> tuple[bytes, ...]:

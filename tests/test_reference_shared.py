@@ -206,7 +206,7 @@ def test_tree_worked_by_hand():
     np.testing.assert_allclose(step.gain, [1.5, 0.0, 0.0], rtol=1e-8)
     assert step.weight.tolist() == [4.0, 2.0, 2.0]
     assert step.gain_feature.tolist() == [0]
-    assert (step.leaf_value.dtype, step.class_gain.dtype) == (np.float32, np.float32)
+    assert (step.leaf_value.dtype, step.class_gain.dtype) == (np.float32, np.float64)
 
 
 @given(shared_problems())

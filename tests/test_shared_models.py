@@ -81,7 +81,7 @@ def test_step_of_a_shared_tree_has_no_base_class(n_classes):
 
 
 def test_defaults_are_what_the_docstring_says():
-    spelled_out = {"algorithm": "logitboost", "l2_regularization": 0.01}
+    spelled_out = {"algorithm": "logitboost", "l2_regularization": 0.001}
     few, many = (X, Y), (MANY_X, MANY_Y)
     assert_same_model(shared().fit(*few), shared(**spelled_out, gain_directions="all").fit(*few))
     assert_same_model(shared().fit(*many), shared(**spelled_out, gain_directions=7).fit(*many))

@@ -24,6 +24,9 @@ class BaseClass {
   int number_ = -1;
 };
 
+/// What a shared tree has as its class.
+inline constexpr int kAllClasses = -1;
+
 /// What a tree is grown for: a class against its base class or, without one, against all others.
 struct ClassPair {
   int tree_class = 0;

@@ -174,6 +174,7 @@ std::unique_ptr<Stages> make_stages(std::shared_ptr<Binned> binned, const Traine
                                     int n_threads) {
   require(binned != nullptr && binned->n_rows == trainer.labels().n_rows(),
           "binned: the table of the training");
+  require(!trainer.is_shared(), "trainer: with trees per class");
   require(n_threads >= 1, "n_threads: at least 1");
   return std::make_unique<Stages>(std::move(binned), trainer, n_threads);
 }

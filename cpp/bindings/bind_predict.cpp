@@ -144,7 +144,7 @@ void check_classes(const PackedTrees& trees) {
               trees.tree_base_scale.size() == trees.tree_class.size(),
           "forest: tree arrays differ in length");
   for (std::size_t t = 0; t < trees.tree_class.size(); ++t) {
-    require(trees.tree_class[t] >= kSharedTree && trees.tree_class[t] < n_classes &&
+    require(trees.tree_class[t] >= kAllClasses && trees.tree_class[t] < n_classes &&
                 trees.tree_base[t].number_or(0) < n_classes,
             "forest: class out of range");
     require(!trees.is_shared(t) || !trees.tree_base[t].exists(),

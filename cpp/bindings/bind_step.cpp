@@ -24,7 +24,8 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kRowsPerPoll = 1024;
-constexpr std::size_t kManyScores = std::size_t{1} << 20;  // 16 MB with the residuals
+constexpr std::size_t kMostSharedRows = std::size_t{1} << 30;  // whose sums fit into 32 bits
+constexpr std::size_t kManyScores = std::size_t{1} << 20;      // 16 MB with the residuals
 
 /// What has been freed while the table was read, sorted and coded would stay with the process
 /// beside the arrays of training: it is about as much as the codes.
@@ -90,6 +91,8 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
   const Unlocked unlocked(kTraining);
   check_rows(binned.get(), labels.get(), n_threads);
   check_groups(binned->layout, params.grow.features);
+  require(!params.shared || labels->n_rows() < kMostSharedRows,
+          "a shared tree sums up fewer than 2^30 rows");
   const std::size_t n_scores = labels->n_rows() * static_cast<std::size_t>(labels->n_classes);
   if (n_scores >= kManyScores) give_back_memory();
   std::vector<double> start = start_scores(*labels, raw, order_of(params));
@@ -133,35 +136,39 @@ void add_step_py(Validation& validation, const StepResult& step) {
 }
 
 /// An array of so many rows, column by column.
-template <class T>
-std::vector<T> transposed(std::span<const T> values, std::size_t n_rows) {
+template <class T, class From>
+std::vector<T> transposed(const std::vector<From>& values, std::size_t n_rows) {
   const std::size_t n_columns = values.size() / n_rows;
-  std::vector<T> out(values.size());
+  std::vector<T> out = filled(values.size(), T{0});
   for (std::size_t i = 0; i < n_rows; ++i) {
+    if (i % kRowsPerPoll == 0) check_interrupt();
     for (std::size_t k = 0; k < n_columns; ++k) out[k * n_rows + i] = values[i * n_columns + k];
   }
   return out;
 }
 
-/// A copy of scores or residuals, of shape (n_classes, n_rows).
-template <class T>
-nb::ndarray<nb::numpy, T> copy_by_class(const std::vector<T>& values, const Labels& labels,
-                                        ScoreOrder order = ScoreOrder::by_class) {
+/// A copy of scores or residuals, of shape (n_classes, n_rows), however they lie.
+template <class T, class From>
+nb::ndarray<nb::numpy, T> copy_by_class(const std::vector<T>& by_class,
+                                        const std::vector<From>& by_row, const Labels& labels) {
   std::vector<T> copy;
   {
     const Unlocked unlocked(kTraining);
-    copy = order == ScoreOrder::by_class ? copied(std::span(values))
-                                         : transposed(std::span(values), labels.n_rows());
+    copy = by_row.empty() ? copied(std::span(by_class)) : transposed<T>(by_row, labels.n_rows());
   }
   return to_numpy(std::move(copy), {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
 }
 
+nb::ndarray<nb::numpy, double> raw_py(const Trainer& trainer) {
+  const Scores& scores = trainer.scores();
+  const std::vector<double> none;
+  const bool is_by_row = scores.order == ScoreOrder::by_row;
+  return copy_by_class(scores.raw, is_by_row ? scores.raw : none, trainer.labels());
+}
+
 std::pair<nb::ndarray<nb::numpy, std::int64_t>, int> residuals_py(const Trainer& trainer) {
   const Scores& scores = trainer.scores();
-  const std::vector<std::int64_t> by_row(scores.row_residual.begin(), scores.row_residual.end());
-  const bool is_by_row = scores.order == ScoreOrder::by_row;
-  return {copy_by_class(is_by_row ? by_row : scores.residual, trainer.labels(), scores.order),
-          scores.exponent};
+  return {copy_by_class(scores.residual, scores.row_residual, trainer.labels()), scores.exponent};
 }
 
 constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
@@ -256,11 +263,11 @@ nb::ndarray<nb::numpy, std::int32_t> tree_classes(const StepResult& step) {
 }
 
 /// Numbers of the shared trees, as many for each class, end to end: of shape (n, n_classes).
-nb::ndarray<nb::numpy, float> by_class(const StepResult& step,
-                                       std::vector<float> SharedValues::* field) {
-  std::vector<float> out;
+template <class T>
+nb::ndarray<nb::numpy, T> by_class(const StepResult& step, std::vector<T> SharedValues::* field) {
+  std::vector<T> out;
   for (const Tree& tree : step.trees) {
-    const std::vector<float>& values = tree.shared.*field;
+    const std::vector<T>& values = tree.shared.*field;
     out.insert(out.end(), values.begin(), values.end());
   }
   const auto n_classes = static_cast<std::size_t>(step.n_classes);
@@ -338,12 +345,7 @@ void bind_step(nb::module_& m) {
            "step"_a = 0, "Grow the trees of a step, choose among the bases, and move the scores.")
       .def("residuals", &residuals_py,
            "A copy of the integer residuals, and S: they are multiples of 2^-S.")
-      .def(
-          "raw",
-          [](const Trainer& t) {
-            return copy_by_class(t.scores().raw, t.labels(), t.scores().order);
-          },
-          kRawDoc)
+      .def("raw", &raw_py, kRawDoc)
       .def(
           "class_losses",
           [](const Trainer& t) { return to_numpy(std::vector<double>(t.scores().class_losses)); },
@@ -358,7 +360,11 @@ void bind_step(nb::module_& m) {
           [](const Validation& v) { return to_numpy(std::vector<std::int32_t>(v.leading())); },
           "The class of each row's largest score.")
       .def(
-          "raw", [](const Validation& v) { return copy_by_class(v.raw(), v.labels()); }, kRawDoc)
+          "raw",
+          [](const Validation& v) {
+            return copy_by_class(v.raw(), std::vector<double>(), v.labels());
+          },
+          kRawDoc)
       .def("loss", &Validation::loss, kLossDoc);
 }
 

@@ -10,7 +10,8 @@
 //
 //   Job::Measure, Job::RowSums      see tree/measure.hpp; a buffer for the sums of some rows
 //   binned, params, root_node()     the table, and what the tree starts from
-//   sum_rows, count, finish         the sums of rows, added to the bins of a block
+//   kChunk                          rows whose sums are made at a time
+//   sum_rows, clear, count, finish  the sums of rows, added to the bins of a block
 //   work_of_a_bin()                 to add a row to it: 1 if it holds two or three sums
 #pragma once
 
@@ -84,9 +85,9 @@ void count_node(const Job& job, const NodeToCount<typename Job::Measure::Bins>& 
   do {
     const auto chunk = node.rows.subspan(first, std::min(Job::kChunk, node.rows.size() - first));
     const bool is_last = first + chunk.size() == node.rows.size();
-    check_interrupt();
     job.sum_rows(chunk, node.is_taken_out, sums);
     for (const Block& block : blocks) {
+      check_interrupt();
       if (first == 0 && !node.is_taken_out) job.clear(block, node.histogram);
       job.count(block, chunk, sums, node.histogram);
       if (is_last) done(block);

@@ -17,18 +17,9 @@ constexpr int kMostDoublings = 2;
 constexpr int kAllHalvings = 64;  // so often halved, every value is 0
 
 std::vector<TreeMove> moves_by(const Proposal& proposal, const Values& values) {
+  if (is_shared(proposal)) return shared_moves(values.tree_class, proposal.node_of_row.front());
   std::vector<TreeMove> moves;
-  moves.reserve(values.tree_class.size());
-  if (is_shared(proposal)) {
-    for (std::size_t k = 0; k < values.tree_class.size(); ++k) {
-      moves.push_back({.tree_class = static_cast<int>(k),
-                       .base = {},
-                       .node_of_row = proposal.node_of_row.front(),
-                       .value = values.tree_class[k],
-                       .base_value = {}});
-    }
-    return moves;
-  }
+  moves.reserve(proposal.trees.size());
   for (std::size_t t = 0; t < proposal.trees.size(); ++t) {
     moves.push_back({.tree_class = proposal.trees[t].tree_class,
                      .base = proposal.trees[t].base,

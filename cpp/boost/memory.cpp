@@ -41,26 +41,36 @@ std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
   return (has_hessian ? 2 : 1) * batch + total_bins * sizeof(std::int64_t);
 }
 
+/// What is kept of each leaf of a shared tree: 64-bit sums of leaves and of nodes, values as
+/// floats, and as doubles of two trials; and the sums of the search, of its nodes and of their
+/// cuts.
+std::size_t leaf_bytes(std::size_t n_classes, std::size_t bin) {
+  const std::size_t sums = 3 * 2 * sizeof(std::int64_t);
+  const std::size_t values = sizeof(float) + 4 * sizeof(double);
+  return n_classes * (sums + values) + 4 * bin;
+}
+
 /// The parts of a training with shared trees.
 std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams& params) {
   const auto n_classes = static_cast<std::size_t>(size.n_classes);
-  const auto n_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
   const auto n_threads = static_cast<std::size_t>(size.n_threads);
+  const auto most_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
+  const std::size_t n_leaves = std::min(most_leaves, size.n_rows);
   const SharedForm form = form_of(params, size.n_classes);
   const std::size_t bin = form.stride() * sizeof(std::int32_t);
   const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
   const std::size_t n_histograms =
       std::min(most_shared_histograms(total_bins, form), std::max(n_leaves, kLeastHistograms));
-  const std::size_t a_leaf = n_classes * 2 * sizeof(std::int64_t);
+  const std::size_t a_score = sizeof(double) + sizeof(std::int32_t);  // raw, residual
   return {
-      {.name = "scores of the rows",
-       .bytes = size.n_rows * (n_classes * (sizeof(double) + sizeof(std::int32_t)) + kLoss)},
-      {.name = "sums of the rows", .bytes = size.n_rows * bin},
+      {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},
+      {.name = "sums of the rows", .bytes = (size.n_rows + n_threads * SharedJob::kChunk) * bin},
+      {.name = "signs of the directions", .bytes = n_classes * bin},
       {.name = "leaves of the rows", .bytes = size.n_rows * (kNode + kLoss)},
       {.name = "labels and weights", .bytes = size.n_rows * (kLabel + sizeof(std::int64_t))},
       {.name = "rows by node", .bytes = size.n_rows * kRowSetBytes},
       {.name = "histograms", .bytes = n_histograms * total_bins * bin},
-      {.name = "sums of the leaves", .bytes = n_leaves * a_leaf * (n_threads + 4)},
+      {.name = "sums of the leaves", .bytes = n_leaves * leaf_bytes(n_classes, bin)},
   };
 }
 

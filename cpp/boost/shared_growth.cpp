@@ -82,8 +82,8 @@ void SharedJob::finish(const Block& block, const SharedSums& node, Bins histogra
 }
 
 SharedForm form_of(const TrainParams& params, int n_classes) {
-  const Directions directions = directions_of(params.n_directions, n_classes, 0, 0);
-  return {.n_directions = directions.n, .has_hessian = params.split.hessian_split};
+  return {.n_directions = n_directions_of(params.n_directions, n_classes),
+          .has_hessian = params.split.hessian_split};
 }
 
 std::size_t most_shared_histograms(std::size_t total_bins, const SharedForm& form) {

@@ -21,7 +21,7 @@ struct SharedJob {
   using RowSums = SharedBins;
   using Bins = Measure::Bins;
   using Rows = std::span<const std::uint32_t>;
-  static constexpr std::size_t kChunk = 2048;  // rows whose sums stay in L2
+  static constexpr std::size_t kChunk = 2048;  // rows whose sums stay in L2, of some directions
 
   const Binned& binned;
   const StepContext& context;

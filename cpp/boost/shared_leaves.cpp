@@ -120,7 +120,7 @@ void set_gains(const StepContext& context, const NodeSums& sums, Tree& tree) {
   }
   for (const auto& [feature, total] : by_feature) {
     tree.shared.feature.push_back(feature);
-    for (const double gain : total) tree.shared.gain.push_back(static_cast<float>(gain));
+    tree.shared.gain.insert(tree.shared.gain.end(), total.begin(), total.end());
   }
 }
 
@@ -157,6 +157,20 @@ std::vector<std::vector<double>> shared_values(const Tree& tree, int n_halvings)
     values[i % n_classes][i / n_classes] = static_cast<double>(static_cast<float>(value));
   }
   return values;
+}
+
+std::vector<TreeMove> shared_moves(const std::vector<std::vector<double>>& values,
+                                   std::span<const std::uint16_t> leaf_of_row) {
+  std::vector<TreeMove> moves;
+  moves.reserve(values.size());
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    moves.push_back({.tree_class = static_cast<int>(k),
+                     .base = {},
+                     .node_of_row = leaf_of_row,
+                     .value = values[k],
+                     .base_value = {}});
+  }
+  return moves;
 }
 
 }  // namespace abcgbm

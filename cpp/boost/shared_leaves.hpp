@@ -1,10 +1,13 @@
 // The leaves of a shared tree: their values, and what its cuts have gained for each class.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "boost/step_context.hpp"
 #include "boost/tree_growth.hpp"
+#include "loss/scores.hpp"
 #include "tree/partition.hpp"
 #include "tree/tree.hpp"
 
@@ -16,5 +19,9 @@ GrownTree finish_shared_tree(const StepContext& context, std::vector<TreeNode> n
 
 /// The values of a shared tree's leaves times 2^-n_halvings, by class and leaf.
 std::vector<std::vector<double>> shared_values(const Tree& tree, int n_halvings);
+
+/// How far these move each row, a move for each class.
+std::vector<TreeMove> shared_moves(const std::vector<std::vector<double>>& values,
+                                   std::span<const std::uint16_t> leaf_of_row);
 
 }  // namespace abcgbm

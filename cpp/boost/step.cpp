@@ -34,8 +34,9 @@ Choice propose(TreeDriver<W>& driver, const StepPlan& plan, const StepContext& c
 
 Choice propose(SharedDriver& driver, const StepPlan&, const StepContext& context, int) {
   Choice choice;
-  const GrownTree& grown = choice.grown.emplace_back(driver.grow(context));
-  choice.proposal = {.trees = {grown.tree}, .node_of_row = {grown.node_of_row}};
+  GrownTree& grown = choice.grown.emplace_back(driver.grow(context));
+  choice.proposal.trees.push_back(std::move(grown.tree));
+  choice.proposal.node_of_row.emplace_back(grown.node_of_row);
   return choice;
 }
 
@@ -49,7 +50,9 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
       n_threads_(n_threads),
       scores_(make_scores(*labels_, std::move(raw), n_threads, order_of(params))),
       driver_(make_driver(params, *binned_, labels_->n_classes, n_threads)) {
-  if (params.subsample == 1.0) all_rows_ = weigh_all(*binned_, *labels_, n_threads);
+  if (params.subsample == 1.0 && !params.shared) {
+    all_rows_ = weigh_all(*binned_, *labels_, n_threads);
+  }
 }
 
 StepResult Trainer::step(const StepPlan& plan) {

@@ -31,7 +31,9 @@ StepWeights weigh_drawn(const Binned& binned, const Labels& labels, const TrainP
     const bool is_drawn = to_unit(draw(params.seed, Draw::rows, step, i)) < params.subsample;
     weights.drawn[i] = is_drawn ? labels.weights()[i] : 0;
   }
-  weights.by_bin = root_weights(binned, RowWeights(weights.drawn), n_threads);
+  if (!params.shared) {  // which has no use for them
+    weights.by_bin = root_weights(binned, RowWeights(weights.drawn), n_threads);
+  }
   return weights;
 }
 

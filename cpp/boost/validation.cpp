@@ -24,14 +24,7 @@ void Validation::add_shared(const Tree& tree) {
   const std::vector<std::uint16_t> numbers = leaf_numbers(tree.nodes);
   for (std::uint16_t& node : node_of_row_) node = numbers[node];
   const std::vector<std::vector<double>> values = shared_values(tree, 0);
-  std::vector<TreeMove> moves;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    moves.push_back({.tree_class = static_cast<int>(k),
-                     .base = {},
-                     .node_of_row = node_of_row_,
-                     .value = values[k],
-                     .base_value = {}});
-  }
+  const std::vector<TreeMove> moves = shared_moves(values, node_of_row_);
   loss_ = move_raw(raw_, *labels_, moves, n_threads_, leading_);
 }
 

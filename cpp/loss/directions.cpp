@@ -199,13 +199,19 @@ struct DrawnKernel {
 
 }  // namespace
 
+std::size_t n_directions_of(std::size_t n_wanted, int n_classes) {
+  const auto n = static_cast<std::size_t>(n_classes);
+  return n_wanted == 0 ? n : std::min(n_wanted, n);
+}
+
 Directions directions_of(std::size_t n_wanted, int n_classes, std::uint64_t seed,
                          std::uint64_t step) {
   const auto n = static_cast<std::size_t>(n_classes);
-  if (n_wanted == 0 || n_wanted >= n) return {.n = n};
+  if (n_directions_of(n_wanted, n_classes) == n) return {.n = n};
   Directions directions{.n = n_wanted, .n_lanes = (n_wanted / kLanes + 1) * kLanes};
   directions.is_minus.assign(n * directions.n_lanes, 0);
   for (std::size_t k = 0; k < n; ++k) {
+    check_interrupt();
     std::int32_t* of_class = directions.is_minus.data() + k * directions.n_lanes;
     for (std::size_t d = 0; d < n_wanted; ++d) {
       const std::uint64_t drawn = draw(seed, Draw::directions, step, d * n + k);

@@ -23,6 +23,10 @@ struct Directions {
   bool are_drawn() const { return !is_minus.empty(); }
 };
 
+/// How many there are: as many as asked for; all classes if these are no more, or if none are asked
+/// for.
+std::size_t n_directions_of(std::size_t n_wanted, int n_classes);
+
 /// The directions of a step: as many as asked for, drawn by key; all classes if these are no more,
 /// or if none are asked for.
 Directions directions_of(std::size_t n_wanted, int n_classes, std::uint64_t seed,

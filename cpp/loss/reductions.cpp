@@ -56,21 +56,40 @@ struct LeafKernel {
   }
 };
 
-/// The rows of leaves in parts, each for one thread at a time.
+/// Some rows of a leaf, for one thread at a time.
 struct LeafTask {
   std::size_t leaf;
   LeafRows rows;
+  bool has_others;  // of the same leaf
 };
 
 std::vector<LeafTask> leaf_tasks(std::span<const LeafRows> leaves) {
   std::vector<LeafTask> tasks;
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    for (std::size_t first = 0; first < leaves[leaf].size(); first += kLeafRows) {
-      const std::size_t n = std::min(kLeafRows, leaves[leaf].size() - first);
-      tasks.push_back({.leaf = leaf, .rows = leaves[leaf].subspan(first, n)});
+    const std::size_t n_rows = leaves[leaf].size();
+    for (std::size_t first = 0; first < n_rows; first += kLeafRows) {
+      const std::size_t n = std::min(kLeafRows, n_rows - first);
+      tasks.push_back({leaf, leaves[leaf].subspan(first, n), n < n_rows});
     }
   }
   return tasks;
+}
+
+/// Adds the rows of a task to sums [2][n_classes].
+void sum_leaf(const TreeRows& rows, LeafRows some, std::int64_t* sums) {
+  const LeafPart part{.rows = some.data(),
+                      .n = some.size(),
+                      .n_classes = static_cast<std::size_t>(rows.labels.n_classes),
+                      .residual = rows.scores.row_residual.data(),
+                      .weight = rows.weight,
+                      .scale = std::ldexp(1.0, rows.scores.exponent),
+                      .inverse_scale = std::ldexp(1.0, -rows.scores.exponent),
+                      .sums = sums};
+  if (rows.weight == RowWeights()) {
+    dispatch<LeafKernel<false>>(&part);
+  } else {
+    dispatch<LeafKernel<true>>(&part);
+  }
 }
 
 }  // namespace
@@ -138,33 +157,22 @@ std::int64_t own_residual_sum(const TreeRows& rows, int n_threads) {
   return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
 }
 
+/// A leaf of many rows is summed up in parts.
 std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRows> leaves,
                                     int n_threads) {
-  const auto n_classes = static_cast<std::size_t>(rows.labels.n_classes);
-  const std::size_t n_sums = leaves.size() * 2 * n_classes;
+  const std::size_t n_sums = 2 * static_cast<std::size_t>(rows.labels.n_classes);
   const std::vector<LeafTask> tasks = leaf_tasks(leaves);
-  std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(n_threads));
-  parallel_for(tasks.size(), n_threads, [&](std::size_t task, std::size_t slot) {
+  std::vector<std::int64_t> sums(leaves.size() * n_sums, 0);
+  std::vector<std::vector<std::int64_t>> parts(tasks.size());
+  parallel_for(tasks.size(), n_threads, [&](std::size_t i, std::size_t) {
     check_interrupt();
-    std::vector<std::int64_t>& sums = parts[slot];
-    if (sums.empty()) sums.resize(n_sums, 0);
-    const LeafPart part{.rows = tasks[task].rows.data(),
-                        .n = tasks[task].rows.size(),
-                        .n_classes = n_classes,
-                        .residual = rows.scores.row_residual.data(),
-                        .weight = rows.weight,
-                        .scale = std::ldexp(1.0, rows.scores.exponent),
-                        .inverse_scale = std::ldexp(1.0, -rows.scores.exponent),
-                        .sums = sums.data() + tasks[task].leaf * 2 * n_classes};
-    if (rows.weight == RowWeights()) {
-      dispatch<LeafKernel<false>>(&part);
-    } else {
-      dispatch<LeafKernel<true>>(&part);
-    }
+    const LeafTask& task = tasks[i];
+    if (task.has_others) parts[i].assign(n_sums, 0);
+    sum_leaf(rows, task.rows, task.has_others ? parts[i].data() : sums.data() + task.leaf * n_sums);
   });
-  std::vector<std::int64_t> sums(n_sums, 0);
-  for (const std::vector<std::int64_t>& part : parts) {
-    for (std::size_t i = 0; i < part.size(); ++i) sums[i] += part[i];
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    for (std::size_t j = 0; j < parts[i].size(); ++j)
+      sums[tasks[i].leaf * n_sums + j] += parts[i][j];
   }
   return sums;
 }

@@ -99,7 +99,6 @@ ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t
                   std::size_t n) {
   return {.n = n,
           .stride = labels.n_rows(),
-          .residual_stride = labels.n_rows(),
           .n_classes = labels.n_classes,
           .raw = raw.data() + first,
           .y = labels.y.data() + first};

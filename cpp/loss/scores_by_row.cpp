@@ -34,7 +34,6 @@ ScoreRows by_class(const Labels& labels, const double* raw, std::size_t stride, 
                    std::size_t n) {
   return {.n = n,
           .stride = stride,
-          .residual_stride = stride,
           .n_classes = labels.n_classes,
           .raw = raw,
           .y = labels.y.data() + start};

@@ -56,7 +56,7 @@ struct ResidualKernel {
                                                   double* row_loss, LargestOfLanes<M>& largest) {
     using Doubles = typename Wide<M>::Doubles;
     const auto at = [&](int k, std::size_t c) {
-      return residual + static_cast<std::size_t>(k) * rows.residual_stride + i + c * M;
+      return residual + static_cast<std::size_t>(k) * rows.stride + i + c * M;
     };
     const auto group = walk_classes<Walk::labelled, M, Registers>(
         rows, i, [&](const auto& e, int k) __attribute__((always_inline)) {

@@ -11,8 +11,7 @@ namespace abcgbm {
 /// Rows of class-major arrays; pointers are to the first row.
 struct ScoreRows {
   std::size_t n;
-  std::size_t stride;               // from a class to the next, in the scores
-  std::size_t residual_stride = 0;  // and in the residuals
+  std::size_t stride;  // from a class to the next, in the scores and in the residuals
   int n_classes;
   const double* raw;
   const std::int32_t* y = nullptr;

@@ -81,7 +81,8 @@ struct ToRowsKernel {
     }
     for (std::size_t i = 0; i < n_rows; ++i) {
       for (std::size_t k = i < n_whole ? k_whole : 0; k < n_classes; ++k) {
-        by_row[i * n_classes + k] = static_cast<std::int32_t>(by_class[k * stride + i]);
+        by_row[i * n_classes + k] =
+            static_cast<std::int32_t>(load<std::int64_t>(by_class + k * stride + i));
       }
     }
   }

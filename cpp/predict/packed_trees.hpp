@@ -33,8 +33,6 @@ struct SetPlace {
   std::uint32_t n_words = 0;
 };
 
-inline constexpr std::int32_t kSharedTree = -1;  // its class
-
 /// Trees as flat arrays, and what each adds to: +value to its class, -base_scale * value to its
 /// base class; a shared one adds the values of its leaf to all classes. A child lies behind its
 /// parent.
@@ -49,7 +47,7 @@ struct PackedTrees {
   std::size_t n_features = 0;
   std::size_t n_classes = 0;
 
-  bool is_shared(std::size_t t) const { return tree_class[t] == kSharedTree; }
+  bool is_shared(std::size_t t) const { return tree_class[t] == kAllClasses; }
   const float* values_of_leaf(double leaf) const {
     return leaf_value.data() + static_cast<std::size_t>(leaf) * n_classes;
   }

@@ -35,13 +35,11 @@ struct TreeNode {
   bool is_leaf() const { return feature < 0; }
 };
 
-inline constexpr int kAllClasses = -1;
-
 /// What a shared tree has in place of the values of its nodes.
 struct SharedValues {
   std::vector<float> of_leaf;  // [n_leaves][n_classes], leaves in the order of their nodes
   std::vector<int> feature;    // that the tree is cut on, ascending
-  std::vector<float> gain;     // of all cuts on each of them, [feature.size()][n_classes]
+  std::vector<double> gain;    // of all cuts on each of them, [feature.size()][n_classes]
 };
 
 /// Nodes in order of creation. Adds its value to tree_class, and takes it, times base_scale, from

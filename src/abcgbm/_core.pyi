@@ -172,7 +172,7 @@ class StepResult:
         """The features that a shared tree is cut on, ascending."""
 
     @property
-    def class_gain(self) -> NDArray[numpy.float32]:
+    def class_gain(self) -> NDArray[numpy.float64]:
         """The gain of all its cuts on each of them, by class."""
 
     @property

@@ -30,8 +30,9 @@ from abcgbm.training.training import Training
 class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifier):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
-    A step grows a tree for each class, or one that all classes share (``trees="shared"``). The same data, parameters and ``random_state`` give the same model, whatever the number of
-    threads or the order of the rows. (With ``subsample`` or ``validation_fraction`` the order of
+    A step grows a tree for each class, or one that all classes share (``trees="shared"``). The same
+    data, parameters and ``random_state`` give the same model, whatever the number of threads or the
+    order of the rows. (With ``subsample`` or ``validation_fraction`` the order of
     the rows matters.)
 
     Parameters
@@ -61,7 +62,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         A node is split only if its best cut gains more than this.
     l2_regularization : float or None, default=None
         Added to the sum of hessians in a leaf's value and, for the logitboost algorithms, in the
-        split gain. None is 0, or 0.01 with shared trees.
+        split gain. None is 0, or 0.001 with shared trees.
     min_hessian_leaf : float, default=0.0
         Least sum of hessians in a leaf, in a shared tree over all classes; for the logitboost
         algorithms only.

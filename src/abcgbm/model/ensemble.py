@@ -59,7 +59,7 @@ class Ensemble:
         The values of the leaves of shared trees, in the order of their nodes.
     gain_feature : ndarray of int32 of shape (n_gains,)
         The features that the shared tree of a step is cut on, ascending; steps end to end.
-    class_gain : ndarray of float32 of shape (n_gains, n_classes)
+    class_gain : ndarray of float64 of shape (n_gains, n_classes)
         What the cuts on such a feature gain for each class.
     gain_start : ndarray of int64 of shape (n_steps + 1,)
         First of these features of each step.
@@ -86,7 +86,7 @@ class Ensemble:
     left_set: NDArray[np.uint64]
     leaf_value: NDArray[np.float32]
     gain_feature: NDArray[np.int32]
-    class_gain: NDArray[np.float32]
+    class_gain: NDArray[np.float64]
     gain_start: NDArray[np.int64]
     tree_start: NDArray[np.int64]
     tree_class: NDArray[np.int32]
@@ -248,7 +248,7 @@ class EnsembleBuilder:
             left_set=self._joined("left_set", np.uint64),
             leaf_value=self._joined("leaf_value", np.float32, self.n_classes),
             gain_feature=self._joined("gain_feature", np.int32),
-            class_gain=self._joined("class_gain", np.float32, self.n_classes),
+            class_gain=self._joined("class_gain", np.float64, self.n_classes),
             gain_start=np.array(self._gain_start, dtype=np.int64),
             tree_start=np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
             tree_class=self._joined("tree_class", np.int32),

@@ -13,7 +13,7 @@ from abcgbm.training.step_plan import StepPlan, plan_step
 from abcgbm.training.stopping import Stopping
 from abcgbm.training.validation import Monitor
 
-_MOST_DRAWS = 20  # of rows and features, for one step
+_MOST_DRAWS = 20  # of rows, features and directions, for one step
 
 Trees = tuple[
     _core.StepResult, ...
@@ -149,7 +149,7 @@ def take_step(
 ) -> Trees:
     """Grow the trees of one step: all from the same residuals, or class after class.
 
-    Trees that changed nothing are left out. Draws of rows and features depend on the key alone.
+    Trees that changed nothing are left out. Draws depend on the key alone.
     """
     classes = [k for k in range(n_classes) if (k,) != how.bases]
     groups = [classes] if refresh == "step" else [[k] for k in classes]

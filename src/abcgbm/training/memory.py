@@ -106,6 +106,7 @@ def _what_fits(size: TrainingSize, available: int) -> str:
         "total_bins": (2, "bins (see max_bins)"),
         "n_threads": (1, "threads (see n_jobs)"),
         "n_directions": (1, "directions (see gain_directions)"),
+        "max_leaf_nodes": (2, "leaves (see max_leaf_nodes)"),
     }
     most = {name: _most(size, field, low, available) for field, (low, name) in least.items()}
     fitting = [f"{n} {name}" for name, n in most.items() if n is not None]

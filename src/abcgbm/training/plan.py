@@ -13,7 +13,7 @@ from abcgbm.training.stopping import Limits
 
 # The ridge of shared trees where none is given. A leaf's values for classes that are all but absent in
 # it rest on hessian sums near 0, which a little of it keeps in bounds.
-SHARED_RIDGE = 0.01
+SHARED_RIDGE = 0.001
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
 # are drawn where there are more.
 MOST_DIRECTIONS = 7
