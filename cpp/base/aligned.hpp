@@ -11,7 +11,7 @@ namespace abcgbm {
 
 template <class T>
 struct AlignedAllocator {
-  using value_type = T;
+  using value_type = T;  // NOLINT(readability-identifier-naming): the standard's name
   static constexpr std::align_val_t kLine{64};
 
   AlignedAllocator() = default;

@@ -45,7 +45,7 @@ std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
 /// floats, and as doubles of two trials; and the sums of the search, of its nodes and of their
 /// cuts.
 std::size_t leaf_bytes(std::size_t n_classes, std::size_t bin) {
-  const std::size_t sums = 3 * 2 * sizeof(std::int64_t);
+  const std::size_t sums = 6 * sizeof(std::int64_t);
   const std::size_t values = sizeof(float) + 4 * sizeof(double);
   return n_classes * (sums + values) + 4 * bin;
 }

@@ -95,8 +95,9 @@ std::vector<std::size_t> SharedCutSearch::orders(const std::int32_t* bins,
       if (weight > 0.0) spread[d] += residual * residual / weight;
     }
   }
-  std::ranges::stable_sort(directions, std::ranges::greater{},
-                           [&](std::size_t d) { return spread[d]; });
+  std::ranges::sort(directions, [&](std::size_t a, std::size_t b) {
+    return spread[a] != spread[b] ? spread[a] > spread[b] : a < b;
+  });
   directions.resize(kMostOrders);
   std::ranges::sort(directions);
   return directions;
