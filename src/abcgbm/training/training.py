@@ -91,7 +91,7 @@ class Training:
             n_validation_rows=len(validated.rows) if validated else 0,
             n_classes=self._plan.n_classes,
             total_bins=self._table.binned.total_bins,
-            max_leaf_nodes=settings.max_leaf_nodes,
+            max_leaf_nodes=min(settings.max_leaf_nodes, self._most_leaves()),
             n_threads=self._plan.n_threads,
             n_candidates=self._plan.base_policy.n_candidates,
             has_hessian=settings.algorithm.hessian_split,
@@ -100,6 +100,11 @@ class Training:
             is_warm_start=self._earlier is not None,
             has_scorer=settings.scoring.scorer is not None,
         )
+
+    def _most_leaves(self) -> int:
+        """Return how many leaves the rows are enough for; at least 2."""
+        least = self._plan.settings.min_samples_leaf * self._rows.class_factor
+        return max(2, int(min(self._total_weight / least, 2**31)) + 1)
 
     def _trainer(self, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
