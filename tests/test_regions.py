@@ -78,9 +78,10 @@ def assert_walked(arrays: Arrays, X: np.ndarray, n_threads: int = 1) -> None:
     assert raw.tobytes() == (predicted_by_hand(arrays, X, N_CLASSES) + 0.0).tobytes()
 
 
-@given(st.integers(0, 2**32), st.sampled_from(N_ROWS), st.data())
-def test_any_forest_of_thresholds_and_sets_answers_as_walks_do(seed, n_rows, data):
-    rng = np.random.default_rng(seed)
+def drawn_forest(
+    rng: np.random.Generator, n_rows: int, data: st.DataObject
+) -> tuple[Arrays, np.ndarray]:
+    """Small trees of thresholds and sets, and rows that are near to what they compare."""
     n_features = data.draw(st.integers(1, 4), "features")
     thresholds = np.unique([-np.inf, np.inf, 0.0, *rng.normal(size=data.draw(st.integers(0, 9)))])
     rules = [
@@ -94,7 +95,13 @@ def test_any_forest_of_thresholds_and_sets_answers_as_walks_do(seed, n_rows, dat
 
     trees = [random_tree(rng, n, either) for n in sizes]
     X = random_rows(rng, n_rows, n_features, np.append(thresholds, np.arange(70.0)))
-    assert_walked(forest_of(rng, trees), X, data.draw(st.integers(1, 3), "threads"))
+    return forest_of(rng, trees), X
+
+
+@given(st.integers(0, 2**32), st.sampled_from(N_ROWS), st.data())
+def test_any_forest_of_thresholds_and_sets_answers_as_walks_do(seed, n_rows, data):
+    arrays, X = drawn_forest(np.random.default_rng(seed), n_rows, data)
+    assert_walked(arrays, X, data.draw(st.integers(1, 3), "threads"))
 
 
 @pytest.mark.parametrize("n_rows", N_ROWS)

@@ -15,10 +15,10 @@ from test_predict import trees_of
 from test_regions import (
     N_ROWS,
     Arrays,
+    drawn_forest,
     forest_of,
     random_rows,
     random_tree,
-    set_rule,
     threshold_rule,
 )
 from test_validation_scores import assert_same_state, followed_by, other_rows, validation_of
@@ -192,21 +192,9 @@ def assert_walked(arrays: Arrays, X: np.ndarray, n_classes: int, n_threads: int 
 )
 def test_any_forest_answers_as_walks_do(seed, n_rows, n_classes, data):
     rng = np.random.default_rng(seed)
-    n_features = data.draw(st.integers(1, 4), "features")
-    thresholds = np.unique([-np.inf, np.inf, 0.0, *rng.normal(size=data.draw(st.integers(0, 9)))])
-    rules = [
-        threshold_rule(rng, n_features, thresholds),
-        set_rule(rng, n_features, data.draw(st.integers(1, 4), "words")),
-    ]
-    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5), "leaves")
-
-    def either() -> tuple[int, float, list[int]]:
-        return rules[int(rng.integers(2))]()
-
-    trees = [random_tree(rng, n, either) for n in sizes]
-    X = random_rows(rng, n_rows, n_features, np.append(thresholds, np.arange(70.0)))
+    forest, X = drawn_forest(rng, n_rows, data)
     share = data.draw(st.sampled_from([0.5, 1.0]), "share")
-    arrays = with_shared(rng, forest_of(rng, trees), n_classes, share)
+    arrays = with_shared(rng, forest, n_classes, share)
     assert_walked(arrays, X, n_classes, data.draw(st.integers(1, 3), "threads"))
 
 
