@@ -53,8 +53,15 @@ def test_number_of_features_beyond_all_floats_is_more_than_there_are():
 
 
 def test_parameter_that_may_be_none_says_so():
-    with pytest.raises(ValueError, match="max_iter=0; expected None or an integer from 1 on"):
-        small(max_iter=0).fit(*noisy_data())
+    with pytest.raises(ValueError, match="max_depth=0; expected None or an integer from 1 on"):
+        small(max_depth=0).fit(*noisy_data())
+
+
+@pytest.mark.parametrize(("bad", "error"), [(0, ValueError), ("all", TypeError), (9.5, TypeError)])
+def test_parameter_that_may_be_auto_says_so(bad, error):
+    expected = f"max_iter={bad!r}; expected 'auto' or None or an integer from 1 on"
+    with pytest.raises(error, match=expected):
+        small(max_iter=bad).fit(*noisy_data())
 
 
 @pytest.mark.parametrize(("n_jobs", "error"), [("x", TypeError), (0, ValueError)])

@@ -79,7 +79,7 @@ def test_parameters_and_their_defaults_are_those_documented():
         "algorithm": None,
         "trees": "per-class",
         "learning_rate": 0.1,
-        "max_iter": 100,
+        "max_iter": "auto",
         "max_leaf_nodes": 20,
         "max_depth": None,
         "min_samples_leaf": 10,

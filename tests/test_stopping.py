@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from abcgbm import BaseClassSearch
+from abcgbm.training.plan import DEFAULT_STEPS, SHARED_RIDGE
 from abcgbm.training.stopping import Limits, Stopping, best_step
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
@@ -151,6 +152,48 @@ def test_no_bound_but_early_stopping():
         small(**EAGER | {"max_iter": n}).fit(**FIT, **VALIDATION) for n in (200, None)
     )
     assert_same_model(bounded, endless)
+
+
+def test_auto_is_a_number_of_steps_without_early_stopping():
+    auto = small(max_iter="auto").fit(**FIT)
+    assert_same_model(auto, small(max_iter=DEFAULT_STEPS).fit(**FIT))
+    assert auto.chosen_["max_iter"] == auto.n_iter_ == DEFAULT_STEPS
+    watched = small(max_iter="auto", early_stopping=False).fit(**FIT, **VALIDATION)
+    assert (watched.n_iter_, watched.stop_reason_) == (DEFAULT_STEPS, "max_iter")
+
+
+@pytest.mark.parametrize(
+    "given", [{"learning_rate": 0.5}, {"learning_rate": 0.02}], ids=["fewer", "more"]
+)
+def test_auto_is_what_validation_wants_with_early_stopping(given):
+    auto, endless = (small(max_iter=n, **given).fit(**FIT, **VALIDATION) for n in ("auto", None))
+    assert_same_model(auto, endless)
+    assert (auto.stop_reason_, auto.chosen_["max_iter"]) == ("early_stopping", None)
+    assert (auto.n_iter_ > DEFAULT_STEPS) == (given["learning_rate"] < 0.1)
+    held_out = small(max_iter="auto", early_stopping=True, **given).fit(X, Y)
+    assert held_out.stop_reason_ == "early_stopping"
+
+
+def test_number_that_is_given_wins_over_validation():
+    slow = small(max_iter=5, learning_rate=0.02).fit(**FIT, **VALIDATION)
+    assert (slow.n_iter_, slow.stop_reason_, slow.chosen_["max_iter"]) == (5, "max_iter", 5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "chosen"),
+    [
+        ({}, {"algorithm": "abc-mart", "l2_regularization": 0.0}),
+        ({"trees": "shared"}, {"algorithm": "logitboost", "l2_regularization": SHARED_RIDGE}),
+        ({"algorithm": "mart", "l2_regularization": 2}, {"l2_regularization": 2.0}),
+    ],
+    ids=str,
+)
+def test_what_was_chosen_can_be_read(parameters, chosen):
+    model = small(**parameters).fit(**FIT)
+    assert model.chosen_.items() >= {"max_iter": 8, "early_stopping": False, **chosen}.items()
+    assert ("gain_directions" in model.chosen_) == ("trees" in parameters)
+    model.chosen_["max_iter"] = 9
+    assert model.chosen_["max_iter"] == 8
 
 
 @pytest.mark.parametrize("parameters", [{}, {"early_stopping": False}, {"early_stopping": "auto"}])

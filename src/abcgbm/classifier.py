@@ -48,9 +48,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         class: faster and smaller the more classes there are. There is no base class then.
     learning_rate : float, default=0.1
         Shrinkage of each step, above 0 and at most 1.
-    max_iter : int or None, default=100
+    max_iter : "auto", int or None, default="auto"
         Number of boosting steps, at most. Each grows K trees, K-1 with a base class, or one that is
-        shared. None: no bound but early stopping or ``max_time``.
+        shared. "auto": 100, but with early stopping as many as validation wants. None: no bound but
+        early stopping or ``max_time``.
     max_leaf_nodes : int, default=20
         Leaves of a tree, at most; 2 to 32768.
     max_depth : int or None, default=None
@@ -188,6 +189,9 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         The loss of the validation rows, summed like ``train_loss_``; empty without validation.
     validation_score_ : ndarray of shape (n_iter_ + 1,)
         Their score, the larger the better; empty without validation.
+    chosen_ : dict
+        What the parameters became that were left open, by name: ``algorithm``, ``max_iter`` (None: no
+        bound), ``early_stopping``, ``l2_regularization`` and, for shared trees, ``gain_directions``.
     stop_reason_ : str
         "max_iter"; "machine_accuracy" (nothing is left to fit: the loss fell below 2e-14, or
         that times the sum of all weights if they sum to less than 1); "no_progress" (no tree of a
@@ -219,7 +223,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         *,
         trees: str = "per-class",
         learning_rate: float = 0.1,
-        max_iter: int | None = 100,
+        max_iter: int | str | None = "auto",
         max_leaf_nodes: int = 20,
         max_depth: int | None = None,
         min_samples_leaf: float = 10,
@@ -335,8 +339,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         given = FitArguments(X, y, sample_weight, X_val, y_val, sample_weight_val)
         with self._being_fitted():
             earlier = self._earlier_fit(settings)
-            task = self._begin_task(settings, earlier, given)
             training = prepare(settings, given, earlier, began, type(self).__name__)
+            task = self._begin_task(training, given)
             reason = self._run(settings, training, task)
             self.model_, self.history_ = training.model(), training.history(reason)
             task.end()
@@ -398,12 +402,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_is_being_fitted"}
 
-    def _begin_task(
-        self, settings: Settings, earlier: EarlierFit | None, given: FitArguments
-    ) -> FitTask:
+    def _begin_task(self, training: Training, given: FitArguments) -> FitTask:
         """Begin the fit as scikit-learn's callbacks see it."""
-        n_before = 0 if earlier is None else earlier.model.n_steps
-        n_steps = None if settings.max_iter is None else max(0, settings.max_iter - n_before)
+        most = training.max_iter
+        n_steps = None if most is None else max(0, most - training.n_steps)
         weight = given.sample_weight
         metadata = None if weight is None else {"sample_weight": weight}
         task = FitTask(self, n_steps, {"X": given.X, "y": given.y, "metadata": metadata})
@@ -416,7 +418,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         def fitted() -> dict[str, Any]:
             return {"model_": training.model(), "history_": training.history("callback")}
 
-        with ProgressLine(settings.max_iter, enabled=settings.verbose > 0) as progress:
+        with ProgressLine(training.max_iter, enabled=settings.verbose > 0) as progress:
             watcher = StepWatcher(training.class_labels, progress, settings.callbacks, task, fitted)
             reason = training.run(watcher)
             progress.finish(reason)

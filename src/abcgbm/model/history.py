@@ -62,6 +62,8 @@ class History(Sealed):
         Why training stopped.
     seed : int
         What all draws were keyed by.
+    chosen : dict
+        What the parameters became that were left open, by name.
     """
 
     train_loss: Floats
@@ -73,6 +75,7 @@ class History(Sealed):
     best_step: int
     stop_reason: str
     seed: int
+    chosen: dict[str, Any]
 
     def __post_init__(self) -> None:
         read_only(self)
@@ -87,7 +90,7 @@ class History(Sealed):
 
     @classmethod
     def from_records(cls, records: Sequence[Record], **known: Any) -> Self:
-        """Put records end to end; ``known`` are the last three attributes."""
+        """Put records end to end; ``known`` are the attributes from ``best_step`` on."""
         losses = np.array([r.validation_loss for r in records])
         scores = np.array([r.validation_score for r in records])
         has_validation = not np.isnan(losses).all()

@@ -111,6 +111,11 @@ class FittedAttributes:
         return self._history.validation_score.copy()
 
     @property
+    def chosen_(self) -> dict[str, Any]:
+        """What the parameters became that were left open, by name."""
+        return dict(self._history.chosen)
+
+    @property
     def stop_reason_(self) -> str:
         """Why training stopped."""
         return self._history.stop_reason

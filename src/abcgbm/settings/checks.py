@@ -83,12 +83,24 @@ def choice(*choices: Any) -> Check:
 
 def optional(check: Check) -> Check:
     """Make a check that lets None pass, and says so."""
+    return _also(check, None)
 
+
+def or_auto(check: Check) -> Check:
+    """Make a check that lets "auto" pass, and says so."""
+    return _also(check, "auto")
+
+
+def _also(check: Check, word: str | None) -> Check:
     def check_given(name: str, value: Any) -> Any:
+        if value is word or (isinstance(value, str) and value == word):
+            return word
         try:
-            return None if value is None else check(name, value)
+            return check(name, value)
         except (TypeError, ValueError) as error:
-            raise type(error)(str(error).replace("expected ", "expected None or ", 1)) from None
+            raise type(error)(
+                str(error).replace("expected ", f"expected {word!r} or ", 1)
+            ) from None
 
     return check_given
 

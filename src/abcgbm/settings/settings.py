@@ -19,6 +19,7 @@ from abcgbm.settings.checks import (
     integer,
     is_integer,
     optional,
+    or_auto,
     real,
 )
 from abcgbm.settings.threads import effective_n_threads
@@ -139,7 +140,7 @@ class Settings:
     algorithm: Annotated[Algorithm, optional(known_name)]  # made of this name and the next one
     trees: Annotated[str, choice(*TREES)]
     learning_rate: Annotated[float, _SHARE]
-    max_iter: Annotated[int | None, optional(integer(1))]
+    max_iter: Annotated[int | str | None, or_auto(optional(integer(1)))]
     max_leaf_nodes: Annotated[int, integer(2, 32768)]
     max_depth: Annotated[int | None, optional(integer(1))]
     min_samples_leaf: Annotated[float, _POSITIVE]

@@ -1,6 +1,7 @@
 """The settings, settled for a table and its classes: what could not be known before."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from abcgbm.training.base_class import BasePolicy, resolve_base_class
 from abcgbm.training.constraints import FeatureRules
 from abcgbm.training.stopping import Limits
 
+# The steps where neither a number is given nor validation chooses one.
+DEFAULT_STEPS = 100
 # The ridge of shared trees where none is given. A leaf's values for classes that are all but absent in
 # it rest on hessian sums near 0, which a little of it keeps in bounds.
 SHARED_RIDGE = 0.001
@@ -65,6 +68,18 @@ class Plan:
     def stops_early(self) -> bool:
         """Whether the model is cut to its best step."""
         return self.limits.n_iter_no_change is not None
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What the parameters became that may be left open, by name."""
+        chosen = {
+            "algorithm": self.settings.algorithm.name,
+            "max_iter": self.limits.max_iter,
+            "early_stopping": self.stops_early,
+            "l2_regularization": self.l2_regularization,
+        }
+        shared = {"gain_directions": self.n_directions}
+        return chosen | shared if self.settings.algorithm.shared_trees else chosen
 
     @property
     def has_draws(self) -> bool:
@@ -142,14 +157,21 @@ def _n_directions(settings: Settings, n_classes: int) -> int:
 def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits:
     is_auto = settings.early_stopping == "auto"
     stops_early = has_validation if is_auto else bool(settings.early_stopping)
-    if settings.max_iter is None and settings.max_time is None and not stops_early:
+    max_iter = _most_steps(settings.max_iter, stops_early=stops_early)
+    if max_iter is None and settings.max_time is None and not stops_early:
         raise ValueError(
             "max_iter=None without early stopping or max_time; expected an integer from 1 on, "
             "or one of early_stopping=True, X_val, max_time"
         )
     return Limits(
-        max_iter=settings.max_iter,
+        max_iter=max_iter,
         deadline=None if settings.max_time is None else began + settings.max_time,
         n_iter_no_change=settings.n_iter_no_change if stops_early else None,
         tol=settings.tol,
     )
+
+
+def _most_steps(given: int | str | None, *, stops_early: bool) -> int | None:
+    if isinstance(given, str):  # "auto"
+        return None if stops_early else DEFAULT_STEPS
+    return given

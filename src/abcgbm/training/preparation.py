@@ -69,6 +69,8 @@ def prepare(
         has_validation=held_out is not None,
         seed=None if earlier is None else earlier.history.seed,
     )
+    if earlier is not None:
+        earlier.check_steps(settings.max_iter, plan.limits.max_iter)
     if plan.stops_early and held_out is None:
         rows, held_out = _hold_out(rows, plan)
     learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))

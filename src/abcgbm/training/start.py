@@ -88,17 +88,21 @@ class EarlierFit:
 
     def check(self, settings: Settings) -> None:
         """Raise ValueError if settings contradict the model."""
-        if settings.max_iter is not None and settings.max_iter < self.model.n_steps:
-            raise ValueError(
-                f"max_iter={settings.max_iter!r} with warm_start=True; expected at least the "
-                f"{self.model.n_steps} steps of the model"
-            )
         if settings.classes is not None:
             self._check_classes(settings.classes)
         if settings.init != self._init() and not self._began_with_one_class():
             raise ValueError(
                 f"init={settings.init!r} with warm_start=True; the model began with "
-                f"init={self._init()!r}"
+                f"init={self._init()!r}; expected that, or warm_start=False for a model of its own"
+            )
+
+    def check_steps(self, given: int | str | None, most: int | None) -> None:
+        """Raise ValueError if the model has more steps already than ``max_iter``, given and settled."""
+        if most is not None and most < self.model.n_steps:
+            meant = f", which is {most}," if given != most else ""
+            raise ValueError(
+                f"max_iter={given!r}{meant} with warm_start=True; expected at least the "
+                f"{self.model.n_steps} steps of the model"
             )
 
     def check_categories(self, categorical_features: Any) -> None:

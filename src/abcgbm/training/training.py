@@ -56,6 +56,16 @@ class Training:
         labels: list[Any] = self._plan.classes.labels.tolist()
         return labels
 
+    @property
+    def max_iter(self) -> int | None:
+        """Most steps, those of an earlier fit included; None: nobody knows."""
+        return self._plan.limits.max_iter
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps so far, those of an earlier fit included."""
+        return self._boosting.n_steps
+
     def run(self, watcher: Watcher) -> str:
         """Take steps until it is time to stop; return the reason."""
         before = [record.validation_score for record in self._boosting.records[:-1]]
@@ -75,6 +85,7 @@ class Training:
             best_step=self._best_step(),
             stop_reason=reason,
             seed=self._plan.seed,
+            chosen=self._plan.chosen,
         )
 
     # ------------------------------------------------------------------------------ the beginning
