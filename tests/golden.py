@@ -51,6 +51,7 @@ PARAMETERS: dict[str, Any] = {
     "scoring": "loss",
     "validation_fraction": 0.1,
     "n_iter_no_change": 10,
+    "refit": False,
     "tol": 1e-7,
     "max_time": None,
     "callbacks": None,

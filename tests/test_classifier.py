@@ -105,6 +105,7 @@ def test_parameters_and_their_defaults_are_those_documented():
         "scoring": "loss",
         "validation_fraction": 0.1,
         "n_iter_no_change": 10,
+        "refit": False,
         "tol": 1e-7,
         "max_time": None,
         "callbacks": None,

@@ -21,10 +21,10 @@ from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
 from abcgbm.training.callbacks import StepReport, StepWatcher
-from abcgbm.training.preparation import FitArguments, prepare
+from abcgbm.training.preparation import Again, FitArguments, prepare
 from abcgbm.training.progress import ProgressLine
 from abcgbm.training.start import EarlierFit
-from abcgbm.training.training import Training
+from abcgbm.training.training import Trained, Training
 
 
 class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifier):
@@ -135,6 +135,11 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         and there is no ``X_val``.
     n_iter_no_change : int, default=10
         Steps without a better score after which early stopping stops.
+    refit : bool, default=False
+        After early stopping, train once more: on all rows of ``X``, those held out included, for the
+        ``best_iter_`` steps that validation chose. ``X_val`` is not learned from; with it no row of
+        ``X`` was held out, so the model stays as it is. A second training that ``max_time``, a
+        callback or Ctrl-C ends leaves the validated model.
     tol : float, default=1e-7
         A score is better only if it is larger by more than this.
     max_time : float or None, default=None
@@ -161,7 +166,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     model_ : Model
         All that prediction needs: trees, encoding of tables, classes.
     history_ : History
-        The record of the training. The attributes below are views of these two.
+        The record of the training; with ``refit`` of the one that was validated. The attributes
+        below are views of these two.
+    refit_history_ : History or None
+        The record of the second training, if the model is that of ``refit``.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     init_ : ndarray of shape (n_classes,)
@@ -216,6 +224,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
 
     model_: Model
     history_: History
+    refit_history_: History | None
 
     def __init__(  # noqa: PLR0913, PLR0915
         self,
@@ -249,6 +258,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         scoring: str | Callable[..., float] = "loss",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
+        refit: bool = False,
         tol: float = 1e-7,
         max_time: float | None = None,
         callbacks: Callable[[StepReport], object]
@@ -289,6 +299,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         self.scoring = scoring
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.refit = refit
         self.tol = tol
         self.max_time = max_time
         self.callbacks = callbacks
@@ -339,14 +350,15 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         given = FitArguments(X, y, sample_weight, X_val, y_val, sample_weight_val)
         with self._being_fitted():
             earlier = self._earlier_fit(settings)
-            training = prepare(settings, given, earlier, began, type(self).__name__)
-            task = self._begin_task(training, given)
-            reason = self._run(settings, training, task)
-            self.model_, self.history_ = training.model(), training.history(reason)
+            training, again = prepare(settings, given, earlier, began, type(self).__name__)
+            task = self._begin_task(training.n_steps_to_come, given)
+            trained = self._run(settings, training, task)
+            del training  # which may be as large as the next one
+            refitted = self._refit(settings, again, trained, task)
+            self._keep(trained, refitted)
             task.end()
-        why = training.why_constant()
-        if why is not None:
-            warnings.warn(why, UserWarning, stacklevel=2 + FRAMES_AROUND_FIT)
+        if trained.remark is not None:
+            warnings.warn(trained.remark, UserWarning, stacklevel=2 + FRAMES_AROUND_FIT)
         return self
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
@@ -378,8 +390,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         So a fit which fails or is interrupted leaves no model, but for a warm start the earlier one.
         """
         if settings.warm_start and self.__sklearn_is_fitted__():
-            return EarlierFit(self.model_, self.history_)
-        for name in ("model_", "history_"):
+            return EarlierFit(self.model_, self.refit_history_ or self.history_)
+        for name in ("model_", "history_", "refit_history_"):
             self.__dict__.pop(name, None)
         return None
 
@@ -402,27 +414,47 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_is_being_fitted"}
 
-    def _begin_task(self, training: Training, given: FitArguments) -> FitTask:
+    def _begin_task(self, n_steps: int | None, given: FitArguments) -> FitTask:
         """Begin the fit as scikit-learn's callbacks see it."""
-        most = training.max_iter
-        n_steps = None if most is None else max(0, most - training.n_steps)
         weight = given.sample_weight
         metadata = None if weight is None else {"sample_weight": weight}
         task = FitTask(self, n_steps, {"X": given.X, "y": given.y, "metadata": metadata})
         task.begin()
         return task
 
-    def _run(self, settings: Settings, training: Training, task: FitTask) -> str:
-        """Train while all who want to know hear of it; return why training stopped."""
+    def _run(self, settings: Settings, training: Training, task: FitTask) -> Trained:
+        """Train while all who want to know hear of it; return what has come of it."""
 
         def fitted() -> dict[str, Any]:
-            return {"model_": training.model(), "history_": training.history("callback")}
+            so_far = training.trained("callback")
+            return {"model_": so_far.model, "history_": so_far.history, "refit_history_": None}
 
         with ProgressLine(training.max_iter, enabled=settings.verbose > 0) as progress:
             watcher = StepWatcher(training.class_labels, progress, settings.callbacks, task, fitted)
             reason = training.run(watcher)
             progress.finish(reason)
-        return reason
+        return training.trained(reason)
+
+    def _refit(
+        self, settings: Settings, again: Again | None, trained: Trained, task: FitTask
+    ) -> Trained | None:
+        """Train on all rows, for the steps that validation chose; None if not to the end."""
+        if again is None or trained.history.stop_reason in ("max_time", "interrupted"):
+            return None
+        try:
+            refitted = self._run(settings, again(trained), task)
+        except KeyboardInterrupt:
+            if settings.on_interrupt == "raise":
+                raise
+            return None
+        broken_off = ("max_time", "callback", "interrupted")
+        return None if refitted.history.stop_reason in broken_off else refitted
+
+    def _keep(self, trained: Trained, refitted: Trained | None) -> None:
+        """Keep the model, and how it came about."""
+        self.model_ = trained.model if refitted is None else refitted.model
+        self.history_ = trained.history
+        self.refit_history_ = None if refitted is None else refitted.history
 
     def _read(self, X: Any) -> AnyTable:
         """Read a table to predict on."""

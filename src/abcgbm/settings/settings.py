@@ -166,6 +166,7 @@ class Settings:
     scoring: Annotated[Scoring, _scoring]
     validation_fraction: Annotated[float, _PART]
     n_iter_no_change: Annotated[int, integer(1)]
+    refit: Annotated[bool, check_truth_value]
     tol: Annotated[float, _FROM_ZERO]
     max_time: Annotated[float | None, optional(_SECONDS)]
     callbacks: Annotated[tuple[Callback, ...], _callbacks]
@@ -183,6 +184,7 @@ class Settings:
         _check_trees(algorithm, given)
         _check_refresh(algorithm, given)
         _check_min_hessian_leaf(algorithm, given)
+        _check_refit(given)
         return cls(**checked | {"algorithm": algorithm})
 
     @property
@@ -240,4 +242,19 @@ def _check_min_hessian_leaf(algorithm: Algorithm, given: Mapping[str, Any]) -> N
         raise ValueError(
             f"min_hessian_leaf={given['min_hessian_leaf']!r} with "
             f"algorithm={algorithm.name!r}; expected 0, or a logitboost algorithm"
+        )
+
+
+def _check_refit(given: Mapping[str, Any]) -> None:
+    if not given["refit"]:
+        return
+    if given["warm_start"]:
+        raise ValueError(
+            "refit=True with warm_start=True; expected one of the two: a model that has learned from "
+            "the rows held out cannot go on to be validated on them"
+        )
+    if given["early_stopping"] is False:
+        raise ValueError(
+            "refit=True with early_stopping=False; expected early_stopping=True, or refit=False: "
+            "without validation there are no steps to train anew with"
         )

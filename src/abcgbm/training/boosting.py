@@ -32,6 +32,8 @@ class Boosting:
         Those of the rows that are validated on.
     records : list of Record
         The state before the first step, and after each one.
+    phase : {"train", "plain", "refit"}
+        Which training of a fit it is.
     trees : list of Trees
         The trees of each step that was taken here; those of an earlier fit are not among them.
     """
@@ -39,6 +41,7 @@ class Boosting:
     trainer: _core.Trainer
     monitor: Monitor | None
     records: list[Record]
+    phase: str = "train"
     trees: list[Trees] = field(default_factory=list)
 
     @property

@@ -30,6 +30,9 @@ class StepReport:
         Whether the guard changed the length of the step, which would have raised the loss.
     validation_loss, validation_score : float or None
         On the validation rows; None without any.
+    phase : {"train", "plain", "refit"}
+        Which training of the fit it is, each with steps from 1 on: the first; the one without a base
+        class, if validation wants no step of the first; the one on all rows, with ``refit=True``.
     """
 
     step: int
@@ -39,6 +42,7 @@ class StepReport:
     is_mended: bool
     validation_loss: float | None
     validation_score: float | None
+    phase: str = "train"
 
 
 class StepListener(Protocol):
@@ -111,4 +115,5 @@ class StepWatcher:
             is_mended=any(part.n_halvings != 0 or part.base_scale != 1 for part in trees),
             validation_loss=last.validation_loss if has_validation else None,
             validation_score=last.validation_score if has_validation else None,
+            phase=boosting.phase,
         )

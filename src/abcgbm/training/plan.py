@@ -1,6 +1,6 @@
 """The settings, settled for a table and its classes: what could not be known before."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from abcgbm.data.rows import Classes
 from abcgbm.data.tables import Schema
 from abcgbm.settings.settings import Settings
-from abcgbm.training.base_class import BasePolicy, resolve_base_class
+from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.constraints import FeatureRules
 from abcgbm.training.stopping import Limits
 
@@ -42,6 +42,9 @@ class Plan:
         How long training may go on; with early stopping the model is cut to its best step.
     n_threads : int
         Number of threads.
+    phase : {"train", "plain", "refit"}
+        Which training of a fit it is for: the first, the one without a base class that follows if
+        validation wants no step of the first, or the one on all rows at the end.
     l2_regularization : float
         What is added to the sum of hessians in a leaf.
     n_directions : int
@@ -58,6 +61,18 @@ class Plan:
     n_threads: int
     l2_regularization: float = 0.0
     n_directions: int = 0
+    phase: str = "train"
+
+    def again(self, n_steps: int) -> "Plan":
+        """Return the plan of a second training, of so many steps and without validation."""
+        limits = replace(self.limits, max_iter=n_steps, n_iter_no_change=None)
+        return replace(self, limits=limits, phase="refit")
+
+    def plain(self) -> "Plan":
+        """Return the plan of the same training without a base class."""
+        algorithm = replace(self.settings.algorithm, base_derivatives=False)
+        settings = replace(self.settings, algorithm=algorithm, base_class=None)
+        return replace(self, settings=settings, base_policy=NoBase(), phase="plain")
 
     @property
     def n_classes(self) -> int:
@@ -162,6 +177,10 @@ def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits
         raise ValueError(
             "max_iter=None without early stopping or max_time; expected an integer from 1 on, "
             "or one of early_stopping=True, X_val, max_time"
+        )
+    if settings.refit and not stops_early:
+        raise ValueError(
+            "refit=True without early stopping; expected early_stopping=True, or refit=False"
         )
     return Limits(
         max_iter=max_iter,

@@ -1,5 +1,7 @@
 """From the arguments of fit to a training: rows are read, labelled, weighed, held out and binned."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -19,8 +21,10 @@ from abcgbm.data.rows import (
 from abcgbm.settings.settings import Settings
 from abcgbm.training.plan import Plan, make_plan
 from abcgbm.training.start import EarlierFit
-from abcgbm.training.training import Training
+from abcgbm.training.training import Trained, Training
 from abcgbm.training.validation import hold_out
+
+Again = Callable[[Trained], Training]  # makes the training of ``refit``
 
 
 class FitArguments(NamedTuple):
@@ -40,8 +44,10 @@ def prepare(
     earlier: EarlierFit | None,
     began: float,
     owner: str,
-) -> Training:
-    """Return a training that can be run. The tables are not kept, but for what training needs.
+) -> tuple[Training, Again | None]:
+    """Return a training that can be run, and what makes another one after it, if that is asked for.
+
+    The tables are not kept, but for what training needs.
 
     Parameters
     ----------
@@ -71,10 +77,19 @@ def prepare(
     )
     if earlier is not None:
         earlier.check_steps(settings.max_iter, plan.limits.max_iter)
+    again = None
     if plan.stops_early and held_out is None:
+        again = partial(_train_again, rows) if settings.refit else None
         rows, held_out = _hold_out(rows, plan)
     learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
-    return Training(plan, learned, validated, earlier)
+    return Training(plan, learned, validated, earlier), again
+
+
+def _train_again(rows: LabelledRows, trained: Trained) -> Training:
+    """Return a training on all rows, for as many steps as validation chose."""
+    plan = trained.plan.again(trained.history.best_step)
+    learned, _ = bin_rows(rows, None, _binning(plan, None))
+    return Training(plan, learned, None, None)
 
 
 def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) -> AnyTable:

@@ -1,7 +1,7 @@
 """One training: from binned rows to a model and its history."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from abcgbm import _core
 from abcgbm.data.columns import Floats
@@ -16,6 +16,15 @@ from abcgbm.training.plan import Plan
 from abcgbm.training.start import EarlierFit, comparable, init_scores
 from abcgbm.training.stopping import Stopping, best_step, least_loss
 from abcgbm.training.validation import Monitor
+
+
+class Trained(NamedTuple):
+    """What has come of a training: a model, its record, a remark for the user, and the plan followed."""
+
+    model: Model
+    history: History
+    remark: str | None
+    plan: Plan
 
 
 class Training:
@@ -42,13 +51,12 @@ class Training:
         self._earlier = earlier
         self._table = learned.table
         self._rows = learned.rows
+        self._validated = validated
         weights = learned.rows.integer_weights
         self._total_weight = weights.total
         self._init = self._start(weights)
         memory.check(self._size(validated), memory.available_bytes())
-        trainer = self._trainer(weights)
-        monitor = None if validated is None else self._monitor(validated)
-        self._boosting = Boosting(trainer, monitor, self._first_records(trainer, monitor))
+        self._boosting = self._begin()
 
     @property
     def class_labels(self) -> list[Any]:
@@ -62,15 +70,40 @@ class Training:
         return self._plan.limits.max_iter
 
     @property
-    def n_steps(self) -> int:
-        """Number of steps so far, those of an earlier fit included."""
-        return self._boosting.n_steps
+    def n_steps_to_come(self) -> int | None:
+        """Most steps that are left; None: nobody knows, as it may begin anew with early stopping."""
+        if self.max_iter is None or self._plan.stops_early:
+            return None
+        return max(0, self.max_iter - self._boosting.n_steps)
 
     def run(self, watcher: Watcher) -> str:
-        """Take steps until it is time to stop; return the reason."""
+        """Take steps until it is time to stop; return the reason.
+
+        If validation wants none of them, begin anew without a base class.
+        """
+        reason = self._boost(watcher)
+        if self._is_worth_a_plain_start(reason):
+            del self._boosting  # which is as large as the next one
+            self._plan = self._plan.plain()
+            self._boosting = self._begin()
+            reason = self._boost(watcher)
+        return reason
+
+    def _boost(self, watcher: Watcher) -> str:
         before = [record.validation_score for record in self._boosting.records[:-1]]
         stopping = Stopping(self._plan.limits, before, least_loss(self._total_weight))
         return boost(self._boosting, self._plan, stopping, watcher)
+
+    def _is_worth_a_plain_start(self, reason: str) -> bool:
+        """Whether validation chose no step with a base class, and nobody asked to stop."""
+        has_base = any(r.base_class is not None for r in self._boosting.records)
+        asked = reason in ("callback", "interrupted", "max_time")
+        has_others = self._plan.n_classes > 2  # noqa: PLR2004 (of two each is the other's base)
+        return has_base and has_others and self._best_step() == 0 and not asked
+
+    def trained(self, reason: str) -> Trained:
+        """Return what has come of it, if it stopped here for this reason."""
+        return Trained(self.model(), self.history(reason), self._remark(), self._plan)
 
     def model(self) -> Model:
         """Return the model, as if training ended here."""
@@ -89,6 +122,12 @@ class Training:
         )
 
     # ------------------------------------------------------------------------------ the beginning
+
+    def _begin(self) -> Boosting:
+        """Return the state before the first step."""
+        trainer = self._trainer(self._rows.integer_weights)
+        monitor = None if self._validated is None else self._monitor(self._validated)
+        return Boosting(trainer, monitor, self._first_records(trainer, monitor), self._plan.phase)
 
     def _start(self, weights: IntegerWeights) -> Floats:
         if self._earlier is not None:
@@ -197,10 +236,18 @@ class Training:
         grown = builder.build(self._table.upper_value)
         return self._earlier.model.ensemble.followed_by(grown) if self._earlier else grown
 
-    def why_constant(self) -> str | None:
-        """Return why nothing was learned, and what might help; None if something was."""
-        if self._best_step() > 0:
+    def _remark(self) -> str | None:
+        """Return why nothing was learned, and what might help; or that training began anew."""
+        if self._best_step() == 0:
+            return self._why_constant()
+        if self._plan.phase != "plain":
             return None
+        return (
+            "no step with a base class makes the validation score better, so training began anew "
+            f"without one, as algorithm={self._plan.settings.algorithm.name!r} has it"
+        )
+
+    def _why_constant(self) -> str:
         what = "every class has the same probability everywhere"
         if self._init.any():
             what = "every row has the same probabilities"
@@ -212,13 +259,8 @@ class Training:
 
     def _if_not_better(self) -> str:
         """Say what might make the validation score better."""
-        if self._plan.settings.algorithm.shared_trees:
-            return (
-                "; a smaller learning_rate or a larger l2_regularization may do, "
-                "and scoring='error' asks for less than the loss"
-            )
         return (
-            "; with many classes a plain algorithm ('mart', 'logitboost') often does, "
+            "; a smaller learning_rate or a larger l2_regularization may do, "
             "and scoring='error' asks for less than the loss"
         )
 

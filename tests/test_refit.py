@@ -1,0 +1,253 @@
+"""A second training on all rows, and one without a base class where validation wants no step with it."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from abcgbm import BaseClassSearch, BinMapper
+from abcgbm.training.stopping import Stopping
+from models import assert_same_model, ensemble_arrays, noisy_data, small
+
+X, Y = noisy_data(n_rows=400, n_classes=4)
+WEIGHT = np.random.default_rng(0).integers(0, 4, 400)
+EAGER = {"learning_rate": 0.3, "max_iter": "auto", "n_iter_no_change": 5}
+HELD_OUT = {**EAGER, "early_stopping": True}
+VARIANTS = {
+    "abc-mart": {},
+    "search": {"base_class": BaseClassSearch(2, 1)},
+    "logitboost, subsample": {"algorithm": "logitboost", "subsample": 0.7},
+    "shared": {"trees": "shared"},
+    "balanced, prior": {"class_weight": "balanced", "init": "prior"},
+}
+every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+
+
+def assert_same_trees(one, other):
+    others = ensemble_arrays(other)
+    for name, array in ensemble_arrays(one).items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name, strict=True)
+
+
+@every_variant
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
+def test_second_training_is_that_of_all_rows_with_the_steps_that_validation_chose(variant, weight):
+    validated = small(**variant, **HELD_OUT).fit(X, Y, weight)
+    model = small(**variant, **HELD_OUT, refit=True).fit(X, Y, weight)
+    whole = small(**variant, **EAGER | {"max_iter": model.best_iter_}).fit(X, Y, weight)
+    assert_same_trees(model, whole)
+    assert model.predict_proba(X).tobytes() == whole.predict_proba(X).tobytes()
+    assert model.history_ == validated.history_
+    assert model.refit_history_.train_loss.tolist() == whole.train_loss_.tolist()
+    assert validated.refit_history_ is whole.refit_history_ is None
+
+
+def test_attributes_tell_of_the_validated_training():
+    model = small(**HELD_OUT, refit=True).fit(X, Y)
+    assert model.stop_reason_ == "early_stopping"
+    assert len(model.validation_loss_) == len(model.train_loss_) == model.n_iter_ + 1
+    assert model.best_iter_ == model.model_.n_steps < model.n_iter_
+    assert model.refit_history_.stop_reason == "max_iter"
+    assert len(model.refit_history_.validation_loss) == 0
+    assert len(list(model.staged_predict(X))) == model.best_iter_
+
+
+def test_given_validation_rows_are_not_learned_from():
+    rows = {"X": X[:250], "y": Y[:250], "X_val": X[250:], "y_val": Y[250:]}
+    model = small(**EAGER, refit=True).fit(**rows)
+    assert_same_model(model, small(**EAGER).fit(**rows))
+    assert model.refit_history_ is None
+
+
+def test_binned_table_can_be_learned_from_twice():
+    table = BinMapper().fit(X).transform(X)
+    whole = small(**HELD_OUT, refit=True).fit(X, Y)
+    binned = small(**HELD_OUT, refit=True).fit(table, Y)
+    again = small(**EAGER | {"max_iter": binned.best_iter_}).fit(table, Y)
+    assert_same_trees(binned, again)
+    assert whole.n_features_in_ == binned.n_features_in_
+
+
+def test_random_state_that_moves_on_is_drawn_from_once():
+    one, other = (np.random.default_rng(7) for _ in range(2))
+    model = small(**HELD_OUT, subsample=0.5, random_state=one, refit=True).fit(X, Y)
+    small(**HELD_OUT, subsample=0.5, random_state=other).fit(X, Y)
+    assert one.integers(2**32) == other.integers(2**32)
+    assert model.refit_history_.seed == model.history_.seed
+
+
+def test_callbacks_hear_of_both_trainings():
+    heard = []
+    model = small(**HELD_OUT, refit=True, callbacks=heard.append).fit(X, Y)
+    phases = [report.phase for report in heard]
+    assert phases == ["train"] * model.n_iter_ + ["refit"] * model.best_iter_
+    again = heard[model.n_iter_ :]
+    assert [report.step for report in again] == list(range(1, model.best_iter_ + 1))
+    assert {report.validation_loss for report in again} == {None}
+
+
+def stop_in_refit(report):
+    return report.phase == "refit" and report.step == 2
+
+
+def test_second_training_that_is_broken_off_leaves_the_validated_model():
+    def interrupt(report):
+        if stop_in_refit(report):
+            raise KeyboardInterrupt
+
+    validated = small(**HELD_OUT).fit(X, Y)
+    keep = {"callbacks": interrupt, "on_interrupt": "keep"}
+    for given in ({"callbacks": stop_in_refit}, keep):
+        model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
+        assert_same_model(model, validated)
+        assert model.refit_history_ is None
+    with pytest.raises(KeyboardInterrupt):
+        small(**HELD_OUT, refit=True, callbacks=interrupt).fit(X, Y)
+
+
+def test_second_training_does_not_begin_when_the_time_is_up():
+    heard = []
+    given = {"max_time": 1e-9, "callbacks": heard.append}
+    model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
+    assert (model.stop_reason_, model.refit_history_) == ("max_time", None)
+    assert [report.phase for report in heard] == ["train"]
+
+
+def test_second_training_that_no_time_is_left_for_leaves_the_validated_model(monkeypatch):
+    validated = small(**HELD_OUT).fit(X, Y)
+    phases = []
+    monkeypatch.setattr(Stopping, "_is_time_up", lambda _: phases[-1:] == ["refit"])
+    given = {"max_time": 1e9, "callbacks": lambda report: phases.append(report.phase)}
+    model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
+    assert_same_model(model, validated)
+    assert (model.refit_history_, phases[-1]) == (None, "refit")
+
+
+def test_scikit_learn_hears_of_both_trainings():
+    pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
+
+    class Hooks:
+        def __init__(self):
+            self.heard = []
+
+        def setup(self, estimator, context):
+            self.heard.append(context.max_subtasks)
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            self.heard.append(context.task_name)
+
+        def on_fit_task_end(self, estimator, context, **_):
+            pass
+
+    hooks = Hooks()
+    model = small(**HELD_OUT, refit=True).set_callbacks(hooks).fit(X, Y)
+    assert hooks.heard[:2] == [None, "fit"]
+    assert hooks.heard.count("step") == model.n_iter_ + model.best_iter_
+
+
+def test_refitted_model_can_be_pickled_searched_and_gone_on_with():
+    model = small(**HELD_OUT, refit=True).fit(X, Y)
+    twin = pickle.loads(pickle.dumps(model))
+    assert_same_model(twin, model)
+    assert twin.refit_history_ == model.refit_history_
+    search = GridSearchCV(small(**HELD_OUT, refit=True), {"max_leaf_nodes": [3, 4]}, cv=2).fit(X, Y)
+    assert search.best_estimator_.refit_history_ is not None
+    n_steps = model.best_iter_ + 3
+    model.set_params(refit=False, early_stopping=False, warm_start=True, max_iter=n_steps)
+    whole = small(**EAGER | {"max_iter": n_steps}).fit(X, Y)
+    assert_same_model(model.fit(X, Y), whole)
+    assert model.refit_history_ is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "refit=True without early stopping; expected early_stopping=True"),
+        ({"early_stopping": False}, "refit=True with early_stopping=False; expected"),
+        ({**HELD_OUT, "warm_start": True}, "refit=True with warm_start=True; expected one of"),
+    ],
+    ids=str,
+)
+def test_refit_that_makes_no_sense_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        small(refit=True, **parameters).fit(X, Y)
+
+
+# ------------------------------------------------------------------------------------ a plain start
+
+
+def averse():
+    """A scorer whose first four scores, of the start and three steps, fall; and then all rise."""
+    called = []
+
+    def scorer(estimator, rows, labels):
+        called.append(1)
+        return -len(called) if len(called) <= 4 else min(len(called), 10)
+
+    return scorer
+
+
+def disliked(**parameters):
+    """A fit of which validation wants no step, and of the next one five."""
+    given = {"n_iter_no_change": 3, "max_iter": "auto", "scoring": averse()} | parameters
+    rows = {} if "early_stopping" in parameters else {"X_val": X[:50], "y_val": Y[:50]}
+    return small(**given).fit(X, Y, **rows)
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"algorithm": "abc-mart"}, "mart"),
+        ({"algorithm": "abc-logitboost"}, "logitboost"),
+        ({"algorithm": "mart", "base_class": "worst"}, "mart"),
+    ],
+    ids=str,
+)
+def test_training_begins_anew_without_a_base_class_before_it_gives_up(given, plain):
+    heard = []
+    with pytest.warns(UserWarning, match=f"began anew without one, as algorithm='{plain}' has it"):
+        model = disliked(**given, callbacks=heard.append)
+    rising = iter(range(20))
+    score = {"scoring": lambda *_: min(next(rising), 5)}
+    assert_same_model(model, disliked(algorithm=plain, **score))
+    assert (model.best_iter_, model.n_iter_, model.stop_reason_) == (5, 8, "early_stopping")
+    assert model.chosen_["algorithm"] == plain
+    assert set(model.base_classes_) == {None}
+    assert [r.phase for r in heard] == ["train"] * 3 + ["plain"] * 8
+    assert [r.step for r in heard] == [1, 2, 3, *range(1, 9)]
+
+
+def test_plain_start_is_refitted_plain():
+    with pytest.warns(UserWarning, match="began anew"):
+        model = disliked(algorithm="abc-mart", early_stopping=True, refit=True)
+    assert_same_trees(model, small("mart", max_iter=5).fit(X, Y))
+
+
+def test_step_with_a_base_class_that_helps_is_kept():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = small(**HELD_OUT).fit(X, Y)
+    assert model.chosen_["algorithm"] == "abc-mart"
+    assert None not in model.base_classes_
+
+
+@pytest.mark.parametrize("given", [{"callbacks": lambda _: True}, {"max_time": 1e-9}], ids=str)
+def test_stop_that_was_asked_for_is_no_reason_to_begin_anew(given):
+    with pytest.warns(UserWarning, match="no step makes the validation score better"):
+        model = disliked(algorithm="abc-mart", **given)
+    assert (model.best_iter_, model.n_iter_) == (0, 1)
+    assert model.chosen_["algorithm"] == "abc-mart"
+
+
+def test_scikit_learn_hears_of_the_plain_start_too():
+    framework = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
+    monitor = framework.ScoringMonitor(scoring="accuracy")
+    given = {"n_iter_no_change": 3, "early_stopping": True, "max_iter": 5, "scoring": averse()}
+    with pytest.warns(UserWarning, match="began anew"):
+        small(**given).set_callbacks(monitor).fit(X, Y)
+    assert sum(row["task_name"] == "step" for row in monitor.get_logs().data) == 3 + 5
