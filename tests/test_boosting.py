@@ -225,7 +225,8 @@ def test_progress_hears_of_every_step(monkeypatch):
     monkeypatch.setattr("abcgbm.classifier.ProgressLine.show", lambda _, *what: heard.append(what))
     model = small(verbose=1).fit(*noisy_data())
     assert heard[0][0] == 0  # before the first step
-    assert heard[1:] == [(i, loss, None) for i, loss in enumerate(model.train_loss_[1:], start=1)]
+    means = model.train_loss_[1:] / 400
+    assert heard[1:] == [(i, loss, None, "train") for i, loss in enumerate(means, start=1)]
 
 
 def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypatch):

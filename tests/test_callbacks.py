@@ -2,16 +2,19 @@
 
 import copy
 import dataclasses
+import pickle
+import threading
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import BaseClassSearch
-from abcgbm.training.callbacks import StepReport
+from abcgbm import BaseClassSearch, StepReport
 from models import assert_same_model, ensemble_arrays, noisy_data, run_python, small
 
 X, Y = noisy_data(n_classes=4)
@@ -131,6 +134,56 @@ def test_what_cannot_be_called_is_named(bad):
 def test_report_is_documented():
     for field in dataclasses.fields(StepReport):
         assert field.name in StepReport.__doc__
+
+
+def test_fitted_model_with_a_closure_can_be_pickled():
+    heard = []
+    model = small(callbacks=lambda report: heard.append(report.step)).fit(X, Y)
+    twin = pickle.loads(pickle.dumps(model))
+    assert_same_model(twin, model)
+    assert twin.get_params() == model.get_params() | {"callbacks": None}
+    assert model.callbacks is not None
+    assert_same_model(twin.fit(X, Y), model)
+    assert len(heard) == 8
+
+
+def test_estimator_that_is_to_be_fitted_elsewhere_keeps_its_callbacks():
+    twin = pickle.loads(pickle.dumps(small(callbacks=[print])))
+    assert twin.callbacks == [print]
+
+
+def test_clone_calls_the_callbacks_that_were_given():
+    lock = threading.Lock()  # which no copy can be made of
+
+    class Gatherer(Recorder):
+        def __init__(self):
+            super().__init__()
+            self.lock = lock
+
+    one, several = Gatherer(), [Gatherer(), Gatherer()]
+    for given in (one, several):
+        model = clone(small(max_iter=3, callbacks=given))
+        assert model.callbacks is given
+        model.fit(X, Y)
+    assert [len(gatherer.reports) for gatherer in (one, *several)] == [3, 3, 3]
+    cross_val_score(small(max_iter=3, callbacks=one), X, Y, cv=2)
+    assert len(one.reports) == 3 + 2 * 3
+
+
+def test_clone_is_otherwise_that_of_scikit_learn():
+    search = BaseClassSearch(3)
+    model = small(base_class=search, callbacks=lambda _: None)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.set_fit_request(X_val=True)
+    model.fit(X, Y)
+    twin = clone(model)
+    assert not hasattr(twin, "model_")
+    assert twin.base_class is not search
+    assert twin.base_class.get_params() == search.get_params()
+    own = {"base_class": twin.base_class}
+    assert twin.get_params(deep=False) == model.get_params(deep=False) | own
+    assert str(twin._get_metadata_request()) == str(model._get_metadata_request())
+    assert twin.callbacks is model.callbacks is not None
 
 
 # --------------------------------------------------------------------------------------- Ctrl-C

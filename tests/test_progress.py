@@ -4,6 +4,7 @@ import io
 import re
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from abcgbm.training.progress import ProgressLine
@@ -22,26 +23,62 @@ def terminal(monkeypatch):
     return stream
 
 
-def test_verbose_writes_one_line_to_standard_error(capfd):
-    model = small(verbose=1).fit(*noisy_data())
-    out, err = capfd.readouterr()
-    assert out == ""
-    loss = re.escape(f"{model.train_loss_[-1]:.6g}")
-    assert re.fullmatch(rf"\[#{{30}}\] step 8/8  loss {loss}  stopped: max_iter\n", err)
+def test_log_has_a_line_at_the_beginning_and_one_at_the_end_of_mean_losses(capfd):
+    X, y = noisy_data()
+    weight = np.arange(len(y)) % 3
+    model = small(verbose=1).fit(X, y, weight)
+    first, last = (f"{loss / weight.sum():.6g}" for loss in model.train_loss_[[1, -1]])
+    expected = f"step 1/8  loss {first}\nstep 8/8  loss {last}  stopped: max_iter\n"
+    assert capfd.readouterr() == ("", expected)
 
 
-def test_validation_loss_is_shown_too(capfd):
+def test_mean_validation_loss_is_shown_too(capfd):
     X, y = noisy_data()
     model = small(verbose=1, early_stopping=False).fit(X, y, X_val=X[:40], y_val=y[:40])
-    shown = f"loss {model.train_loss_[-1]:.6g}  validation loss {model.validation_loss_[-1]:.6g}"
+    losses = model.train_loss_[-1] / 400, model.validation_loss_[-1] / 40
+    shown = "loss {:.6g}  validation loss {:.6g}".format(*losses)
     assert f"step 8/8  {shown}  stopped: max_iter\n" in capfd.readouterr().err
 
 
-def test_steps_without_end_are_counted_without_a_bar(capfd):
+def test_log_has_a_line_whenever_some_time_has_passed(capfd, monkeypatch):
+    times = iter(range(0, 1000, 4))  # seconds, a step every four
+    monkeypatch.setattr("abcgbm.training.progress.time.monotonic", lambda: next(times))
+    with ProgressLine(8, verbose=1) as line:
+        for step in range(1, 9):
+            line.show(step, 1.0)
+    steps = re.findall(r"step (\d)/8", capfd.readouterr().err)
+    assert steps == ["1", "4", "7", "8"]
+
+
+@pytest.mark.parametrize("verbose", [2, 3, 8, 10])
+def test_larger_number_shows_a_line_every_so_many_steps(verbose, capfd):
+    model = small(verbose=verbose).fit(*noisy_data())
+    every = range(verbose, 9, verbose)
+    lines = [f"step {step}/8  loss {model.train_loss_[step] / 400:.6g}" for step in every]
+    end = f"step 8/8  loss {model.train_loss_[8] / 400:.6g}  stopped: max_iter"
+    assert capfd.readouterr().err.splitlines() == [*lines, end]
+
+
+def test_larger_number_shows_lines_in_a_terminal_too(terminal):
+    with ProgressLine(6, verbose=2) as line:
+        for step in range(1, 7):
+            line.show(step, 1.0)
+    assert terminal.getvalue() == "".join(f"step {step}/6  loss 1\n" for step in (2, 4, 6))
+
+
+def test_further_trainings_of_a_fit_are_told_apart(capfd):
+    given = {"verbose": 1, "early_stopping": True, "refit": True, "max_iter": 4}
+    model = small(**given).fit(*noisy_data())
+    *_, first, last = capfd.readouterr().err.splitlines()
+    assert first.startswith(f"refit: step 1/{model.best_iter_}  loss")
+    assert last.endswith("stopped: max_iter")
+
+
+def test_steps_without_end_are_counted_without_a_bar(terminal):
     model = small(verbose=1, max_iter=None, callbacks=lambda r: r.step == 3, max_time=1e9)
     model.fit(*noisy_data())
-    expected = f"step 3  loss {model.train_loss_[-1]:.6g}  stopped: callback\n"
-    assert capfd.readouterr() == ("", expected)
+    expected = f"step 3  loss {model.train_loss_[-1] / 400:.6g}  stopped: callback\n"
+    assert terminal.getvalue().endswith("\r\x1b[K" + expected)
 
 
 def test_warm_start_shows_all_steps(capfd):
@@ -75,17 +112,17 @@ def test_training_that_ends_early_shows_where_and_why(capfd):
 def test_training_without_a_step_tells_so(capfd):
     with pytest.warns(UserWarning, match="no tree can be split"):
         small(verbose=1).fit([[0.0]] * 40, [0, 1] * 20)
-    assert capfd.readouterr() == ("", f"[{'-' * 30}] step 0/8  stopped: no_progress\n")
+    assert capfd.readouterr() == ("", "step 0/8  stopped: no_progress\n")
 
 
 def test_terminal_sees_the_line_before_the_first_step(terminal):
-    with ProgressLine(7, enabled=True):
+    with ProgressLine(7, verbose=1):
         assert terminal.getvalue().removeprefix("\r\x1b[K") == f"[{'-' * 30}] step 0/7"
 
 
 def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
     monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
-    with ProgressLine(2, enabled=True) as line:
+    with ProgressLine(2, verbose=1) as line:
         line.show(1, 5.0)
         line.show(2, 3.25)
         line.finish("max_iter")
@@ -100,7 +137,7 @@ def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
 
 def test_shorter_text_leaves_nothing_of_the_longer_one(terminal, monkeypatch):
     monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
-    with ProgressLine(2, enabled=True) as line:
+    with ProgressLine(2, verbose=1) as line:
         line.show(1, 123.456)
         line.show(2, 7.0)
     _, longer, *rest = terminal.getvalue().rstrip("\n").split("\r")[1:]
@@ -108,7 +145,7 @@ def test_shorter_text_leaves_nothing_of_the_longer_one(terminal, monkeypatch):
 
 
 def test_terminal_is_not_drawn_at_every_step(terminal):
-    with ProgressLine(1000, enabled=True) as line:
+    with ProgressLine(1000, verbose=1) as line:
         for step in range(1, 1001):
             line.show(step, 1.0)
     assert terminal.getvalue().count("\r") < 1000
@@ -120,13 +157,13 @@ def test_line_is_ended_when_training_is_broken_off(terminal):
         line.show(1, 2.0)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), ProgressLine(2, enabled=True) as line:
+    with pytest.raises(KeyboardInterrupt), ProgressLine(2, verbose=1) as line:
         train(line)
     assert terminal.getvalue().endswith("step 1/2  loss 2\n")
 
 
 def test_line_that_is_off_writes_nothing(terminal):
-    with ProgressLine(2, enabled=False) as line:
+    with ProgressLine(2, verbose=0) as line:
         line.show(1, 2.0)
         line.finish("max_iter")
     assert terminal.getvalue() == ""

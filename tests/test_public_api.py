@@ -27,8 +27,12 @@ MODULES = [
 
 def test_public_names_exist():
     names = {"ABCBoostClassifier", "BaseClassSearch", "BinMapper", "BinnedTable", "FixedBase"}
-    assert names == set(abcgbm.__all__)
+    assert names | {"StepReport"} == set(abcgbm.__all__)
     assert all(hasattr(abcgbm, name) for name in abcgbm.__all__)
+
+
+def test_package_shows_what_it_offers_and_nothing_else():
+    assert set(dir(abcgbm)) == {*abcgbm.__all__, "__version__"}
 
 
 def test_version_is_told_once():

@@ -6,6 +6,19 @@ from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinMapper
 from abcgbm.training.base_class import BaseClassSearch, FixedBase
+from abcgbm.training.callbacks import StepReport
 
-__all__ = ["ABCBoostClassifier", "BaseClassSearch", "BinMapper", "BinnedTable", "FixedBase"]
+__all__ = [
+    "ABCBoostClassifier",
+    "BaseClassSearch",
+    "BinMapper",
+    "BinnedTable",
+    "FixedBase",
+    "StepReport",
+]
 __version__ = version("abcgbm")
+
+
+def __dir__() -> list[str]:
+    """Name what the package offers: its modules are its own affair."""
+    return [*__all__, "__version__"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -147,7 +148,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         far is kept.
     callbacks : callable, list of callables or None, default=None
         Called after every step with a ``StepReport`` (step, train_loss, class_losses, base_class,
-        is_mended, validation_loss, validation_score); one that returns True stops training.
+        is_mended, validation_loss, validation_score, phase); one that returns True stops training.
+        Clones call the very same ones; the pickle of a fitted model leaves them out.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: raise KeyboardInterrupt, or keep the model of the steps taken so far.
     recenter : bool, default=False
@@ -159,7 +161,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         Draws the first base class, the directions of ``gain_directions``, and the rows and features
         of ``subsample``, ``max_features`` and ``validation_fraction``. None means 0.
     verbose : int, default=0
-        1 shows one live line of progress on standard error.
+        1 shows progress on standard error: one live line in a terminal, else a line every ten seconds.
+        A larger number n shows a line after every n-th step. Losses are means over rows.
 
     Attributes
     ----------
@@ -410,9 +413,24 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
             del self._is_being_fitted
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out that a fit is under way: a callback may copy the estimator."""
+        """Leave out that a fit is under way: a callback may copy the estimator.
+
+        A fitted estimator leaves out its callbacks, too, which many kinds of cannot be pickled.
+        """
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_is_being_fitted"}
+        state = {name: value for name, value in state.items() if name != "_is_being_fitted"}
+        return state | {"callbacks": None} if "model_" in state else state
+
+    def __sklearn_clone__(self) -> Self:
+        """Clone as scikit-learn does, but for callbacks: they are handed on, not copied.
+
+        So an object that gathers what it hears is the one that the user holds.
+        """
+        silent = copy.copy(self)
+        silent.callbacks = None
+        clone: Self = super(ABCBoostClassifier, silent).__sklearn_clone__()
+        clone.callbacks = self.callbacks
+        return clone
 
     def _begin_task(self, n_steps: int | None, given: FitArguments) -> FitTask:
         """Begin the fit as scikit-learn's callbacks see it."""
@@ -429,7 +447,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
             so_far = training.trained("callback")
             return {"model_": so_far.model, "history_": so_far.history, "refit_history_": None}
 
-        with ProgressLine(training.max_iter, enabled=settings.verbose > 0) as progress:
+        with ProgressLine(training.max_iter, settings.verbose) as progress:
             watcher = StepWatcher(training.class_labels, progress, settings.callbacks, task, fitted)
             reason = training.run(watcher)
             progress.finish(reason)

@@ -34,6 +34,8 @@ class Boosting:
         The state before the first step, and after each one.
     phase : {"train", "plain", "refit"}
         Which training of a fit it is.
+    total_weight : float
+        What the rows that are learned from weigh together.
     trees : list of Trees
         The trees of each step that was taken here; those of an earlier fit are not among them.
     """
@@ -42,12 +44,19 @@ class Boosting:
     monitor: Monitor | None
     records: list[Record]
     phase: str = "train"
+    total_weight: float = 1.0
     trees: list[Trees] = field(default_factory=list)
 
     @property
     def n_steps(self) -> int:
         """Number of steps, those of an earlier fit included."""
         return len(self.records) - 1
+
+    def mean_losses(self) -> tuple[float, float | None]:
+        """Return the loss of a row as it stands, of those learned from and of those validated on."""
+        last, monitor = self.records[-1], self.monitor
+        validated = None if monitor is None else last.validation_loss / monitor.total_weight
+        return last.loss / self.total_weight, validated
 
     def add(self, tried: tuple[int, ...], trees: Trees) -> None:
         """Take note of a step that has been made, all of it at once."""

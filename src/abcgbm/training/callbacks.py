@@ -100,7 +100,7 @@ class StepWatcher:
 
     def _tell(self, boosting: Boosting) -> bool:
         report = self._report(boosting)
-        self._progress.show(report.step, report.train_loss, report.validation_loss)
+        self._progress.show(report.step, *boosting.mean_losses(), report.phase)
         returned = [callback(report) for callback in self._callbacks]
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 

@@ -1,54 +1,73 @@
-"""One live line that shows how far training is."""
+"""What is shown of how far training is: one live line, or a line now and then."""
 
 import sys
 import time
 from types import TracebackType
 from typing import Self
 
-_EVERY = 0.1  # seconds between two drawings
+_EVERY = 0.1  # seconds between two drawings of the live line
+_LOG_EVERY = 10.0  # seconds between two lines where it cannot change
 _WIDTH = 30
 
 
 class ProgressLine:
-    """Draws on standard error: in a terminal as a line that changes, else only at the end.
+    """Writes on standard error: in a terminal a line that changes, else a line now and then.
 
     Parameters
     ----------
     n_steps : int or None
         Steps to come, at most; None: nobody knows, so there is no bar.
-    enabled : bool
-        Whether anything is shown.
+    verbose : int
+        0 shows nothing. 1 shows a live line or, where standard error is no terminal, a line after the
+        first step, every ten seconds and at the end. A larger number n shows a line every n steps.
     """
 
-    def __init__(self, n_steps: int | None, *, enabled: bool) -> None:
+    def __init__(self, n_steps: int | None, verbose: int) -> None:
         self._n_steps = n_steps
-        self.enabled = enabled
+        self._verbose = verbose
+        self._is_live = verbose == 1 and sys.stderr.isatty()
         self._last_drawn = 0.0
-        self._text = ""
+        self._text = self._written = ""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is shown."""
+        return self._verbose > 0
 
     def __enter__(self) -> Self:
         self.show(0, float("nan"))
         return self
 
-    def show(self, step: int, loss: float, validation_loss: float | None = None) -> None:
-        """Take note of a finished step."""
+    def show(
+        self, step: int, loss: float, validation_loss: float | None = None, phase: str = "train"
+    ) -> None:
+        """Take note of a finished step; losses are means over rows."""
         if not self.enabled:
             return
-        self._text = self._count(step)
+        self._text = ("" if phase == "train" else f"{phase}: ") + self._count(step)
         if step > 0:
             self._text += f"  loss {loss:.6g}"
         if step > 0 and validation_loss is not None:
             self._text += f"  validation loss {validation_loss:.6g}"
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - self._last_drawn >= _EVERY:
-            self._last_drawn = now
-            self._write("\r\x1b[K" + self._text)
+        if self._is_due(step, time.monotonic()):
+            self._write(self._text)
+
+    def _is_due(self, step: int, now: float) -> bool:
+        if self._verbose > 1:
+            return step > 0 and step % self._verbose == 0
+        wait = _EVERY if self._is_live else _LOG_EVERY
+        is_first = step == (0 if self._is_live else 1)
+        if not is_first and (step == 0 or now - self._last_drawn < wait):
+            return False
+        self._last_drawn = now
+        return True
 
     def _count(self, step: int) -> str:
         if self._n_steps is None:
             return f"step {step}"
-        filled = _WIDTH * step // self._n_steps
-        return f"[{'#' * filled}{'-' * (_WIDTH - filled)}] step {step}/{self._n_steps}"
+        filled = _WIDTH * step // self._n_steps if self._n_steps else 0
+        bar = f"[{'#' * filled}{'-' * (_WIDTH - filled)}] " if self._is_live else ""
+        return f"{bar}step {step}/{self._n_steps}"
 
     def finish(self, reason: str) -> None:
         """Say why training stopped."""
@@ -61,10 +80,10 @@ class ProgressLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._text:
-            self._write(("\r\x1b[K" if sys.stderr.isatty() else "") + self._text + "\n")
+        if self._text and (self._is_live or self._text != self._written):
+            self._write(self._text + ("\n" if self._is_live else ""))
 
-    @staticmethod
-    def _write(text: str) -> None:
-        sys.stderr.write(text)
+    def _write(self, text: str) -> None:
+        self._written = text
+        sys.stderr.write("\r\x1b[K" + text if self._is_live else text + "\n")
         sys.stderr.flush()

@@ -127,7 +127,8 @@ class Training:
         """Return the state before the first step."""
         trainer = self._trainer(self._rows.integer_weights)
         monitor = None if self._validated is None else self._monitor(self._validated)
-        return Boosting(trainer, monitor, self._first_records(trainer, monitor), self._plan.phase)
+        records = self._first_records(trainer, monitor)
+        return Boosting(trainer, monitor, records, self._plan.phase, self._total_weight)
 
     def _start(self, weights: IntegerWeights) -> Floats:
         if self._earlier is not None:

@@ -112,6 +112,11 @@ class Monitor:
         self._has_base = has_base
         self._handed = rows.as_given() if plan.settings.scoring.scorer else None
 
+    @property
+    def total_weight(self) -> float:
+        """What the rows weigh together."""
+        return self._rows.integer_weights.total
+
     def add(self, parts: Sequence[_core.StepResult]) -> None:
         """Move the scores by the trees of a step."""
         for part in parts:
