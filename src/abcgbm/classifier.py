@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,7 @@ from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
 from abcgbm.model.views import FittedAttributes
+from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
 from abcgbm.training.callbacks import StepReport, StepWatcher
@@ -229,6 +230,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     history_: History
     refit_history_: History | None
 
+    @with_hints
     def __init__(  # noqa: PLR0913, PLR0915
         self,
         algorithm: str | None = None,
@@ -312,6 +314,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_hints
     @with_callbacks
     def fit(
         self,
@@ -361,8 +364,17 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
             self._keep(trained, refitted)
             task.end()
         if trained.remark is not None:
-            warnings.warn(trained.remark, UserWarning, stacklevel=2 + FRAMES_AROUND_FIT)
+            warnings.warn(trained.remark, UserWarning, stacklevel=3 + FRAMES_AROUND_FIT)
         return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn does; a name of another package gets a hint."""
+        known = self.get_params()
+        try:
+            return cast(Self, super().set_params(**params))
+        except ValueError as error:
+            unknown = (name for name in params if name.partition("__")[0] not in known)
+            raise ValueError(str(error) + "".join(hint(name, known) for name in unknown)) from error
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
         """Yield what ``predict`` would return after each step."""
