@@ -377,17 +377,17 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
             raise ValueError(str(error) + "".join(hint(name, known) for name in unknown)) from error
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
-        """Yield what ``predict`` would return after each step."""
+        """Yield what ``predict`` would return after each step: nothing if the model has none."""
         for raw in self._staged_raw(X):
             yield self._outputs().labels(raw)
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Floats]:
-        """Yield what ``predict_proba`` would return after each step."""
+        """Yield what ``predict_proba`` would return after each step: nothing if there is none."""
         for raw in self._staged_raw(X):
             yield self._outputs().probabilities(raw, self._n_threads())
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[Floats]:
-        """Yield what ``decision_function`` would return after each step."""
+        """Yield what ``decision_function`` would return after each step: nothing if there is none."""
         for raw in self._staged_raw(X):
             yield self._outputs().reported(raw.copy())
 
@@ -492,9 +492,9 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
             check_is_fitted(self)  # which takes its time, and raises
         return read_like(X, self.model_.encoding.schema, type(self).__name__)
 
-    def _raw(self, X: Any) -> Floats:
+    def _raw(self, X: Any, n_steps: int | None) -> Floats:
         table = self._read(X)
-        return self.model_.raw(table, self._n_threads())
+        return self.model_.raw(table, self._n_threads(), n_steps)
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         table = self._read(X)

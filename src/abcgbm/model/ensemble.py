@@ -109,10 +109,13 @@ class Ensemble:
         """Number of boosting steps."""
         return len(self.step_start) - 1
 
-    def raw(self, X: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Return the scores after the last step, of shape (n_rows, n_classes)."""
+    def raw(
+        self, X: NDArray[np.float64], n_threads: int, n_steps: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the scores after so many steps, or the last, of shape (n_rows, n_classes)."""
         raw = self._start(len(X))
-        self._forest.add(X, raw, 0, len(self.tree_class), n_threads)
+        n_trees = int(self.step_start[-1 if n_steps is None else n_steps])
+        self._forest.add(X, raw, 0, n_trees, n_threads)
         return raw
 
     def staged_raw(self, X: NDArray[np.float64], n_threads: int) -> Iterator[NDArray[np.float64]]:

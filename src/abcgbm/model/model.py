@@ -14,6 +14,7 @@ from abcgbm.model.ensemble import Ensemble
 from abcgbm.model.outputs import Outputs, are_centred
 from abcgbm.model.prediction import scores, staged_scores
 from abcgbm.model.seal import Sealed
+from abcgbm.settings.checks import check_integer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,9 +57,14 @@ class Model(Sealed):
         """Number of boosting steps."""
         return self.ensemble.n_steps
 
-    def raw(self, table: AnyTable, n_threads: int) -> Floats:
-        """Return the scores of rows, of shape (n_rows, n_classes)."""
-        return scores(self.ensemble, self.encoding, table, n_threads)
+    def raw(self, table: AnyTable, n_threads: int, n_steps: int | None = None) -> Floats:
+        """Return the scores of rows, of shape (n_rows, n_classes), after all steps or the first ones."""
+        most = self.n_steps
+        if n_steps is not None:
+            n_steps = check_integer("n_steps", n_steps, 0, most, note=" (those of the model)")
+        return scores(
+            self.ensemble, self.encoding, table, n_threads, most if n_steps is None else n_steps
+        )
 
     def staged_raw(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
         """Yield the scores after each step. The array is the same each time, and grows."""

@@ -55,33 +55,40 @@ class Outputs:
 
 
 class ScoringClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that predicts from scores; whoever inherits says what these are."""
+    """A classifier that predicts from scores; whoever inherits says what these are.
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each row."""
-        raw = self._raw(X)
+    ``n_steps`` asks for the model of its first steps alone: ``n_steps=i`` gives what ``staged_predict``
+    and its like yield as the i-th, 0 the answer before the first step.
+    """
+
+    def predict(self, X: Any, *, n_steps: int | None = None) -> NDArray[Any]:
+        """Return the most probable label of each row, by all steps or by the first ``n_steps``."""
+        raw = self._raw(X, n_steps)
         return self._outputs().labels(raw)
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return class probabilities of shape (n_rows, n_classes), columns as in ``classes_``."""
-        raw = self._raw(X)
+    def predict_proba(self, X: Any, *, n_steps: int | None = None) -> Floats:
+        """Return class probabilities of shape (n_rows, n_classes), columns as in ``classes_``.
+
+        They are those of all steps, or of the first ``n_steps``.
+        """
+        raw = self._raw(X, n_steps)
         return self._outputs().probabilities(raw, self._n_threads())
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any, *, n_steps: int | None = None) -> Floats:
         """Return the logarithms of the class probabilities."""
-        raw = self._raw(X)
+        raw = self._raw(X, n_steps)
         return self._outputs().log_probabilities(raw, self._n_threads())
 
-    def decision_function(self, X: Any) -> Floats:
-        """Return the scores F.
+    def decision_function(self, X: Any, *, n_steps: int | None = None) -> Floats:
+        """Return the scores F, after all steps or after the first ``n_steps``.
 
         Shape (n_rows, n_classes); with two classes shape (n_rows,), the score of the second class
         minus that of the first, so that its expit is ``predict_proba(X)[:, 1]``.
         """
-        raw = self._raw(X)
+        raw = self._raw(X, n_steps)
         return self._outputs().reported(raw)
 
-    def _raw(self, X: Any) -> Floats:
+    def _raw(self, X: Any, n_steps: int | None) -> Floats:
         raise NotImplementedError
 
     def _outputs(self) -> Outputs:

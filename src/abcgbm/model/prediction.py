@@ -14,11 +14,11 @@ Chunks = Iterator[tuple[slice, Floats]]
 
 
 def scores(
-    ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable, n_threads: int
+    ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable, n_threads: int, n_steps: int
 ) -> Floats:
-    """Return the scores after the last step, of shape (n_rows, n_classes)."""
+    """Return the scores after so many steps, of shape (n_rows, n_classes)."""
     trees, chunks = _trees_and_chunks(ensemble, encoding, table)
-    parts = [trees.raw(values, n_threads) for _, values in chunks]
+    parts = [trees.raw(values, n_threads, n_steps) for _, values in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
