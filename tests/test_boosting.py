@@ -109,7 +109,7 @@ def test_training_ends_at_machine_accuracy(algorithm):
 @pytest.mark.parametrize("weight", [2.0**-60, 2.0**-10, 2.0**10])
 def test_machine_accuracy_is_as_small_as_the_weights_if_these_are(weight):
     X, y = noisy_data(n_rows=200)
-    model = small(min_samples_leaf=10 * weight).fit(X, y, np.full(200, weight))
+    model = small(min_samples_leaf=0.05).fit(X, y, np.full(200, weight))  # ten rows
     unweighted = small().fit(X, y)
     assert (model.n_iter_, model.stop_reason_) == (8, "max_iter")
     np.testing.assert_array_equal(model.predict_proba(X), unweighted.predict_proba(X))

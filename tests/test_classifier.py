@@ -5,6 +5,7 @@ import inspect
 import math
 import os
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -345,7 +346,8 @@ NOTHING = "^no tree can be split, so every class has the same probability everyw
 @pytest.mark.parametrize("value", [np.nan, 3.0, np.inf], ids=str)
 def test_table_that_says_nothing_gives_equal_probabilities(value):
     X, y = np.full((40, 2), value), np.arange(40) % 4
-    with pytest.warns(UserWarning, match=f"{NOTHING}40 row\\(s\\) of total weight 40$") as warned:
+    why = r"40 row\(s\) of total weight 40; no feature has two values$"
+    with pytest.warns(UserWarning, match=NOTHING + why) as warned:
         model = small().fit(X, y)
     assert len(warned) == 1
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
@@ -386,12 +388,23 @@ def test_too_few_rows_for_a_split_are_told(data):
 
 
 @pytest.mark.parametrize(
-    "forbidding",
-    [{"min_gain": 1e9}, {"algorithm": "logitboost", "min_hessian_leaf": 1e9}],
-    ids=["min_gain", "min_hessian_leaf"],
+    ("forbidding", "smaller"),
+    [
+        ({"min_gain": 1e9}, "min_gain than 1e+09 or min_samples_leaf than 10"),
+        (
+            {"algorithm": "logitboost", "min_hessian_leaf": 1e9, "l2_regularization": 2},
+            "min_hessian_leaf than 1e+09 or min_samples_leaf than 10 or l2_regularization than 2",
+        ),
+        (
+            {"min_samples_leaf": 0.5, "subsample": 0.01},
+            "min_samples_leaf than 0.5, a larger subsample than 0.01",
+        ),
+    ],
+    ids=["min_gain", "min_hessian_leaf", "subsample"],
 )
-def test_bound_that_forbids_every_split_is_told_without_blaming_the_rows(forbidding, data):
-    with pytest.warns(UserWarning, match=f"{NOTHING}400 row\\(s\\) of total weight 400$") as warned:
+def test_bound_that_forbids_every_split_is_named(forbidding, smaller, data):
+    why = f"400 row(s) of total weight 400; a smaller {smaller} may help, if any feature tells"
+    with pytest.warns(UserWarning, match=NOTHING + re.escape(why)) as warned:
         model = small(**forbidding).fit(*data)
     assert [Path(w.filename) for w in warned] == [Path(__file__)]
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")

@@ -161,7 +161,7 @@ def test_all_features_are_no_draw(everything):
         (1.5, ValueError, "max_features=1.5; expected None"),
         (np.nan, ValueError, "max_features=nan; expected None"),
         (7, ValueError, "max_features=7; expected at most the 6 features of X"),
-        ("log2", TypeError, "max_features='log2'; expected None"),
+        ("log2", ValueError, "max_features='log2'; expected None"),
         (True, TypeError, "max_features=True; expected None"),
         ([1], TypeError, r"max_features=\[1\]; expected None"),
     ],

@@ -138,7 +138,7 @@ def test_model_of_one_form_is_asked_on_another(case):
         assert_same_answers(model, twin, expected, case.plain())
 
 
-@pytest.mark.filterwarnings("ignore:no step makes the validation score better")
+@pytest.mark.filterwarnings("ignore:no step .*makes the validation score better")
 @each(WORKS)
 def test_rows_of_any_form_are_left_out_and_held_out_like_those_of_the_plain_array(case):
     y, weight = labels_of(case.plain()), np.arange(N_ROWS) % 4
@@ -206,11 +206,11 @@ def test_column_that_cannot_be_read_is_refused_in_prediction_and_validation(case
     frame, y = pandas_frame(DATA["floats"]), labels_of(DATA["floats"])
     model = quick().fit(frame, y)
     for method in ("predict", "predict_proba", "decision_function"):
-        with pytest.raises(TypeError, match=says(COLUMN)):
+        with pytest.raises((TypeError, ValueError), match=says(COLUMN)):
             getattr(model, method)(case.make())
-    with pytest.raises(TypeError, match=says(COLUMN)):
+    with pytest.raises((TypeError, ValueError), match=says(COLUMN)):
         next(model.staged_predict(case.make()))
-    with pytest.raises(TypeError, match=says(COLUMN)):
+    with pytest.raises((TypeError, ValueError), match=says(COLUMN)):
         quick().fit(frame, y, X_val=case.make(), y_val=y)
 
 
@@ -225,9 +225,9 @@ def test_what_is_no_table_is_refused_in_prediction(case):
 @each(WORD_LEVELS)
 def test_strings_where_there_were_numbers_and_numbers_where_there_were_strings_are_refused(case):
     y, numbers = labels_of(case.plain()), pandas_frame(case.plain())
-    with pytest.raises(TypeError, match=says(COLUMN, "holds strings", "categorical_features")):
+    with pytest.raises(ValueError, match=says(COLUMN, "holds strings", "categorical_features")):
         quick(categorical_features=None).fit(case.table(), y)
-    with pytest.raises(TypeError, match=says(COLUMN, "holds strings", "was no category in fit")):
+    with pytest.raises(ValueError, match=says(COLUMN, "holds strings", "was no category in fit")):
         quick().fit(numbers, y).predict(case.table())
     with pytest.raises(TypeError, match=says(COLUMN, "'apple'", "strings", "now given")):
         quick().fit(case.table(), y).predict(numbers)

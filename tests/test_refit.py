@@ -236,7 +236,9 @@ def test_step_with_a_base_class_that_helps_is_kept():
     assert None not in model.base_classes_
 
 
-@pytest.mark.parametrize("given", [{"callbacks": lambda _: True}, {"max_time": 1e-9}], ids=str)
+@pytest.mark.parametrize(
+    "given", [{"callbacks": lambda _: True}, {"max_time": 1e-9}], ids=["callback", "time"]
+)
 def test_stop_that_was_asked_for_is_no_reason_to_begin_anew(given):
     with pytest.warns(UserWarning, match="no step makes the validation score better"):
         model = disliked(algorithm="abc-mart", **given)

@@ -113,7 +113,8 @@ def test_class_without_rows_is_half_a_row():
 
 @pytest.mark.parametrize("bad", ["priors", None, 0], ids=repr)
 def test_unknown_start_is_named(bad):
-    with pytest.raises(ValueError, match=f"init={bad!r}; expected 'zero' or 'prior'"):
+    error = ValueError if isinstance(bad, str) else TypeError
+    with pytest.raises(error, match=f"init={bad!r}; expected 'zero' or 'prior'"):
         small(init=bad).fit(X, Y)
 
 

@@ -59,8 +59,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     max_depth : int or None, default=None
         Depth of a tree, at most; None for no bound.
     min_samples_leaf : float, default=10
-        Least sum of sample weights in a leaf; without weights, least number of rows. Never a
-        fraction of the rows. With ``class_weight`` it is multiplied by the rows' mean factor.
+        Least sum of sample weights in a leaf; without weights, least number of rows. With
+        ``class_weight`` it is multiplied by the rows' mean factor. Below 1 it is a share of the sum
+        of all weights, as in scikit-learn: 0.01 for a hundredth of the rows. 1 and 1.0 are the same,
+        one row of weight 1.
     min_gain : float, default=0.0
         A node is split only if its best cut gains more than this.
     l2_regularization : float or None, default=None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -107,9 +107,17 @@ class Levels:
                 f"given {level!r}"
             )
         if handle_unknown == "error":
-            shown = ", ".join(repr(level) for level in sorted(unknown)[:_SHOWN])
-            more = " and more" if len(unknown) > _SHOWN else ""
-            raise ValueError(f"{self.column} has unknown level(s) {shown}{more}")
+            raise ValueError(
+                f"{self.column} has unknown level(s) {_shown(unknown)}; expected some of "
+                f"{_shown(self.code_of)}, or handle_unknown='missing'"
+            )
+
+
+def _shown(levels: Collection[Any]) -> str:
+    if not levels:
+        return "none, as all values were missing in fit"
+    more = f" and {len(levels) - _SHOWN} more" if len(levels) > _SHOWN else ""
+    return ", ".join(repr(level) for level in sorted(levels)[:_SHOWN]) + more
 
 
 _NAMES = {str: "strings", float: "numbers"}

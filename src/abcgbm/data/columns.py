@@ -85,12 +85,12 @@ def as_array(X: Any, name: str) -> Any:
 
     Parameters
     ----------
-    X : object
-        An array, a sparse matrix, or what NumPy makes an array of.
+    X : array or sparse matrix
+        The table.
     name : str
         What errors call it.
     """
-    values = X if hasattr(X, "dtype") else _table_array(X, name)
+    values = X
     kind = getattr(values.dtype, "kind", "")
     if kind in ("m", "M"):
         raise TypeError(
@@ -106,10 +106,16 @@ def as_array(X: Any, name: str) -> Any:
     return values
 
 
-_STRINGS = ": strings come from data frames, where they are categories"
+_STRINGS = (
+    ": strings come from data frames, where they are categories (those that a ColumnTransformer makes "
+    "after set_output(transform='pandas') are such), or from columns that categorical_features names"
+)
 
 
-def _table_array(X: Any, name: str) -> NDArray[Any]:
+def made_table(X: Any, name: str) -> Any:
+    """Return an array of what is none yet; errors call it by name."""
+    if hasattr(X, "dtype"):
+        return X
     array = made_array(X)
     if array.dtype.kind in OBJECT_KINDS and array.ndim == 0:
         raise TypeError(
@@ -148,6 +154,34 @@ class ArrayColumns:
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
         return levels_of_floats(self.floats(np.array([column]))[:, 0])
+
+
+@dataclass(frozen=True)
+class ObjectColumns(ArrayColumns):
+    """The columns of an array of objects, some of them categories.
+
+    Attributes
+    ----------
+    values : ndarray of float64 of shape (n_rows, n_columns)
+        The numbers; NaN in categories.
+    objects : ndarray of object of the same shape
+        All columns as they were given.
+    labels : tuple of str
+        What errors call each column.
+    """
+
+    objects: NDArray[Any]
+    labels: tuple[str, ...]
+
+    def take(self, rows: Rows) -> ObjectColumns:
+        """Return some rows."""
+        return ObjectColumns(self.values[rows], self.objects[rows], self.labels)
+
+    def levels(self, column: int) -> Iterator[list[Level]]:
+        """Yield the levels of a column, a chunk of rows at a time."""
+        level_of = LevelOf(self.labels[column])
+        for rows in chunks(len(self.objects)):
+            yield level_of.all(self.objects[rows, column].tolist())
 
 
 def _as_slice(columns: NDArray[np.intp]) -> Any:

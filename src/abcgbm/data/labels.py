@@ -82,11 +82,16 @@ def _object_array(y: list[Any] | tuple[Any, ...]) -> Any:
 
 
 def check_labels(
-    labels: NDArray[Any], name: str, which: NDArray[np.int64] | slice = slice(None)
+    labels: NDArray[Any],
+    name: str,
+    which: NDArray[np.int64] | slice = slice(None),
+    *,
+    has_classes: bool = False,
 ) -> NDArray[Any]:
     """Return labels of which none is missing, all of one type, classes rather than numbers.
 
-    ``which`` are their rows, for errors.
+    ``which`` are their rows, for errors. scikit-learn warns of labels of which few are the same;
+    where the classes are known by themselves (``has_classes``) that says nothing.
     """
     missing = _missing_rows(labels)
     if len(missing):
@@ -97,7 +102,7 @@ def check_labels(
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"{name} contains infinity; expected finite labels")
     if labels.dtype != object:
-        check_classification_targets(labels)
+        check_classification_targets(np.tile(labels, 2) if has_classes else labels)
     return labels
 
 
@@ -172,7 +177,7 @@ def known_classes(classes: Any) -> NDArray[Any]:
     if isinstance(classes, str | bytes | Mapping) or not np.iterable(classes):
         raise TypeError(f"classes={classes!r}; expected a list of labels")
     flat = _flat(list(classes) if isinstance(classes, AbstractSet) else classes, "classes")
-    given = check_labels(flat, "classes")
+    given = check_labels(flat, "classes", has_classes=True)
     known, _ = _unique(given, "classes")
     if len(known) != len(given):
         raise ValueError(f"classes={_shown(given)}; expected each label once")

@@ -142,13 +142,22 @@ class CountedRows:
 
     @classmethod
     def from_given(
-        cls, table: AnyTable, y: ArrayLike, sample_weight: ArrayLike | None, suffix: str = ""
+        cls,
+        table: AnyTable,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        suffix: str = "",
+        *,
+        has_classes: bool = False,
     ) -> Self:
-        """Check labels and weights; the labels of absent rows are not looked at."""
+        """Check labels and weights; the labels of absent rows are not looked at.
+
+        ``has_classes``: which labels there are is known already.
+        """
         labels = as_labels(y, len(table), f"y{suffix}")
         weight = check_weights(sample_weight, len(table), f"sample_weight{suffix}")
         which = slice(None) if weight.all() else np.flatnonzero(weight)
-        checked = check_labels(labels[which], f"y{suffix}", which)
+        checked = check_labels(labels[which], f"y{suffix}", which, has_classes=has_classes)
         return cls(table, which, checked, weight[which], suffix)
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
@@ -188,7 +197,7 @@ def rows_to_learn(
 
     ``known`` are the labels that can occur; None: those that do.
     """
-    counted = CountedRows.from_given(table, y, sample_weight)
+    counted = CountedRows.from_given(table, y, sample_weight, has_classes=known is not None)
     labels, class_of_row = encode_labels(counted.labels, known)
     sums = counted.sums(class_of_row, len(labels))
     factor = class_weights(class_weight, labels, sums)
@@ -209,7 +218,7 @@ def rows_to_validate(
         missing = "X_val" if X is None else "y_val"
         raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
     table = read_like(X, schema, owner, "X_val")
-    counted = CountedRows.from_given(table, y, sample_weight, "_val")
+    counted = CountedRows.from_given(table, y, sample_weight, "_val", has_classes=True)
     class_of_row = class_numbers(counted.labels, classes.labels, "y_val")
     sums = counted.sums(class_of_row, len(classes.labels))
     return counted.weighed(class_of_row, classes.factor, sums, given=X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
-from abcgbm.data.cells import REAL_KINDS
+from abcgbm.data.cells import OBJECT_KINDS, REAL_KINDS
 from abcgbm.data.columns import (
     ArrayColumns,
     Floats,
     Level,
+    ObjectColumns,
     Rows,
     SparseColumns,
     SparsePart,
     as_array,
+    made_table,
 )
 from abcgbm.data.features import find_feature
 from abcgbm.data.frames import (
@@ -65,6 +67,11 @@ class Schema:
         """Return what errors call a feature."""
         return _label(feature if self.feature_names is None else self.feature_names[feature])
 
+    def categories_among(self, n_features: int) -> NDArray[np.bool_]:
+        """Tell which of so many features are categories; none if there should be more or fewer."""
+        is_mine = n_features == len(self.is_categorical)
+        return self.is_categorical if is_mine else np.zeros(n_features, dtype=bool)
+
     def is_same(self, other: Schema) -> bool:
         """Whether the other has the same columns in the same order."""
         mine, theirs = self._names(), other._names()
@@ -86,7 +93,7 @@ class Table:
         Number of rows.
     is_sparse : ndarray of bool of shape (n_features,)
         Which features are in ``sparse``; the others are in ``dense``, each in order.
-    dense : ArrayColumns or FrameColumns
+    dense : ArrayColumns (or ObjectColumns) or FrameColumns
         Columns of which every value is stored.
     sparse : SparseColumns or None
         Columns of which few are.
@@ -201,9 +208,14 @@ def read_table(
         What errors call the table.
     """
     given, frame = _Given(owner, name), as_frame(X, name)
-    table = _from_array(X, given) if frame is None else _from_frame(frame, given)
+    is_auto = isinstance(categorical_features, str) and categorical_features == "auto"
+    if frame is None:
+        named = None if is_auto else categorical_features
+        table = _from_array(X, given, lambda n: chosen_columns(named, n, None))
+    else:
+        table = _from_frame(frame, given)
     names, n_features = table.feature_names, table.shape[1]
-    if isinstance(categorical_features, str) and categorical_features == "auto":
+    if is_auto:
         chosen = _are_levels(table)
     else:
         chosen = chosen_columns(categorical_features, n_features, names)
@@ -222,7 +234,7 @@ def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm", name: str = "
     names = None if frame is None else _names_of(frame.columns)
     _check_names(names, schema.feature_names, given)
     if frame is None:
-        table = _from_array(X, given)
+        table = _from_array(X, given, schema.categories_among)
     else:
         table = _from_frame(_in_order(frame, names, schema.feature_names), given)
     n_features, expected = table.shape[1], len(schema.is_categorical)
@@ -243,10 +255,20 @@ def _with_schema(table: Table, schema: Schema) -> Table:
 # ------------------------------------------------------------------------------------------- arrays
 
 
-def _from_array(X: Any, given: _Given) -> Table:
-    """Read what scikit-learn takes for an array or a sparse matrix."""
+def _from_array(X: Any, given: _Given, categories: Callable[[int], NDArray[np.bool_]]) -> Table:
+    """Read what scikit-learn takes for an array or a sparse matrix.
+
+    ``categories`` tells which of so many features are categories; those alone may be strings.
+    """
     if sparse.issparse(X):
         X = compressed(X, given.name)
+    elif not _is_checked(X):
+        X = made_table(X, given.name)
+        is_flat = getattr(X, "ndim", 0) == 2  # noqa: PLR2004
+        if is_flat and getattr(X.dtype, "kind", "") in OBJECT_KINDS:
+            is_category = categories(X.shape[1])
+            if is_category.any():
+                return _from_objects(X, is_category, given)
     values = X if _is_checked(X) else _checked(as_array(X, given.name), given)
     n_rows, n_features = values.shape
     schema = Schema(np.zeros(n_features, dtype=bool))
@@ -254,6 +276,16 @@ def _from_array(X: Any, given: _Given) -> Table:
         everywhere, nothing = np.ones(n_features, dtype=bool), ArrayColumns(np.empty((n_rows, 0)))
         return Table(schema, n_rows, everywhere, nothing, sparse_columns(values, given.name))
     return Table(schema, n_rows, np.zeros(n_features, dtype=bool), ArrayColumns(values))
+
+
+def _from_objects(X: NDArray[Any], is_category: NDArray[np.bool_], given: _Given) -> Table:
+    """Read an array of objects or strings of which some columns are categories."""
+    objects = np.ma.filled(X.astype(object), np.nan)
+    numbers = np.full(objects.shape, np.nan)
+    numbers[:, ~is_category] = as_array(objects[:, ~is_category], given.name)
+    n_rows, n_features = _checked(numbers, given).shape
+    nowhere, labels = np.zeros(n_features, dtype=bool), _labels([*range(n_features)], given)
+    return Table(Schema(nowhere), n_rows, nowhere, ObjectColumns(numbers, objects, tuple(labels)))
 
 
 def _is_checked(X: Any) -> bool:
@@ -301,7 +333,7 @@ def _from_frame(frame: Frame, given: _Given) -> Table:
     return Table(schema, n_rows, sparse_ones, dense, stored)
 
 
-def _labels(columns: list[str], given: _Given) -> list[str]:
+def _labels(columns: list[Any], given: _Given) -> list[str]:
     return [_label(column) + given.suffix for column in columns]
 
 
@@ -415,6 +447,6 @@ def _refuse_strings(table: Table, why: str) -> None:
     is_category = table.schema.is_categorical[~table.is_sparse]
     for column in np.flatnonzero(~is_category).tolist():
         if table.dense.holds_strings(column):
-            raise TypeError(
+            raise ValueError(  # as for strings in an array
                 f"{table.dense.labels[column]} holds strings and {why}; expected numbers"
             )

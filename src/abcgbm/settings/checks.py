@@ -60,7 +60,9 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
             isinstance(value, str | bool | np.bool_) and value == choice
         ):
             return choice
-    raise ValueError(f"{name}={value!r}; expected {' or '.join(map(repr, choices))}")
+    is_alike = isinstance(value, tuple({type(choice) for choice in choices}))
+    error = ValueError if is_alike else TypeError
+    raise error(f"{name}={value!r}; expected {' or '.join(map(repr, choices))}")
 
 
 # ------------------------------------------------------------------------- the same, made beforehand
@@ -98,9 +100,9 @@ def _also(check: Check, word: str | None) -> Check:
         try:
             return check(name, value)
         except (TypeError, ValueError) as error:
-            raise type(error)(
-                str(error).replace("expected ", f"expected {word!r} or ", 1)
-            ) from None
+            is_other_word = isinstance(value, str) and word is not None
+            kind = ValueError if is_other_word else type(error)
+            raise kind(str(error).replace("expected ", f"expected {word!r} or ", 1)) from None
 
     return check_given
 

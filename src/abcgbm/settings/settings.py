@@ -51,7 +51,9 @@ def _max_features(name: str, value: Any) -> int | float | str | None:
     allowed = "expected None, 'sqrt', an integer from 1 on, or a share above 0 and at most 1.0"
     if value is None or (isinstance(value, str) and value == "sqrt"):
         return value
-    if isinstance(value, str | bool) or not isinstance(value, Real):
+    if isinstance(value, str):  # of which one is allowed
+        raise ValueError(f"{name}={value!r}; {allowed}")  # noqa: TRY004
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r}; {allowed}")
     number: int | float = int(value) if is_integer(value) else float(value)  # type: ignore[call-overload]
     if not (number >= 1 if is_integer(value) else 0 < number <= 1):
@@ -119,7 +121,8 @@ def _random_state(name: str, value: Any) -> Any:
     drawing = np.random.RandomState | np.random.Generator
     if value is None or isinstance(value, drawing) or (is_integer(value) and int(value) >= 0):
         return value
-    raise ValueError(
+    error = ValueError if is_integer(value) else TypeError
+    raise error(
         f"{name}={value!r}; expected None, an integer from 0 on, a numpy RandomState or a numpy "
         "Generator"
     )

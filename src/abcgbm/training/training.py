@@ -13,7 +13,7 @@ from abcgbm.model.model import Model
 from abcgbm.training import memory
 from abcgbm.training.boosting import Boosting, Watcher, boost, record
 from abcgbm.training.plan import Plan
-from abcgbm.training.start import EarlierFit, comparable, init_scores
+from abcgbm.training.start import EarlierFit, comparable, has_one_class, init_scores
 from abcgbm.training.stopping import Stopping, best_step, least_loss
 from abcgbm.training.validation import Monitor
 
@@ -154,8 +154,12 @@ class Training:
 
     def _most_leaves(self) -> int:
         """Return how many leaves the rows are enough for; at least 2."""
-        least = self._plan.settings.min_samples_leaf * self._rows.class_factor
-        return max(2, int(min(self._total_weight / least, 2**31)) + 1)
+        return max(2, int(min(self._total_weight / self._least_weight(), 2**31)) + 1)
+
+    def _least_weight(self) -> float:
+        """Return what the rows of a leaf weigh at least; below 1 it is given as a share of all."""
+        least = self._plan.settings.min_samples_leaf
+        return least * (self._total_weight if least < 1 else self._rows.class_factor)
 
     def _trainer(self, weights: IntegerWeights) -> _core.Trainer:
         return _core.Trainer(
@@ -182,7 +186,7 @@ class Training:
         )
         split = _core.SplitParams(
             hessian_split=settings.algorithm.hessian_split,
-            min_weight=weights.units(settings.min_samples_leaf * class_factor),
+            min_weight=weights.units(self._least_weight()),
             min_hessian_leaf=settings.min_hessian_leaf,
             l2_regularization=self._plan.l2_regularization,
             categorical_smoothing=settings.categorical_smoothing * class_factor,
@@ -252,7 +256,7 @@ class Training:
         what = "every class has the same probability everywhere"
         if self._init.any():
             what = "every row has the same probabilities"
-        cause, cure = "no tree can be split", self._if_too_light()
+        cause, cure = "no tree can be split", self._if_not_split()
         if self._boosting.n_steps > 0:
             cause, cure = "no step makes the validation score better", self._if_not_better()
         rows = f"{len(self._rows)} row(s) of total weight {self._total_weight:g}"
@@ -265,13 +269,32 @@ class Training:
             "and scoring='error' asks for less than the loss"
         )
 
+    def _if_not_split(self) -> str:
+        """Say why no tree can be split, as far as that is plain, and what might help."""
+        if self._total_weight < 2 * self._least_weight():
+            return self._if_too_light()
+        if has_one_class(self._rows.y):
+            return "; they are all of one class"
+        if not any(map(len, self._table.thresholds)):
+            return "; no feature has two values"
+        settings = self._plan.settings
+        bounds = {
+            "min_gain": settings.min_gain,
+            "min_hessian_leaf": settings.min_hessian_leaf,
+            "min_samples_leaf": settings.min_samples_leaf,
+            "l2_regularization": self._plan.l2_regularization,
+        }
+        smaller = " or ".join(f"{name} than {value:g}" for name, value in bounds.items() if value)
+        larger = (
+            f", a larger subsample than {settings.subsample:g}" if settings.subsample < 1 else ""
+        )
+        return f"; a smaller {smaller}{larger} may help, if any feature tells the classes apart"
+
     def _if_too_light(self) -> str:
-        """Say that the rows weigh too little for two leaves, if they do."""
+        """Say that the rows weigh too little for two leaves."""
         least, factor = self._plan.settings.min_samples_leaf, self._rows.class_factor
-        if self._total_weight >= 2 * least * factor:
-            return ""
-        times = f" times {factor:g}" if factor != 1 else ""
+        times = f" times {factor:g}" if factor != 1 and least >= 1 else ""
         return (
-            f", less than twice min_samples_leaf={least:g}{times}; "
+            f", less than twice min_samples_leaf={least:g}{times}{' of it' if least < 1 else ''}; "
             "give more rows, larger weights or a smaller min_samples_leaf"
         )
