@@ -30,9 +30,9 @@ class Algorithm:
     shared_trees: bool = False
 
     @classmethod
-    def from_names(cls, name: str | None, trees: str = "per-class") -> "Algorithm":
-        """Return the algorithm of a name such as ``"abc-mart"``, or None, and a kind of trees."""
-        known = _DEFAULT[trees] if name is None else known_name("algorithm", name)
+    def from_names(cls, name: str, trees: str = "per-class") -> "Algorithm":
+        """Return the algorithm of a name such as ``"abc-mart"``, or "auto", and a kind of trees."""
+        known = _DEFAULT[trees] if name == "auto" else known_name("algorithm", name)
         algorithm = cls(
             base_derivatives=known.startswith("abc-"),
             hessian_split=known.endswith("logitboost"),

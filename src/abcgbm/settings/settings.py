@@ -136,19 +136,19 @@ def _verbose(name: str, value: Any) -> int:
 class Settings:
     """The parameters of the estimator, under the same names, each with its check.
 
-    What depends on the table or its classes is kept as it was given, and settled by
-    ``abcgbm.training.plan``.
+    What depends on the table or its classes is kept as it was given: "auto", whatever the type says,
+    until ``abcgbm.settings.defaults`` settles it.
     """
 
-    algorithm: Annotated[Algorithm, optional(known_name)]  # made of this name and the next one
-    trees: Annotated[str, choice(*TREES)]
-    learning_rate: Annotated[float, _SHARE]
+    algorithm: Annotated[Algorithm, or_auto(known_name)]  # made of this name and the next one
+    trees: Annotated[str, choice("auto", *TREES)]
+    learning_rate: Annotated[float, or_auto(_SHARE)]
     max_iter: Annotated[int | str | None, or_auto(optional(integer(1)))]
-    max_leaf_nodes: Annotated[int, integer(2, 32768)]
+    max_leaf_nodes: Annotated[int, or_auto(integer(2, 32768))]
     max_depth: Annotated[int | None, optional(integer(1))]
     min_samples_leaf: Annotated[float, _POSITIVE]
     min_gain: Annotated[float, _FROM_ZERO]
-    l2_regularization: Annotated[float | None, optional(_FROM_ZERO)]
+    l2_regularization: Annotated[float, or_auto(_FROM_ZERO)]
     min_hessian_leaf: Annotated[float, _FROM_ZERO]
     max_bins: Annotated[int, MAX_BINS]
     categorical_features: Annotated[Any, anything]
@@ -183,12 +183,13 @@ class Settings:
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
         """Check the parameters of an estimator, first one by one and then together."""
         checked = {name: check(name, given[name]) for name, check in _checks().items()}
-        algorithm = Algorithm.from_names(checked["algorithm"], checked["trees"])
+        trees = _trees(checked)
+        algorithm = Algorithm.from_names(checked["algorithm"], trees)
         _check_trees(algorithm, given)
         _check_refresh(algorithm, given)
         _check_min_hessian_leaf(algorithm, given)
         _check_refit(given)
-        return cls(**checked | {"algorithm": algorithm})
+        return cls(**checked | {"algorithm": algorithm, "trees": trees})
 
     @property
     def n_threads(self) -> int:
@@ -209,6 +210,18 @@ def _checks() -> dict[str, Check]:
     """Return the check of each parameter, read off the annotations once."""
     hints = get_type_hints(Settings, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+def _trees(checked: Mapping[str, Any]) -> str:
+    """Return the kind of trees: the shared ones, unless something is named that the paper has."""
+    if checked["trees"] != "auto":
+        return str(checked["trees"])
+    is_of_paper = (
+        checked["algorithm"] != "auto"
+        or checked["base_class"] is not None
+        or checked["refresh"] == "class"
+    )
+    return "per-class" if is_of_paper else "shared"
 
 
 def _check_trees(algorithm: Algorithm, given: Mapping[str, Any]) -> None:

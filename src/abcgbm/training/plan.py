@@ -7,19 +7,11 @@ import numpy as np
 
 from abcgbm.data.rows import Classes
 from abcgbm.data.tables import Schema
+from abcgbm.settings.defaults import default_steps
 from abcgbm.settings.settings import Settings
 from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.constraints import FeatureRules
 from abcgbm.training.stopping import Limits
-
-# The steps where neither a number is given nor validation chooses one.
-DEFAULT_STEPS = 100
-# The ridge of shared trees where none is given. A leaf's values for classes that are all but absent in
-# it rest on hessian sums near 0, which a little of it keeps in bounds.
-SHARED_RIDGE = 0.001
-# The classes up to which the cuts of shared trees are measured in all of them, and the directions that
-# are drawn where there are more.
-MOST_DIRECTIONS = 7
 
 
 @dataclass(frozen=True)
@@ -29,7 +21,7 @@ class Plan:
     Attributes
     ----------
     settings : Settings
-        What the user gave.
+        What the user gave, and what the data decide.
     classes : Classes
         The labels, and the factors of their weights.
     base_policy : BasePolicy
@@ -45,8 +37,6 @@ class Plan:
     phase : {"train", "plain", "refit"}
         Which training of a fit it is for: the first, the one without a base class that follows if
         validation wants no step of the first, or the one on all rows at the end.
-    l2_regularization : float
-        What is added to the sum of hessians in a leaf.
     n_directions : int
         The directions that the cuts of shared trees are measured in: the classes, or fewer, which
         are drawn. 0 for trees per class.
@@ -59,7 +49,6 @@ class Plan:
     features: FeatureRules
     limits: Limits
     n_threads: int
-    l2_regularization: float = 0.0
     n_directions: int = 0
     phase: str = "train"
 
@@ -89,9 +78,12 @@ class Plan:
         """What the parameters became that may be left open, by name."""
         chosen = {
             "algorithm": self.settings.algorithm.name,
+            "trees": self.settings.trees,
+            "learning_rate": self.settings.learning_rate,
             "max_iter": self.limits.max_iter,
+            "max_leaf_nodes": self.settings.max_leaf_nodes,
+            "l2_regularization": self.settings.l2_regularization,
             "early_stopping": self.stops_early,
-            "l2_regularization": self.l2_regularization,
         }
         shared = {"gain_directions": self.n_directions}
         return chosen | shared if self.settings.algorithm.shared_trees else chosen
@@ -150,29 +142,21 @@ def make_plan(
         rules,
         limits,
         settings.n_threads,
-        _ridge(settings),
         _n_directions(settings, len(classes.labels)),
     )
-
-
-def _ridge(settings: Settings) -> float:
-    if settings.l2_regularization is not None:
-        return settings.l2_regularization
-    return SHARED_RIDGE if settings.algorithm.shared_trees else 0.0
 
 
 def _n_directions(settings: Settings, n_classes: int) -> int:
     if not settings.algorithm.shared_trees:
         return 0
-    most = {"auto": MOST_DIRECTIONS, "all": n_classes}
     given = settings.gain_directions
-    return min(most[given] if isinstance(given, str) else given, n_classes)
+    return n_classes if given == "all" else min(int(given), n_classes)
 
 
 def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits:
     is_auto = settings.early_stopping == "auto"
     stops_early = has_validation if is_auto else bool(settings.early_stopping)
-    max_iter = _most_steps(settings.max_iter, stops_early=stops_early)
+    max_iter = _most_steps(settings, stops_early=stops_early)
     if max_iter is None and settings.max_time is None and not stops_early:
         raise ValueError(
             "max_iter=None without early stopping or max_time; expected an integer from 1 on, "
@@ -190,7 +174,7 @@ def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits
     )
 
 
-def _most_steps(given: int | str | None, *, stops_early: bool) -> int | None:
-    if isinstance(given, str):  # "auto"
-        return None if stops_early else DEFAULT_STEPS
-    return given
+def _most_steps(settings: Settings, *, stops_early: bool) -> int | None:
+    if isinstance(settings.max_iter, str):  # "auto"
+        return None if stops_early else default_steps(settings)
+    return settings.max_iter

@@ -18,6 +18,7 @@ from abcgbm.data.rows import (
     rows_to_learn,
     rows_to_validate,
 )
+from abcgbm.settings.defaults import Size, settled
 from abcgbm.settings.settings import Settings
 from abcgbm.training.plan import Plan, make_plan
 from abcgbm.training.start import EarlierFit
@@ -68,7 +69,7 @@ def prepare(
     to_validate = (given.X_val, given.y_val, given.sample_weight_val)
     held_out = rows_to_validate(to_validate, table.schema, classes, owner)
     plan = make_plan(
-        settings,
+        settled(settings, Size(len(rows), len(classes.labels))),
         table.schema,
         classes,
         began,

@@ -188,7 +188,7 @@ class Training:
             hessian_split=settings.algorithm.hessian_split,
             min_weight=weights.units(self._least_weight()),
             min_hessian_leaf=settings.min_hessian_leaf,
-            l2_regularization=self._plan.l2_regularization,
+            l2_regularization=settings.l2_regularization,
             categorical_smoothing=settings.categorical_smoothing * class_factor,
         )
         return _core.TrainParams(
@@ -282,7 +282,7 @@ class Training:
             "min_gain": settings.min_gain,
             "min_hessian_leaf": settings.min_hessian_leaf,
             "min_samples_leaf": settings.min_samples_leaf,
-            "l2_regularization": self._plan.l2_regularization,
+            "l2_regularization": self._plan.settings.l2_regularization,
         }
         smaller = " or ".join(f"{name} than {value:g}" for name, value in bounds.items() if value)
         larger = (

@@ -1,0 +1,58 @@
+"""What the data decide where the user leaves it open: the rules behind ``"auto"``.
+
+They were chosen by ``experiments.defaults``, on splits of training rows; ``docs/defaults.md`` has the numbers.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from abcgbm.settings.settings import Settings
+
+# The classes up to which the cuts of shared trees are measured in all of them, and the directions that
+# are drawn where there are more.
+MOST_DIRECTIONS = 7
+_LEAST_LEAVES = 12
+_MOST_LEAVES = 1024
+
+
+class Size(NamedTuple):
+    """Of a table to learn from: rows that count, which have a weight above 0, and classes."""
+
+    n_rows: int
+    n_classes: int
+
+
+def _leaves(rows_per_leaf: int) -> Callable[[Size], int]:
+    return lambda size: max(_LEAST_LEAVES, min(_MOST_LEAVES, size.n_rows // rows_per_leaf))
+
+
+def _ridge_of_rows(n: float) -> Callable[[Size], float]:
+    """As much as the hessians of so many rows of which nothing is known."""
+    return lambda size: n * (size.n_classes - 1) / size.n_classes**2
+
+
+_SHARED: dict[str, Callable[[Size], Any]] = {
+    "learning_rate": lambda _: 0.05,
+    "max_leaf_nodes": _leaves(100),
+    "l2_regularization": _ridge_of_rows(4),
+    "gain_directions": lambda size: min(size.n_classes, MOST_DIRECTIONS),
+}
+_PER_CLASS: dict[str, Callable[[Size], Any]] = {
+    "learning_rate": lambda _: 0.1,
+    "max_leaf_nodes": _leaves(300),
+    "l2_regularization": lambda _: 1.0,
+}
+_STEPS = {"shared": 200, "per-class": 100}
+
+
+def settled(settings: Settings, size: Size) -> Settings:
+    """Return the settings with what the data decide; ``max_iter`` depends on validation, too."""
+    rules = _SHARED if settings.algorithm.shared_trees else _PER_CLASS
+    is_open = {name: getattr(settings, name) == "auto" for name in rules}
+    return replace(settings, **{name: rules[name](size) for name in rules if is_open[name]})
+
+
+def default_steps(settings: Settings) -> int:
+    """Return the number of steps where neither a number is given nor validation chooses one."""
+    return _STEPS[settings.trees]
