@@ -149,10 +149,12 @@ Shortening lengthen(const LossAt& loss_at, Shortening by, double& loss) {
 /// The base class moves by all trees at once, each computed as if alone: that part is shortened
 /// first, as long as it helps; what is left may then be too short, or still too long.
 Guarded line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
-                    double loss_before, bool has_common_base) {
+                    double loss_before, ShortenBase when) {
   Shortening by;
   double loss = loss_at(by);
-  if (loss > loss_before && has_common_base) {
+  if (when == ShortenBase::always) {
+    by = shorten_base(loss_at, falls_if_halved_again, loss);
+  } else if (when == ShortenBase::if_loss_rises && loss > loss_before) {
     by = shorten_base(loss_at, falls_if_halved_again, loss);
     by = lengthen(loss_at, by, loss);
   }
@@ -168,8 +170,11 @@ bool has_split(const Proposal& proposal) {
                              [](const Tree& tree) { return tree.nodes.size() > 1; });
 }
 
-bool has_common_base(const Proposal& proposal) {
-  return proposal.trees.front().base.exists() && proposal.trees.size() > 1;
+ShortenBase when_to_shorten(const Proposal& proposal, bool search_base) {
+  if (!proposal.trees.front().base.exists() || proposal.trees.size() == 1) {
+    return ShortenBase::never;
+  }
+  return search_base ? ShortenBase::always : ShortenBase::if_loss_rises;
 }
 
 bool is_shared(const Proposal& proposal) { return proposal.trees.front().is_shared(); }
@@ -198,7 +203,7 @@ double on_leaf_grid(double value) {
 }
 
 Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weight,
-                           Proposal& proposal, int n_threads) {
+                           Proposal& proposal, bool search_base, int n_threads) {
   const double loss_before = loss_of(scores, labels, weight);
   std::vector<Tree>& trees = proposal.trees;
   Mover mover(scores, labels, weight, proposal, n_threads);
@@ -209,8 +214,9 @@ Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weig
     if (!estimates) estimates = mover.base_losses();
     return estimates->falls_if_halved_again(n_halvings);
   };
-  const Shortening by =
-      line_search(loss_at, falls_if_halved_again, loss_before, has_common_base(proposal)).by;
+  const Shortening by = line_search(loss_at, falls_if_halved_again, loss_before,
+                                    when_to_shorten(proposal, search_base))
+                            .by;
   mover.move_to(by);
   set_values(trees, values_of(trees, by), by);
   return by;
