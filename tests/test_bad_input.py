@@ -85,6 +85,7 @@ def test_what_is_neither_a_number_nor_none_is_named(name, bad):
 @pytest.mark.parametrize(
     ("parameters", "parts"),
     [
+        ({"base_step": "half"}, ("base_step='half'", "'search' or 'full'")),
         ({"refresh": "never"}, ("refresh='never'", "'step' or 'class'")),
         ({"refresh": None}, ("refresh=None", "'step' or 'class'")),
         ({"handle_unknown": "ignore"}, ("handle_unknown='ignore'", "'missing' or 'error'")),
