@@ -76,6 +76,7 @@ def fit_ours(algorithm: str, task: Task) -> tuple[Any, int]:
         max_leaf_nodes=MAX_LEAF_NODES,
         min_samples_leaf=task.min_samples_leaf,
         max_bins=MAX_BINS,
+        base_step="full",
         n_iter_no_change=N_ITER_NO_CHANGE,
         n_jobs=N_THREADS,
     )

@@ -41,6 +41,7 @@ PARAMETERS: dict[str, Any] = {
     "interaction_cst": None,
     "monotonic_cst": None,
     "base_class": None,
+    "base_step": "full",
     "refresh": "step",
     "gain_directions": "auto",
     "init": "zero",

@@ -317,6 +317,7 @@ class TrainParams:
     seed: int = 0
     shared: bool = False  # one tree for all classes: see reference_shared
     n_directions: int = 0  # in which a shared tree is cut; 0: all classes
+    search_base: bool = False  # how far the base class moves is sought at every step
 
 
 MOST_CATEGORIES = 64  # on one side of a cut at least
@@ -773,7 +774,8 @@ class Trainer:
             moved = [loss_after_move(F.tolist(), y, move.tolist(), base) for F, y, move in rows]
             return self.summed(moved, self.drawn_weight())
 
-        return loss_after(line_search(loss_after, self.drawn_loss(), len(trees) > 1))
+        when = self.when_to_shorten_base(trees, base)
+        return loss_after(line_search(loss_after, self.drawn_loss(), when))
 
     def apply_guarded(self, trees: Sequence[Tree], base: int) -> Shortening:
         """Adds the trees such that the loss does not rise; how they were shortened for that."""
@@ -783,17 +785,24 @@ class Trainer:
             self.set_raw(before + self.added(trees, base, by))
             return self.drawn_loss()
 
-        by = line_search(loss_after, loss_before, base >= 0 and len(trees) > 1)
+        by = line_search(loss_after, loss_before, self.when_to_shorten_base(trees, base))
         loss_after(by)
         return by
 
+    def when_to_shorten_base(self, trees: Sequence[Tree], base: int) -> str:
+        if base < 0 or len(trees) == 1:
+            return "never"
+        return "always" if self.params.search_base else "if the loss rises"
+
 
 def line_search(
-    loss_after: Callable[[Shortening], float], loss_before: float, has_common_base: bool
+    loss_after: Callable[[Shortening], float], loss_before: float, when_to_shorten_base: str
 ) -> Shortening:
-    """The step to take: the full one unless that would raise the loss."""
+    """The step to take, after which the loss is not larger than before."""
     by = Shortening()
-    if has_common_base and loss_after(by) > loss_before:
+    if when_to_shorten_base == "always":
+        by = falling(loss_after, [Shortening(0, i) for i in range(11)])
+    elif when_to_shorten_base == "if the loss rises" and loss_after(by) > loss_before:
         by = falling(loss_after, [Shortening(0, i) for i in range(11)])
         by = falling(loss_after, [Shortening(by.j - n, by.i) for n in range(3)])
     while by.j < 64 and loss_after(by) > loss_before:

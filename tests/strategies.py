@@ -181,6 +181,7 @@ grow_params = st.fixed_dictionaries(
         "subsample": st.sampled_from([1.0, 1.0, 0.6]),
         "max_features": st.integers(0, 3),
         "max_path_features": st.sampled_from([0, 0, 1, 2]),
+        "search_base": st.booleans(),
         "seed": st.integers(0, 2**64 - 1),
     }
 )

@@ -88,6 +88,7 @@ def test_what_is_neither_a_number_nor_none_is_named(name, bad):
 @pytest.mark.parametrize(
     ("parameters", "parts"),
     [
+        ({"base_step": "half"}, ("base_step='half'", "'search' or 'full'")),
         ({"refresh": "never"}, ("refresh='never'", "'step' or 'class'")),
         ({"handle_unknown": "ignore"}, ("handle_unknown='ignore'", "'missing' or 'error'")),
         ({"categorical_features": ["a"]}, ("categorical_features has 'a'", "indices", "no names")),

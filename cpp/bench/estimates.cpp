@@ -40,7 +40,6 @@ Estimates base_losses_py(const Matrix<double>& raw, const Matrix<double>& move, 
   const Labels labels = make_labels(y, weight, unit, static_cast<int>(raw.shape(0)));
   std::vector<std::uint16_t> leaf(n_rows);
   std::iota(leaf.begin(), leaf.end(), std::uint16_t{0});
-  std::vector<double> moved(raw.data(), raw.data() + raw.size());
   std::vector<TreeMove> moves;
   for (int k = 0; k < labels.n_classes; ++k) {
     if (k == base) continue;
@@ -51,9 +50,7 @@ Estimates base_losses_py(const Matrix<double>& raw, const Matrix<double>& move, 
                      .value = value,
                      .base_value = value});
   }
-  std::vector<std::int32_t> leading(n_rows);
-  move_raw(moved, labels, moves, 1, leading);
-  BaseLosses losses(moved, labels, labels.weights(), moves, 1);
+  BaseLosses losses(std::span(raw.data(), raw.size()), labels, labels.weights(), moves, moves, 1);
   Estimates out;
   for (int n = 0; n <= kMostHalvings; ++n) {
     const auto [loss, error] = losses.loss_at(n);

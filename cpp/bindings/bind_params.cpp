@@ -130,19 +130,21 @@ void bind_params(nb::module_& m) {
           "__init__",
           [](TrainParams* self, const GrowParams& grow, const SplitParams& split,
              double learning_rate, double subsample, std::uint64_t seed, bool shared,
-             std::size_t n_directions) {
+             std::size_t n_directions, bool search_base) {
             const TrainParams params{.grow = grow,
                                      .split = split,
                                      .learning_rate = learning_rate,
                                      .subsample = subsample,
                                      .seed = seed,
                                      .shared = shared,
-                                     .n_directions = n_directions};
+                                     .n_directions = n_directions,
+                                     .search_base = search_base};
             check(params);
             fill(self, params);
           },
           "grow"_a = GrowParams(), "split"_a = SplitParams(), "learning_rate"_a = 0.1,
-          "subsample"_a = 1.0, "seed"_a = 0, "shared"_a = false, "n_directions"_a = 0);
+          "subsample"_a = 1.0, "seed"_a = 0, "shared"_a = false, "n_directions"_a = 0,
+          "search_base"_a = false);
   bind_memory(m);
 }
 

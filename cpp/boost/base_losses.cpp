@@ -12,19 +12,13 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 512;
+constexpr std::size_t kRowsAtOnce = 256;
 // Leaf values are rounded anew for each trial: at its tenth halving to multiples of 2^-22, and the
 // base class gets all trees', each rounded to 2^-32. A score that is off by d changes a row's loss
 // by at most d times that loss.
 constexpr double kRelativeError = 0x1p-20;
 constexpr double kRelativeErrorOfTree = 0x1p-32;
 constexpr double kErrorOfRow = 1e-12;  // of the sums of scores
-
-/// log(1 + exp(x))
-double softplus(double x) {
-  const double of_negative = log1p_nonnegative(exp_nonpositive(-std::abs(x)));
-  return x > 0.0 ? x + of_negative : of_negative;
-}
 
 /// Up to kRowsAtOnce rows, and what is known of them.
 struct RowChunk {
@@ -43,32 +37,58 @@ void add_moves(std::span<const TreeMove> moves, RowChunk& rows) {
   }
 }
 
+/// The losses of some rows: alone + log(1 + exp(lead + given_back * moved)).
+struct TrialRows {
+  std::size_t n;
+  const double* alone;
+  const double* lead;
+  const double* moved;
+  double given_back;
+  double* loss;
+};
+
+struct TrialKernel {
+  [[gnu::always_inline]] static inline void run(const TrialRows* given) {
+    const TrialRows rows = *given;
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      const double x = rows.lead[i] + rows.given_back * rows.moved[i];
+      const double of_negative = log1p_nonnegative(exp_nonpositive(x > 0.0 ? -x : x));
+      rows.loss[i] = rows.alone[i] + ((x > 0.0 ? x : 0.0) + of_negative);
+    }
+  }
+};
+
 }  // namespace
 
-BaseLosses::BaseLosses(std::span<const double> moved, const Labels& labels, RowWeights weight,
-                       std::span<const TreeMove> moves, int n_threads)
-    : labels_(&labels),
-      weight_(weight),
-      base_(moves.front().base.number()),
-      n_threads_(n_threads),
-      rows_(labels.n_rows()) {
-  const std::size_t n_tasks = (rows_.size() + kRowsAtOnce - 1) / kRowsAtOnce;
+BaseLosses::BaseLosses(std::span<const double> raw, const Labels& labels, RowWeights weight,
+                       std::span<const TreeMove> full, std::span<const TreeMove> to_full,
+                       int n_threads)
+    : labels_(&labels), weight_(weight), n_threads_(n_threads) {
+  const std::size_t n_rows = labels.n_rows();
+  for (auto* of_rows : {&rows_.alone, &rows_.lead, &rows_.moved}) of_rows->resize(n_rows);
+  const BaseClass base = full.front().base;
+  const std::size_t n_tasks = (n_rows + kRowsAtOnce - 1) / kRowsAtOnce;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
     RowChunk chunk{.first = task * kRowsAtOnce,
-                   .n = std::min(kRowsAtOnce, rows_.size() - task * kRowsAtOnce)};
-    ScoreRows scores = rows_of(labels, moved, chunk.first, chunk.n);
-    scores.left_out = BaseClass(base_);
+                   .n = std::min(kRowsAtOnce, n_rows - task * kRowsAtOnce)};
+    std::vector<double> buffer;
+    ScoreRows scores = to_full.empty()
+                           ? rows_of(labels, raw, chunk.first, chunk.n)
+                           : rows_after(labels, raw, to_full, chunk.first, chunk.n, buffer);
+    scores.left_out = base;
     softmax_terms(scores, {.largest = chunk.largest.data(), .rest = chunk.rest.data()});
-    add_moves(moves, chunk);
+    add_moves(full, chunk);
     for (std::size_t i = 0; i < chunk.n; ++i) {
       const double log_sum = log1p_nonnegative(chunk.rest[i]);
-      rows_[chunk.first + i] = {
-          .others = (chunk.largest[i] - scores.of_class(base_)[i]) + log_sum,
-          .alone = (chunk.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum,
-          .moved = chunk.moved[i]};
+      const double others = (chunk.largest[i] - scores.of_class(base.number())[i]) + log_sum;
+      const double alone = (chunk.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum;
+      const bool is_base = base.is(scores.y[i]);
+      rows_.alone[chunk.first + i] = is_base ? 0.0 : alone;
+      rows_.lead[chunk.first + i] = is_base ? others : -others;
+      rows_.moved[chunk.first + i] = is_base ? -chunk.moved[i] : chunk.moved[i];
     }
   });
-  total_weight_ = static_cast<double>(total_weight(weight, rows_.size()));
+  total_weight_ = static_cast<double>(total_weight(weight, n_rows));
 }
 
 std::optional<bool> BaseLosses::falls_if_halved_again(int n_halvings) {
@@ -84,18 +104,19 @@ const BaseLosses::Estimate& BaseLosses::loss_at(int n_halvings) {
   return losses_[at];
 }
 
-/// The loss of a row when the base class has got back a part of what it came down.
-double BaseLosses::loss_of(std::size_t row, double given_back) const {
-  const double lead = rows_[row].moved * given_back - rows_[row].others;
-  return labels_->y[row] == base_ ? softplus(-lead) : rows_[row].alone + softplus(lead);
-}
-
 BaseLosses::Sum BaseLosses::sum_of(std::size_t first, std::size_t last, double given_back) const {
+  std::array<double, kRowsAtOnce> losses;
+  const TrialRows rows{.n = last - first,
+                       .alone = rows_.alone.data() + first,
+                       .lead = rows_.lead.data() + first,
+                       .moved = rows_.moved.data() + first,
+                       .given_back = given_back,
+                       .loss = losses.data()};
+  dispatch<TrialKernel>(&rows);
   Sum sum;
-  for (std::size_t i = first; i < last; ++i) {
-    const double loss = loss_of(i, given_back);
-    sum.loss += static_cast<double>(weight_[i]) * loss;
-    sum.largest = std::max(sum.largest, loss);
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    sum.loss += static_cast<double>(weight_[first + i]) * losses[i];
+    sum.largest = std::max(sum.largest, losses[i]);
   }
   return sum;
 }
@@ -103,10 +124,10 @@ BaseLosses::Sum BaseLosses::sum_of(std::size_t first, std::size_t last, double g
 /// The true loss is itself rounded, row by row.
 BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
   const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
-  std::vector<Sum> parts((rows_.size() + kRowsAtOnce - 1) / kRowsAtOnce);
+  std::vector<Sum> parts((labels_->n_rows() + kRowsAtOnce - 1) / kRowsAtOnce);
   parallel_for(parts.size(), n_threads_, [&](std::size_t task, std::size_t) {
-    parts[task] =
-        sum_of(task * kRowsAtOnce, std::min((task + 1) * kRowsAtOnce, rows_.size()), given_back);
+    parts[task] = sum_of(task * kRowsAtOnce, std::min((task + 1) * kRowsAtOnce, labels_->n_rows()),
+                         given_back);
   });
   Sum all;
   for (const Sum& part : parts) {

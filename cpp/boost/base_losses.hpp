@@ -14,10 +14,10 @@ namespace abcgbm {
 /// are summed up once, and a trial costs as much as a class instead of as much as all.
 class BaseLosses {
  public:
-  /// `moved` are the raw scores after the full step: that of these moves, which have a common base.
-  /// Labels and weights are kept by reference.
-  BaseLosses(std::span<const double> moved, const Labels& labels, RowWeights weight,
-             std::span<const TreeMove> moves, int n_threads);
+  /// The full step is that of these moves, which have a common base; `to_full` is what of it is yet
+  /// to be added to the raw scores. Labels and weights are kept by reference.
+  BaseLosses(std::span<const double> raw, const Labels& labels, RowWeights weight,
+             std::span<const TreeMove> full, std::span<const TreeMove> to_full, int n_threads);
 
   /// A loss, and how far from the true one it may be.
   struct Estimate {
@@ -32,13 +32,15 @@ class BaseLosses {
   /// to each other that estimates cannot tell.
   std::optional<bool> falls_if_halved_again(int n_halvings);
 
-  static constexpr std::size_t bytes_per_row() { return sizeof(Row); }
+  static constexpr std::size_t bytes_per_row() { return 3 * sizeof(double); }
 
  private:
-  struct Row {
-    double others;  // log of the sum of exp over all classes but the base; less the base's score
-    double alone;   // the row's loss if there were no base class
-    double moved;   // how far the base class has come down
+  /// The loss of a row is alone + log(1 + exp(lead + given_back * moved)), with the part of its
+  /// move that the base class gets back.
+  struct Rows {
+    std::vector<double> alone;  // the loss if there were no base class; 0 for rows of that class
+    std::vector<double> lead;   // of the base class over all others; of these for its own rows
+    std::vector<double> moved;  // how far the base class has come down; up for its own rows
   };
 
   /// The loss of some rows, in units of their weights, and of the one that has the largest.
@@ -47,15 +49,13 @@ class BaseLosses {
     double largest = 0.0;
   };
 
-  double loss_of(std::size_t row, double given_back) const;
   Sum sum_of(std::size_t first, std::size_t last, double given_back) const;
   Estimate estimate(int n_halvings) const;
 
   const Labels* labels_;
   RowWeights weight_;
-  int base_;
   int n_threads_;
-  std::vector<Row> rows_;
+  Rows rows_;
   std::vector<Estimate> losses_;  // by number of halvings, as far as they have been asked for
   double total_weight_ = 0.0;
 };

@@ -91,7 +91,9 @@ std::size_t n_tried_together(std::size_t n_candidates, std::size_t n_rows, std::
   return std::min(std::max<std::size_t>(1, kSearchBytes / bytes), n_candidates);
 }
 
-Choice choose(const StepPlan& plan, const TreeRows& rows, const GrowTrees& grow, int n_threads) {
+Choice choose(const StepPlan& plan, const StepContext& context, const GrowTrees& grow,
+              int n_threads) {
+  const TreeRows& rows = context.rows;
   const std::span<const BaseClass> bases(plan.bases);
   const auto n_classes = static_cast<std::size_t>(rows.labels.n_classes);
   if (bases.size() == 1) return take(propose(plan, bases, n_classes, grow), 0, {});
@@ -105,8 +107,7 @@ Choice choose(const StepPlan& plan, const TreeRows& rows, const GrowTrees& grow,
     last = {};  // before the next are grown
     const auto some = bases.subspan(first, std::min(n_together, bases.size() - first));
     last = propose(plan, some, n_classes, grow);
-    const auto after =
-        losses_after(rows.scores, rows.labels, rows.weight, last.proposals, n_threads);
+    const auto after = losses_after(rows, last.proposals, context.params.search_base, n_threads);
     losses.insert(losses.end(), after.begin(), after.end());
   }
   const std::size_t best = first_smallest(losses);

@@ -25,7 +25,8 @@ struct Choice {
 };
 
 /// Has the trees of all candidates grown, and takes the one with the smallest loss after its step.
-Choice choose(const StepPlan& plan, const TreeRows& rows, const GrowTrees& grow, int n_threads);
+Choice choose(const StepPlan& plan, const StepContext& context, const GrowTrees& grow,
+              int n_threads);
 
 /// How many of so many candidates are tried at the same time, at least one.
 std::size_t n_tried_together(std::size_t n_candidates, std::size_t n_rows, std::size_t n_classes);

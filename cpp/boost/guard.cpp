@@ -67,6 +67,8 @@ class Mover {
         n_threads_(n_threads),
         applied_(values_of(proposal.trees, {.step = kAllHalvings, .base = 0})) {}
 
+  bool has_moved() const { return at_.has_value(); }
+
   /// Moves the scores by the trees, shortened so.
   void move_to(Shortening by) {
     if (at_ == by) return;
@@ -76,9 +78,13 @@ class Mover {
     applied_ = change.target;
   }
 
-  /// Estimates of the loss when the base class moves less than it just has.
+  /// Estimates of the loss when the base class moves less than in the full step.
   BaseLosses base_losses() const {
-    return {scores_.raw, labels_, weight_, moves_by(proposal_, applied_), n_threads_};
+    const Values full = values_of(proposal_.trees, {});
+    const std::vector<TreeMove> moves = moves_by(proposal_, full);
+    if (at_ == Shortening{}) return {scores_.raw, labels_, weight_, moves, {}, n_threads_};
+    const Change to_full(*this, full);
+    return {scores_.raw, labels_, weight_, moves, to_full.moves, n_threads_};
   }
 
   /// The loss after that move, without making it.
@@ -110,57 +116,58 @@ class Mover {
   std::optional<Shortening> at_;
 };
 
-/// Halves the base class's part as long as the loss falls.
-Shortening shorten_base(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
-                        double& loss) {
+/// Halves the base class's part as long as the loss falls; that of the full step may be known.
+Guarded shorten_base(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
+                     std::optional<double> loss) {
   Shortening by;
-  std::optional<double> loss_here = loss;
   while (by.base < kMostBaseHalvings) {
     const Shortening next{.step = by.step, .base = by.base + 1};
     std::optional<bool> falls = falls_if_halved_again(by.base);
-    std::optional<double> loss_next;
+    std::optional<double> next_loss;
     if (!falls) {
-      if (!loss_here) loss_here = loss_at(by);
-      loss_next = loss_at(next);
-      falls = *loss_next < *loss_here;
+      if (!loss) loss = loss_at(by);
+      next_loss = loss_at(next);
+      falls = *next_loss < *loss;
     }
     if (!*falls) break;
     by = next;
-    loss_here = loss_next;
+    loss = next_loss;
   }
-  loss = loss_here ? *loss_here : loss_at(by);
-  return by;
+  return {.by = by, .loss = loss ? *loss : loss_at(by)};
 }
 
 /// Doubles the whole step as long as the loss falls.
-Shortening lengthen(const LossAt& loss_at, Shortening by, double& loss) {
+Guarded lengthen(const LossAt& loss_at, Guarded from) {
   for (int n = 0; n < kMostDoublings; ++n) {
-    const Shortening next{.step = by.step - 1, .base = by.base};
-    const double next_loss = loss_at(next);
-    if (next_loss >= loss) break;
-    by = next;
-    loss = next_loss;
+    const Shortening next{.step = from.by.step - 1, .base = from.by.base};
+    const double loss = loss_at(next);
+    if (loss >= from.loss) break;
+    from = {.by = next, .loss = loss};
   }
-  return by;
+  return from;
+}
+
+/// The base class moves by all trees at once, each computed as if alone: that part is shortened
+/// first, as long as it helps; what is left may then be too short. It is lengthened only where it
+/// mends a step: that fits the training rows, but seldom others.
+Guarded with_shorter_base(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
+                          double loss_before, ShortenBase when) {
+  if (when == ShortenBase::always) return shorten_base(loss_at, falls_if_halved_again, {});
+  const double loss = loss_at({});
+  if (when == ShortenBase::never || loss <= loss_before) return {.by = {}, .loss = loss};
+  return lengthen(loss_at, shorten_base(loss_at, falls_if_halved_again, loss));
 }
 
 }  // namespace
 
-/// The base class moves by all trees at once, each computed as if alone: that part is shortened
-/// first, as long as it helps; what is left may then be too short, or still too long.
 Guarded line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
-                    double loss_before, bool has_common_base) {
-  Shortening by;
-  double loss = loss_at(by);
-  if (loss > loss_before && has_common_base) {
-    by = shorten_base(loss_at, falls_if_halved_again, loss);
-    by = lengthen(loss_at, by, loss);
+                    double loss_before, ShortenBase when) {
+  Guarded found = with_shorter_base(loss_at, falls_if_halved_again, loss_before, when);
+  while (found.loss > loss_before && found.by.step < kAllHalvings) {
+    ++found.by.step;
+    found.loss = loss_at(found.by);
   }
-  while (loss > loss_before && by.step < kAllHalvings) {
-    ++by.step;
-    loss = loss_at(by);
-  }
-  return {.by = by, .loss = loss};
+  return found;
 }
 
 bool has_split(const Proposal& proposal) {
@@ -168,8 +175,11 @@ bool has_split(const Proposal& proposal) {
                              [](const Tree& tree) { return tree.nodes.size() > 1; });
 }
 
-bool has_common_base(const Proposal& proposal) {
-  return proposal.trees.front().base.exists() && proposal.trees.size() > 1;
+ShortenBase when_to_shorten(const Proposal& proposal, bool search_base) {
+  if (!proposal.trees.front().base.exists() || proposal.trees.size() == 1) {
+    return ShortenBase::never;
+  }
+  return search_base ? ShortenBase::always : ShortenBase::if_loss_rises;
 }
 
 bool is_shared(const Proposal& proposal) { return proposal.trees.front().is_shared(); }
@@ -198,19 +208,22 @@ double on_leaf_grid(double value) {
 }
 
 Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weight,
-                           Proposal& proposal, int n_threads) {
+                           Proposal& proposal, bool search_base, int n_threads) {
   const double loss_before = loss_of(scores, labels, weight);
   std::vector<Tree>& trees = proposal.trees;
   Mover mover(scores, labels, weight, proposal, n_threads);
-  mover.move_to({});  // the full step is nearly always the one
-  const auto loss_at = [&](Shortening by) { return mover.loss_at(by); };
+  const auto loss_at = [&](Shortening by) {
+    if (!mover.has_moved()) mover.move_to(by);  // the first one is nearly always taken
+    return mover.loss_at(by);
+  };
   std::optional<BaseLosses> estimates;
   const auto falls_if_halved_again = [&](int n_halvings) {
     if (!estimates) estimates = mover.base_losses();
     return estimates->falls_if_halved_again(n_halvings);
   };
-  const Shortening by =
-      line_search(loss_at, falls_if_halved_again, loss_before, has_common_base(proposal)).by;
+  const Shortening by = line_search(loss_at, falls_if_halved_again, loss_before,
+                                    when_to_shorten(proposal, search_base))
+                            .by;
   mover.move_to(by);
   set_values(trees, values_of(trees, by), by);
   return by;

@@ -52,21 +52,23 @@ struct Guarded {
 /// none if that is only to be known from the losses.
 using FallsIfHalvedAgain = std::function<std::optional<bool>(int)>;
 
-/// The step to take in a direction: the full one unless that would raise the loss.
+/// Whether the part of the base class, which several trees move, is shortened as long as the loss
+/// falls: in no case, where the full step would raise the loss, or at every step.
+enum class ShortenBase { never, if_loss_rises, always };
+ShortenBase when_to_shorten(const Proposal& proposal, bool search_base);
+
+/// The step to take in a direction, after which the loss is not larger than before.
 Guarded line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
-                    double loss_before, bool has_common_base);
+                    double loss_before, ShortenBase when);
 
 /// Whether any tree has a split.
 bool has_split(const Proposal& proposal);
 
 bool is_shared(const Proposal& proposal);
 
-/// Whether several trees move one base class.
-bool has_common_base(const Proposal& proposal);
-
 /// Moves the scores by the trees such that the loss, with rows weighed as the trees have seen them,
 /// does not rise; and gives the trees the values that were used.
 Shortening move_with_guard(Scores& scores, const Labels& labels, RowWeights weight,
-                           Proposal& proposal, int n_threads);
+                           Proposal& proposal, bool search_base, int n_threads);
 
 }  // namespace abcgbm

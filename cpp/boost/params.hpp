@@ -28,6 +28,7 @@ struct TrainParams {
   std::uint64_t seed = 0;
   bool shared = false;           // one tree a step, for all classes
   std::size_t n_directions = 0;  // that a shared tree's cuts are measured in; 0: all classes
+  bool search_base = false;      // how far the base class moves is sought at every step
 };
 
 inline ScoreOrder order_of(const TrainParams& params) {

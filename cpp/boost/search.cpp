@@ -141,44 +141,45 @@ void losses_of_rows(const Scores& scores, const Labels& labels,
   }
 }
 
-std::vector<double> losses_of(const Scores& scores, const Labels& labels, RowWeights weight,
-                              std::span<const Candidate> candidates, int n_threads) {
-  const std::size_t n_rows = labels.n_rows();
+std::vector<double> losses_of(const TreeRows& rows, std::span<const Candidate> candidates,
+                              int n_threads) {
+  const std::size_t n_rows = rows.labels.n_rows();
   std::vector<std::vector<double>> row_losses(candidates.size(), std::vector<double>(n_rows));
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
-    losses_of_rows(scores, labels, candidates, task * kRowsPerTask,
+    losses_of_rows(rows.scores, rows.labels, candidates, task * kRowsPerTask,
                    std::min((task + 1) * kRowsPerTask, n_rows), row_losses);
   });
   std::vector<double> losses(candidates.size());
   parallel_for(candidates.size(), n_threads, [&](std::size_t c, std::size_t) {
-    losses[c] = total_loss(labels, weight, row_losses[c]);
+    losses[c] = total_loss(rows.labels, rows.weight, row_losses[c]);
   });
   return losses;
 }
 
 }  // namespace
 
-std::vector<double> losses_after(const Scores& scores, const Labels& labels, RowWeights weight,
-                                 std::span<const Proposal> proposals, int n_threads) {
-  const double loss_before = loss_of(scores, labels, weight);
+std::vector<double> losses_after(const TreeRows& rows, std::span<const Proposal> proposals,
+                                 bool search_base, int n_threads) {
+  const double loss_before = loss_of(rows.scores, rows.labels, rows.weight);
   std::vector<Candidate> full;
   full.reserve(proposals.size());
   for (const Proposal& proposal : proposals) full.push_back(make_candidate(proposal, {}));
-  std::vector<double> losses = losses_of(scores, labels, weight, full, n_threads);
+  std::vector<double> losses = losses_of(rows, full, n_threads);
   for (std::size_t c = 0; c < proposals.size(); ++c) {
     if (!has_split(proposals[c])) {
       losses[c] = std::numeric_limits<double>::infinity();
-    } else if (losses[c] > loss_before) {
-      const auto loss_at = [&](Shortening by) {
-        if (by == Shortening{}) return losses[c];
-        const Candidate shortened = make_candidate(proposals[c], by);
-        return losses_of(scores, labels, weight, std::span(&shortened, 1), n_threads).front();
-      };
-      const auto no_estimate = [](int) { return std::optional<bool>(); };
-      losses[c] =
-          line_search(loss_at, no_estimate, loss_before, has_common_base(proposals[c])).loss;
+      continue;
     }
+    const auto loss_at = [&](Shortening by) {
+      if (by == Shortening{}) return losses[c];
+      const Candidate shortened = make_candidate(proposals[c], by);
+      return losses_of(rows, std::span(&shortened, 1), n_threads).front();
+    };
+    const auto no_estimate = [](int) { return std::optional<bool>(); };
+    losses[c] =
+        line_search(loss_at, no_estimate, loss_before, when_to_shorten(proposals[c], search_base))
+            .loss;
   }
   return losses;
 }

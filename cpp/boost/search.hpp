@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "boost/guard.hpp"
-#include "loss/scores.hpp"
+#include "loss/derivatives.hpp"
 
 namespace abcgbm {
 
 /// The loss after the step of each proposal, guarded as it will be; infinite for a proposal without
 /// a split. Scores move by the values of leaves, so exp is taken once for each leaf, and once for
 /// each row's base class, rather than for each row and class.
-std::vector<double> losses_after(const Scores& scores, const Labels& labels, RowWeights weight,
-                                 std::span<const Proposal> proposals, int n_threads);
+std::vector<double> losses_after(const TreeRows& rows, std::span<const Proposal> proposals,
+                                 bool search_base, int n_threads);
 
 }  // namespace abcgbm

@@ -29,7 +29,7 @@ template <int W>
 Choice propose(TreeDriver<W>& driver, const StepPlan& plan, const StepContext& context,
                int n_threads) {
   const auto grow = [&](std::span<const ClassPair> pairs) { return driver.grow(context, pairs); };
-  return choose(plan, context.rows, grow, n_threads);
+  return choose(plan, context, grow, n_threads);
 }
 
 Choice propose(SharedDriver& driver, const StepPlan&, const StepContext& context, int) {
@@ -72,7 +72,8 @@ StepResult Trainer::step(const StepPlan& plan) {
                     .shortening = {},
                     .n_classes = labels_->n_classes};
   if (has_split(proposal)) {
-    result.shortening = move_with_guard(scores_, *labels_, rows.weight, proposal, n_threads_);
+    result.shortening =
+        move_with_guard(scores_, *labels_, rows.weight, proposal, params_.search_base, n_threads_);
     result.changed = moves_anything(proposal.trees);
   }
   result.trees = std::move(proposal.trees);

@@ -49,17 +49,10 @@ Largest move_task(Scores& scores, const Labels& labels, std::span<const TreeMove
 /// The losses of the rows of one task after the moves, which are not made.
 void loss_task(std::span<const double> from, const Labels& labels, std::span<const TreeMove> moves,
                std::size_t first, std::size_t last, std::span<double> row_loss) {
-  const auto n_classes = static_cast<std::size_t>(labels.n_classes);
-  std::vector<double> raw(n_classes * kRowsPerChunk);
+  std::vector<double> buffer;
   for_chunks(first, last, [&](std::size_t start, std::size_t n) {
-    for (std::size_t k = 0; k < n_classes; ++k) {
-      std::copy_n(from.data() + k * labels.n_rows() + start, n, raw.data() + k * kRowsPerChunk);
-    }
-    move_chunk(raw.data(), kRowsPerChunk, moves, start, n);
-    ScoreRows moved = rows_of(labels, from, start, n);
-    moved.raw = raw.data();
-    moved.stride = kRowsPerChunk;
-    losses_and_leaders(moved, row_loss.data() + start, nullptr);
+    losses_and_leaders(rows_after(labels, from, moves, start, n, buffer), row_loss.data() + start,
+                       nullptr);
   });
 }
 
@@ -102,6 +95,20 @@ ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t
           .n_classes = labels.n_classes,
           .raw = raw.data() + first,
           .y = labels.y.data() + first};
+}
+
+ScoreRows rows_after(const Labels& labels, std::span<const double> raw,
+                     std::span<const TreeMove> moves, std::size_t first, std::size_t n,
+                     std::vector<double>& buffer) {
+  ScoreRows rows = rows_of(labels, raw, first, n);
+  buffer.resize(static_cast<std::size_t>(labels.n_classes) * n);
+  for (int k = 0; k < labels.n_classes; ++k) {
+    std::copy_n(rows.of_class(k), n, buffer.data() + static_cast<std::size_t>(k) * n);
+  }
+  move_chunk(buffer.data(), n, moves, first, n);
+  rows.raw = buffer.data();
+  rows.stride = n;
+  return rows;
 }
 
 Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads, ScoreOrder order) {

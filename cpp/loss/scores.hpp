@@ -54,6 +54,11 @@ struct TreeMove {
 ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t first,
                   std::size_t n);
 
+/// The same after the trees' moves, which are made in the buffer alone.
+ScoreRows rows_after(const Labels& labels, std::span<const double> raw,
+                     std::span<const TreeMove> moves, std::size_t first, std::size_t n,
+                     std::vector<double>& buffer);
+
 /// Starts from the given raw scores, which lie in this order.
 Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads,
                    ScoreOrder order = ScoreOrder::by_class);

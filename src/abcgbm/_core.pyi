@@ -116,7 +116,7 @@ class SplitParams:
 class TrainParams:
     """How trees are grown."""
 
-    def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0, shared: bool = False, n_directions: int = 0) -> None: ...
+    def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0, shared: bool = False, n_directions: int = 0, search_base: bool = False) -> None: ...
 
 def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int) -> dict[str, int]:
     """

@@ -101,6 +101,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         abc algorithms, no base class for the plain ones.
         ``FixedBase(label)`` is for a label that is itself spelled like a policy.
         ``algorithm="mart", base_class="worst"`` is the paper's "Mb".
+    base_step : {"search", "full"}, default="search"
+        How far a step moves the base class, whose score K-1 trees lower at once: as far as the
+        training loss falls most, or all the way as Alg. 3 of the paper is printed, less only where
+        that would raise the training loss. It matters from some twenty classes on.
     refresh : {"step", "class"}, default="step"
         When residuals are computed anew: once a step, or after each class's tree as Alg. 2 is
         printed; "class" is for the plain algorithms without a base class, and trees per class, only.
@@ -255,6 +259,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         interaction_cst: str | Sequence[Iterable[Any]] | None = None,
         monotonic_cst: None = None,
         base_class: object = None,
+        base_step: str = "search",
         refresh: str = "step",
         gain_directions: int | str = "auto",
         init: str = "zero",
@@ -296,6 +301,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         self.interaction_cst = interaction_cst
         self.monotonic_cst = monotonic_cst
         self.base_class = base_class
+        self.base_step = base_step
         self.refresh = refresh
         self.gain_directions = gain_directions
         self.init = init

@@ -159,6 +159,7 @@ class Settings:
     interaction_cst: Annotated[Any, anything]
     monotonic_cst: Annotated[None, _monotonic_cst]
     base_class: Annotated[object, anything]
+    base_step: Annotated[str, choice("search", "full")]
     refresh: Annotated[str, choice("step", "class")]
     gain_directions: Annotated[int | str, _gain_directions]
     init: Annotated[str, choice("zero", "prior")]

@@ -199,6 +199,7 @@ class Training:
             seed=self._plan.seed,
             shared=settings.algorithm.shared_trees,
             n_directions=self._plan.n_directions,
+            search_base=settings.base_step == "search",
         )
 
     def _monitor(self, validated: BinnedRows) -> Monitor:
