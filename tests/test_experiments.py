@@ -121,9 +121,9 @@ def test_cells_are_those_of_the_paper_and_their_companions():
     pairs = [c for c in cells if c.algorithm in ("mart", "abc-mart")]
     assert sum(c.dataset != "covertype" for c in pairs) == 280
     assert sum(c.dataset == "covertype" for c in pairs) == 12
-    beside = [c for c in cells if c.algorithm in ("logitboost", "abc-logitboost")]
+    beside = [c for c in cells if c.algorithm in ("logitboost", "abc-logitboost", "shared")]
     assert {c.learning_rate for c in beside} == {0.1}
-    assert len(beside) == 2 * (5 * 7 + 3)
+    assert len(beside) == 3 * (5 * 7 + 3)
     assert [c.algorithm for c in alternatives()] == ["mart", "abc-mart", "Mb", "b1", "b7"]
     assert len({c.settings for c in cells}) == 1
 
@@ -316,7 +316,7 @@ def test_page_shows_every_cell_and_its_figures(tmp_path):
     text = page.read_text()
     assert all(f"{n} / {n} / +0" in text for n in of.paper.values())
     assert "MART agrees with the paper" in text
-    assert "Covertype | 18 of 18" in text
+    assert "Covertype | 21 of 21" in text
     for name in ("covertype_loss", "covertype_errors", "covertype_improvement", "alternatives"):
         assert (tmp_path / "paper" / f"{name}.png").exists()
         assert f"(paper/{name}.png)" in text
