@@ -343,7 +343,7 @@ def test_page_shows_the_trial_of_settings(tmp_path):
     assert "| 40 | 255 | 1 | step |  | 140 / 141 / 142 |" in text  # MART draws nothing
     assert "| 40 | 255 | 0 | class | 140 / 141 / 142 |  |" in text
     assert "| paper |  |  |  | 59 | 42 |" in text
-    assert "0 of 371" in text  # a trial is no cell of a table
+    assert "0 of 409" in text  # a trial is no cell of a table
 
 
 @pytest.mark.parametrize(
@@ -724,7 +724,7 @@ def test_cell_that_is_known_is_compared_and_not_kept_twice(tmp_path, capsys, oth
 
 def test_status_says_how_far_it_is(capsys):
     assert main(["status"]) == 0
-    assert re.search(r"\| All \| \d+ of 371 \|", capsys.readouterr().out)
+    assert re.search(r"\| All \| \d+ of 409 \|", capsys.readouterr().out)
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
