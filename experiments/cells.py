@@ -19,6 +19,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "abc-mart": {"algorithm": "abc-mart"},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
+    "shared": {"trees": "shared"},
     "Mb": {"algorithm": "mart", "base_class": "worst"},
     "b1": {"algorithm": "abc-mart", "base_class": 1},
     "b7": {"algorithm": "abc-mart", "base_class": 7},

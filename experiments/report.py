@@ -1,7 +1,7 @@
 """The page docs/paper.md with its figures, from the results alone."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from statistics import fmean
@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "paper.md"
 OPEN = "open"
 SIGNIFICANT = 0.05
-FOUR = ["mart", "abc-mart", "logitboost", "abc-logitboost"]
+ALGORITHMS = ["mart", "abc-mart", "logitboost", "abc-logitboost", "shared"]
 
 NOTES = {
     "covertype": "The rows are in order of area, and the last tenth has none of class 4: the step is "
@@ -230,7 +230,7 @@ def _section(name: str, done: Done, results: Results, folder: str) -> str:
             improvement_table(of, done),
             "**Errors after the last step: MART / ABC-MART**",
             final_table(of, done),
-            f"**nu = {VALIDATED_RATE}, all four algorithms: lowest / last / chosen by validation (step)**",
+            f"**nu = {VALIDATED_RATE}, all algorithms: lowest / last / chosen by validation (step)**",
             column_table(of, done),
             _pictures(of, results, folder),
         ]
@@ -284,29 +284,30 @@ def column_table(of: Table, done: Done) -> str:
     for leaves in of.max_leaf_nodes:
         shown = [_readings(line, with_step=True) for line in _column(of, leaves, done)]
         lines.append([f"J = {leaves}", *shown])
-    return markdown(["", *FOUR], lines)
+    return markdown(["", *ALGORITHMS], lines)
 
 
 def _column(of: Table, leaves: int, done: Done) -> list[Line | None]:
-    return [done.get(of.cell(name, leaves, VALIDATED_RATE)) for name in FOUR]
+    return [done.get(of.cell(name, leaves, VALIDATED_RATE)) for name in ALGORITHMS]
 
 
 def column_means_table(done: Done) -> str:
-    """Means over J of what ``column_table`` shows, where all four algorithms have been run."""
+    """Means over J of what ``column_table`` shows, of algorithms that have been run for all J."""
     lines = []
     for name in NAMES:
         of = table(name)
         columns = [_column(of, leaves, done) for leaves in of.max_leaf_nodes]
-        whole = [[line for line in column if line] for column in columns if None not in column]
-        shown = [_mean_readings(of_one) for of_one in zip(*whole, strict=True)] or [OPEN] * 4
-        lines.append([name.capitalize(), f"{len(whole)} of {len(columns)}", *shown])
-    return markdown(["", "J run", *FOUR], lines)
+        shown = [_mean_readings(of_one) for of_one in zip(*columns, strict=True)]
+        lines.append([name.capitalize(), str(len(columns)), *shown])
+    return markdown(["", "number of J", *ALGORITHMS], lines)
 
 
-def _mean_readings(lines: Iterable[Line]) -> str:
-    lines = list(lines)
+def _mean_readings(lines: Sequence[Line | None]) -> str:
+    done = [line for line in lines if line is not None]
+    if len(done) < len(lines):
+        return OPEN
     keys = ("lowest_errors", "final_errors", "validated_errors")
-    return " / ".join(_number(fmean(line[key] for line in lines)) for key in keys)
+    return " / ".join(_number(fmean(line[key] for line in done)) for key in keys)
 
 
 def _readings(line: Line | None, *, with_step: bool = False) -> str:

@@ -8,6 +8,7 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kFour = 4;
+constexpr std::size_t kAhead = std::size_t{1} << 11;  // scores: those of the next rows
 
 /// Four rows of four to four columns, in registers.
 template <class Four>
@@ -49,6 +50,7 @@ struct MoveKernel {
     for (std::size_t r = 0; r < kFour; ++r) {
       double* raw = rows.raw + (i + r) * rows.n_classes + k;
       tile[r] = load<Four>(raw);
+      __builtin_prefetch(raw + kAhead, 1);
       if (rows.leaf == nullptr) continue;
       tile[r] += load<Four>(rows.value + rows.leaf[i + r] * rows.n_classes + k);
       store(tile[r], raw);
