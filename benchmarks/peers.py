@@ -92,7 +92,7 @@ class Ours(System):
         return {"algorithm": self.name}
 
     def make(self, setting: Setting) -> Any:
-        return self._import().ABCBoostClassifier(
+        return self._import().ABCBoostClassifier.paper(
             **self.chosen(setting),
             learning_rate=setting.learning_rate,
             max_iter=setting.max_iter,

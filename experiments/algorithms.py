@@ -30,7 +30,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost, worst": {"algorithm": "abc-logitboost"},
     "abc-logitboost, s2g5": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
-    "shared trees": {"trees": "shared"},
+    "shared trees": {"algorithm": "logitboost", "trees": "shared", "l2_regularization": 0.001},
     "abc-mart, exhaustive": {"algorithm": "abc-mart", "base_class": "exhaustive"},
     "abc-logitboost, exhaustive": {"algorithm": "abc-logitboost", "base_class": "exhaustive"},
 }
@@ -62,7 +62,7 @@ def measure(name: str, variant: str) -> dict[str, Any]:
 
 
 def _model(variant: str) -> ABCBoostClassifier:
-    return ABCBoostClassifier(**SETTING, **VARIANTS[variant], n_jobs=1)
+    return ABCBoostClassifier.paper(**SETTING, **VARIANTS[variant], n_jobs=1)
 
 
 def run(names: list[str]) -> None:

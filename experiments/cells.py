@@ -19,7 +19,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "abc-mart": {"algorithm": "abc-mart"},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
-    "shared": {"trees": "shared"},
+    "shared": {"algorithm": "logitboost", "trees": "shared", "l2_regularization": 0.001},
     "Mb": {"algorithm": "mart", "base_class": "worst"},
     "b1": {"algorithm": "abc-mart", "base_class": 1},
     "b7": {"algorithm": "abc-mart", "base_class": 7},

@@ -25,7 +25,7 @@ def line(n_classes: int) -> str:
     """Return one line of the table."""
     X, y = generated(n_classes)
     mart, abc = (
-        ABCBoostClassifier(algorithm, max_iter=max(STEPS), max_bins=63, base_step="full").fit(X, y)
+        ABCBoostClassifier.paper(algorithm, max_iter=max(STEPS), max_bins=63).fit(X, y)
         for algorithm in ("mart", "abc-mart")
     )
     cells = []

@@ -122,12 +122,11 @@ def _state(cell: Cell, report: StepReport) -> str:
 
 
 def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:
-    return ABCBoostClassifier(
+    return ABCBoostClassifier.paper(
         **ALGORITHMS[cell.algorithm],
         max_leaf_nodes=cell.max_leaf_nodes,
         learning_rate=cell.learning_rate,
         max_iter=cell.max_iter,
-        base_step="full",  # as the paper has it
         **asdict(cell.settings),
         n_jobs=1,
         **others,

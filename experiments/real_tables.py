@@ -69,14 +69,13 @@ class System(NamedTuple):
 
 def fit_ours(algorithm: str, task: Task) -> tuple[Any, int]:
     """Fit one of our algorithms; validation rows are enough to stop it early."""
-    model = ABCBoostClassifier(
+    model = ABCBoostClassifier.paper(
         algorithm,
         learning_rate=LEARNING_RATE,
         max_iter=task.max_iter,
         max_leaf_nodes=MAX_LEAF_NODES,
         min_samples_leaf=task.min_samples_leaf,
         max_bins=MAX_BINS,
-        base_step="full",
         n_iter_no_change=N_ITER_NO_CHANGE,
         n_jobs=N_THREADS,
     )

@@ -19,6 +19,7 @@ class Shared(Ours):
 
     def chosen(self, setting: Setting) -> dict[str, Any]:
         return {
+            "algorithm": "logitboost",
             "trees": "shared",
             "gain_directions": self.directions,
             "l2_regularization": setting.ridge,

@@ -20,6 +20,7 @@ from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
 from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.names import hint, with_hints
+from abcgbm.settings.defaults import PAPER
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
 from abcgbm.training.callbacks import StepReport, StepWatcher
@@ -39,23 +40,23 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
 
     Parameters
     ----------
-    algorithm : {"abc-mart", "mart", "abc-logitboost", "logitboost"} or None, default=None
+    algorithm : {"auto", "abc-mart", "mart", "abc-logitboost", "logitboost"}, default="auto"
         The abc algorithms boost K-1 classes against a base class (Alg. 3 of the paper), the plain
         ones all K (Alg. 2). In the split gain a row weighs 1 (mart) or its hessian (robust
-        logitboost). The abc forms usually end with fewer errors; in the first hundred steps the
-        plain ones can be ahead. None is "abc-mart", or "logitboost" with shared trees, for which
-        there are the plain ones alone.
-    trees : {"per-class", "shared"}, default="per-class"
+        logitboost). "auto" is "logitboost" with shared trees, for which there are the plain ones
+        alone, and "abc-mart" otherwise.
+    trees : {"auto", "per-class", "shared"}, default="auto"
         A tree for each class in every step, or one for all, whose leaves hold a value for each
-        class: faster and smaller the more classes there are. There is no base class then.
-    learning_rate : float, default=0.1
-        Shrinkage of each step, above 0 and at most 1.
+        class: faster and smaller the more classes there are. There is no base class then. "auto":
+        shared, unless ``algorithm``, ``base_class`` or ``refresh`` is given.
+    learning_rate : "auto" or float, default="auto"
+        Shrinkage of each step, above 0 and at most 1. "auto": $SHARED_RATE with shared trees, else 0.1.
     max_iter : "auto", int or None, default="auto"
         Number of boosting steps, at most. Each grows K trees, K-1 with a base class, or one that is
-        shared. "auto": 100, but with early stopping as many as validation wants. None: no bound but
-        early stopping or ``max_time``.
-    max_leaf_nodes : int, default=20
-        Leaves of a tree, at most; 2 to 32768.
+        shared. "auto": $SHARED_STEPS with shared trees, else 100; but with early stopping as many as
+        validation wants. None: no bound but early stopping or ``max_time``.
+    max_leaf_nodes : "auto" or int, default="auto"
+        Leaves of a tree, at most; 2 to 32768. "auto": $LEAVES
     max_depth : int or None, default=None
         Depth of a tree, at most; None for no bound.
     min_samples_leaf : float, default=10
@@ -65,9 +66,9 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         one row of weight 1.
     min_gain : float, default=0.0
         A node is split only if its best cut gains more than this.
-    l2_regularization : float or None, default=None
+    l2_regularization : "auto" or float, default="auto"
         Added to the sum of hessians in a leaf's value and, for the logitboost algorithms, in the
-        split gain. None is 0, or 0.001 with shared trees.
+        split gain. "auto": $L2
     min_hessian_leaf : float, default=0.0
         Least sum of hessians in a leaf, in a shared tree over all classes; for the logitboost
         algorithms only.
@@ -113,7 +114,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         differences of classes, drawn anew for each step, which takes less time with many classes.
         Leaves hold values of all classes in any case. "auto": all up to 7 classes, 7 drawn ones if
         there are more. Trees per class have no use for it.
-    init : {"zero", "prior"}, default="zero"
+    init : {"zero", "prior"}, default="prior"
         The scores before the first step: zero as in the paper, or the logarithms of the weighted
         class frequencies. With "prior" a class without rows counts as half an average row. Where
         ``y`` has rows of one class alone, the start is always "prior".
@@ -239,16 +240,16 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     @with_hints
     def __init__(  # noqa: PLR0913, PLR0915
         self,
-        algorithm: str | None = None,
+        algorithm: str = "auto",
         *,
-        trees: str = "per-class",
-        learning_rate: float = 0.1,
+        trees: str = "auto",
+        learning_rate: float | str = "auto",
         max_iter: int | str | None = "auto",
-        max_leaf_nodes: int = 20,
+        max_leaf_nodes: int | str = "auto",
         max_depth: int | None = None,
         min_samples_leaf: float = 10,
         min_gain: float = 0.0,
-        l2_regularization: float | None = None,
+        l2_regularization: float | str = "auto",
         min_hessian_leaf: float = 0.0,
         max_bins: int = 255,
         categorical_features: Any = "auto",
@@ -262,7 +263,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         base_step: str = "search",
         refresh: str = "step",
         gain_directions: int | str = "auto",
-        init: str = "zero",
+        init: str = "prior",
         classes: ArrayLike | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         warm_start: bool = False,
@@ -321,6 +322,15 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def paper(cls, algorithm: str = "abc-mart", **others: Any) -> Self:
+        """Return a classifier with the settings of the paper, but for those that are given.
+
+        20 leaves, a learning rate of 0.1, 1,000 steps that begin at zero, leaves without a ridge,
+        and a base class that moves as Alg. 3 is printed.
+        """
+        return cls(algorithm, **(PAPER | others))
 
     @with_hints
     @with_callbacks

@@ -72,7 +72,7 @@ def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
 
 def _fit(algorithm: str, X: NDArray[Any], y: NDArray[Any], max_iter: int) -> ABCBoostClassifier:
     print(f"{algorithm} on {len(y)} rows", file=sys.stderr, flush=True)
-    model = ABCBoostClassifier(
+    model = ABCBoostClassifier.paper(
         algorithm,
         learning_rate=LEARNING_RATE,
         max_iter=max_iter,

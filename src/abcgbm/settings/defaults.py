@@ -15,6 +15,17 @@ MOST_DIRECTIONS = 7
 _LEAST_LEAVES = 12
 _MOST_LEAVES = 1024
 
+# What the paper's experiments have in common.
+PAPER: dict[str, Any] = {
+    "trees": "per-class",
+    "learning_rate": 0.1,
+    "max_iter": 1000,
+    "max_leaf_nodes": 20,
+    "l2_regularization": 0.0,
+    "base_step": "full",
+    "init": "zero",
+}
+
 
 class Size(NamedTuple):
     """Of a table to learn from: rows that count, which have a weight above 0, and classes."""
