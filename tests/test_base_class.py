@@ -108,8 +108,9 @@ def test_base_of_two_classes_is_told_though_the_model_is_the_same():
 
 
 def test_mb_has_plain_derivatives_and_a_base_class():
-    model = small("mart", base_class="worst", max_iter=1, learning_rate=1.0).fit(X, Y)
-    plain = small("mart", max_iter=1, learning_rate=1.0).fit(X, Y)
+    given = {"max_iter": 1, "learning_rate": 1.0}
+    model = small("mart", base_class="worst", base_step="full", **given).fit(X, Y)
+    plain = small("mart", **given).fit(X, Y)
     base = model.base_classes_[0]
     assert model.model_.ensemble.tree_class.tolist() == [k for k in range(4) if k != base]
     scores, plain_scores = model.decision_function(X), plain.decision_function(X)

@@ -93,8 +93,8 @@ def test_sought_step_is_the_same_for_any_thread_count():
 @pytest.mark.parametrize("algorithm", ABC)
 @pytest.mark.parametrize("base_class", ["worst", BaseClassSearch(2, 2), 3], ids=str)
 def test_search_shortens_steps_that_the_guard_lets_pass(algorithm, base_class):
-    X, y = noisy_data(n_classes=25)
-    given = {"base_class": base_class, "learning_rate": 0.3, "min_samples_leaf": 5, "max_iter": 1}
+    X, y = noisy_data(n_rows=150, n_classes=25)
+    given = {"base_class": base_class, "learning_rate": 0.2, "min_samples_leaf": 2, "max_iter": 1}
     searched, full = (
         small(algorithm, base_step=step, **given).fit(X, y) for step in ("search", "full")
     )

@@ -48,15 +48,6 @@ def two_classes():
     return noisy_data(n_classes=2)
 
 
-# The check gives the rows of all classes but one next to no weight, and bounds how many test rows
-# get them after 1000 steps: 12 %. These two have 14 %.
-LEARNS_ALL = {"check_class_weight_classifiers": "learns classes of next to no weight"}
-EXPECTED_FAILURES = {
-    "ABCBoostClassifier(algorithm='abc-logitboost')": LEARNS_ALL,
-    "ABCBoostClassifier(base_class=BaseClassSearch(gap=1))": LEARNS_ALL,
-}
-
-
 @pytest.mark.filterwarnings("ignore:no tree can be split")  # some checks have a dozen rows
 @parametrize_with_checks(
     [
@@ -68,8 +59,7 @@ EXPECTED_FAILURES = {
         ABCBoostClassifier(trees="shared"),
         ABCBoostClassifier(algorithm="mart", trees="shared"),
         ABCBoostClassifier(trees="shared", gain_directions=1),
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(str(estimator), {}),
+    ]
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
@@ -96,6 +86,7 @@ def test_parameters_and_their_defaults_are_those_documented():
         "interaction_cst": None,
         "monotonic_cst": None,
         "base_class": None,
+        "base_step": "search",
         "refresh": "step",
         "gain_directions": "auto",
         "init": "zero",

@@ -27,7 +27,7 @@ class StepReport:
     base_class : object
         The label of the step's base class; None without one.
     is_mended : bool
-        Whether the guard changed the length of the step, which would have raised the loss.
+        Whether the step, or the base class's part of it, has another length than the full one.
     validation_loss, validation_score : float or None
         On the validation rows; None without any.
     phase : {"train", "plain", "refit"}
