@@ -16,6 +16,8 @@ struct SplitRules {
   std::int64_t min_hessian = 1;  // only with hessian sums
   double l2 = 0.0;               // only with hessian sums
   double smoothing = 0.0;        // weight that each category is given at the node's mean
+  double level_price = 0.0;      // gain of a cut of categories that says nothing; without hessian
+                                 // sums, for a mean size of residuals of 1
 };
 
 /// The bins of a numeric feature from the lowest on: added up, on top of `start`, there is a cut

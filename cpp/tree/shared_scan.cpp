@@ -202,8 +202,9 @@ BestOfScan SharedScanner::best_cut(const SharedScan& scan) {
   add_terms();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].is_cut) continue;
-    const double score = score_of(i);
-    if (score > best.score) best = {.score = score, .after = steps_[i].after};
+    const std::uint32_t after = steps_[i].after;
+    const double score = score_of(i) - (scan.prices.empty() ? 0.0 : scan.prices[after]);
+    if (score > best.score) best = {.score = score, .after = after};
   }
   return best;
 }

@@ -22,6 +22,7 @@ struct SharedScan {
   const std::uint32_t* order = nullptr;  // of the bins; nullptr: as they lie
   std::size_t first_skipped = 0;
   std::size_t last_skipped = 0;
+  std::span<const double> prices{};  // of the cuts; none: 0
 };
 
 struct BestOfScan {

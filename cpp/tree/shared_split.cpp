@@ -28,7 +28,7 @@ double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSum
 }
 
 SharedCutSearch::SharedCutSearch(const Layout& layout, const SharedForm& form)
-    : layout_(&layout), form_(form), scanner_(form) {}
+    : layout_(&layout), form_(form), scanner_(form), prices_(layout) {}
 
 const std::int32_t* SharedCutSearch::bins_of(std::uint32_t f, const SharedNode& node) const {
   return node.histogram.data() + layout_->features[f].offset * form_.stride();
@@ -123,6 +123,15 @@ void SharedCutSearch::sort_categories(std::size_t direction, const std::int32_t*
   for (const Category& category : categories_) order_.push_back(category.code);
 }
 
+/// What chance alone would give to the cuts of the categories, sorted in a direction.
+std::span<const double> SharedCutSearch::prices_of(std::size_t direction, const SharedNode& node) {
+  double unit = node.rules.level_price;
+  if (!form_.has_hessian && unit > 0.0) {
+    unit *= static_cast<double>(node.residual_size[direction]);
+  }
+  return prices_.of(codes_.size(), unit);
+}
+
 void SharedCutSearch::try_categorical(std::uint32_t f, const SharedNode& node, SharedCut& best) {
   find_categories(f, node);
   const std::size_t n = codes_.size();
@@ -136,7 +145,8 @@ void SharedCutSearch::try_categorical(std::uint32_t f, const SharedNode& node, S
                           .n = n - 1,
                           .order = order_.data(),
                           .first_skipped = kMostCategories,
-                          .last_skipped = last_skipped};
+                          .last_skipped = last_skipped,
+                          .prices = prices_of(direction, node)};
     if (!try_scan(scan, f, false, best)) continue;
     best.left_set = empty_set(layout_->features[f].n_bins);
     for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, order_[t]);

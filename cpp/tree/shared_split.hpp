@@ -21,7 +21,8 @@ struct SharedNode {
   std::span<const std::int32_t> sums;
   std::span<const std::int32_t> histogram;
   const SplitRules& rules;
-  std::span<const std::uint8_t> may_cut{};  // by feature; none: all
+  std::span<const std::uint8_t> may_cut{};            // by feature; none: all
+  std::span<const std::int64_t> residual_size{};  // by direction, only without hessian sums
 };
 
 /// The gain of a cut, in units of the integer sums.
@@ -53,6 +54,7 @@ class SharedCutSearch {
   void find_categories(std::uint32_t f, const SharedNode& node);
   void sort_categories(std::size_t direction, const std::int32_t* bins, const SharedNode& node);
   std::vector<std::size_t> orders(const std::int32_t* bins, const SharedNode& node) const;
+  std::span<const double> prices_of(std::size_t direction, const SharedNode& node);
   double split_weight(const std::int32_t* sums, std::size_t direction) const;
 
   const Layout* layout_;
@@ -61,6 +63,7 @@ class SharedCutSearch {
   std::vector<std::uint32_t> codes_;  // of the categories that the node has
   std::vector<Category> categories_;
   std::vector<std::uint32_t> order_;
+  LevelPrices prices_;
 };
 
 }  // namespace abcgbm

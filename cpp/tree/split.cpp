@@ -46,7 +46,7 @@ void sort_by_mean(std::vector<Category>& categories) {
 
 template <int W>
 CutSearch<W>::CutSearch(const Layout& layout)
-    : layout_(&layout), empty_(most_bins(layout)), left_(empty_.size()), score_(empty_.size()) {}
+    : layout_(&layout), empty_(most_bins(layout)), left_(empty_.size()), score_(empty_.size()), prices_(layout) {}
 
 /// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
 /// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on
@@ -145,6 +145,19 @@ void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCu
   sort_by_mean(categories_);
 }
 
+/// Takes from the scores what chance alone would give to cuts of so many categories.
+template <int W>
+void CutSearch<W>::charge(std::size_t n_categories, const NodeToCut<W>& node) {
+  double unit = node.rules.level_price;
+  if constexpr (kHasHessian<W>) {
+    unit *= static_cast<double>(node.sums[kHessian]) + 2.0 * node.rules.l2;
+  } else {
+    unit *= static_cast<double>(node.residual_size);
+  }
+  const auto price = prices_.of(n_categories, unit).subspan(first_);
+  for (std::size_t i = 0; i < n_; ++i) score_[i] = std::max(0.0, score_[i] - price[i]);
+}
+
 template <int W>
 void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bins,
                                    const NodeToCut<W>& node, Cut<W>& best) {
@@ -158,6 +171,7 @@ void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bin
     const std::size_t n_left = first_ + i + 1;
     if (!is_cut_of_sets(n_left, n)) score_[i] = 0.0;
   }
+  charge(n, node);
   if (!take_best(f, false, best)) return;
   best.left_set = empty_set(bins.size());
   for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, categories_[t].code);

@@ -9,13 +9,14 @@
 
 #include "data/layout.hpp"
 #include "loss/sums.hpp"
+#include "tree/level_price.hpp"
 #include "tree/scan.hpp"
 #include "tree/tree.hpp"
 
 namespace abcgbm {
 
 /// One of the sides of a cut on a categorical feature has at most so many of the node's categories.
-inline constexpr std::size_t kMostCategories = 64;
+inline constexpr std::size_t kMostCategories = 100000;
 
 /// Left are codes 0..bin of the feature or, if it is categorical, a set, and missing values if
 /// `missing_left`.
@@ -92,6 +93,7 @@ struct NodeToCut {
   std::span<const Sums<W>> histogram;
   const SplitRules& rules;
   std::span<const std::uint8_t> may_cut{};  // by feature; none: all
+  std::int64_t residual_size = 0;           // sum over rows, only without hessian sums
 };
 
 /// Looks for the cut with the largest score; among equals for that of the lowest feature, then with
@@ -121,6 +123,7 @@ class CutSearch {
   void score_found(const NodeToCut<W>& node);
   bool take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const;
   void sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node);
+  void charge(std::size_t n_categories, const NodeToCut<W>& node);
 
   const Layout* layout_;
   std::vector<Sums<W>> empty_;  // bins, as many as a feature has at most
@@ -131,6 +134,7 @@ class CutSearch {
   std::size_t n_ = 0;          // of the allowed cuts
   std::vector<double> score_;  // of the allowed cuts
   std::vector<Category> categories_;
+  LevelPrices prices_;
 };
 
 /// Gain of a cut in a node, `G_L^2/W_L + G_R^2/W_R - G^2/W`, in units of the integer sums.

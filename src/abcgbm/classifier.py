@@ -229,6 +229,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         max_bins: int = 255,
         categorical_features: Any = "auto",
         categorical_smoothing: float = 10.0,
+        categorical_penalty: float = 1.0,
         handle_unknown: str = "missing",
         subsample: float = 1.0,
         max_features: float | str | None = None,
@@ -269,6 +270,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.categorical_smoothing = categorical_smoothing
+        self.categorical_penalty = categorical_penalty
         self.handle_unknown = handle_unknown
         self.subsample = subsample
         self.max_features = max_features
