@@ -24,7 +24,8 @@ double units_of(const SharedJob& job, double amount) {
 /// Without hessians and where directions are the classes the expected size of a residual is twice
 /// the hessian.
 double level_price(const SharedJob& job) {
-  const double price = std::min(units_of(job, job.context.params.split.categorical_penalty), 0x1p200);
+  const double price =
+      std::min(units_of(job, job.context.params.split.categorical_penalty), 0x1p200);
   return job.form.has_hessian || job.directions.are_drawn() ? price : 0.5 * price;
 }
 

@@ -15,9 +15,6 @@
 
 namespace abcgbm {
 
-/// One of the sides of a cut on a categorical feature has at most so many of the node's categories.
-inline constexpr std::size_t kMostCategories = 100000;
-
 /// Left are codes 0..bin of the feature or, if it is categorical, a set, and missing values if
 /// `missing_left`.
 template <class SumsOfSide>
@@ -72,19 +69,19 @@ void complete(const Feature& feature, std::int64_t node_weight, const WeightOf& 
   cut.left_set = std::move(left_set);
 }
 
-/// A category of a node, to be sorted.
+/// A category of a node, or its light ones together, to be sorted.
 struct Category {
-  double mean = 0.0;  // of its residuals, smoothed
-  std::uint32_t code = 0;
+  double mean = 0.0;       // of its residuals, smoothed
+  std::uint32_t code = 0;  // the first of the light ones
+  bool is_light = false;
 };
 
 /// In order of their means, from that side on which residuals of opposite sign have the same order.
 void sort_by_mean(std::vector<Category>& categories);
 
-/// Whether a cut that puts the first `n_left` of n categories left counts.
-inline bool is_cut_of_sets(std::size_t n_left, std::size_t n) {
-  return n_left <= kMostCategories || n - n_left <= kMostCategories;
-}
+/// The codes of some categories, given those of the light ones.
+CodeSet codes_of(std::span<const Category> categories, std::span<const std::uint32_t> light,
+                 std::size_t n_codes);
 
 /// The node whose cuts are looked for.
 template <int W>
@@ -98,7 +95,8 @@ struct NodeToCut {
 
 /// Looks for the cut with the largest score; among equals for that of the lowest feature, then with
 /// missing values right, then of the lowest bin. Categories, missing values among them, are sorted
-/// by the mean of their residuals, and cut like bins. Holds buffers to use again.
+/// by the mean of their residuals, and cut like bins; of a cut's score is then taken what chance
+/// gains by such sorting. Holds buffers to use again.
 template <int W>
 class CutSearch {
  public:
@@ -122,8 +120,9 @@ class CutSearch {
   void find_cuts(const Bins& in, std::size_t n, const Sums<W>& start, const NodeToCut<W>& node);
   void score_found(const NodeToCut<W>& node);
   bool take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const;
+  void find_categories(std::span<const Sums<W>> bins, const SplitRules& rules);
   void sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node);
-  void charge(std::size_t n_categories, const NodeToCut<W>& node);
+  void charge(const NodeToCut<W>& node);
 
   const Layout* layout_;
   std::vector<Sums<W>> empty_;  // bins, as many as a feature has at most
@@ -134,6 +133,8 @@ class CutSearch {
   std::size_t n_ = 0;          // of the allowed cuts
   std::vector<double> score_;  // of the allowed cuts
   std::vector<Category> categories_;
+  std::vector<std::uint32_t> light_codes_;
+  Sums<W> light_{};  // of these
   LevelPrices prices_;
 };
 
