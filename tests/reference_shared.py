@@ -149,10 +149,11 @@ class SearchTarget(Target):
                 yield replace(cut, left=left, price=unit * cut.price)
 
     def chance_unit_along(self, node: Node, d: int) -> float:
+        price = self.penalty * (1 if self.n_drawn == 1 else 2)
         if self.params.hessian_split:
-            return self.penalty
+            return price
         size = sum(abs(int(self.rows[i].G[d])) for i in node.rows)
-        return (self.penalty / self.size_per_hessian) * float(size)
+        return (price / self.size_per_hessian) * float(size)
 
     def ways(self, sums: list[Sums]) -> list[int]:
         """Directions in which categories are sorted: those in which they differ most."""

@@ -104,7 +104,7 @@ def test_a_cut_pays_for_the_ways_to_choose_it(hessian_split, shared):
     params = {"min_weight": 1, "max_leaf_nodes": 2, "hessian_split": hessian_split}
     problem = Problem(X, y, 2, categorical=(0,), params=params | {"shared": shared})
     gain = 400.0 * (2 if shared else 1)  # in units of the hessian; of both classes, or of one
-    chance = math.log(math.comb(n, n // 2) / 2)
+    chance = math.log(math.comb(n, n // 2) / 2) * (2 if shared else 1)
     for share in (0.99, 1.01):
         paying = problem.with_params(categorical_penalty=share * gain / chance)
         step = core.trainer(paying).step([0, 1], -1, False, 0.5)
@@ -156,7 +156,7 @@ def test_numbering_of_the_categories_does_not_matter(seed, new_code, hessian_spl
     y = rng.integers(0, 3, 80)
     weight = rng.integers(1, 10**6, 80)
     params = {"min_weight": 1, "max_leaf_nodes": 5, "hessian_split": hessian_split}
-    params["categorical_smoothing"] = 1e7 if smooth else 0.0
+    params["categorical_smoothing"] = 4e6 if smooth else 0.0
     problem = Problem(X, y, 3, weight, categorical=(0, 1), params=params)
     renamed = np.append(new_code, math.nan)[np.nan_to_num(X, nan=12).astype(int)]
     trainers = [core.trainer(replace(problem, X=table)) for table in (X, renamed)]

@@ -21,12 +21,14 @@ double units_of(const SharedJob& job, double amount) {
   return std::ldexp(amount, rows.scores.exponent - job.grid.shift) / rows.labels.unit;
 }
 
-/// Without hessians and where directions are the classes the expected size of a residual is twice
-/// the hessian.
+/// What chance gains in the direction in which categories are sorted it gains about once more in
+/// the others. Without hessians, and where directions are the classes, the expected size of a
+/// residual is twice the hessian.
 double level_price(const SharedJob& job) {
-  const double price =
-      std::min(units_of(job, job.context.params.split.categorical_penalty), 0x1p200);
-  return job.form.has_hessian || job.directions.are_drawn() ? price : 0.5 * price;
+  const double penalty = job.context.params.split.categorical_penalty;
+  const double price = std::min(units_of(job, penalty), 0x1p200);
+  const double halved = job.form.has_hessian || job.directions.are_drawn() ? 1.0 : 0.5;
+  return (job.directions.n > 1 ? 2.0 : 1.0) * halved * price;
 }
 
 SplitRules rules_of(const SharedJob& job) {

@@ -35,7 +35,8 @@ class BinMapper(BaseEstimator):
     Parameters
     ----------
     max_bins : int, default=255
-        Most bins for values, 2 to 65534. Up to 255, codes take one byte.
+        Most bins for values, 2 to 65534; a category may have 16 times as many. Up to 255, codes
+        take one byte.
     categorical_features : "auto", None, or list of names, indices or truth values, default="auto"
         Which columns are categories. "auto": those of strings, categories, enums and dictionaries.
     handle_unknown : {"missing", "error"}, default="missing"
