@@ -160,7 +160,9 @@ class SearchTarget(Target):
         directions = range(self.n_drawn or self.n_classes)
         if len(directions) <= MOST_WAYS:
             return list(directions)
-        of_places = [sum((sums[c] for c in codes), Sums()) for codes in reference.places(sums, self)]
+        of_places = [
+            sum((sums[c] for c in codes), Sums()) for codes in reference.places(sums, self)
+        ]
         spread = [self.spread([along(s, d) for s in of_places]) for d in directions]
         return sorted(sorted(directions, key=lambda d: (-spread[d], d))[:MOST_WAYS])
 

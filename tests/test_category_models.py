@@ -155,7 +155,12 @@ def accuracy(model: ABCBoostClassifier, X: pd.DataFrame, y: np.ndarray) -> float
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"algorithm": "logitboost"}, {"trees": "shared"}, {"trees": "shared", "algorithm": "mart"}],
+    [
+        {},
+        {"algorithm": "logitboost"},
+        {"trees": "shared"},
+        {"trees": "shared", "algorithm": "mart"},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("n_levels", [20, 200, 2000])
@@ -167,7 +172,9 @@ def test_column_of_noise_does_hardly_any_harm(n_levels, parameters):
     assert accuracy(model, X.assign(noise=noise), y) > accuracy(model, X, y) - 0.02
 
 
-@pytest.mark.parametrize("parameters", [{}, {"algorithm": "logitboost"}, {"trees": "shared"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"algorithm": "logitboost"}, {"trees": "shared"}], ids=str
+)
 def test_column_of_many_levels_that_say_something_is_learned_from(parameters):
     """Half of the rows have one of the 25 levels of their class, the others any."""
     X, y = informative_numbers(6000)

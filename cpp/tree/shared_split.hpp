@@ -25,10 +25,6 @@ struct SharedNode {
   std::span<const std::int64_t> residual_size{};  // by direction, only without hessian sums
 };
 
-/// The gain of a cut, in units of the integer sums.
-double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSums& node,
-                   const SplitRules& rules);
-
 /// Categories are sorted in so many directions at most.
 inline constexpr std::size_t kMostOrders = 8;
 
@@ -68,5 +64,9 @@ class SharedCutSearch {
   std::vector<const std::int32_t*> sorted_;  // their sums
   LevelPrices prices_;
 };
+
+/// The gain of a cut, in units of the integer sums.
+double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSums& node,
+                   const SplitRules& rules);
 
 }  // namespace abcgbm
