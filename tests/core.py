@@ -98,7 +98,8 @@ def train_params(**given: Any) -> Any:
     grow = _core.GrowParams(**some("max_leaf_nodes", "max_depth", "min_gain"), features=features)
     least = ("min_weight", "min_hessian_leaf")
     split = _core.SplitParams(
-        **some("hessian_split", *least, "l2_regularization", "categorical_smoothing")
+        **some("hessian_split", *least, "l2_regularization"),
+        **some("categorical_smoothing", "categorical_penalty"),
     )
     return _core.TrainParams(grow, split, **given)
 

@@ -35,6 +35,7 @@ PARAMETERS: dict[str, Any] = {
     "max_bins": 255,
     "categorical_features": "auto",
     "categorical_smoothing": 10.0,
+    "categorical_penalty": 1.0,
     "handle_unknown": "missing",
     "subsample": 1.0,
     "max_features": None,

@@ -310,6 +310,7 @@ class TrainParams:
     l2_regularization: float = 0.0
     min_hessian_leaf: float = 0.0
     categorical_smoothing: float = 10.0
+    categorical_penalty: float = 0.0
     subsample: float = 1.0
     max_features: int = 0  # 0: all
     max_path_features: int = 0  # that may meet on a path; 0: no bound
@@ -318,9 +319,6 @@ class TrainParams:
     shared: bool = False  # one tree for all classes: see reference_shared
     n_directions: int = 0  # in which a shared tree is cut; 0: all classes
     search_base: bool = False  # how far the base class moves is sought at every step
-
-
-MOST_CATEGORIES = 64  # on one side of a cut at least
 
 
 @dataclass(frozen=True)
@@ -349,10 +347,16 @@ class Target:
     leaf_scale: float
     params: TrainParams
     key: int = 0  # of the draws of features
+    size_per_hessian: float = 2.0  # how large a residual is expected to be
 
     @property
     def smoothing(self) -> float:
         return self.params.categorical_smoothing / self.unit
+
+    @property
+    def penalty(self) -> float:
+        penalty = math.ldexp(self.params.categorical_penalty, self.shift) / self.unit
+        return min(penalty, 2.0**200)
 
     @property
     def l2(self) -> float:
@@ -365,14 +369,23 @@ class Target:
 
     # What is another matter where trees are shared.
 
-    def categorical_cuts(self, feature: int, sums: list[Sums], node: Sums) -> Iterator["Cut"]:
-        return categorical_cuts(feature, sums, node, self)
+    def categorical_cuts(self, feature: int, sums: list[Sums], node: "Node") -> Iterator["Cut"]:
+        unit = self.chance_unit(node)
+        for cut in categorical_cuts(feature, sums, node.sums, self):
+            yield replace(cut, price=unit * cut.price)
+
+    def chance_unit(self, node: "Node") -> float:
+        """The score that a cut which says nothing is expected to have."""
+        if self.params.hessian_split:
+            return self.penalty * (float(node.sums.H) + 2 * self.l2)
+        size = sum(abs(self.rows[i].G) for i in node.rows)
+        return (self.penalty / self.size_per_hessian) * float(size)
 
     def is_large_enough(self, child: Sums) -> bool:
         return is_large_enough(child, self)
 
-    def score_and_gain(self, left: Sums, right: Sums) -> tuple[float, float]:
-        return score_and_gain(left, right, self)
+    def score_and_gain(self, left: Sums, right: Sums, price: float = 0.0) -> tuple[float, float]:
+        return score_and_gain(left, right, self, price)
 
 
 @dataclass(frozen=True)
@@ -384,6 +397,7 @@ class Cut:
     score: float = 0.0
     gain: float = 0.0
     left_codes: frozenset[int] = frozenset()  # of a categorical feature
+    price: float = 0.0  # what chance alone would give to its score
 
 
 @dataclass
@@ -397,8 +411,10 @@ class Node:
     by_class: Sequence[Sums] = ()  # of a shared tree: exact sums, as its leaves need them
 
 
-def score_and_gain(left: Sums, right: Sums, target: Target) -> tuple[float, float]:
-    """G_L^2/W_L + G_R^2/W_R - G^2/W without cancellation."""
+def score_and_gain(
+    left: Sums, right: Sums, target: Target, price: float = 0.0
+) -> tuple[float, float]:
+    """G_L^2/W_L + G_R^2/W_R - G^2/W without cancellation, less a price."""
     node, unit, shift = left + right, target.unit, target.shift
     gl, gr = float(left.G), float(right.G)
     if target.params.hessian_split:
@@ -411,7 +427,7 @@ def score_and_gain(left: Sums, right: Sums, target: Target) -> tuple[float, floa
     d = t - u
     if abs(d) <= 2.0**-50 * (abs(t) + abs(u)):  # a difference by rounding alone
         d = 0.0
-    score = (d * d) / (a * b)
+    score = max(0.0, (d * d) / (a * b) - price)
     return score, score / whole * factor
 
 
@@ -463,17 +479,43 @@ def mean_residual(sums: Sums, node: Sums, target: Target) -> float:
     return (float(sums.G) + more_residual) / weight if weight > 0 else 0.0
 
 
+def places(sums: list[Sums], target: Target) -> list[list[int]]:
+    """The codes with weight, in order; those too light for a place of their own share the first's."""
+    own: list[list[int]] = []
+    light: list[int] = []
+    for code, s in enumerate(sums):
+        if s.W == 0:
+            continue
+        if float(s.W) >= 0.5 * target.smoothing:
+            own.append([code])
+        else:
+            own += [] if light else [light]
+            light.append(code)
+    return own
+
+
+LOG_FACTORIAL = list(itertools.accumulate(log(float(max(1, n))) for n in range(2000)))
+
+
+def log_ways(n_left: int, n: int) -> float:
+    """The logarithm of the number of ways to part n places into two sets of these sizes."""
+    all_ways = LOG_FACTORIAL[n] - LOG_FACTORIAL[2]
+    return (all_ways - LOG_FACTORIAL[n_left]) - LOG_FACTORIAL[n - n_left]
+
+
 def categorical_cuts(feature: int, sums: list[Sums], node: Sums, target: Target) -> Iterator[Cut]:
     """Categories in the order of their means, missing values among them, cut like bins."""
-    means = {c: mean_residual(s, node, target) for c, s in enumerate(sums) if s.W > 0}
-    first = next((mean for mean in means.values() if mean != 0), 0.0)
+    codes = places(sums, target)
+    total = [sum((sums[c] for c in place), Sums()) for place in codes]
+    means = [mean_residual(s, node, target) for s in total]
+    first = next((mean for mean in means if mean != 0), 0.0)
     sign = -1.0 if first > 0 else 1.0
-    order = sorted(means, key=lambda c: (sign * means[c], c))
-    totals = itertools.accumulate(sums[c] for c in order[:-1])
-    for n, total in enumerate(totals, start=1):
-        if min(n, len(order) - n) <= MOST_CATEGORIES:
-            left = frozenset(order[:n])
-            yield Cut(feature, 0, len(sums) - 1 in left, total, left_codes=left)
+    order = sorted(range(len(codes)), key=lambda p: (sign * means[p], p))
+    lefts = itertools.accumulate(total[p] for p in order[:-1])
+    for n, left in enumerate(lefts, start=1):
+        on_left = frozenset(c for p in order[:n] for c in codes[p])
+        price = log_ways(n, len(order))
+        yield Cut(feature, 0, len(sums) - 1 in on_left, left, left_codes=on_left, price=price)
 
 
 def all_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
@@ -481,7 +523,7 @@ def all_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
     for feature in features_of(node, node_id, target):
         sums = bin_sums(node, feature, target)
         if target.table.categorical[feature]:
-            yield from target.categorical_cuts(feature, sums, node.sums)
+            yield from target.categorical_cuts(feature, sums, node)
         else:
             yield from numeric_cuts(feature, sums)
 
@@ -490,7 +532,7 @@ def allowed_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
     for cut in all_cuts(node, node_id, target):
         right = node.sums - cut.left
         if target.is_large_enough(cut.left) and target.is_large_enough(right):
-            score, gain = target.score_and_gain(cut.left, right)
+            score, gain = target.score_and_gain(cut.left, right, cut.price)
             yield replace(cut, score=score, gain=gain)
 
 
@@ -720,7 +762,8 @@ class Trainer:
             rows.append(Sums(g * w, w, h * w))
         low, high = sorted((k, k if base < 0 else base))
         key = draw(self.params.seed, FEATURES, self.number, low * self.n_classes + high)
-        return Target(self.binned, rows, shift, self.unit, leaf_scale, self.params, key)
+        size = 2.0 if base < 0 else 1.0
+        return Target(self.binned, rows, shift, self.unit, leaf_scale, self.params, key, size)
 
     def drawn_weight(self) -> list[int]:
         """Of each row in the trees of this step."""

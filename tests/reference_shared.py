@@ -111,14 +111,14 @@ class SearchTarget(Target):
         is_bound = self.params.hessian_split and self.params.min_hessian_leaf > 0
         return not is_bound or int(np.sum(child.H)) >= self.min_hessian
 
-    def score_and_gain(self, left: Sums, right: Sums) -> tuple[float, float]:
+    def score_and_gain(self, left: Sums, right: Sums, price: float = 0.0) -> tuple[float, float]:
         if self.params.hessian_split:
             per_class = self.n_classes / (self.n_drawn or self.n_classes)
-            score, cost = self.newton_score(left, right), self.cost(left + right)
+            score, cost = self.newton_score(left, right) - price, self.cost(left + right)
             return score, (score - cost) * (math.ldexp(self.unit, -self.shift) * per_class)
         a, b = float(left.W), float(right.W)
         e = differences(left, right, a, b)
-        score = sum_of_four(e * e) / (a * b)
+        score = sum_of_four(e * e) / (a * b) - price
         factor = math.ldexp(self.unit, -(2 * self.shift + self.tw)) * (1 / max(1, self.n_drawn))
         return score, score / float(left.W + right.W) * factor
 
@@ -138,21 +138,32 @@ class SearchTarget(Target):
             total = total + of_direction
         return total
 
-    def categorical_cuts(self, feature: int, sums: list[Sums], node: Sums) -> Iterator[Cut]:
+    def categorical_cuts(self, feature: int, sums: list[Sums], node: Node) -> Iterator[Cut]:
         """Categories are sorted by their means in one direction, then in another."""
         for d in self.ways(sums):
             of_codes, codes, left = [along(s, d) for s in sums], frozenset(), Sums()
-            for cut in reference.categorical_cuts(feature, of_codes, along(node, d), self):
+            unit = self.chance_unit_along(node, d)
+            for cut in reference.categorical_cuts(feature, of_codes, along(node.sums, d), self):
                 left = sum((sums[c] for c in cut.left_codes - codes), left)
                 codes = cut.left_codes
-                yield replace(cut, left=left)
+                yield replace(cut, left=left, price=unit * cut.price)
+
+    def chance_unit_along(self, node: Node, d: int) -> float:
+        price = self.penalty * (1 if self.n_drawn == 1 else 2)
+        if self.params.hessian_split:
+            return price
+        size = sum(abs(int(self.rows[i].G[d])) for i in node.rows)
+        return (price / self.size_per_hessian) * float(size)
 
     def ways(self, sums: list[Sums]) -> list[int]:
         """Directions in which categories are sorted: those in which they differ most."""
         directions = range(self.n_drawn or self.n_classes)
         if len(directions) <= MOST_WAYS:
             return list(directions)
-        spread = [self.spread([along(s, d) for s in sums]) for d in directions]
+        of_places = [
+            sum((sums[c] for c in codes), Sums()) for codes in reference.places(sums, self)
+        ]
+        spread = [self.spread([along(s, d) for s in of_places]) for d in directions]
         return sorted(sorted(directions, key=lambda d: (-spread[d], d))[:MOST_WAYS])
 
     def spread(self, of_codes: list[Sums]) -> float:
@@ -268,7 +279,8 @@ class Trainer(reference.Trainer):
             rows.append(Sums(G, without_bits_up(w, tw), H))
         K = self.n_classes
         key = draw(self.params.seed, reference.FEATURES, self.number, K * K)
-        made = (self.binned, rows, of_class[0].shift - t, self.unit, 1.0, self.params, key)
+        size = 1.0 if self.n_drawn else 2.0
+        made = (self.binned, rows, of_class[0].shift - t, self.unit, 1.0, self.params, key, size)
         return SearchTarget(*made, K, tw, self.n_drawn)
 
     def grow_shared(self, leaf_scale: float) -> Tree:

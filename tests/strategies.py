@@ -178,6 +178,7 @@ grow_params = st.fixed_dictionaries(
         "l2_regularization": st.sampled_from([0.0, 0.0, 0.3, 1e80]),
         "min_hessian_leaf": st.sampled_from([0.0, 0.0, 0.2]),
         "categorical_smoothing": st.sampled_from([0.0, 1.5, 10.0]),
+        "categorical_penalty": st.sampled_from([0.0, 0.1, 1.0]),
         "subsample": st.sampled_from([1.0, 1.0, 0.6]),
         "max_features": st.integers(0, 3),
         "max_path_features": st.sampled_from([0, 0, 1, 2]),

@@ -80,32 +80,65 @@ def test_smoothing_sorts_a_rare_category_near_the_mean_of_all():
     assert left_codes(smooth, 0) == {0}
 
 
+def test_light_categories_stay_together():
+    """Those with less than half the smoothing, wherever their means are."""
+    X = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [20, 4, 20, 4, 4])[:, None]
+    y = np.repeat([1, 0, 1, 0], [24, 20, 4, 4])
+    problem = Problem(X, y, 2, categorical=(0,), params={"min_weight": 1, "max_leaf_nodes": 2})
+    apart = core.trainer(problem.with_params(categorical_smoothing=8.0)).step(*TWO_CLASSES)
+    assert left_codes(apart, 0) == {0, 1, 3}
+    together = core.trainer(problem.with_params(categorical_smoothing=8.1)).step(*TWO_CLASSES)
+    assert left_codes(together, 0) in ({0}, {0, 1, 3, 4})
+
+
+# ------------------------------------------------------------------------------------- the price
+
+
+@pytest.mark.parametrize("hessian_split", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_cut_pays_for_the_ways_to_choose_it(hessian_split, shared):
+    """At the start of two classes residuals are 1/2, hessians 1/4: that is what chance gains."""
+    n = 40
+    X = np.repeat(np.arange(float(n)), 10)[:, None]
+    y = (X[:, 0] < n // 2).astype(np.int32)
+    params = {"min_weight": 1, "max_leaf_nodes": 2, "hessian_split": hessian_split}
+    problem = Problem(X, y, 2, categorical=(0,), params=params | {"shared": shared})
+    gain = 400.0 * (2 if shared else 1)  # in units of the hessian; of both classes, or of one
+    chance = math.log(math.comb(n, n // 2) / 2) * (2 if shared else 1)
+    for share in (0.99, 1.01):
+        paying = problem.with_params(categorical_penalty=share * gain / chance)
+        step = core.trainer(paying).step([0, 1], -1, False, 0.5)
+        assert (step.feature[0] == 0) == (share < 1)
+
+
 # --------------------------------------------------------------------------------- many categories
 
 
-@pytest.mark.parametrize("n_categories", [2, 127, 128, 129, 300, 1000])
-def test_one_side_of_a_cut_has_at_most_64_categories(n_categories):
+@pytest.mark.parametrize("n_categories", [2, 63, 64, 65, 1000])
+def test_a_cut_may_part_any_number_of_categories(n_categories):
     """Two rows for each category; the first half of the categories has one class, the rest another."""
     X = np.repeat(np.arange(float(n_categories)), 2)[:, None]
     y = (X[:, 0] < n_categories // 2).astype(np.int32)
-    params = {"min_weight": 1, "max_leaf_nodes": 2}
+    params = {"min_weight": 1, "max_leaf_nodes": 2, "categorical_smoothing": 1.0}
     problem = Problem(X, y, 2, categorical=(0,), params=params)
     step = core.trainer(problem).step(*TWO_CLASSES)
-    n_left = len(left_codes(step, 0))
-    assert min(n_left, n_categories - n_left) == min(n_categories // 2, 64)
+    assert len(left_codes(step, 0)) == n_categories // 2
     assert step.left_set_size.tolist() == [math.ceil(n_categories / 64), 0, 0]
 
 
 @pytest.mark.parametrize("hessian_split", [False, True])
-@pytest.mark.parametrize("smoothing", [0.0, 10.0])
-def test_trees_on_hundreds_of_categories_are_those_of_the_reference(smoothing, hessian_split):
+@pytest.mark.parametrize("smoothing", [0.0, 5.0])
+@pytest.mark.parametrize("penalty", [0.0, 0.5])
+def test_trees_on_hundreds_of_categories_are_those_of_the_reference(
+    smoothing, penalty, hessian_split
+):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 300, (700, 1)).astype(float)
     X[rng.random(X.shape) < 0.05] = math.nan
     y = (np.nan_to_num(X[:, 0]) * 7919 % 3 + rng.integers(0, 2, 700)).astype(np.int32) % 3
     params = {"min_weight": 5, "max_leaf_nodes": 6, "hessian_split": hessian_split}
     problem = Problem(X, y, 3, categorical=(0,), params=params)
-    problem = problem.with_params(categorical_smoothing=smoothing)
+    problem = problem.with_params(categorical_smoothing=smoothing, categorical_penalty=penalty)
     trainers = core.trainer(problem), reference_trainer(problem)
     rounds = [ref.boost(trainer, ref.Algorithm("abc-mart"), 3, 2) for trainer in trainers]
     core.assert_same_rounds(*rounds)
@@ -123,7 +156,7 @@ def test_numbering_of_the_categories_does_not_matter(seed, new_code, hessian_spl
     y = rng.integers(0, 3, 80)
     weight = rng.integers(1, 10**6, 80)
     params = {"min_weight": 1, "max_leaf_nodes": 5, "hessian_split": hessian_split}
-    params["categorical_smoothing"] = 1e7 if smooth else 0.0
+    params["categorical_smoothing"] = 4e6 if smooth else 0.0
     problem = Problem(X, y, 3, weight, categorical=(0, 1), params=params)
     renamed = np.append(new_code, math.nan)[np.nan_to_num(X, nan=12).astype(int)]
     trainers = [core.trainer(replace(problem, X=table)) for table in (X, renamed)]

@@ -156,14 +156,15 @@ def words(n_levels: int, n_rows: int = 900) -> pd.DataFrame:
     return pd.DataFrame({"a": [f"level {number:04}" for number in level]})
 
 
-@pytest.mark.parametrize(("n_levels", "max_bins"), [(255, 255), (256, 255), (700, 255), (700, 700)])
+@pytest.mark.parametrize(("n_levels", "max_bins"), [(255, 255), (256, 16), (700, 43), (700, 255)])
 def test_any_number_of_levels_is_coded(n_levels, max_bins):
+    """A category may have 16 times as many codes as a number has bins."""
     X = words(n_levels)
     table = BinMapper(max_bins).fit(X).transform(X)
-    n_codes = min(n_levels, max_bins)
+    n_codes = min(n_levels, 16 * max_bins)
     assert list(table.binned.n_bins) == [n_codes + 1]
     assert set(table.binned.codes().ravel().tolist()) == set(range(n_codes))
-    if n_levels <= max_bins:
+    if n_levels <= 16 * max_bins:
         np.testing.assert_array_equal(table.binned.codes()[:n_levels, 0], np.arange(n_levels))
 
 
@@ -175,7 +176,8 @@ def test_unknown_level_has_the_code_of_missing_values():
         mapper.set_params(handle_unknown="error").fit(X[:1]).transform(X)
 
 
-def test_weights_decide_which_levels_are_rare():
+def test_weights_decide_which_levels_are_rare(monkeypatch):
+    monkeypatch.setattr("abcgbm.data.binning._CODES_PER_BIN", 1)
     X = pd.DataFrame({"a": ["x", "y", "y", "z", "z"]})
     weight = [5, 1, 1, 1, 0.5]
     levels = BinMapper(2).fit(X, sample_weight=weight).encoding_.levels[0]

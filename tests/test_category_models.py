@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 
 from abcgbm import ABCBoostClassifier, BinMapper
 from abcgbm.training.validation import hold_out
@@ -104,7 +105,8 @@ def test_smoothing_changes_the_model():
 
 
 @pytest.mark.parametrize("max_bins", [2, 5, 8])
-def test_levels_beyond_max_bins_are_one_level_if_they_are_the_lightest(max_bins):
+def test_levels_beyond_max_bins_are_one_level_if_they_are_the_lightest(max_bins, monkeypatch):
+    monkeypatch.setattr("abcgbm.data.binning._CODES_PER_BIN", 1)
     number = np.minimum(RNG.geometric(0.2, N) - 1, 11)  # 0 is the most frequent
     names = np.array([f"level {chr(97 + n)}" for n in number])
     known, counts = np.unique(names, return_counts=True)
@@ -118,14 +120,15 @@ def test_levels_beyond_max_bins_are_one_level_if_they_are_the_lightest(max_bins)
     assert answers(model, with_color(names)) == answers(expected, with_color(grouped))
 
 
-@pytest.mark.parametrize("max_bins", [255, 1000])
+@pytest.mark.parametrize("max_bins", [255, 20])
 def test_there_may_be_more_levels_than_bins_fit_a_byte(max_bins):
     names = np.array([f"{n:04d}" for n in np.arange(900) // 2])
     X, y = pd.DataFrame({"name": names}), np.arange(900) // 2 % 3
-    model = quick(max_bins=max_bins, min_samples_leaf=1, learning_rate=1.0).fit(X, y)
+    model = quick(max_bins=max_bins, min_samples_leaf=1, categorical_smoothing=1.0).fit(X, y)
     codes = X.assign(name=names.astype(int))
-    plain = quick(max_bins=max_bins, min_samples_leaf=1, learning_rate=1.0)
+    plain = quick(max_bins=max_bins, min_samples_leaf=1, categorical_smoothing=1.0)
     plain.set_params(categorical_features=[0]).fit(codes, y)
+    assert model.n_iter_ > 0
     assert_same_model(model, plain)
     assert answers(model, X) == answers(plain, codes)
 
@@ -134,6 +137,52 @@ def test_every_row_may_have_a_level_of_its_own():
     X = pd.DataFrame({"name": [f"row {i}" for i in range(N)], "size": FRAME["size"]})
     for table in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
         assert answers(quick().fit(table, Y), table) == answers(quick().fit(X, Y), X)
+
+
+# ------------------------------------------------------------------------------------------- noise
+
+
+def informative_numbers(n_rows: int) -> tuple[pd.DataFrame, np.ndarray]:
+    X, y = make_classification(
+        n_rows, 20, n_informative=20, n_redundant=0, n_classes=8, random_state=0
+    )
+    return pd.DataFrame(X, columns=[f"x{i}" for i in range(20)]), y
+
+
+def accuracy(model: ABCBoostClassifier, X: pd.DataFrame, y: np.ndarray) -> float:
+    return model.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"algorithm": "logitboost"},
+        {"trees": "shared"},
+        {"trees": "shared", "algorithm": "mart"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("n_levels", [20, 200, 2000])
+def test_column_of_noise_does_hardly_any_harm(n_levels, parameters):
+    """Sorted by what their rows say, levels of ten rows seem to know more than any number does."""
+    X, y = informative_numbers(6000)
+    noise = np.random.default_rng(1).integers(0, n_levels, len(y)).astype(str)
+    model = ABCBoostClassifier(max_iter=30, **parameters)
+    assert accuracy(model, X.assign(noise=noise), y) > accuracy(model, X, y) - 0.02
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"algorithm": "logitboost"}, {"trees": "shared"}], ids=str
+)
+def test_column_of_many_levels_that_say_something_is_learned_from(parameters):
+    """Half of the rows have one of the 25 levels of their class, the others any."""
+    X, y = informative_numbers(6000)
+    rng = np.random.default_rng(1)
+    own, other = rng.integers(0, 25, len(y)) * 8 + y, rng.integers(0, 200, len(y))
+    level = np.where(rng.random(len(y)) < 0.5, own, other).astype(str)
+    model = ABCBoostClassifier(max_iter=30, **parameters)
+    assert accuracy(model, X.assign(level=level), y) > accuracy(model, X, y) + 0.02
 
 
 # ------------------------------------------------------------------------------- unseen and missing

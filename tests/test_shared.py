@@ -94,7 +94,9 @@ def test_longer_training_is_that_of_the_reference(n_classes, n_directions, hessi
 @both_splits
 @pytest.mark.parametrize("n_directions", [0, 1, 9])
 def test_training_on_all_kinds_of_columns_is_that_of_the_reference(n_directions, hessian_split):
-    problem = mixed_problem(3, 40, 11, n_directions=n_directions, hessian_split=hessian_split)
+    params = {"categorical_smoothing": 1.0, "categorical_penalty": 0.1}
+    params |= {"n_directions": n_directions, "hessian_split": hessian_split}
+    problem = mixed_problem(3, 40, 11, **params)
     rounds = assert_trained_alike(with_fractions(problem), 2)
     assert {3, 6} & {f for r in rounds for f in r.step.feature.tolist()}  # many categories
 

@@ -31,6 +31,7 @@ void check(const SplitParams& split) {
   require(is_amount(split.min_hessian_leaf), "min_hessian_leaf: at least 0");
   require(is_amount(split.l2_regularization), "l2_regularization: at least 0");
   require(is_amount(split.categorical_smoothing), "categorical_smoothing: at least 0");
+  require(is_amount(split.categorical_penalty), "categorical_penalty: at least 0");
 }
 
 void check(const TrainParams& params) {
@@ -79,17 +80,20 @@ void bind_split(nb::module_& m) {
       .def(
           "__init__",
           [](SplitParams* self, bool hessian_split, std::int64_t min_weight,
-             double min_hessian_leaf, double l2_regularization, double categorical_smoothing) {
+             double min_hessian_leaf, double l2_regularization, double categorical_smoothing,
+             double categorical_penalty) {
             const SplitParams params{.hessian_split = hessian_split,
                                      .min_weight = min_weight,
                                      .min_hessian_leaf = min_hessian_leaf,
                                      .l2_regularization = l2_regularization,
-                                     .categorical_smoothing = categorical_smoothing};
+                                     .categorical_smoothing = categorical_smoothing,
+                                     .categorical_penalty = categorical_penalty};
             check(params);
             fill(self, params);
           },
           "hessian_split"_a = false, "min_weight"_a = 10, "min_hessian_leaf"_a = 0.0,
-          "l2_regularization"_a = 0.0, "categorical_smoothing"_a = 10.0);
+          "l2_regularization"_a = 0.0, "categorical_smoothing"_a = 10.0,
+          "categorical_penalty"_a = 0.0);
 }
 
 using Bytes = std::map<std::string, std::size_t>;

@@ -11,6 +11,7 @@
 //   Job::Measure, Job::RowSums      see tree/measure.hpp; a buffer for the sums of some rows
 //   binned, params, root_node()     the table, and what the tree starts from
 //   kChunk                          rows whose sums are made at a time
+//   residual_size(rows)             how large their residuals are, where that is needed
 //   sum_rows, clear, count, finish  the sums of rows, added to the bins of a block
 //   work_of_a_bin()                 to add a row to it: 1 if it holds two or three sums
 #pragma once
@@ -100,6 +101,22 @@ template <class Job>
 void start_tree(const Job& job, TreeState<Job>& state) {
   reset(state.rows, job.binned.n_rows);
   state.grower.start(job.params(), job.root_node());
+  if (state.grower.needs_residual_size()) {
+    state.grower.set_residual_size(0, job.residual_size(state.rows.in_node(0)));
+  }
+}
+
+/// Sums up the sizes of the residuals of the child with fewer rows; the other has the rest.
+template <class Job>
+void size_children(const Job& job, std::size_t parent, TreeState<Job>& state) {
+  const auto left = static_cast<std::size_t>(state.grower.nodes()[parent].left);
+  const std::size_t n_left = state.rows.in_node(left).size();
+  const bool right_is_smaller = state.rows.in_node(left + 1).size() < n_left;
+  const std::size_t child = right_is_smaller ? left + 1 : left;
+  const std::size_t other = right_is_smaller ? left : left + 1;
+  const auto size = job.residual_size(state.rows.in_node(child));
+  state.grower.set_residual_size(child, size);
+  state.grower.set_residual_size(other, difference(state.grower.residual_size(parent), size));
 }
 
 /// False if the tree is finished.
@@ -108,6 +125,7 @@ bool split_best(const Job& job, TreeState<Job>& state) {
   const auto node = state.grower.split_next();
   if (!node) return false;
   split_rows(state.rows, *node, job.binned, state.grower.nodes()[*node]);
+  if (state.grower.needs_residual_size()) size_children(job, *node, state);
   return true;
 }
 

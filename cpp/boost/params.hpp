@@ -18,6 +18,7 @@ struct SplitParams {
   double min_hessian_leaf = 0.0;
   double l2_regularization = 0.0;
   double categorical_smoothing = 10.0;  // weight, see SplitRules
+  double categorical_penalty = 0.0;     // times what chance gains by sorting categories
 };
 
 struct TrainParams {

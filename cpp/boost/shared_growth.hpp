@@ -34,6 +34,7 @@ struct SharedJob {
   const GrowParams& params() const { return context.params.grow; }
   std::size_t work_of_a_bin() const { return form.stride() / 4; }
   RootNode<Measure> root_node() const;
+  std::vector<std::int64_t> residual_size(Rows rows) const;
   void sum_rows(Rows rows, bool negated, RowSums& sums) const;
   void clear(const Block& block, Bins histogram) const;
   void count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;

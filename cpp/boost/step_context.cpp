@@ -51,7 +51,8 @@ StepContext make_context(const TrainParams& params, const TreeRows& rows,
       .rules = {.min_weight = split.min_weight,
                 .min_hessian = std::max<std::int64_t>(1, static_cast<std::int64_t>(least_hessian)),
                 .l2 = l2,
-                .smoothing = split.categorical_smoothing / rows.labels.unit},
+                .smoothing = split.categorical_smoothing / rows.labels.unit,
+                .level_price = std::min(hessian_units(rows, split.categorical_penalty), 0x1p200)},
       .leaf_scale = plan.leaf_scale,
       .step = plan.step};
 }

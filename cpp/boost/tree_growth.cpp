@@ -1,6 +1,7 @@
 #include "boost/tree_growth.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
@@ -25,10 +26,24 @@ Sums<W> root_sums(const TreeJob<W>& job) {
 
 template <int W>
 RootNode<OneClass<W>> TreeJob<W>::root_node() const {
+  SplitRules rules = context.rules;
+  // Without a base class the expected size of a residual is twice the hessian.
+  if (!kHasHessian<W> && !pair().base.exists()) rules.level_price *= 0.5;
   return {.sums = root_sums(*this),
-          .rules = context.rules,
+          .rules = rules,
           .gain_unit = gain_unit(context),
           .key = tree_key(context, pair())};
+}
+
+template <int W>
+std::int64_t TreeJob<W>::residual_size(Rows rows) const {
+  std::int64_t size = 0;
+  RowSums sums;
+  for (std::size_t first = 0; first < rows.size(); first += kChunk) {
+    sum_rows(rows.subspan(first, std::min(kChunk, rows.size() - first)), false, sums);
+    for (const Sums<W>& of_row : sums) size += std::abs(of_row[kResidual]);
+  }
+  return size;
 }
 
 template <int W>

@@ -33,6 +33,7 @@ struct TreeJob {
   const GrowParams& params() const { return context.params.grow; }
   static constexpr std::size_t work_of_a_bin() { return 1; }
   RootNode<Measure> root_node() const;
+  std::int64_t residual_size(Rows rows) const;
   void sum_rows(Rows rows, bool negated, RowSums& sums) const;
   void clear(const Block& block, Bins histogram) const;
   void count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;

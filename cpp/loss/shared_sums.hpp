@@ -36,7 +36,8 @@ inline void add(SharedSums& sums, const std::int32_t* more) {
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
 }
 
-inline SharedSums difference(SharedSums sums, const SharedSums& part) {
+template <class Int>
+std::vector<Int> difference(std::vector<Int> sums, const std::vector<Int>& part) {
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] -= part[i];
   return sums;
 }

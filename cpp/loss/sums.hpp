@@ -30,6 +30,8 @@ void add(std::array<std::int64_t, N>& sums, const std::array<std::int64_t, N>& m
 
 inline void subtract(std::int64_t& sum, std::int64_t part) { sum -= part; }
 
+inline std::int64_t difference(std::int64_t sum, std::int64_t part) { return sum - part; }
+
 template <std::size_t N>
 void subtract(std::array<std::int64_t, N>& sums, const std::array<std::int64_t, N>& part) {
   for (std::size_t i = 0; i < N; ++i) sums[i] -= part[i];

@@ -12,6 +12,7 @@ Grower<Measure>::Grower(const Measure& measure, const Layout& layout, std::size_
                         std::size_t n_threads)
     : measure_(measure),
       layout_(&layout),
+      has_categories_(std::ranges::any_of(layout.features, &Feature::is_categorical)),
       most_histograms_(most_histograms),
       found_(n_threads, Found{.search = measure.make_search(layout), .best = {}}) {}
 
@@ -73,7 +74,8 @@ typename Measure::NodeToCut Grower<Measure>::to_cut(std::size_t node) const {
   return {.sums = grown.sums,
           .histogram = slots_[grown.slot],
           .rules = root_.rules,
-          .may_cut = grown.may_cut};
+          .may_cut = grown.may_cut,
+          .residual_size = grown.residual_size};
 }
 
 template <class Measure>

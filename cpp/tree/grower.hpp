@@ -62,6 +62,18 @@ class Grower {
     return sibling_ && is_taken_out(node) ? *sibling_ : node;
   }
 
+  /// Whether cuts are found by how large the residuals in a node are: where there are categories,
+  /// and no hessians.
+  bool needs_residual_size() const {
+    return has_categories_ && !measure_.has_hessian() && root_.rules.level_price > 0.0;
+  }
+  void set_residual_size(std::size_t node, const typename Measure::ResidualSize& size) {
+    grown_[node].residual_size = size;
+  }
+  const typename Measure::ResidualSize& residual_size(std::size_t node) const {
+    return grown_[node].residual_size;
+  }
+
   Bins histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
   /// A block of columns has been counted in all of them. Blocks come in any order, from threads
@@ -78,6 +90,7 @@ class Grower {
   static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
   struct Grown {
     Sums sums{};
+    typename Measure::ResidualSize residual_size{};
     typename Measure::Cut cut;
     Path path;
     int depth = 0;
@@ -97,6 +110,7 @@ class Grower {
 
   Measure measure_;
   const Layout* layout_;
+  bool has_categories_;
   std::size_t most_histograms_;
   const GrowParams* params_ = nullptr;
   RootNode<Measure> root_;

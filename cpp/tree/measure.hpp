@@ -24,6 +24,8 @@ struct OneClass {
   using Cut = abcgbm::Cut<W>;
   using NodeToCut = abcgbm::NodeToCut<W>;
   using Search = CutSearch<W>;
+  using ResidualSize = std::int64_t;
+  static constexpr bool has_hessian() { return kHasHessian<W>; }
 
   Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins); }
   Search make_search(const Layout& layout) const { return Search(layout); }
@@ -43,8 +45,10 @@ struct AllClasses {
   using Cut = SharedCut;
   using NodeToCut = SharedNode;
   using Search = SharedCutSearch;
+  using ResidualSize = std::vector<std::int64_t>;  // by direction
 
   SharedForm form{};
+  bool has_hessian() const { return form.has_hessian; }
 
   Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins * form.stride()); }
   Search make_search(const Layout& layout) const { return {layout, form}; }

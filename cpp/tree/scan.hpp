@@ -16,6 +16,12 @@ struct SplitRules {
   std::int64_t min_hessian = 1;  // only with hessian sums
   double l2 = 0.0;               // only with hessian sums
   double smoothing = 0.0;        // weight that each category is given at the node's mean
+  /// The gain of a cut of categories by chance, for each unit of LevelPrices; without hessian sums
+  /// it is to be multiplied by the size of the residuals.
+  double level_price = 0.0;
+
+  /// Whether a category has too little weight for a place of its own.
+  bool is_light(std::int64_t weight) const { return static_cast<double>(weight) < 0.5 * smoothing; }
 };
 
 /// The bins of a numeric feature from the lowest on: added up, on top of `start`, there is a cut

@@ -158,12 +158,11 @@ void SharedScanner::find_steps(const SharedScan& scan) {
   left_weight_ = 0;
   if (scan.start != nullptr) add_step(scan.start, 0, false);
   for (std::uint32_t t = 0; t < scan.n; ++t) {
-    const std::size_t at = scan.order == nullptr ? t : scan.order[t];
-    const std::int32_t* bin = scan.bins + at * form_.stride();
+    const std::int32_t* bin = scan.sorted.empty() ? scan.bins + t * form_.stride() : scan.sorted[t];
     const std::int32_t weight = bin[form_.weight_at()];
     if (weight == 0) continue;
     if (weight_ - (left_weight_ + weight) < rules_.min_weight) break;
-    add_step(bin, t, t < scan.first_skipped || t >= scan.last_skipped);
+    add_step(bin, t, true);
   }
 }
 
@@ -202,8 +201,9 @@ BestOfScan SharedScanner::best_cut(const SharedScan& scan) {
   add_terms();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].is_cut) continue;
-    const double score = score_of(i);
-    if (score > best.score) best = {.score = score, .after = steps_[i].after};
+    const std::uint32_t after = steps_[i].after;
+    const double score = score_of(i) - (scan.prices.empty() ? 0.0 : scan.prices[after]);
+    if (score > best.score) best = {.score = score, .after = after};
   }
   return best;
 }

@@ -13,15 +13,13 @@
 
 namespace abcgbm {
 
-/// Bins that are added up, on top of `start`: there is a cut after each of the first n, but for
-/// those after [first_skipped, last_skipped).
+/// Bins that are added up, on top of `start`: there is a cut after each of the first n.
 struct SharedScan {
   const std::int32_t* bins = nullptr;
   std::size_t n = 0;
-  const std::int32_t* start = nullptr;   // a bin; nullptr: nothing
-  const std::uint32_t* order = nullptr;  // of the bins; nullptr: as they lie
-  std::size_t first_skipped = 0;
-  std::size_t last_skipped = 0;
+  const std::int32_t* start = nullptr;            // a bin; nullptr: nothing
+  std::span<const std::int32_t* const> sorted{};  // bins, if not as they lie
+  std::span<const double> prices{};               // of the cuts; none: 0
 };
 
 struct BestOfScan {

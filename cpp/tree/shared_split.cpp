@@ -28,7 +28,7 @@ double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSum
 }
 
 SharedCutSearch::SharedCutSearch(const Layout& layout, const SharedForm& form)
-    : layout_(&layout), form_(form), scanner_(form) {}
+    : layout_(&layout), form_(form), scanner_(form), prices_(layout) {}
 
 const std::int32_t* SharedCutSearch::bins_of(std::uint32_t f, const SharedNode& node) const {
   return node.histogram.data() + layout_->features[f].offset * form_.stride();
@@ -71,12 +71,27 @@ double SharedCutSearch::split_weight(const std::int32_t* sums, std::size_t direc
       sums[form_.has_hessian ? form_.hessians_at() + direction : form_.weight_at()]);
 }
 
+/// As CutSearch does.
 void SharedCutSearch::find_categories(std::uint32_t f, const SharedNode& node) {
   const std::int32_t* bins = bins_of(f, node);
-  codes_.clear();
+  found_.clear();
+  light_codes_.clear();
+  light_.assign(form_.stride(), 0);
   for (std::uint32_t code = 0; code < layout_->features[f].n_bins; ++code) {
-    if (bins[code * form_.stride() + form_.weight_at()] != 0) codes_.push_back(code);
+    const std::int32_t* bin = bins + code * form_.stride();
+    const std::int32_t weight = bin[form_.weight_at()];
+    if (weight == 0) continue;
+    const bool is_light = node.rules.is_light(weight);
+    if (!is_light || light_codes_.empty()) found_.push_back({.code = code, .is_light = is_light});
+    if (!is_light) continue;
+    light_codes_.push_back(code);
+    add(light_, bin);
   }
+}
+
+const std::int32_t* SharedCutSearch::sums_of(const Category& category,
+                                             const std::int32_t* bins) const {
+  return category.is_light ? light_.data() : bins + category.code * form_.stride();
 }
 
 /// The directions in which the categories are sorted: those in which they differ most.
@@ -87,8 +102,8 @@ std::vector<std::size_t> SharedCutSearch::orders(const std::int32_t* bins,
   if (directions.size() <= kMostOrders) return directions;
   const double l2 = form_.has_hessian ? node.rules.l2 : 0.0;
   std::vector<double> spread(directions.size(), 0.0);
-  for (const std::uint32_t code : codes_) {
-    const std::int32_t* bin = bins + code * form_.stride();
+  for (const Category& category : found_) {
+    const std::int32_t* bin = sums_of(category, bins);
     for (const std::size_t d : directions) {
       const auto residual = static_cast<double>(bin[d]);
       const double weight = split_weight(bin, d) + l2;
@@ -103,7 +118,7 @@ std::vector<std::size_t> SharedCutSearch::orders(const std::int32_t* bins,
   return directions;
 }
 
-/// The order of the codes by mean residual, each as if it had some more weight at the node's mean.
+/// Sorts the categories by mean residual, each as if it had some more weight at the node's mean.
 void SharedCutSearch::sort_categories(std::size_t direction, const std::int32_t* bins,
                                       const SharedNode& node) {
   const auto node_weight = static_cast<double>(node.sums[form_.weight_at()]);
@@ -111,35 +126,38 @@ void SharedCutSearch::sort_categories(std::size_t direction, const std::int32_t*
   const double more_residual =
       smoothing * (static_cast<double>(node.sums[direction]) / node_weight);
   const double more_weight = smoothing * (split_weight(node.sums.data(), direction) / node_weight);
-  categories_.clear();
-  for (const std::uint32_t code : codes_) {
-    const std::int32_t* bin = bins + code * form_.stride();
+  categories_ = found_;
+  for (Category& category : categories_) {
+    const std::int32_t* bin = sums_of(category, bins);
     const double weight = split_weight(bin, direction) + more_weight;
     const double residual = static_cast<double>(bin[direction]) + more_residual;
-    categories_.push_back({.mean = weight > 0.0 ? residual / weight : 0.0, .code = code});
+    category.mean = weight > 0.0 ? residual / weight : 0.0;
   }
   sort_by_mean(categories_);
-  order_.clear();
-  for (const Category& category : categories_) order_.push_back(category.code);
+  sorted_.clear();
+  for (const Category& category : categories_) sorted_.push_back(sums_of(category, bins));
+}
+
+/// What chance alone would give to the cuts of the categories, sorted in a direction.
+std::span<const double> SharedCutSearch::prices_of(std::size_t direction, const SharedNode& node) {
+  double unit = node.rules.level_price;
+  if (!form_.has_hessian && unit > 0.0) {
+    unit *= static_cast<double>(node.residual_size[direction]);
+  }
+  return prices_.of(found_.size(), unit);
 }
 
 void SharedCutSearch::try_categorical(std::uint32_t f, const SharedNode& node, SharedCut& best) {
   find_categories(f, node);
-  const std::size_t n = codes_.size();
+  const std::size_t n = found_.size();
   if (n < 2) return;
   const std::int32_t* bins = bins_of(f, node);
-  // Sets of more than so many codes on both sides do not count.
-  const std::size_t last_skipped = n > kMostCategories ? n - kMostCategories - 1 : 0;
   for (const std::size_t direction : orders(bins, node)) {
     sort_categories(direction, bins, node);
-    const SharedScan scan{.bins = bins,
-                          .n = n - 1,
-                          .order = order_.data(),
-                          .first_skipped = kMostCategories,
-                          .last_skipped = last_skipped};
+    const SharedScan scan{.n = n - 1, .sorted = sorted_, .prices = prices_of(direction, node)};
     if (!try_scan(scan, f, false, best)) continue;
-    best.left_set = empty_set(layout_->features[f].n_bins);
-    for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, order_[t]);
+    best.left_set = codes_of(std::span(categories_).first(best.bin + 1), light_codes_,
+                             layout_->features[f].n_bins);
   }
 }
 

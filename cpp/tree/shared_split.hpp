@@ -21,12 +21,9 @@ struct SharedNode {
   std::span<const std::int32_t> sums;
   std::span<const std::int32_t> histogram;
   const SplitRules& rules;
-  std::span<const std::uint8_t> may_cut{};  // by feature; none: all
+  std::span<const std::uint8_t> may_cut{};        // by feature; none: all
+  std::span<const std::int64_t> residual_size{};  // by direction, only without hessian sums
 };
-
-/// The gain of a cut, in units of the integer sums.
-double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSums& node,
-                   const SplitRules& rules);
 
 /// Categories are sorted in so many directions at most.
 inline constexpr std::size_t kMostOrders = 8;
@@ -51,16 +48,25 @@ class SharedCutSearch {
   void try_numeric(std::uint32_t f, const SharedNode& node, SharedCut& best);
   void try_categorical(std::uint32_t f, const SharedNode& node, SharedCut& best);
   void find_categories(std::uint32_t f, const SharedNode& node);
+  const std::int32_t* sums_of(const Category& category, const std::int32_t* bins) const;
   void sort_categories(std::size_t direction, const std::int32_t* bins, const SharedNode& node);
   std::vector<std::size_t> orders(const std::int32_t* bins, const SharedNode& node) const;
+  std::span<const double> prices_of(std::size_t direction, const SharedNode& node);
   double split_weight(const std::int32_t* sums, std::size_t direction) const;
 
   const Layout* layout_;
   SharedForm form_;
   SharedScanner scanner_;
-  std::vector<std::uint32_t> codes_;  // of the categories that the node has
-  std::vector<Category> categories_;
-  std::vector<std::uint32_t> order_;
+  std::vector<Category> found_;  // the categories that the node has
+  std::vector<std::uint32_t> light_codes_;
+  SharedSums light_;                         // of these
+  std::vector<Category> categories_;         // sorted
+  std::vector<const std::int32_t*> sorted_;  // their sums
+  LevelPrices prices_;
 };
+
+/// The gain of a cut, in units of the integer sums.
+double shared_gain(const SharedForm& form, const SharedCut& cut, const SharedSums& node,
+                   const SplitRules& rules);
 
 }  // namespace abcgbm

@@ -44,9 +44,23 @@ void sort_by_mean(std::vector<Category>& categories) {
   });
 }
 
+CodeSet codes_of(std::span<const Category> categories, std::span<const std::uint32_t> light,
+                 std::size_t n_codes) {
+  CodeSet set = empty_set(n_codes);
+  for (const Category& category : categories) {
+    const auto codes = category.is_light ? light : std::span(&category.code, 1);
+    for (const std::uint32_t code : codes) insert(set, code);
+  }
+  return set;
+}
+
 template <int W>
 CutSearch<W>::CutSearch(const Layout& layout)
-    : layout_(&layout), empty_(most_bins(layout)), left_(empty_.size()), score_(empty_.size()) {}
+    : layout_(&layout),
+      empty_(most_bins(layout)),
+      left_(empty_.size()),
+      score_(empty_.size()),
+      prices_(layout) {}
 
 /// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
 /// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on
@@ -123,8 +137,26 @@ void CutSearch<W>::try_scan(const Scan<W>& scan, const NodeToCut<W>& node, Cut<W
   take_best(scan.feature, scan.missing_left, best);
 }
 
-/// The categories of a node in the order of their mean residuals, each as if it had some more
-/// weight at the node's mean.
+/// Finds the categories of a node; the light ones are one, at the place of the first.
+template <int W>
+void CutSearch<W>::find_categories(std::span<const Sums<W>> bins, const SplitRules& rules) {
+  categories_.clear();
+  light_codes_.clear();
+  light_ = {};
+  for (std::uint32_t code = 0; code < bins.size(); ++code) {
+    if (bins[code][kWeight] == 0) continue;
+    const bool is_light = rules.is_light(bins[code][kWeight]);
+    if (!is_light || light_codes_.empty()) {
+      categories_.push_back({.code = code, .is_light = is_light});
+    }
+    if (!is_light) continue;
+    light_codes_.push_back(code);
+    add(light_, bins[code]);
+  }
+}
+
+/// Sorts the categories by their mean residuals, each as if it had some more weight at the node's
+/// mean.
 template <int W>
 void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node) {
   const auto number = [](const Sums<W>& sums, std::size_t which) {
@@ -134,33 +166,41 @@ void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCu
   const double smoothing = node.rules.smoothing;
   const double more_residual = smoothing * (number(node.sums, kResidual) / node_weight);
   const double more_weight = smoothing * (number(node.sums, kSplitWeight<W>) / node_weight);
-  categories_.clear();
-  for (std::uint32_t code = 0; code < bins.size(); ++code) {
-    if (bins[code][kWeight] == 0) continue;
-    const double weight = number(bins[code], kSplitWeight<W>) + more_weight;
-    const double mean =
-        weight > 0.0 ? (number(bins[code], kResidual) + more_residual) / weight : 0.0;
-    categories_.push_back({.mean = mean, .code = code});
+  for (Category& category : categories_) {
+    const Sums<W>& sums = category.is_light ? light_ : bins[category.code];
+    const double weight = number(sums, kSplitWeight<W>) + more_weight;
+    category.mean = weight > 0.0 ? (number(sums, kResidual) + more_residual) / weight : 0.0;
   }
   sort_by_mean(categories_);
+}
+
+/// Takes from the scores of the cuts of categories what chance alone would give to them.
+template <int W>
+void CutSearch<W>::charge(const NodeToCut<W>& node) {
+  double unit = node.rules.level_price;
+  if constexpr (kHasHessian<W>) {
+    unit *= static_cast<double>(node.sums[kHessian]) + 2.0 * node.rules.l2;
+  } else {
+    unit *= static_cast<double>(node.residual_size);
+  }
+  const auto prices = prices_.of(categories_.size(), unit).subspan(first_);
+  for (std::size_t i = 0; i < n_; ++i) score_[i] = std::max(0.0, score_[i] - prices[i]);
 }
 
 template <int W>
 void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bins,
                                    const NodeToCut<W>& node, Cut<W>& best) {
+  find_categories(bins, node.rules);
+  if (categories_.size() < 2) return;
   sort_categories(bins, node);
-  const std::size_t n = categories_.size();
-  if (n < 2) return;
-  find_cuts([&](std::size_t t) -> const Sums<W>& { return bins[categories_[t].code]; }, n - 1,
-            Sums<W>{}, node);
+  const auto sums_of = [&](std::size_t t) -> const Sums<W>& {
+    return categories_[t].is_light ? light_ : bins[categories_[t].code];
+  };
+  find_cuts(sums_of, categories_.size() - 1, Sums<W>{}, node);
   score_found(node);
-  for (std::size_t i = 0; i < n_; ++i) {
-    const std::size_t n_left = first_ + i + 1;
-    if (!is_cut_of_sets(n_left, n)) score_[i] = 0.0;
-  }
+  charge(node);
   if (!take_best(f, false, best)) return;
-  best.left_set = empty_set(bins.size());
-  for (std::size_t t = 0; t <= best.bin; ++t) insert(best.left_set, categories_[t].code);
+  best.left_set = codes_of(std::span(categories_).first(best.bin + 1), light_codes_, bins.size());
 }
 
 /// Whether a feature need not be looked at. One side of any cut on a sparse column is without the

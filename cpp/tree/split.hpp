@@ -9,13 +9,11 @@
 
 #include "data/layout.hpp"
 #include "loss/sums.hpp"
+#include "tree/level_price.hpp"
 #include "tree/scan.hpp"
 #include "tree/tree.hpp"
 
 namespace abcgbm {
-
-/// One of the sides of a cut on a categorical feature has at most so many of the node's categories.
-inline constexpr std::size_t kMostCategories = 64;
 
 /// Left are codes 0..bin of the feature or, if it is categorical, a set, and missing values if
 /// `missing_left`.
@@ -71,19 +69,19 @@ void complete(const Feature& feature, std::int64_t node_weight, const WeightOf& 
   cut.left_set = std::move(left_set);
 }
 
-/// A category of a node, to be sorted.
+/// A category of a node, or its light ones together, to be sorted.
 struct Category {
-  double mean = 0.0;  // of its residuals, smoothed
-  std::uint32_t code = 0;
+  double mean = 0.0;       // of its residuals, smoothed
+  std::uint32_t code = 0;  // the first of the light ones
+  bool is_light = false;
 };
 
 /// In order of their means, from that side on which residuals of opposite sign have the same order.
 void sort_by_mean(std::vector<Category>& categories);
 
-/// Whether a cut that puts the first `n_left` of n categories left counts.
-inline bool is_cut_of_sets(std::size_t n_left, std::size_t n) {
-  return n_left <= kMostCategories || n - n_left <= kMostCategories;
-}
+/// The codes of some categories, given those of the light ones.
+CodeSet codes_of(std::span<const Category> categories, std::span<const std::uint32_t> light,
+                 std::size_t n_codes);
 
 /// The node whose cuts are looked for.
 template <int W>
@@ -92,11 +90,13 @@ struct NodeToCut {
   std::span<const Sums<W>> histogram;
   const SplitRules& rules;
   std::span<const std::uint8_t> may_cut{};  // by feature; none: all
+  std::int64_t residual_size = 0;           // sum over rows, only without hessian sums
 };
 
 /// Looks for the cut with the largest score; among equals for that of the lowest feature, then with
 /// missing values right, then of the lowest bin. Categories, missing values among them, are sorted
-/// by the mean of their residuals, and cut like bins. Holds buffers to use again.
+/// by the mean of their residuals, and cut like bins; of a cut's score is then taken what chance
+/// gains by such sorting. Holds buffers to use again.
 template <int W>
 class CutSearch {
  public:
@@ -120,7 +120,9 @@ class CutSearch {
   void find_cuts(const Bins& in, std::size_t n, const Sums<W>& start, const NodeToCut<W>& node);
   void score_found(const NodeToCut<W>& node);
   bool take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const;
+  void find_categories(std::span<const Sums<W>> bins, const SplitRules& rules);
   void sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node);
+  void charge(const NodeToCut<W>& node);
 
   const Layout* layout_;
   std::vector<Sums<W>> empty_;  // bins, as many as a feature has at most
@@ -131,6 +133,9 @@ class CutSearch {
   std::size_t n_ = 0;          // of the allowed cuts
   std::vector<double> score_;  // of the allowed cuts
   std::vector<Category> categories_;
+  std::vector<std::uint32_t> light_codes_;
+  Sums<W> light_{};  // of these
+  LevelPrices prices_;
 };
 
 /// Gain of a cut in a node, `G_L^2/W_L + G_R^2/W_R - G^2/W`, in units of the integer sums.

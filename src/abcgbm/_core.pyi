@@ -111,7 +111,7 @@ class GrowParams:
 class SplitParams:
     """What a split is measured by, and what it must leave."""
 
-    def __init__(self, hessian_split: bool = False, min_weight: int = 10, min_hessian_leaf: float = 0.0, l2_regularization: float = 0.0, categorical_smoothing: float = 10.0) -> None: ...
+    def __init__(self, hessian_split: bool = False, min_weight: int = 10, min_hessian_leaf: float = 0.0, l2_regularization: float = 0.0, categorical_smoothing: float = 10.0, categorical_penalty: float = 0.0) -> None: ...
 
 class TrainParams:
     """How trees are grown."""

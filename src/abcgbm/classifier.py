@@ -76,11 +76,15 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         Most bins for the values of a feature, 2 to 65534; missing values have one of their own.
     categorical_features : "auto", None, or list of names, indices or truth values, default="auto"
         Which columns are categories, split by sets of levels. "auto": those of strings, categories,
-        enums and dictionaries in a data frame. With more levels than ``max_bins`` the lightest ones
-        share a bin.
+        enums and dictionaries in a data frame. With more levels than 16 times ``max_bins`` the
+        lightest ones share a bin.
     categorical_smoothing : float, default=10.0
         Levels are sorted by their mean residual before they are cut; each counts as if it had so
-        many more rows at the mean of its node. One side of a split has at most 64 levels.
+        many more rows at the mean of its node. Levels with fewer than half as many rows in the
+        node are not told apart.
+    categorical_penalty : float, default=1.0
+        A split on a category must gain so many times what sorting its levels gains by chance, and
+        counts by what it gains beyond. So many levels that say nothing are left alone. 0: none.
     handle_unknown : {"missing", "error"}, default="missing"
         What a level is that was not seen during fit.
     subsample : float, default=1.0
@@ -254,6 +258,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         max_bins: int = 255,
         categorical_features: Any = "auto",
         categorical_smoothing: float = 10.0,
+        categorical_penalty: float = 1.0,
         handle_unknown: str = "missing",
         subsample: float = 1.0,
         max_features: float | str | None = None,
@@ -296,6 +301,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.categorical_smoothing = categorical_smoothing
+        self.categorical_penalty = categorical_penalty
         self.handle_unknown = handle_unknown
         self.subsample = subsample
         self.max_features = max_features

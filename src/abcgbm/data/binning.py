@@ -21,6 +21,7 @@ from abcgbm.data.weights import IntegerWeights, check_weights
 from abcgbm.settings.settings import HANDLE_UNKNOWN, MAX_BINS
 from abcgbm.settings.threads import effective_n_threads
 
+_CODES_PER_BIN = 16  # levels in any order need more bins than values, which have one
 _FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_")
 
 
@@ -34,7 +35,8 @@ class BinMapper(BaseEstimator):
     Parameters
     ----------
     max_bins : int, default=255
-        Most bins for values, 2 to 65534. Up to 255, codes take one byte.
+        Most bins for values, 2 to 65534; a category may have 16 times as many. Up to 255, codes
+        take one byte.
     categorical_features : "auto", None, or list of names, indices or truth values, default="auto"
         Which columns are categories. "auto": those of strings, categories, enums and dictionaries.
     handle_unknown : {"missing", "error"}, default="missing"
@@ -141,17 +143,22 @@ def integer_weights(weight: Floats) -> NDArray[np.int64]:
     return integers
 
 
+def most_codes(max_bins: int) -> int:
+    """Return how many codes a category may have: more than a number has bins, up to 16 bits of them."""
+    return min(_CODES_PER_BIN * max_bins, 65534)
+
+
 def learn_encoding(
     table: Table, weight: NDArray[np.int64], max_bins: int, handle_unknown: str
 ) -> Encoding:
-    """Learn the levels of a table's categories, at most ``max_bins`` codes for each.
+    """Learn the levels of a table's categories, and their codes: 16 times ``max_bins`` at most.
 
     ``weight``, of shape (n_rows,), is 0 for rows that are not looked at.
     """
-    is_seen = _mask_of(weight > 0)
+    is_seen, most = _mask_of(weight > 0), most_codes(max_bins)
     levels = {
         feature: Levels.learn(
-            table.schema.label(feature), seen_levels(table, feature, is_seen), weight, max_bins
+            table.schema.label(feature), seen_levels(table, feature, is_seen), weight, most
         )
         for feature in table.features(Kind.CATEGORICAL).tolist()
     }

@@ -37,9 +37,9 @@ class Levels:
 
     @classmethod
     def learn(
-        cls, column: str, chunks: Iterable[list[Level]], weight: NDArray[np.int64], max_bins: int
+        cls, column: str, chunks: Iterable[list[Level]], weight: NDArray[np.int64], most_codes: int
     ) -> Self:
-        """Learn the levels that occur, at most ``max_bins`` codes of them.
+        """Learn the levels that occur, at most ``most_codes`` codes of them.
 
         Parameters
         ----------
@@ -48,21 +48,21 @@ class Levels:
         chunks : iterable of list of str, float or None
             The values; None is missing.
         weight : ndarray of int64 of shape (n_rows,)
-            Weights of the rows. If there are more levels than codes, the ``max_bins - 1`` heaviest
+            Weights of the rows. If there are more levels than codes, the ``most_codes - 1`` heaviest
             have a code of their own; of equal ones the smaller.
-        max_bins : int
+        most_codes : int
             Most codes.
         """
-        return cls.from_weights(column, level_weights(chunks, weight), max_bins)
+        return cls.from_weights(column, level_weights(chunks, weight), most_codes)
 
     @classmethod
-    def from_weights(cls, column: str, total: dict[Any, int], max_bins: int) -> Self:
+    def from_weights(cls, column: str, total: dict[Any, int], most_codes: int) -> Self:
         """Choose the codes of levels by the weight of each in all rows."""
         _check_one_type(column, total)
         levels = sorted(total)
-        if len(levels) <= max_bins:
+        if len(levels) <= most_codes:
             return cls(column, {level: code for code, level in enumerate(levels)})
-        heaviest = set(sorted(levels, key=lambda level: -total[level])[: max_bins - 1])
+        heaviest = set(sorted(levels, key=lambda level: -total[level])[: most_codes - 1])
         own = [level for level in levels if level in heaviest]
         rare = dict.fromkeys((level for level in levels if level not in heaviest), len(own))
         return cls(column, {level: code for code, level in enumerate(own)} | rare)

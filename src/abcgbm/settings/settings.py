@@ -153,6 +153,7 @@ class Settings:
     max_bins: Annotated[int, MAX_BINS]
     categorical_features: Annotated[Any, anything]
     categorical_smoothing: Annotated[float, _FROM_ZERO]
+    categorical_penalty: Annotated[float, _FROM_ZERO]
     handle_unknown: Annotated[str, HANDLE_UNKNOWN]
     subsample: Annotated[float, _SHARE]
     max_features: Annotated[int | float | str | None, _max_features]

@@ -190,6 +190,7 @@ class Training:
             min_hessian_leaf=settings.min_hessian_leaf,
             l2_regularization=settings.l2_regularization,
             categorical_smoothing=settings.categorical_smoothing * class_factor,
+            categorical_penalty=settings.categorical_penalty * class_factor,
         )
         return _core.TrainParams(
             grow,
