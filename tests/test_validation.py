@@ -376,7 +376,7 @@ def test_class_weights_that_leave_no_validation_row_are_told():
         ({"scoring": "good"}, ValueError, "scoring='good'; expected 'loss', 'error', a name in"),
         ({"scoring": 3}, TypeError, "scoring=3; expected 'loss', 'error', a name in"),
         ({"early_stopping": "yes"}, ValueError, "early_stopping='yes'; expected 'auto' or True or"),
-        ({"early_stopping": 1}, ValueError, "early_stopping=1; expected 'auto' or True or False"),
+        ({"early_stopping": 1}, TypeError, "early_stopping=1; expected 'auto' or True or False"),
         ({"validation_fraction": 1.0}, ValueError, "validation_fraction=1.0; expected .* below 1"),
         ({"validation_fraction": None}, TypeError, "validation_fraction=None; expected a number"),
     ],
