@@ -65,7 +65,7 @@ REAL = {
     "letter": _real(real.paper_set, "letter", 16_000, n_splits=1),
     "letter-2k": _real(real.paper_set, "letter", 2_000),
     "zipcode-3k": _real(real.paper_set, "zipcode", 3_000, n_splits=1),
-    "isolet-1500": _real(real.paper_set, "isolet", 1_500, n_splits=1),
+    "isolet-1500": _real(real.every_third_feature, "isolet", 1_500, n_splits=1),
     "covertype-5k": _real(real.paper_set, "covertype", 5_000),
     "covertype-100k": _real(real.paper_set, "covertype", 100_000, n_splits=1),
     "covertype-categories-8k": _real(real.covertype_as_categories, 8_000),
