@@ -53,5 +53,5 @@ def few_levels(rows: Rows, levels: Levels) -> AnyTable:
     if not isinstance(table, pd.DataFrame):
         return table
     long = [f"x{i}" for i, of in levels.items() if len(of) > MOST_LEVELS]
-    codes = {name: table[name].cat.codes for name in long}
+    codes = {name: table[name].cat.codes.astype(float) for name in long}
     return table.assign(**{name: of.where(of >= 0) for name, of in codes.items()})

@@ -95,7 +95,8 @@ def affordable(of: System, task: Task, steps: int, limit: float) -> int:
     if first * steps <= limit:
         return steps
     _, probed = timed(of, task, PROBED)
-    a_step = max(probed - first, 1e-9) / (PROBED - 1)
+    # Clocks are coarse: a step takes a tenth of what it seems to at least.
+    a_step = max((probed - first) / (PROBED - 1), probed / PROBED / 10)
     return max(1, min(steps, int((limit - first) / a_step)))
 
 

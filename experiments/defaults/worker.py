@@ -42,9 +42,10 @@ class Workers:
         return self._running[python]
 
     def _ended(self, python: str, *, was_in_time: bool) -> str:
-        code = self._running.pop(python).wait()
+        with self._running.pop(python) as process:
+            process.kill()
         if was_in_time:
-            return f"the process ended with code {code}"
+            return f"the process ended with code {process.returncode}"
         return f"took more than {self._give_up_seconds:g} s"
 
     def __enter__(self) -> Self:
@@ -52,8 +53,8 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         for process in self._running.values():
-            process.kill()
-            process.wait()
+            with process:
+                process.kill()
 
 
 def _start(python: str) -> subprocess.Popen[str]:
