@@ -21,6 +21,7 @@ from experiments import public
 CATALOGUE = Path(__file__).parent / "datasets.toml"
 NAMES = ("covertype", "letter", "pendigits", "zipcode", "optdigits", "isolet")
 TABLES = ("soybean", "nursery", "krkopt", "kddcup99_10pct")
+NUMBER_TABLES = ("drybean",)  # without a category
 
 
 class Split(NamedTuple):
@@ -129,9 +130,9 @@ def _download(name: str, source: public.Source) -> Path:
 
 
 def load_table(name: str) -> TableSplit:
-    """Read one of ``TABLES``; a level that only test rows have is missing there."""
-    _check(name, TABLES)
-    folder = _root() / "extra" / name
+    """Read a table that has ``columns.json``; a level that only test rows have is missing there."""
+    _check(name, (*TABLES, *NUMBER_TABLES))
+    folder = extra_folder(name)
     features = json.loads((folder / "columns.json").read_text())["features"]
     train, test = _read_parts(folder, ["label", *(feature["name"] for feature in features)])
     for column in (feature["name"] for feature in features if feature["kind"] == "cat"):
@@ -149,11 +150,12 @@ def _check(name: str, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"data set {name!r}; expected one of {', '.join(allowed)}")
 
 
-def _root() -> Path:
+def extra_folder(name: str) -> Path:
+    """Return the folder of a set that is not downloaded."""
     folder = os.environ.get("ABCGBM_DATA")
     if not folder:
         raise FileNotFoundError("ABCGBM_DATA is not set; it names the folder with the data sets")
-    return Path(folder)
+    return Path(folder) / "extra" / name
 
 
 def _read_split(folder: Path, n_features: int) -> Split:

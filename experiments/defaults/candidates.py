@@ -1,0 +1,55 @@
+"""Our candidates: a name, and the parameters of ``ABCBoostClassifier`` that are not its defaults.
+
+Values are what JSON can say. ``base_class`` may be ``{"n_candidates": 2, "gap": 5, "warmup": 10}``, a
+``BaseClassSearch``. A string that begins with ``=`` is computed for each table from ``rows``,
+``features`` and ``classes``: ``"max_leaf_nodes": "=max(8, rows // 300)"``. More can be given in a file,
+``--candidates FILE``, that has the same dictionary as JSON.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Parameters = dict[str, Any]
+
+SEARCH = {"n_candidates": 2, "gap": 5}
+WARM_SEARCH = {**SEARCH, "warmup": 10}
+CANDIDATES: dict[str, Parameters] = {
+    "default": {},
+    "mart": {"algorithm": "mart"},
+    "logitboost": {"algorithm": "logitboost"},
+    "abc-logitboost": {"algorithm": "abc-logitboost"},
+    "abc-logitboost-search": {"algorithm": "abc-logitboost", "base_class": SEARCH},
+    "abc-logitboost-warm-l2": {
+        "algorithm": "abc-logitboost",
+        "base_class": WARM_SEARCH,
+        "l2_regularization": 1.0,
+    },
+    "shared": {"trees": "shared"},
+    "sampled": {
+        "algorithm": "abc-logitboost",
+        "base_class": WARM_SEARCH,
+        "l2_regularization": 1.0,
+        "init": "prior",
+        "subsample": 0.8,
+        "max_features": 0.7,
+    },
+}
+
+
+def candidates(file: Path | None = None) -> dict[str, Parameters]:
+    """Return the candidates, with those of a file."""
+    return {**CANDIDATES, **(json.loads(file.read_text()) if file else {})}
+
+
+def settled(parameters: Parameters, sizes: Mapping[str, int]) -> Parameters:
+    """Compute what depends on the table."""
+    return {name: _computed(value, sizes) for name, value in parameters.items()}
+
+
+def _computed(value: Any, sizes: Mapping[str, int]) -> Any:
+    if not (isinstance(value, str) and value.startswith("=")):
+        return value
+    known = {**sizes, "min": min, "max": max, "round": round, "int": int}
+    return eval(value[1:], {"__builtins__": {}}, known)
