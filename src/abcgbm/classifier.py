@@ -19,8 +19,8 @@ from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
 from abcgbm.model.views import FittedAttributes
-from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.defaults import PAPER
+from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
 from abcgbm.training.callbacks import StepReport, StepWatcher
@@ -50,13 +50,14 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         class: faster and smaller the more classes there are. There is no base class then. "auto":
         shared, unless ``algorithm``, ``base_class`` or ``refresh`` is given.
     learning_rate : "auto" or float, default="auto"
-        Shrinkage of each step, above 0 and at most 1. "auto": $SHARED_RATE with shared trees, else 0.1.
+        Shrinkage of each step, above 0 and at most 1. "auto": 0.04 with shared trees, else 0.1.
     max_iter : "auto", int or None, default="auto"
         Number of boosting steps, at most. Each grows K trees, K-1 with a base class, or one that is
-        shared. "auto": $SHARED_STEPS with shared trees, else 100; but with early stopping as many as
+        shared. "auto": 300 with shared trees, else 100; but with early stopping as many as
         validation wants. None: no bound but early stopping or ``max_time``.
     max_leaf_nodes : "auto" or int, default="auto"
-        Leaves of a tree, at most; 2 to 32768. "auto": $LEAVES
+        Leaves of a tree, at most; 2 to 32768. "auto": a hundredth of the rows with shared
+        trees, else a three-hundredth; 12 to 1,024.
     max_depth : int or None, default=None
         Depth of a tree, at most; None for no bound.
     min_samples_leaf : float, default=10
@@ -68,7 +69,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         A node is split only if its best cut gains more than this.
     l2_regularization : "auto" or float, default="auto"
         Added to the sum of hessians in a leaf's value and, for the logitboost algorithms, in the
-        split gain. "auto": $L2
+        split gain. "auto": with shared trees 4 (K-1) / K^2, as much as four rows of
+        which nothing is known, else 0.
     min_hessian_leaf : float, default=0.0
         Least sum of hessians in a leaf, in a shared tree over all classes; for the logitboost
         algorithms only.
@@ -90,8 +92,9 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     subsample : float, default=1.0
         Share of the rows that the trees of a step are grown on, drawn anew for each step; above 0
         and at most 1.
-    max_features : None, "sqrt", int or float, default=None
-        Features that are drawn for each split: so many, or a share of them; None for all.
+    max_features : "auto", None, "sqrt", int or float, default="auto"
+        Features that are drawn for each split: so many, or a share of them; None for all. "auto":
+        half of them with shared trees, else all.
     interaction_cst : None, "pairwise", "no_interactions" or list of lists, default=None
         Which features may meet on a path from the root of a tree to a leaf: two at most, never two,
         or those of one of the given groups, by number or name. Features in no group make one of
@@ -99,11 +102,12 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     monotonic_cst : None
         There to say that monotone constraints are not supported: with three or more classes scores
         compete, so that one that rises does not make its probability rise.
-    base_class : None, "worst", "exhaustive", BaseClassSearch, FixedBase or a label, default=None
+    base_class : "auto", None, "worst", "exhaustive", BaseClassSearch, FixedBase or a label, default="auto"
         The base class of each step: that of largest training loss ("worst", the first one drawn at
         random), the best of all ("exhaustive": K(K-1)/2 trees a step instead of K-1) or of some
-        (``BaseClassSearch``, at little cost), or always the same label. None means "worst" for the
-        abc algorithms, no base class for the plain ones.
+        (``BaseClassSearch``, at little cost), or always the same label. "auto": no base class for
+        the plain algorithms, "worst" for "abc-mart", ``BaseClassSearch(2, 5)`` for "abc-logitboost".
+        None: the same, but "worst" for both.
         ``FixedBase(label)`` is for a label that is itself spelled like a policy.
         ``algorithm="mart", base_class="worst"`` is the paper's "Mb".
     base_step : {"search", "full"}, default="search"
@@ -261,10 +265,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         categorical_penalty: float = 1.0,
         handle_unknown: str = "missing",
         subsample: float = 1.0,
-        max_features: float | str | None = None,
+        max_features: float | str | None = "auto",
         interaction_cst: str | Sequence[Iterable[Any]] | None = None,
         monotonic_cst: None = None,
-        base_class: object = None,
+        base_class: object = "auto",
         base_step: str = "search",
         refresh: str = "step",
         gain_directions: int | str = "auto",

@@ -15,6 +15,11 @@ def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def is_auto(value: object) -> bool:
+    """Whether it is left open."""
+    return isinstance(value, str) and value == "auto"
+
+
 def is_finite_real(value: Any) -> bool:
     """Whether it is a real number that a float can hold; truth values are none."""
     if not isinstance(value, Real) or isinstance(value, bool):

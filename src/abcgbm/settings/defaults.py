@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from abcgbm.settings.checks import is_auto
 from abcgbm.settings.settings import Settings
 
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
@@ -22,6 +23,8 @@ PAPER: dict[str, Any] = {
     "max_iter": 1000,
     "max_leaf_nodes": 20,
     "l2_regularization": 0.0,
+    "max_features": None,
+    "base_class": None,
     "base_step": "full",
     "init": "zero",
 }
@@ -44,23 +47,25 @@ def _ridge_of_rows(n: float) -> Callable[[Size], float]:
 
 
 _SHARED: dict[str, Callable[[Size], Any]] = {
-    "learning_rate": lambda _: 0.05,
+    "learning_rate": lambda _: 0.04,
     "max_leaf_nodes": _leaves(100),
     "l2_regularization": _ridge_of_rows(4),
+    "max_features": lambda _: 0.5,
     "gain_directions": lambda size: min(size.n_classes, MOST_DIRECTIONS),
 }
 _PER_CLASS: dict[str, Callable[[Size], Any]] = {
     "learning_rate": lambda _: 0.1,
     "max_leaf_nodes": _leaves(300),
-    "l2_regularization": lambda _: 1.0,
+    "l2_regularization": lambda _: 0.0,
+    "max_features": lambda _: None,
 }
-_STEPS = {"shared": 200, "per-class": 100}
+_STEPS = {"shared": 300, "per-class": 100}
 
 
 def settled(settings: Settings, size: Size) -> Settings:
     """Return the settings with what the data decide; ``max_iter`` depends on validation, too."""
     rules = _SHARED if settings.algorithm.shared_trees else _PER_CLASS
-    is_open = {name: getattr(settings, name) == "auto" for name in rules}
+    is_open = {name: is_auto(getattr(settings, name)) for name in rules}
     return replace(settings, **{name: rules[name](size) for name in rules if is_open[name]})
 
 

@@ -17,6 +17,7 @@ from abcgbm.settings.checks import (
     check_truth_value,
     choice,
     integer,
+    is_auto,
     is_integer,
     optional,
     or_auto,
@@ -48,8 +49,10 @@ def _gain_directions(name: str, value: Any) -> int | str:
 
 
 def _max_features(name: str, value: Any) -> int | float | str | None:
-    allowed = "expected None, 'sqrt', an integer from 1 on, or a share above 0 and at most 1.0"
-    if value is None or (isinstance(value, str) and value == "sqrt"):
+    allowed = (
+        "expected 'auto', None, 'sqrt', an integer from 1 on, or a share above 0 and at most 1.0"
+    )
+    if value is None or (isinstance(value, str) and value in ("auto", "sqrt")):
         return value
     if isinstance(value, str):  # of which one is allowed
         raise ValueError(f"{name}={value!r}; {allowed}")  # noqa: TRY004
@@ -216,14 +219,19 @@ def _checks() -> dict[str, Check]:
 
 def _trees(checked: Mapping[str, Any]) -> str:
     """Return the kind of trees: the shared ones, unless something is named that the paper has."""
-    if checked["trees"] != "auto":
+    if not is_auto(checked["trees"]):
         return str(checked["trees"])
     is_of_paper = (
-        checked["algorithm"] != "auto"
-        or checked["base_class"] is not None
+        not is_auto(checked["algorithm"])
+        or not _has_no_base(checked)
         or checked["refresh"] == "class"
     )
     return "per-class" if is_of_paper else "shared"
+
+
+def _has_no_base(given: Mapping[str, Any]) -> bool:
+    """Whether no base class is asked for."""
+    return given["base_class"] is None or is_auto(given["base_class"])
 
 
 def _check_trees(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
@@ -235,7 +243,7 @@ def _check_trees(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
                 "'auto': the cuts of a tree per class are measured in its class alone"
             )
         return
-    if given["base_class"] is not None:
+    if not _has_no_base(given):
         raise ValueError(
             f"base_class={given['base_class']!r} with trees='shared'; expected None: a shared tree "
             "moves every class by itself"
@@ -247,7 +255,7 @@ def _check_trees(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
 
 
 def _check_refresh(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
-    is_plain = not algorithm.base_derivatives and given["base_class"] is None
+    is_plain = not algorithm.base_derivatives and _has_no_base(given)
     if given["refresh"] == "class" and not is_plain:
         raise ValueError(
             f"refresh='class' with algorithm={algorithm.name!r}, "

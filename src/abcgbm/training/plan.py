@@ -7,9 +7,10 @@ import numpy as np
 
 from abcgbm.data.rows import Classes
 from abcgbm.data.tables import Schema
+from abcgbm.settings.checks import is_auto
 from abcgbm.settings.defaults import default_steps
 from abcgbm.settings.settings import Settings
-from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
+from abcgbm.training.base_class import BaseClassSearch, BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.constraints import FeatureRules
 from abcgbm.training.stopping import Limits
 
@@ -126,7 +127,7 @@ def make_plan(
     """
     rng = settings.generator()
     policy = resolve_base_class(
-        settings.base_class,
+        _base_class(settings, len(classes.labels)),
         base_derivatives=settings.algorithm.base_derivatives,
         classes=classes.labels,
         rng=rng,
@@ -144,6 +145,15 @@ def make_plan(
         settings.n_threads,
         _n_directions(settings, len(classes.labels)),
     )
+
+
+def _base_class(settings: Settings, n_classes: int) -> object:
+    """Return how the base class is chosen, if that is left open."""
+    if not is_auto(settings.base_class):
+        return settings.base_class
+    if not settings.algorithm.base_derivatives:
+        return None
+    return BaseClassSearch(min(2, n_classes), 5) if settings.algorithm.hessian_split else "worst"
 
 
 def _n_directions(settings: Settings, n_classes: int) -> int:
