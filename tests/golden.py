@@ -155,7 +155,9 @@ def warm_started(data: Rows, **changed: Any) -> ABCBoostClassifier:
 
 def changed_trees(data: Rows, first: str, then: str) -> ABCBoostClassifier:
     """Three steps with trees of one kind, then three of the other."""
-    model = fit(data, model={"algorithm": None, "trees": first, "max_iter": 3, "warm_start": True})
+    model = fit(
+        data, model={"algorithm": "auto", "trees": first, "max_iter": 3, "warm_start": True}
+    )
     return model.set_params(trees=then, max_iter=6).fit(data.X, data.y)
 
 

@@ -9,8 +9,9 @@ from abcgbm import ABCBoostClassifier
 from abcgbm.data.rows import Classes
 from abcgbm.data.tables import Schema
 from abcgbm.model.ensemble import ALL_CLASSES
+from abcgbm.settings.defaults import MOST_DIRECTIONS, Size, settled
 from abcgbm.settings.settings import Settings
-from abcgbm.training.plan import MOST_DIRECTIONS, SHARED_RIDGE, Plan, make_plan
+from abcgbm.training.plan import Plan, make_plan
 from abcgbm.training.step_plan import StepPlan, plan_step
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
@@ -29,6 +30,7 @@ def shared(**parameters) -> ABCBoostClassifier:
 def plan_of(n_classes: int, **parameters) -> Plan:
     settings = Settings.from_parameters(ABCBoostClassifier(**parameters).get_params())
     classes = Classes(np.arange(n_classes), np.ones(n_classes))
+    settings = settled(settings, Size(1000, n_classes))
     return make_plan(settings, Schema(np.zeros(3, bool)), classes, 0.0, has_validation=False)
 
 
@@ -47,30 +49,15 @@ def plan_of(n_classes: int, **parameters) -> Plan:
     ],
 )
 def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_directions):
-    plan = plan_of(n_classes, trees="shared", gain_directions=given)
+    plan = plan_of(n_classes, trees="shared", max_features=None, gain_directions=given)
     assert plan.n_directions == n_directions
     assert plan.has_draws == (n_directions < n_classes)
 
 
 def test_trees_per_class_have_no_directions():
-    plan = plan_of(20)
+    plan = plan_of(20, algorithm="mart")
     assert (plan.n_directions, plan.has_draws) == (0, False)
-    assert plan_of(20, subsample=0.5).has_draws
-
-
-@pytest.mark.parametrize(
-    ("parameters", "ridge"),
-    [
-        ({}, 0.0),
-        ({"l2_regularization": 0.5}, 0.5),
-        ({"trees": "shared"}, SHARED_RIDGE),
-        ({"trees": "shared", "algorithm": "mart"}, SHARED_RIDGE),
-        ({"trees": "shared", "l2_regularization": 0}, 0.0),
-    ],
-    ids=str,
-)
-def test_ridge_that_is_not_given_depends_on_the_trees(parameters, ridge):
-    assert plan_of(4, **parameters).l2_regularization == ridge
+    assert plan_of(20, algorithm="mart", subsample=0.5).has_draws
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
@@ -78,14 +65,6 @@ def test_step_of_a_shared_tree_has_no_base_class(n_classes):
     algorithm = plan_of(n_classes, trees="shared").settings.algorithm
     expected = StepPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
     assert plan_step(algorithm, n_classes, ()) == expected
-
-
-def test_defaults_are_what_the_docstring_says():
-    spelled_out = {"algorithm": "logitboost", "l2_regularization": 0.001}
-    few, many = (X, Y), (MANY_X, MANY_Y)
-    assert_same_model(shared().fit(*few), shared(**spelled_out, gain_directions="all").fit(*few))
-    assert_same_model(shared().fit(*many), shared(**spelled_out, gain_directions=7).fit(*many))
-    assert_same_model(small().fit(*few), small("abc-mart", l2_regularization=0.0).fit(*few))
 
 
 # ------------------------------------------------------------------------------------- the trees

@@ -334,7 +334,7 @@ def test_categories_given_do_not_matter_to_a_binned_table():
     ],
 )
 def test_failed_warm_start_keeps_the_model(parameters, table, labels, message, monkeypatch):
-    monkeypatch.setattr("abcgbm.training.plan.DEFAULT_STEPS", 5)
+    monkeypatch.setattr("abcgbm.training.plan.default_steps", lambda _: 5)
     model = small(warm_start=True).fit(X, Y)
     twin = copy.deepcopy(model)
     with pytest.raises(ValueError, match=message):

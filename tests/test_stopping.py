@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from abcgbm import BaseClassSearch
-from abcgbm.training.plan import DEFAULT_STEPS, SHARED_RIDGE
 from abcgbm.training.stopping import Limits, Stopping, best_step
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
@@ -14,6 +13,7 @@ X, Y = noisy_data(n_rows=500, n_classes=4)
 LEARNED, VALIDATED = slice(0, 300), slice(300, 500)
 FIT = {"X": X[LEARNED], "y": Y[LEARNED]}
 VALIDATION = {"X_val": X[VALIDATED], "y_val": Y[VALIDATED]}
+DEFAULT_STEPS = 100  # with trees per class
 EAGER = {"learning_rate": 0.5, "max_iter": 200, "n_iter_no_change": 5}  # is soon past its best
 VARIANTS = {
     "mart": {"algorithm": "mart"},
@@ -182,8 +182,8 @@ def test_number_that_is_given_wins_over_validation():
 @pytest.mark.parametrize(
     ("parameters", "chosen"),
     [
-        ({}, {"algorithm": "abc-mart", "l2_regularization": 0.0}),
-        ({"trees": "shared"}, {"algorithm": "logitboost", "l2_regularization": SHARED_RIDGE}),
+        ({}, {"algorithm": "abc-mart", "trees": "per-class", "l2_regularization": 0.0}),
+        ({"trees": "shared"}, {"algorithm": "logitboost", "trees": "shared"}),
         ({"algorithm": "mart", "l2_regularization": 2}, {"l2_regularization": 2.0}),
     ],
     ids=str,

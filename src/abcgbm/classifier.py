@@ -122,9 +122,9 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         differences of classes, drawn anew for each step, which takes less time with many classes.
         Leaves hold values of all classes in any case. "auto": all up to 7 classes, 7 drawn ones if
         there are more. Trees per class have no use for it.
-    init : {"zero", "prior"}, default="prior"
+    init : {"auto", "zero", "prior"}, default="auto"
         The scores before the first step: zero as in the paper, or the logarithms of the weighted
-        class frequencies. With "prior" a class without rows counts as half an average row. Where
+        class frequencies. "auto" is "prior" with shared trees, else "zero". With "prior" a class without rows counts as half an average row. Where
         ``y`` has rows of one class alone, the start is always "prior".
     classes : array-like of shape (n_classes,) or None, default=None
         The labels that can occur; those in ``y`` by default. A class without rows has its column in
@@ -272,7 +272,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         base_step: str = "search",
         refresh: str = "step",
         gain_directions: int | str = "auto",
-        init: str = "prior",
+        init: str = "auto",
         classes: ArrayLike | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         warm_start: bool = False,

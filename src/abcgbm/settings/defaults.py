@@ -51,6 +51,7 @@ _SHARED: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(100),
     "l2_regularization": _ridge_of_rows(4),
     "max_features": lambda _: 0.5,
+    "init": lambda _: "prior",
     "gain_directions": lambda size: min(size.n_classes, MOST_DIRECTIONS),
 }
 _PER_CLASS: dict[str, Callable[[Size], Any]] = {
@@ -58,6 +59,7 @@ _PER_CLASS: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(300),
     "l2_regularization": lambda _: 0.0,
     "max_features": lambda _: None,
+    "init": lambda _: "zero",
 }
 _STEPS = {"shared": 300, "per-class": 100}
 

@@ -166,7 +166,7 @@ class Settings:
     base_step: Annotated[str, choice("search", "full")]
     refresh: Annotated[str, choice("step", "class")]
     gain_directions: Annotated[int | str, _gain_directions]
-    init: Annotated[str, choice("zero", "prior")]
+    init: Annotated[str, choice("auto", "zero", "prior")]
     classes: Annotated[Any, anything]
     class_weight: Annotated[Any, anything]
     warm_start: Annotated[bool, check_truth_value]

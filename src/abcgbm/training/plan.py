@@ -77,17 +77,16 @@ class Plan:
     @property
     def chosen(self) -> dict[str, Any]:
         """What the parameters became that may be left open, by name."""
-        chosen = {
-            "algorithm": self.settings.algorithm.name,
-            "trees": self.settings.trees,
-            "learning_rate": self.settings.learning_rate,
+        settings = self.settings
+        open_ones = ("trees", "learning_rate", "max_leaf_nodes", "l2_regularization")
+        chosen = {name: getattr(settings, name) for name in (*open_ones, "max_features", "init")}
+        chosen |= {
+            "algorithm": settings.algorithm.name,
             "max_iter": self.limits.max_iter,
-            "max_leaf_nodes": self.settings.max_leaf_nodes,
-            "l2_regularization": self.settings.l2_regularization,
             "early_stopping": self.stops_early,
         }
         shared = {"gain_directions": self.n_directions}
-        return chosen | shared if self.settings.algorithm.shared_trees else chosen
+        return chosen | shared if settings.algorithm.shared_trees else chosen
 
     @property
     def has_draws(self) -> bool:

@@ -90,7 +90,7 @@ class EarlierFit:
         """Raise ValueError if settings contradict the model."""
         if settings.classes is not None:
             self._check_classes(settings.classes)
-        if settings.init != self._init() and not self._began_with_one_class():
+        if settings.init not in ("auto", self._init()) and not self._began_with_one_class():
             raise ValueError(
                 f"init={settings.init!r} with warm_start=True; the model began with "
                 f"init={self._init()!r}; expected that, or warm_start=False for a model of its own"

@@ -1,0 +1,140 @@
+"""What a newcomer gets: the rules behind "auto", and tables on which older defaults failed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+
+from abcgbm import ABCBoostClassifier, BaseClassSearch
+from models import assert_same_model, noisy_data
+
+X, Y = noisy_data(n_rows=1500, n_classes=4)
+SHARED = {
+    "algorithm": "logitboost",
+    "trees": "shared",
+    "learning_rate": 0.04,
+    "max_leaf_nodes": 15,
+    "l2_regularization": 0.75,
+    "max_features": 0.5,
+    "init": "prior",
+}
+PAPER = {
+    "trees": "per-class",
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 12,
+    "l2_regularization": 0.0,
+    "max_features": None,
+    "init": "zero",
+}
+
+
+# ----------------------------------------------------------------------------------------- the rules
+
+
+def test_defaults_are_what_the_docstring_says():
+    model = ABCBoostClassifier().fit(X, Y)
+    assert_same_model(model, ABCBoostClassifier(max_iter=300, **SHARED).fit(X, Y))
+    assert model.chosen_.items() >= (SHARED | {"max_iter": 300, "gain_directions": 4}).items()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "base_class"),
+    [
+        ("mart", None),
+        ("abc-mart", "worst"),
+        ("logitboost", None),
+        ("abc-logitboost", BaseClassSearch(2, 5)),
+    ],
+)
+def test_algorithm_that_is_named_has_trees_per_class(algorithm, base_class):
+    model = ABCBoostClassifier(algorithm, max_iter=10).fit(X, Y)
+    spelled_out = ABCBoostClassifier(algorithm, max_iter=10, base_class=base_class, **PAPER)
+    assert_same_model(model, spelled_out.fit(X, Y))
+
+
+@pytest.mark.parametrize("given", [{"base_class": "worst"}, {"refresh": "class"}], ids=str)
+def test_what_the_paper_alone_has_means_trees_per_class(given):
+    algorithm = "auto" if "base_class" in given else "mart"
+    model = ABCBoostClassifier(algorithm, max_iter=2, **given).fit(X, Y)
+    assert model.chosen_["trees"] == "per-class"
+
+
+@pytest.mark.parametrize(("n_rows", "leaves"), [(50, 12), (1299, 12), (1300, 13), (200_000, 1024)])
+def test_leaves_follow_the_rows(n_rows, leaves):
+    rows = np.arange(n_rows) % 2
+    model = ABCBoostClassifier(max_iter=1).fit(rows[:, None], rows)
+    assert model.chosen_["max_leaf_nodes"] == leaves
+
+
+def test_rows_without_weight_do_not_count():
+    weight = np.r_[np.ones(1000), np.zeros(500)]
+    model = ABCBoostClassifier(max_iter=3).fit(X, Y, weight)
+    assert model.chosen_["max_leaf_nodes"] == 12
+    assert_same_model(model, ABCBoostClassifier(max_iter=3).fit(X[:1000], Y[:1000]))
+
+
+def test_what_is_given_wins():
+    given = {"learning_rate": 0.3, "max_leaf_nodes": 5, "l2_regularization": 2.0, "max_iter": 4}
+    assert ABCBoostClassifier(**given).fit(X, Y).chosen_.items() >= given.items()
+
+
+def test_paper_is_one_line_away():
+    paper = ABCBoostClassifier.paper("abc-mart", max_iter=5)
+    spelled_out = ABCBoostClassifier(
+        "abc-mart",
+        **PAPER | {"max_leaf_nodes": 20},
+        max_iter=5,
+        base_class="worst",
+        base_step="full",
+    )
+    assert_same_model(paper.fit(X, Y), spelled_out.fit(X, Y))
+    assert ABCBoostClassifier.paper().get_params()["max_iter"] == 1000
+
+
+# -------------------------------------------------------------------------- tables that once failed
+
+
+def classes(n_classes: int, n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    return make_classification(
+        n_rows,
+        n_features=20,
+        n_informative=15,
+        n_classes=n_classes,
+        n_clusters_per_class=1,
+        random_state=seed,
+    )
+
+
+@pytest.mark.parametrize(("n_classes", "n_rows"), [(3, 600), (30, 2000), (100, 5000), (300, 6000)])
+def test_first_steps_lower_the_validation_loss(n_classes, n_rows):
+    table, labels = classes(n_classes, n_rows)
+    n_train = 4 * n_rows // 5
+    model = ABCBoostClassifier(max_iter=10, early_stopping=False).fit(
+        table[:n_train],
+        labels[:n_train],
+        X_val=table[n_train:],
+        y_val=labels[n_train:],
+    )
+    assert model.validation_loss_[-1] < model.validation_loss_[0]
+
+
+def test_hundred_classes_are_learned_with_validation():
+    table, labels = classes(100, 5000)
+    model = ABCBoostClassifier().fit(
+        table[:4000], labels[:4000], X_val=table[4000:], y_val=labels[4000:]
+    )
+    assert model.best_iter_ > 0
+    assert model.score(table[4000:], labels[4000:]) > 0.3
+
+
+def test_noise_of_many_levels_costs_little():
+    table, labels = make_classification(
+        3000, n_features=12, n_informative=12, n_redundant=0, n_classes=6, random_state=3
+    )
+    noise = np.random.default_rng(0).integers(200, size=len(labels)).astype(str)
+    frame = pd.DataFrame(table).rename(columns=str)
+    scores = [
+        ABCBoostClassifier().fit(X[:1500], labels[:1500]).score(X[1500:], labels[1500:])
+        for X in (frame, frame.assign(noise=noise))
+    ]
+    assert scores[1] > scores[0] - 0.03
