@@ -63,7 +63,8 @@ def noise(y: np.ndarray, n_levels: int, rng: np.random.Generator) -> np.ndarray:
 def even(y: np.ndarray, n_levels: int, rng: np.random.Generator) -> np.ndarray:
     """Half of the rows have a level of their class, the others any."""
     own = rng.integers(0, n_levels // N_CLASSES, len(y)) * N_CLASSES + y
-    return np.where(rng.random(len(y)) < 0.5, own, rng.integers(0, n_levels, len(y)))
+    other = rng.integers(0, n_levels, len(y))
+    return np.where(rng.random(len(y)) < 0.5, own, other)
 
 
 def uneven(y: np.ndarray, n_levels: int, rng: np.random.Generator) -> np.ndarray:

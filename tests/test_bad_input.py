@@ -36,6 +36,7 @@ REALS = {
     "l2_regularization": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "min_hessian_leaf": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "categorical_smoothing": ([-1e-9, np.nan, np.inf], "from 0 on"),
+    "categorical_penalty": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "subsample": ([0, -0.1, 1.5, np.nan], "above 0 and at most 1"),
     "validation_fraction": ([0, 1, 1.5, np.nan], "above 0 and below 1"),
     "tol": ([-1e-9, np.nan, np.inf], "from 0 on"),

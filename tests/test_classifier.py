@@ -80,6 +80,7 @@ def test_parameters_and_their_defaults_are_those_documented():
         "max_bins": 255,
         "categorical_features": "auto",
         "categorical_smoothing": 10.0,
+        "categorical_penalty": 1.0,
         "handle_unknown": "missing",
         "subsample": 1.0,
         "max_features": "auto",
