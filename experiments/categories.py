@@ -107,11 +107,11 @@ def measured(system: str, kind: str, n_levels: int, seed: int) -> dict[str, Any]
     return {"system": system, "column": kind, "levels": n_levels, "seed": seed} | result
 
 
-def run(file: Path, systems: list[str], n_seeds: int) -> None:
+def run(file: Path, systems: list[str], seeds: range) -> None:
     lines = file.read_text().splitlines() if file.exists() else []
     names = ("system", "column", "levels", "seed")
     done = {tuple(json.loads(line)[name] for name in names) for line in lines}
-    for seed in range(n_seeds):
+    for seed in seeds:
         for case in CASES:
             for system in systems:
                 if (system, *case, seed) not in done:
@@ -136,12 +136,13 @@ def main() -> None:
     parser.add_argument("command", choices=["run", "report"])
     parser.add_argument("file", type=Path)
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=["abc-mart"])
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     if given.command == "report":
         report(given.file)
     else:
-        run(given.file, given.systems, given.seeds)
+        run(given.file, given.systems, range(given.first, given.first + given.seeds))
 
 
 if __name__ == "__main__":
