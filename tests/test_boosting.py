@@ -86,7 +86,7 @@ def test_algorithm_is_its_three_choices_and_nothing_else(name, trees, choices):
 
 @pytest.mark.parametrize(("trees", "name"), [("per-class", "abc-mart"), ("shared", "logitboost")])
 def test_algorithm_that_is_not_named_depends_on_the_trees(trees, name):
-    assert Algorithm.from_names(None, trees) == Algorithm.from_names(name, trees)
+    assert Algorithm.from_names("auto", trees) == Algorithm.from_names(name, trees)
 
 
 # ------------------------------------------------------------------------------------------ the end

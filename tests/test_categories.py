@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import BinMapper
 from abcgbm.data.categories import Levels
+from models import small
 
 LEVEL_LISTS = st.one_of(
     st.lists(st.none() | st.sampled_from(["", "a", "b", "ba", "é", "Z"]), min_size=1, max_size=40),
@@ -197,8 +198,8 @@ def test_fold_without_any_level_predicts_rows_that_have_some(dtype):
     some = pd.Series([None] * 40 + ["a", "b"] * 10, dtype=dtype)
     X = pd.DataFrame({"x": np.r_[x[::2], x[1::2]], "some": some})
     y = np.r_[y[::2], y[1::2]]
-    model = ABCBoostClassifier(max_iter=3, min_samples_leaf=2).fit(X[:40], y[:40])
-    plain = ABCBoostClassifier(max_iter=3, min_samples_leaf=2).fit(X[["x"]][:40], y[:40])
+    model = small(max_iter=3, min_samples_leaf=2).fit(X[:40], y[:40])
+    plain = small(max_iter=3, min_samples_leaf=2).fit(X[["x"]][:40], y[:40])
     expected = plain.predict_proba(X[["x"]])
     assert model.predict_proba(X).tobytes() == expected.tobytes()
     assert model.score(X[40:], y[40:]) > 0

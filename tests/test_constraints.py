@@ -99,7 +99,10 @@ def test_one_group_of_all_features_is_no_constraint():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("all", "interaction_cst='all'; expected None, 'pairwise', 'no_interactions', or a list"),
+        (
+            "all",
+            "interaction_cst='all'; expected None, 'pairwise', 'no_interactions', or a list",
+        ),
         (3, "interaction_cst=3; expected None"),
         ([0, 1], r"interaction_cst=\[0, 1\]; expected None"),
         (["ab"], r"interaction_cst=\['ab'\]; expected None"),
@@ -155,15 +158,15 @@ def test_all_features_are_no_draw(everything):
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
     [
-        (0, ValueError, "max_features=0; expected None, 'sqrt', an integer from 1 on"),
-        (-1, ValueError, "max_features=-1; expected None"),
-        (0.0, ValueError, "max_features=0.0; expected None"),
-        (1.5, ValueError, "max_features=1.5; expected None"),
-        (np.nan, ValueError, "max_features=nan; expected None"),
+        (0, ValueError, "max_features=0; expected 'auto', None, 'sqrt', an integer from 1 on"),
+        (-1, ValueError, "max_features=-1; expected 'auto', None"),
+        (0.0, ValueError, "max_features=0.0; expected 'auto', None"),
+        (1.5, ValueError, "max_features=1.5; expected 'auto', None"),
+        (np.nan, ValueError, "max_features=nan; expected 'auto', None"),
         (7, ValueError, "max_features=7; expected at most the 6 features of X"),
-        ("log2", ValueError, "max_features='log2'; expected None"),
-        (True, TypeError, "max_features=True; expected None"),
-        ([1], TypeError, r"max_features=\[1\]; expected None"),
+        ("log2", ValueError, "max_features='log2'; expected 'auto', None"),
+        (True, TypeError, "max_features=True; expected 'auto', None"),
+        ([1], TypeError, r"max_features=\[1\]; expected 'auto', None"),
     ],
 )
 def test_bad_number_of_features_is_named(bad, error, message):

@@ -6,6 +6,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm.settings.defaults import Size, settled
+from abcgbm.settings.settings import Settings
 from models import assert_same_model, noisy_data
 
 X, Y = noisy_data(n_rows=1500, n_classes=4)
@@ -64,6 +66,25 @@ def test_leaves_follow_the_rows(n_rows, leaves):
     rows = np.arange(n_rows) % 2
     model = ABCBoostClassifier(max_iter=1).fit(rows[:, None], rows)
     assert model.chosen_["max_leaf_nodes"] == leaves
+
+
+@pytest.mark.parametrize(
+    ("given", "rate"),
+    [
+        ({}, 0.04),
+        ({"max_iter": 300}, 0.04),
+        ({"max_iter": 1000}, 0.04),
+        ({"max_iter": 100}, 0.12),
+        ({"max_iter": 1}, 0.3),
+        ({"max_iter": 100, "warm_start": True}, 0.04),
+        ({"max_iter": 10, "algorithm": "mart"}, 0.1),
+        ({"max_iter": 10, "learning_rate": 0.5}, 0.5),
+    ],
+    ids=str,
+)
+def test_fewer_steps_go_as_far(given, rate):
+    settings = Settings.from_parameters(ABCBoostClassifier(**given).get_params())
+    assert settled(settings, Size(1000, 3)).learning_rate == pytest.approx(rate, rel=1e-12)
 
 
 def test_rows_without_weight_do_not_count():

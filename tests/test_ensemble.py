@@ -22,10 +22,13 @@ X = np.column_stack([NUMBERS, np.where(np.arange(250) % 20 == 0, np.nan, LEVELS)
 VARIANTS = {"mart": {"algorithm": "mart"}, "abc-mart": {}, "shared": {"trees": "shared"}}
 
 
+CHEAP_LEVELS = {"categorical_smoothing": 0.0, "categorical_penalty": 0.0}
+
+
 @pytest.fixture(scope="module")
 def ensembles():
     return {
-        name: small(**variant, categorical_features=[4]).fit(X, Y).model_.ensemble
+        name: small(**variant, categorical_features=[4], **CHEAP_LEVELS).fit(X, Y).model_.ensemble
         for name, variant in VARIANTS.items()
     }
 

@@ -163,7 +163,7 @@ def test_draws_of_the_trial_are_different_first_base_classes(n_classes):
     draws = {cell.settings.random_state for cell in trial_cells()}
     y = np.repeat(np.arange(n_classes), 3)
     X = np.eye(len(y))
-    model = ABCBoostClassifier(max_iter=1, min_samples_leaf=1)
+    model = ABCBoostClassifier.paper(max_iter=1, min_samples_leaf=1)
     first = {int(model.set_params(random_state=s).fit(X, y).base_classes_[0]) for s in draws}
     assert len(draws) > 1
     assert len(first) == len(draws)
@@ -484,7 +484,7 @@ def test_set_is_named_where_mart_ends_with_the_lower_loss():
 def test_bounded_leaves_are_those_as_long_as_the_core_allows():
     n_classes = 100  # of a hundred classes one is known with p = 0.01: a Newton step of 99
     y = np.repeat(np.arange(n_classes), 3)
-    model = ABCBoostClassifier("mart", max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
+    model = ABCBoostClassifier.paper("mart", max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
     model.fit(np.eye(n_classes)[y], y)
     assert np.abs(model.model_.ensemble.value).max() == measure.LONGEST * model.learning_rate
     assert measure._n_bounded(model) == n_classes

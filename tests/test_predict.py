@@ -36,7 +36,7 @@ def predicted_by_hand(arrays, X: np.ndarray, n_classes: int) -> np.ndarray:
 @pytest.fixture(scope="module")
 def trained():
     """A problem, its trained scores, and the trees."""
-    problem = mixed_problem(9, 700, 5)
+    problem = mixed_problem(9, 700, 5).with_params(categorical_smoothing=0.0)  # no level is light
     trainer = core.trainer(problem)
     rounds = ref.boost(trainer, ref.Algorithm("abc-mart"), 5, 6)
     arrays = core.forest_arrays(rounds, problem.thresholds())

@@ -114,7 +114,7 @@ def test_class_without_rows_is_half_a_row():
 @pytest.mark.parametrize("bad", ["priors", None, 0], ids=repr)
 def test_unknown_start_is_named(bad):
     error = ValueError if isinstance(bad, str) else TypeError
-    with pytest.raises(error, match=f"init={bad!r}; expected 'zero' or 'prior'"):
+    with pytest.raises(error, match=f"init={bad!r}; expected 'auto' or 'zero' or 'prior'"):
         small(init=bad).fit(X, Y)
 
 

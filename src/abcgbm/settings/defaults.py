@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from abcgbm.settings.checks import is_auto
+from abcgbm.settings.checks import is_auto, is_integer
 from abcgbm.settings.settings import Settings
 
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
 # are drawn where there are more.
 MOST_DIRECTIONS = 7
+_RATE, _LARGEST_RATE, _RATE_PER_CLASS = 0.04, 0.3, 0.1
 _LEAST_LEAVES = 12
 _MOST_LEAVES = 1024
 
@@ -47,7 +48,6 @@ def _ridge_of_rows(n: float) -> Callable[[Size], float]:
 
 
 _SHARED: dict[str, Callable[[Size], Any]] = {
-    "learning_rate": lambda _: 0.04,
     "max_leaf_nodes": _leaves(100),
     "l2_regularization": _ridge_of_rows(4),
     "max_features": lambda _: 0.5,
@@ -55,7 +55,6 @@ _SHARED: dict[str, Callable[[Size], Any]] = {
     "gain_directions": lambda size: min(size.n_classes, MOST_DIRECTIONS),
 }
 _PER_CLASS: dict[str, Callable[[Size], Any]] = {
-    "learning_rate": lambda _: 0.1,
     "max_leaf_nodes": _leaves(300),
     "l2_regularization": lambda _: 0.0,
     "max_features": lambda _: None,
@@ -67,8 +66,19 @@ _STEPS = {"shared": 300, "per-class": 100}
 def settled(settings: Settings, size: Size) -> Settings:
     """Return the settings with what the data decide; ``max_iter`` depends on validation, too."""
     rules = _SHARED if settings.algorithm.shared_trees else _PER_CLASS
-    is_open = {name: is_auto(getattr(settings, name)) for name in rules}
-    return replace(settings, **{name: rules[name](size) for name in rules if is_open[name]})
+    chosen = {name: rule(size) for name, rule in rules.items() if is_auto(getattr(settings, name))}
+    if is_auto(settings.learning_rate):
+        chosen["learning_rate"] = _learning_rate(settings)
+    return replace(settings, **chosen)
+
+
+def _learning_rate(settings: Settings) -> float:
+    """Return a rate with which fewer steps go as far; a warm start's may not depend on their number."""
+    if not settings.algorithm.shared_trees:
+        return _RATE_PER_CLASS
+    if settings.warm_start or not is_integer(settings.max_iter):
+        return _RATE
+    return min(_LARGEST_RATE, max(_RATE, _RATE * _STEPS["shared"] / int(settings.max_iter or 1)))
 
 
 def default_steps(settings: Settings) -> int:
