@@ -20,7 +20,7 @@ from experiments import datasets
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "experiments" / "results" / "algorithms.jsonl"
 PAGE = ROOT / "docs" / "algorithms.md"
-SETTING = {"max_leaf_nodes": 20, "learning_rate": 0.1, "max_iter": 100, "base_step": "full"}
+SETTING = {"max_leaf_nodes": 20, "learning_rate": 0.1, "max_iter": 100}
 
 # How a base class is chosen; "s2g5": two candidates, kept for five further steps.
 VARIANTS: dict[str, dict[str, Any]] = {
