@@ -28,7 +28,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "abc-mart, worst": {"algorithm": "abc-mart"},
     "abc-mart, s2g5": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 5)},
     "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost, worst": {"algorithm": "abc-logitboost"},
+    "abc-logitboost, worst": {"algorithm": "abc-logitboost", "base_class": "worst"},
     "abc-logitboost, s2g5": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
     "shared trees": {"algorithm": "logitboost", "trees": "shared", "l2_regularization": 0.001},
     "abc-mart, exhaustive": {"algorithm": "abc-mart", "base_class": "exhaustive"},
