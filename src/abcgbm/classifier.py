@@ -51,7 +51,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         shared, unless ``algorithm``, ``base_class`` or ``refresh`` is given.
     learning_rate : "auto" or float, default="auto"
         Shrinkage of each step, above 0 and at most 1. "auto": 0.1; with shared trees 0.04, or
-        12 / ``max_iter`` and at most 0.3 where fewer than 300 steps are asked for (but not for a warm
+        12 / ``max_iter`` and at most 0.15 where fewer than 300 steps are asked for (but not for a warm
         start, which may go on).
     max_iter : "auto", int or None, default="auto"
         Number of boosting steps, at most. Each grows K trees, K-1 with a base class, or one that is

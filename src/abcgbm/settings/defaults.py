@@ -13,7 +13,7 @@ from abcgbm.settings.settings import Settings
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
 # are drawn where there are more.
 MOST_DIRECTIONS = 7
-_RATE, _LARGEST_RATE, _RATE_PER_CLASS = 0.04, 0.3, 0.1
+_RATE, _LARGEST_RATE, _RATE_PER_CLASS = 0.04, 0.15, 0.1
 _LEAST_LEAVES = 12
 _MOST_LEAVES = 1024
 
