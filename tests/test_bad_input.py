@@ -100,13 +100,19 @@ def test_what_is_neither_a_number_nor_none_is_named(name, bad):
         ({"categorical_features": [True]}, ("1 truth values", "4 features")),
         ({"random_state": -1}, ("random_state=-1", "from 0 on")),
         ({"n_jobs": 0}, ("n_jobs=0", "None", "an integer other than 0", "-1")),
-        ({"base_class": 7}, ("base_class=7", "None, 'worst'", "labels 0, 1, 2")),
-        ({"base_class": "wurst"}, ("base_class='wurst'", "None, 'worst'", "labels 0, 1, 2")),
-        ({"base_class": np.nan}, ("base_class=nan", "None, 'worst'", "labels 0, 1, 2")),
+        ({"base_class": 7}, ("base_class=7", "None, 'auto', 'worst'", "labels 0, 1, 2")),
+        (
+            {"base_class": "wurst"},
+            ("base_class='wurst'", "None, 'auto', 'worst'", "labels 0, 1, 2"),
+        ),
+        ({"base_class": np.nan}, ("base_class=nan", "None, 'auto', 'worst'", "labels 0, 1, 2")),
         ({"base_class": FixedBase("worst")}, ("'worst'", "one of the labels 0, 1, 2")),
         ({"base_class": [0, 1]}, ("base_class=[0, 1]", "one of the labels 0, 1, 2")),
         ({"algorithm": "mart", "base_class": 1}, ("base_class=1", "abc", "None or 'worst'")),
-        ({"refresh": "class"}, ("refresh='class'", "'abc-mart'", "plain algorithm")),
+        (
+            {"algorithm": "abc-mart", "refresh": "class"},
+            ("refresh='class'", "'abc-mart'", "plain algorithm"),
+        ),
         (
             {"algorithm": "mart", "refresh": "class", "base_class": "worst"},
             ("refresh='class'", "base_class='worst'", "without a base class"),

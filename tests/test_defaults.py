@@ -56,9 +56,9 @@ def test_algorithm_that_is_named_has_trees_per_class(algorithm, base_class):
 
 @pytest.mark.parametrize("given", [{"base_class": "worst"}, {"refresh": "class"}], ids=str)
 def test_what_the_paper_alone_has_means_trees_per_class(given):
-    algorithm = "auto" if "base_class" in given else "mart"
-    model = ABCBoostClassifier(algorithm, max_iter=2, **given).fit(X, Y)
+    model = ABCBoostClassifier(max_iter=2, **given).fit(X, Y)
     assert model.chosen_["trees"] == "per-class"
+    assert model.chosen_["algorithm"] == ("abc-mart" if "base_class" in given else "mart")
 
 
 @pytest.mark.parametrize(("n_rows", "leaves"), [(50, 12), (1299, 12), (1300, 13), (200_000, 1024)])
@@ -97,6 +97,20 @@ def test_rows_without_weight_do_not_count():
 def test_what_is_given_wins():
     given = {"learning_rate": 0.3, "max_leaf_nodes": 5, "l2_regularization": 2.0, "max_iter": 4}
     assert ABCBoostClassifier(**given).fit(X, Y).chosen_.items() >= given.items()
+
+
+def test_warm_start_keeps_what_is_left_open():
+    model = ABCBoostClassifier(max_iter=50).fit(X, Y)
+    going_on = model.set_params(warm_start=True, max_iter=60).fit(X, Y)
+    assert going_on.chosen_["learning_rate"] == 0.15
+    assert_same_model(going_on, ABCBoostClassifier(max_iter=60, learning_rate=0.15).fit(X, Y))
+    many = ABCBoostClassifier(learning_rate=0.3, max_iter=310, warm_start=True).fit(X, Y)
+    assert many.set_params(max_iter="auto").fit(X, Y).n_iter_ == 310
+
+
+def test_what_was_chosen_names_the_base_class():
+    model = ABCBoostClassifier("abc-logitboost", max_iter=2).fit(X, Y)
+    assert repr(model.chosen_["base_class"]) == repr(BaseClassSearch(2, 5))
 
 
 def test_paper_is_one_line_away():

@@ -309,12 +309,6 @@ def test_categories_given_do_not_matter_to_a_binned_table():
     ("parameters", "table", "labels", "message"),
     [
         ({"max_iter": 3}, X, Y, "max_iter=3 with warm_start=True; expected at least the 8 steps"),
-        (
-            {"max_iter": "auto", "early_stopping": False},
-            X,
-            Y,
-            "max_iter='auto', which is 5, with warm_start=True; expected at least the 8 steps",
-        ),
         ({"max_iter": 9}, X, Y + 1, r"not among the classes: \[4\]"),
         ({"max_iter": 9}, X[:, :2], Y, "2 features, but .* expecting 4 features"),
         ({"max_iter": 9, "classes": [0, 1, 2]}, X, Y, r"classes=\[0, 1, 2\] with warm_start=True"),
@@ -333,8 +327,7 @@ def test_categories_given_do_not_matter_to_a_binned_table():
         ),
     ],
 )
-def test_failed_warm_start_keeps_the_model(parameters, table, labels, message, monkeypatch):
-    monkeypatch.setattr("abcgbm.training.plan.default_steps", lambda _: 5)
+def test_failed_warm_start_keeps_the_model(parameters, table, labels, message):
     model = small(warm_start=True).fit(X, Y)
     twin = copy.deepcopy(model)
     with pytest.raises(ValueError, match=message):

@@ -219,8 +219,9 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
     validation_score_ : ndarray of shape (n_iter_ + 1,)
         Their score, the larger the better; empty without validation.
     chosen_ : dict
-        What the parameters became that were left open, by name: ``algorithm``, ``max_iter`` (None: no
-        bound), ``early_stopping``, ``l2_regularization`` and, for shared trees, ``gain_directions``.
+        What the parameters became that may be left open, by name: ``algorithm``, ``trees``,
+        ``learning_rate``, ``max_iter`` (None: no bound), ``max_leaf_nodes``, ``l2_regularization``,
+        ``max_features``, ``init``, ``early_stopping``, and ``gain_directions`` or ``base_class``.
     stop_reason_ : str
         "max_iter"; "machine_accuracy" (nothing is left to fit: the loss fell below 2e-14, or
         that times the sum of all weights if they sum to less than 1); "no_progress" (no tree of a

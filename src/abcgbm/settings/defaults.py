@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from abcgbm.settings.checks import is_auto, is_integer
+from abcgbm.settings.checks import is_auto
 from abcgbm.settings.settings import Settings
 
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
@@ -76,9 +76,9 @@ def _learning_rate(settings: Settings) -> float:
     """Return a rate with which fewer steps go as far; a warm start's may not depend on their number."""
     if not settings.algorithm.shared_trees:
         return _RATE_PER_CLASS
-    if settings.warm_start or not is_integer(settings.max_iter):
+    if settings.warm_start or not isinstance(settings.max_iter, int):
         return _RATE
-    return min(_LARGEST_RATE, max(_RATE, _RATE * _STEPS["shared"] / int(settings.max_iter or 1)))
+    return min(_LARGEST_RATE, max(_RATE, _RATE * _STEPS["shared"] / settings.max_iter))
 
 
 def default_steps(settings: Settings) -> int:

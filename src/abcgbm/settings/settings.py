@@ -189,7 +189,7 @@ class Settings:
         """Check the parameters of an estimator, first one by one and then together."""
         checked = {name: check(name, given[name]) for name, check in _checks().items()}
         trees = _trees(checked)
-        algorithm = Algorithm.from_names(checked["algorithm"], trees)
+        algorithm = Algorithm.from_names(_algorithm_name(checked), trees)
         _check_trees(algorithm, given)
         _check_refresh(algorithm, given)
         _check_min_hessian_leaf(algorithm, given)
@@ -229,6 +229,12 @@ def _trees(checked: Mapping[str, Any]) -> str:
     return "per-class" if is_of_paper else "shared"
 
 
+def _algorithm_name(checked: Mapping[str, Any]) -> str:
+    """Return the name, or "auto"; residuals that are computed anew for each class are MART's."""
+    name = str(checked["algorithm"])
+    return "mart" if is_auto(name) and checked["refresh"] == "class" else name
+
+
 def _has_no_base(given: Mapping[str, Any]) -> bool:
     """Whether no base class is asked for."""
     return given["base_class"] is None or is_auto(given["base_class"])
@@ -240,7 +246,7 @@ def _check_trees(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
         if given["gain_directions"] != "auto":
             raise ValueError(
                 f"gain_directions={given['gain_directions']!r} with trees='per-class'; expected "
-                "'auto': the cuts of a tree per class are measured in its class alone"
+                "'auto', or trees='shared': the cuts of a tree per class are measured in its class alone"
             )
         return
     if not _has_no_base(given):

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from abcgbm.data.labels import listed
 from abcgbm.settings.checks import check_integer
 
-_POLICIES = ("worst", "exhaustive")
+_POLICIES = ("auto", "worst", "exhaustive")
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,9 @@ class Plan:
             "max_iter": self.limits.max_iter,
             "early_stopping": self.stops_early,
         }
-        shared = {"gain_directions": self.n_directions}
-        return chosen | shared if settings.algorithm.shared_trees else chosen
+        if settings.algorithm.shared_trees:
+            return chosen | {"gain_directions": self.n_directions}
+        return chosen | {"base_class": settings.base_class}
 
     @property
     def has_draws(self) -> bool:
@@ -107,12 +108,12 @@ def make_plan(
     has_validation: bool,
     seed: int | None = None,
 ) -> Plan:
-    """Settle what the settings leave open.
+    """Settle what is still open.
 
     Parameters
     ----------
     settings : Settings
-        What the user gave.
+        What the user gave, and what the data decide.
     schema : Schema
         The columns of the table.
     classes : Classes
@@ -125,8 +126,9 @@ def make_plan(
         That of an earlier fit, if this one goes on from it.
     """
     rng = settings.generator()
+    settings = replace(settings, base_class=_base_class(settings, len(classes.labels)))
     policy = resolve_base_class(
-        _base_class(settings, len(classes.labels)),
+        settings.base_class,
         base_derivatives=settings.algorithm.base_derivatives,
         classes=classes.labels,
         rng=rng,
@@ -163,8 +165,8 @@ def _n_directions(settings: Settings, n_classes: int) -> int:
 
 
 def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits:
-    is_auto = settings.early_stopping == "auto"
-    stops_early = has_validation if is_auto else bool(settings.early_stopping)
+    is_open = is_auto(settings.early_stopping)
+    stops_early = has_validation if is_open else bool(settings.early_stopping)
     max_iter = _most_steps(settings, stops_early=stops_early)
     if max_iter is None and settings.max_time is None and not stops_early:
         raise ValueError(

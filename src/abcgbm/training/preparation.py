@@ -68,8 +68,9 @@ def prepare(
     rows, classes = rows_to_learn(table, given.y, given.sample_weight, known, settings.class_weight)
     to_validate = (given.X_val, given.y_val, given.sample_weight_val)
     held_out = rows_to_validate(to_validate, table.schema, classes, owner)
+    left_open = settings if earlier is None else earlier.kept(settings)
     plan = make_plan(
-        settled(settings, Size(len(rows), len(classes.labels))),
+        settled(left_open, Size(len(rows), len(classes.labels))),
         table.schema,
         classes,
         began,
@@ -77,7 +78,7 @@ def prepare(
         seed=None if earlier is None else earlier.history.seed,
     )
     if earlier is not None:
-        earlier.check_steps(settings.max_iter, plan.limits.max_iter)
+        earlier.check_steps(settings.max_iter)
     again = None
     if plan.stops_early and held_out is None:
         again = partial(_train_again, rows) if settings.refit else None

@@ -17,6 +17,7 @@ from abcgbm.data.tables import chosen_columns
 from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.history import History, Record
 from abcgbm.model.model import Model
+from abcgbm.settings.checks import is_auto
 from abcgbm.settings.settings import Settings
 
 _GRID = 2**32  # scores are multiples of one part in this
@@ -86,22 +87,34 @@ class EarlierFit:
             raw[:, part] = model.raw(rows.table.take(row_numbers[part]), n_threads).T
         return raw
 
+    def kept(self, settings: Settings) -> Settings:
+        """Return the settings with what is left open, but stays as the model has it."""
+        kept: dict[str, Any] = {"init": self._init()}
+        if "learning_rate" in self.history.chosen:
+            kept["learning_rate"] = self.history.chosen["learning_rate"]
+        return replace(
+            settings, **{name: x for name, x in kept.items() if is_auto(getattr(settings, name))}
+        )
+
     def check(self, settings: Settings) -> None:
         """Raise ValueError if settings contradict the model."""
         if settings.classes is not None:
             self._check_classes(settings.classes)
-        if settings.init not in ("auto", self._init()) and not self._began_with_one_class():
+        if (
+            not is_auto(settings.init)
+            and settings.init != self._init()
+            and not self._began_with_one_class()
+        ):
             raise ValueError(
                 f"init={settings.init!r} with warm_start=True; the model began with "
                 f"init={self._init()!r}; expected that, or warm_start=False for a model of its own"
             )
 
-    def check_steps(self, given: int | str | None, most: int | None) -> None:
-        """Raise ValueError if the model has more steps already than ``max_iter``, given and settled."""
-        if most is not None and most < self.model.n_steps:
-            meant = f", which is {most}," if given != most else ""
+    def check_steps(self, given: int | str | None) -> None:
+        """Raise ValueError if the model has more steps already than are asked for."""
+        if isinstance(given, int) and given < self.model.n_steps:
             raise ValueError(
-                f"max_iter={given!r}{meant} with warm_start=True; expected at least the "
+                f"max_iter={given!r} with warm_start=True; expected at least the "
                 f"{self.model.n_steps} steps of the model"
             )
 
