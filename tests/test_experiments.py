@@ -248,7 +248,7 @@ def test_curve_of_a_cell_is_that_of_staged_prediction(monkeypatch):
     data = digits()
     for algorithm, parameters in ALGORITHMS.items():
         line, curves = measure.measure(replace(CELL, algorithm=algorithm), lambda state: None)
-        model = ABCBoostClassifier(
+        model = ABCBoostClassifier.paper(
             **parameters, max_leaf_nodes=4, max_iter=20, min_samples_leaf=10, n_jobs=1
         ).fit(data.X_train, data.y_train)
         assert curves.test_errors.tolist() == error_curve(model, data.X_test, data.y_test).tolist()
