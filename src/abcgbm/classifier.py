@@ -126,7 +126,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         there are more. Trees per class have no use for it.
     init : {"auto", "zero", "prior"}, default="auto"
         The scores before the first step: zero as in the paper, or the logarithms of the weighted
-        class frequencies. "auto" is "prior" with shared trees, else "zero". With "prior" a class without rows counts as half an average row. Where
+        class frequencies. "auto" is "prior" with shared trees, else "zero". With "prior" a class
+        without rows counts as half an average row. Where
         ``y`` has rows of one class alone, the start is always "prior".
     classes : array-like of shape (n_classes,) or None, default=None
         The labels that can occur; those in ``y`` by default. A class without rows has its column in

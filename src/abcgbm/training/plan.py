@@ -14,6 +14,15 @@ from abcgbm.training.base_class import BaseClassSearch, BasePolicy, NoBase, reso
 from abcgbm.training.constraints import FeatureRules
 from abcgbm.training.stopping import Limits
 
+_LEFT_OPEN = (
+    "trees",
+    "learning_rate",
+    "max_leaf_nodes",
+    "l2_regularization",
+    "max_features",
+    "init",
+)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -78,9 +87,7 @@ class Plan:
     def chosen(self) -> dict[str, Any]:
         """What the parameters became that may be left open, by name."""
         settings = self.settings
-        open_ones = ("trees", "learning_rate", "max_leaf_nodes", "l2_regularization")
-        chosen = {name: getattr(settings, name) for name in (*open_ones, "max_features", "init")}
-        chosen |= {
+        chosen = {name: getattr(settings, name) for name in _LEFT_OPEN} | {
             "algorithm": settings.algorithm.name,
             "max_iter": self.limits.max_iter,
             "early_stopping": self.stops_early,

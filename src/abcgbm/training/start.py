@@ -120,7 +120,7 @@ class EarlierFit:
 
     def check_categories(self, categorical_features: Any) -> None:
         """Raise ValueError if other columns are given as categories than the model's."""
-        if isinstance(categorical_features, str) and categorical_features == "auto":
+        if is_auto(categorical_features):
             return  # a column is a category if it was one
         schema = self.model.encoding.schema
         mine = schema.is_categorical

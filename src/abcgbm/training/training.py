@@ -280,12 +280,8 @@ class Training:
         if not any(map(len, self._table.thresholds)):
             return "; no feature has two values"
         settings = self._plan.settings
-        bounds = {
-            "min_gain": settings.min_gain,
-            "min_hessian_leaf": settings.min_hessian_leaf,
-            "min_samples_leaf": settings.min_samples_leaf,
-            "l2_regularization": self._plan.settings.l2_regularization,
-        }
+        names = ("min_gain", "min_hessian_leaf", "min_samples_leaf", "l2_regularization")
+        bounds = {name: getattr(settings, name) for name in names}
         smaller = " or ".join(f"{name} than {value:g}" for name, value in bounds.items() if value)
         larger = (
             f", a larger subsample than {settings.subsample:g}" if settings.subsample < 1 else ""
