@@ -498,9 +498,11 @@ LOG_FACTORIAL = list(itertools.accumulate(log(float(max(1, n))) for n in range(2
 
 
 def log_ways(n_left: int, n: int) -> float:
-    """The logarithm of the number of ways to part n places into two sets of these sizes."""
+    """The logarithm of the number of ways to part n places so, less that of n - 1 cuts in order."""
     all_ways = LOG_FACTORIAL[n] - LOG_FACTORIAL[2]
-    return (all_ways - LOG_FACTORIAL[n_left]) - LOG_FACTORIAL[n - n_left]
+    in_order = LOG_FACTORIAL[n - 1] - LOG_FACTORIAL[n - 2]
+    ways = ((all_ways - in_order) - LOG_FACTORIAL[n_left]) - LOG_FACTORIAL[n - n_left]
+    return max(0.0, ways)
 
 
 def categorical_cuts(feature: int, sums: list[Sums], node: Sums, target: Target) -> Iterator[Cut]:

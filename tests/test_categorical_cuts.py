@@ -96,19 +96,33 @@ def test_light_categories_stay_together():
 
 @pytest.mark.parametrize("hessian_split", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_cut_pays_for_the_ways_to_choose_it(hessian_split, shared):
-    """At the start of two classes residuals are 1/2, hessians 1/4: that is what chance gains."""
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 1.01, 3.0])
+def test_a_cut_pays_for_the_ways_to_choose_it(hessian_split, shared, share):
+    """At the start of two classes residuals are 1/2, hessians 1/4: that is what chance gains.
+
+    Half of the 40 levels have one class, half the other. To put one level left is as free as the 39 cuts
+    of a number, so that is what is left when the price is all of what the best cut gains.
+    """
     n = 40
     X = np.repeat(np.arange(float(n)), 10)[:, None]
     y = (X[:, 0] < n // 2).astype(np.int32)
+
+    def gain(n_left: int) -> float:  # in units of the hessian
+        return 400.0 * n_left / (n - n_left)
+
+    def chance(n_left: int) -> float:
+        return max(0.0, math.log(math.comb(n, n_left) / 2 / (n - 1)))
+
+    penalty = share * gain(n // 2) / chance(n // 2)
+    best = max(range(1, n // 2 + 1), key=lambda m: gain(m) - penalty * chance(m))
+    assert best == (n // 2 if share < 0.97 else 1)
     params = {"min_weight": 1, "max_leaf_nodes": 2, "hessian_split": hessian_split}
-    problem = Problem(X, y, 2, categorical=(0,), params=params | {"shared": shared})
-    gain = 400.0 * (2 if shared else 1)  # in units of the hessian; of both classes, or of one
-    chance = math.log(math.comb(n, n // 2) / 2) * (2 if shared else 1)
-    for share in (0.99, 1.01):
-        paying = problem.with_params(categorical_penalty=share * gain / chance)
-        step = core.trainer(paying).step([0, 1], -1, False, 0.5)
-        assert (step.feature[0] == 0) == (share < 1)
+    params |= {"shared": shared, "categorical_penalty": penalty}
+    step = core.trainer(Problem(X, y, 2, categorical=(0,), params=params)).step(
+        [0, 1], -1, False, 0.5
+    )
+    n_left = len(left_codes(step, 0))
+    assert min(n_left, n - n_left) == best
 
 
 # --------------------------------------------------------------------------------- many categories

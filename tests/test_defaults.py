@@ -61,7 +61,9 @@ def test_what_the_paper_alone_has_means_trees_per_class(given):
     assert model.chosen_["algorithm"] == ("abc-mart" if "base_class" in given else "mart")
 
 
-@pytest.mark.parametrize(("n_rows", "leaves"), [(50, 12), (1299, 12), (1300, 13), (200_000, 1024)])
+@pytest.mark.parametrize(
+    ("n_rows", "leaves"), [(50, 12), (1299, 12), (1300, 13), (9_999, 99), (40_000, 200)]
+)
 def test_leaves_follow_the_rows(n_rows, leaves):
     rows = np.arange(n_rows) % 2
     model = ABCBoostClassifier(max_iter=1).fit(rows[:, None], rows)
@@ -84,7 +86,23 @@ def test_leaves_follow_the_rows(n_rows, leaves):
 )
 def test_fewer_steps_go_as_far(given, rate):
     settings = Settings.from_parameters(ABCBoostClassifier(**given).get_params())
-    assert settled(settings, Size(1000, 3)).learning_rate == pytest.approx(rate, rel=1e-12)
+    chosen = settled(settings, Size(1000, 3), has_validation=False)
+    assert chosen.learning_rate == pytest.approx(rate, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n_rows", "n_steps", "rate"), [(49_999, 300, 0.04), (50_000, 200, 0.06)])
+@pytest.mark.parametrize("has_validation", [False, True])
+def test_many_rows_take_fewer_steps(n_rows, n_steps, rate, has_validation):
+    settings = Settings.from_parameters(ABCBoostClassifier().get_params())
+    chosen = settled(settings, Size(n_rows, 3), has_validation=has_validation)
+    assert chosen.learning_rate == rate
+    assert chosen.max_iter == (None if has_validation else n_steps)
+
+
+def test_there_are_no_more_than_1024_leaves():
+    settings = Settings.from_parameters(ABCBoostClassifier().get_params())
+    chosen = settled(settings, Size(10**8, 3), has_validation=False)
+    assert chosen.max_leaf_nodes == 1024
 
 
 def test_rows_without_weight_do_not_count():

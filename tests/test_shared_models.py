@@ -30,8 +30,8 @@ def shared(**parameters) -> ABCBoostClassifier:
 def plan_of(n_classes: int, **parameters) -> Plan:
     settings = Settings.from_parameters(ABCBoostClassifier(**parameters).get_params())
     classes = Classes(np.arange(n_classes), np.ones(n_classes))
-    settings = settled(settings, Size(1000, n_classes))
-    return make_plan(settings, Schema(np.zeros(3, bool)), classes, 0.0, has_validation=False)
+    settings = settled(settings, Size(1000, n_classes), has_validation=False)
+    return make_plan(settings, Schema(np.zeros(3, bool)), classes, 0.0)
 
 
 @pytest.mark.parametrize(

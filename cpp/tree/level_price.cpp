@@ -20,8 +20,10 @@ LevelPrices::LevelPrices(const Layout& layout) {
 std::span<const double> LevelPrices::of(std::size_t n, double unit) {
   prices_.resize(n - 1);
   const double all = log_factorial_[n] - log_factorial_[2];  // left and right may change places
+  const double in_order = log_factorial_[n - 1] - log_factorial_[n - 2];
   for (std::size_t left = 1; left < n; ++left) {
-    prices_[left - 1] = unit * ((all - log_factorial_[left]) - log_factorial_[n - left]);
+    const double ways = ((all - in_order) - log_factorial_[left]) - log_factorial_[n - left];
+    prices_[left - 1] = unit * std::max(0.0, ways);
   }
   return prices_;
 }

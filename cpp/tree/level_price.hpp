@@ -10,9 +10,10 @@
 
 namespace abcgbm {
 
-/// The logarithm of the number of ways to part n levels into two sets of some sizes. Sorting picks
-/// one of these ways, and chance alone gains about as much by that, in units of the gain that is
-/// expected of a cut that says nothing.
+/// The logarithm of the number of ways to part n levels into two sets of some sizes, less that of
+/// the n - 1 cuts that a number of so many values has for nothing. Sorting picks one of these ways,
+/// and chance alone gains about as much by that, in units of the gain that is expected of a cut
+/// that says nothing.
 class LevelPrices {
  public:
   explicit LevelPrices(const Layout& layout);

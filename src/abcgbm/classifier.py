@@ -50,16 +50,16 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifi
         class: faster and smaller the more classes there are. There is no base class then. "auto":
         shared, unless ``algorithm``, ``base_class`` or ``refresh`` is given.
     learning_rate : "auto" or float, default="auto"
-        Shrinkage of each step, above 0 and at most 1. "auto": 0.1; with shared trees 0.04, or
-        12 / ``max_iter`` and at most 0.15 where fewer than 300 steps are asked for (but not for a warm
-        start, which may go on).
+        Shrinkage of each step, above 0 and at most 1. "auto": 0.1; with shared trees 0.04, from
+        50,000 rows on 0.06, or 12 / ``max_iter`` and at most 0.15 where fewer steps than by default are
+        asked for (but not for a warm start, which may go on).
     max_iter : "auto", int or None, default="auto"
         Number of boosting steps, at most. Each grows K trees, K-1 with a base class, or one that is
-        shared. "auto": 300 with shared trees, else 100; but with early stopping as many as
-        validation wants. None: no bound but early stopping or ``max_time``.
+        shared. "auto": 300 with shared trees, from 50,000 rows on 200, else 100; but with early
+        stopping as many as validation wants. None: no bound but early stopping or ``max_time``.
     max_leaf_nodes : "auto" or int, default="auto"
         Leaves of a tree, at most; 2 to 32768. "auto": a hundredth of the rows with shared
-        trees, else a three-hundredth; 12 to 1,024.
+        trees, else a three-hundredth, but at most their square root; 12 to 1,024.
     max_depth : int or None, default=None
         Depth of a tree, at most; None for no bound.
     min_samples_leaf : float, default=10

@@ -3,6 +3,7 @@
 They were chosen by ``experiments.defaults``, on splits of training rows; ``docs/defaults.md`` has the numbers.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,9 +14,12 @@ from abcgbm.settings.settings import Settings
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
 # are drawn where there are more.
 MOST_DIRECTIONS = 7
-_RATE, _LARGEST_RATE, _RATE_PER_CLASS = 0.04, 0.15, 0.1
+_WHOLE_WAY = 12  # of shared trees: their number times their rate
+_LARGEST_RATE, _RATE_PER_CLASS = 0.15, 0.1
+_STEPS_PER_CLASS = 100
 _LEAST_LEAVES = 12
 _MOST_LEAVES = 1024
+_MANY_ROWS = 50_000  # from which on a step takes so long that fewer are taken
 
 # What the paper's experiments have in common.
 PAPER: dict[str, Any] = {
@@ -39,7 +43,13 @@ class Size(NamedTuple):
 
 
 def _leaves(rows_per_leaf: int) -> Callable[[Size], int]:
-    return lambda size: max(_LEAST_LEAVES, min(_MOST_LEAVES, size.n_rows // rows_per_leaf))
+    """So many rows to a leaf, and no more leaves than rows in each of them: smooth tables lose by it."""
+
+    def leaves(size: Size) -> int:
+        n = min(size.n_rows // rows_per_leaf, math.isqrt(size.n_rows))
+        return max(_LEAST_LEAVES, min(_MOST_LEAVES, n))
+
+    return leaves
 
 
 def _ridge_of_rows(n: float) -> Callable[[Size], float]:
@@ -60,27 +70,34 @@ _PER_CLASS: dict[str, Callable[[Size], Any]] = {
     "max_features": lambda _: None,
     "init": lambda _: "zero",
 }
-_STEPS = {"shared": 300, "per-class": 100}
 
 
-def settled(settings: Settings, size: Size) -> Settings:
-    """Return the settings with what the data decide; ``max_iter`` depends on validation, too."""
+def settled(settings: Settings, size: Size, *, has_validation: bool) -> Settings:
+    """Return the settings with what the data decide, and whether there are rows to validate on."""
     rules = _SHARED if settings.algorithm.shared_trees else _PER_CLASS
     chosen = {name: rule(size) for name, rule in rules.items() if is_auto(getattr(settings, name))}
+    if is_auto(settings.early_stopping):
+        chosen["early_stopping"] = has_validation
+    if is_auto(settings.max_iter):
+        stops_early = chosen.get("early_stopping", settings.early_stopping)
+        chosen["max_iter"] = None if stops_early else _steps(settings, size)
     if is_auto(settings.learning_rate):
-        chosen["learning_rate"] = _learning_rate(settings)
+        chosen["learning_rate"] = _learning_rate(settings, size)
     return replace(settings, **chosen)
 
 
-def _learning_rate(settings: Settings) -> float:
+def _learning_rate(settings: Settings, size: Size) -> float:
     """Return a rate with which fewer steps go as far; a warm start's may not depend on their number."""
     if not settings.algorithm.shared_trees:
         return _RATE_PER_CLASS
-    if settings.warm_start or not isinstance(settings.max_iter, int):
-        return _RATE
-    return min(_LARGEST_RATE, max(_RATE, _RATE * _STEPS["shared"] / settings.max_iter))
+    steps = _steps(settings, size)
+    if isinstance(settings.max_iter, int) and not settings.warm_start:
+        steps = min(steps, settings.max_iter)
+    return min(_LARGEST_RATE, _WHOLE_WAY / steps)
 
 
-def default_steps(settings: Settings) -> int:
+def _steps(settings: Settings, size: Size) -> int:
     """Return the number of steps where neither a number is given nor validation chooses one."""
-    return _STEPS[settings.trees]
+    if not settings.algorithm.shared_trees:
+        return _STEPS_PER_CLASS
+    return 300 if size.n_rows < _MANY_ROWS else 200

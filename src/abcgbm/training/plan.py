@@ -1,14 +1,13 @@
 """The settings, settled for a table and its classes: what could not be known before."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from abcgbm.data.rows import Classes
 from abcgbm.data.tables import Schema
 from abcgbm.settings.checks import is_auto
-from abcgbm.settings.defaults import default_steps
 from abcgbm.settings.settings import Settings
 from abcgbm.training.base_class import BaseClassSearch, BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.constraints import FeatureRules
@@ -112,7 +111,6 @@ def make_plan(
     classes: Classes,
     began: float,
     *,
-    has_validation: bool,
     seed: int | None = None,
 ) -> Plan:
     """Settle what is still open.
@@ -127,8 +125,6 @@ def make_plan(
         Its labels.
     began : float
         When the fit began, on the monotonic clock.
-    has_validation : bool
-        Whether rows to validate on were given.
     seed : int or None
         That of an earlier fit, if this one goes on from it.
     """
@@ -142,7 +138,7 @@ def make_plan(
     )
     drawn = int(rng.integers(2**64, dtype=np.uint64))
     rules = FeatureRules.from_settings(settings.max_features, settings.interaction_cst, schema)
-    limits = _limits(settings, began, has_validation=has_validation)
+    limits = _limits(settings, began)
     return Plan(
         settings,
         classes,
@@ -171,10 +167,9 @@ def _n_directions(settings: Settings, n_classes: int) -> int:
     return n_classes if given == "all" else min(int(given), n_classes)
 
 
-def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits:
-    is_open = is_auto(settings.early_stopping)
-    stops_early = has_validation if is_open else bool(settings.early_stopping)
-    max_iter = _most_steps(settings, stops_early=stops_early)
+def _limits(settings: Settings, began: float) -> Limits:
+    max_iter = cast(int | None, settings.max_iter)  # no more "auto"
+    stops_early = bool(settings.early_stopping)
     if max_iter is None and settings.max_time is None and not stops_early:
         raise ValueError(
             "max_iter=None without early stopping or max_time; expected an integer from 1 on, "
@@ -190,9 +185,3 @@ def _limits(settings: Settings, began: float, *, has_validation: bool) -> Limits
         n_iter_no_change=settings.n_iter_no_change if stops_early else None,
         tol=settings.tol,
     )
-
-
-def _most_steps(settings: Settings, *, stops_early: bool) -> int | None:
-    if isinstance(settings.max_iter, str):  # "auto"
-        return None if stops_early else default_steps(settings)
-    return settings.max_iter

@@ -69,12 +69,12 @@ def prepare(
     to_validate = (given.X_val, given.y_val, given.sample_weight_val)
     held_out = rows_to_validate(to_validate, table.schema, classes, owner)
     left_open = settings if earlier is None else earlier.kept(settings)
+    size = Size(len(rows), len(classes.labels))
     plan = make_plan(
-        settled(left_open, Size(len(rows), len(classes.labels))),
+        settled(left_open, size, has_validation=held_out is not None),
         table.schema,
         classes,
         began,
-        has_validation=held_out is not None,
         seed=None if earlier is None else earlier.history.seed,
     )
     if earlier is not None:
