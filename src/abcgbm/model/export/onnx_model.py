@@ -1,0 +1,137 @@
+"""ONNX: a whole model, or a step of a scikit-learn pipeline (the extra `onnx`)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from abcgbm.model.export.names import feature_names, has_strings
+from abcgbm.model.export.onnx_graph import (
+    ML_DOMAIN,
+    Graph,
+    add_model,
+    has_one_input,
+    labels_of,
+)
+from abcgbm.model.model import Model
+
+LABEL, PROBABILITIES, MATRIX = "label", "probabilities", "X"
+_OPSET, _IR_VERSION = 18, 9  # which onnxruntime reads since 1.14
+_Values = dict[str, tuple[Any, list[int | None]]]  # type and shape by name
+
+
+def onnx_model(model: Model) -> Any:
+    """Return the model as an ``onnx.ModelProto``."""
+    onnx = _import_onnx()
+    _check_unknown(model)
+    inputs = _inputs(model)
+    numbers = itertools.count()
+    graph = Graph(lambda op: f"abcgbm/{op}_{next(numbers)}")
+    add_model(graph, model, [*inputs], (LABEL, PROBABILITIES), np.float32)
+    n_classes = len(model.classes)
+    outputs: _Values = {
+        LABEL: (labels_of(model).dtype, [None]),
+        PROBABILITIES: (np.float32, [None, n_classes]),
+    }
+    nodes = [
+        onnx.helper.make_node(
+            node.op, node.inputs, [node.output], domain=node.domain, **node.attributes
+        )
+        for node in graph.nodes
+    ]
+    whole = onnx.helper.make_graph(nodes, "abcgbm", _values(inputs), _values(outputs))
+    ml_version = max(node.version for node in graph.nodes if node.domain == ML_DOMAIN)
+    opsets = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid(ML_DOMAIN, ml_version)]
+    return onnx.helper.make_model(
+        whole, producer_name="abcgbm", opset_imports=opsets, ir_version=_IR_VERSION
+    )
+
+
+def register_in_skl2onnx(estimator: type) -> None:
+    """Tell skl2onnx how the estimator is converted: `fit` has left a Model in its ``model_``."""
+    _import_onnx()
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+
+    update_registered_converter(
+        estimator,
+        f"Abcgbm{estimator.__name__}",
+        calculate_linear_classifier_output_shapes,
+        _convert,
+        options={"zipmap": [True, False, "columns"]},
+    )
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Convert a step of a pipeline, whose input is one matrix."""
+    model: Model = operator.raw_operator.model_
+    _check_unknown(model)
+    if not has_one_input(model):
+        raise ValueError(
+            "categories with strings as levels cannot be handed on inside of a pipeline; expected "
+            "numbers there, such as those of an OrdinalEncoder, or to_onnx() of the classifier alone"
+        )
+    graph = Graph(lambda op: scope.get_unique_variable_name(f"abcgbm_{op}"))
+    outputs = tuple(output.full_name for output in operator.outputs)
+    is_double = type(operator.outputs[1].type).__name__.startswith("Double")
+    inputs = [operator.inputs[0].full_name]
+    add_model(graph, model, inputs, outputs, np.float64 if is_double else np.float32)
+    for node in graph.nodes:
+        container.add_node(
+            node.op,
+            node.inputs,
+            [node.output],
+            op_domain=node.domain,
+            op_version=node.version,
+            name=scope.get_unique_operator_name(f"abcgbm_{node.op}"),
+            **node.attributes,
+        )
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+        import onnx.helper
+        import skl2onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError('ONNX models need onnx: pip install "abcgbm[onnx]"') from error
+    return onnx
+
+
+def _check_unknown(model: Model) -> None:
+    if model.encoding.levels and model.encoding.handle_unknown == "error":
+        raise ValueError(
+            "handle_unknown='error'; ONNX cannot raise errors, levels that were not learned are "
+            "missing there: expected a model fitted with handle_unknown='missing'"
+        )
+
+
+def _inputs(model: Model) -> _Values:
+    """Return the type and the shape of each input by its name."""
+    names, levels = feature_names(model), model.encoding.levels
+    if has_one_input(model):
+        return {MATRIX: (np.float32, [None, len(names)])}
+    taken = {"", LABEL, PROBABILITIES} & {*names}
+    if taken:
+        raise ValueError(
+            f"X has a column named {min(taken)!r}; expected a name that is not empty and none of "
+            f"the outputs', {LABEL!r} and {PROBABILITIES!r}"
+        )
+    is_string = [
+        feature in levels and has_strings(levels[feature]) for feature in range(len(names))
+    ]
+    return {
+        name: (object if strings else np.float32, [None, 1])
+        for name, strings in zip(names, is_string, strict=True)
+    }
+
+
+def _values(of: _Values) -> list[Any]:
+    from onnx import helper
+
+    return [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), shape)
+        for name, (kind, shape) in of.items()
+    ]
