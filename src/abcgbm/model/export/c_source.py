@@ -205,9 +205,7 @@ def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
     yield _table("int TREE_CLASS", _integers(ensemble.tree_class))
     yield _table("int TREE_BASE", _integers(ensemble.tree_base))
     yield _table("double TREE_BASE_SCALE", _doubles(ensemble.tree_base_scale))
-    yield _table(
-        "float LEAF_VALUE", [f"{value:.9g}" for value in ensemble.leaf_value.ravel().tolist()]
-    )
+    yield _table("float LEAF_VALUE", _doubles(ensemble.leaf_value.ravel()))
 
 
 def _level_tables(model: Model) -> Iterator[str]:
@@ -246,8 +244,8 @@ def _doubles(values: NDArray[Any]) -> list[str]:
 
 
 def _double(value: float) -> str:
-    """Return a number as C writes it: the shortest decimal that is this very number."""
-    return repr(value).replace("inf", "INFINITY") if math.isinf(value) else repr(value)
+    """Return a number in hexadecimal digits, which are exact and soon read."""
+    return ("-" if value < 0 else "") + "INFINITY" if math.isinf(value) else value.hex()
 
 
 def _string(text: str) -> str:

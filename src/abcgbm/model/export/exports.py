@@ -48,8 +48,8 @@ class Exports:
     def register_onnx(cls) -> None:
         """Teach skl2onnx to convert pipelines that end in this estimator. Needs ``abcgbm[onnx]``.
 
-        What comes before it must give one matrix of numbers. For a category that is numbered, ask
-        skl2onnx for ``target_opset={"": 18, "ai.onnx.ml": 4}``.
+        What comes before it must give one matrix of numbers: categories are numbered there, such
+        as by an OrdinalEncoder.
         """
         register_in_skl2onnx(cls)
 

@@ -10,23 +10,21 @@ from numpy.typing import NDArray
 
 from abcgbm.data.categories import Levels
 from abcgbm.model.export.names import has_strings
-from abcgbm.model.export.onnx_trees import tree_attributes
+from abcgbm.model.export.onnx_trees import search_tree, tree_attributes
 from abcgbm.model.export.trees import trees_or_nothing
 from abcgbm.model.model import Model
 
 ML_DOMAIN = "ai.onnx.ml"
-LABEL_ENCODER_VERSION = 4  # the first that knows doubles
-_VERSIONS = {"": 13, ML_DOMAIN: 3}  # of all other operators
+VERSIONS = {"": 13, ML_DOMAIN: 3}  # of the operators: the oldest that have all that is needed
 
 
 class Node(NamedTuple):
-    """A node with one output; ``version`` is the operator's own."""
+    """A node with one output."""
 
     op: str
     inputs: list[str]
     output: str
     domain: str
-    version: int
     attributes: dict[str, Any]
 
 
@@ -39,11 +37,13 @@ class Graph:
 
     def add(self, op: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         """Add a node; return the name of its output."""
-        return self._add(Node(op, [*inputs], output or "", "", _VERSIONS[""], attributes))
+        self.nodes.append(Node(op, [*inputs], output or self._new_name(op), "", attributes))
+        return self.nodes[-1].output
 
-    def add_ml(self, op: str, value: str, version: int = _VERSIONS[ML_DOMAIN], **more: Any) -> str:
+    def add_ml(self, op: str, value: str, **attributes: Any) -> str:
         """Add a node of the domain of machine learning; return the name of its output."""
-        return self._add(Node(op, [value], "", ML_DOMAIN, version, more))
+        self.nodes.append(Node(op, [value], self._new_name(op), ML_DOMAIN, attributes))
+        return self.nodes[-1].output
 
     def constant(self, values: NDArray[Any]) -> str:
         """Add an array that is always the same."""
@@ -55,10 +55,6 @@ class Graph:
 
         wanted = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.add("Cast", value, output=output, to=wanted)
-
-    def _add(self, node: Node) -> str:
-        self.nodes.append(node._replace(output=node.output or self._new_name(node.op)))
-        return self.nodes[-1].output
 
 
 def _tensor(values: NDArray[Any]) -> Any:
@@ -94,35 +90,40 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
     place = np.arange(model.ensemble.n_features)
     if has_one_input(model):
         parts, width = [graph.cast(inputs[0], np.float64)], len(place)
-        columns = {f: _add_column(graph, parts[0], f) for f in used if f in levels}
+        codes = {
+            f: _add_codes_of_numbers(graph, levels[f], parts[0], f) for f in used if f in levels
+        }
     else:
         used = used or [next(f for f, of in levels.items() if has_strings(of))]
         numbers = [f for f in used if f not in levels]
         parts, width = [graph.cast(inputs[f], np.float64) for f in numbers], len(numbers)
         place[numbers] = np.arange(width)
-        columns = {f: inputs[f] for f in used if f in levels}
-    place[[*columns]] = np.arange(width, width + len(columns))
-    parts += [_add_codes(graph, levels[f], column) for f, column in columns.items()]
-    return graph.add("Concat", *parts, axis=1), place
-
-
-def _add_column(graph: Graph, matrix: str, feature: int) -> str:
-    return graph.add("Gather", matrix, graph.constant(np.array([feature])), axis=1)
+        codes = {f: _add_codes(graph, levels[f], inputs[f]) for f in used if f in levels}
+    place[[*codes]] = np.arange(width, width + len(codes))
+    return graph.add("Concat", *parts, *codes.values(), axis=1), place
 
 
 def _add_codes(graph: Graph, levels: Levels, column: str) -> str:
     """Add what makes codes of levels; those that were not learned, and missing ones, have the last."""
-    kind: Any = object if has_strings(levels) else np.float64
-    if kind is np.float64:
-        column = graph.cast(column, kind)
-    return graph.add_ml(
+    if not has_strings(levels):
+        return _add_codes_of_numbers(graph, levels, graph.cast(column, np.float64), 0)
+    codes = graph.add_ml(
         "LabelEncoder",
         column,
-        version=LABEL_ENCODER_VERSION,
-        keys_tensor=_tensor(np.array([*levels.code_of], dtype=kind)),
-        values_tensor=_tensor(np.array([*levels.code_of.values()], dtype=np.float64)),
-        default_tensor=_tensor(np.array([levels.n_codes], dtype=np.float64)),
+        keys_strings=[*levels.code_of],
+        values_floats=[float(code) for code in levels.code_of.values()],
+        default_float=float(levels.n_codes),
     )
+    return graph.cast(codes, np.float64)
+
+
+def _add_codes_of_numbers(graph: Graph, levels: Levels, matrix: str, column: int) -> str:
+    """Add what makes codes of levels that are numbers, in a column of a matrix of doubles.
+
+    Of the encoders in ONNX some know floats alone, some are new; a tree is neither.
+    """
+    place = np.array([column])
+    return _add_sums(graph, matrix, tree_attributes([search_tree(levels)], place, {}, 1), 1)
 
 
 def _add_scores(graph: Graph, model: Model, values: str, place: NDArray[np.intp]) -> str:
@@ -130,13 +131,17 @@ def _add_scores(graph: Graph, model: Model, values: str, place: NDArray[np.intp]
     n_classes = model.ensemble.n_classes
     n_codes = {feature: levels.n_codes for feature, levels in model.encoding.levels.items()}
     attributes = tree_attributes(trees_or_nothing(model), place, n_codes, n_classes)
+    sums = _add_sums(graph, values, attributes, n_classes)
+    return graph.add("Add", sums, graph.constant(model.ensemble.init))
+
+
+def _add_sums(graph: Graph, values: str, attributes: dict[str, Any], n_sums: int) -> str:
+    """Add trees, and what puts the two parts of their sums together."""
     tensors = {name: _tensor(v) for name, v in attributes.items() if isinstance(v, np.ndarray)}
     parts = graph.add_ml("TreeEnsembleRegressor", values, **(attributes | tensors))
-    pairs = graph.add(
-        "Reshape", graph.cast(parts, np.float64), graph.constant(np.array([-1, 2, n_classes]))
-    )
-    sums = graph.add("ReduceSum", pairs, graph.constant(np.array([1])), keepdims=0)
-    return graph.add("Add", sums, graph.constant(model.ensemble.init))
+    shape = graph.constant(np.array([-1, 2, n_sums]))
+    pairs = graph.add("Reshape", graph.cast(parts, np.float64), shape)
+    return graph.add("ReduceSum", pairs, graph.constant(np.array([1])), keepdims=0)
 
 
 def labels_of(model: Model) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from abcgbm.model.export.names import feature_names, has_strings
 from abcgbm.model.export.onnx_graph import (
-    ML_DOMAIN,
+    VERSIONS,
     Graph,
     add_model,
     has_one_input,
@@ -18,7 +18,7 @@ from abcgbm.model.export.onnx_graph import (
 from abcgbm.model.model import Model
 
 LABEL, PROBABILITIES, MATRIX = "label", "probabilities", "X"
-_OPSET, _IR_VERSION = 18, 9  # which onnxruntime reads since 1.14
+_IR_VERSION = 8  # which runtimes read that know these versions of the operators
 _Values = dict[str, tuple[Any, list[int | None]]]  # type and shape by name
 
 
@@ -42,8 +42,7 @@ def onnx_model(model: Model) -> Any:
         for node in graph.nodes
     ]
     whole = onnx.helper.make_graph(nodes, "abcgbm", _values(inputs), _values(outputs))
-    ml_version = max(node.version for node in graph.nodes if node.domain == ML_DOMAIN)
-    opsets = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid(ML_DOMAIN, ml_version)]
+    opsets = [onnx.helper.make_opsetid(*of) for of in VERSIONS.items()]
     return onnx.helper.make_model(
         whole, producer_name="abcgbm", opset_imports=opsets, ir_version=_IR_VERSION
     )
@@ -53,19 +52,33 @@ def register_in_skl2onnx(estimator: type) -> None:
     """Tell skl2onnx how the estimator is converted: `fit` has left a Model in its ``model_``."""
     _import_onnx()
     from skl2onnx import update_registered_converter
-    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
     update_registered_converter(
         estimator,
         f"Abcgbm{estimator.__name__}",
-        calculate_linear_classifier_output_shapes,
+        _set_output_types,
         _convert,
-        options={"zipmap": [True, False, "columns"]},
+        options={"zipmap": [True, False, "columns"], "nocl": [False]},
     )
+
+
+def _set_output_types(operator: Any) -> None:
+    """Tell skl2onnx what comes out; probabilities are double where the input is."""
+    from skl2onnx.common import data_types
+
+    model, n_rows = operator.raw_operator.model_, operator.inputs[0].get_first_dimension()
+    is_string = labels_of(model).dtype == object
+    label = data_types.StringTensorType if is_string else data_types.Int64TensorType
+    is_double = isinstance(operator.inputs[0].type, data_types.DoubleTensorType)
+    proba = data_types.DoubleTensorType if is_double else data_types.FloatTensorType
+    operator.outputs[0].type = label([n_rows])
+    operator.outputs[1].type = proba([n_rows, len(model.classes)])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Convert a step of a pipeline, whose input is one matrix."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
     model: Model = operator.raw_operator.model_
     _check_unknown(model)
     if not has_one_input(model):
@@ -74,17 +87,17 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             "numbers there, such as those of an OrdinalEncoder, or to_onnx() of the classifier alone"
         )
     graph = Graph(lambda op: scope.get_unique_variable_name(f"abcgbm_{op}"))
-    outputs = tuple(output.full_name for output in operator.outputs)
-    is_double = type(operator.outputs[1].type).__name__.startswith("Double")
-    inputs = [operator.inputs[0].full_name]
-    add_model(graph, model, inputs, outputs, np.float64 if is_double else np.float32)
+    label, proba = operator.outputs
+    dtype = np.float64 if isinstance(proba.type, DoubleTensorType) else np.float32
+    inputs, outputs = [operator.inputs[0].full_name], (label.full_name, proba.full_name)
+    add_model(graph, model, inputs, outputs, dtype)
     for node in graph.nodes:
         container.add_node(
             node.op,
             node.inputs,
             [node.output],
             op_domain=node.domain,
-            op_version=node.version,
+            op_version=VERSIONS[node.domain],
             name=scope.get_unique_operator_name(f"abcgbm_{node.op}"),
             **node.attributes,
         )

@@ -6,12 +6,14 @@ of two, so coarse that their sum over all trees is a float exactly, and the rest
 is rounded off its sum does not matter.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm.data.categories import Levels
 from abcgbm.data.columns import Floats
 from abcgbm.model.export.trees import Tree
 
@@ -126,3 +128,43 @@ def _leaves(tree: Tree, grid: float, n_classes: int) -> Arrays:
         "ids": np.tile(outputs, len(weights)),
         "weights": weights.ravel(),
     }
+
+
+def search_tree(levels: Levels) -> Tree:
+    """Return a tree that finds the code of a number; one that is no level has that after all others."""
+    bounds, codes = _bounds(levels)
+    nodes = [(0, len(bounds))]  # each looks for its way between some of the bounds
+    left = []
+    for first, last in nodes:  # which become more meanwhile
+        left.append(len(nodes))
+        if first < last:
+            middle = (first + last) // 2
+            nodes += [(first, middle), (middle + 1, last)]
+    is_leaf = np.array([first == last for first, last in nodes])
+    threshold = [0.0 if first == last else bounds[(first + last) // 2] for first, last in nodes]
+    values = [codes[first] for first, last in nodes if first == last]
+    nothing = np.zeros(len(nodes))
+    return Tree(
+        np.where(is_leaf, -1, 0).astype(np.int32),
+        np.array(threshold),
+        np.array(left, dtype=np.int32),
+        nothing.astype(np.uint8),  # what is missing is beyond all levels
+        nothing,
+        nothing,
+        np.array(values, dtype=np.float64)[:, None],
+        step=0,
+        class_number=0,
+    )
+
+
+def _bounds(levels: Levels) -> tuple[list[float], list[int]]:
+    """Return bounds between numbers, ascending, and the code of those up to each and of those beyond."""
+    bounds: list[float] = []
+    codes: list[int] = []
+    for level, code in sorted(levels.code_of.items()):
+        if level > -math.inf:  # up to its neighbour no level
+            bounds.append(math.nextafter(level, -math.inf))
+            codes.append(levels.n_codes)
+        bounds.append(level)
+        codes.append(code)
+    return bounds, [*codes, levels.n_codes]
