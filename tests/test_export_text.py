@@ -91,7 +91,7 @@ def test_text_shows_conditions_and_values():
     half = np.abs(model.model_.ensemble.value).max()
     assert model.to_text() == (
         "classes: 'a', 'b'\nfeatures: x0\nstart: 'a' 0.0, 'b' 0.0\n\n"
-        f"step 1, class 'b', taken from base class 'a'\n  x0 <= 1.5:\n    -{half}\n"
+        f"step 1, class 'b', against base class 'a'\n  x0 <= 1.5:\n    -{half}\n"
         f"  else:\n    +{half}\n"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from typing import Any
 
@@ -24,7 +25,7 @@ _Values = dict[str, tuple[Any, list[int | None]]]  # type and shape by name
 
 def onnx_model(model: Model) -> Any:
     """Return the model as an ``onnx.ModelProto``."""
-    onnx = _import_onnx()
+    helper = _import_for_onnx("onnx.helper")
     _check_unknown(model)
     inputs = _inputs(model)
     numbers = itertools.count()
@@ -36,24 +37,19 @@ def onnx_model(model: Model) -> Any:
         PROBABILITIES: (np.float32, [None, n_classes]),
     }
     nodes = [
-        onnx.helper.make_node(
-            node.op, node.inputs, [node.output], domain=node.domain, **node.attributes
-        )
+        helper.make_node(node.op, node.inputs, [node.output], domain=node.domain, **node.attributes)
         for node in graph.nodes
     ]
-    whole = onnx.helper.make_graph(nodes, "abcgbm", _values(inputs), _values(outputs))
-    opsets = [onnx.helper.make_opsetid(*of) for of in VERSIONS.items()]
-    return onnx.helper.make_model(
+    whole = helper.make_graph(nodes, "abcgbm", _values(inputs), _values(outputs))
+    opsets = [helper.make_opsetid(*of) for of in VERSIONS.items()]
+    return helper.make_model(
         whole, producer_name="abcgbm", opset_imports=opsets, ir_version=_IR_VERSION
     )
 
 
 def register_in_skl2onnx(estimator: type) -> None:
     """Tell skl2onnx how the estimator is converted: `fit` has left a Model in its ``model_``."""
-    _import_onnx()
-    from skl2onnx import update_registered_converter
-
-    update_registered_converter(
+    _import_for_onnx("skl2onnx").update_registered_converter(
         estimator,
         f"Abcgbm{estimator.__name__}",
         _set_output_types,
@@ -103,14 +99,11 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         )
 
 
-def _import_onnx() -> Any:
+def _import_for_onnx(name: str) -> Any:
     try:
-        import onnx
-        import onnx.helper
-        import skl2onnx  # noqa: F401
+        return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError('ONNX models need onnx: pip install "abcgbm[onnx]"') from error
-    return onnx
+        raise ImportError(f'ONNX models need {name}: pip install "abcgbm[onnx]"') from error
 
 
 def _check_unknown(model: Model) -> None:

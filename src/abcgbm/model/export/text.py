@@ -29,7 +29,7 @@ def _heading(tree: Plain) -> str:
     if "base" not in tree:
         return heading
     scale = "" if tree["base_scale"] == 1 else f" times {tree['base_scale']!r}"
-    return f"{heading}, taken from base class {tree['base']!r}{scale}"
+    return f"{heading}, against base class {tree['base']!r}{scale}"
 
 
 def _tree_lines(nodes: list[Plain], labels: list[Any]) -> Iterator[str]:
