@@ -37,7 +37,7 @@ WAYS = ("alone", "threads", "fork")
 TITLE = """\
 Microseconds for one row of `{set}` (rows x features x classes), {steps} steps of {leaves} leaves, half of all calls / 99 of
 100 calls at most; {n_calls:,} calls in each of {n_rounds} rounds, the best round. Loading, in milliseconds, is that of the
-file alone: a pickle, or the ONNX file; the first call comes after it.
+file alone, a pickle or the ONNX file, not of the package; the first call comes after it.
 """
 
 Predict = Callable[[np.ndarray], Any]
@@ -52,6 +52,10 @@ class Served(NamedTuple):
     @property
     def package(self) -> str:
         return "onnxruntime" if self.by_onnx else self.system.package
+
+    @property
+    def module(self) -> str:
+        return "onnxruntime" if self.by_onnx else self.system.module
 
 
 SERVED: dict[str, Served] = {
@@ -119,7 +123,7 @@ def load(job: Job) -> Predict:
 
 
 def load_onnx(file: Path) -> Predict:
-    onnxruntime = import_module("onnxruntime")  # which has to be there for its own lines alone
+    onnxruntime = import_module("onnxruntime")  # which only its own lines need
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
@@ -133,6 +137,7 @@ def measure(job: Job) -> child.Result:
     """Load, and ask for single rows in every way; times in microseconds."""
     rows = np.load(Path(job.folder) / "rows.npy")
     rows = rows.astype(np.float32) if job.served.by_onnx else rows
+    import_module(job.served.module)
     began = time.perf_counter()
     predict = load(job)
     loaded = time.perf_counter()
