@@ -75,6 +75,7 @@ CASES: dict[str, Callable[[], ABCBoostClassifier]] = {
     "string classes": of(X, NAMES[Y], "abc-mart"),
     "truth values": of(X, Y > 1, "mart"),
     "whole floats": of(X, Y - 1.0, "mart"),
+    "dates": of(X, np.datetime64("2026-01-01", "ns") + Y, "mart"),
     "prior": of(X, np.where(Y == 1, 0, Y), "mart", init="prior", classes=[0, 1, 2, 3]),
     "infinities": of(INFINITE, Y, "abc-mart"),
     "large trees": of(X, Y, trees="shared", max_leaf_nodes=60, min_samples_leaf=1),

@@ -69,7 +69,7 @@ def test_program_answers_as_the_model(name, tmp_path):
     best, proba = program.rows(program.predict, values, K)
     np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=1e-13, atol=0)
     assert model.classes_[best].tolist() == model.predict(rows).tolist()
-    assert program.names("classes", K) == [str(label) for label in model.classes_.tolist()]
+    assert program.names("classes", K) == [str(label) for label in model.classes_]
 
 
 @pytest.mark.parametrize("name", ["frame, abc-mart", "frame, shared codes"])

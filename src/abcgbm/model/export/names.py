@@ -16,12 +16,15 @@ def feature_names(model: Model) -> list[str]:
     return [str(name) for name in schema.feature_names]
 
 
+def label_objects(classes: NDArray[Any]) -> list[Any]:
+    """Return labels as Python has them, but NumPy's dates as they are: they would become numbers."""
+    return [*classes] if classes.dtype.kind in "mM" else classes.tolist()
+
+
 def plain_labels(classes: NDArray[Any]) -> list[str | int | float | bool]:
     """Return labels as strings, numbers and truth values; others, such as dates, as strings."""
-    return [
-        label if isinstance(label, str | int | float) else str(label)
-        for label in (classes if classes.dtype.kind in "mM" else classes.tolist())
-    ]
+    labels = label_objects(classes)
+    return [label if isinstance(label, str | int | float) else str(label) for label in labels]
 
 
 def has_strings(levels: Levels) -> bool:

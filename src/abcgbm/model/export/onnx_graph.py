@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.categories import Levels
-from abcgbm.model.export.names import has_strings
+from abcgbm.model.export.names import has_strings, label_objects
 from abcgbm.model.export.onnx_trees import search_tree, tree_attributes
 from abcgbm.model.export.trees import trees_or_nothing
 from abcgbm.model.model import Model
@@ -139,14 +139,14 @@ def _add_sums(graph: Graph, values: str, attributes: dict[str, Any], n_sums: int
     """Add trees, and what puts the two parts of their sums together."""
     tensors = {name: _tensor(v) for name, v in attributes.items() if isinstance(v, np.ndarray)}
     parts = graph.add_ml("TreeEnsembleRegressor", values, **(attributes | tensors))
-    shape = graph.constant(np.array([-1, 2, n_sums]))
+    shape = graph.constant(np.array([0, 2, n_sums]))  # 0: as many rows as there are, even none
     pairs = graph.add("Reshape", graph.cast(parts, np.float64), shape)
     return graph.add("ReduceSum", pairs, graph.constant(np.array([1])), keepdims=0)
 
 
 def labels_of(model: Model) -> NDArray[Any]:
     """Return the labels as ONNX has them: strings, or 64-bit integers."""
-    labels = model.classes.tolist()
+    labels = label_objects(model.classes)
     if all(isinstance(label, str) for label in labels):
         return np.array(labels, dtype=object)
     try:
