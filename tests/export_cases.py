@@ -143,3 +143,17 @@ def codes(model: ABCBoostClassifier, rows: Any) -> np.ndarray:
 def raw(model: ABCBoostClassifier, rows: Any) -> np.ndarray:
     """The scores as the trees add them up."""
     return model.model_.ensemble.raw(codes(model, rows), 1)
+
+
+LONG: dict[str, dict[str, Any]] = {
+    name: {"algorithm": name} for name in ("mart", "abc-mart", "logitboost", "abc-logitboost")
+} | {f"shared {name}": {"algorithm": name, "trees": "shared"} for name in ("mart", "logitboost")}
+
+
+@cache
+def long_case(name: str) -> Case:
+    """A model of a thousand steps."""
+    parameters = LONG[name] | {"max_iter": 1000, "learning_rate": 0.02, "l2_regularization": 1.0}
+    model = small(**parameters).fit(X, Y)
+    assert model.best_iter_ == 1000
+    return Case(model, number_rows(model, X, np.random.default_rng(8)))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from export_cases import CASES, FRAME, FRAME_Y, X, Y, case, codes, raw
+from export_cases import CASES, FRAME, FRAME_Y, LONG, X, Y, case, codes, long_case, raw
 from models import small
 
 COMPILER = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
@@ -123,8 +123,9 @@ def test_level_with_a_zero_in_it_is_refused():
 
 
 @pytest.mark.slow
-def test_program_of_a_thousand_steps_is_compiled(tmp_path):
-    model = small("abc-mart", max_iter=1000).fit(X, Y)
+@pytest.mark.parametrize("name", LONG)
+def test_program_of_a_thousand_steps_has_the_very_scores(name, tmp_path):
+    model, rows = long_case(name)
     program = Compiled(model.to_c(), tmp_path)
-    _, scores = program.rows(program.scores, X, 4)
-    assert scores.tobytes() == raw(model, X).tobytes()
+    _, scores = program.rows(program.scores, rows, len(model.classes_))
+    assert scores.tobytes() == raw(model, rows).tobytes()

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OrdinalEncoder
 
 from abcgbm import ABCBoostClassifier
-from export_cases import CASES, FRAME, FRAME_Y, NAMES, X, Y, case
+from export_cases import CASES, FRAME, FRAME_Y, LONG, NAMES, X, Y, case, long_case
 from models import small
 
 onnx = pytest.importorskip("onnx")
@@ -52,15 +52,12 @@ def test_onnxruntime_answers_as_the_model(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "variant", [{"algorithm": "abc-mart"}, {"trees": "shared"}], ids=["abc-mart", "shared"]
-)
-def test_thousand_steps_lose_no_precision(variant):
-    model = small(**variant, max_iter=1000).fit(X, Y)
-    rows = X.astype(np.float32)
-    _, proba = run(model.to_onnx(), rows)
-    assert model.best_iter_ == 1000
+@pytest.mark.parametrize("name", LONG)
+def test_thousand_steps_lose_no_precision(name):
+    model, rows = long_case(name)
+    label, proba = run(model.to_onnx(), rows)
     np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=0, atol=1e-7)
+    assert label.tolist() == model.predict(rows).tolist()
 
 
 @pytest.mark.parametrize("name", ["shared", "abc-mart", "frame, mart", "numbered"])

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from export_cases import CASES, X, Y, case, codes
-from models import small
+from export_cases import CASES, LONG, case, codes, long_case
 
 treelite = pytest.importorskip("treelite")
 
 
 def probabilities(model, values):
-    answer = treelite.gtil.predict(model.to_treelite(), values)
+    answer = treelite.gtil.predict(model.to_treelite(), values, nthread=1)
     return answer.reshape(len(values), len(model.classes_))
 
 
@@ -22,13 +21,11 @@ def test_treelite_answers_as_the_model(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "variant", [{"algorithm": "abc-mart"}, {"trees": "shared"}], ids=["abc-mart", "shared"]
-)
-def test_thousand_steps_lose_no_precision(variant):
-    model = small(**variant, max_iter=1000).fit(X, Y)
-    proba = probabilities(model, X.astype(np.float32))
-    np.testing.assert_allclose(proba, model.predict_proba(X), rtol=0, atol=1e-6)
+@pytest.mark.parametrize("name", LONG)
+def test_thousand_steps_lose_no_precision(name):
+    model, rows = long_case(name)
+    proba = probabilities(model, rows)
+    np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=0, atol=1e-6)
 
 
 def test_tree_with_a_base_class_is_there_for_both_classes():
