@@ -36,8 +36,8 @@ N_WARM_UP = 50
 WAYS = ("alone", "threads", "fork")
 TITLE = """\
 Microseconds for one row of `{set}` (rows x features x classes), {steps} steps of {leaves} leaves, half of all calls / 99 of
-100 calls at most; {n_calls:,} calls in each of {n_rounds} rounds, the best round. Loading, in milliseconds, is that of the
-file alone, a pickle or the ONNX file, not of the package; the first call comes after it.
+100 calls at most; {n_calls:,} calls in each of {n_rounds} rounds, each number the smallest of them. Loading, in milliseconds, is
+that of the file alone, a pickle or the ONNX file, not of the package; the first call comes after it.
 """
 
 Predict = Callable[[np.ndarray], Any]
@@ -180,9 +180,11 @@ def after_fork(call: Callable[[], list[float]]) -> list[float]:
     end, start = os.pipe()
     pid = os.fork()
     if pid == 0:
-        with os.fdopen(start, "w") as pipe:
-            pipe.write(json.dumps(call()))
-        os._exit(0)
+        try:
+            with os.fdopen(start, "w") as pipe:
+                pipe.write(json.dumps(call()))
+        finally:
+            os._exit(0)  # whatever happened: the rest is the parent's
     os.close(start)
     with os.fdopen(end) as pipe:
         answer = pipe.read()

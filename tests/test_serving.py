@@ -1,8 +1,8 @@
 """Serving: what a process that loads a model needs, and the benchmark of it from run to page."""
 
-import os
 import pickle
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -40,22 +40,6 @@ def test_loading_and_predicting_import_no_optional_package(load_and_predict):
     assert run_python(before + load_and_predict + after) == "[(1, 4), (1, 4)]\n[]\n"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_child_after_fork_answers_as_its_parent():
-    model = small(n_jobs=2).fit(X, Y)
-    expected = model.predict_proba(X)
-    end, start = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        is_same = model.predict_proba(X).tobytes() == expected.tobytes()
-        os.write(start, b"same" if is_same else b"else")
-        os._exit(0)
-    os.close(start)
-    with os.fdopen(end, "rb") as pipe:
-        assert pipe.read() == b"same"
-    os.waitpid(pid, 0)
-
-
 @pytest.mark.parametrize(
     ("module", "method", "extra"),
     [
@@ -91,7 +75,9 @@ def tiny_run(serving, tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "in_child", serving.measure)
     file = tmp_path / "serving.jsonl"
     size = "--set 120x3x3 --steps 2 --leaves 4 --rounds 2 --calls 8"
-    serving.main(f"run --file {file} --systems mart shared {size}".split())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        serving.main(f"run --file {file} --systems mart shared {size}".split())
     return file
 
 
