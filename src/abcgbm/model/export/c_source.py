@@ -46,7 +46,8 @@ enum {{ N_CLASSES = {n_classes}, N_FEATURES = {n_features}, N_TREES = {n_trees} 
 """
 
 _CODE = """
-/* Where a row goes at a split: 0 is left, 1 is right. */
+/* Where a row goes at a split: 0 is left, 1 is right. LEFT has the left child times 4, plus 2 if the
+ * split is by a set of codes, whose number THRESHOLD has, plus 1 if missing values go left. */
 static unsigned goes_right(int node, double x)
 {
     int missing_right = !(LEFT[node] & 1u);
