@@ -70,12 +70,17 @@ Values = dict[tuple[Column, str], float]  # (column, system) -> a number
 
 
 def write(results: Results, page: Path, ridge: float) -> None:
-    """Write the tables between the markers of a page."""
+    """Write the tables into the page."""
+    write_tables(page, tables(results, ridge))
+
+
+def write_tables(page: Path, lines: Lines) -> None:
+    """Write tables between the markers of a page."""
     text = page.read_text()
     if BEGIN not in text or END not in text:
         raise SystemExit(f"{page} has no {BEGIN.strip()} followed by {END}")
     head, tail = text.split(BEGIN)[0], text.split(END)[1]
-    page.write_text(head + BEGIN + "\n".join(tables(results, ridge)) + END + tail)
+    page.write_text(head + BEGIN + "\n".join(lines) + END + tail)
     print(f"{page} written")
 
 

@@ -1,0 +1,1 @@
+"""A model in other forms: ONNX, treelite, C, and dumps that people read."""

@@ -1,0 +1,256 @@
+"""A model as one file of C99 that needs the standard library alone: tables, and a walk over them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.categories import Levels
+from abcgbm.model.ensemble import Ensemble
+from abcgbm.model.export.names import feature_names, has_strings, plain_labels
+from abcgbm.model.model import Model
+
+_NUMBERS_PER_LINE = 16
+_NOT_PLAIN = re.compile(rb'[^ -~]|["\\?]')  # in a string of C
+_MISSING_LEFT, _IS_SET = 1, 2  # flags beside a left child, which is multiplied by 4
+
+_HEAD = """\
+/* A classifier of abcgbm: {n_classes} classes, {n_features} features, {n_steps} steps.
+ *
+ * x holds the {n_features} features of a row in the order of PREFIX_features. NAN is missing. A
+ * category is given as its code: that of PREFIX_code or PREFIX_code_of_number, which are NAN for a
+ * level that was not learned.
+ *
+ *   int PREFIX_predict(const double *x, double *proba);
+ *     writes the {n_classes} class probabilities, returns the most probable class
+ *   void PREFIX_scores(const double *x, double *scores);
+ *     writes the {n_classes} scores, whose softmax the probabilities are
+ *   double PREFIX_code(int feature, const char *level);
+ *   double PREFIX_code_of_number(int feature, double level);
+ *     return the code of a level, be it a string (UTF-8) or a number
+ */
+#include <math.h>
+#include <string.h>
+
+int PREFIX_predict(const double *x, double *proba);
+void PREFIX_scores(const double *x, double *scores);
+double PREFIX_code(int feature, const char *level);
+double PREFIX_code_of_number(int feature, double level);
+
+enum {{ N_CLASSES = {n_classes}, N_FEATURES = {n_features}, N_TREES = {n_trees} }};
+"""
+
+_CODE = """
+/* Where a row goes at a split: 0 is left, 1 is right. LEFT has the left child times 4, plus 2 if the
+ * split is by a set of codes, whose number THRESHOLD has, plus 1 if missing values go left. */
+static unsigned goes_right(int node, double x)
+{
+    int missing_right = !(LEFT[node] & 1u);
+    unsigned long long code;
+    const unsigned long long *set;
+    double n_codes;
+    if (!(LEFT[node] & 2u)) {
+        return isnan(x) ? (unsigned)missing_right : (unsigned)!(x <= THRESHOLD[node]);
+    }
+    set = LEFT_SET + SET_START[(int)THRESHOLD[node]];
+    n_codes = 64.0 * (SET_START[(int)THRESHOLD[node] + 1] - SET_START[(int)THRESHOLD[node]]);
+    if (!(x >= 0.0 && x < n_codes)) {
+        return (unsigned)missing_right;
+    }
+    code = (unsigned long long)x;
+    return (unsigned)!((set[code / 64u] >> (code % 64u)) & 1u);
+}
+
+void PREFIX_scores(const double *x, double *scores)
+{
+    int k, tree;
+    for (k = 0; k < N_CLASSES; ++k) {
+        scores[k] = START[k];
+    }
+    for (tree = 0; tree < N_TREES; ++tree) {
+        int node = TREE_START[tree];
+        double value;
+        while (FEATURE[node] >= 0) {
+            node = TREE_START[tree] + (int)((LEFT[node] >> 2) + goes_right(node, x[FEATURE[node]]));
+        }
+        value = THRESHOLD[node];
+        if (TREE_CLASS[tree] < 0) {
+            for (k = 0; k < N_CLASSES; ++k) {
+                scores[k] += (double)LEAF_VALUE[(size_t)value * N_CLASSES + (size_t)k];
+            }
+            continue;
+        }
+        scores[TREE_CLASS[tree]] += value;
+        if (TREE_BASE[tree] >= 0) {
+            scores[TREE_BASE[tree]] -= value * TREE_BASE_SCALE[tree];
+        }
+    }
+}
+
+int PREFIX_predict(const double *x, double *proba)
+{
+    int k, best = 0;
+    double sum = 0.0, largest;
+    PREFIX_scores(x, proba);
+    for (k = 1; k < N_CLASSES; ++k) {
+        if (proba[k] > proba[best]) {
+            best = k;
+        }
+    }
+    largest = proba[best];
+    for (k = 0; k < N_CLASSES; ++k) {
+        proba[k] = exp(proba[k] - largest);
+        sum += proba[k];
+    }
+    for (k = 0; k < N_CLASSES; ++k) {
+        proba[k] /= sum;
+    }
+    return best;
+}
+
+double PREFIX_code(int feature, const char *level)
+{
+    int first, last;
+    if (feature < 0 || feature >= N_FEATURES) {
+        return NAN;
+    }
+    first = STRING_START[feature];
+    last = STRING_START[feature + 1];
+    while (first < last) {
+        int middle = first + (last - first) / 2;
+        int order = strcmp(STRING_LEVEL[middle], level);
+        if (order == 0) {
+            return STRING_CODE[middle];
+        }
+        if (order < 0) {
+            first = middle + 1;
+        } else {
+            last = middle;
+        }
+    }
+    return NAN;
+}
+
+double PREFIX_code_of_number(int feature, double level)
+{
+    int first, last;
+    if (feature < 0 || feature >= N_FEATURES) {
+        return NAN;
+    }
+    first = NUMBER_START[feature];
+    last = NUMBER_START[feature + 1];
+    while (first < last) {
+        int middle = first + (last - first) / 2;
+        if (NUMBER_LEVEL[middle] == level) {
+            return NUMBER_CODE[middle];
+        }
+        if (NUMBER_LEVEL[middle] < level) {
+            first = middle + 1;
+        } else {
+            last = middle;
+        }
+    }
+    return NAN;
+}
+"""
+
+
+def c_source(model: Model, prefix: str) -> str:
+    """Return the file; names that it offers begin with the prefix."""
+    if not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII):
+        raise ValueError(
+            f"prefix={prefix!r}; expected a name in C: letters, digits and underscores, a letter first"
+        )
+    head = _HEAD.format(
+        n_classes=model.ensemble.n_classes,
+        n_features=model.ensemble.n_features,
+        n_steps=model.n_steps,
+        n_trees=len(model.ensemble.tree_class),
+    )
+    tables = [*_names(model, prefix), *_tree_tables(model.ensemble), *_level_tables(model)]
+    return "".join([head.replace("PREFIX", prefix), *tables, _CODE.replace("PREFIX", prefix)])
+
+
+def _names(model: Model, prefix: str) -> Iterator[str]:
+    """Yield the names of classes and features, as strings."""
+    labels = [_string(str(label)) for label in plain_labels(model.classes)]
+    yield _table(f"char *const {prefix}_classes", labels, public=True)
+    names = [_string(name) for name in feature_names(model)]
+    yield _table(f"char *const {prefix}_features", names, public=True)
+
+
+def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
+    """Yield the trees. A leaf has its value, or its number among the shared ones, as threshold."""
+    is_leaf, is_set = ensemble.feature < 0, ensemble.left_set_size > 0
+    in_shared = np.repeat(ensemble.tree_class < 0, np.diff(ensemble.tree_start))
+    threshold = np.where(is_leaf, ensemble.value, ensemble.threshold)
+    threshold[is_leaf & in_shared] = np.arange(np.count_nonzero(is_leaf & in_shared))
+    threshold[is_set] = np.arange(np.count_nonzero(is_set))
+    flags = _MISSING_LEFT * (ensemble.missing_left != 0) + _IS_SET * is_set
+    left = 4 * ensemble.left.astype(np.int64) + flags
+    set_start = np.concatenate([[0], np.cumsum(ensemble.left_set_size[is_set])])
+    yield _table("double START", _doubles(ensemble.init))
+    yield _table("int FEATURE", _integers(ensemble.feature))
+    yield _table("unsigned LEFT", _integers(left * ~is_leaf, "u"))
+    yield _table("double THRESHOLD", _doubles(threshold))
+    yield _table("int SET_START", _integers(set_start))
+    yield _table(
+        "unsigned long long LEFT_SET", [f"{word:#x}ull" for word in ensemble.left_set.tolist()]
+    )
+    yield _table("int TREE_START", _integers(ensemble.tree_start))
+    yield _table("int TREE_CLASS", _integers(ensemble.tree_class))
+    yield _table("int TREE_BASE", _integers(ensemble.tree_base))
+    yield _table("double TREE_BASE_SCALE", _doubles(ensemble.tree_base_scale))
+    yield _table("float LEAF_VALUE", _doubles(ensemble.leaf_value.ravel()))
+
+
+def _level_tables(model: Model) -> Iterator[str]:
+    """Yield the levels of categories in order, and their codes: of strings, then of numbers."""
+    levels, features = model.encoding.levels, range(model.ensemble.n_features)
+    nothing = Levels("", {})
+    for kind, c_type in (("STRING", "char *const"), ("NUMBER", "double")):
+        is_string = kind == "STRING"
+        chosen = [levels.get(feature, nothing) for feature in features]
+        chosen = [of if has_strings(of) == is_string else nothing for of in chosen]
+        pairs = [sorted(of.code_of.items()) for of in chosen]
+        start = np.concatenate([[0], np.cumsum([len(of) for of in pairs])])
+        written = _string if is_string else _double
+        yield _table(f"int {kind}_START", _integers(start))
+        yield _table(f"{c_type} {kind}_LEVEL", [written(level) for of in pairs for level, _ in of])
+        yield _table(f"int {kind}_CODE", [str(code) for of in pairs for _, code in of])
+
+
+def _table(name: str, numbers: Iterable[str], *, public: bool = False) -> str:
+    """Return an array of constants; C has none without elements."""
+    elements = [*numbers] or ['""' if "char" in name else "0"]
+    lines = [
+        ", ".join(elements[start : start + _NUMBERS_PER_LINE])
+        for start in range(0, len(elements), _NUMBERS_PER_LINE)
+    ]
+    storage = "" if public else "static "
+    return f"\n{storage}const {name}[] = {{\n" + ",\n".join(lines) + "\n};\n"
+
+
+def _integers(values: NDArray[Any], suffix: str = "") -> list[str]:
+    return [f"{value}{suffix}" for value in values.tolist()]
+
+
+def _doubles(values: NDArray[Any]) -> list[str]:
+    return [_double(value) for value in values.tolist()]
+
+
+def _double(value: float) -> str:
+    """Return a number in hexadecimal digits, which are exact and soon read."""
+    return ("-" if value < 0 else "") + "INFINITY" if math.isinf(value) else value.hex()
+
+
+def _string(text: str) -> str:
+    """Return a string in the UTF-8 of C; what is not plain as octal digits."""
+    if "\0" in text:
+        raise ValueError(f"{text!r} has a zero in it, which ends a string in C")
+    return '"' + _NOT_PLAIN.sub(lambda byte: b"\\%03o" % ord(byte[0]), text.encode()).decode() + '"'

@@ -1,0 +1,170 @@
+"""The trees of a model as the attributes of one ONNX operator.
+
+`TreeEnsembleRegressor` sums in double precision where its input is double, but hands out floats. So
+that nothing is lost, a leaf's value is cut in two parts with an output each: multiples of a power
+of two, so coarse that their sum over all trees is a float exactly, and the rest, so small that what
+is rounded off its sum does not matter.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.categories import Levels
+from abcgbm.data.columns import Floats
+from abcgbm.model.export.trees import Tree
+
+_FLOAT_BITS = 24  # of a float's significand
+_BRANCH = "BRANCH_LEQ"
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def tree_attributes(
+    trees: Iterable[Tree], place: NDArray[np.intp], n_codes: dict[int, int], n_classes: int
+) -> dict[str, Any]:
+    """Return the attributes of the operator; those that are tensors are arrays, all others lists.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+        At least one.
+    place : ndarray of int of shape (n_features,)
+        Where a feature is in the operator's input. Categories are codes there, and the code that
+        follows all others is missing.
+    n_codes : dict of int to int
+        The number of codes of each category, without the missing one.
+    n_classes : int
+        The operator has twice as many outputs: coarse parts, then the rest.
+    """
+    trees = list(trees)
+    nodes = [_nodes(tree, place, n_codes) for tree in trees]
+    grid = _grid(trees, n_classes)
+    leaves = [_leaves(tree, grid, n_classes) for tree in trees]
+    joined = _joined("nodes", nodes) | _joined("target", leaves)
+    doubles = {f"{name}_as_tensor": joined.pop(name) for name in ("nodes_values", "target_weights")}
+    lists = {name: values.tolist() for name, values in joined.items()}
+    return lists | doubles | {"n_targets": 2 * n_classes}
+
+
+def _joined(prefix: str, parts: Sequence[Arrays]) -> Arrays:
+    """Put the arrays of all trees end to end, and say which tree each entry belongs to."""
+    sizes = [len(next(iter(part.values()))) for part in parts]
+    joined = {f"{prefix}_treeids": np.repeat(np.arange(len(parts)), sizes)}
+    for name in parts[0]:
+        joined[f"{prefix}_{name}"] = np.concatenate([part[name] for part in parts])
+    return joined
+
+
+def _nodes(tree: Tree, place: NDArray[np.intp], n_codes: dict[int, int]) -> Arrays:
+    is_leaf = tree.feature < 0
+    left = np.where(is_leaf, 0, tree.left)
+    nodes = {
+        "nodeids": np.arange(len(left)),
+        "featureids": np.where(is_leaf, 0, place[tree.feature]),
+        "values": np.where(is_leaf, 0.0, tree.threshold),
+        "truenodeids": left,
+        "falsenodeids": np.where(is_leaf, 0, tree.left + 1),
+        "missing_value_tracks_true": tree.missing_left.astype(np.int64),
+        "modes": np.where(is_leaf, "LEAF", _BRANCH),
+    }
+    for node in tree.left_codes:
+        nodes = _with_chain(nodes, tree, node, n_codes[int(tree.feature[node])])
+    return nodes
+
+
+def _with_chain(nodes: Arrays, tree: Tree, node: int, n_codes: int) -> Arrays:
+    """Replace the split of a category by a chain of comparisons.
+
+    Codes that go the same way and follow each other are a run; each link of the chain asks whether
+    a code lies in the next run. Missing is the code after all others. Several links lead to the
+    same child; runtimes allow that where it is the child of those that answer yes.
+    """
+    goes_left = np.zeros(n_codes + 1, dtype=bool)
+    goes_left[tree.left_codes[node]] = True
+    goes_left[n_codes] = tree.missing_left[node]
+    ends = np.flatnonzero(goes_left[1:] != goes_left[:-1])
+    if not len(ends):  # all go the same way
+        ends = np.array([n_codes])
+    children = np.where(goes_left, tree.left[node], tree.left[node] + 1)
+    n_nodes, n_links = len(nodes["nodeids"]), len(ends)
+    links = np.concatenate([[node], np.arange(n_nodes, n_nodes + n_links - 1)])
+    last = children[min(int(ends[-1]) + 1, n_codes)]
+    chain = {
+        "nodeids": links,
+        "featureids": np.full(n_links, nodes["featureids"][node]),
+        "values": ends + 0.5,
+        "truenodeids": children[ends],
+        "falsenodeids": np.append(links[1:], last),
+        "missing_value_tracks_true": np.zeros(n_links, np.int64),
+        "modes": np.full(n_links, _BRANCH),
+    }
+    for name, values in chain.items():
+        nodes[name] = np.concatenate([nodes[name], values[1:]])
+        nodes[name][node] = values[0]
+    return nodes
+
+
+def _grid(trees: Sequence[Tree], n_classes: int) -> float:
+    """Return the power of two that coarse parts are multiples of: their sums are floats exactly."""
+    largest = np.zeros(n_classes)
+    for tree in trees:
+        classes, values = tree.added()
+        largest[classes] += np.abs(values).max(axis=0)
+    bound = largest.max()
+    return float(2.0 ** (np.ceil(np.log2(bound)) + 1 - _FLOAT_BITS)) if bound else 1.0
+
+
+def _leaves(tree: Tree, grid: float, n_classes: int) -> Arrays:
+    classes, values = tree.added()
+    coarse = np.rint(values / grid) * grid
+    weights: Floats = np.hstack([coarse, values - coarse])
+    outputs = np.concatenate([classes, classes + n_classes])
+    return {
+        "nodeids": np.repeat(tree.leaves, len(outputs)),
+        "ids": np.tile(outputs, len(weights)),
+        "weights": weights.ravel(),
+    }
+
+
+def search_tree(levels: Levels) -> Tree:
+    """Return a tree that finds the code of a number; one that is no level has that after all others."""
+    bounds, codes = _bounds(levels)
+    nodes = [(0, len(bounds))]  # each looks for its way between some of the bounds
+    left = []
+    for first, last in nodes:  # which become more meanwhile
+        left.append(len(nodes))
+        if first < last:
+            middle = (first + last) // 2
+            nodes += [(first, middle), (middle + 1, last)]
+    is_leaf = np.array([first == last for first, last in nodes])
+    threshold = [0.0 if first == last else bounds[(first + last) // 2] for first, last in nodes]
+    values = [codes[first] for first, last in nodes if first == last]
+    nothing = np.zeros(len(nodes))
+    return Tree(
+        np.where(is_leaf, -1, 0).astype(np.int32),
+        np.array(threshold),
+        np.array(left, dtype=np.int32),
+        nothing.astype(np.uint8),  # what is missing is beyond all levels
+        nothing,
+        nothing,
+        np.array(values, dtype=np.float64)[:, None],
+        step=0,
+        class_number=0,
+    )
+
+
+def _bounds(levels: Levels) -> tuple[list[float], list[int]]:
+    """Return bounds between numbers, ascending, and the code of those up to each and of those beyond."""
+    bounds: list[float] = []
+    codes: list[int] = []
+    for level, code in sorted(levels.code_of.items()):
+        if level > -math.inf:  # up to its neighbour no level
+            bounds.append(math.nextafter(level, -math.inf))
+            codes.append(levels.n_codes)
+        bounds.append(level)
+        codes.append(code)
+    return bounds, [*codes, levels.n_codes]
