@@ -117,8 +117,18 @@ class History(Sealed):
             losses[:] = self.search_losses
         return losses
 
-    def records_to_best(self) -> list[Record]:
-        """Return the records up to the best step, from which a training can go on."""
+    def first_steps(self, n_steps: int, stop_reason: str) -> "History":
+        """Return the record of the first steps alone, the last of them as the best one."""
+        return History.from_records(
+            self.records()[: n_steps + 1],
+            best_step=n_steps,
+            stop_reason=stop_reason,
+            seed=self.seed,
+            chosen=self.chosen,
+        )
+
+    def records(self) -> list[Record]:
+        """Return the state before the first step and after each one, as a training keeps it."""
         none = np.full(self.n_steps + 1, np.nan)
         no_search = np.full(self.class_losses.shape[1], np.nan)
         has_validation = len(self.validation_loss) > 0
@@ -130,7 +140,7 @@ class History(Sealed):
             (self.validation_loss if has_validation else none).tolist(),
             (self.validation_score if has_validation else none).tolist(),
         )
-        return [Record(*fields) for fields in zip(*columns, strict=True)][: self.best_step + 1]
+        return [Record(*fields) for fields in zip(*columns, strict=True)]
 
 
 def _unless_nan(losses: Floats) -> Floats:

@@ -70,6 +70,10 @@ class Model(Sealed):
         """Yield the scores after each step. The array is the same each time, and grows."""
         return staged_scores(self.ensemble, self.encoding, table, n_threads)
 
+    def first_steps(self, n_steps: int) -> "Model":
+        """Return the model of the first steps alone."""
+        return replace(self, ensemble=self.ensemble.first_steps(n_steps))
+
     def with_unknown(self, handle_unknown: str) -> "Model":
         """Return the same model with another way to handle levels that were not learned."""
         return replace(self, encoding=replace(self.encoding, handle_unknown=handle_unknown))

@@ -69,10 +69,11 @@ class BasePolicy(Protocol):
         """Return the candidates, given the class losses and the base class before this step."""
 
 
+@dataclass(frozen=True)
 class NoBase:
     """Plain boosting: no base class."""
 
-    n_candidates = 1
+    n_candidates: int = field(default=1, init=False)
 
     def candidates(
         self, step: int, class_losses: NDArray[np.float64], previous: int | None

@@ -1,0 +1,118 @@
+"""A training under way, such that it can be broken off and gone on with."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from abcgbm.model.history import History
+from abcgbm.model.model import Model
+from abcgbm.training.facts import Facts, differences
+from abcgbm.training.plan import Plan
+from abcgbm.training.start import EarlierFit
+from abcgbm.training.training import Trained
+
+
+class Validated(NamedTuple):
+    """What validation chose before ``refit`` began: a model, its record, a remark, and the phase."""
+
+    model: Model
+    history: History
+    remark: str | None
+    phase: str
+
+    @classmethod
+    def from_trained(cls, trained: Trained) -> "Validated":
+        """Keep what has come of a training, but for its plan."""
+        return cls(trained.model, trained.history, trained.remark, trained.plan.phase)
+
+    def as_trained(self, plan: Plan) -> Trained:
+        """Return it as if it had just been trained by this plan."""
+        return Trained(self.model, self.history, self.remark, in_phase(plan, self.phase))
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a fit after a step.
+
+    Attributes
+    ----------
+    model : Model
+        All steps of the training under way, those after the best one too.
+    history : History
+        Its record.
+    phase : {"train", "plain", "refit"}
+        Which training of the fit it is.
+    facts : dict
+        What the fit depends on.
+    n_earlier : int or None
+        Steps of the model that a warm start went on from; None without one.
+    validated : Validated or None
+        In the phase "refit", what validation chose.
+    """
+
+    model: Model
+    history: History
+    phase: str
+    facts: Facts
+    n_earlier: int | None
+    validated: Validated | None
+
+    def save(self, path, parameters) -> None:  # TEMPORARY
+        import pickle, os
+        with open(str(path) + ".tmp", "wb") as f:
+            pickle.dump(self, f)
+        os.replace(str(path) + ".tmp", path)
+
+    @classmethod
+    def load(cls, path):  # TEMPORARY
+        import pickle
+        with open(path, "rb") as f:
+            return pickle.load(f)
+
+    @property
+    def earlier(self) -> EarlierFit | None:
+        """What a warm start went on from."""
+        if self.n_earlier is None:
+            return None
+        history = self.history.first_steps(self.n_earlier, "checkpoint")
+        return EarlierFit(self.model.first_steps(self.n_earlier), history)
+
+    @property
+    def steps(self) -> EarlierFit:
+        """All steps of the training under way."""
+        return EarlierFit(self.model, replace(self.history, best_step=self.history.n_steps))
+
+    def check(self, facts: Facts, plan: Plan) -> None:
+        """Raise ValueError unless a fit would come to this state, if nobody broke it off."""
+        found = differences(self.facts, facts)
+        if found:
+            raise ValueError(
+                f"resume_from: the checkpoint is of another training: {'; '.join(found)}"
+                f"{_cure(self.facts, facts)}"
+            )
+        self._check_steps(plan.limits.max_iter)
+
+    def _check_steps(self, max_iter: int | None) -> None:
+        first = self.history if self.validated is None else self.validated.history
+        was = first.chosen["max_iter"]
+        if self.phase != "train" and max_iter != was:
+            raise ValueError(
+                f"max_iter={max_iter!r} with resume_from; expected {was!r} as before: the training "
+                "that it bounds has ended"
+            )
+        if max_iter is not None and max_iter < first.n_steps:
+            raise ValueError(
+                f"max_iter={max_iter!r} with resume_from; expected at least the {first.n_steps} "
+                "steps of the checkpoint"
+            )
+
+
+def in_phase(plan: Plan, phase: str) -> Plan:
+    """Return the plan of a fit as it is in a phase that ends with validation, "train" or "plain"."""
+    return plan.plain() if phase == "plain" else plan
+
+
+def _cure(then: Facts, now: Facts) -> str:
+    rate = "learning_rate"
+    if then[rate] == now[rate]:
+        return ""
+    return f" (where it is left open, it depends on max_iter: {rate}={then[rate]} goes on as before)"
