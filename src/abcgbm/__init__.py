@@ -5,7 +5,8 @@ from importlib.metadata import version
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinMapper
-from abcgbm.training.base_class import BaseClassSearch, FixedBase
+from abcgbm.model.file import ModelFileError
+from abcgbm.settings.base_class import BaseClassSearch, FixedBase
 from abcgbm.training.callbacks import StepReport
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "BinMapper",
     "BinnedTable",
     "FixedBase",
+    "ModelFileError",
     "StepReport",
 ]
 __version__ = version("abcgbm")

@@ -20,6 +20,7 @@ from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, wi
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
+from abcgbm.model.saving import ModelFiles
 from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.defaults import PAPER
 from abcgbm.settings.names import hint, with_hints
@@ -32,7 +33,7 @@ from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained
 
 
-class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifier):
+class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ModelFiles, ScoringClassifier):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
     A step grows a tree for each class, or one that all classes share (``trees="shared"``). The same

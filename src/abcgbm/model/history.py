@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
+from abcgbm.model.checks import check_array, check_range
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.seal import Sealed, read_only
 
@@ -83,6 +84,20 @@ class History(Sealed):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         read_only(self)
+
+    def check(self) -> None:
+        """Raise a ValueError if the arrays do not fit each other."""
+        (n_steps,) = check_array("base_class", self.base_class, np.int32, (None,))
+        _, n_classes = check_array("class_losses", self.class_losses, float, (n_steps + 1, None))
+        n_searched = n_classes if np.size(self.search_losses) else 0
+        n_validated = n_steps + 1 if np.size(self.validation_loss) else 0
+        check_array("train_loss", self.train_loss, float, (n_steps + 1,))
+        check_array("search_losses", self.search_losses, float, (n_steps, n_searched))
+        check_array("validation_loss", self.validation_loss, float, (n_validated,))
+        check_array("validation_score", self.validation_score, float, (n_validated,))
+        check_range("base_class", self.base_class, NO_BASE, n_classes)
+        if not 0 <= self.best_step <= n_steps:
+            raise ValueError(f"best_step={self.best_step}; expected 0 to {n_steps}")
 
     def __repr__(self) -> str:
         losses = f"loss {self.train_loss[0]:.6g} to {self.train_loss[-1]:.6g}"

@@ -17,7 +17,11 @@ def read_only(owner: Any) -> None:
 
 
 class Sealed:
-    """A frozen dataclass whose pickled state holds a digest of its fields, which loading checks."""
+    """A frozen dataclass whose pickled state holds a digest of its fields, which loading checks.
+
+    A digest tells damage from what was saved, not good from bad: anybody can make one. So what is
+    loaded, from a pickle or from a model file, is checked by itself, too.
+    """
 
     def _content(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -43,3 +47,8 @@ class Sealed:
                 "version of abcgbm: its digest is not that of what it holds"
             )
         self.__dict__.update(values)
+        self.check()
+
+    def check(self) -> None:
+        """Raise a ValueError if the fields do not fit each other, so that using them is safe."""
+        raise NotImplementedError

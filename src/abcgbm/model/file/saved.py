@@ -1,0 +1,224 @@
+"""What a model file holds, written and read."""
+
+import hashlib
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from abcgbm.model.checks import Shape
+from abcgbm.model.file.archive import Archive, archive_of
+from abcgbm.model.file.arrays import from_npy, npy_of
+from abcgbm.model.file.atomic import write_whole
+from abcgbm.model.file.document import (
+    FORMAT,
+    NEEDS,
+    document_of,
+    encoding_of_json,
+    entry,
+    history_of_json,
+    json_of_encoding,
+    json_of_history,
+    text_of,
+)
+from abcgbm.model.file.errors import ModelFileError, as_model_file_errors
+from abcgbm.model.file.trees import arrays_of_trees, trees_of_arrays
+from abcgbm.model.file.values import JsonReader, to_json
+from abcgbm.model.history import History
+from abcgbm.model.model import Model
+
+Target = str | os.PathLike[str] | IO[bytes]
+_DOCUMENT = "model.json"
+_LOSSES = (
+    "train_loss",
+    "class_losses",
+    "base_class",
+    "search_losses",
+    "validation_loss",
+    "validation_score",
+)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What is kept of a fitted classifier.
+
+    Attributes
+    ----------
+    model : Model
+        All that prediction needs.
+    history : History
+        The record of the training.
+    refit_history : History or None
+        The record of the second training, if the model is that of ``refit``.
+    parameters : dict
+        Parameters of the estimator; those that are not here are as they are by default.
+    checkpoint : mapping or None
+        What a training that was broken off needs beside, as values of JSON.
+    """
+
+    model: Model
+    history: History
+    refit_history: History | None
+    parameters: dict[str, Any]
+    checkpoint: Mapping[str, Any] | None = None
+
+
+def save(saved: Saved, target: Target) -> None:
+    """Write a model file: to a path whole or not at all, or to a file that is open."""
+    content = _content_of(saved)
+    if isinstance(target, str | os.PathLike):
+        write_whole(target, content)
+    else:
+        target.write(content)
+
+
+def load(source: Target) -> Saved:
+    """Read a model file; whatever is wrong with it is a ``ModelFileError``."""
+    if isinstance(source, str | os.PathLike):
+        with Path(source).open("rb") as file:
+            return _saved_of(file)
+    return _saved_of(io.BytesIO(source.read()))
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def _content_of(saved: Saved) -> bytes:
+    saved.model.check()
+    members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
+    document = {
+        "format": FORMAT,
+        "written_by": version("abcgbm"),
+        "needs": NEEDS,
+        "classes": to_json(saved.model.classes),
+        "recenter": saved.model.recenter,
+        "features": json_of_encoding(saved.model.encoding),
+        "parameters": {name: to_json(value) for name, value in saved.parameters.items()},
+        "history": json_of_history(saved.history),
+        "refit_history": json_of_history(saved.refit_history),
+        "checkpoint": saved.checkpoint,
+        "digests": {name: _digest(content) for name, content in members.items()},
+    }
+    return archive_of({_DOCUMENT: text_of(document)} | members)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _arrays_of(saved: Saved) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all members, in their order."""
+    encoding = saved.model.encoding
+    arrays = {"features/is_categorical": encoding.schema.is_categorical.astype(np.uint8)}
+    trees = arrays_of_trees(saved.model.ensemble)
+    arrays |= {f"trees/{name}": array for name, array in trees.items()}
+    for part in ("history", "refit_history"):
+        history = getattr(saved, part)
+        if history is not None:
+            arrays |= {f"{part}/{name}": getattr(history, name) for name in _LOSSES}
+    return {f"{name}.npy": array for name, array in arrays.items()}
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+class _Members:
+    """The arrays of a file, each read once, whose digests are those that its document has."""
+
+    def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
+        if archive.names != {_DOCUMENT, *digests}:
+            odd = sorted(archive.names ^ {_DOCUMENT, *digests})
+            raise ModelFileError(f"the archive has members that model.json does not: {odd}")
+        self._archive = archive
+        self._digests = digests
+        self._unread = {*digests}
+
+    def array(self, name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        name = f"{name}.npy"
+        content = self._archive.read(name)
+        if _digest(content) != self._digests.get(name):
+            raise ModelFileError(
+                f"{name} was changed or damaged: its digest is not that of model.json"
+            )
+        self._unread.discard(name)
+        return from_npy(name, content, dtype, shape)
+
+    def check_all_read(self) -> None:
+        if self._unread:
+            raise ModelFileError(f"members that belong to no model: {sorted(self._unread)}")
+
+
+def _saved_of(file: IO[bytes]) -> Saved:
+    archive = Archive(file)
+    document = document_of(archive.read(_DOCUMENT))
+    members = _Members(archive, entry(document, "digests", dict))
+    with as_model_file_errors(_DOCUMENT, ValueError, RecursionError):
+        saved = _read(document, members)
+        saved.model.check()
+    members.check_all_read()
+    return saved
+
+
+def _read(document: dict[str, Any], members: _Members) -> Saved:
+    reader = JsonReader()
+    model = _read_model(document, members, reader)
+    n_classes = len(model.classes)
+    parameters = entry(document, "parameters", dict)
+    first, second = (
+        _read_history(name, document, members, n_classes, reader)
+        for name in ("history", "refit_history")
+    )
+    if first is None:
+        raise ModelFileError("model.json has no history")
+    return Saved(
+        model=model,
+        history=first,
+        refit_history=second,
+        parameters={name: reader.value(value) for name, value in parameters.items()},
+        checkpoint=entry(document, "checkpoint", dict, type(None)),
+    )
+
+
+def _read_model(document: dict[str, Any], members: _Members, reader: JsonReader) -> Model:
+    kinds = members.array("features/is_categorical", np.uint8, (None,))
+    encoding = encoding_of_json(entry(document, "features", dict), kinds != 0, reader)
+    classes = reader.value(entry(document, "classes", dict))
+
+    def read(name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        return members.array(f"trees/{name}", dtype, shape)
+
+    if not isinstance(classes, np.ndarray):
+        raise ModelFileError("model.json: 'classes' is no array of labels")
+    trees = trees_of_arrays(read, encoding.n_codes(), classes.size)
+    return Model(trees, encoding, classes, entry(document, "recenter", bool))
+
+
+def _read_history(
+    name: str, document: dict[str, Any], members: _Members, n_classes: int, reader: JsonReader
+) -> History | None:
+    summary = entry(document, name, dict, type(None))
+    if summary is None:
+        return None
+    n_steps = entry(summary, "n_steps", int)
+    shapes: dict[str, Shape] = {
+        "train_loss": (n_steps + 1,),
+        "class_losses": (n_steps + 1, n_classes),
+        "base_class": (n_steps,),
+        "search_losses": (n_steps, None),
+        "validation_loss": (None,),
+        "validation_score": (None,),
+    }
+    arrays = {
+        loss: members.array(f"{name}/{loss}", np.int32 if loss == "base_class" else float, shape)
+        for loss, shape in shapes.items()
+    }
+    history = history_of_json(summary, arrays, reader)
+    history.check()
+    return history
