@@ -45,7 +45,7 @@ class ModelFiles:
 
     @classmethod
     def load_model(cls, file: str | os.PathLike[str] | IO[bytes]) -> Self:
-        """Return the classifier that ``save_model`` wrote.
+        """Return the classifier that ``save_model`` wrote, or that of the best step of a checkpoint.
 
         Nothing in the file is trusted: all of it is checked before it is used.
 
@@ -72,8 +72,7 @@ class ModelFiles:
         classifier = cls(
             **{name: saved.parameters[name] for name in known & saved.parameters.keys()}
         )
-        classifier.model_, classifier.history_ = saved.model, saved.history
-        classifier.refit_history_ = saved.refit_history
+        classifier.model_, classifier.history_, classifier.refit_history_ = saved.fitted()
         return classifier
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,8 +1,11 @@
 """A training under way, such that it can be broken off and gone on with."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
+from abcgbm.model.file import ModelFileError, Saved, load, save, split_parameters
+from abcgbm.model.file.errors import as_model_file_errors
+from abcgbm.model.file.saved import Target
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.training.facts import Facts, differences
@@ -56,17 +59,49 @@ class Checkpoint:
     n_earlier: int | None
     validated: Validated | None
 
-    def save(self, path, parameters) -> None:  # TEMPORARY
-        import pickle, os
-        with open(str(path) + ".tmp", "wb") as f:
-            pickle.dump(self, f)
-        os.replace(str(path) + ".tmp", path)
+    @classmethod
+    def load(cls, source: Any) -> Self:
+        """Read a checkpoint; a model file that is none is an error, as is one that is damaged."""
+        saved = load(source)
+        if saved.checkpoint is None:
+            raise ValueError(
+                f"resume_from={source!r} is a model, but no checkpoint; expected a file that a fit "
+                "with checkpoint=path wrote. A model is gone on from by load_model and warm_start=True"
+            )
+        with as_model_file_errors("the state of the checkpoint", KeyError, TypeError):
+            return cls._from_saved(saved, **saved.checkpoint)
 
     @classmethod
-    def load(cls, path):  # TEMPORARY
-        import pickle
-        with open(path, "rb") as f:
-            return pickle.load(f)
+    def _from_saved(
+        cls,
+        saved: Saved,
+        *,
+        phase: str,
+        facts: dict[str, str],
+        n_earlier: int | None,
+        validated: dict[str, Any] | None,
+    ) -> Self:
+        if validated is None:
+            return cls(saved.model, saved.history, phase, facts, n_earlier, None)
+        if saved.refit_model is None or saved.refit_history is None:
+            raise ModelFileError("a checkpoint of refit that has no trees of it")
+        first = Validated(saved.model, saved.history, **validated)
+        return cls(saved.refit_model, saved.refit_history, phase, facts, n_earlier, first)
+
+    def save(self, target: Target, parameters: dict[str, Any]) -> None:
+        """Write it as a model file, with parameters of the estimator."""
+        kept, _ = split_parameters(parameters)
+        first = self.validated
+        state = {
+            "phase": self.phase,
+            "facts": self.facts,
+            "n_earlier": self.n_earlier,
+            "validated": first and {"remark": first.remark, "phase": first.phase},
+        }
+        if first is None:
+            save(Saved(self.model, self.history, None, kept, state), target)
+        else:
+            save(Saved(first.model, first.history, self.history, kept, state, self.model), target)
 
     @property
     def earlier(self) -> EarlierFit | None:

@@ -6,7 +6,7 @@ ever executed.
 """
 
 from abcgbm.model.file.errors import ModelFileError
-from abcgbm.model.file.parameters import kept_parameters
+from abcgbm.model.file.parameters import kept_parameters, split_parameters
 from abcgbm.model.file.saved import Saved, load, save
 
-__all__ = ["ModelFileError", "Saved", "kept_parameters", "load", "save"]
+__all__ = ["ModelFileError", "Saved", "kept_parameters", "load", "save", "split_parameters"]

@@ -60,7 +60,10 @@ class Saved:
     parameters : dict
         Parameters of the estimator; those that are not here are as they are by default.
     checkpoint : mapping or None
-        What a training that was broken off needs beside, as values of JSON.
+        In a checkpoint, what training needs beside to go on, as values of JSON. ``model`` has the
+        steps after the best one then too.
+    refit_model : Model or None
+        In a checkpoint of ``refit``, the trees so far; ``refit_history`` is their record then.
     """
 
     model: Model
@@ -68,6 +71,13 @@ class Saved:
     refit_history: History | None
     parameters: dict[str, Any]
     checkpoint: Mapping[str, Any] | None = None
+    refit_model: Model | None = None
+
+    def fitted(self) -> tuple[Model, History, History | None]:
+        """Return a model that can be used and its records; of a checkpoint that of the best step."""
+        if self.checkpoint is None:
+            return self.model, self.history, self.refit_history
+        return self.model.first_steps(self.history.best_step), self.history, None
 
 
 def save(saved: Saved, target: Target) -> None:
@@ -104,9 +114,15 @@ def _content_of(saved: Saved) -> bytes:
         "history": json_of_history(saved.history),
         "refit_history": json_of_history(saved.refit_history),
         "checkpoint": saved.checkpoint,
+        **_refit_entry(saved.refit_model),
         "digests": {name: _digest(content) for name, content in members.items()},
     }
     return archive_of({_DOCUMENT: text_of(document)} | members)
+
+
+def _refit_entry(model: Model | None) -> dict[str, Any]:
+    """Only a checkpoint of ``refit`` has this entry: its trees may know other levels."""
+    return {} if model is None else {"refit_features": json_of_encoding(model.encoding)}
 
 
 def _digest(content: bytes) -> str:
@@ -115,15 +131,22 @@ def _digest(content: bytes) -> str:
 
 def _arrays_of(saved: Saved) -> dict[str, NDArray[Any]]:
     """Return the arrays of all members, in their order."""
-    encoding = saved.model.encoding
-    arrays = {"features/is_categorical": encoding.schema.is_categorical.astype(np.uint8)}
-    trees = arrays_of_trees(saved.model.ensemble)
-    arrays |= {f"trees/{name}": array for name, array in trees.items()}
+    arrays = _arrays_of_model(saved.model, "")
+    if saved.refit_model is not None:
+        arrays |= _arrays_of_model(saved.refit_model, "refit_")
     for part in ("history", "refit_history"):
         history = getattr(saved, part)
         if history is not None:
             arrays |= {f"{part}/{name}": getattr(history, name) for name in _LOSSES}
     return {f"{name}.npy": array for name, array in arrays.items()}
+
+
+def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
+    kinds = model.encoding.schema.is_categorical.astype(np.uint8)
+    trees = arrays_of_trees(model.ensemble)
+    return {f"{prefix}features/is_categorical": kinds} | {
+        f"{prefix}trees/{name}": array for name, array in trees.items()
+    }
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -161,14 +184,16 @@ def _saved_of(file: IO[bytes]) -> Saved:
     members = _Members(archive, entry(document, "digests", dict))
     with as_model_file_errors(_DOCUMENT, ValueError, RecursionError):
         saved = _read(document, members)
-        saved.model.check()
+        for model in (saved.model, saved.refit_model):
+            if model is not None:
+                model.check()
     members.check_all_read()
     return saved
 
 
 def _read(document: dict[str, Any], members: _Members) -> Saved:
     reader = JsonReader()
-    model = _read_model(document, members, reader)
+    model = _read_model(document, members, reader, "")
     n_classes = len(model.classes)
     parameters = entry(document, "parameters", dict)
     first, second = (
@@ -183,16 +208,21 @@ def _read(document: dict[str, Any], members: _Members) -> Saved:
         refit_history=second,
         parameters={name: reader.value(value) for name, value in parameters.items()},
         checkpoint=entry(document, "checkpoint", dict, type(None)),
+        refit_model=_read_model(document, members, reader, "refit_")
+        if "refit_features" in document
+        else None,
     )
 
 
-def _read_model(document: dict[str, Any], members: _Members, reader: JsonReader) -> Model:
-    kinds = members.array("features/is_categorical", np.uint8, (None,))
-    encoding = encoding_of_json(entry(document, "features", dict), kinds != 0, reader)
+def _read_model(
+    document: dict[str, Any], members: _Members, reader: JsonReader, prefix: str
+) -> Model:
+    kinds = members.array(f"{prefix}features/is_categorical", np.uint8, (None,))
+    encoding = encoding_of_json(entry(document, f"{prefix}features", dict), kinds != 0, reader)
     classes = reader.value(entry(document, "classes", dict))
 
     def read(name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
-        return members.array(f"trees/{name}", dtype, shape)
+        return members.array(f"{prefix}trees/{name}", dtype, shape)
 
     if not isinstance(classes, np.ndarray):
         raise ModelFileError("model.json: 'classes' is no array of labels")
