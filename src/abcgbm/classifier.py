@@ -21,6 +21,7 @@ from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
 from abcgbm.model.saving import ModelFiles
+from abcgbm.model.truncation import Truncation
 from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.defaults import PAPER
 from abcgbm.settings.names import hint, with_hints
@@ -33,7 +34,9 @@ from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained
 
 
-class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ModelFiles, ScoringClassifier):
+class ABCBoostClassifier(
+    CallbackSupportMixin, FittedAttributes, ModelFiles, Truncation, ScoringClassifier
+):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
     A step grows a tree for each class, or one that all classes share (``trees="shared"``). The same
@@ -238,7 +241,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ModelFiles, Sco
         "max_iter"; "machine_accuracy" (nothing is left to fit: the loss fell below 2e-14, or
         that times the sum of all weights if they sum to less than 1); "no_progress" (no tree of a
         step could be split, or no shorter step lowers the loss); "early_stopping"; "max_time";
-        "callback"; or "interrupted".
+        "callback"; or "interrupted". Of a model that was cut "truncated", of one that was loaded
+        from a checkpoint "checkpoint".
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the gain of all splits.
     class_importances_ : ndarray of shape (n_classes, n_features_in_)

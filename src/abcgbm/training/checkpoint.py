@@ -1,10 +1,10 @@
 """A training under way, such that it can be broken off and gone on with."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from abcgbm.model.file import ModelFileError, Saved, load, save, split_parameters
-from abcgbm.model.file.errors import as_model_file_errors
 from abcgbm.model.file.saved import Target
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
@@ -12,6 +12,8 @@ from abcgbm.training.facts import Facts, differences
 from abcgbm.training.plan import Plan
 from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained
+
+_STATE = ("phase", "facts", "n_earlier", "validated")  # what is written beside trees and records
 
 
 class Validated(NamedTuple):
@@ -68,36 +70,45 @@ class Checkpoint:
                 f"resume_from={source!r} is a model, but no checkpoint; expected a file that a fit "
                 "with checkpoint=path wrote. A model is gone on from by load_model and warm_start=True"
             )
-        with as_model_file_errors("the state of the checkpoint", KeyError, TypeError):
-            return cls._from_saved(saved, **saved.checkpoint)
+        checkpoint = cls._from_saved(saved)
+        checkpoint._check_state()
+        return checkpoint
 
     @classmethod
-    def _from_saved(
-        cls,
-        saved: Saved,
-        *,
-        phase: str,
-        facts: dict[str, str],
-        n_earlier: int | None,
-        validated: dict[str, Any] | None,
-    ) -> Self:
-        if validated is None:
-            return cls(saved.model, saved.history, phase, facts, n_earlier, None)
+    def _from_saved(cls, saved: Saved) -> Self:
+        state: Mapping[str, Any] = saved.checkpoint or {}
+        try:
+            phase, facts, n_earlier, first = (state[name] for name in _STATE)
+            if first is None:
+                return cls(saved.model, saved.history, phase, facts, n_earlier, None)
+            validated = Validated(saved.model, saved.history, first["remark"], first["phase"])
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"the state of the checkpoint is not whole: {error!r}") from error
         if saved.refit_model is None or saved.refit_history is None:
             raise ModelFileError("a checkpoint of refit that has no trees of it")
-        first = Validated(saved.model, saved.history, **validated)
-        return cls(saved.refit_model, saved.refit_history, phase, facts, n_earlier, first)
+        return cls(saved.refit_model, saved.refit_history, phase, facts, n_earlier, validated)
+
+    def _check_state(self) -> None:
+        """Raise a ModelFileError unless a fit could have come to this state."""
+        of_validation = ("train", "plain")
+        first, n_steps = self.validated, self.history.n_steps
+        is_sound = (
+            (self.phase in of_validation if first is None else self.phase == "refit")
+            and (first is None or first.phase in of_validation)
+            and n_steps == self.model.n_steps
+            and (self.n_earlier is None or self.n_earlier in range(n_steps + 1))
+            and isinstance(self.facts, dict)
+        )
+        if not is_sound:
+            raise ModelFileError("the state of the checkpoint is not that of any training")
 
     def save(self, target: Target, parameters: dict[str, Any]) -> None:
         """Write it as a model file, with parameters of the estimator."""
         kept, _ = split_parameters(parameters)
         first = self.validated
-        state = {
-            "phase": self.phase,
-            "facts": self.facts,
-            "n_earlier": self.n_earlier,
-            "validated": first and {"remark": first.remark, "phase": first.phase},
-        }
+        summary = first and {"remark": first.remark, "phase": first.phase}
+        values = (self.phase, self.facts, self.n_earlier, summary)
+        state = dict(zip(_STATE, values, strict=True))
         if first is None:
             save(Saved(self.model, self.history, None, kept, state), target)
         else:
@@ -150,4 +161,6 @@ def _cure(then: Facts, now: Facts) -> str:
     rate = "learning_rate"
     if then[rate] == now[rate]:
         return ""
-    return f" (where it is left open, it depends on max_iter: {rate}={then[rate]} goes on as before)"
+    return (
+        f" (where it is left open, it depends on max_iter: {rate}={then[rate]} goes on as before)"
+    )

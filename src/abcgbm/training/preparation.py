@@ -93,7 +93,8 @@ def prepare(
     if resumed is not None:
         resumed.check(facts, plan)
     first = _first_training(plan, learned, validated, earlier, resumed)
-    return Course(settings, first, again, facts, earlier and earlier.model.n_steps)
+    n_earlier = None if earlier is None else earlier.model.n_steps
+    return Course(settings, first, again, facts, n_earlier)
 
 
 def _first_training(
