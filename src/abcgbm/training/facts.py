@@ -53,20 +53,24 @@ FREE = (
 )
 _MOST_CHARACTERS = 60  # of a value that is kept as it is
 _DIGEST = "sha256:"
+_TABLES = ("", "_val")  # what the names of their arguments end with
 
 
 def facts_of(plan: Plan, learned: BinnedRows, validated: BinnedRows | None) -> Facts:
     """Return what a training depends on, settled: "auto" is what it became."""
-    facts = {"version of abcgbm": version("abcgbm"), **_of_plan(plan), **_of_rows(learned, "")}
-    if validated is not None:
-        facts |= _of_rows(validated, "_val")
+    facts = {"version of abcgbm": version("abcgbm"), **_of_plan(plan)}
+    for rows, suffix in zip((learned, validated), _TABLES, strict=True):
+        facts |= {} if rows is None else _of_rows(rows, suffix)
     return {name: _text(value) for name, value in facts.items()}
 
 
 def differences(then: Facts, now: Facts) -> list[str]:
     """Say of each fact that is another now what it was and what it is; values too long are left out."""
     names = [name for name in (then | now) if then.get(name) != now.get(name)]
-    return [_difference(name, then.get(name), now.get(name)) for name in names]
+    follow = {name for suffix in _TABLES if _shape(suffix) in names for name in _digests(suffix)}
+    return [
+        _difference(name, then.get(name), now.get(name)) for name in names if name not in follow
+    ]
 
 
 def _difference(name: str, then: str | None, now: str | None) -> str:
@@ -112,12 +116,19 @@ def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
     rows, table = binned
     n_rows, n_features = table.shape
     names = table.feature_names
-    content = [table.binned.state(), table.thresholds, table.encoding.levels]
+    codes = [table.binned.state(), table.thresholds, table.encoding.levels]
+    digests = (_DIGEST + digest_of(values) for values in (codes, rows.y, rows.sample_weight))
     return {
-        f"the shape of X{suffix}": f"{n_rows} rows, {n_features} features",
+        _shape(suffix): f"{n_rows} rows, {n_features} features",
         f"the names of X{suffix}": None if names is None else names.tolist(),
         "categorical_features": np.flatnonzero(table.schema.is_categorical).tolist(),
-        f"X{suffix}": _DIGEST + digest_of(content),
-        f"y{suffix}": _DIGEST + digest_of(rows.y),
-        f"sample_weight{suffix}": _DIGEST + digest_of(rows.sample_weight),
+        **dict(zip(_digests(suffix), digests, strict=True)),
     }
+
+
+def _shape(suffix: str) -> str:
+    return f"the shape of X{suffix}"
+
+
+def _digests(suffix: str) -> tuple[str, str, str]:
+    return f"X{suffix}", f"y{suffix}", f"sample_weight{suffix}"

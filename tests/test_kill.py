@@ -1,0 +1,142 @@
+"""Processes that are killed while they train: what they leave can be gone on from, to the same bytes.
+
+Run as a script it is such a process: `python tests/test_kill.py <fit> <checkpoint>`.
+"""
+
+import io
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm.model.file import load
+from models import HANGS_AFTER, noisy_data
+
+ROWS, LABELS = noisy_data(n_rows=1500, n_features=6, n_classes=6)
+LEARNED, VALIDATED = slice(0, 1000), slice(1000, 1500)
+DATA = {"X": ROWS[LEARNED], "y": LABELS[LEARNED]}
+VALIDATION = {"X_val": ROWS[VALIDATED], "y_val": LABELS[VALIDATED]}
+PATIENT = {"early_stopping": True, "n_iter_no_change": 30}
+FITS = {
+    "soon done": (
+        {"base_class": BaseClassSearch(2, gap=1), "max_iter": 40, "max_leaf_nodes": 4},
+        {"X": ROWS[:200], "y": LABELS[:200]},
+    ),
+    "search": (
+        {
+            "algorithm": "abc-logitboost",
+            "base_class": BaseClassSearch(3, gap=2, warmup=2),
+            "max_iter": 60,
+            "subsample": 0.7,
+        },
+        DATA,
+    ),
+    "shared": (
+        {"trees": "shared", "gain_directions": 3, "learning_rate": 0.03, **PATIENT},
+        DATA | VALIDATION,
+    ),
+    "refit": (
+        {"algorithm": "abc-mart", "refit": True, **PATIENT, "n_iter_no_change": 5},
+        DATA,
+    ),
+    "weights": (
+        {"algorithm": "mart", "refresh": "class", "max_iter": 60, "class_weight": "balanced"},
+        DATA | {"sample_weight": np.arange(1000) % 3},
+    ),
+}
+
+
+def fit(name: str, checkpoint: Path | None, resume_from: Path | None = None) -> bytes:
+    """Fit, from a checkpoint if it is there; return the model file."""
+    parameters, data = FITS[name]
+    found = resume_from if resume_from is not None and resume_from.exists() else None
+    model = ABCBoostClassifier(**parameters, checkpoint=checkpoint, checkpoint_every=1)
+    file = io.BytesIO()
+    model.fit(**data, resume_from=found).save_model(file)
+    return file.getvalue()
+
+
+@cache
+def whole(name: str) -> tuple[bytes, float]:
+    """The model file of a fit that nobody breaks off, and the seconds that it takes."""
+    began = time.perf_counter()
+    return fit(name, None), time.perf_counter() - began
+
+
+def kill_once(name: str, checkpoint: Path, wait: Callable[[subprocess.Popen], object]) -> bool:
+    """Let a process fit for a while, and kill it; return whether it was still at it."""
+    command = [sys.executable, __file__, name, str(checkpoint)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        wait(process)
+        process.kill()  # SIGKILL: nothing of it runs any more
+        return process.wait(HANGS_AFTER) < 0
+
+
+def check_what_is_left(name: str, checkpoint: Path) -> int:
+    """A killed fit leaves a whole checkpoint or none, and it goes on to the same bytes.
+
+    Returns the steps of the checkpoint. Beside it there is at most one file, half written.
+    """
+    others = [path.name for path in checkpoint.parent.iterdir() if path != checkpoint]
+    assert len(others) <= 1
+    assert all(other.startswith(".abcgbm-") for other in others)
+    assert fit(name, None, checkpoint) == whole(name)[0]
+    return n_steps_of(checkpoint)
+
+
+def n_steps_of(checkpoint: Path) -> int:
+    if not checkpoint.exists():
+        return 0
+    saved = load(checkpoint)
+    return saved.history.n_steps + (saved.refit_model.n_steps if saved.refit_model else 0)
+
+
+def kill_often(name: str, n_kills: int, folder: Path) -> list[int]:
+    """Kill a fit that goes on after each kill, and begins anew when it ended; return its steps then.
+
+    Beside other work, and with so many checkpoints, it takes twice as long as alone.
+    """
+    rng = np.random.default_rng(list(FITS).index(name))
+    checkpoint = folder / "checkpoint"
+    steps: list[int] = []
+    while len(steps) < n_kills:
+        seconds = 2 * rng.uniform() * whole(name)[1]
+        if not kill_once(name, checkpoint, lambda _, seconds=seconds: time.sleep(seconds)):
+            checkpoint.unlink()
+            continue
+        steps.append(check_what_is_left(name, checkpoint))
+        for half_written in folder.glob(".abcgbm-*"):
+            half_written.unlink()
+    sys.stdout.write(f"{name} was killed after {steps} steps ")
+    return steps
+
+
+def test_killed_fit_goes_on_to_the_same_bytes(tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+
+    def first_checkpoint(process):
+        while not checkpoint.exists() and process.poll() is None:
+            time.sleep(0.001)
+
+    assert kill_once("soon done", checkpoint, first_checkpoint)
+    assert 0 < check_what_is_left("soon done", checkpoint) < 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["search", "shared", "refit", "weights"])
+def test_fit_that_is_killed_again_and_again_ends_in_the_same_bytes(name, tmp_path):
+    assert len(set(kill_often(name, 5, tmp_path))) > 1
+
+
+if __name__ == "__main__":
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    fit(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[2]))
