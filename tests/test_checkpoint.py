@@ -1,11 +1,16 @@
 """A fit that is broken off and gone on with is the fit that nobody broke off, byte for byte."""
 
 import shutil
+import warnings
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
@@ -162,6 +167,41 @@ def test_threads_do_not_matter_for_going_on(n_jobs, tmp_path):
     whole = small(n_jobs=2)
     path = every_checkpoint(whole, tmp_path, **DATA)[3]
     assert_same_fit(small(n_jobs=n_jobs).fit(**DATA, resume_from=path), whole)
+
+
+PARAMETERS = st.fixed_dictionaries(
+    {
+        "subsample": st.sampled_from([0.5, 1.0]),
+        "max_features": st.sampled_from([None, 2]),
+        "init": st.sampled_from(["zero", "prior"]),
+        "class_weight": st.sampled_from([None, "balanced"]),
+        "scoring": st.sampled_from(["loss", "error"]),
+        "refit": st.booleans(),
+        "n_iter_no_change": st.integers(1, 6),
+        "random_state": st.integers(0, 9),
+        "n_jobs": st.integers(1, 2),
+    }
+)
+
+
+@given(st.sampled_from([*ALGORITHMS]), PARAMETERS, st.integers(1, 30))
+def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_steps):
+    """Of all trainings of the fit; one that ends sooner goes on from its end."""
+    parameters = ALGORITHMS[name] | parameters | {"early_stopping": True, "max_iter": 12}
+    heard = []
+
+    def break_off(report):
+        heard.append(report)
+        if len(heard) == n_steps:
+            raise InterruptedError
+
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that validation wants no step, or none with a base class
+        path = Path(folder) / "file"
+        with suppress(InterruptedError):
+            small(**parameters, checkpoint=path, callbacks=break_off).fit(**DATA)
+        resumed = small(**parameters).fit(**DATA, resume_from=path)
+        assert_same_fit(resumed, small(**parameters).fit(**DATA))
 
 
 # ---------------------------------------------------------------------------------- further steps
