@@ -97,7 +97,7 @@ OTHER_DATA = {
     "weights": ((X, Y, np.arange(1, 251)), {}, "sample_weight is another"),
     "names": ((NAMED, Y), {}, r"names of X was None, is \['a', 'b', 'c', 'd'\]"),
     "categories": ((NAMED.round().astype("category"), Y), {}, r"categorical_features was \[\], is"),
-    "validation": ((X, Y), VALIDATION, "the shape of X_val was not given"),
+    "validation": ((X, Y), VALIDATION, "training: the shape of X_val was not given$"),
 }
 
 
@@ -247,9 +247,12 @@ def states_gone_wrong(state: dict) -> dict[str, dict]:
         "fewer facts": state | {"facts": facts},
         "earlier": state | {"n_earlier": 4},
         "earlier text": state | {"n_earlier": "1"},
+        "earlier float": state | {"n_earlier": 1.0},
+        "facts of no text": state | {"facts": state["facts"] | {"y": [1]}},
         "validated": state | {"validated": {"remark": None, "phase": "train"}},
         "odd": state | {"validated": 3},
         "nothing": {},
+        "no facts": state | {"facts": {}},
     }
 
 
@@ -259,7 +262,9 @@ def test_state_that_no_training_has_is_refused(name, path):
     saved = load(path)
     state = states_gone_wrong(dict(saved.checkpoint))[name]
     save(Saved(saved.model, saved.history, None, saved.parameters, state), path)
-    with pytest.raises(ValueError, match=r"state of the checkpoint|no trees|y was not given"):
+    with pytest.raises(
+        ValueError, match=r"state of the checkpoint|no trees|y was not given|shape of X was not"
+    ):
         small().fit(X, Y, resume_from=path)
 
 

@@ -90,17 +90,23 @@ class Checkpoint:
 
     def _check_state(self) -> None:
         """Raise a ModelFileError unless a fit could have come to this state."""
-        of_validation = ("train", "plain")
-        first, n_steps = self.validated, self.history.n_steps
+        n_steps, n_earlier, facts = self.history.n_steps, self.n_earlier, self.facts
         is_sound = (
-            (self.phase in of_validation if first is None else self.phase == "refit")
-            and (first is None or first.phase in of_validation)
+            self._has_sound_phase()
             and n_steps == self.model.n_steps
-            and (self.n_earlier is None or self.n_earlier in range(n_steps + 1))
-            and isinstance(self.facts, dict)
+            and (n_earlier is None or (type(n_earlier) is int and 0 <= n_earlier <= n_steps))
+            and isinstance(facts, dict)
+            and all(isinstance(fact, str) for fact in facts.values())
         )
         if not is_sound:
             raise ModelFileError("the state of the checkpoint is not that of any training")
+
+    def _has_sound_phase(self) -> bool:
+        of_validation, first = ("train", "plain"), self.validated
+        if first is None:
+            return self.phase in of_validation
+        is_remark = first.remark is None or isinstance(first.remark, str)
+        return self.phase == "refit" and first.phase in of_validation and is_remark
 
     def save(self, target: Target, parameters: dict[str, Any]) -> None:
         """Write it as a model file, with parameters of the estimator."""
@@ -139,7 +145,7 @@ class Checkpoint:
 
     def _check_steps(self, max_iter: int | None) -> None:
         first = self.history if self.validated is None else self.validated.history
-        was = first.chosen["max_iter"]
+        was = first.chosen.get("max_iter")
         if self.phase != "train" and max_iter != was:
             raise ValueError(
                 f"max_iter={max_iter!r} with resume_from; expected {was!r} as before: the training "
@@ -159,7 +165,7 @@ def in_phase(plan: Plan, phase: str) -> Plan:
 
 def _cure(then: Facts, now: Facts) -> str:
     rate = "learning_rate"
-    if then[rate] == now[rate]:
+    if then.get(rate) in (None, now[rate]):
         return ""
     return (
         f" (where it is left open, it depends on max_iter: {rate}={then[rate]} goes on as before)"

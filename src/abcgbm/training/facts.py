@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.digest import digest_of
 from abcgbm.data.rows import BinnedRows
 from abcgbm.settings.settings import Settings
@@ -58,7 +59,7 @@ _TABLES = ("", "_val")  # what the names of their arguments end with
 
 def facts_of(plan: Plan, learned: BinnedRows, validated: BinnedRows | None) -> Facts:
     """Return what a training depends on, settled: "auto" is what it became."""
-    facts = {"version of abcgbm": version("abcgbm"), **_of_plan(plan)}
+    facts = {"version of abcgbm": version("abcgbm"), **_of_plan(plan), **_of_columns(learned.table)}
     for rows, suffix in zip((learned, validated), _TABLES, strict=True):
         facts |= {} if rows is None else _of_rows(rows, suffix)
     return {name: _text(value) for name, value in facts.items()}
@@ -112,16 +113,21 @@ def _scoring(settings: Settings) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", str(settings.scoring.given))
 
 
+def _of_columns(table: BinnedTable) -> dict[str, Any]:
+    names = table.feature_names
+    return {
+        "the names of X": None if names is None else names.tolist(),
+        "categorical_features": np.flatnonzero(table.schema.is_categorical).tolist(),
+    }
+
+
 def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
     rows, table = binned
     n_rows, n_features = table.shape
-    names = table.feature_names
     codes = [table.binned.state(), table.thresholds, table.encoding.levels]
     digests = (_DIGEST + digest_of(values) for values in (codes, rows.y, rows.sample_weight))
     return {
         _shape(suffix): f"{n_rows} rows, {n_features} features",
-        f"the names of X{suffix}": None if names is None else names.tolist(),
-        "categorical_features": np.flatnonzero(table.schema.is_categorical).tolist(),
         **dict(zip(_digests(suffix), digests, strict=True)),
     }
 
