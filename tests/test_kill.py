@@ -7,7 +7,6 @@ import io
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -52,30 +51,33 @@ FITS = {
 }
 
 
-def fit(name: str, checkpoint: Path | None, resume_from: Path | None = None) -> bytes:
-    """Fit, from a checkpoint if it is there; return the model file."""
-    parameters, data = FITS[name]
+def fit(name: str, resume_from: Path | None = None, **parameters: object) -> ABCBoostClassifier:
+    """Fit, from a checkpoint if it is there."""
+    known, data = FITS[name]
     found = resume_from if resume_from is not None and resume_from.exists() else None
-    model = ABCBoostClassifier(**parameters, checkpoint=checkpoint, checkpoint_every=1)
+    return ABCBoostClassifier(**known, **parameters).fit(**data, resume_from=found)
+
+
+def file_of(model: ABCBoostClassifier) -> bytes:
     file = io.BytesIO()
-    model.fit(**data, resume_from=found).save_model(file)
+    model.save_model(file)
     return file.getvalue()
 
 
 @cache
-def whole(name: str) -> tuple[bytes, float]:
-    """The model file of a fit that nobody breaks off, and the seconds that it takes."""
-    began = time.perf_counter()
-    return fit(name, None), time.perf_counter() - began
+def whole(name: str) -> ABCBoostClassifier:
+    """A fit that nobody breaks off."""
+    return fit(name)
 
 
-def kill_once(name: str, checkpoint: Path, wait: Callable[[subprocess.Popen], object]) -> bool:
-    """Let a process fit for a while, and kill it; return whether it was still at it."""
+def kill_once(name: str, checkpoint: Path, n_steps: int, seconds: float) -> bool:
+    """Let a process fit for some steps and seconds, and kill it; return whether it was still at it."""
     command = [sys.executable, __file__, name, str(checkpoint)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
-        wait(process)
+        for _ in range(1 + n_steps):  # the first line says that it begins
+            process.stdout.readline()
+        time.sleep(seconds)
         process.kill()  # SIGKILL: nothing of it runs any more
         return process.wait(HANGS_AFTER) < 0
 
@@ -88,7 +90,7 @@ def check_what_is_left(name: str, checkpoint: Path) -> int:
     others = [path.name for path in checkpoint.parent.iterdir() if path != checkpoint]
     assert len(others) <= 1
     assert all(other.startswith(".abcgbm-") for other in others)
-    assert fit(name, None, checkpoint) == whole(name)[0]
+    assert file_of(fit(name, checkpoint)) == file_of(whole(name))
     return n_steps_of(checkpoint)
 
 
@@ -100,35 +102,24 @@ def n_steps_of(checkpoint: Path) -> int:
 
 
 def kill_often(name: str, n_kills: int, folder: Path) -> None:
-    """Kill a fit that goes on after each kill, and begins anew when it ended.
-
-    Beside other work, and with so many checkpoints, it takes twice as long as alone.
-    """
+    """Kill a fit that goes on after each kill, and begins anew when it ended."""
     rng = np.random.default_rng(list(FITS).index(name))
-    checkpoint = folder / "checkpoint"
-    steps: list[int] = []
-    while len(steps) < n_kills:
-        seconds = 2 * rng.uniform() * whole(name)[1]
-        if not kill_once(name, checkpoint, lambda _, seconds=seconds: time.sleep(seconds)):
+    checkpoint, second = folder / "checkpoint", whole(name).refit_history_
+    n_steps = whole(name).n_iter_ + (second.n_steps if second else 0)
+    killed: list[int] = []
+    while len(killed) < n_kills:
+        if not kill_once(name, checkpoint, rng.integers(n_steps // 2), rng.uniform(0, 0.05)):
             checkpoint.unlink()
             continue
-        steps.append(check_what_is_left(name, checkpoint))
+        killed.append(check_what_is_left(name, checkpoint))
         for half_written in folder.glob(".abcgbm-*"):
             half_written.unlink()
-        if len(steps) > 1 and steps[-1] == steps[-2]:  # so that there are kills at other steps, too
-            checkpoint.unlink(missing_ok=True)
-    sys.stdout.write(f"{name} was killed after {steps} steps ")
+    sys.stdout.write(f"{name} was killed after {killed} of {n_steps} steps ")
 
 
 def test_killed_fit_goes_on_to_the_same_bytes(tmp_path):
-    checkpoint = tmp_path / "checkpoint"
-
-    def first_checkpoint(process):
-        while not checkpoint.exists() and process.poll() is None:
-            time.sleep(0.001)
-
-    assert kill_once("soon done", checkpoint, first_checkpoint)
-    assert 0 < check_what_is_left("soon done", checkpoint) < 40
+    assert kill_once("soon done", tmp_path / "checkpoint", 3, 0.0)
+    assert 3 <= check_what_is_left("soon done", tmp_path / "checkpoint") < 40
 
 
 @pytest.mark.slow
@@ -138,7 +129,12 @@ def test_fit_that_is_killed_again_and_again_ends_in_the_same_bytes(name, tmp_pat
     kill_often(name, 5, tmp_path)
 
 
-if __name__ == "__main__":
-    sys.stdout.write("begun\n")
+def say(line: object) -> None:
+    sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-    fit(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    say("begun")
+    path = Path(sys.argv[2])
+    fit(sys.argv[1], path, checkpoint=path, checkpoint_every=1, callbacks=lambda r: say(r.step))

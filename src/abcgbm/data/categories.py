@@ -76,12 +76,13 @@ class Levels:
         """Raise a ValueError unless these could have been learned."""
         levels, codes = [*self.code_of], [*self.code_of.values()]
         n_own = sum(code < self.n_codes - 1 for code in codes)  # the last code may be shared
-        is_ascending = levels[:n_own] == sorted(levels[:n_own]) and levels[n_own:] == sorted(
-            levels[n_own:]
+        could_be = (
+            {type(level) for level in levels} in (set(), {str}, {float})
+            and codes == [min(place, n_own) for place in range(len(codes))]
+            and levels[:n_own] == sorted(levels[:n_own])
+            and levels[n_own:] == sorted(levels[n_own:])
         )
-        is_numbered = codes == [min(place, n_own) for place in range(len(codes))]
-        kinds = {type(level) for level in levels}
-        if not (is_ascending and is_numbered) or kinds not in (set(), {str}, {float}):
+        if not could_be:
             raise ValueError(f"{self.column} has levels that could not have been learned")
 
     def thresholds(self) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.digest import digest_of
 from abcgbm.data.rows import BinnedRows
 from abcgbm.settings.settings import Settings
+from abcgbm.settings.version import VERSION
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.plan import Plan
 
@@ -59,7 +59,7 @@ _TABLES = ("", "_val")  # what the names of their arguments end with
 
 def facts_of(plan: Plan, learned: BinnedRows, validated: BinnedRows | None) -> Facts:
     """Return what a training depends on, settled: "auto" is what it became."""
-    facts = {"version of abcgbm": version("abcgbm"), **_of_plan(plan), **_of_columns(learned.table)}
+    facts = {"version of abcgbm": VERSION, **_of_plan(plan), **_of_columns(learned.table)}
     for rows, suffix in zip((learned, validated), _TABLES, strict=True):
         facts |= {} if rows is None else _of_rows(rows, suffix)
     return {name: _text(value) for name, value in facts.items()}

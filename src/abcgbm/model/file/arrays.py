@@ -1,6 +1,8 @@
 """Arrays as members of a model file: `.npy`, each in the narrowest type that holds its numbers."""
 
 import io
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 from abcgbm.model.checks import Shape, fits, shown_shape
-from abcgbm.model.file.errors import ModelFileError, as_model_file_errors
+from abcgbm.model.file.errors import ModelFileError
 
 # The types in which numbers of a kind may be stored, narrowest first. Floats are often counts.
 _STORED_AS = {
@@ -18,6 +20,13 @@ _STORED_AS = {
 }
 _FIRST = 1000  # numbers that are looked at before all are
 _VERSION = (1, 0)
+# What NumPy writes: version 1.0, the length of the rest, and a dictionary of three entries.
+_LENGTH = rb"(?:0|[1-9]\d{0,17})"
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<|][iuf][1248])', 'fortran_order': False, "
+    rb"'shape': \(((?:%b, )*(?:%b,|(?<=, )%b)?)\), \} *\n" % (_LENGTH, _LENGTH, _LENGTH),
+    re.DOTALL,
+)
 
 
 def npy_of(array: NDArray[Any]) -> bytes:
@@ -44,22 +53,18 @@ def _holds(dtype: str, array: NDArray[Any]) -> bool:
 def from_npy(name: str, content: bytes, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
     """Return the array of a member as the given type, C-contiguous.
 
-    What it says of itself is checked before its numbers are read. Of ``shape``, None is any length.
+    What it says of itself is checked before NumPy reads it. Of ``shape``, None is any length.
     """
-    stream = io.BytesIO(content)
-    with as_model_file_errors(
-        name, ValueError, TypeError, SyntaxError, MemoryError, RecursionError
-    ):
-        if npy.read_magic(stream) != _VERSION:
-            raise ModelFileError(f"{name}: a .npy file of another version than {_VERSION}")
-        found, is_fortran, stored = npy.read_array_header_1_0(stream)
+    header = _HEADER.match(content)
+    if header is None or int.from_bytes(content[8:10], "little") != header.end() - 10:
+        raise ModelFileError(f"{name} is no .npy file as NumPy writes it")
+    stored, found = np.dtype(header[1].decode()), tuple(map(int, re.findall(rb"\d+", header[2])))
     _check_header(name, found, stored, np.dtype(dtype), shape)
-    n_numbers = int(np.prod(found, dtype=object))
-    n_bytes = len(content) - stream.tell()
-    if is_fortran or n_bytes != n_numbers * stored.itemsize:
+    n_bytes = len(content) - header.end()
+    if n_bytes != math.prod(found) * stored.itemsize:
         raise ModelFileError(f"{name}: {n_bytes} bytes of numbers do not fit its shape {found}")
-    numbers = np.frombuffer(content, dtype=stored, offset=stream.tell())
-    return numbers.reshape(found).astype(dtype)
+    array: NDArray[Any] = npy.read_array(io.BytesIO(content), allow_pickle=False)
+    return array.astype(dtype)
 
 
 def _check_header(
@@ -68,5 +73,5 @@ def _check_header(
     allowed = [of for of in _STORED_AS[dtype.kind] if np.dtype(of).itemsize <= dtype.itemsize]
     if stored not in [np.dtype(of) for of in allowed]:
         raise ModelFileError(f"{name}: numbers of type {stored.str}; expected one of {allowed}")
-    if min(found, default=0) < 0 or not fits(found, shape):
+    if not fits(found, shape):
         raise ModelFileError(f"{name}: shape {found}; expected {shown_shape(shape)}")

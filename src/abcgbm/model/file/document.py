@@ -83,8 +83,8 @@ def json_of_encoding(encoding: Encoding) -> dict[str, Any]:
     return {
         "names": None if names is None else names.tolist(),
         "levels": [
-            {"n_codes": levels.n_codes, "levels": to_json([*levels.code_of])}
-            for levels in encoding.levels.values()
+            {"feature": feature, "n_codes": levels.n_codes, "levels": to_json([*levels.code_of])}
+            for feature, levels in encoding.levels.items()
         ],
         "handle_unknown": encoding.handle_unknown,
     }
@@ -99,9 +99,10 @@ def encoding_of_json(
     schema.check()
     categorical = np.flatnonzero(is_categorical).tolist()
     of_features = entry(document, "levels", list)
-    if len(of_features) != len(categorical):
+    named = [entry(of_feature, "feature", int) for of_feature in of_features]
+    if named != categorical:
         raise ModelFileError(
-            f"model.json has levels of {len(of_features)} features; {len(categorical)} are categories"
+            f"model.json has levels of features {named}; the categories are {categorical}"
         )
     levels = {
         feature: _levels(schema.label(feature), of_feature, reader)

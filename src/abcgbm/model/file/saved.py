@@ -5,7 +5,6 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +31,7 @@ from abcgbm.model.file.trees import arrays_of_trees, trees_of_arrays
 from abcgbm.model.file.values import JsonReader, to_json
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
+from abcgbm.settings.version import VERSION
 
 Target = str | os.PathLike[str] | IO[bytes]
 _DOCUMENT = "model.json"
@@ -105,7 +105,7 @@ def _content_of(saved: Saved) -> bytes:
     members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
     document = {
         "format": FORMAT,
-        "written_by": version("abcgbm"),
+        "written_by": VERSION,
         "needs": NEEDS,
         "classes": to_json(saved.model.classes),
         "recenter": saved.model.recenter,
