@@ -5,6 +5,7 @@ import json
 import shutil
 import warnings
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,13 @@ import pandas as pd
 import pytest
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch, ModelFileError
+from abcgbm.data.digest import digest_of
 from abcgbm.model.file import Saved, load, save
 from abcgbm.settings.settings import Settings
+from abcgbm.training.checkpoint import Checkpoint
 from abcgbm.training.checkpoint_writer import CheckpointWriter
 from abcgbm.training.facts import _AS_GIVEN, FREE
+from model_files import members_of, mended
 from models import noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
@@ -266,6 +270,49 @@ def test_state_that_no_training_has_is_refused(name, path):
         ValueError, match=r"state of the checkpoint|no trees|y was not given|shape of X was not"
     ):
         small().fit(X, Y, resume_from=path)
+
+
+@pytest.fixture(scope="module")
+def of_refit(tmp_path_factory) -> bytes:
+    """The checkpoint of a second training: it has all that any has."""
+    path = tmp_path_factory.mktemp("refit") / "file"
+    frame = NAMED.assign(level=np.array(["p", "q", "r"])[(Y + (X[:, 0] > 0)) % 3])
+    held_out = {"early_stopping": True, "refit": True, "max_iter": 2, "max_leaf_nodes": 4}
+    stop = {"callbacks": lambda report: report.phase == "refit"}
+    small(**held_out, checkpoint=path, **stop).fit(frame, Y)
+    return path.read_bytes()
+
+
+def test_any_bit_that_flips_in_a_checkpoint_is_noticed_or_means_nothing(of_refit):
+    rng, original = np.random.default_rng(0), load(io.BytesIO(of_refit))
+    for place in rng.integers(8 * len(of_refit), size=300):
+        content = bytearray(of_refit)
+        content[place // 8] ^= 1 << place % 8
+        try:
+            saved = load(io.BytesIO(content))
+        except ModelFileError:
+            continue
+        assert digest_of(saved) == digest_of(original)
+
+
+def test_checkpoint_whose_digests_were_mended_is_refused_or_can_be_used(of_refit):
+    rng, members = np.random.default_rng(1), members_of(of_refit)
+    names = sorted(members.keys() - {"model.json"})
+    for _ in range(300):
+        name = str(rng.choice(names))
+        content = bytearray(members[name])
+        content[rng.integers(len(content))] = rng.integers(256)
+        file = mended(members | {name: bytes(content)})
+        with suppress(ModelFileError):
+            Checkpoint.load(io.BytesIO(file)).model.check()
+            ABCBoostClassifier.load_model(io.BytesIO(file)).model_.check()
+
+
+def test_checkpoint_that_has_not_its_best_step_is_refused(path):
+    stopped_after(3, path)
+    saved = load(path)
+    with pytest.raises(ValueError, match="a checkpoint of 2 steps; its best step is 3"):
+        save(Saved(saved.model.first_steps(2), saved.history, None, {}, saved.checkpoint), path)
 
 
 def test_trees_that_do_not_give_the_losses_of_the_record_are_refused(path, tmp_path):

@@ -73,6 +73,15 @@ class Saved:
     checkpoint: Mapping[str, Any] | None = None
     refit_model: Model | None = None
 
+    def check(self) -> None:
+        """Raise a ValueError unless all models are safe to use, and a checkpoint has its best step."""
+        self.model.check()
+        if self.refit_model is not None:
+            self.refit_model.check()
+        best, most = self.history.best_step, self.model.n_steps
+        if self.checkpoint is not None and best > most:
+            raise ValueError(f"a checkpoint of {most} steps; its best step is {best}")
+
     def fitted(self) -> tuple[Model, History, History | None]:
         """Return a model that can be used and its records; of a checkpoint that of the best step."""
         if self.checkpoint is None:
@@ -101,7 +110,7 @@ def load(source: Target) -> Saved:
 
 
 def _content_of(saved: Saved) -> bytes:
-    saved.model.check()
+    saved.check()
     members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
     document = {
         "format": FORMAT,
@@ -184,9 +193,7 @@ def _saved_of(file: IO[bytes]) -> Saved:
     members = _Members(archive, entry(document, "digests", dict))
     with as_model_file_errors(_DOCUMENT, ValueError, RecursionError):
         saved = _read(document, members)
-        for model in (saved.model, saved.refit_model):
-            if model is not None:
-                model.check()
+        saved.check()
     members.check_all_read()
     return saved
 
