@@ -3,6 +3,7 @@
 import inspect
 import os
 import warnings
+from functools import cache
 from typing import IO, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -82,6 +83,7 @@ class ModelFiles:
         super().__setstate__(missing | state)  # type: ignore[misc]
 
 
+@cache
 def _defaults(of: type) -> dict[str, Any]:
     """Return the parameters of an estimator, and what they are by default."""
     parameters = inspect.signature(of).parameters
