@@ -3,7 +3,6 @@
 import inspect
 import os
 import warnings
-from functools import cache
 from typing import IO, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -71,7 +70,7 @@ class ModelFiles:
                 stacklevel=2,
             )
         classifier = cls(
-            **{name: saved.parameters[name] for name in known & saved.parameters.keys()}
+            **{name: saved.parameters[name] for name in known.keys() & saved.parameters.keys()}
         )
         classifier.model_, classifier.history_ = saved.model, saved.history
         classifier.refit_history_ = saved.refit_history
@@ -83,7 +82,6 @@ class ModelFiles:
         super().__setstate__(missing | state)  # type: ignore[misc]
 
 
-@cache
 def _defaults(of: type) -> dict[str, Any]:
     """Return the parameters of an estimator, and what they are by default."""
     parameters = inspect.signature(of).parameters

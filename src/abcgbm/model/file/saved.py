@@ -35,14 +35,6 @@ from abcgbm.settings.version import VERSION
 
 Target = str | os.PathLike[str] | IO[bytes]
 _DOCUMENT = "model.json"
-_LOSSES = (
-    "train_loss",
-    "class_losses",
-    "base_class",
-    "search_losses",
-    "validation_loss",
-    "validation_score",
-)
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,9 @@ def load(source: Target) -> Saved:
 
 
 def _content_of(saved: Saved) -> bytes:
-    saved.model.check()
+    for part in (saved.model, saved.history, saved.refit_history):
+        if part is not None:
+            part.check()  # what is written can be read
     members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
     document = {
         "format": FORMAT,
@@ -122,7 +116,8 @@ def _arrays_of(saved: Saved) -> dict[str, NDArray[Any]]:
     for part in ("history", "refit_history"):
         history = getattr(saved, part)
         if history is not None:
-            arrays |= {f"{part}/{name}": getattr(history, name) for name in _LOSSES}
+            losses = {name: of for name, of in vars(history).items() if isinstance(of, np.ndarray)}
+            arrays |= {f"{part}/{name}": array for name, array in losses.items()}
     return {f"{name}.npy": array for name, array in arrays.items()}
 
 
@@ -159,7 +154,7 @@ def _saved_of(file: IO[bytes]) -> Saved:
     archive = Archive(file)
     document = document_of(archive.read(_DOCUMENT))
     members = _Members(archive, entry(document, "digests", dict))
-    with as_model_file_errors(_DOCUMENT, ValueError, RecursionError):
+    with as_model_file_errors("not a valid model", ValueError, RecursionError):
         saved = _read(document, members)
         saved.model.check()
     members.check_all_read()
@@ -194,9 +189,9 @@ def _read_model(document: dict[str, Any], members: _Members, reader: JsonReader)
     def read(name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
         return members.array(f"trees/{name}", dtype, shape)
 
-    if not isinstance(classes, np.ndarray):
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
         raise ModelFileError("model.json: 'classes' is no array of labels")
-    trees = trees_of_arrays(read, encoding.n_codes(), classes.size)
+    trees = trees_of_arrays(read, encoding.n_codes(), len(classes))
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
