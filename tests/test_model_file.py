@@ -219,6 +219,8 @@ def test_set_is_written_in_one_order(kind):
         {"dict": [1]},
         {"dict": [[[], 1]]},
         {"set": [[]]},
+        {"set": [*range(2**15 + 1)]},
+        {"dict": [[key * (2**61 - 1), 0] for key in range(10**5)]},  # of one hash
         {"date": "yesterday"},
         {"bytes": "zz"},
         {"float": []},
@@ -234,11 +236,16 @@ def test_set_is_written_in_one_order(kind):
         {"array": {"dtype": "i4,i4", "shape": [], "values": []}},
         {"array": {"dtype": "<M8[parsec]", "shape": [0], "values": []}},
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:60],
 )
 def test_json_of_no_value_is_an_error(json_value):
     with pytest.raises(ValueError, match=r"."):
         JsonReader().value(json_value)
+
+
+def test_more_keys_than_are_read_are_not_written():
+    with pytest.raises(TypeError, match="32769 keys cannot be held"):
+        to_json(dict.fromkeys(range(2**15 + 1)))
 
 
 def test_parameters_come_back_with_their_types():
@@ -449,6 +456,16 @@ def test_link_stays_a_link_and_mode_is_kept(tmp_path):
     assert link.is_symlink()
     assert path.read_bytes() == content_of(model)
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_device_is_written_to_not_replaced():
+    small(**SMALL).fit(X, Y).save_model("/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_folder_is_not_replaced(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        small(**SMALL).fit(X, Y).save_model(tmp_path)
 
 
 def test_new_file_has_the_mode_of_any_new_file(tmp_path):

@@ -377,6 +377,8 @@ def levels(**entries):
         (lambda d: d["classes"]["array"]["values"].sort(key=len), "."),
         (lambda d: d["classes"]["array"].update(values=["a"] * 3), "expected each label once"),
         (lambda d: d["classes"]["array"].update(values=["a"], shape=[1]), "."),
+        (lambda d: d["classes"]["array"].update(values=["a"], shape=[]), "no array of labels"),
+        (lambda d: d.update(classes={"tuple": ["a", "b", "c"]}), "no array of labels"),
         (lambda d: d.update(recenter=0), "'recenter' is int; expected bool"),
         (lambda d: d.update(format="1"), "format='1'"),
         (lambda d: d.update(format=0), "format=0"),

@@ -9,7 +9,6 @@ is asked for it; here is the rest.
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm import _core
 from abcgbm.model.checks import check_array, check_finite, check_range, check_starts
 from abcgbm.model.ensemble import ALL_CLASSES, NO_BASE, Ensemble
 
@@ -32,10 +31,7 @@ def check_ensemble(ensemble: Ensemble, n_codes: NDArray[np.int64]) -> None:
     _check_numbers(ensemble)
     _check_leaves(ensemble)
     _check_sets(ensemble, n_codes)
-    try:
-        _core.Forest(vars(ensemble), ensemble.n_features, ensemble.n_classes)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+    ensemble.pack()
 
 
 def _check_arrays(ensemble: Ensemble) -> None:

@@ -70,7 +70,7 @@ class ModelFiles:
                 stacklevel=2,
             )
         classifier = cls(
-            **{name: saved.parameters[name] for name in known & saved.parameters.keys()}
+            **{name: saved.parameters[name] for name in known.keys() & saved.parameters.keys()}
         )
         classifier.model_, classifier.history_, classifier.refit_history_ = saved.fitted()
         return classifier

@@ -12,6 +12,9 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     Whatever goes wrong, a full disk or a power cut, leaves the earlier file as it was.
     """
     target = Path(os.path.realpath(path))  # a link stays one
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)  # a device or a pipe is no file to be replaced
+        return
     beside = target.with_name(f".abcgbm-{secrets.token_hex(8)}.tmp")
     try:
         with beside.open("xb") as file:

@@ -35,14 +35,6 @@ from abcgbm.settings.version import VERSION
 
 Target = str | os.PathLike[str] | IO[bytes]
 _DOCUMENT = "model.json"
-_LOSSES = (
-    "train_loss",
-    "class_losses",
-    "base_class",
-    "search_losses",
-    "validation_loss",
-    "validation_score",
-)
 
 
 @dataclass(frozen=True)
@@ -74,10 +66,10 @@ class Saved:
     refit_model: Model | None = None
 
     def check(self) -> None:
-        """Raise a ValueError unless all models are safe to use, and a checkpoint has its best step."""
-        self.model.check()
-        if self.refit_model is not None:
-            self.refit_model.check()
+        """Raise a ValueError unless all parts are safe to use, and a checkpoint has its best step."""
+        for part in (self.model, self.history, self.refit_model, self.refit_history):
+            if part is not None:
+                part.check()
         best, most = self.history.best_step, self.model.n_steps
         if self.checkpoint is not None and best > most:
             raise ValueError(f"a checkpoint of {most} steps; its best step is {best}")
@@ -110,7 +102,7 @@ def load(source: Target) -> Saved:
 
 
 def _content_of(saved: Saved) -> bytes:
-    saved.check()
+    saved.check()  # what is written can be read
     members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
     document = {
         "format": FORMAT,
@@ -146,7 +138,8 @@ def _arrays_of(saved: Saved) -> dict[str, NDArray[Any]]:
     for part in ("history", "refit_history"):
         history = getattr(saved, part)
         if history is not None:
-            arrays |= {f"{part}/{name}": getattr(history, name) for name in _LOSSES}
+            losses = {name: of for name, of in vars(history).items() if isinstance(of, np.ndarray)}
+            arrays |= {f"{part}/{name}": array for name, array in losses.items()}
     return {f"{name}.npy": array for name, array in arrays.items()}
 
 
@@ -191,7 +184,7 @@ def _saved_of(file: IO[bytes]) -> Saved:
     archive = Archive(file)
     document = document_of(archive.read(_DOCUMENT))
     members = _Members(archive, entry(document, "digests", dict))
-    with as_model_file_errors(_DOCUMENT, ValueError, RecursionError):
+    with as_model_file_errors("not a valid model", ValueError, RecursionError):
         saved = _read(document, members)
         saved.check()
     members.check_all_read()
@@ -231,9 +224,9 @@ def _read_model(
     def read(name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
         return members.array(f"{prefix}trees/{name}", dtype, shape)
 
-    if not isinstance(classes, np.ndarray):
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
         raise ModelFileError("model.json: 'classes' is no array of labels")
-    trees = trees_of_arrays(read, encoding.n_codes(), classes.size)
+    trees = trees_of_arrays(read, encoding.n_codes(), len(classes))
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
@@ -256,6 +249,4 @@ def _read_history(
         loss: members.array(f"{name}/{loss}", np.int32 if loss == "base_class" else float, shape)
         for loss, shape in shapes.items()
     }
-    history = history_of_json(summary, arrays, reader)
-    history.check()
-    return history
+    return history_of_json(summary, arrays, reader)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from abcgbm.settings.base_class import BaseClassSearch, FixedBase
 
 _MOST_BYTES = 2**28  # of all arrays together: a dtype such as U99999999 makes much of little
+_MOST_KEYS = 2**15  # of all dictionaries and sets together: keys can be made to collide
 _DTYPE = re.compile(r"[<>|][biufUSMmO]\d*(\[\d*[A-Za-z]+\])?")
 _WIDEST_FLOAT = 8  # bytes: a float of Python has no more
 
@@ -41,6 +42,7 @@ class JsonReader:
 
     def __init__(self) -> None:
         self._bytes_left = _MOST_BYTES
+        self._keys_left = _MOST_KEYS
 
     def value(self, json: Any) -> Any:
         """Return the value that ``to_json`` was given."""
@@ -57,6 +59,13 @@ class JsonReader:
             return _TAGS[name].from_json(self, content)
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a value of type {name}: {error}") from error
+
+    def keys(self, json: Any) -> list[Any]:
+        """Return what is to be hashed."""
+        self._keys_left -= len(json)
+        if self._keys_left < 0:
+            raise ValueError(f"dictionaries and sets of more than {_MOST_KEYS} keys")
+        return [self.value(key) for key in json]
 
     def array(self, json: Any) -> NDArray[Any]:
         """Return an array that, written again, is just this."""
@@ -113,11 +122,23 @@ class _Tag:
 
 def _sorted_parts(values: Any) -> list[Any]:
     """Return the parts of a set in an order that does not depend on their hashes."""
+    _check_keys(values)
     return sorted(map(to_json, values), key=lambda part: (type(part).__name__, repr(part)))
 
 
 def _pairs(values: dict[Any, Any]) -> list[Any]:
+    _check_keys(values)
     return [[to_json(key), to_json(value)] for key, value in values.items()]
+
+
+def _from_pairs(read: JsonReader, json: Any) -> dict[Any, Any]:
+    keys = read.keys([key for key, _ in json])
+    return dict(zip(keys, [read.value(value) for _, value in json], strict=True))
+
+
+def _check_keys(values: Any) -> None:
+    if len(values) > _MOST_KEYS:
+        raise TypeError(f"{len(values)} keys cannot be held by a model file, at most {_MOST_KEYS}")
 
 
 def _time_to_json(value: datetime) -> str:
@@ -143,11 +164,9 @@ _TAGS = {
     "tuple": _Tag(
         tuple, lambda value: to_json([*value]), lambda read, json: (*_parts(read, json),)
     ),
-    "set": _Tag(set, _sorted_parts, lambda read, json: {*_parts(read, json)}),
-    "frozenset": _Tag(frozenset, _sorted_parts, lambda read, json: frozenset(_parts(read, json))),
-    "dict": _Tag(
-        dict, _pairs, lambda read, json: {read.value(key): read.value(of) for key, of in json}
-    ),
+    "set": _Tag(set, _sorted_parts, lambda read, json: {*read.keys(json)}),
+    "frozenset": _Tag(frozenset, _sorted_parts, lambda read, json: frozenset(read.keys(json))),
+    "dict": _Tag(dict, _pairs, _from_pairs),
     "bytes": _Tag(bytes, bytes.hex, lambda _, json: bytes.fromhex(json)),
     "date": _Tag(date, date.isoformat, lambda _, json: date.fromisoformat(json)),
     "datetime": _Tag(datetime, _time_to_json, lambda _, json: datetime.fromisoformat(json)),
