@@ -35,8 +35,8 @@ class ModelFiles:
         -----
         UserWarning
             If a parameter, such as a callable, cannot be held; it is named, and has its default
-            after loading. ``n_jobs`` and ``verbose`` are not kept either, as they say nothing of the
-            model.
+            after loading. ``n_jobs``, ``verbose`` and ``checkpoint`` are not kept either, as they
+            say nothing of the model.
         """
         check_is_fitted(self)
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
