@@ -57,6 +57,8 @@ PARAMETERS: dict[str, Any] = {
     "tol": 1e-7,
     "max_time": None,
     "callbacks": None,
+    "checkpoint": None,
+    "checkpoint_every": None,
     "on_interrupt": "raise",
     "recenter": False,
     "n_jobs": 2,

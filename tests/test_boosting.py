@@ -222,7 +222,9 @@ def test_search_without_progress_is_not_done_twice(n_steps_before):
 
 def test_progress_hears_of_every_step(monkeypatch):
     heard = []
-    monkeypatch.setattr("abcgbm.classifier.ProgressLine.show", lambda _, *what: heard.append(what))
+    monkeypatch.setattr(
+        "abcgbm.training.course.ProgressLine.show", lambda _, *what: heard.append(what)
+    )
     model = small(verbose=1).fit(*noisy_data())
     assert heard[0][0] == 0  # before the first step
     means = model.train_loss_[1:] / 400
@@ -235,7 +237,7 @@ def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypat
             raise RuntimeError(f"at step {step}")
 
     with monkeypatch.context() as patched:
-        patched.setattr("abcgbm.classifier.ProgressLine.show", complain)
+        patched.setattr("abcgbm.training.course.ProgressLine.show", complain)
         with pytest.raises(RuntimeError, match="at step 1"):
             small(n_jobs=2, verbose=1).fit(*noisy_data())
     assert small(n_jobs=2).fit(*noisy_data()).stop_reason_ == "max_iter"

@@ -102,6 +102,8 @@ def test_parameters_and_their_defaults_are_those_documented():
         "tol": 1e-7,
         "max_time": None,
         "callbacks": None,
+        "checkpoint": None,
+        "checkpoint_every": None,
         "on_interrupt": "raise",
         "recenter": False,
         "n_jobs": None,

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 import core
 import reference
-from abcgbm import BinMapper, _core
+from abcgbm import ABCBoostClassifier, BinMapper, _core
 from models import assert_same_model, noisy_data, run_python, small
 from strategies import Problem
 
@@ -191,6 +191,16 @@ def test_model_whose_first_fit_was_interrupted_is_not_fitted():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         model.predict(X)
     assert_same_model(model.set_params(max_iter=8).fit(X, y), small(learning_rate=1e-6).fit(X, y))
+
+
+def test_interrupted_fit_leaves_a_checkpoint_of_its_last_whole_step(tmp_path):
+    X, y = noisy_data()
+    slow, path = {"learning_rate": 1e-6}, tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt), signal_soon():
+        small(**slow, max_iter=10**9, checkpoint=path).fit(X, y)
+    n_more = ABCBoostClassifier.load_model(path).n_iter_ + 2
+    resumed = small(**slow, max_iter=n_more).fit(X, y, resume_from=path)
+    assert_same_model(resumed, small(**slow, max_iter=n_more).fit(X, y))
 
 
 def test_interrupted_refit_leaves_nothing_of_the_model_before():

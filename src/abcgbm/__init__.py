@@ -1,11 +1,11 @@
 """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms."""
 
-from importlib.metadata import version
-
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinMapper
-from abcgbm.training.base_class import BaseClassSearch, FixedBase
+from abcgbm.model.file import ModelFileError
+from abcgbm.settings.base_class import BaseClassSearch, FixedBase
+from abcgbm.settings.version import VERSION
 from abcgbm.training.callbacks import StepReport
 
 __all__ = [
@@ -14,9 +14,10 @@ __all__ = [
     "BinMapper",
     "BinnedTable",
     "FixedBase",
+    "ModelFileError",
     "StepReport",
 ]
-__version__ = version("abcgbm")
+__version__ = VERSION
 
 
 def __dir__() -> list[str]:

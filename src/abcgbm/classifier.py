@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self, cast
 
 from numpy.typing import ArrayLike, NDArray
@@ -19,19 +21,23 @@ from abcgbm.model.export.exports import Exports
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
+from abcgbm.model.saving import ModelFiles
+from abcgbm.model.truncation import Truncation
 from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.defaults import PAPER
 from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
-from abcgbm.training.callbacks import StepReport, StepWatcher
-from abcgbm.training.preparation import Again, FitArguments, prepare
-from abcgbm.training.progress import ProgressLine
+from abcgbm.training.callbacks import StepReport
+from abcgbm.training.checkpoint import Checkpoint
+from abcgbm.training.preparation import FitArguments, prepare
 from abcgbm.training.start import EarlierFit
-from abcgbm.training.training import Trained, Training
+from abcgbm.training.training import Trained
 
 
-class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, ScoringClassifier):
+class ABCBoostClassifier(
+    CallbackSupportMixin, FittedAttributes, ModelFiles, Exports, Truncation, ScoringClassifier
+):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
     A step grows a tree for each class, or one that all classes share (``trees="shared"``). The same
@@ -170,6 +176,14 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         Called after every step with a ``StepReport`` (step, train_loss, class_losses, base_class,
         is_mended, validation_loss, validation_score, phase); one that returns True stops training.
         Clones call the very same ones; the pickle of a fitted model leaves them out.
+    checkpoint : path or None, default=None
+        A model file that is written during training, each time in the place of the last one and
+        always whole: every ``checkpoint_every`` steps, and when training ends or Ctrl-C or an error
+        ends it. ``fit(..., resume_from=path)`` goes on from it. A file that cannot be written is
+        warned of, and training goes on.
+    checkpoint_every : int or None, default=None
+        Steps from one checkpoint to the next. None: about a minute, or longer if writing takes
+        more than a twentieth of the time.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does: raise KeyboardInterrupt, or keep the model of the steps taken so far.
     recenter : bool, default=False
@@ -228,7 +242,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         "max_iter"; "machine_accuracy" (nothing is left to fit: the loss fell below 2e-14, or
         that times the sum of all weights if they sum to less than 1); "no_progress" (no tree of a
         step could be split, or no shorter step lowers the loss); "early_stopping"; "max_time";
-        "callback"; or "interrupted".
+        "callback"; or "interrupted". Of a model that was cut "truncated", of one that was loaded
+        from a checkpoint "checkpoint".
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the gain of all splits.
     class_importances_ : ndarray of shape (n_classes, n_features_in_)
@@ -291,6 +306,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         callbacks: Callable[[StepReport], object]
         | Sequence[Callable[[StepReport], object]]
         | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
         on_interrupt: str = "raise",
         recenter: bool = False,
         n_jobs: int | None = None,
@@ -332,6 +349,8 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         self.tol = tol
         self.max_time = max_time
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.on_interrupt = on_interrupt
         self.recenter = recenter
         self.n_jobs = n_jobs
@@ -349,7 +368,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
 
     @with_hints
     @with_callbacks
-    def fit(
+    def fit(  # noqa: PLR0913
         self,
         X: Any,
         y: ArrayLike,
@@ -358,6 +377,7 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
+        resume_from: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -379,6 +399,12 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
             Their labels.
         sample_weight_val : array-like of shape (n_validation_rows,), optional
             Their weights.
+        resume_from : path or file, optional
+            A checkpoint to go on from. The model is, byte for byte, that of a fit which nobody broke
+            off, so data and parameters must be those of that fit, but for ``max_iter``, which may be
+            larger, ``max_time``, ``callbacks``, ``checkpoint``, ``checkpoint_every``,
+            ``on_interrupt``, ``n_jobs``, ``verbose`` and ``warm_start``. Anything else that differs
+            is an error that names it.
 
         Returns
         -------
@@ -388,12 +414,10 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         settings = Settings.from_parameters(self.get_params(deep=False))
         given = FitArguments(X, y, sample_weight, X_val, y_val, sample_weight_val)
         with self._being_fitted():
-            earlier = self._earlier_fit(settings)
-            training, again = prepare(settings, given, earlier, began, type(self).__name__)
-            task = self._begin_task(training.n_steps_to_come, given)
-            trained = self._run(settings, training, task)
-            del training  # which may be as large as the next one
-            refitted = self._refit(settings, again, trained, task)
+            earlier, resumed = self._steps_before(settings, resume_from)
+            course = prepare(settings, given, earlier, resumed, began, type(self).__name__)
+            task = self._begin_task(course.n_steps_to_come, given)
+            trained, refitted = course.run(task, self._save_checkpoint)
             self._keep(trained, refitted)
             task.end()
         if trained.remark is not None:
@@ -431,6 +455,17 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         tags.input_tags.sparse = True
         tags.input_tags.categorical = True
         return tags
+
+    def _steps_before(
+        self, settings: Settings, resume_from: Any
+    ) -> tuple[EarlierFit | None, Checkpoint | None]:
+        """Return what a warm start goes on from, and where a fit was broken off, if it was."""
+        resumed = None if resume_from is None else Checkpoint.load(resume_from)
+        earlier = self._earlier_fit(settings)
+        return (earlier, None) if resumed is None else (resumed.earlier, resumed)
+
+    def _save_checkpoint(self, checkpoint: Checkpoint, path: Path) -> None:
+        checkpoint.save(path, self.get_params(deep=False))
 
     def _earlier_fit(self, settings: Settings) -> EarlierFit | None:
         """Return what a warm start goes on from; without one drop an earlier fit.
@@ -484,34 +519,6 @@ class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, Exports, Scorin
         task = FitTask(self, n_steps, {"X": given.X, "y": given.y, "metadata": metadata})
         task.begin()
         return task
-
-    def _run(self, settings: Settings, training: Training, task: FitTask) -> Trained:
-        """Train while all who want to know hear of it; return what has come of it."""
-
-        def fitted() -> dict[str, Any]:
-            so_far = training.trained("callback")
-            return {"model_": so_far.model, "history_": so_far.history, "refit_history_": None}
-
-        with ProgressLine(training.max_iter, settings.verbose) as progress:
-            watcher = StepWatcher(training.class_labels, progress, settings.callbacks, task, fitted)
-            reason = training.run(watcher)
-            progress.finish(reason)
-        return training.trained(reason)
-
-    def _refit(
-        self, settings: Settings, again: Again | None, trained: Trained, task: FitTask
-    ) -> Trained | None:
-        """Train on all rows, for the steps that validation chose; None if not to the end."""
-        if again is None or trained.history.stop_reason in ("max_time", "interrupted"):
-            return None
-        try:
-            refitted = self._run(settings, again(trained), task)
-        except KeyboardInterrupt:
-            if settings.on_interrupt == "raise":
-                raise
-            return None
-        broken_off = ("max_time", "callback", "interrupted")
-        return None if refitted.history.stop_reason in broken_off else refitted
 
     def _keep(self, trained: Trained, refitted: Trained | None) -> None:
         """Keep the model, and how it came about."""

@@ -72,6 +72,19 @@ class Levels:
         """Number of codes."""
         return max(self.code_of.values(), default=-1) + 1
 
+    def check(self) -> None:
+        """Raise a ValueError unless these could have been learned."""
+        levels, codes = [*self.code_of], [*self.code_of.values()]
+        n_own = sum(code < self.n_codes - 1 for code in codes)  # the last code may be shared
+        could_be = (
+            {type(level) for level in levels} in (set(), {str}, {float})
+            and codes == [min(place, n_own) for place in range(len(codes))]
+            and levels[:n_own] == sorted(levels[:n_own])
+            and levels[n_own:] == sorted(levels[n_own:])
+        )
+        if not could_be:
+            raise ValueError(f"{self.column} has levels that could not have been learned")
+
     def thresholds(self) -> NDArray[np.float64]:
         """Return the thresholds between the codes as numbers: 0.5, 1.5 and so on."""
         return np.arange(0.5, self.n_codes - 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from abcgbm.data.categories import Levels
 from abcgbm.data.columns import ArrayColumns, Floats, chunks
@@ -33,6 +33,27 @@ class Encoding:
     schema: Schema
     levels: dict[int, Levels]
     handle_unknown: str = "missing"
+
+    def check(self) -> None:
+        """Raise a ValueError unless levels, names and kinds of features fit each other."""
+        self.schema.check()
+        if [*self.levels] != np.flatnonzero(self.schema.is_categorical).tolist():
+            raise ValueError(
+                f"levels of features {[*self.levels]}; expected those of the categorical ones"
+            )
+        for levels in self.levels.values():
+            levels.check()
+        if self.handle_unknown not in ("missing", "error"):
+            raise ValueError(
+                f"handle_unknown={self.handle_unknown!r}; expected 'missing' or 'error'"
+            )
+
+    def n_codes(self) -> NDArray[np.int64]:
+        """Return the number of codes of each feature; 0 for numbers."""
+        n_codes = np.zeros(len(self.schema.is_categorical), dtype=np.int64)
+        for feature, levels in self.levels.items():
+            n_codes[feature] = levels.n_codes
+        return n_codes
 
     def read(self, X: Any, owner: str, name: str = "X") -> Table:
         """Return a table of the learned columns; errors speak of its owner, and call it by name."""

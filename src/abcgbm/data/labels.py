@@ -186,6 +186,18 @@ def known_classes(classes: Any) -> NDArray[Any]:
     return known
 
 
+def check_classes(classes: NDArray[Any]) -> None:
+    """Raise a ValueError unless these are the sorted labels of two classes or more."""
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+        raise ValueError("the classes are not a list of labels")
+    try:
+        is_sorted = np.array_equal(known_classes(classes), classes)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    if not is_sorted:
+        raise ValueError(f"classes={_shown(classes)}; expected them sorted")
+
+
 def encode_labels(
     labels: NDArray[Any], classes: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:

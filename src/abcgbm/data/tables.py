@@ -63,6 +63,16 @@ class Schema:
     is_categorical: NDArray[np.bool_]
     feature_names: NDArray[Any] | None = None
 
+    def check(self) -> None:
+        """Raise a ValueError unless there is a name for each feature, or none for any."""
+        kinds, names = self.is_categorical, self.feature_names
+        if not isinstance(kinds, np.ndarray) or kinds.dtype != bool or kinds.ndim != 1:
+            raise ValueError("is_categorical is not an array of truth values")
+        if names is None:
+            return
+        if len(names) != len(kinds) or {type(name) for name in names.tolist()} - {str}:
+            raise ValueError(f"{len(names)} feature names; expected {len(kinds)} strings")
+
     def label(self, feature: int) -> str:
         """Return what errors call a feature."""
         return _label(feature if self.feature_names is None else self.feature_names[feature])

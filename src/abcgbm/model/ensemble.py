@@ -191,6 +191,13 @@ class Ensemble:
         is_split = (self.feature >= 0) & (self.left_set_size == 0)
         return self.feature[is_split], self.threshold[is_split]
 
+    def pack(self) -> None:
+        """Pack the trees for prediction, which checks every index; a ValueError if one is wrong."""
+        try:
+            self._forest  # noqa: B018 - is made when it is first asked for
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+
     @lazy
     def _forest(self) -> _core.Forest:
         return _core.Forest(vars(self), self.n_features, self.n_classes)

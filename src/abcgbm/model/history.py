@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
+from abcgbm.model.checks import check_array, check_range
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.seal import Sealed, read_only
 
@@ -84,6 +85,20 @@ class History(Sealed):
         super().__setstate__(state)
         read_only(self)
 
+    def check(self) -> None:
+        """Raise a ValueError if the arrays do not fit each other."""
+        (n_steps,) = check_array("base_class", self.base_class, np.int32, (None,))
+        _, n_classes = check_array("class_losses", self.class_losses, float, (n_steps + 1, None))
+        n_searched = n_classes if np.size(self.search_losses) else 0
+        n_validated = n_steps + 1 if np.size(self.validation_loss) else 0
+        check_array("train_loss", self.train_loss, float, (n_steps + 1,))
+        check_array("search_losses", self.search_losses, float, (n_steps, n_searched))
+        check_array("validation_loss", self.validation_loss, float, (n_validated,))
+        check_array("validation_score", self.validation_score, float, (n_validated,))
+        check_range("base_class", self.base_class, NO_BASE, n_classes)
+        if not 0 <= self.best_step <= n_steps:
+            raise ValueError(f"best_step={self.best_step}; expected 0 to {n_steps}")
+
     def __repr__(self) -> str:
         losses = f"loss {self.train_loss[0]:.6g} to {self.train_loss[-1]:.6g}"
         return f"History({self.n_steps} steps, {losses}, stop_reason={self.stop_reason!r})"
@@ -117,8 +132,18 @@ class History(Sealed):
             losses[:] = self.search_losses
         return losses
 
-    def records_to_best(self) -> list[Record]:
-        """Return the records up to the best step, from which a training can go on."""
+    def first_steps(self, n_steps: int, stop_reason: str) -> "History":
+        """Return the record of the first steps alone, the last of them as the best one."""
+        return History.from_records(
+            self.records()[: n_steps + 1],
+            best_step=n_steps,
+            stop_reason=stop_reason,
+            seed=self.seed,
+            chosen=self.chosen,
+        )
+
+    def records(self) -> list[Record]:
+        """Return the state before the first step and after each one, as a training keeps it."""
         none = np.full(self.n_steps + 1, np.nan)
         no_search = np.full(self.class_losses.shape[1], np.nan)
         has_validation = len(self.validation_loss) > 0
@@ -130,7 +155,7 @@ class History(Sealed):
             (self.validation_loss if has_validation else none).tolist(),
             (self.validation_score if has_validation else none).tolist(),
         )
-        return [Record(*fields) for fields in zip(*columns, strict=True)][: self.best_step + 1]
+        return [Record(*fields) for fields in zip(*columns, strict=True)]
 
 
 def _unless_nan(losses: Floats) -> Floats:

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
+from abcgbm.data.labels import check_classes
 from abcgbm.data.lazy import lazy
 from abcgbm.data.rows import AnyTable
 from abcgbm.model.ensemble import Ensemble
+from abcgbm.model.ensemble_check import check_ensemble
 from abcgbm.model.outputs import Outputs, are_centred
 from abcgbm.model.prediction import scores, staged_scores
 from abcgbm.model.seal import Sealed
@@ -43,6 +45,18 @@ class Model(Sealed):
     def __repr__(self) -> str:
         return f"Model({len(self.classes)} classes, {self.ensemble!r})"
 
+    def check(self) -> None:
+        """Raise a ValueError unless the trees, the encoding and the classes fit each other."""
+        self.encoding.check()
+        check_classes(self.classes)
+        shape = (len(self.encoding.schema.is_categorical), len(self.classes))
+        if shape != (self.ensemble.n_features, self.ensemble.n_classes):
+            raise ValueError(
+                f"trees for {self.ensemble.n_features} features and {self.ensemble.n_classes} "
+                f"classes; there are {shape[0]} and {shape[1]}"
+            )
+        check_ensemble(self.ensemble, self.encoding.n_codes())
+
     @lazy
     def outputs(self) -> Outputs:
         """What its scores say."""
@@ -69,6 +83,10 @@ class Model(Sealed):
     def staged_raw(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
         """Yield the scores after each step. The array is the same each time, and grows."""
         return staged_scores(self.ensemble, self.encoding, table, n_threads)
+
+    def first_steps(self, n_steps: int) -> "Model":
+        """Return the model of the first steps alone."""
+        return replace(self, ensemble=self.ensemble.first_steps(n_steps))
 
     def with_unknown(self, handle_unknown: str) -> "Model":
         """Return the same model with another way to handle levels that were not learned."""

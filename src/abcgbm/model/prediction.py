@@ -44,10 +44,16 @@ def _trees_and_chunks(
     """
     if isinstance(table, BinnedTable):
         _check_bins(ensemble, encoding, table)
-        return ensemble.narrow, table.chunks(ensemble.used_features)
+        return _narrow(ensemble), table.chunks(ensemble.used_features)
     if encoding.is_matrix(table) or encoding.handle_unknown == "error":
         return ensemble, encoding.chunks(table)
-    return ensemble.narrow, encoding.chunks(table, ensemble.used_features)
+    return _narrow(ensemble), encoding.chunks(table, ensemble.used_features)
+
+
+def _narrow(ensemble: Ensemble) -> Ensemble:
+    """Return the trees for tables of the used features; if these are all, the trees are packed once."""
+    all_used = len(ensemble.used_features) == ensemble.n_features
+    return ensemble if all_used else ensemble.narrow
 
 
 def _check_bins(ensemble: Ensemble, encoding: Encoding, table: BinnedTable) -> None:

@@ -1,11 +1,12 @@
 """A model is what its bits say: a pickle that was damaged is an error, and equal bits are equal models."""
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 
 from abcgbm.data.digest import digest_of
+from abcgbm.settings.version import VERSION
 
 
 def read_only(owner: Any) -> None:
@@ -17,7 +18,11 @@ def read_only(owner: Any) -> None:
 
 
 class Sealed:
-    """A frozen dataclass whose pickled state holds a digest of its fields, which loading checks."""
+    """A frozen dataclass whose pickled state holds a digest of its fields, which loading checks.
+
+    A digest tells damage from what was saved, not good from bad: anybody can make one. So what is
+    loaded, from a pickle or from a model file, is checked by itself, too.
+    """
 
     def _content(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -32,14 +37,30 @@ class Sealed:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self._content()
-        return state | {"digest": digest_of(state)}
+        return state | {"digest": digest_of(state), "version": VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        names = {field.name for field in fields(self)}  # type: ignore[arg-type]
-        values = {name: value for name, value in state.items() if name != "digest"}
-        if values.keys() != names or state.get("digest") != digest_of(values):
+        kind, written_by = type(self).__name__, state.get("version", "of an earlier version")
+        values = {name: of for name, of in state.items() if name not in ("digest", "version")}
+        if state.get("digest") != digest_of(values):
             raise ValueError(
-                f"the pickled {type(self).__name__} was changed or damaged, or is of another "
-                "version of abcgbm: its digest is not that of what it holds"
+                f"the pickled {kind} was changed or damaged: its digest is not that of what it holds"
+            )
+        values = _defaults(self) | values
+        odd = values.keys() ^ {field.name for field in fields(self)}  # type: ignore[arg-type]
+        if odd:
+            raise ValueError(
+                f"the pickled {kind} is one of abcgbm {written_by}, and this is {VERSION}: of "
+                f"{sorted(odd)} only one of them knows; a model file (save_model) lasts longer"
             )
         self.__dict__.update(values)
+        self.check()
+
+    def check(self) -> None:
+        """Raise a ValueError if the fields do not fit each other, so that using them is safe."""
+        raise NotImplementedError
+
+
+def _defaults(owner: Any) -> dict[str, Any]:
+    """Return the fields that may be left out."""
+    return {field.name: field.default for field in fields(owner) if field.default is not MISSING}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from abcgbm.settings.settings import Settings
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-_FIT = ("X_val", "y_val", "sample_weight_val")
+_FIT = ("X_val", "y_val", "sample_weight_val", "resume_from")
 _VALIDATION_ROWS = "X_val and y_val"
 _PARAMETERS = tuple(field.name for field in fields(Settings))
 
@@ -42,6 +42,9 @@ _ELSEWHERE = {
     "early_stopping": "use_best_model",
     "scoring": "eval_metric custom_metric metric metrics",
     "n_iter_no_change": "early_stopping_rounds early_stopping_round od_wait",
+    "warm_start": "init_model xgb_model",
+    "checkpoint": "snapshot_file save_snapshot",
+    "checkpoint_every": "snapshot_interval snapshot_freq save_period",
     "random_state": "seed random_seed",
     "n_jobs": "nthread nthreads num_thread num_threads n_threads thread_count",
     "verbose": "verbosity verbose_eval logging_level",

@@ -1,9 +1,11 @@
 """What the user gave, checked once: everything below the estimator reads this, never the estimator."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
+from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
 import numpy as np
@@ -115,6 +117,20 @@ def _callbacks(name: str, value: Any) -> tuple[Callback, ...]:
     return tuple(given)
 
 
+def _path_to_write(name: str, value: Any) -> Path:
+    allowed = "expected a path in a folder that can be written to"
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name}={value!r}; {allowed}")
+    path = Path(value)
+    if path.is_dir():
+        raise ValueError(f"{name}={str(value)!r} is a folder; {allowed}")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        folder = str(path.parent.absolute())
+        cause = "cannot be written to" if path.parent.is_dir() else "does not exist"
+        raise ValueError(f"{name}={str(value)!r}: the folder {folder!r} {cause}; {allowed}")
+    return path
+
+
 def _n_jobs(_name: str, value: Any) -> int | None:
     effective_n_threads(value)
     return None if value is None else int(value)
@@ -178,6 +194,8 @@ class Settings:
     tol: Annotated[float, _FROM_ZERO]
     max_time: Annotated[float | None, optional(_SECONDS)]
     callbacks: Annotated[tuple[Callback, ...], _callbacks]
+    checkpoint: Annotated[Path | None, optional(_path_to_write)]
+    checkpoint_every: Annotated[int | None, optional(integer(1))]
     on_interrupt: Annotated[str, choice("raise", "keep")]
     recenter: Annotated[bool, check_truth_value]
     n_jobs: Annotated[int | None, _n_jobs]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from abcgbm.settings.settings import Callback
 from abcgbm.training.boosting import Boosting
+from abcgbm.training.checkpoint_writer import CheckpointWriter
 from abcgbm.training.progress import ProgressLine
 
 
@@ -70,6 +71,8 @@ class StepWatcher:
         The fit as scikit-learn's callbacks see it.
     fitted : callable
         Gives the fitted attributes, as if training ended here.
+    checkpoints : CheckpointWriter
+        Writes checkpoints, before the user's functions are called.
     """
 
     def __init__(
@@ -79,12 +82,14 @@ class StepWatcher:
         callbacks: Sequence[Callback],
         task: StepListener,
         fitted: Callable[[], dict[str, Any]],
+        checkpoints: CheckpointWriter,
     ) -> None:
         self._labels = labels
         self._progress = progress
         self._callbacks = callbacks
         self._task = task
         self._fitted = fitted
+        self._checkpoints = checkpoints
 
     def begin_step(self) -> None:
         """Hear that a step begins."""
@@ -95,6 +100,7 @@ class StepWatcher:
         if not has_progress:
             self._task.end_step(None)
             return False
+        self._checkpoints.end_step()
         asked = self._tell(boosting) if self._progress.enabled or self._callbacks else False
         return self._task.end_step(self._fitted) or asked
 

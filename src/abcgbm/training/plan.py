@@ -7,9 +7,10 @@ import numpy as np
 
 from abcgbm.data.rows import Classes
 from abcgbm.data.tables import Schema
+from abcgbm.settings.base_class import BaseClassSearch
 from abcgbm.settings.checks import is_auto
 from abcgbm.settings.settings import Settings
-from abcgbm.training.base_class import BaseClassSearch, BasePolicy, NoBase, resolve_base_class
+from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.constraints import FeatureRules
 from abcgbm.training.stopping import Limits
 

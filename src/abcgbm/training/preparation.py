@@ -1,6 +1,5 @@
 """From the arguments of fit to a training: rows are read, labelled, weighed, held out and binned."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.labels import known_classes
 from abcgbm.data.rows import (
     AnyTable,
+    BinnedRows,
     Binning,
     LabelledRows,
     bin_rows,
@@ -20,12 +20,13 @@ from abcgbm.data.rows import (
 )
 from abcgbm.settings.defaults import Size, settled
 from abcgbm.settings.settings import Settings
+from abcgbm.training.checkpoint import Checkpoint, in_phase
+from abcgbm.training.course import Course
+from abcgbm.training.facts import facts_of
 from abcgbm.training.plan import Plan, make_plan
 from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained, Training
 from abcgbm.training.validation import hold_out
-
-Again = Callable[[Trained], Training]  # makes the training of ``refit``
 
 
 class FitArguments(NamedTuple):
@@ -43,10 +44,11 @@ def prepare(
     settings: Settings,
     given: FitArguments,
     earlier: EarlierFit | None,
+    resumed: Checkpoint | None,
     began: float,
     owner: str,
-) -> tuple[Training, Again | None]:
-    """Return a training that can be run, and what makes another one after it, if that is asked for.
+) -> Course:
+    """Return the trainings that can be run.
 
     The tables are not kept, but for what training needs.
 
@@ -57,7 +59,9 @@ def prepare(
     given : FitArguments
         The arguments of fit.
     earlier : EarlierFit or None
-        What a warm start goes on from.
+        What a warm start goes on from, or went on from before it was broken off.
+    resumed : Checkpoint or None
+        The state in which a fit was broken off that is to be gone on with.
     began : float
         When the fit began, on the monotonic clock.
     owner : str
@@ -81,17 +85,40 @@ def prepare(
         earlier.check_steps(settings.max_iter)
     again = None
     if plan.stops_early and held_out is None:
-        again = partial(_train_again, rows) if settings.refit else None
+        again = partial(_train_again, rows, resumed) if settings.refit else None
         rows, held_out = _hold_out(rows, plan)
     learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
-    return Training(plan, learned, validated, earlier), again
+    needs_facts = resumed is not None or settings.checkpoint is not None
+    facts = facts_of(plan, learned, validated) if needs_facts else {}
+    if resumed is not None:
+        resumed.check(facts, plan)
+    first = _first_training(plan, learned, validated, earlier, resumed)
+    n_earlier = None if earlier is None else earlier.model.n_steps
+    return Course(settings, first, again, facts, n_earlier)
 
 
-def _train_again(rows: LabelledRows, trained: Trained) -> Training:
+def _first_training(
+    plan: Plan,
+    learned: BinnedRows,
+    validated: BinnedRows | None,
+    earlier: EarlierFit | None,
+    resumed: Checkpoint | None,
+) -> Training | Trained:
+    """Return the training that is validated or, if that was over, what has come of it."""
+    if resumed is None:
+        return Training(plan, learned, validated, earlier)
+    if resumed.validated is not None:
+        return resumed.validated.as_trained(plan)
+    plan = in_phase(plan, resumed.phase)
+    return Training(plan, learned, validated, earlier, resumed.steps)
+
+
+def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Trained) -> Training:
     """Return a training on all rows, for as many steps as validation chose."""
     plan = trained.plan.again(trained.history.best_step)
     learned, _ = bin_rows(rows, None, _binning(plan, None))
-    return Training(plan, learned, None, None)
+    steps = resumed.steps if resumed is not None and resumed.validated is not None else None
+    return Training(plan, learned, None, None, steps)
 
 
 def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) -> AnyTable:

@@ -60,14 +60,14 @@ def _log_on_grid(numerator: int, denominator: int) -> float:
 
 @dataclass(frozen=True)
 class EarlierFit:
-    """What a warm start goes on from.
+    """Steps that were taken before: what a warm start, or a training that was broken off, goes on from.
 
     Attributes
     ----------
     model : Model
-        The model of the best step.
+        The model of these steps.
     history : History
-        How it came about.
+        How it came about; steps after the best one are not gone on from.
     """
 
     model: Model
@@ -76,7 +76,7 @@ class EarlierFit:
     @lazy
     def records(self) -> list[Record]:
         """The state before the first step and after each one of the model."""
-        return self.history.records_to_best()
+        return self.history.records()[: self.history.best_step + 1]
 
     def raw(self, rows: LabelledRows, handle_unknown: str, n_threads: int) -> Floats:
         """Return the scores of rows, of shape (n_classes, n_rows), some rows at a time."""

@@ -45,7 +45,9 @@ class Stopping:
     limits : Limits
         How long training may go on.
     scores : sequence of float
-        Validation scores of steps that were taken before; NaN where there was none.
+        Validation scores of the steps of an earlier fit; NaN where there was none.
+    taken : sequence of float
+        Those of the steps that this training took before it was broken off; NaN is one of them.
     least_loss : float
         The training loss below which nothing is left to fit.
     clock : callable
@@ -56,6 +58,7 @@ class Stopping:
         self,
         limits: Limits,
         scores: Sequence[float] = (),
+        taken: Sequence[float] = (),
         least_loss: float = MACHINE_ACCURACY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -65,9 +68,8 @@ class Stopping:
         self._best = -math.inf
         self._n_waited = -1  # the first score is no wait
         self._has_begun = False
-        for score in scores:
-            if not math.isnan(score):
-                self._note(score)
+        for score in [*(score for score in scores if not math.isnan(score)), *taken]:
+            self._note(score)
 
     def reason(self, n_steps: int, loss: float, score: float, *, asked: bool = False) -> str | None:
         """Return why training stops before its next step, or None if it goes on.

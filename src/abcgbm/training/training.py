@@ -1,7 +1,10 @@
 """One training: from binned rows to a model and its history."""
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from abcgbm import _core
 from abcgbm.data.columns import Floats
@@ -38,6 +41,9 @@ class Training:
         The rows to learn from, and those to validate on, if any.
     earlier : EarlierFit or None
         What a warm start goes on from.
+    resumed : EarlierFit or None
+        The steps that this very training took before it was broken off, those of a warm start
+        included.
     """
 
     def __init__(
@@ -46,9 +52,11 @@ class Training:
         learned: BinnedRows,
         validated: BinnedRows | None,
         earlier: EarlierFit | None,
+        resumed: EarlierFit | None = None,
     ) -> None:
         self._plan = plan
         self._earlier = earlier
+        self._before = earlier if resumed is None else resumed
         self._table = learned.table
         self._rows = learned.rows
         self._validated = validated
@@ -84,14 +92,16 @@ class Training:
         reason = self._boost(watcher)
         if self._is_worth_a_plain_start(reason):
             del self._boosting  # which is as large as the next one
-            self._plan = self._plan.plain()
+            self._plan, self._before = self._plan.plain(), self._earlier
             self._boosting = self._begin()
             reason = self._boost(watcher)
         return reason
 
     def _boost(self, watcher: Watcher) -> str:
-        before = [record.validation_score for record in self._boosting.records[:-1]]
-        stopping = Stopping(self._plan.limits, before, least_loss(self._total_weight))
+        scores = [record.validation_score for record in self._boosting.records[:-1]]
+        n_earlier = len(self._earlier.records) - 1 if self._earlier else 0
+        least = least_loss(self._total_weight)
+        stopping = Stopping(self._plan.limits, scores[:n_earlier], scores[n_earlier:], least)
         return boost(self._boosting, self._plan, stopping, watcher)
 
     def _is_worth_a_plain_start(self, reason: str) -> bool:
@@ -107,9 +117,11 @@ class Training:
 
     def model(self) -> Model:
         """Return the model, as if training ended here."""
-        ensemble = self._ensemble().first_steps(self._best_step())
+        return self._model_of_all_steps().first_steps(self._best_step())
+
+    def _model_of_all_steps(self) -> Model:
         labels, recenter = self._plan.classes.labels, self._plan.settings.recenter
-        return Model(ensemble, self._table.encoding, labels, recenter)
+        return Model(self._ensemble(), self._table.encoding, labels, recenter)
 
     def history(self, reason: str) -> History:
         """Return the record of the training, which stopped for this reason."""
@@ -120,6 +132,12 @@ class Training:
             seed=self._plan.seed,
             chosen=self._plan.chosen,
         )
+
+    def state(self) -> tuple[Model, History, str] | None:
+        """Return the model of all steps, their record and the phase; None between two phases."""
+        if "_boosting" not in vars(self):
+            return None
+        return self._model_of_all_steps(), self.history("checkpoint"), self._plan.phase
 
     # ------------------------------------------------------------------------------ the beginning
 
@@ -148,7 +166,7 @@ class Training:
             has_hessian=settings.algorithm.hessian_split,
             shared_trees=settings.algorithm.shared_trees,
             n_directions=self._plan.n_directions,
-            is_warm_start=self._earlier is not None,
+            is_warm_start=self._before is not None,
             has_scorer=settings.scoring.scorer is not None,
         )
 
@@ -211,16 +229,19 @@ class Training:
             self._plan.n_threads,
             self._raw(rows, "missing"),  # levels of X_val are known to be allowed
         )
-        has_base = self._earlier is not None and self._earlier.model.ensemble.has_base
+        has_base = self._before is not None and self._before.model.ensemble.has_base
         return Monitor(state, rows, self._plan, self._init, has_base=has_base)
 
     def _raw(self, rows: LabelledRows, handle_unknown: str) -> Floats | None:
         """Return the scores to start from; None for zero, one column if all rows have the same."""
-        if self._earlier is not None:
-            return self._earlier.raw(rows, handle_unknown, self._plan.n_threads)
+        if self._before is not None:
+            return self._before.raw(rows, handle_unknown, self._plan.n_threads)
         return self._init[:, None] if self._init.any() else None
 
     def _first_records(self, trainer: _core.Trainer, monitor: Monitor | None) -> list[Record]:
+        if self._before is not None and self._before is not self._earlier:
+            _check_losses(self._before.records[-1], trainer, monitor)
+            return [*self._before.records]
         now = record(trainer, monitor)
         if self._earlier is None:
             return [now]
@@ -237,11 +258,11 @@ class Training:
 
     def _ensemble(self) -> Ensemble:
         builder = EnsembleBuilder(self._table.shape[1], self._plan.n_classes, self._init)
-        n_before = len(self._earlier.records) - 1 if self._earlier else 0
+        n_before = len(self._before.records) - 1 if self._before else 0
         for trees in self._boosting.trees[: self._boosting.n_steps - n_before]:
             builder.add_step(trees)
         grown = builder.build(self._table.upper_value)
-        return self._earlier.model.ensemble.followed_by(grown) if self._earlier else grown
+        return self._before.model.ensemble.followed_by(grown) if self._before else grown
 
     def _remark(self) -> str | None:
         """Return why nothing was learned, and what might help; or that training began anew."""
@@ -295,4 +316,16 @@ class Training:
         return (
             f", less than twice min_samples_leaf={least:g}{times}{' of it' if least < 1 else ''}; "
             "give more rows, larger weights or a smaller min_samples_leaf"
+        )
+
+
+def _check_losses(last: Record, trainer: _core.Trainer, monitor: Monitor | None) -> None:
+    """Raise ValueError unless trees that were grown before give the losses that were recorded."""
+    validation_loss = math.nan if monitor is None else monitor.loss()
+    now = np.array([*trainer.class_losses(), validation_loss])
+    then = np.array([*last.class_losses, last.validation_loss])
+    if not np.array_equal(now, then, equal_nan=True):
+        raise ValueError(
+            "the trees of the checkpoint do not give the losses that it records; expected the "
+            "data, and the version of abcgbm, that it was made with"
         )

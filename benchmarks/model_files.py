@@ -1,0 +1,351 @@
+"""Model files beside those of the peers: their size, how long they take, and what a flipped bit does.
+
+``python -m benchmarks.model_files`` measures all of it and writes ``benchmarks/results/model_files.json``
+and the tables of ``docs/models.md``, between its markers; ``--flips 0`` leaves the flips as they are.
+
+Sizes and times are those of the same trees as far as the systems have them: the same table (drawn, of
+the shape of Letter), steps, leaves and learning rate. For the flips, each system trains a small model;
+a process for every flip loads the file, with an address space of 6 GiB, and predicts.
+"""
+
+import argparse
+import json
+import os
+import resource
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.results import FOLDER, ROOT
+
+RESULTS, PAGE = FOLDER / "model_files.json", ROOT / "docs" / "models.md"
+BEGIN, END = "<!-- benchmark -->\n", "<!-- end of benchmark -->"
+SECONDS_TO_HANG, ADDRESS_SPACE, N_TIMES = 5, 6 * 2**30, 5
+OUTCOMES = ("same", "error", "other", "crash", "hang", "memory")
+Floats = NDArray[np.float64]
+Predict = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to train on, and how."""
+
+    X: Floats
+    y: NDArray[np.int64]
+    n_steps: int
+    n_leaves: int
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.y.max()) + 1
+
+
+def drawn(n_rows: int, n_features: int, n_classes: int, n_steps: int, n_leaves: int) -> Task:
+    """Classes around centres, values rounded to 16 as in Letter."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, n_rows)
+    X = rng.normal(size=(n_classes, n_features))[y] * 1.3 + rng.normal(size=(n_rows, n_features))
+    return Task(np.clip(np.round(2 * X + 8), 0, 15), y, n_steps, n_leaves)
+
+
+LETTER = (20_000, 16, 26, 50, 20)
+FLIPPED = (1_000, 8, 5, 10, 8)
+
+
+# ---------------------------------------------------------------------------------------- systems
+
+
+@dataclass(frozen=True)
+class System:
+    """A file format: how a model is trained, saved, and loaded to predict."""
+
+    name: str
+    package: str
+    trees: str
+    fit: Callable[[Task], Any]
+    save: Callable[[Any, str], None]
+    load: Callable[[str], Predict]
+
+
+def _fit_ours(trees: str) -> Callable[[Task], Any]:
+    def fit(task: Task) -> Any:
+        from abcgbm import ABCBoostClassifier  # noqa: PLC0415
+
+        model = ABCBoostClassifier(
+            "logitboost",
+            trees=trees,
+            max_iter=task.n_steps,
+            max_leaf_nodes=task.n_leaves,
+            learning_rate=0.1,
+            n_jobs=1,
+        )
+        return model.fit(task.X, task.y)
+
+    return fit
+
+
+def _load_ours(path: str) -> Predict:
+    from abcgbm import ABCBoostClassifier  # noqa: PLC0415
+
+    return ABCBoostClassifier.load_model(path).set_params(n_jobs=1).predict_proba
+
+
+def _fit_xgboost(strategy: str) -> Callable[[Task], Any]:
+    def fit(task: Task) -> Any:
+        xgboost = import_module("xgboost")
+        parameters = {
+            "objective": "multi:softprob",
+            "num_class": task.n_classes,
+            "multi_strategy": strategy,
+            "tree_method": "hist",
+            "grow_policy": "lossguide",
+            "max_depth": 0,
+            "max_leaves": task.n_leaves,
+            "eta": 0.1,
+            "nthread": 1,
+        }
+        return xgboost.train(parameters, xgboost.DMatrix(task.X, task.y), task.n_steps)
+
+    return fit
+
+
+def _load_xgboost(path: str) -> Predict:
+    xgboost = import_module("xgboost")
+    booster = xgboost.Booster({"nthread": 1}, model_file=path)
+    return lambda X: booster.predict(xgboost.DMatrix(X))
+
+
+def _fit_lightgbm(task: Task) -> Any:
+    lightgbm = import_module("lightgbm")
+    parameters = {
+        "objective": "multiclass",
+        "num_class": task.n_classes,
+        "num_leaves": task.n_leaves,
+        "learning_rate": 0.1,
+        "num_threads": 1,
+        "verbose": -1,
+    }
+    return lightgbm.train(parameters, lightgbm.Dataset(task.X, task.y), task.n_steps)
+
+
+def _load_lightgbm(path: str) -> Predict:
+    booster = import_module("lightgbm").Booster(model_file=path)
+    return lambda X: booster.predict(X, num_threads=1)
+
+
+def _fit_catboost(task: Task) -> Any:
+    model = import_module("catboost").CatBoostClassifier(
+        iterations=task.n_steps,
+        grow_policy="Lossguide",
+        max_leaves=task.n_leaves,
+        learning_rate=0.1,
+        thread_count=1,
+        allow_writing_files=False,
+        verbose=False,
+    )
+    return model.fit(task.X, task.y)
+
+
+def _load_catboost(path: str) -> Predict:
+    model = import_module("catboost").CatBoostClassifier()
+    model.load_model(path)
+    return lambda X: model.predict_proba(X, thread_count=1)
+
+
+def _save(model: Any, path: str) -> None:
+    model.save_model(path)
+
+
+PER_CLASS, SHARED = "per class", "shared"
+SYSTEMS = {
+    "model.abcgbm": System(
+        "abcgbm", "abcgbm", PER_CLASS, _fit_ours("per-class"), _save, _load_ours
+    ),
+    "model.ubj": System(
+        "XGBoost ubj",
+        "xgboost",
+        PER_CLASS,
+        _fit_xgboost("one_output_per_tree"),
+        _save,
+        _load_xgboost,
+    ),
+    "model.json": System(
+        "XGBoost json",
+        "xgboost",
+        PER_CLASS,
+        _fit_xgboost("one_output_per_tree"),
+        _save,
+        _load_xgboost,
+    ),
+    "model.txt": System(
+        "LightGBM text", "lightgbm", PER_CLASS, _fit_lightgbm, _save, _load_lightgbm
+    ),
+    "shared.abcgbm": System("abcgbm", "abcgbm", SHARED, _fit_ours("shared"), _save, _load_ours),
+    "shared.ubj": System(
+        "XGBoost ubj", "xgboost", SHARED, _fit_xgboost("multi_output_tree"), _save, _load_xgboost
+    ),
+    "shared.cbm": System("CatBoost cbm", "catboost", SHARED, _fit_catboost, _save, _load_catboost),
+}
+
+
+# --------------------------------------------------------------------------------- size and time
+
+
+def best_seconds(call: Callable[[], Any]) -> float:
+    """The shortest CPU time of a few calls."""
+    times = []
+    for _ in range(N_TIMES):
+        began = time.process_time()
+        call()
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def measured(file: str, system: System, folder: Path) -> dict[str, Any]:
+    path = str(folder / file)
+    model = system.fit(drawn(*LETTER))
+    save_seconds = best_seconds(lambda: system.save(model, path))
+    rows = drawn(*LETTER).X[:1]
+    return {
+        "bytes": os.stat(path).st_size,  # noqa: PTH116
+        "save_ms": 1e3 * save_seconds,
+        "load_ms": 1e3 * best_seconds(lambda: system.load(path)),
+        "load_and_predict_ms": 1e3 * best_seconds(lambda: system.load(path)(rows)),
+    }
+
+
+# ------------------------------------------------------------------------------------------ flips
+
+
+def in_child(work: Callable[[], int], seconds: float = 600) -> int | str:
+    """Fork, and return the exit code, or "crash" or "hang"."""
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        try:
+            code = work()
+        except MemoryError:
+            code = OUTCOMES.index("memory")
+        except Exception:  # noqa: BLE001 - whatever a system raises is an error that it noticed
+            code = OUTCOMES.index("error")
+        os._exit(code)
+    deadline = time.monotonic() + seconds
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return "crash" if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return "hang"
+        time.sleep(0.001)
+
+
+def flips(file: str, system: System, folder: Path, n_flips: int) -> dict[str, int]:
+    """Flip one bit of the file, load and predict, in a process each time; count what happened."""
+    path, changed, expected = folder / file, str(folder / f"changed_{file}"), folder / "answer.npy"
+    task = drawn(*FLIPPED)
+
+    def train() -> int:
+        system.save(system.fit(task), str(path))
+        np.save(expected, system.load(str(path))(task.X[:200]))
+        return 0
+
+    def look() -> int:
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        answer = system.load(changed)(task.X[:200])
+        is_same = np.array_equal(answer, np.load(expected))
+        return OUTCOMES.index("same" if is_same else "other")
+
+    import_module(system.package)  # here, not in every child; nothing is computed before the fork
+    if in_child(train) != 0:
+        raise RuntimeError(f"{system.name} could not be trained")
+    content = path.read_bytes()
+    found: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
+    for place in np.random.default_rng(0).integers(0, 8 * len(content), n_flips).tolist():
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        Path(changed).write_bytes(damaged)
+        code = in_child(look, SECONDS_TO_HANG)
+        found[code if isinstance(code, str) else OUTCOMES[code]] += 1
+    return dict(found) | {"bytes": len(content)}
+
+
+# ------------------------------------------------------------------------------------------- page
+
+
+def rows_of(results: dict[str, Any]) -> str:
+    """The tables, as markdown."""
+    n_rows, n_features, n_classes, n_steps, n_leaves = LETTER
+    task = f"{n_rows:,} rows, {n_features} features, {n_classes} classes, {n_steps} steps"
+    lines = [
+        f"{task}, {n_leaves} leaves, one thread; CPU time, the best of {N_TIMES}:",
+        "",
+        "| trees | file | kilobytes | save, ms | load, ms | load and predict a row, ms |",
+        "|---|---|---|---|---|---|",
+    ]
+    for file, system in SYSTEMS.items():
+        found = results["files"][file]
+        times = " | ".join(f"{found[k]:.1f}" for k in ("save_ms", "load_ms", "load_and_predict_ms"))
+        lines.append(f"| {system.trees} | {system.name} | {found['bytes'] / 1e3:,.0f} | {times} |")
+    lines += [
+        "",
+        f"Of {results['n_flips']:,} flips of one bit, small models of {FLIPPED[2]} classes:",
+        "",
+        "| trees | file | crash | hang | silently another model | out of memory | error | same |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for file, system in SYSTEMS.items():
+        found = results["flips"][file]
+        counts = [found[k] for k in ("crash", "hang", "other", "memory", "error", "same")]
+        lines.append(f"| {system.trees} | {system.name} | {' | '.join(map(str, counts))} |")
+    versions = ", ".join(f"{name} {of}" for name, of in results["versions"].items())
+    return "\n".join([*lines, "", f"Versions: {versions}.", ""])
+
+
+def write_page(results: dict[str, Any]) -> None:
+    before, rest = PAGE.read_text().split(BEGIN)
+    _, after = rest.split(END)
+    PAGE.write_text(before + BEGIN + rows_of(results) + END + after)
+
+
+def measure(n_flips: int, results: dict[str, Any]) -> None:
+    """Measure everything, and write it down as soon as it is known."""
+
+    def note(what: str, found: Any) -> None:
+        results[what] = found
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+    with TemporaryDirectory() as folder:
+        if n_flips:  # first, as threads are not started yet
+            counts = {}
+            for file, system in SYSTEMS.items():
+                counts[file] = flips(file, system, Path(folder), n_flips)
+                print(system.name, system.trees, counts[file], flush=True)
+            note("flips", counts)
+            note("n_flips", n_flips)
+        note("files", {f: measured(f, s, Path(folder)) for f, s in SYSTEMS.items()})
+        note("versions", {s.package: version(s.package) for s in SYSTEMS.values()})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.model_files", description=__doc__)
+    parser.add_argument("--flips", type=int, default=1000, help="of each file; 0 keeps the earlier")
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    measure(parser.parse_args().flips, results)
+    write_page(results)
+
+
+if __name__ == "__main__":
+    main()

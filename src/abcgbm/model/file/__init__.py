@@ -1,0 +1,12 @@
+"""The model file: an ordinary zip archive of `model.json` and `.npy` arrays.
+
+It is made so that anyone can open it with unzip and NumPy, that the same model gives the same bytes,
+and that a file which was damaged, or made to mislead, is an error and nothing else. Nothing in it is
+ever executed.
+"""
+
+from abcgbm.model.file.errors import ModelFileError
+from abcgbm.model.file.parameters import kept_parameters, split_parameters
+from abcgbm.model.file.saved import Saved, load, save
+
+__all__ = ["ModelFileError", "Saved", "kept_parameters", "load", "save", "split_parameters"]

@@ -1,0 +1,45 @@
+"""Files that are written whole or not at all."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Put a file in the place of an earlier one, at once.
+
+    Whatever goes wrong, a full disk or a power cut, leaves the earlier file as it was.
+    """
+    target = Path(os.path.realpath(path))  # a link stays one
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)  # a device or a pipe is no file to be replaced
+        return
+    beside = target.with_name(f".abcgbm-{secrets.token_hex(8)}.tmp")
+    try:
+        with beside.open("xb") as file:
+            _keep_mode(target, file.fileno())
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            beside.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _keep_mode(target: Path, descriptor: int) -> None:
+    """Let the same people read a file as before."""
+    with suppress(FileNotFoundError):
+        os.fchmod(descriptor, target.stat().st_mode & 0o777)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name be on the disk, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

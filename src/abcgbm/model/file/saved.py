@@ -1,0 +1,252 @@
+"""What a model file holds, written and read."""
+
+import hashlib
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from abcgbm.model.checks import Shape
+from abcgbm.model.file.archive import Archive, archive_of
+from abcgbm.model.file.arrays import from_npy, npy_of
+from abcgbm.model.file.atomic import write_whole
+from abcgbm.model.file.document import (
+    FORMAT,
+    NEEDS,
+    document_of,
+    encoding_of_json,
+    entry,
+    history_of_json,
+    json_of_encoding,
+    json_of_history,
+    text_of,
+)
+from abcgbm.model.file.errors import ModelFileError, as_model_file_errors
+from abcgbm.model.file.trees import arrays_of_trees, trees_of_arrays
+from abcgbm.model.file.values import JsonReader, to_json
+from abcgbm.model.history import History
+from abcgbm.model.model import Model
+from abcgbm.settings.version import VERSION
+
+Target = str | os.PathLike[str] | IO[bytes]
+_DOCUMENT = "model.json"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What is kept of a fitted classifier.
+
+    Attributes
+    ----------
+    model : Model
+        All that prediction needs.
+    history : History
+        The record of the training.
+    refit_history : History or None
+        The record of the second training, if the model is that of ``refit``.
+    parameters : dict
+        Parameters of the estimator; those that are not here are as they are by default.
+    checkpoint : mapping or None
+        In a checkpoint, what training needs beside to go on, as values of JSON. ``model`` has the
+        steps after the best one then too.
+    refit_model : Model or None
+        In a checkpoint of ``refit``, the trees so far; ``refit_history`` is their record then.
+    """
+
+    model: Model
+    history: History
+    refit_history: History | None
+    parameters: dict[str, Any]
+    checkpoint: Mapping[str, Any] | None = None
+    refit_model: Model | None = None
+
+    def check(self) -> None:
+        """Raise a ValueError unless all parts are safe to use, and a checkpoint has its best step."""
+        for part in (self.model, self.history, self.refit_model, self.refit_history):
+            if part is not None:
+                part.check()
+        best, most = self.history.best_step, self.model.n_steps
+        if self.checkpoint is not None and best > most:
+            raise ValueError(f"a checkpoint of {most} steps; its best step is {best}")
+
+    def fitted(self) -> tuple[Model, History, History | None]:
+        """Return a model that can be used and its records; of a checkpoint that of the best step."""
+        if self.checkpoint is None:
+            return self.model, self.history, self.refit_history
+        return self.model.first_steps(self.history.best_step), self.history, None
+
+
+def save(saved: Saved, target: Target) -> None:
+    """Write a model file: to a path whole or not at all, or to a file that is open."""
+    content = _content_of(saved)
+    if isinstance(target, str | os.PathLike):
+        write_whole(target, content)
+    else:
+        target.write(content)
+
+
+def load(source: Target) -> Saved:
+    """Read a model file; whatever is wrong with it is a ``ModelFileError``."""
+    if isinstance(source, str | os.PathLike):
+        with Path(source).open("rb") as file:
+            return _saved_of(file)
+    return _saved_of(io.BytesIO(source.read()))
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def _content_of(saved: Saved) -> bytes:
+    saved.check()  # what is written can be read
+    members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
+    document = {
+        "format": FORMAT,
+        "written_by": VERSION,
+        "needs": NEEDS,
+        "classes": to_json(saved.model.classes),
+        "recenter": saved.model.recenter,
+        "features": json_of_encoding(saved.model.encoding),
+        "parameters": {name: to_json(value) for name, value in saved.parameters.items()},
+        "history": json_of_history(saved.history),
+        "refit_history": json_of_history(saved.refit_history),
+        "checkpoint": saved.checkpoint,
+        **_refit_entry(saved.refit_model),
+        "digests": {name: _digest(content) for name, content in members.items()},
+    }
+    return archive_of({_DOCUMENT: text_of(document)} | members)
+
+
+def _refit_entry(model: Model | None) -> dict[str, Any]:
+    """Only a checkpoint of ``refit`` has this entry: its trees may know other levels."""
+    return {} if model is None else {"refit_features": json_of_encoding(model.encoding)}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _arrays_of(saved: Saved) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all members, in their order."""
+    arrays = _arrays_of_model(saved.model, "")
+    if saved.refit_model is not None:
+        arrays |= _arrays_of_model(saved.refit_model, "refit_")
+    for part in ("history", "refit_history"):
+        history = getattr(saved, part)
+        if history is not None:
+            losses = {name: of for name, of in vars(history).items() if isinstance(of, np.ndarray)}
+            arrays |= {f"{part}/{name}": array for name, array in losses.items()}
+    return {f"{name}.npy": array for name, array in arrays.items()}
+
+
+def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
+    kinds = model.encoding.schema.is_categorical.astype(np.uint8)
+    trees = arrays_of_trees(model.ensemble)
+    return {f"{prefix}features/is_categorical": kinds} | {
+        f"{prefix}trees/{name}": array for name, array in trees.items()
+    }
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+class _Members:
+    """The arrays of a file, each read once, whose digests are those that its document has."""
+
+    def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
+        if archive.names != {_DOCUMENT, *digests}:
+            odd = sorted(archive.names ^ {_DOCUMENT, *digests})
+            raise ModelFileError(f"the archive has members that model.json does not: {odd}")
+        self._archive = archive
+        self._digests = digests
+        self._unread = {*digests}
+
+    def array(self, name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        name = f"{name}.npy"
+        content = self._archive.read(name)
+        if _digest(content) != self._digests.get(name):
+            raise ModelFileError(
+                f"{name} was changed or damaged: its digest is not that of model.json"
+            )
+        self._unread.discard(name)
+        return from_npy(name, content, dtype, shape)
+
+    def check_all_read(self) -> None:
+        if self._unread:
+            raise ModelFileError(f"members that belong to no model: {sorted(self._unread)}")
+
+
+def _saved_of(file: IO[bytes]) -> Saved:
+    archive = Archive(file)
+    document = document_of(archive.read(_DOCUMENT))
+    members = _Members(archive, entry(document, "digests", dict))
+    with as_model_file_errors("not a valid model", ValueError, RecursionError):
+        saved = _read(document, members)
+        saved.check()
+    members.check_all_read()
+    return saved
+
+
+def _read(document: dict[str, Any], members: _Members) -> Saved:
+    reader = JsonReader()
+    model = _read_model(document, members, reader, "")
+    n_classes = len(model.classes)
+    parameters = entry(document, "parameters", dict)
+    first, second = (
+        _read_history(name, document, members, n_classes, reader)
+        for name in ("history", "refit_history")
+    )
+    if first is None:
+        raise ModelFileError("model.json has no history")
+    return Saved(
+        model=model,
+        history=first,
+        refit_history=second,
+        parameters={name: reader.value(value) for name, value in parameters.items()},
+        checkpoint=entry(document, "checkpoint", dict, type(None)),
+        refit_model=_read_model(document, members, reader, "refit_")
+        if "refit_features" in document
+        else None,
+    )
+
+
+def _read_model(
+    document: dict[str, Any], members: _Members, reader: JsonReader, prefix: str
+) -> Model:
+    kinds = members.array(f"{prefix}features/is_categorical", np.uint8, (None,))
+    encoding = encoding_of_json(entry(document, f"{prefix}features", dict), kinds != 0, reader)
+    classes = reader.value(entry(document, "classes", dict))
+
+    def read(name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        return members.array(f"{prefix}trees/{name}", dtype, shape)
+
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+        raise ModelFileError("model.json: 'classes' is no array of labels")
+    trees = trees_of_arrays(read, encoding.n_codes(), len(classes))
+    return Model(trees, encoding, classes, entry(document, "recenter", bool))
+
+
+def _read_history(
+    name: str, document: dict[str, Any], members: _Members, n_classes: int, reader: JsonReader
+) -> History | None:
+    summary = entry(document, name, dict, type(None))
+    if summary is None:
+        return None
+    n_steps = entry(summary, "n_steps", int)
+    shapes: dict[str, Shape] = {
+        "train_loss": (n_steps + 1,),
+        "class_losses": (n_steps + 1, n_classes),
+        "base_class": (n_steps,),
+        "search_losses": (n_steps, None),
+        "validation_loss": (None,),
+        "validation_score": (None,),
+    }
+    arrays = {
+        loss: members.array(f"{name}/{loss}", np.int32 if loss == "base_class" else float, shape)
+        for loss, shape in shapes.items()
+    }
+    return history_of_json(summary, arrays, reader)
