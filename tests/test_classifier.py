@@ -97,7 +97,7 @@ def test_parameters_and_their_defaults_are_those_documented():
         "early_stopping": "auto",
         "scoring": "loss",
         "validation_fraction": 0.1,
-        "n_iter_no_change": 10,
+        "n_iter_no_change": 20,
         "refit": False,
         "tol": 1e-7,
         "max_time": None,

@@ -160,7 +160,7 @@ class ABCBoostClassifier(
     validation_fraction : float, default=0.1
         Share of the rows of each class that is held out for validation, if early stopping is on
         and there is no ``X_val``.
-    n_iter_no_change : int, default=10
+    n_iter_no_change : int, default=20
         Steps without a better score after which early stopping stops.
     refit : bool, default=False
         After early stopping, train once more: on all rows of ``X``, those held out included, for the
@@ -299,7 +299,7 @@ class ABCBoostClassifier(
         early_stopping: bool | str = "auto",
         scoring: str | Callable[..., float] = "loss",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int = 20,
         refit: bool = False,
         tol: float = 1e-7,
         max_time: float | None = None,
