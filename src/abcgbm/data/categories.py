@@ -72,6 +72,13 @@ class Levels:
         """Number of codes."""
         return max(self.code_of.values(), default=-1) + 1
 
+    def by_code(self) -> list[list[Any]]:
+        """Return the levels of each code, ascending: one, but for the last code perhaps."""
+        levels: list[list[Any]] = [[] for _ in range(self.n_codes)]
+        for level, code in self.code_of.items():
+            levels[code].append(level)
+        return levels
+
     def thresholds(self) -> NDArray[np.float64]:
         """Return the thresholds between the codes as numbers: 0.5, 1.5 and so on."""
         return np.arange(0.5, self.n_codes - 1)

@@ -1,0 +1,136 @@
+#include "predict/path_trees.hpp"
+
+#include <algorithm>
+
+#include "predict/quadrature.hpp"
+
+namespace abcgbm {
+namespace {
+
+/// A tree while it is made: of each node its parent and the upper edge of the edge to it.
+struct Making {
+  std::span<const PackedNode> nodes;
+  std::vector<std::uint32_t> parent;
+  std::vector<std::uint32_t> upper;
+  std::vector<std::uint32_t> n_features;  // on the path to it
+  std::vector<double> through;            // the share of its feature's conditions so far
+};
+
+/// The last edge on the way to a node that is on a feature; the root's if there is none.
+std::uint32_t last_edge(const Making& making, std::uint32_t at, std::int32_t feature) {
+  while (at != 0 && making.nodes[making.parent[at]].feature != feature) at = making.parent[at];
+  return at;
+}
+
+std::uint32_t slot_of(std::vector<std::uint32_t>& slots, std::int32_t feature) {
+  const auto wanted = static_cast<std::uint32_t>(feature);
+  const auto found = std::ranges::find(slots, wanted);
+  const auto slot = static_cast<std::uint32_t>(found - slots.begin());
+  if (found == slots.end()) slots.push_back(wanted);
+  return slot;
+}
+
+void add_split(PathTree& tree, Making& making, std::uint32_t root, std::uint32_t at) {
+  const PackedNode& node = making.nodes[at];
+  const PathSplit split{.node = root + at,
+                        .at = at,
+                        .left = node.left() - root,
+                        .upper = last_edge(making, at, node.feature),
+                        .slot = slot_of(tree.slot_feature, node.feature)};
+  for (const std::uint32_t child : {split.left, split.left + 1}) {
+    making.parent[child] = at;
+    making.upper[child] = split.upper;
+    making.n_features[child] = making.n_features[at] + (split.upper == 0 ? 1u : 0u);
+    making.through[child] = making.through[split.upper] * tree.share[child];
+  }
+  tree.splits.push_back(split);
+}
+
+/// Nodes are looked at in their order: parents first.
+Making add_splits(PathTree& tree, std::span<const PackedNode> nodes, std::uint32_t root) {
+  Making making{.nodes = nodes,
+                .parent = std::vector<std::uint32_t>(nodes.size(), 0),
+                .upper = std::vector<std::uint32_t>(nodes.size(), 0),
+                .n_features = std::vector<std::uint32_t>(nodes.size(), 0),
+                .through = std::vector<double>(nodes.size(), 1.0)};
+  for (std::uint32_t at = 0; at < nodes.size(); ++at) {
+    if (nodes[at].is_leaf()) {
+      tree.leaves.push_back(at);
+    } else {
+      add_split(tree, making, root, at);
+    }
+  }
+  return making;
+}
+
+/// With shared trees, what a feature gets is found leaf by leaf, and not edge by edge.
+void add_points(PathTree& tree, const Making& making, bool is_shared) {
+  const std::uint32_t most_features = std::ranges::max(making.n_features);
+  const std::vector<QuadraturePoint> points =
+      quadrature_points(std::max<std::size_t>(1, (most_features + 1) / 2));
+  tree.n_points = points.size();
+  tree.points.resize(tree.n_nodes * tree.n_points);
+  for (std::size_t edge = 0; edge < tree.n_nodes; ++edge) {
+    const double z = making.through[edge];
+    const double upper_z = edge == 0 ? 1.0 : making.through[making.upper[edge]];
+    for (std::size_t q = 0; q < points.size(); ++q) {
+      const auto& [t, rest, weight] = points[q];
+      const double factor = t + rest * z;  // if the row meets all conditions
+      const double upper_factor = t + rest * upper_z;
+      const double upper_gain = is_shared ? 0.0 : weight * (1.0 - upper_z) / upper_factor;
+      tree.points[edge * points.size() + q] = {.met = factor / upper_factor,
+                                               .left = rest * z / upper_factor,
+                                               .gain = weight * (1.0 - z) / factor - upper_gain,
+                                               .loss = -weight / rest - upper_gain};
+    }
+  }
+}
+
+void add_class_values(PathTree& tree, std::span<const PackedNode> nodes) {
+  for (const std::uint32_t leaf : tree.leaves) tree.leaf_value.push_back(nodes[leaf].threshold);
+}
+
+void add_shared_values(PathTree& tree, const PackedTrees& trees,
+                       std::span<const PackedNode> nodes) {
+  const std::size_t n_padded =
+      (trees.n_classes + kClassesAtOnce - 1) / kClassesAtOnce * kClassesAtOnce;
+  for (const std::uint32_t leaf : tree.leaves) {
+    const float* values = trees.values_of_leaf(nodes[leaf].threshold);
+    tree.leaf_value.insert(tree.leaf_value.end(), values, values + trees.n_classes);
+    tree.leaf_value.resize(tree.leaf_value.size() + n_padded - trees.n_classes, 0.0);
+  }
+}
+
+void add_pairs(PathTree& tree, const Making& making) {
+  if (tree.leaves.empty()) return;
+  const auto n_values = static_cast<std::uint32_t>(tree.leaf_value.size() / tree.leaves.size());
+  for (const std::uint32_t feature : tree.slot_feature) {
+    tree.first_pair.push_back(static_cast<std::uint32_t>(tree.pairs.size()));
+    for (std::uint32_t i = 0; i < tree.leaves.size(); ++i) {
+      const std::uint32_t leaf = tree.leaves[i];
+      const std::uint32_t edge = last_edge(making, leaf, static_cast<std::int32_t>(feature));
+      if (edge != 0) tree.pairs.push_back({.leaf = leaf, .value = i * n_values, .edge = edge});
+    }
+  }
+  tree.first_pair.push_back(static_cast<std::uint32_t>(tree.pairs.size()));
+}
+
+}  // namespace
+
+PathTree make_path_tree(const PackedTrees& trees, std::span<const double> share, std::size_t t) {
+  const std::span<const PackedNode> nodes = trees.tree(t);
+  const std::uint32_t root = trees.root[t];
+  PathTree tree{.number = t, .n_nodes = nodes.size()};
+  tree.share.assign(share.begin() + root, share.begin() + trees.root[t + 1]);
+  const Making making = add_splits(tree, nodes, root);
+  add_points(tree, making, trees.is_shared(t));
+  if (trees.is_shared(t)) {
+    add_shared_values(tree, trees, nodes);
+    add_pairs(tree, making);
+  } else {
+    add_class_values(tree, nodes);
+  }
+  return tree;
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,98 @@
+"""What each feature adds to the scores of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.columns import Floats
+from abcgbm.data.rows import AnyTable
+from abcgbm.model.model import Model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Shapley values: ``base_values + values.sum(axis=1)`` are the scores of the rows by class.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_features, n_classes)
+        What each feature adds to the score of each class.
+    base_values : ndarray of shape (n_classes,)
+        The mean scores, to which that is added.
+    data : ndarray of shape (n_rows, n_features)
+        The rows as the numbers that trees compare: a level of a category is its code.
+    display_data : ndarray of object of shape (n_rows, n_features), or None
+        The rows with levels in place of codes, if any feature is a category.
+    feature_names : list of str
+        The names of the features; x0, x1 and so on if they had none.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    """
+
+    values: Floats
+    base_values: Floats
+    data: Floats
+    display_data: NDArray[Any] | None
+    feature_names: list[str]
+    classes: NDArray[Any]
+
+    def __repr__(self) -> str:
+        n_rows, n_features, n_classes = self.values.shape
+        return f"Explanation({n_rows} rows, {n_features} features, {n_classes} classes)"
+
+    def to_shap(self) -> Any:
+        """Return a ``shap.Explanation``, which the plots of ``shap`` take.
+
+        Classes are its last axis, called by their labels as text: ``to_shap()[..., "setosa"]``.
+        """
+        try:
+            import shap
+        except ImportError as error:
+            raise ImportError('to_shap needs shap: pip install "abcgbm[explain]"') from error
+        n_rows, _, n_classes = self.values.shape
+        return shap.Explanation(
+            self.values,
+            np.broadcast_to(self.base_values, (n_rows, n_classes)).copy(),
+            self.data,
+            display_data=self.display_data,
+            feature_names=self.feature_names,
+            output_names=[str(label) for label in self.classes.tolist()],
+        )
+
+
+def explain(model: Model, table: AnyTable, n_threads: int, n_steps: int | None) -> Explanation:
+    """Explain the scores of rows after all steps, or after the first ones."""
+    n_steps = model.check_steps(n_steps)
+    data = model.numbers(table)
+    values = model.ensemble.shapley_values(data, n_threads, n_steps)
+    if model.outputs.is_centred:
+        values -= values.mean(axis=2, keepdims=True)
+    return Explanation(
+        values,
+        model.outputs.by_class(model.ensemble.mean_scores(n_steps)),
+        data,
+        _with_levels(model, data),
+        model.feature_labels,
+        model.classes,
+    )
+
+
+def _with_levels(model: Model, data: Floats) -> NDArray[Any] | None:
+    """Put levels in place of their codes; None if there are no categories."""
+    if not model.encoding.levels:
+        return None
+    shown = data.astype(object)
+    for feature, levels in model.encoding.levels.items():
+        names = np.array([*(_shown_levels(some) for some in levels.by_code()), None], dtype=object)
+        codes = data[:, feature]
+        shown[:, feature] = names[np.where(np.isnan(codes), len(names) - 1, codes).astype(np.intp)]
+    return shown
+
+
+def _shown_levels(levels: list[Any]) -> Any:
+    """Return the level of a code, or text for several that share it."""
+    return levels[0] if len(levels) == 1 else f"one of {len(levels)} rare levels"
