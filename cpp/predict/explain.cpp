@@ -301,9 +301,10 @@ void explain_block(const Block& block, const RowsToExplain& rows, int n_threads)
 }
 
 void prepare(const WeighedTrees& weighed, std::size_t first, Block& block, int n_threads) {
-  parallel_for(block.paths.size(), n_threads, [&](std::size_t i, std::size_t) {
+  std::vector<QuadratureRules> rules(static_cast<std::size_t>(n_threads));
+  parallel_for(block.paths.size(), n_threads, [&](std::size_t i, std::size_t slot) {
     check_interrupt();
-    block.paths[i] = make_path_tree(weighed.trees, weighed.share, first + i);
+    block.paths[i] = make_path_tree(weighed.trees, weighed.share, first + i, rules[slot]);
   });
 }
 
@@ -322,6 +323,21 @@ int useful_threads(const WeighedTrees& weighed, std::size_t n_rows, int n_thread
   const std::size_t n_visits = n_rows * n_nodes(weighed.trees, weighed.first, weighed.last);
   return static_cast<int>(
       std::min(n_visits / kVisitsPerThread + 1, static_cast<std::size_t>(n_threads)));
+}
+
+/// Adds a part of what a leaf adds to the classes.
+void add_leaf(const PackedTrees& trees, std::size_t t, const PackedNode& leaf, double part,
+              std::vector<double>& mean) {
+  if (trees.is_shared(t)) {
+    const float* values = trees.values_of_leaf(leaf.threshold);
+    for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += part * static_cast<double>(values[k]);
+    return;
+  }
+  const double value = part * leaf.threshold;
+  mean[static_cast<std::size_t>(trees.tree_class[t])] += value;
+  if (!trees.tree_base[t].exists()) return;
+  const auto base = static_cast<std::size_t>(trees.tree_base[t].number());
+  mean[base] -= value * trees.tree_base_scale[t];
 }
 
 }  // namespace
@@ -345,22 +361,12 @@ std::vector<double> mean_scores(const WeighedTrees& weighed) {
     const std::span<const PackedNode> nodes = trees.tree(t);
     part.assign(nodes.size(), 1.0);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].is_leaf()) {
-        for (const std::size_t child : {nodes[i].left(), nodes[i].left() + 1}) {
-          part[child - trees.root[t]] = part[i] * weighed.share[child];
-        }
-      } else if (trees.is_shared(t)) {
-        const float* values = trees.values_of_leaf(nodes[i].threshold);
-        for (std::size_t k = 0; k < mean.size(); ++k) {
-          mean[k] += part[i] * static_cast<double>(values[k]);
-        }
-      } else {
-        const double value = part[i] * nodes[i].threshold;
-        mean[static_cast<std::size_t>(trees.tree_class[t])] += value;
-        if (trees.tree_base[t].exists()) {
-          mean[static_cast<std::size_t>(trees.tree_base[t].number())] -=
-              value * trees.tree_base_scale[t];
-        }
+      if (nodes[i].is_leaf()) {
+        add_leaf(trees, t, nodes[i], part[i], mean);
+        continue;
+      }
+      for (const std::size_t child : {nodes[i].left(), nodes[i].left() + 1}) {
+        part[child - trees.root[t]] = part[i] * weighed.share[child];
       }
     }
   }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "predict/quadrature.hpp"
-
 namespace abcgbm {
 namespace {
 
@@ -63,26 +61,30 @@ Making add_splits(PathTree& tree, std::span<const PackedNode> nodes, std::uint32
   return making;
 }
 
+/// The points of an edge, from the shares that its own and its upper edge's conditions let through.
 /// With shared trees, what a feature gets is found leaf by leaf, and not edge by edge.
-void add_points(PathTree& tree, const Making& making, bool is_shared) {
+void set_points(EdgePoint* points, const QuadratureRule& rule, double z, double upper_z,
+                bool is_shared) {
+  for (std::size_t q = 0; q < rule.size(); ++q) {
+    const auto& [t, rest, weight] = rule[q];
+    const double factor = t + rest * z;  // if the row meets all conditions
+    const double per_upper = 1.0 / (t + rest * upper_z);
+    const double upper_gain = is_shared ? 0.0 : weight * (1.0 - upper_z) * per_upper;
+    points[q] = {.met = factor * per_upper,
+                 .left = rest * z * per_upper,
+                 .gain = weight * (1.0 - z) / factor - upper_gain,
+                 .loss = -weight / rest - upper_gain};
+  }
+}
+
+void add_points(PathTree& tree, const Making& making, QuadratureRules& rules, bool is_shared) {
   const std::uint32_t most_features = std::ranges::max(making.n_features);
-  const std::vector<QuadraturePoint> points =
-      quadrature_points(std::max<std::size_t>(1, (most_features + 1) / 2));
-  tree.n_points = points.size();
+  const QuadratureRule& rule = rules.of_size(std::max(1u, (most_features + 1) / 2));
+  tree.n_points = rule.size();
   tree.points.resize(tree.n_nodes * tree.n_points);
   for (std::size_t edge = 0; edge < tree.n_nodes; ++edge) {
-    const double z = making.through[edge];
-    const double upper_z = edge == 0 ? 1.0 : making.through[making.upper[edge]];
-    for (std::size_t q = 0; q < points.size(); ++q) {
-      const auto& [t, rest, weight] = points[q];
-      const double factor = t + rest * z;  // if the row meets all conditions
-      const double upper_factor = t + rest * upper_z;
-      const double upper_gain = is_shared ? 0.0 : weight * (1.0 - upper_z) / upper_factor;
-      tree.points[edge * points.size() + q] = {.met = factor / upper_factor,
-                                               .left = rest * z / upper_factor,
-                                               .gain = weight * (1.0 - z) / factor - upper_gain,
-                                               .loss = -weight / rest - upper_gain};
-    }
+    set_points(tree.points.data() + edge * rule.size(), rule, making.through[edge],
+               making.through[making.upper[edge]], is_shared);
   }
 }
 
@@ -117,13 +119,14 @@ void add_pairs(PathTree& tree, const Making& making) {
 
 }  // namespace
 
-PathTree make_path_tree(const PackedTrees& trees, std::span<const double> share, std::size_t t) {
+PathTree make_path_tree(const PackedTrees& trees, std::span<const double> share, std::size_t t,
+                        QuadratureRules& rules) {
   const std::span<const PackedNode> nodes = trees.tree(t);
   const std::uint32_t root = trees.root[t];
   PathTree tree{.number = t, .n_nodes = nodes.size()};
   tree.share.assign(share.begin() + root, share.begin() + trees.root[t + 1]);
   const Making making = add_splits(tree, nodes, root);
-  add_points(tree, making, trees.is_shared(t));
+  add_points(tree, making, rules, trees.is_shared(t));
   if (trees.is_shared(t)) {
     add_shared_values(tree, trees, nodes);
     add_pairs(tree, making);

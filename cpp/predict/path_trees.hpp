@@ -19,6 +19,7 @@
 
 #include "base/aligned.hpp"
 #include "predict/packed_trees.hpp"
+#include "predict/quadrature.hpp"
 
 namespace abcgbm {
 
@@ -68,6 +69,7 @@ struct PathTree {
 inline constexpr std::size_t kClassesAtOnce = 4;  // leaves of shared trees are padded to these
 
 /// `share`: by node of all packed trees, the part of its parent's weight.
-PathTree make_path_tree(const PackedTrees& trees, std::span<const double> share, std::size_t t);
+PathTree make_path_tree(const PackedTrees& trees, std::span<const double> share, std::size_t t,
+                        QuadratureRules& rules);
 
 }  // namespace abcgbm

@@ -37,10 +37,8 @@ double rough_cosine(double x) {
   return sum;
 }
 
-}  // namespace
-
-std::vector<QuadraturePoint> quadrature_points(std::size_t n) {
-  std::vector<QuadraturePoint> points(n);
+QuadratureRule make_rule(std::size_t n) {
+  QuadratureRule points(n);
   for (std::size_t i = 0; i < (n + 1) / 2; ++i) {  // by symmetry the larger half of the roots
     const double place = (static_cast<double>(i) + 0.75) / (static_cast<double>(n) + 0.5);
     double x = 2 * i + 1 == n ? 0.0 : rough_cosine(std::numbers::pi * place);
@@ -54,6 +52,14 @@ std::vector<QuadraturePoint> quadrature_points(std::size_t n) {
     points[n - 1 - i] = {.t = points[i].rest, .rest = points[i].t, .weight = weight};
   }
   return points;
+}
+
+}  // namespace
+
+const QuadratureRule& QuadratureRules::of_size(std::size_t n) {
+  if (rules_.size() <= n) rules_.resize(n + 1);
+  if (rules_[n].empty()) rules_[n] = make_rule(n);
+  return rules_[n];
 }
 
 }  // namespace abcgbm

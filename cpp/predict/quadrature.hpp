@@ -13,7 +13,16 @@ struct QuadraturePoint {
   double weight = 0.0;
 };
 
-/// n points, with which the integrals of polynomials up to degree 2 n - 1 are exact.
-std::vector<QuadraturePoint> quadrature_points(std::size_t n);
+/// With n points the integrals of polynomials up to degree 2 n - 1 are exact.
+using QuadratureRule = std::vector<QuadraturePoint>;
+
+/// Rules by their number of points, each made when it is first asked for.
+class QuadratureRules {
+ public:
+  const QuadratureRule& of_size(std::size_t n);
+
+ private:
+  std::vector<QuadratureRule> rules_;
+};
 
 }  // namespace abcgbm

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from abcgbm.data.columns import Floats
 from abcgbm.data.rows import AnyTable, read_like
 from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, with_callbacks
+from abcgbm.inspection import ModelInspection
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
-from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.defaults import PAPER
 from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.settings import Settings
@@ -30,7 +30,7 @@ from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained, Training
 
 
-class ABCBoostClassifier(CallbackSupportMixin, FittedAttributes, ScoringClassifier):
+class ABCBoostClassifier(CallbackSupportMixin, ModelInspection, ScoringClassifier):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
     A step grows a tree for each class, or one that all classes share (``trees="shared"``). The same

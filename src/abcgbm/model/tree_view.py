@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-
 from abcgbm.data.labels import listed
 from abcgbm.model.model import Model
 from abcgbm.model.tree_nodes import Node, NodeReader, TreePlace

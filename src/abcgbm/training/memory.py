@@ -91,7 +91,9 @@ def check(size: TrainingSize, available: int | None) -> None:
     if available is None or size.total() <= available:
         return
     largest_first = sorted(size.parts().items(), key=lambda part: -part[1])
-    parts = ", ".join(f"{name} {shown_bytes(n)}" for name, n in largest_first if 20 * n > size.total())
+    parts = ", ".join(
+        f"{name} {shown_bytes(n)}" for name, n in largest_first if 20 * n > size.total()
+    )
     raise MemoryError(
         f"training needs about {shown_bytes(size.total())} besides the table ({parts}); "
         f"{shown_bytes(available)} are available. {_what_fits(size, available)}"
