@@ -79,7 +79,12 @@ def trees_with_values(arrays: Tree, n_classes: int) -> list[Tree]:
 
 def explained(arrays: Tree, X: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Shapley values of shape (n_rows, n_features, n_classes), and the mean scores."""
-    trees = trees_with_values(arrays, n_classes)
+    return explained_trees(trees_with_values(arrays, n_classes), X, n_classes)
+
+
+def explained_trees(
+    trees: list[Tree], X: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, np.ndarray]:
     values = np.zeros((*X.shape, n_classes))
     for i, row in enumerate(X.tolist()):
         for tree in trees:

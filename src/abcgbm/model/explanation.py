@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
+from abcgbm.data.labels import known_label
 from abcgbm.data.rows import AnyTable
 from abcgbm.model.model import Model
 
@@ -44,24 +45,34 @@ class Explanation:
         n_rows, n_features, n_classes = self.values.shape
         return f"Explanation({n_rows} rows, {n_features} features, {n_classes} classes)"
 
-    def to_shap(self) -> Any:
+    def to_shap(self, class_: Any = None) -> Any:
         """Return a ``shap.Explanation``, which the plots of ``shap`` take.
 
-        Classes are its last axis, called by their labels as text: ``to_shap()[..., "setosa"]``.
+        Parameters
+        ----------
+        class_ : label, optional
+            The class whose scores are explained: most plots are of one. By default all of them, as
+            the last axis.
         """
         try:
             import shap
         except ImportError as error:
             raise ImportError('to_shap needs shap: pip install "abcgbm[explain]"') from error
-        n_rows, _, n_classes = self.values.shape
+        which: Any = slice(None) if class_ is None else self._number(class_)
+        base_values = np.repeat(self.base_values[None, :], len(self.values), axis=0)
         return shap.Explanation(
-            self.values,
-            np.broadcast_to(self.base_values, (n_rows, n_classes)).copy(),
+            self.values[:, :, which],
+            base_values[:, which],
             self.data,
             display_data=self.display_data,
             feature_names=self.feature_names,
-            output_names=[str(label) for label in self.classes.tolist()],
+            output_names=np.array([str(label) for label in self.classes.tolist()])[which],
         )
+
+    def _number(self, class_: Any) -> int:
+        """Return the number of a class by its label."""
+        labels = self.classes.tolist()
+        return labels.index(known_label(class_, labels))
 
 
 def explain(model: Model, table: AnyTable, n_threads: int, n_steps: int | None) -> Explanation:

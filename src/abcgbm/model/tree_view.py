@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from abcgbm.data.labels import listed
+from abcgbm.data.labels import known_label, listed
 from abcgbm.model.model import Model
 from abcgbm.model.tree_nodes import Node, NodeReader, TreePlace
 from abcgbm.settings.checks import check_integer
@@ -70,15 +70,14 @@ class TreeView:
                 waiting += [(node.right, inner, "no: "), (node.left, inner, "yes: ")]
 
     def _words(self, node: Node) -> str:
-        if node.is_leaf:
-            return f"{self._shown_values(node)} (weight {node.weight:.6g})"
-        return f"{node.condition} (gain {node.gain:.4g}, weight {node.weight:.6g})"
+        first = ", ".join(self._shown_values(node)) if node.is_leaf else node.condition
+        return f"{first} ({_size(node)})"
 
-    def _shown_values(self, node: Node) -> str:
+    def _shown_values(self, node: Node) -> list[str]:
         values = self.leaf_values[node.number]
         largest = sorted(values.items(), key=lambda item: -abs(item[1]))[:_MOST_VALUES]
-        more = ", ..." if len(values) > _MOST_VALUES else ""
-        return ", ".join(f"{label} {value:+.4g}" for label, value in largest) + more
+        more = ["..."] if len(values) > _MOST_VALUES else []
+        return [f"{label} {value:+.4g}" for label, value in largest] + more
 
     def to_dot(self) -> str:
         """Return the tree in the DOT language of Graphviz."""
@@ -86,8 +85,9 @@ class TreeView:
         lines.append('  edge [fontname="Helvetica"];')
         for node in self.nodes:
             shape = "box, style=filled, fillcolor=whitesmoke" if node.is_leaf else "ellipse"
-            words = _escaped(self._words(node).replace(" (", "\n("))
-            lines.append(f'  {node.number} [shape={shape}, label="{words}"];')
+            words = self._shown_values(node) if node.is_leaf else [node.condition]
+            label = _escaped("\n".join([*words, _size(node)]))
+            lines.append(f'  {node.number} [shape={shape}, label="{label}"];')
             if not node.is_leaf:
                 lines.append(f'  {node.number} -> {node.left} [label="yes"];')
                 lines.append(f'  {node.number} -> {node.right} [label="no"];')
@@ -117,6 +117,11 @@ class TreeView:
             return None
 
 
+def _size(node: Node) -> str:
+    gain = "" if node.is_leaf else f"gain {node.gain:.4g}, "
+    return f"{gain}weight {node.weight:.6g}"
+
+
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -126,23 +131,18 @@ def _escaped(text: str) -> str:
 
 def view_tree(model: Model, step: Any, class_: Any) -> TreeView:
     """Return the tree of a step and a class; None: the only one of the step."""
+    if model.n_steps == 0:
+        raise ValueError(f"step={step!r}; the model has no steps, and so no trees")
     step = check_integer("step", step, 0, model.n_steps - 1, note=" (those of the model)")
     reader = NodeReader(model)
     places = [reader.place(tree) for tree in range(*model.ensemble.step_start[step : step + 2])]
     labels = model.classes.tolist()
-    label = None if class_ is None else _known_label(class_, labels)
+    label = None if class_ is None else known_label(class_, labels)
     place = _place_for(places, label)
     nodes = tuple(reader.nodes(place.number))
     shown = [label] if place.class_ is None and label is not None else labels
     values = {node.number: _values(node, place, labels, shown) for node in nodes if node.is_leaf}
     return TreeView(place, nodes, shown, values)
-
-
-def _known_label(class_: Any, labels: list[Any]) -> Any:
-    found = [label for label in labels if label == class_]
-    if not found:
-        raise ValueError(f"class_={class_!r}; expected one of {listed(labels)}")
-    return found[0]
 
 
 def _place_for(places: list[TreePlace], label: Any) -> TreePlace:
