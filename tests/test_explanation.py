@@ -155,6 +155,7 @@ def test_values_that_do_not_fit_into_memory_are_an_error_that_says_what_does(mon
     X, y = noisy_data()
     model = small().fit(X, y)
     of_row = 4 * 4 * 8
+    monkeypatch.setattr(inspection, "_SMALL", 0)
     monkeypatch.setattr(inspection, "available_bytes", lambda: len(X) * of_row)
     assert len(model.explain(X).values) == len(X)
     monkeypatch.setattr(inspection, "available_bytes", lambda: 10 * of_row + 5)

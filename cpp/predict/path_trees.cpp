@@ -61,30 +61,27 @@ Making add_splits(PathTree& tree, std::span<const PackedNode> nodes, std::uint32
   return making;
 }
 
-/// The points of an edge, from the shares that its own and its upper edge's conditions let through.
 /// With shared trees, what a feature gets is found leaf by leaf, and not edge by edge.
-void set_points(EdgePoint* points, const QuadratureRule& rule, double z, double upper_z,
-                bool is_shared) {
-  for (std::size_t q = 0; q < rule.size(); ++q) {
-    const auto& [t, rest, weight] = rule[q];
-    const double factor = t + rest * z;  // if the row meets all conditions
-    const double per_upper = 1.0 / (t + rest * upper_z);
-    const double upper_gain = is_shared ? 0.0 : weight * (1.0 - upper_z) * per_upper;
-    points[q] = {.met = factor * per_upper,
-                 .left = rest * z * per_upper,
-                 .gain = weight * (1.0 - z) / factor - upper_gain,
-                 .loss = -weight / rest - upper_gain};
-  }
-}
-
 void add_points(PathTree& tree, const Making& making, QuadratureRules& rules, bool is_shared) {
   const std::uint32_t most_features = std::ranges::max(making.n_features);
   const QuadratureRule& rule = rules.of_size(std::max(1u, (most_features + 1) / 2));
   tree.n_points = rule.size();
-  tree.points.resize(tree.n_nodes * tree.n_points);
+  tree.points.resize(tree.n_nodes * rule.size());
+  std::vector<double> per_factor(tree.n_nodes * rule.size());  // upper edges come first
   for (std::size_t edge = 0; edge < tree.n_nodes; ++edge) {
-    set_points(tree.points.data() + edge * rule.size(), rule, making.through[edge],
-               making.through[making.upper[edge]], is_shared);
+    const double z = making.through[edge];
+    const double upper_z = making.through[making.upper[edge]];
+    const double* per_upper = per_factor.data() + making.upper[edge] * rule.size();
+    for (std::size_t q = 0; q < rule.size(); ++q) {
+      const auto& [t, rest, weight, weight_per_rest] = rule[q];
+      const double factor = t + rest * z;  // if the row meets all conditions
+      const double per = per_factor[edge * rule.size() + q] = 1.0 / factor;
+      const double upper_gain = is_shared ? 0.0 : weight * (1.0 - upper_z) * per_upper[q];
+      tree.points[edge * rule.size() + q] = {.met = factor * per_upper[q],
+                                             .left = rest * z * per_upper[q],
+                                             .gain = weight * (1.0 - z) * per - upper_gain,
+                                             .loss = -weight_per_rest - upper_gain};
+    }
   }
 }
 

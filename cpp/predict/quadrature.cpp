@@ -48,8 +48,10 @@ QuadratureRule make_rule(std::size_t n) {
     }
     const double slope = legendre(n, x).slope;
     const double weight = 1.0 / ((1.0 - x) * (1.0 + x) * slope * slope);
-    points[i] = {.t = 0.5 * (1.0 - x), .rest = 0.5 * (1.0 + x), .weight = weight};
-    points[n - 1 - i] = {.t = points[i].rest, .rest = points[i].t, .weight = weight};
+    const double low = 0.5 * (1.0 - x);
+    const double high = 0.5 * (1.0 + x);
+    points[i] = {low, high, weight, weight / high};
+    points[n - 1 - i] = {high, low, weight, weight / low};
   }
   return points;
 }

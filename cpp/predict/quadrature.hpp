@@ -6,11 +6,12 @@
 
 namespace abcgbm {
 
-/// A point t, as t and as 1 - t, both to full precision, and its weight.
+/// A point t, as t and as 1 - t, both to full precision; its weight, and that over 1 - t.
 struct QuadraturePoint {
   double t = 0.0;
   double rest = 0.0;
   double weight = 0.0;
+  double weight_per_rest = 0.0;
 };
 
 /// With n points the integrals of polynomials up to degree 2 n - 1 are exact.

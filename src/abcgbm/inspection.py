@@ -25,6 +25,8 @@ from abcgbm.settings.checks import check_choice, check_integer, check_truth_valu
 from abcgbm.settings.settings import check_random_state, generator_of
 from abcgbm.training.memory import available_bytes, shown_bytes
 
+_SMALL = 2**24  # bytes that any machine has, so that it need not be asked, which takes its time
+
 
 class ModelInspection(FittedAttributes):
     """What an estimator with a model can tell of it; whoever inherits reads tables."""
@@ -183,6 +185,8 @@ class ModelInspection(FittedAttributes):
 def _check_memory(n_rows: int, n_features: int, n_classes: int) -> None:
     """Raise MemoryError if there is no room for the values of so many rows; say how many fit."""
     of_row = 8 * n_features * n_classes
+    if n_rows * of_row < _SMALL:
+        return
     available = available_bytes()
     if available is None or n_rows * of_row <= available:
         return
