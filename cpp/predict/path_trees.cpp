@@ -10,6 +10,7 @@ struct Making {
   std::span<const PackedNode> nodes;
   std::vector<std::uint32_t> parent;
   std::vector<std::uint32_t> upper;
+  std::vector<std::uint32_t> slot;        // of the edge's feature
   std::vector<std::uint32_t> n_features;  // on the path to it
   std::vector<double> through;            // the share of its feature's conditions so far
 };
@@ -38,6 +39,7 @@ void add_split(PathTree& tree, Making& making, std::uint32_t root, std::uint32_t
   for (const std::uint32_t child : {split.left, split.left + 1}) {
     making.parent[child] = at;
     making.upper[child] = split.upper;
+    making.slot[child] = split.slot;
     making.n_features[child] = making.n_features[at] + (split.upper == 0 ? 1u : 0u);
     making.through[child] = making.through[split.upper] * tree.share[child];
   }
@@ -49,6 +51,7 @@ Making add_splits(PathTree& tree, std::span<const PackedNode> nodes, std::uint32
   Making making{.nodes = nodes,
                 .parent = std::vector<std::uint32_t>(nodes.size(), 0),
                 .upper = std::vector<std::uint32_t>(nodes.size(), 0),
+                .slot = std::vector<std::uint32_t>(nodes.size(), 0),
                 .n_features = std::vector<std::uint32_t>(nodes.size(), 0),
                 .through = std::vector<double>(nodes.size(), 1.0)};
   for (std::uint32_t at = 0; at < nodes.size(); ++at) {
@@ -100,16 +103,21 @@ void add_shared_values(PathTree& tree, const PackedTrees& trees,
   }
 }
 
+/// The pairs of each slot. A walk from a leaf up meets the last edge of each feature first.
 void add_pairs(PathTree& tree, const Making& making) {
-  if (tree.leaves.empty()) return;
   const auto n_values = static_cast<std::uint32_t>(tree.leaf_value.size() / tree.leaves.size());
-  for (const std::uint32_t feature : tree.slot_feature) {
-    tree.first_pair.push_back(static_cast<std::uint32_t>(tree.pairs.size()));
-    for (std::uint32_t i = 0; i < tree.leaves.size(); ++i) {
-      const std::uint32_t leaf = tree.leaves[i];
-      const std::uint32_t edge = last_edge(making, leaf, static_cast<std::int32_t>(feature));
-      if (edge != 0) tree.pairs.push_back({.leaf = leaf, .value = i * n_values, .edge = edge});
+  std::vector<std::vector<PathPair>> pairs(tree.slot_feature.size());
+  for (std::uint32_t i = 0; i < tree.leaves.size(); ++i) {
+    const std::uint32_t leaf = tree.leaves[i];
+    for (std::uint32_t edge = leaf; edge != 0; edge = making.parent[edge]) {
+      std::vector<PathPair>& of_slot = pairs[making.slot[edge]];
+      if (!of_slot.empty() && of_slot.back().leaf == leaf) continue;
+      of_slot.push_back({.leaf = leaf, .value = i * n_values, .edge = edge});
     }
+  }
+  for (const std::vector<PathPair>& of_slot : pairs) {
+    tree.first_pair.push_back(static_cast<std::uint32_t>(tree.pairs.size()));
+    tree.pairs.insert(tree.pairs.end(), of_slot.begin(), of_slot.end());
   }
   tree.first_pair.push_back(static_cast<std::uint32_t>(tree.pairs.size()));
 }

@@ -71,7 +71,7 @@ class Explanation:
 
     def _number(self, class_: Any) -> int:
         """Return the number of a class by its label."""
-        labels = self.classes.tolist()
+        labels: list[Any] = self.classes.tolist()
         return labels.index(known_label(class_, labels))
 
 
