@@ -56,11 +56,11 @@ class TreeView:
 
         A leaf shows what it adds to the scores, the three largest of them.
         """
-        return "\n".join([self.title, *self._lines(0, "")])
+        return "\n".join([self.title, *self._lines()])
 
-    def _lines(self, number: int, indent: str) -> Iterator[str]:
+    def _lines(self) -> Iterator[str]:
         """A node's own line, then those of its children. A loop: trees may be deep."""
-        waiting = [(number, indent, "")]
+        waiting = [(0, "", "")]
         while waiting:
             at, indent, answer = waiting.pop()
             node = self.nodes[at]
