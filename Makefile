@@ -22,7 +22,7 @@ CPP := $(wildcard cpp/*/*.[ch]pp)
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)
 CORE_TESTS := $(patsubst %,tests/test_%.py, \
   binning sparse bundles blocks scores grower categorical_cuts features draws step search \
-  base_losses validation_scores predict regions boosting mathematics shared shared_predict \
+  base_losses validation_scores predict regions explain boosting mathematics shared shared_predict \
   model_file_damage)
 
 .PHONY: demo test lint format stub core sanitize tsan clean

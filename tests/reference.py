@@ -999,15 +999,18 @@ def tree_leaf(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> int:
     """Walks a row of the table down one tree."""
     node = 0
     while tree["feature"][node] >= 0:
-        value = x[tree["feature"][node]]
-        if math.isnan(value):
-            is_left = tree["missing_left"][node]
-        elif tree["left_set_size"][node] > 0:
-            is_known = 0 <= value < 64 * tree["left_set_size"][node]
-            is_left = (
-                int(value) in left_codes(tree, node) if is_known else tree["missing_left"][node]
-            )
-        else:
-            is_left = value <= tree["threshold"][node]
-        node = tree["left"][node] + (0 if is_left else 1)
+        node = tree["left"][node] + (0 if goes_left(tree, node, x) else 1)
     return node
+
+
+def goes_left(tree: dict[str, Sequence[Any]], node: int, x: Sequence[float]) -> bool:
+    """Tells which way a row of the table goes at a split."""
+    value = x[tree["feature"][node]]
+    if math.isnan(value):
+        return bool(tree["missing_left"][node])
+    if tree["left_set_size"][node] > 0:
+        is_known = 0 <= value < 64 * tree["left_set_size"][node]
+        return bool(
+            int(value) in left_codes(tree, node) if is_known else tree["missing_left"][node]
+        )
+    return bool(value <= tree["threshold"][node])

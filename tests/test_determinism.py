@@ -170,6 +170,7 @@ def fingerprint() -> str:
             digest.update(model_bytes(model))
             digest.update(model.predict_proba(X).tobytes())
             digest.update(model.predict_log_proba(X).tobytes())
+            digest.update(model.explain(X[:99]).values.tobytes())
     return f"{_core.simd_level()} {digest.hexdigest()}"
 
 

@@ -15,7 +15,7 @@ if not (PACKAGE.is_dir() and CPP.is_dir()):
 
 # Each room may use those before it, and itself. Faces are what users meet.
 ROOMS = ("settings", "data", "model", "training", "faces")
-FACES = ("__init__", "classifier", "fit_task", "plotting", "demo", "cli")
+FACES = ("__init__", "classifier", "fit_task", "inspection", "plotting", "demo", "cli")
 CPP_ROOMS = {
     "base": (),
     "data": ("base",),

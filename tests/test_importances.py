@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, BinMapper
 from abcgbm.model.ensemble import ALL_CLASSES, NO_BASE, Ensemble, EnsembleBuilder
 from abcgbm.model.importances import class_gain_importances, gain_importances
 from models import noisy_data, small
@@ -120,3 +121,106 @@ def test_class_is_told_by_its_own_feature(variant):
 def test_constant_base_class_has_no_importances_of_its_own():
     shares = small("abc-mart", base_class=1).fit(*noisy_data(n_classes=3)).class_importances_
     np.testing.assert_allclose(shares.sum(axis=1), [1, 0, 1])
+
+
+# ------------------------------------------------------------------------------------ other kinds
+
+
+KINDS = [{"algorithm": "mart"}, {"algorithm": "abc-mart"}, {"trees": "shared"}]
+every_kind_of_tree = pytest.mark.parametrize("variant", KINDS, ids=["mart", "abc-mart", "shared"])
+
+
+@every_kind_of_tree
+def test_importances_by_gain_are_the_attributes(variant):
+    model = small(**variant).fit(*noisy_data())
+    np.testing.assert_array_equal(model.feature_importances(), model.feature_importances_)
+    by_class = model.feature_importances("gain", per_class=True)
+    np.testing.assert_array_equal(by_class, model.class_importances_)
+
+
+@every_kind_of_tree
+@pytest.mark.parametrize("kind", ["split", "cover"])
+def test_splits_are_counted_as_the_frame_has_them(variant, kind):
+    model = small(**variant).fit(*noisy_data())
+    frame = model.trees_to_dataframe()
+    splits = frame[frame["feature"].notna()].assign(split=1.0)
+    amount = "split" if kind == "split" else "weight"
+    total = splits.groupby("feature")[amount].sum()
+    np.testing.assert_allclose(model.feature_importances(kind), total / total.sum())
+    by_class = model.feature_importances(kind, per_class=True)
+    assert by_class.shape == (4, 4)
+    for k, found in enumerate(by_class):
+        own = splits[splits["class"].isna() | (splits["class"] == k)]
+        total = own.groupby("feature")[amount].sum().reindex(["x0", "x1", "x2", "x3"], fill_value=0)
+        np.testing.assert_allclose(found, total / max(total.sum(), 1))
+
+
+@every_kind_of_tree
+def test_permutation_tells_how_much_the_loss_rises(variant):
+    """Once by hand: one feature shuffled by the first permutation."""
+    X, y = noisy_data(n_features=2)
+    model = small(**variant).fit(X, y)
+    given = {"X": X, "y": y, "n_repeats": 1, "random_state": 7}
+    found = model.feature_importances("permutation", **given)
+    shuffled = X.copy()
+    shuffled[:, 0] = X[np.random.default_rng(7).permutation(len(X)), 0]
+    rows = np.arange(len(X))
+    rise = (model.predict_log_proba(X) - model.predict_log_proba(shuffled))[rows, y]
+    np.testing.assert_allclose(found[0], rise.mean())
+    by_class = model.feature_importances("permutation", per_class=True, **given)
+    np.testing.assert_allclose(by_class[:, 0], [rise[y == k].mean() for k in range(4)])
+    np.testing.assert_allclose(np.bincount(y) / len(y) @ by_class, found)
+
+
+def test_permutation_of_any_table_and_of_unused_features():
+    X, y = noisy_data(n_features=3)
+    names = np.array(["a", "b", "c", "d"])[y]
+    X[:, 1] = 5.0
+    model = small().fit(X, names)
+    found = model.feature_importances("permutation", X=X, y=names)
+    assert found[1] == 0
+    assert (found[[0, 2]] > 0).all()
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    same = small().fit(frame, names).feature_importances("permutation", X=frame, y=names)
+    np.testing.assert_array_equal(same, found)
+    binned = BinMapper().fit(X).transform(X)
+    of_bins = small().fit(binned, names).feature_importances("permutation", X=binned, y=names)
+    np.testing.assert_array_equal(of_bins, found)
+
+
+def test_permutation_of_a_class_without_rows_is_not_a_number():
+    X, y = noisy_data()
+    model = small().fit(X, y)
+    found = model.feature_importances("permutation", per_class=True, X=X[y > 0], y=y[y > 0])
+    assert np.isnan(found[0]).all()
+    assert np.isfinite(found[1:]).all()
+
+
+def test_permutation_leaves_rows_as_they_are_and_needs_no_luck():
+    X, y = noisy_data()
+    before = X.copy()
+    model = small().fit(X, y)
+    one, other = (model.feature_importances("permutation", X=X, y=y) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(X, before)
+    drawn = model.feature_importances("permutation", X=X, y=y, random_state=1)
+    assert not np.array_equal(drawn, one)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"kind": "loss"}, ValueError, "kind='loss'; expected 'gain' or 'split' or"),
+        ({"per_class": 1}, TypeError, "per_class=1; expected True or False"),
+        ({"kind": "permutation"}, ValueError, "X is None; kind='permutation' expects rows"),
+        ({"kind": "permutation", "X": [[0.0] * 4]}, ValueError, "y is None"),
+        ({"X": [[0.0] * 4]}, ValueError, "kind='gain' needs no rows"),
+        ({"kind": "permutation", "n_repeats": 0}, ValueError, "n_repeats=0"),
+        ({"kind": "permutation", "random_state": -1}, ValueError, "random_state=-1"),
+        ({"kind": "permutation", "X": [[0.0] * 4], "y": [9]}, ValueError, "not among the classes"),
+    ],
+)
+def test_wrong_arguments_are_refused(given, error, message):
+    model = small().fit(*noisy_data())
+    with pytest.raises(error, match=message):
+        model.feature_importances(**given)

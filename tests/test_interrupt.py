@@ -131,6 +131,31 @@ def test_prediction_is_interrupted(n_threads):
     assert not raw.any(axis=1).all()
 
 
+@both_thread_counts
+@pytest.mark.parametrize("trees", ["per-class", "shared"])
+def test_explanation_is_interrupted(trees, n_threads):
+    X, y = noisy_data(n_classes=10)
+    algorithm = {"per-class": "mart", "shared": "logitboost"}[trees]
+    model = small(algorithm, trees=trees, max_iter=100, max_leaf_nodes=30).fit(X, y)
+    ensemble = model.model_.ensemble
+    rows = normal(50_000, 4)
+    values = np.zeros((*rows.shape, 10))
+    n_trees = len(ensemble.tree_class)
+    explain = partial(ensemble._forest.explain, ensemble._share, rows, values, n_trees)
+    assert is_interrupted(explain, n_threads)
+    assert not values.any(axis=(1, 2)).all()
+
+
+@both_thread_counts
+def test_search_for_leaves_is_interrupted(n_threads):
+    X, y = noisy_data(n_classes=10)
+    ensemble = small(max_iter=100).fit(X, y).model_.ensemble
+    rows = normal(100_000, 4)
+    leaves = np.full((len(rows), len(ensemble.tree_class)), -1, np.int32)
+    assert is_interrupted(partial(ensemble._forest.apply, rows, leaves), n_threads)
+    assert (leaves == -1).any()
+
+
 @pytest.mark.parametrize("function", [_core.softmax, _core.log_softmax])
 def test_probabilities_are_interrupted(function):
     assert is_interrupted(function, normal(200_000, 100))

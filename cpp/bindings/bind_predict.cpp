@@ -8,6 +8,8 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/unlocked.hpp"
+#include "predict/apply.hpp"
+#include "predict/explain.hpp"
 #include "predict/predict.hpp"
 
 namespace abcgbm {
@@ -15,6 +17,8 @@ namespace {
 
 using ArraysByName = nb::typed<nb::dict, nb::str, nb::object>;
 using Scores2d = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values3d = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Leaves2d = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 /// An array of an ensemble, which keeps it alive; one of another type is an error, never a hidden
 /// copy.
@@ -215,6 +219,45 @@ void add_py(const Forest& forest, const Matrix<double>& X, const Scores2d& raw,
             last_tree, n_threads);
 }
 
+/// What explaining needs to know of the weights: checked here, so that no sum is NaN.
+WeighedTrees weighed_trees(const Forest& forest, const Vector<double>& share, std::size_t n_trees) {
+  const std::span<const double> shares = span_of(share);
+  require(n_trees <= forest.trees.n_trees(), "trees out of range");
+  require(shares.size() == forest.trees.nodes.size(), "share: one for each node");
+  require(std::ranges::all_of(shares, [](double s) { return s >= 0.0 && s <= 1.0; }),
+          "share: from 0 to 1");
+  return {.trees = forest.trees, .share = shares, .first = 0, .last = n_trees};
+}
+
+void explain_py(const Forest& forest, const Vector<double>& share, const Matrix<double>& X,
+                const Values3d& shapley, std::size_t n_trees, int n_threads) {
+  const PackedTrees& trees = forest.trees;
+  require(X.shape(1) == trees.n_features, "X: wrong number of features");
+  require(shapley.shape(0) == X.shape(0) && shapley.shape(1) == trees.n_features &&
+              shapley.shape(2) == trees.n_classes,
+          "shapley: wrong shape");
+  require(n_threads >= 1, "n_threads: at least 1");
+  const WeighedTrees weighed = weighed_trees(forest, share, n_trees);
+  const Unlocked unlocked(kExplanation);
+  add_shapley_values(weighed, {.values = X.data(), .n_rows = X.shape(0), .shapley = shapley.data()},
+                     n_threads);
+}
+
+auto mean_scores_py(const Forest& forest, const Vector<double>& share, std::size_t n_trees) {
+  return to_numpy(mean_scores(weighed_trees(forest, share, n_trees)));
+}
+
+void apply_py(const Forest& forest, const Matrix<double>& X, const Leaves2d& leaves,
+              int n_threads) {
+  require(X.shape(1) == forest.trees.n_features, "X: wrong number of features");
+  require(leaves.shape(0) == X.shape(0) && leaves.shape(1) <= forest.trees.n_trees(),
+          "leaves: wrong shape");
+  require(n_threads >= 1, "n_threads: at least 1");
+  const Unlocked unlocked(kPrediction);
+  find_leaves(forest.trees, {.values = X.data(), .n_rows = X.shape(0), .leaves = leaves.data()},
+              leaves.shape(1), n_threads);
+}
+
 }  // namespace
 
 void bind_predict(nb::module_& m) {
@@ -223,7 +266,15 @@ void bind_predict(nb::module_& m) {
       .def(nb::new_(&make_forest), "ensemble"_a, "n_features"_a, "n_classes"_a,
            "The arrays of an ensemble by name.")
       .def("add", &add_py, "X"_a.noconvert(), "raw"_a.noconvert(), "first_tree"_a, "last_tree"_a,
-           "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.");
+           "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.")
+      .def("explain", &explain_py, "share"_a.noconvert(), "X"_a.noconvert(),
+           "shapley"_a.noconvert(), "n_trees"_a, "n_threads"_a,
+           "Add the Shapley values of the first trees, in place; share: of its parent's weight, "
+           "by node.")
+      .def("mean_scores", &mean_scores_py, "share"_a.noconvert(), "n_trees"_a,
+           "What the first trees add to the score of each class in the mean.")
+      .def("apply", &apply_py, "X"_a.noconvert(), "leaves"_a.noconvert(), "n_threads"_a,
+           "Write the leaf of each row in the first trees, as many as there are columns.");
 }
 
 }  // namespace abcgbm

@@ -16,6 +16,7 @@ inline constexpr Work kBinning{"binning a table", "fewer rows or columns need le
 inline constexpr Work kTraining{
     "training", "fewer rows, classes, bins (max_bins) or threads (n_jobs) need less"};
 inline constexpr Work kPrediction{"predicting", "fewer rows at a time need less"};
+inline constexpr Work kExplanation{"explaining", "fewer rows at a time need less"};
 
 /// Other Python threads run as long as this lives. Unlike nanobind's gil_scoped_release it may live
 /// in a daemon thread when the interpreter ends: Python then ends the thread that asks for its lock

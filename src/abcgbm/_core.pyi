@@ -248,3 +248,16 @@ class Forest:
 
     def add(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], first_tree: int, last_tree: int, n_threads: int) -> None:
         """Add trees [first_tree, last_tree) to the scores, in place."""
+
+    def explain(self, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shapley: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], n_trees: int, n_threads: int) -> None:
+        """
+        Add the Shapley values of the first trees, in place; share: of its parent's weight, by node.
+        """
+
+    def mean_scores(self, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_trees: int) -> NDArray[numpy.float64]:
+        """What the first trees add to the score of each class in the mean."""
+
+    def apply(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], leaves: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:
+        """
+        Write the leaf of each row in the first trees, as many as there are columns.
+        """

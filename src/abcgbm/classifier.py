@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from abcgbm.data.columns import Floats
 from abcgbm.data.rows import AnyTable, read_like
 from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, with_callbacks
+from abcgbm.inspection import ModelInspection
 from abcgbm.model.export.exports import Exports
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
 from abcgbm.model.saving import ModelFiles
 from abcgbm.model.truncation import Truncation
-from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.defaults import PAPER
 from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.settings import Settings
@@ -36,7 +36,7 @@ from abcgbm.training.training import Trained
 
 
 class ABCBoostClassifier(
-    CallbackSupportMixin, FittedAttributes, ModelFiles, Exports, Truncation, ScoringClassifier
+    CallbackSupportMixin, ModelInspection, ModelFiles, Exports, Truncation, ScoringClassifier
 ):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 

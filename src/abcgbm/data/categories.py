@@ -72,6 +72,13 @@ class Levels:
         """Number of codes."""
         return max(self.code_of.values(), default=-1) + 1
 
+    def by_code(self) -> list[list[Any]]:
+        """Return the levels of each code, ascending: one, but for the last code perhaps."""
+        levels: list[list[Any]] = [[] for _ in range(self.n_codes)]
+        for level, code in self.code_of.items():
+            levels[code].append(level)
+        return levels
+
     def check(self) -> None:
         """Raise a ValueError unless these could have been learned."""
         levels, codes = [*self.code_of], [*self.code_of.values()]

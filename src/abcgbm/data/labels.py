@@ -233,6 +233,14 @@ def class_numbers(
     return class_of_row
 
 
+def known_label(class_: Any, labels: list[Any]) -> Any:
+    """Return the label that a user means by ``class_``."""
+    found = [label for label in labels if label == class_]
+    if not found:
+        raise ValueError(f"class_={class_!r}; expected one of {listed(labels)}")
+    return found[0]
+
+
 def _unique(labels: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the distinct labels, sorted, and which of them each row has."""
     try:

@@ -125,6 +125,34 @@ class Ensemble:
             self._forest.add(X, raw, int(first), int(last), n_threads)
             yield raw
 
+    def shapley_values(
+        self, X: NDArray[np.float64], n_threads: int, n_steps: int
+    ) -> NDArray[np.float64]:
+        """Return what each feature adds to each score, of shape (n_rows, n_features, n_classes).
+
+        With the mean scores they add up to the scores after so many steps.
+        """
+        values = np.zeros((*X.shape, self.n_classes))
+        n_trees = int(self.step_start[n_steps])
+        self._forest.explain(self._share, X, values, n_trees, n_threads)
+        return values
+
+    def mean_scores(self, n_steps: int) -> NDArray[np.float64]:
+        """Return the mean scores after so many steps, each leaf weighing what its nodes do."""
+        means: NDArray[np.float64] = self._forest.mean_scores(
+            self._share, int(self.step_start[n_steps])
+        )
+        return self.init + means
+
+    def leaves(self, X: NDArray[np.float64], n_threads: int, n_steps: int) -> NDArray[np.int32]:
+        """Return the leaf that each row comes to in each tree of the first steps.
+
+        They are counted from the first node of their tree; the shape is (n_rows, n_trees).
+        """
+        leaves = np.empty((len(X), int(self.step_start[n_steps])), dtype=np.int32)
+        self._forest.apply(X, leaves, n_threads)
+        return leaves
+
     def _start(self, n_rows: int) -> NDArray[np.float64]:
         raw = np.empty((n_rows, self.n_classes))
         raw[:] = self.init
@@ -197,6 +225,19 @@ class Ensemble:
             self._forest  # noqa: B018 - is made when it is first asked for
         except TypeError as error:
             raise ValueError(str(error)) from error
+
+    @lazy
+    def _share(self) -> NDArray[np.float64]:
+        """The part of its parent's weight that a node has; a half where the parent has none."""
+        first = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
+        is_split = self.feature >= 0
+        left = (first + self.left)[is_split]
+        both = self.weight[left] + self.weight[left + 1]
+        of_left = np.full(len(left), 0.5)
+        np.divide(self.weight[left], both, out=of_left, where=both > 0)
+        share = np.ones(len(self.feature))
+        share[left], share[left + 1] = of_left, 1 - of_left
+        return share
 
     @lazy
     def _forest(self) -> _core.Forest:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
@@ -14,7 +15,7 @@ from abcgbm.data.rows import AnyTable
 from abcgbm.model.ensemble import Ensemble
 from abcgbm.model.ensemble_check import check_ensemble
 from abcgbm.model.outputs import Outputs, are_centred
-from abcgbm.model.prediction import scores, staged_scores
+from abcgbm.model.prediction import leaves, numbers, scores, staged_scores
 from abcgbm.model.seal import Sealed
 from abcgbm.settings.checks import check_integer
 
@@ -71,14 +72,33 @@ class Model(Sealed):
         """Number of boosting steps."""
         return self.ensemble.n_steps
 
+    @property
+    def feature_labels(self) -> list[str]:
+        """The names of the features; x0, x1 and so on if they had none."""
+        names = self.encoding.schema.feature_names
+        return [f"x{f}" for f in range(self.ensemble.n_features)] if names is None else [*names]
+
     def raw(self, table: AnyTable, n_threads: int, n_steps: int | None = None) -> Floats:
         """Return the scores of rows, of shape (n_rows, n_classes), after all steps or the first ones."""
-        most = self.n_steps
-        if n_steps is not None:
-            n_steps = check_integer("n_steps", n_steps, 0, most, note=" (those of the model)")
-        return scores(
-            self.ensemble, self.encoding, table, n_threads, most if n_steps is None else n_steps
-        )
+        n_steps = self.check_steps(n_steps)
+        return scores(self.ensemble, self.encoding, table, n_threads, n_steps)
+
+    def leaves(
+        self, table: AnyTable, n_threads: int, n_steps: int | None = None
+    ) -> NDArray[np.int32]:
+        """Return the leaf of each row in each tree, of shape (n_rows, n_trees)."""
+        n_steps = self.check_steps(n_steps)
+        return leaves(self.ensemble, self.encoding, table, n_threads, n_steps)
+
+    def numbers(self, table: AnyTable) -> Floats:
+        """Return all features of rows as the numbers that trees compare."""
+        return numbers(self.ensemble, self.encoding, table)
+
+    def check_steps(self, n_steps: int | None) -> int:
+        """Return a number of steps that the model has; None: all of them."""
+        if n_steps is None:
+            return self.n_steps
+        return check_integer("n_steps", n_steps, 0, self.n_steps, note=" (those of the model)")
 
     def staged_raw(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
         """Yield the scores after each step. The array is the same each time, and grows."""

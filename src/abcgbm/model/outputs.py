@@ -47,11 +47,15 @@ class Outputs:
         """Return their logarithms."""
         return _core.log_softmax(raw, n_threads)
 
+    def by_class(self, raw: Floats) -> Floats:
+        """Return scores of each class as they are reported; classes are the last axis."""
+        return raw - raw.mean(axis=-1, keepdims=True) if self.is_centred else raw
+
     def reported(self, raw: Floats) -> Floats:
         """Return scores as ``decision_function`` has them; of two classes their difference."""
         if raw.shape[1] == 2:  # noqa: PLR2004
             return raw[:, 1] - raw[:, 0]
-        return raw - raw.mean(axis=1, keepdims=True) if self.is_centred else raw
+        return self.by_class(raw)
 
 
 class ScoringClassifier(ClassifierMixin, BaseEstimator):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.columns import Floats
@@ -32,6 +33,23 @@ def staged_scores(
     trees, chunks = _trees_and_chunks(ensemble, encoding, table)
     values = [values for _, values in chunks]
     return trees.staged_raw(values[0] if len(values) == 1 else np.concatenate(values), n_threads)
+
+
+def leaves(
+    ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable, n_threads: int, n_steps: int
+) -> NDArray[np.int32]:
+    """Return the leaf of each row in each tree of the first steps, of shape (n_rows, n_trees)."""
+    trees, chunks = _trees_and_chunks(ensemble, encoding, table)
+    return np.concatenate([trees.leaves(values, n_threads, n_steps) for _, values in chunks])
+
+
+def numbers(ensemble: Ensemble, encoding: Encoding, table: Table | BinnedTable) -> Floats:
+    """Return all features of all rows as the numbers that trees compare."""
+    if isinstance(table, BinnedTable):
+        _check_bins(ensemble, encoding, table)
+    chunks = table.chunks() if isinstance(table, BinnedTable) else encoding.chunks(table)
+    parts = [values for _, values in chunks]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _trees_and_chunks(

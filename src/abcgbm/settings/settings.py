@@ -136,7 +136,8 @@ def _n_jobs(_name: str, value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _random_state(name: str, value: Any) -> Any:
+def check_random_state(name: str, value: Any) -> Any:
+    """Return what ``generator_of`` takes."""
     drawing = np.random.RandomState | np.random.Generator
     if value is None or isinstance(value, drawing) or (is_integer(value) and int(value) >= 0):
         return value
@@ -145,6 +146,15 @@ def _random_state(name: str, value: Any) -> Any:
         f"{name}={value!r}; expected None, an integer from 0 on, a numpy RandomState or a numpy "
         "Generator"
     )
+
+
+def generator_of(random_state: Any) -> np.random.Generator:
+    """Return a generator for a ``random_state``, which moves on if it is one itself; None is 0."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(int(random_state or 0))
 
 
 def _verbose(name: str, value: Any) -> int:
@@ -199,7 +209,7 @@ class Settings:
     on_interrupt: Annotated[str, choice("raise", "keep")]
     recenter: Annotated[bool, check_truth_value]
     n_jobs: Annotated[int | None, _n_jobs]
-    random_state: Annotated[Any, _random_state]
+    random_state: Annotated[Any, check_random_state]
     verbose: Annotated[int, _verbose]
 
     @classmethod
@@ -220,12 +230,8 @@ class Settings:
         return effective_n_threads(self.n_jobs)
 
     def generator(self) -> np.random.Generator:
-        """Return a generator for ``random_state``, which moves on if it is one itself; None is 0."""
-        if isinstance(self.random_state, np.random.RandomState):
-            return np.random.default_rng(self.random_state.randint(2**31))
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng(int(self.random_state or 0))
+        """Return a generator for ``random_state``."""
+        return generator_of(self.random_state)
 
 
 @cache

@@ -91,10 +91,12 @@ def check(size: TrainingSize, available: int | None) -> None:
     if available is None or size.total() <= available:
         return
     largest_first = sorted(size.parts().items(), key=lambda part: -part[1])
-    parts = ", ".join(f"{name} {_shown(n)}" for name, n in largest_first if 20 * n > size.total())
+    parts = ", ".join(
+        f"{name} {shown_bytes(n)}" for name, n in largest_first if 20 * n > size.total()
+    )
     raise MemoryError(
-        f"training needs about {_shown(size.total())} besides the table ({parts}); "
-        f"{_shown(available)} are available. {_what_fits(size, available)}"
+        f"training needs about {shown_bytes(size.total())} besides the table ({parts}); "
+        f"{shown_bytes(available)} are available. {_what_fits(size, available)}"
     )
 
 
@@ -131,7 +133,8 @@ def _most(size: TrainingSize, field: str, low: int, available: int) -> int | Non
     return low
 
 
-def _shown(n_bytes: int) -> str:
+def shown_bytes(n_bytes: int) -> str:
+    """Return a size as people read it."""
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"  # noqa: PLR2004
 
 

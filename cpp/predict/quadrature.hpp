@@ -1,0 +1,29 @@
+// Gauss-Legendre quadrature on [0, 1].
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace abcgbm {
+
+/// A point t, as t and as 1 - t, both to full precision; its weight, and that over 1 - t.
+struct QuadraturePoint {
+  double t = 0.0;
+  double rest = 0.0;
+  double weight = 0.0;
+  double weight_per_rest = 0.0;
+};
+
+/// With n points the integrals of polynomials up to degree 2 n - 1 are exact.
+using QuadratureRule = std::vector<QuadraturePoint>;
+
+/// Rules by their number of points, each made when it is first asked for.
+class QuadratureRules {
+ public:
+  const QuadratureRule& of_size(std::size_t n);
+
+ private:
+  std::vector<QuadratureRule> rules_;
+};
+
+}  // namespace abcgbm
