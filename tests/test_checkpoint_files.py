@@ -1,9 +1,11 @@
 """Checkpoints as files: what they refuse, when they are written, and what if they cannot be."""
 
+import gc
 import io
 import json
 import shutil
 import warnings
+import weakref
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -134,7 +136,7 @@ def test_parameter_left_open_may_be_given_as_what_it_became(path):
 
 def test_rate_that_depends_on_the_number_of_steps_is_told_with_its_cure(path):
     ABCBoostClassifier(max_iter=100, checkpoint=path, callbacks=lambda r: r.step == 3).fit(X, Y)
-    cure = r"learning_rate was 0.12, is 0.06 \(.*depends on max_iter: learning_rate=0.12 goes on"
+    cure = r"learning_rate was 0.12, is 0.06 \(.*depends on max_iter and warm_start: learning_rate=0.12 goes on"
     with pytest.raises(ValueError, match=cure):
         ABCBoostClassifier(max_iter=200).fit(X, Y, resume_from=path)
     resumed = ABCBoostClassifier(max_iter=8, learning_rate=0.12).fit(X, Y, resume_from=path)
@@ -459,3 +461,47 @@ def test_path_that_cannot_be_written_to_is_an_error_before_training(given, error
 
     with pytest.raises(error, match=message):
         small(**given, callbacks=never).fit(X, Y)
+
+
+def test_labels_that_no_file_can_hold_are_found_out_before_training(path):
+    labels = np.array([pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")], dtype=object)
+    with pytest.raises(ValueError, match=r"checkpoint with labels of type Timestamp: .*model file"):
+        small(checkpoint=path).fit(X, labels[Y % 2])
+    assert not path.exists()
+
+
+def test_checkpoint_that_cannot_be_made_is_warned_of(path):
+    def refuse(checkpoint, path):
+        raise TypeError("not this one")
+
+    writer = CheckpointWriter(path, 1, refuse)
+    warned = pytest.warns(UserWarning, match="could not be written.*not this one")
+    with warned, writer.watching(object):
+        writer.end_step()
+
+
+def test_writer_keeps_no_training_that_has_ended(path):
+    class State:
+        def take(self):
+            return None
+
+    state = State()
+    known = weakref.ref(state)
+    writer = CheckpointWriter(None, None, save)
+    with writer.watching(state.take):
+        writer.end_step()
+    del state
+    gc.collect()
+    assert known() is None
+
+
+def test_checkpoint_stays_where_it_was_when_the_process_goes_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+
+    def go(report):
+        monkeypatch.chdir(tmp_path / "elsewhere")
+
+    small(checkpoint="run.abcgbm", checkpoint_every=1, max_iter=3, callbacks=go).fit(X, Y)
+    assert (tmp_path / "run.abcgbm").exists()
+    assert not (tmp_path / "elsewhere" / "run.abcgbm").exists()

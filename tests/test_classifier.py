@@ -676,3 +676,15 @@ def test_training_loss_of_optdigits_falls_below_1e_10_without_stalling(algorithm
     assert loss[-1] < 1e-10
     assert (np.diff(loss) < 0).all()
     assert (loss[20:] < 0.7 * loss[:-20]).all()
+
+
+class Few(ABCBoostClassifier):
+    def __init__(self, max_iter=3, name="x"):
+        super().__init__("mart", max_iter=max_iter)
+        self.name = name
+
+
+def test_subclass_may_name_other_parameters():
+    model = Few().fit(*noisy_data())
+    assert model.n_iter_ == 3
+    assert clone(model).get_params() == {"max_iter": 3, "name": "x"}

@@ -224,3 +224,11 @@ def test_wrong_arguments_are_refused(given, error, message):
     model = small().fit(*noisy_data())
     with pytest.raises(error, match=message):
         model.feature_importances(**given)
+
+
+@pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
+def test_of_two_classes_each_tree_tells_both(algorithm):
+    X, y = noisy_data(n_classes=2)
+    first, second = small(algorithm=algorithm).fit(X, y).class_importances_
+    assert first.sum() == pytest.approx(1)
+    assert (first == second).all()

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import zipfile
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from sklearn.exceptions import NotFittedError
 
 import format_one
 from abcgbm import ABCBoostClassifier, BaseClassSearch, FixedBase, ModelFileError
+from abcgbm.data.categories import Levels
 from abcgbm.data.digest import digest_of
+from abcgbm.model.file import Saved, save
 from abcgbm.model.file.values import JsonReader, to_json
 from golden import MODELS
 from model_files import FRAME, LABELS, X, Y, content_of, document_in, loaded, members_of, mended
-from models import assert_same_model, run_python, small
+from models import assert_same_model, noisy_data, run_python, small
 
 SMALL = {"max_iter": 2, "max_leaf_nodes": 3}
 
@@ -219,7 +222,7 @@ def test_set_is_written_in_one_order(kind):
         {"dict": [1]},
         {"dict": [[[], 1]]},
         {"set": [[]]},
-        {"set": [*range(2**15 + 1)]},
+        {"set": [*range(2**13 + 1)]},
         {"dict": [[key * (2**61 - 1), 0] for key in range(10**5)]},  # of one hash
         {"date": "yesterday"},
         {"bytes": "zz"},
@@ -244,8 +247,8 @@ def test_json_of_no_value_is_an_error(json_value):
 
 
 def test_more_keys_than_are_read_are_not_written():
-    with pytest.raises(TypeError, match="32769 keys cannot be held"):
-        to_json(dict.fromkeys(range(2**15 + 1)))
+    with pytest.raises(TypeError, match="8193 keys cannot be held"):
+        to_json(dict.fromkeys(range(2**13 + 1)))
 
 
 def test_parameters_come_back_with_their_types():
@@ -491,3 +494,73 @@ def test_file_of_format_one_loads_for_ever(name):
 
 def _names(model):
     return getattr(model, "feature_names_in_", [])
+
+
+def test_many_levels_are_looked_at_once():
+    levels = Levels("shop", {f"{i:06}": i for i in range(200_000)})
+    levels.check()
+
+
+@pytest.mark.parametrize(
+    "target", [None, 3, io.StringIO()], ids=lambda target: type(target).__name__
+)
+def test_target_that_is_no_file_says_what_is_expected(target):
+    kind = type(target).__name__
+    with pytest.raises(TypeError, match=rf"{kind} given; expected a path, or a file .* write"):
+        small().fit(*noisy_data()).save_model(target)
+    with pytest.raises(TypeError, match=rf"{kind} given; expected a path, or a file .* read"):
+        ABCBoostClassifier.load_model(target)
+
+
+def test_folder_that_is_not_there_is_named(tmp_path):
+    model = small().fit(*noisy_data())
+    with pytest.raises(FileNotFoundError, match=r"no such folder.*nowhere'"):
+        model.save_model(tmp_path / "nowhere" / "model.abc")
+
+
+def test_model_and_history_have_the_same_steps():
+    model = small(max_iter=3).fit(*noisy_data())
+    shorter = model.model_.first_steps(2)
+    with pytest.raises(ValueError, match="a model of 2 steps; its history has 3"):
+        save(Saved(shorter, model.history_, None, {}), io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": -1}, "seed=-1; expected 0 to"),
+        ({"seed": 2**70}, "expected 0 to less than"),
+        ({"chosen": {"learning_rate": "x"}}, "learning_rate='x' was chosen"),
+    ],
+)
+def test_history_that_training_could_not_go_on_from_is_an_error(changes, message):
+    history = small(max_iter=2).fit(*noisy_data()).history_
+    with pytest.raises(ValueError, match=message):
+        replace(history, **changes).check()
+
+
+def test_node_of_negative_weight_is_an_error():
+    model = small(max_iter=2).fit(*noisy_data()).model_
+    ensemble = replace(model.ensemble, weight=-model.ensemble.weight)
+    with pytest.raises(ValueError, match="weight has numbers out of range"):
+        replace(model, ensemble=ensemble).check()
+
+
+def test_pickled_trees_of_another_version_say_so():
+    ensemble = small(max_iter=2).fit(*noisy_data()).model_.ensemble
+    state = ensemble.__getstate__()
+    del state["gain_start"]
+    with pytest.raises(ValueError, match=r"another version than abcgbm .*gain_start"):
+        object.__new__(type(ensemble)).__setstate__(state)
+
+
+def test_error_names_the_file(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("no model")
+    with pytest.raises(ModelFileError, match=r"notes\.txt: not a zip archive"):
+        ABCBoostClassifier.load_model(path)
+
+
+def test_device_that_never_ends_is_no_model():
+    with pytest.raises(ModelFileError, match="/dev/zero is no file"):
+        ABCBoostClassifier.load_model("/dev/zero")

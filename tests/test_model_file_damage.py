@@ -246,6 +246,8 @@ def header_of(shape: str, descr: str = "<f8") -> bytes:
         header_of("(1,)", "<U99999999"),
         header_of("(1,)", "<c16"),
         header_of("(1,)", ">f8"),
+        header_of("(1,)", "<f1"),
+        header_of("(" + "1, " * 20000 + ")"),
         header_of("(1,)").replace(b"False", b"True"),
         header_of("(1,)").replace(b"\x01\x00", b"\x02\x00", 1),
         header_of("(" * 3000 + ")" * 3000),

@@ -411,7 +411,7 @@ class ABCBoostClassifier(
         self
         """
         began = time.monotonic()
-        settings = Settings.from_parameters(self.get_params(deep=False))
+        settings = Settings.from_parameters(self._parameters())
         given = FitArguments(X, y, sample_weight, X_val, y_val, sample_weight_val)
         with self._being_fitted():
             earlier, resumed = self._steps_before(settings, resume_from)
@@ -477,6 +477,10 @@ class ABCBoostClassifier(
         for name in ("model_", "history_", "refit_history_"):
             self.__dict__.pop(name, None)
         return None
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return what was given, of a subclass too that names fewer or more parameters."""
+        return {name: getattr(self, name) for name in ABCBoostClassifier._get_param_names()}
 
     @contextmanager
     def _being_fitted(self) -> Iterator[None]:

@@ -82,7 +82,8 @@ class Levels:
     def check(self) -> None:
         """Raise a ValueError unless these could have been learned."""
         levels, codes = [*self.code_of], [*self.code_of.values()]
-        n_own = sum(code < self.n_codes - 1 for code in codes)  # the last code may be shared
+        last = self.n_codes - 1  # may be shared
+        n_own = sum(code < last for code in codes)
         could_be = (
             {type(level) for level in levels} in (set(), {str}, {float})
             and codes == [min(place, n_own) for place in range(len(codes))]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from abcgbm import _core
 from abcgbm.data.lazy import lazy
 from abcgbm.model.seal import read_only
+from abcgbm.settings.version import VERSION
 
 NO_BASE = -1  # in arrays of base classes
 ALL_CLASSES = -1  # in arrays of trees' classes: a shared tree
@@ -248,6 +249,12 @@ class Ensemble:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        odd = state.keys() ^ {field.name for field in fields(self)}
+        if odd:
+            raise ValueError(
+                f"the pickled Ensemble is one of another version than abcgbm {VERSION}: of "
+                f"{sorted(odd)} only one of them knows; a model file (save_model) lasts longer"
+            )
         self.__dict__.update(state)
         read_only(self)
 

@@ -70,6 +70,7 @@ def _check_starts(ensemble: Ensemble) -> None:
 def _check_numbers(ensemble: Ensemble) -> None:
     for name in ("init", "gain", "weight", "class_gain"):
         check_finite(name, getattr(ensemble, name))
+    check_range("weight", ensemble.weight, 0, np.inf)
     check_range("feature", ensemble.feature, -1, ensemble.n_features)
     check_range("gain_feature", ensemble.gain_feature, 0, ensemble.n_features)
     check_range("missing_left", ensemble.missing_left, 0, 2)

@@ -98,6 +98,11 @@ class History(Sealed):
         check_range("base_class", self.base_class, NO_BASE, n_classes)
         if not 0 <= self.best_step <= n_steps:
             raise ValueError(f"best_step={self.best_step}; expected 0 to {n_steps}")
+        if not 0 <= self.seed < 2**64:
+            raise ValueError(f"seed={self.seed}; expected 0 to less than 2^64")
+        rate = self.chosen.get("learning_rate", 1.0)
+        if not (isinstance(rate, float | int) and 0 < rate <= 1):
+            raise ValueError(f"learning_rate={rate!r} was chosen; expected above 0 and at most 1")
 
     def __repr__(self) -> str:
         losses = f"loss {self.train_loss[0]:.6g} to {self.train_loss[-1]:.6g}"

@@ -7,6 +7,8 @@ from abcgbm import _core
 from abcgbm.data.columns import Floats
 from abcgbm.model.ensemble import ALL_CLASSES, Ensemble
 
+_TWO = 2  # classes, of which one tree moves both
+
 
 def gain_importances(ensemble: Ensemble) -> Floats:
     """Return each feature's share of the gain of all splits; zeros if there is no split."""
@@ -59,11 +61,13 @@ def _by_feature(ensemble: Ensemble, amounts: Floats) -> Floats:
 
 
 def _by_class(ensemble: Ensemble, amounts: Floats) -> Floats:
-    """Return the same for each class and the trees that are its own."""
+    """Return the same for each class and the trees that are its own; of two classes all are of both."""
     node_class = _node_class(ensemble)
     is_own = (ensemble.feature >= 0) & (node_class != ALL_CLASSES)
     total: Floats = np.zeros((ensemble.n_classes, ensemble.n_features))
     np.add.at(total, (node_class[is_own], ensemble.feature[is_own]), amounts[is_own])
+    if ensemble.n_classes == _TWO:
+        total[:] = total.sum(axis=0)
     return total
 
 

@@ -44,7 +44,8 @@ class Sealed:
         values = {name: of for name, of in state.items() if name not in ("digest", "version")}
         if state.get("digest") != digest_of(values):
             raise ValueError(
-                f"the pickled {kind} was changed or damaged: its digest is not that of what it holds"
+                f"the pickled {kind} was changed or damaged (its digest is not that of what it "
+                f"holds), or is of another version: abcgbm {written_by} wrote it, this is {VERSION}"
             )
         values = _defaults(self) | values
         odd = values.keys() ^ {field.name for field in fields(self)}  # type: ignore[arg-type]

@@ -168,5 +168,6 @@ def _cure(then: Facts, now: Facts) -> str:
     if then.get(rate) in (None, now[rate]):
         return ""
     return (
-        f" (where it is left open, it depends on max_iter: {rate}={then[rate]} goes on as before)"
+        f" (where it is left open, it depends on max_iter and warm_start: {rate}={then[rate]} goes on "
+        "as before)"
     )

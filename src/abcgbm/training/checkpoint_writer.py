@@ -58,6 +58,7 @@ class CheckpointWriter:
         finally:
             if self._has_news:
                 self._write()
+            self._take = lambda: None  # a training is not kept longer than it lasts
 
     def end_step(self) -> None:
         """Hear that a step was made."""
@@ -76,7 +77,7 @@ class CheckpointWriter:
         self._n_steps = 0
         try:
             self._try_to_write()
-        except (OSError, MemoryError) as error:
+        except (OSError, MemoryError, TypeError, ValueError) as error:
             self._warn(error)
         now = self._clock()
         self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))

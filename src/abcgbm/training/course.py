@@ -57,9 +57,8 @@ class Course:
         ``task`` hears of every step; ``save`` writes a checkpoint.
         """
         settings = self.settings
-        listeners = Listeners(
-            task, CheckpointWriter(settings.checkpoint, settings.checkpoint_every, save)
-        )
+        path = settings.checkpoint and settings.checkpoint.absolute()  # whoever goes elsewhere
+        listeners = Listeners(task, CheckpointWriter(path, settings.checkpoint_every, save))
         first = self.first
         trained = first if isinstance(first, Trained) else self._train(first, listeners)
         del first, self.first  # which may be as large as the next one

@@ -18,6 +18,7 @@ from abcgbm.data.rows import (
     rows_to_learn,
     rows_to_validate,
 )
+from abcgbm.model.file.values import to_json
 from abcgbm.settings.defaults import Size, settled
 from abcgbm.settings.settings import Settings
 from abcgbm.training.checkpoint import Checkpoint, in_phase
@@ -70,6 +71,8 @@ def prepare(
     table = _read(given.X, settings, earlier, owner)
     known = _known_classes(settings, earlier)
     rows, classes = rows_to_learn(table, given.y, given.sample_weight, known, settings.class_weight)
+    if settings.checkpoint is not None:
+        _check_labels_can_be_kept(classes.labels)
     to_validate = (given.X_val, given.y_val, given.sample_weight_val)
     held_out = rows_to_validate(to_validate, table.schema, classes, owner)
     left_open = settings if earlier is None else earlier.kept(settings)
@@ -111,6 +114,15 @@ def _first_training(
         return resumed.validated.as_trained(plan)
     plan = in_phase(plan, resumed.phase)
     return Training(plan, learned, validated, earlier, resumed.steps)
+
+
+def _check_labels_can_be_kept(labels: NDArray[Any]) -> None:
+    """A checkpoint that cannot be written is found out before the training, not after it."""
+    try:
+        to_json(labels)
+    except TypeError as error:
+        kind = type(labels[0]).__name__
+        raise ValueError(f"checkpoint with labels of type {kind}: {error}") from error
 
 
 def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Trained) -> Training:

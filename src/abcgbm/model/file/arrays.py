@@ -18,6 +18,7 @@ _STORED_AS = {
     "u": ("<u1", "<u2", "<u4", "<u8"),
     "f": ("<u1", "<u2", "<u4", "<f4", "<f8"),
 }
+_KNOWN = {dtype.str: dtype for names in _STORED_AS.values() for dtype in map(np.dtype, names)}
 _FIRST = 1000  # numbers that are looked at before all are
 _VERSION = (1, 0)
 # What NumPy writes: version 1.0, the length of the rest, and a dictionary of three entries.
@@ -55,10 +56,10 @@ def from_npy(name: str, content: bytes, dtype: DTypeLike, shape: Shape) -> NDArr
 
     What it says of itself is checked before NumPy reads it. Of ``shape``, None is any length.
     """
-    header = _HEADER.match(content)
-    if header is None or int.from_bytes(content[8:10], "little") != header.end() - 10:
+    header = _HEADER.fullmatch(content, 0, 10 + int.from_bytes(content[8:10], "little"))
+    if header is None or header[1].decode() not in _KNOWN:
         raise ModelFileError(f"{name} is no .npy file as NumPy writes it")
-    stored, found = np.dtype(header[1].decode()), tuple(map(int, re.findall(rb"\d+", header[2])))
+    stored, found = _KNOWN[header[1].decode()], tuple(map(int, re.findall(rb"\d+", header[2])))
     _check_header(name, found, stored, np.dtype(dtype), shape)
     n_bytes = len(content) - header.end()
     if n_bytes != math.prod(found) * stored.itemsize:

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
 import secrets
 from contextlib import suppress
@@ -15,6 +16,8 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(content)  # a device or a pipe is no file to be replaced
         return
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     beside = target.with_name(f".abcgbm-{secrets.token_hex(8)}.tmp")
     try:
         with beside.open("xb") as file:
@@ -37,9 +40,10 @@ def _keep_mode(target: Path, descriptor: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name be on the disk, too."""
+    """Let the new name be on the disk, too, where the file system can do that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        with suppress(OSError):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)

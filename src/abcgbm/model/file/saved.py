@@ -3,7 +3,8 @@
 import hashlib
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -70,9 +71,13 @@ class Saved:
         for part in (self.model, self.history, self.refit_model, self.refit_history):
             if part is not None:
                 part.check()
-        best, most = self.history.best_step, self.model.n_steps
-        if self.checkpoint is not None and best > most:
-            raise ValueError(f"a checkpoint of {most} steps; its best step is {best}")
+        best, most = (self.refit_history or self.history).best_step, self.model.n_steps
+        if self.checkpoint is None and best != most:
+            raise ValueError(f"a model of {most} steps; its history has {best}")
+        if self.checkpoint is not None and self.history.best_step > most:
+            raise ValueError(
+                f"a checkpoint of {most} steps; its best step is {self.history.best_step}"
+            )
 
     def fitted(self) -> tuple[Model, History, History | None]:
         """Return a model that can be used and its records; of a checkpoint that of the best step."""
@@ -83,19 +88,40 @@ class Saved:
 
 def save(saved: Saved, target: Target) -> None:
     """Write a model file: to a path whole or not at all, or to a file that is open."""
-    content = _content_of(saved)
     if isinstance(target, str | os.PathLike):
-        write_whole(target, content)
-    else:
-        target.write(content)
+        write_whole(target, _content_of(saved))
+        return
+    _check_stream(target, "write")
+    target.write(_content_of(saved))
 
 
 def load(source: Target) -> Saved:
     """Read a model file; whatever is wrong with it is a ``ModelFileError``."""
     if isinstance(source, str | os.PathLike):
-        with Path(source).open("rb") as file:
+        with Path(source).open("rb") as file, _named(Path(source)):
             return _saved_of(file)
+    _check_stream(source, "read")
     return _saved_of(io.BytesIO(source.read()))
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say of which file an error is; what never ends is none."""
+    if not path.is_file():
+        raise ModelFileError(f"{path} is no file, but a device or the like")
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def _check_stream(stream: Any, method: str) -> None:
+    """A file that is open as text cannot hold a model."""
+    if not hasattr(stream, method) or isinstance(stream, io.TextIOBase):
+        raise TypeError(
+            f"{type(stream).__name__} given; expected a path, or a file that is open for bytes "
+            f"and has the method {method}"
+        )
 
 
 # ------------------------------------------------------------------------------------------ writing
@@ -160,7 +186,9 @@ class _Members:
     def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
         if archive.names != {_DOCUMENT, *digests}:
             odd = sorted(archive.names ^ {_DOCUMENT, *digests})
-            raise ModelFileError(f"the archive has members that model.json does not: {odd}")
+            raise ModelFileError(
+                f"the archive or model.json lists members that the other does not: {odd}"
+            )
         self._archive = archive
         self._digests = digests
         self._unread = {*digests}
@@ -184,7 +212,8 @@ def _saved_of(file: IO[bytes]) -> Saved:
     archive = Archive(file)
     document = document_of(archive.read(_DOCUMENT))
     members = _Members(archive, entry(document, "digests", dict))
-    with as_model_file_errors("not a valid model", ValueError, RecursionError):
+    wrong = (ValueError, TypeError, OverflowError, RecursionError)
+    with as_model_file_errors("not a valid model", *wrong):
         saved = _read(document, members)
         saved.check()
     members.check_all_read()

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from abcgbm.settings.base_class import BaseClassSearch, FixedBase
 
 _MOST_BYTES = 2**28  # of all arrays together: a dtype such as U99999999 makes much of little
-_MOST_KEYS = 2**15  # of all dictionaries and sets together: keys can be made to collide
-_DTYPE = re.compile(r"[<>|][biufUSMmO]\d*(\[\d*[A-Za-z]+\])?")
+_MOST_KEYS = 2**13  # of all dictionaries and sets together: keys can be made to collide
+_DTYPE = re.compile(r"[<>|][biufUSMmO]\d*(\[([1-9]\d{0,8})?[A-Za-z]+\])?")
 _WIDEST_FLOAT = 8  # bytes: a float of Python has no more
 
 
