@@ -141,6 +141,21 @@ def test_labels_keep_their_type_beside_none():
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_labels_that_are_dates_stay_dates(backend, unit):
+    """NumPy's own lists have integers in place of nanoseconds."""
+    X, y = noisy_data()
+    dates = (np.datetime64("2026-11-18") + y).astype(f"M8[{unit}]")
+    model = small(base_class=dates.min()).fit(X, dates)
+    frame = model.trees_to_dataframe(backend)
+    found = [frame["class"][0], frame["base_class"][0]]
+    assert np.array(found, dtype=dates.dtype).tolist() == model.classes_[[1, 0]].tolist()
+    tree = model.tree(0, model.classes_[1])
+    assert [*tree.leaf_values[tree.nodes[-1].number]] == [*model.classes_[[1, 0]]]
+    assert model.base_classes_[0] == model.classes_[0]
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
 def test_model_without_trees_has_an_empty_frame(backend):
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small().fit(np.zeros((30, 1)), [0, 1, 2] * 10)
@@ -236,7 +251,7 @@ def test_leaves_show_what_they_add(models):
     based = models["abc-mart"].tree(0, "a")
     assert based.title.startswith("step 0, class 'a' against 'b'")
     leaf = next(node for node in based.nodes if node.is_leaf)
-    scale = based.place.base_scale
+    scale = based.base_scale
     assert based.leaf_values[leaf.number] == {"a": leaf.value, "b": -scale * leaf.value}
 
 
@@ -278,8 +293,8 @@ def test_tree_is_found_by_step_and_class(model):
     frame = model.trees_to_dataframe()
     for (step, label), nodes in frame[frame["class"].notna()].groupby(["step", "class"]):
         tree = model.tree(step, label)
-        assert (tree.place.step, tree.place.class_) == (step, label)
-        assert tree.place.number == nodes["tree"].iloc[0]
+        assert (tree.step, tree.class_) == (step, label)
+        assert tree.number == nodes["tree"].iloc[0]
         assert [node.gain for node in tree.nodes] == nodes["gain"].tolist()
 
 

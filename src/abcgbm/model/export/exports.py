@@ -10,11 +10,11 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.model.export.c_source import c_source
-from abcgbm.model.export.dump import Dump
+from abcgbm.model.export.dump import plain_model
 from abcgbm.model.export.onnx_model import onnx_model, register_in_skl2onnx
-from abcgbm.model.export.text import text_lines
 from abcgbm.model.export.treelite_model import treelite_model
 from abcgbm.model.model import Model
+from abcgbm.model.tree_view import text_of
 
 AnyPath = str | PathLike[str]
 
@@ -71,18 +71,20 @@ class Exports:
         path : str or path-like, optional
             The file; None returns the text.
         """
-        whole = Dump(self._exported()).whole()
-        return _written(json.dumps(whole, ensure_ascii=False, allow_nan=False), path)
+        plain = plain_model(self._exported())
+        return _written(json.dumps(plain, ensure_ascii=False, allow_nan=False), path)
 
     def to_text(self, path: AnyPath | None = None) -> str | None:
         """Return all trees as text for people, or write it to a file.
+
+        The scores before the first step, then each tree as ``tree`` shows it.
 
         Parameters
         ----------
         path : str or path-like, optional
             The file; None returns the text.
         """
-        return _written("".join(f"{line}\n" for line in text_lines(self._exported())), path)
+        return _written(text_of(self._exported()), path)
 
     def to_c(self, path: AnyPath | None = None, *, prefix: str = "abcgbm") -> str | None:
         """Return the model as one file of C99 without dependencies, or write it.
