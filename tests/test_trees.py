@@ -16,6 +16,7 @@ VARIANTS = {
     "mart": {"algorithm": "mart"},
     "class by class": {"algorithm": "mart", "refresh": "class"},
     "abc-mart": {"algorithm": "abc-mart", "base_class": "b"},
+    "small base steps": {"base_class": "b", "base_step": "search", "learning_rate": 1.0},
     "shared": {"trees": "shared"},
 }
 N_ROWS = 240
@@ -77,8 +78,8 @@ def test_frame_tells_all_that_prediction_needs(model):
             continue
         scores[:, labels.index(first["class"])] += at["value"]
         if first["base_class"] is not None:
-            scale = model.model_.ensemble.tree_base_scale[tree]
-            scores[:, labels.index(first["base_class"])] -= scale * at["value"]
+            taken = at["base_scale"] * at["value"]
+            scores[:, labels.index(first["base_class"])] -= taken
     expected = model._raw(rows, None)
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-9)
 
@@ -153,6 +154,7 @@ def test_labels_that_are_dates_stay_dates(backend, unit):
     tree = model.tree(0, model.classes_[1])
     assert [*tree.leaf_values[tree.nodes[-1].number]] == [*model.classes_[[1, 0]]]
     assert model.base_classes_[0] == model.classes_[0]
+    assert model.explain(X[:1])._number(model.classes_[1]) == 1
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
@@ -191,6 +193,15 @@ def test_what_is_not_fitted_has_no_trees(ask):
 def test_other_frames_are_refused(models):
     with pytest.raises(ValueError, match="backend='dask'; expected 'pandas' or 'polars'"):
         models["mart"].trees_to_dataframe("dask")
+
+
+@pytest.mark.parametrize(("missing", "other"), [("pandas", "polars"), ("polars", "pandas")])
+def test_without_a_package_for_frames_the_error_names_the_other(
+    models, missing, other, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=f"{missing} is not installed; .*backend='{other}'"):
+        models["mart"].trees_to_dataframe(missing)
 
 
 # ----------------------------------------------------------------------------------- text, drawings
@@ -307,6 +318,8 @@ def test_steps_that_are_not_there_are_refused(model, step, error):
 def test_classes_without_a_tree_are_refused(models):
     with pytest.raises(ValueError, match="class_='d'; expected one of 'a', 'b', 'c'"):
         models["mart"].tree(0, "d")
+    with pytest.raises(ValueError, match=r"class_=array.*; expected one of 'a', 'b', 'c'"):
+        models["mart"].tree(0, np.array(["a", "b"]))
     with pytest.raises(ValueError, match="class_='b', its base class; the trees of step 2 are"):
         models["abc-mart"].tree(2, "b")
     with pytest.raises(ValueError, match="class_=None; the trees of step 0 are those of 'a', 'b'"):

@@ -240,7 +240,7 @@ def label_objects(classes: NDArray[Any]) -> list[Any]:
 
 def known_label(class_: Any, labels: list[Any]) -> Any:
     """Return the label that a user means by ``class_``."""
-    found = [label for label in labels if label == class_]
+    found = [label for label in labels if np.ndim(class_) == 0 and label == class_]
     if not found:
         raise ValueError(f"class_={class_!r}; expected one of {listed(labels)}")
     return found[0]

@@ -1,6 +1,7 @@
 """All trees of a model as a data frame, a row for each node."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import narwhals as nw
@@ -17,6 +18,13 @@ Cell = Callable[[TreeView, Node], Any]
 def trees_to_frame(model: Model, backend: Any) -> Any:
     """Return a data frame of pandas or polars."""
     check_choice("backend", backend, ("pandas", "polars"))
+    try:
+        import_module(backend)
+    except ImportError as error:
+        other = "polars" if backend == "pandas" else "pandas"
+        raise ImportError(
+            f"{backend} is not installed; expected it, or backend={other!r}"
+        ) from error
     rows = [(tree, node) for tree in views_of(model) for node in tree.nodes]
     columns = {
         name: _column([cell(*row) for row in rows], dtype, backend)
@@ -62,6 +70,7 @@ _CELLS: dict[str, tuple[Cell, type | None]] = {
     "step": (lambda tree, node: tree.step, np.int64),
     "class": (lambda tree, node: tree.class_, None),
     "base_class": (lambda tree, node: tree.base_class, None),
+    "base_scale": (lambda tree, node: tree.base_scale, np.float64),
     "node": (lambda tree, node: node.number, np.int64),
     "depth": (lambda tree, node: node.depth, np.int64),
     "feature": (lambda tree, node: node.feature, None),

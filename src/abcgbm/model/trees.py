@@ -17,16 +17,8 @@ class Tree:
 
     Attributes
     ----------
-    feature : ndarray of int32 of shape (n_nodes,)
-        Feature of a split; -1 for a leaf.
-    threshold : ndarray of float64 of shape (n_nodes,)
-        Values at most this go left.
-    left : ndarray of int32 of shape (n_nodes,)
-        Left child; the right child is the next one.
-    missing_left : ndarray of uint8 of shape (n_nodes,)
-        Whether missing values go left.
-    gain, weight : ndarray of float64 of shape (n_nodes,)
-        Gain of a split, sum of sample weights of a node.
+    feature, threshold, left, missing_left, gain, weight : ndarray of shape (n_nodes,)
+        Those of its nodes, as ``Ensemble`` has them.
     values : ndarray of float64 of shape (n_leaves, 1 or n_classes)
         The values of the leaves in the order of their nodes: one, or in a shared tree one for each
         class.

@@ -161,8 +161,9 @@ double PREFIX_code_of_number(int feature, double level)
 
 def c_source(model: Model, prefix: str) -> str:
     """Return the file; names that it offers begin with the prefix."""
-    if not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII):
-        raise ValueError(
+    is_string = isinstance(prefix, str)
+    if not is_string or not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII):
+        raise (ValueError if is_string else TypeError)(
             f"prefix={prefix!r}; expected a name in C: letters, digits and underscores, a letter first"
         )
     head = _HEAD.format(
