@@ -243,14 +243,14 @@ def test_text_names_levels_and_where_missing_values_go(models):
 
 def test_long_sets_are_shortened_in_text(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    shortened = node.__class__(**vars(node) | {"levels": list("abcdefghi"), "missing_left": True})
+    shortened = node._replace(levels=list("abcdefghi"), missing_left=True)
     assert shortened.condition == "colour in {a, b, c, d, e, f, 3 more} or missing"
 
 
 def test_cut_between_known_and_missing_values_says_so(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    cut = vars(node) | {"levels": None, "threshold": math.inf, "missing_left": False}
-    assert node.__class__(**cut).condition == "colour is not missing"
+    cut = node._replace(levels=None, threshold=math.inf, missing_left=False)
+    assert cut.condition == "colour is not missing"
 
 
 def test_leaves_show_what_they_add(models):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from abcgbm.model.model import Model
 from abcgbm.model.trees import Tree
@@ -13,8 +12,7 @@ from abcgbm.model.trees import Tree
 _MOST_LEVELS = 6  # in a condition
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A node of a tree; of a leaf only numbers, depth, weight and values say something.
 
     Attributes
@@ -81,9 +79,10 @@ def nodes_of(model: Model, tree: Tree) -> Iterator[Node]:
         place = (number, depth[number], gain, weight)
         if feature < 0:
             values = next(leaf_values)
-            yield Node(
-                *place, **({"class_values": values} if tree.is_shared else {"value": values[0]})
-            )
+            if tree.is_shared:
+                yield Node(*place, class_values=values)
+            else:
+                yield Node(*place, value=values[0])
             continue
         depth[left] = depth[left + 1] = depth[number] + 1
         is_set = number in tree.left_codes
