@@ -17,6 +17,7 @@ import numpy as np
 
 from abcgbm import ABCBoostClassifier
 from benchmarks import sets
+from benchmarks.report import Lines, markdown
 from benchmarks.results import FOLDER, Line, Results, origin
 
 Rows = np.ndarray
@@ -141,10 +142,9 @@ def measure(name: str, setting: Setting, batches: list[int], repeats: int) -> li
     ]
 
 
-def table(lines: list[Line]) -> str:
+def table(lines: list[Line]) -> Lines:
     """Return the times as a table, and ours beside the fastest of the others."""
-    rows = ["| trees | leaves | rows | " + " | ".join(SYSTEMS) + " | fastest other / ours |"]
-    rows.append("|---" * 3 + "|--:" * (len(SYSTEMS) + 1) + "|")
+    rows = []
     keys = dict.fromkeys((line["trees"], line["leaves"], line["rows"]) for line in lines)
     for key in keys:
         of = {
@@ -154,8 +154,8 @@ def table(lines: list[Line]) -> str:
         }
         shown = [f"{of[s]:,.0f}" if s in of else "" for s in SYSTEMS]
         ratio = min(ns for system, ns in of.items() if system != "ours") / of["ours"]
-        rows.append("| " + " | ".join([*map(str, key), *shown, f"{ratio:.1f}"]) + " |")
-    return "\n".join(rows)
+        rows.append([*key, *shown, f"{ratio:.1f}"])
+    return markdown(["trees", "leaves", "rows", *SYSTEMS, "fastest other / ours"], rows)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
         lines += measure(given.set, setting, given.rows, given.repeats)
     for line in lines:
         results.add(line)
-    print("nanoseconds per row and tree, one thread\n\n" + table(lines))
+    print("nanoseconds per row and tree, one thread\n", *table(lines), sep="\n")
 
 
 if __name__ == "__main__":

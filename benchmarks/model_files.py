@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.report import Lines, markdown
 from benchmarks.results import FOLDER, ROOT
+from benchmarks.shared.page import write_tables
 
 RESULTS, PAGE = FOLDER / "model_files.json", ROOT / "docs" / "models.md"
-BEGIN, END = "<!-- benchmark -->\n", "<!-- end of benchmark -->"
 SECONDS_TO_HANG, ADDRESS_SPACE, N_TIMES = 5, 6 * 2**30, 5
 OUTCOMES = ("same", "error", "other", "crash", "hang", "memory")
 Floats = NDArray[np.float64]
@@ -285,39 +286,34 @@ def flips(file: str, system: System, folder: Path, n_flips: int) -> dict[str, in
 # ------------------------------------------------------------------------------------------- page
 
 
-def rows_of(results: dict[str, Any]) -> str:
-    """The tables, as markdown."""
+def tables(results: dict[str, Any]) -> Lines:
+    """Return the tables, and the versions of what was measured."""
     n_rows, n_features, n_classes, n_steps, n_leaves = LETTER
     task = f"{n_rows:,} rows, {n_features} features, {n_classes} classes, {n_steps} steps"
-    lines = [
-        f"{task}, {n_leaves} leaves, one thread; CPU time, the best of {N_TIMES}:",
-        "",
-        "| trees | file | kilobytes | save, ms | load, ms | load and predict a row, ms |",
-        "|---|---|---|---|---|---|",
-    ]
-    for file, system in SYSTEMS.items():
-        found = results["files"][file]
-        times = " | ".join(f"{found[k]:.1f}" for k in ("save_ms", "load_ms", "load_and_predict_ms"))
-        lines.append(f"| {system.trees} | {system.name} | {found['bytes'] / 1e3:,.0f} | {times} |")
-    lines += [
-        "",
-        f"Of {results['n_flips']:,} flips of one bit, small models of {FLIPPED[2]} classes:",
-        "",
-        "| trees | file | crash | hang | silently another model | out of memory | error | same |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for file, system in SYSTEMS.items():
-        found = results["flips"][file]
-        counts = [found[k] for k in ("crash", "hang", "other", "memory", "error", "same")]
-        lines.append(f"| {system.trees} | {system.name} | {' | '.join(map(str, counts))} |")
+    times = ["save, ms", "load, ms", "load and predict a row, ms"]
+    what = ["crash", "hang", "silently another model", "out of memory", "error", "same"]
     versions = ", ".join(f"{name} {of}" for name, of in results["versions"].items())
-    return "\n".join([*lines, "", f"Versions: {versions}.", ""])
+    return [
+        f"{task}, {n_leaves} leaves, one thread; CPU time, the best of {N_TIMES}:\n",
+        *_table(["kilobytes", *times], results["files"], _sizes_and_times),
+        f"Of {results['n_flips']:,} flips of one bit, small models of {FLIPPED[2]} classes:\n",
+        *_table(what, results["flips"], _outcomes),
+        f"Versions: {versions}.\n",
+    ]
 
 
-def write_page(results: dict[str, Any]) -> None:
-    before, rest = PAGE.read_text().split(BEGIN)
-    _, after = rest.split(END)
-    PAGE.write_text(before + BEGIN + rows_of(results) + END + after)
+def _table(columns: list[str], found: dict[str, Any], cells: Callable[[Any], list[str]]) -> Lines:
+    rows = [[of.trees, of.name, *cells(found[file])] for file, of in SYSTEMS.items()]
+    return markdown(["trees", "file", *columns], rows)
+
+
+def _sizes_and_times(of: dict[str, float]) -> list[str]:
+    times = [f"{of[name]:.1f}" for name in ("save_ms", "load_ms", "load_and_predict_ms")]
+    return [f"{of['bytes'] / 1e3:,.0f}", *times]
+
+
+def _outcomes(of: dict[str, int]) -> list[str]:
+    return [str(of[name]) for name in ("crash", "hang", "other", "memory", "error", "same")]
 
 
 def measure(n_flips: int, results: dict[str, Any]) -> None:
@@ -344,7 +340,7 @@ def main() -> None:
     parser.add_argument("--flips", type=int, default=1000, help="of each file; 0 keeps the earlier")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     measure(parser.parse_args().flips, results)
-    write_page(results)
+    write_tables(PAGE, tables(results))
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ def of(X: Any, y: Any, *args: Any, **parameters: Any) -> Callable[[], ABCBoostCl
 CASES: dict[str, Callable[[], ABCBoostClassifier]] = {
     "mart": of(X, Y, "mart"),
     "abc-mart": of(X, Y, "abc-mart", base_step="search", n_jobs=1),
+    "small base steps": of(X, Y, "abc-mart", base_step="search", learning_rate=1.0),
     "logitboost": of(X, Y, "logitboost"),
     "abc-logitboost": of(X, Y, "abc-logitboost"),
     "shared": of(X, Y, trees="shared"),

@@ -8,11 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, BaseClassSearch
 from abcgbm.model.ensemble import Ensemble
 from strategies import random_problem
 
 HANGS_AFTER = 300  # seconds: a process that takes this long is stuck, not slow
+# Parameters for all kinds of training.
+KINDS_OF_FIT = {
+    "mart": {"algorithm": "mart"},
+    "mart class by class": {"algorithm": "mart", "refresh": "class"},
+    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "abc-mart": {"algorithm": "abc-mart"},
+    "fixed base": {"base_class": 2},
+    "search with a gap": {"base_class": BaseClassSearch(3, gap=2)},
+    "search with a warm-up": {"base_class": BaseClassSearch(2, gap=1, warmup=3)},
+    "exhaustive": {"base_class": "exhaustive"},
+    "logitboost": {"algorithm": "logitboost"},
+    "abc-logitboost": {"algorithm": "abc-logitboost"},
+    "prior": {"init": "prior"},
+    "drawn rows and features": {"subsample": 0.6, "max_features": 2, "random_state": 3},
+    "shared": {"trees": "shared"},
+    "shared, drawn": {"trees": "shared", "gain_directions": 2, "subsample": 0.6},
+}
 
 
 def noisy_data(

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper
-from models import noisy_data, small
+from models import KINDS_OF_FIT, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
 X, Y = ROWS[:250], LABELS[:250]
@@ -26,21 +26,8 @@ LEVELS = np.array(["a", "b", "c", "d", "e", "f"])
 CODES = np.random.default_rng(1).integers(0, 6, 250)
 FRAME = pd.DataFrame({"x": X[:, 0], "level": pd.Categorical(LEVELS[(CODES + Y) % 6]), "z": X[:, 1]})
 EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
-ALGORITHMS = {
-    "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
-    "abc-mart": {"algorithm": "abc-mart"},
-    "fixed base": {"base_class": 2},
-    "search with a gap": {"base_class": BaseClassSearch(3, gap=2)},
-    "search with a warm-up": {"base_class": BaseClassSearch(2, gap=1, warmup=3)},
-    "exhaustive": {"base_class": "exhaustive"},
-    "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "prior": {"init": "prior"},
-    "drawn rows and features": {"subsample": 0.6, "max_features": 2, "random_state": 3},
-    "shared": {"trees": "shared"},
-    "shared, drawn": {"trees": "shared", "gain_directions": 2, "subsample": 0.6, "init": "prior"},
+ALGORITHMS = KINDS_OF_FIT | {
+    "shared, drawn": KINDS_OF_FIT["shared, drawn"] | {"init": "prior"},
     "balanced": {"class_weight": "balanced", "recenter": True},
     "pairs": {"interaction_cst": "pairwise", "algorithm": "abc-logitboost"},
 }

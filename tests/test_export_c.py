@@ -100,9 +100,10 @@ def test_prefix_tells_models_apart(tmp_path):
     assert scores.tobytes() == raw(model, rows).tobytes()
 
 
-@pytest.mark.parametrize("prefix", ["", "1a", "a-b", "ä", "a b"])
+@pytest.mark.parametrize("prefix", ["", "1a", "a-b", "ä", "a b", 3, None])
 def test_prefix_that_is_no_name_is_refused(prefix):
-    with pytest.raises(ValueError, match="expected a name in C"):
+    error = ValueError if isinstance(prefix, str) else TypeError
+    with pytest.raises(error, match=f"prefix={prefix!r}; expected a name in C"):
         case("mart").model.to_c(prefix=prefix)
 
 

@@ -9,31 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm import BaseClassSearch, BinMapper
+from abcgbm import BinMapper
 from abcgbm.training.start import EarlierFit, log_frequencies
-from models import assert_same_model, ensemble_arrays, noisy_data, small
+from models import KINDS_OF_FIT, assert_same_model, ensemble_arrays, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=500, n_classes=4)
 X, Y = ROWS[:300], LABELS[:300]
 X_VAL, Y_VAL = ROWS[300:], LABELS[300:]
 VALIDATION = {"X_val": X_VAL, "y_val": Y_VAL}
-VARIANTS = {
-    "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
-    "abc-mart": {"algorithm": "abc-mart"},
-    "fixed base": {"base_class": 2},
-    "search with a gap": {"base_class": BaseClassSearch(3, gap=2)},
-    "search with a warm-up": {"base_class": BaseClassSearch(2, gap=1, warmup=3)},
-    "exhaustive": {"base_class": "exhaustive"},
-    "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "prior": {"init": "prior"},
-    "drawn rows and features": {"subsample": 0.6, "max_features": 2, "random_state": 3},
-    "shared": {"trees": "shared"},
-    "shared, drawn": {"trees": "shared", "gain_directions": 2, "subsample": 0.6},
-}
-every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+every_variant = pytest.mark.parametrize("variant", KINDS_OF_FIT.values(), ids=KINDS_OF_FIT)
 
 
 # ---------------------------------------------------------------------------------------- prior

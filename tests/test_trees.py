@@ -16,6 +16,7 @@ VARIANTS = {
     "mart": {"algorithm": "mart"},
     "class by class": {"algorithm": "mart", "refresh": "class"},
     "abc-mart": {"algorithm": "abc-mart", "base_class": "b"},
+    "small base steps": {"base_class": "b", "base_step": "search", "learning_rate": 1.0},
     "shared": {"trees": "shared"},
 }
 N_ROWS = 240
@@ -77,8 +78,8 @@ def test_frame_tells_all_that_prediction_needs(model):
             continue
         scores[:, labels.index(first["class"])] += at["value"]
         if first["base_class"] is not None:
-            scale = model.model_.ensemble.tree_base_scale[tree]
-            scores[:, labels.index(first["base_class"])] -= scale * at["value"]
+            taken = at["base_scale"] * at["value"]
+            scores[:, labels.index(first["base_class"])] -= taken
     expected = model._raw(rows, None)
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-9)
 
@@ -141,6 +142,22 @@ def test_labels_keep_their_type_beside_none():
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_labels_that_are_dates_stay_dates(backend, unit):
+    """NumPy's own lists have integers in place of nanoseconds."""
+    X, y = noisy_data()
+    dates = (np.datetime64("2026-11-18") + y).astype(f"M8[{unit}]")
+    model = small(base_class=dates.min()).fit(X, dates)
+    frame = model.trees_to_dataframe(backend)
+    found = [frame["class"][0], frame["base_class"][0]]
+    assert np.array(found, dtype=dates.dtype).tolist() == model.classes_[[1, 0]].tolist()
+    tree = model.tree(0, model.classes_[1])
+    assert [*tree.leaf_values[tree.nodes[-1].number]] == [*model.classes_[[1, 0]]]
+    assert model.base_classes_[0] == model.classes_[0]
+    assert model.explain(X[:1])._number(model.classes_[1]) == 1
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
 def test_model_without_trees_has_an_empty_frame(backend):
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small().fit(np.zeros((30, 1)), [0, 1, 2] * 10)
@@ -176,6 +193,15 @@ def test_what_is_not_fitted_has_no_trees(ask):
 def test_other_frames_are_refused(models):
     with pytest.raises(ValueError, match="backend='dask'; expected 'pandas' or 'polars'"):
         models["mart"].trees_to_dataframe("dask")
+
+
+@pytest.mark.parametrize(("missing", "other"), [("pandas", "polars"), ("polars", "pandas")])
+def test_without_a_package_for_frames_the_error_names_the_other(
+    models, missing, other, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=f"{missing} is not installed; .*backend='{other}'"):
+        models["mart"].trees_to_dataframe(missing)
 
 
 # ----------------------------------------------------------------------------------- text, drawings
@@ -217,14 +243,14 @@ def test_text_names_levels_and_where_missing_values_go(models):
 
 def test_long_sets_are_shortened_in_text(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    shortened = node.__class__(**vars(node) | {"levels": list("abcdefghi"), "missing_left": True})
+    shortened = node._replace(levels=list("abcdefghi"), missing_left=True)
     assert shortened.condition == "colour in {a, b, c, d, e, f, 3 more} or missing"
 
 
 def test_cut_between_known_and_missing_values_says_so(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    cut = vars(node) | {"levels": None, "threshold": math.inf, "missing_left": False}
-    assert node.__class__(**cut).condition == "colour is not missing"
+    cut = node._replace(levels=None, threshold=math.inf, missing_left=False)
+    assert cut.condition == "colour is not missing"
 
 
 def test_leaves_show_what_they_add(models):
@@ -236,7 +262,7 @@ def test_leaves_show_what_they_add(models):
     based = models["abc-mart"].tree(0, "a")
     assert based.title.startswith("step 0, class 'a' against 'b'")
     leaf = next(node for node in based.nodes if node.is_leaf)
-    scale = based.place.base_scale
+    scale = based.base_scale
     assert based.leaf_values[leaf.number] == {"a": leaf.value, "b": -scale * leaf.value}
 
 
@@ -278,8 +304,8 @@ def test_tree_is_found_by_step_and_class(model):
     frame = model.trees_to_dataframe()
     for (step, label), nodes in frame[frame["class"].notna()].groupby(["step", "class"]):
         tree = model.tree(step, label)
-        assert (tree.place.step, tree.place.class_) == (step, label)
-        assert tree.place.number == nodes["tree"].iloc[0]
+        assert (tree.step, tree.class_) == (step, label)
+        assert tree.number == nodes["tree"].iloc[0]
         assert [node.gain for node in tree.nodes] == nodes["gain"].tolist()
 
 
@@ -292,6 +318,8 @@ def test_steps_that_are_not_there_are_refused(model, step, error):
 def test_classes_without_a_tree_are_refused(models):
     with pytest.raises(ValueError, match="class_='d'; expected one of 'a', 'b', 'c'"):
         models["mart"].tree(0, "d")
+    with pytest.raises(ValueError, match=r"class_=array.*; expected one of 'a', 'b', 'c'"):
+        models["mart"].tree(0, np.array(["a", "b"]))
     with pytest.raises(ValueError, match="class_='b', its base class; the trees of step 2 are"):
         models["abc-mart"].tree(2, "b")
     with pytest.raises(ValueError, match="class_=None; the trees of step 0 are those of 'a', 'b'"):

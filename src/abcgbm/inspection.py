@@ -124,8 +124,8 @@ class ModelInspection(FittedAttributes):
         step : int
             The step that it was made in, from 0.
         class_ : label, optional
-            The class whose tree it is. Not needed where a step has one tree for all classes; with
-            it, the leaves of such a tree show the values of this class alone.
+            The class whose tree it is. Not needed where a step has one tree alone; with it, the
+            leaves of a tree for all classes show the values of this class alone.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class ModelInspection(FittedAttributes):
         """Return all trees as a data frame of pandas or polars, a row for each node.
 
         Its columns are ``tree``, ``step``, ``class`` (None: all), ``base_class`` (None: none),
-        ``node``, ``depth``, ``feature`` (None for a leaf), ``decision`` ("<=" or "in"), ``threshold``,
+        ``base_scale`` (the part of a value that is taken from the base class), ``node``, ``depth``, ``feature`` (None for a leaf), ``decision`` ("<=" or "in"), ``threshold``,
         ``levels`` (those that go left, as text), ``missing`` (where missing values go), ``left`` and
         ``right`` (-1 for a leaf), ``gain``, ``weight`` and ``value`` (what a leaf adds to the class).
         With shared trees there is a column ``value_<label>`` for each class, and ``value`` is NaN.

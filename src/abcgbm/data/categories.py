@@ -72,6 +72,11 @@ class Levels:
         """Number of codes."""
         return max(self.code_of.values(), default=-1) + 1
 
+    @property
+    def has_strings(self) -> bool:
+        """Whether levels are strings rather than numbers."""
+        return any(isinstance(level, str) for level in self.code_of)
+
     def by_code(self) -> list[list[Any]]:
         """Return the levels of each code, ascending: one, but for the last code perhaps."""
         levels: list[list[Any]] = [[] for _ in range(self.n_codes)]

@@ -233,9 +233,14 @@ def class_numbers(
     return class_of_row
 
 
+def label_objects(classes: NDArray[Any]) -> list[Any]:
+    """Return labels as Python has them, but NumPy's dates as they are: they would become numbers."""
+    return [*classes] if classes.dtype.kind in "mM" else classes.tolist()
+
+
 def known_label(class_: Any, labels: list[Any]) -> Any:
     """Return the label that a user means by ``class_``."""
-    found = [label for label in labels if label == class_]
+    found = [label for label in labels if np.ndim(class_) == 0 and label == class_]
     if not found:
         raise ValueError(f"class_={class_!r}; expected one of {listed(labels)}")
     return found[0]

@@ -169,17 +169,12 @@ class Ensemble:
             **{name: getattr(self, name)[:n_nodes] for name in _BY_NODE},
             **{name: getattr(self, name)[:n_trees] for name in _BY_TREE},
             **{name: getattr(self, name)[:n_gains] for name in _BY_GAIN},
-            left_set=self.left_set[: self.left_set_size[:n_nodes].sum()],
-            leaf_value=self.leaf_value[: self._n_shared_leaves(n_trees)],
+            left_set=self.left_set[: self.left_set_start[n_nodes]],
+            leaf_value=self.leaf_value[: self.shared_leaf_start[n_trees]],
             tree_start=self.tree_start[: n_trees + 1],
             step_start=self.step_start[: n_steps + 1],
             gain_start=self.gain_start[: n_steps + 1],
         )
-
-    def _n_shared_leaves(self, n_trees: int) -> int:
-        """Return the number of leaves of the shared ones among the first trees."""
-        n_leaves = (np.diff(self.tree_start[: n_trees + 1]) + 1) // 2
-        return int(n_leaves[self.tree_class[:n_trees] == ALL_CLASSES].sum())
 
     def followed_by(self, later: "Ensemble") -> "Ensemble":
         """Return these steps and then those of another model; the start is that of this one."""
@@ -197,6 +192,17 @@ class Ensemble:
     def has_base(self) -> bool:
         """Whether any tree has a base class."""
         return bool((self.tree_base != NO_BASE).any())
+
+    @lazy
+    def left_set_start(self) -> NDArray[np.int64]:
+        """Where the set of each node begins in ``left_set``."""
+        return np.append(0, np.cumsum(self.left_set_size, dtype=np.int64))
+
+    @lazy
+    def shared_leaf_start(self) -> NDArray[np.int64]:
+        """Where the leaves of each tree begin in ``leaf_value``."""
+        n_leaves = (np.diff(self.tree_start) + 1) // 2
+        return np.append(0, np.cumsum(n_leaves * (self.tree_class == ALL_CLASSES)))
 
     @lazy
     def used_features(self) -> NDArray[np.intp]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
-from abcgbm.data.labels import known_label
+from abcgbm.data.labels import known_label, label_objects
 from abcgbm.data.rows import AnyTable
 from abcgbm.model.model import Model
 
@@ -66,12 +66,12 @@ class Explanation:
             self.data,
             display_data=self.display_data,
             feature_names=self.feature_names,
-            output_names=np.array([str(label) for label in self.classes.tolist()])[which],
+            output_names=np.array([str(label) for label in label_objects(self.classes)])[which],
         )
 
     def _number(self, class_: Any) -> int:
         """Return the number of a class by its label."""
-        labels: list[Any] = self.classes.tolist()
+        labels = label_objects(self.classes)
         return labels.index(known_label(class_, labels))
 
 
@@ -87,7 +87,7 @@ def explain(model: Model, table: AnyTable, n_threads: int, n_steps: int | None) 
         model.outputs.by_class(model.ensemble.mean_scores(n_steps)),
         data,
         _with_levels(model, data),
-        model.feature_labels,
+        [*model.feature_labels],
         model.classes,
     )
 

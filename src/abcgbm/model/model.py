@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
-from abcgbm.data.labels import check_classes
+from abcgbm.data.labels import check_classes, label_objects
 from abcgbm.data.lazy import lazy
 from abcgbm.data.rows import AnyTable
 from abcgbm.model.ensemble import Ensemble
@@ -72,11 +72,25 @@ class Model(Sealed):
         """Number of boosting steps."""
         return self.ensemble.n_steps
 
-    @property
+    @lazy
+    def labels(self) -> list[Any]:
+        """The labels of the classes, as Python has them."""
+        return label_objects(self.classes)
+
+    @lazy
+    def levels_by_code(self) -> dict[int, list[list[Any]]]:
+        """The levels of each code, by feature; of categories alone."""
+        return {f: levels.by_code() for f, levels in self.encoding.levels.items()}
+
+    @lazy
     def feature_labels(self) -> list[str]:
         """The names of the features; x0, x1 and so on if they had none."""
         names = self.encoding.schema.feature_names
-        return [f"x{f}" for f in range(self.ensemble.n_features)] if names is None else [*names]
+        return (
+            [f"x{f}" for f in range(self.ensemble.n_features)]
+            if names is None
+            else [*map(str, names)]
+        )
 
     def raw(self, table: AnyTable, n_threads: int, n_steps: int | None = None) -> Floats:
         """Return the scores of rows, of shape (n_rows, n_classes), after all steps or the first ones."""

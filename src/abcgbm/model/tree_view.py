@@ -1,4 +1,4 @@
-"""A tree of a model, to be read and to be drawn."""
+"""The trees of a model with names in place of numbers, to be read and to be drawn."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from abcgbm.data.labels import known_label, listed
+from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.model import Model
-from abcgbm.model.tree_nodes import Node, NodeReader, TreePlace
+from abcgbm.model.tree_nodes import Node, nodes_of
+from abcgbm.model.trees import Tree, tree_of, trees_of
 from abcgbm.settings.checks import check_integer
 
 _MOST_VALUES = 3  # of a leaf that are shown: the largest
@@ -22,19 +24,24 @@ class TreeView:
 
     Attributes
     ----------
-    place : TreePlace
-        Which tree of the model it is: ``step``, ``class_`` (None: it is for all), ``base_class``.
+    number, step : int
+        Its place among all trees of the model, and the step that it was made in; both from 0.
+    class_, base_class : label or None
+        The class that it adds to, None for all; and the one it takes from, None for none.
+    base_scale : float
+        The part of its values that it takes from there.
     nodes : tuple of Node
         Its nodes; children are the numbers ``left`` and ``right``.
-    classes : list
-        The labels whose values are shown.
     leaf_values : dict of int to dict
-        For each leaf what it adds to the score of each of these classes.
+        For each leaf what it adds to the scores, by label.
     """
 
-    place: TreePlace
+    number: int
+    step: int
+    class_: Any
+    base_class: Any
+    base_scale: float
     nodes: tuple[Node, ...]
-    classes: list[Any]
     leaf_values: dict[int, dict[Any, float]]
 
     def __repr__(self) -> str:
@@ -46,10 +53,9 @@ class TreeView:
     @property
     def title(self) -> str:
         """Which tree it is, in words."""
-        place, n_leaves = self.place, len(self.leaf_values)
-        of = "all classes" if place.class_ is None else f"class {place.class_!r}"
-        base = "" if place.base_class is None else f" against {place.base_class!r}"
-        return f"step {place.step}, {of}{base}, {n_leaves} leaves"
+        of = "all classes" if self.class_ is None else f"class {self.class_!r}"
+        base = "" if self.base_class is None else f" against {self.base_class!r}"
+        return f"step {self.step}, {of}{base}, {len(self.leaf_values)} leaves"
 
     def to_text(self) -> str:
         """Return the tree as text, a line for each node.
@@ -77,7 +83,7 @@ class TreeView:
         values = self.leaf_values[node.number]
         largest = sorted(values.items(), key=lambda item: -abs(item[1]))[:_MOST_VALUES]
         more = ["..."] if len(values) > _MOST_VALUES else []
-        return [f"{label} {value:+.4g}" for label, value in largest] + more
+        return [_shown_value(*item) for item in largest] + more
 
     def to_dot(self) -> str:
         """Return the tree in the DOT language of Graphviz."""
@@ -122,11 +128,27 @@ def _size(node: Node) -> str:
     return f"{gain}weight {node.weight:.6g}"
 
 
+def _shown_value(label: Any, value: float) -> str:
+    return f"{label} {value:+.4g}"
+
+
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-# ------------------------------------------------------------------------------------ finding a tree
+# -------------------------------------------------------------------------------- trees of a model
+
+
+def views_of(model: Model) -> Iterator[TreeView]:
+    """Yield all trees in order."""
+    return (_view(model, tree) for tree in trees_of(model))
+
+
+def text_of(model: Model) -> str:
+    """Return the scores before the first step, and all trees, as text."""
+    start = zip(model.labels, model.ensemble.init.tolist(), strict=True)
+    scores = ", ".join(_shown_value(*score) for score in start)
+    return "\n\n".join([f"start: {scores}", *map(str, views_of(model))]) + "\n"
 
 
 def view_tree(model: Model, step: Any, class_: Any) -> TreeView:
@@ -134,38 +156,41 @@ def view_tree(model: Model, step: Any, class_: Any) -> TreeView:
     if model.n_steps == 0:
         raise ValueError(f"step={step!r}; the model has no steps, and so no trees")
     step = check_integer("step", step, 0, model.n_steps - 1, note=" (those of the model)")
-    reader = NodeReader(model)
-    places = [reader.place(tree) for tree in range(*model.ensemble.step_start[step : step + 2])]
-    labels = model.classes.tolist()
-    label = None if class_ is None else known_label(class_, labels)
-    place = _place_for(places, label)
-    nodes = tuple(reader.nodes(place.number))
-    shown = [label] if place.class_ is None and label is not None else labels
-    values = {node.number: _values(node, place, labels, shown) for node in nodes if node.is_leaf}
-    return TreeView(place, nodes, shown, values)
+    numbers = range(*model.ensemble.step_start[step : step + 2])
+    k = None if class_ is None else model.labels.index(known_label(class_, model.labels))
+    tree = _tree_for(k, [tree_of(model, number) for number in numbers], model.labels)
+    return _view(model, tree, k)
 
 
-def _place_for(places: list[TreePlace], label: Any) -> TreePlace:
-    """Return the tree for a label among those of a step; a shared tree is for every label."""
-    if label is None and len(places) == 1:
-        return places[0]
-    fitting = [p for p in places if label is not None and p.class_ in (None, label)]
-    if fitting:
-        return fitting[0]
-    with_tree = listed([place.class_ for place in places])
-    base = "" if places[0].base_class != label or label is None else ", its base class"
-    raise ValueError(
-        f"class_={label!r}{base}; the trees of step {places[0].step} are those of {with_tree}: "
-        "expected one of them"
+def _view(model: Model, tree: Tree, k: int | None = None) -> TreeView:
+    """Put names in place of numbers; of a shared tree show all classes, or one of them."""
+    labels, (classes, added) = model.labels, tree.added()
+    if tree.is_shared and k is not None:
+        classes, added = classes[[k]], added[:, [k]]
+    moved = [labels[number] for number in classes.tolist()]
+    values = (dict(zip(moved, of_leaf, strict=True)) for of_leaf in added.tolist())
+    return TreeView(
+        tree.number,
+        tree.step,
+        None if tree.is_shared else labels[tree.class_number],
+        None if tree.base == NO_BASE else labels[tree.base],
+        tree.base_scale,
+        tuple(nodes_of(model, tree)),
+        dict(zip(tree.leaves.tolist(), values, strict=True)),
     )
 
 
-def _values(node: Node, place: TreePlace, labels: list[Any], shown: list[Any]) -> dict[Any, float]:
-    """Return what a leaf adds to the classes that are shown, those alone that it moves."""
-    if node.class_values is not None:
-        by_label = dict(zip(labels, node.class_values.tolist(), strict=True))
-        return {label: by_label[label] for label in shown}
-    values = {place.class_: node.value}
-    if place.base_class is not None:
-        values[place.base_class] = -place.base_scale * node.value
-    return values
+def _tree_for(k: int | None, trees: list[Tree], labels: list[Any]) -> Tree:
+    """Return the tree for a class among those of a step; a shared tree is for every class."""
+    if k is None and len(trees) == 1:
+        return trees[0]
+    for tree in trees:
+        if k is not None and (tree.is_shared or tree.class_number == k):
+            return tree
+    given = None if k is None else labels[k]
+    base = ", its base class" if k in [tree.base for tree in trees] else ""
+    with_tree = listed([labels[tree.class_number] for tree in trees])
+    raise ValueError(
+        f"class_={given!r}{base}; the trees of step {trees[0].step} are those of {with_tree}: "
+        "expected one of them"
+    )

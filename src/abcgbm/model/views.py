@@ -90,7 +90,7 @@ class FittedAttributes:
     def base_classes_(self) -> NDArray[Any]:
         """The base class of each step, as a label; None without one."""
         bases = self._history.base_class.tolist()
-        of_class = self._model.classes.tolist()
+        of_class = self._model.labels
         labels = np.empty(len(bases), dtype=object)
         labels[:] = [None if base == NO_BASE else of_class[base] for base in bases]
         return labels

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.labels import listed
+from abcgbm.data.labels import label_objects, listed
 from abcgbm.settings.base_class import BaseClassSearch, FixedBase
 from abcgbm.settings.checks import check_integer
 
@@ -122,7 +122,7 @@ def _checked_search(search: BaseClassSearch, first: int, n_classes: int) -> Wors
 
 
 def _index_of(label: object, classes: NDArray[Any]) -> int:
-    known: list[Any] = classes.tolist()
+    known = label_objects(classes)
     for index, candidate in enumerate(known):
         if candidate == label and isinstance(candidate, bool) == isinstance(label, bool | np.bool_):
             return index

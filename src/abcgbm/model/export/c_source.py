@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from abcgbm.data.categories import Levels
 from abcgbm.model.ensemble import Ensemble
-from abcgbm.model.export.names import feature_names, has_strings, plain_labels
 from abcgbm.model.model import Model
 
 _NUMBERS_PER_LINE = 16
@@ -162,8 +161,9 @@ double PREFIX_code_of_number(int feature, double level)
 
 def c_source(model: Model, prefix: str) -> str:
     """Return the file; names that it offers begin with the prefix."""
-    if not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII):
-        raise ValueError(
+    is_string = isinstance(prefix, str)
+    if not is_string or not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII):
+        raise (ValueError if is_string else TypeError)(
             f"prefix={prefix!r}; expected a name in C: letters, digits and underscores, a letter first"
         )
     head = _HEAD.format(
@@ -178,9 +178,9 @@ def c_source(model: Model, prefix: str) -> str:
 
 def _names(model: Model, prefix: str) -> Iterator[str]:
     """Yield the names of classes and features, as strings."""
-    labels = [_string(str(label)) for label in plain_labels(model.classes)]
+    labels = [_string(str(label)) for label in model.labels]
     yield _table(f"char *const {prefix}_classes", labels, public=True)
-    names = [_string(name) for name in feature_names(model)]
+    names = [_string(name) for name in model.feature_labels]
     yield _table(f"char *const {prefix}_features", names, public=True)
 
 
@@ -216,7 +216,7 @@ def _level_tables(model: Model) -> Iterator[str]:
     for kind, c_type in (("STRING", "char *const"), ("NUMBER", "double")):
         is_string = kind == "STRING"
         chosen = [levels.get(feature, nothing) for feature in features]
-        chosen = [of if has_strings(of) == is_string else nothing for of in chosen]
+        chosen = [of if of.has_strings == is_string else nothing for of in chosen]
         pairs = [sorted(of.code_of.items()) for of in chosen]
         start = np.concatenate([[0], np.cumsum([len(of) for of in pairs])])
         written = _string if is_string else _double

@@ -7,22 +7,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from abcgbm.model.export.c_source import c_source
-from abcgbm.model.export.dump import Dump
+from abcgbm.model.export.dump import plain_model
 from abcgbm.model.export.onnx_model import onnx_model, register_in_skl2onnx
-from abcgbm.model.export.text import text_lines
 from abcgbm.model.export.treelite_model import treelite_model
-from abcgbm.model.model import Model
+from abcgbm.model.tree_view import text_of
+from abcgbm.model.views import FittedAttributes
 
 AnyPath = str | PathLike[str]
 
 
-class Exports:
-    """What an estimator that has ``model_`` makes of it for others; see docs/serving.md."""
-
-    model_: Model
+class Exports(FittedAttributes):
+    """What an estimator makes of its model for others; see docs/serving.md."""
 
     def to_onnx(self, path: AnyPath | None = None) -> Any:
         """Return the model as an ``onnx.ModelProto``, or write it to a file. Needs ``abcgbm[onnx]``.
@@ -30,15 +26,15 @@ class Exports:
         The outputs are ``label`` (a string or an int64: whole floats and truth values become
         integers) and ``probabilities`` (floats), within 1e-6 of ``predict_proba`` of the same
         float32 rows. The input ``X`` is a float32 matrix; if a category has strings as levels,
-        there is instead an input of shape (n_rows, 1) for each column, by its name. NaN is missing,
-        and so is any level that was not learned.
+        there is instead an input of shape (n_rows, 1) for each column, by its name (x0, x1 and so
+        on if it has none). NaN is missing, and so is any level that was not learned.
 
         Parameters
         ----------
         path : str or path-like, optional
             The file; None returns the model.
         """
-        exported = onnx_model(self._exported())
+        exported = onnx_model(self._model)
         if path is None:
             return exported
         Path(path).write_bytes(exported.SerializeToString())
@@ -59,30 +55,32 @@ class Exports:
         Thresholds and leaves are of double precision, the postprocessor is softmax. A category is
         given as the code of its level, the place among the levels in ascending order, or NaN.
         """
-        return treelite_model(self._exported())
+        return treelite_model(self._model)
 
     def to_json(self, path: AnyPath | None = None) -> str | None:
         """Return all trees as JSON with names instead of numbers, or write it to a file.
 
-        It is complete: scores computed from it are those of the model, exactly.
+        It is complete: scores computed from it are those of the model, exactly. Steps count from 1.
 
         Parameters
         ----------
         path : str or path-like, optional
             The file; None returns the text.
         """
-        whole = Dump(self._exported()).whole()
-        return _written(json.dumps(whole, ensure_ascii=False, allow_nan=False), path)
+        plain = plain_model(self._model)
+        return _written(json.dumps(plain, ensure_ascii=False, allow_nan=False), path)
 
     def to_text(self, path: AnyPath | None = None) -> str | None:
         """Return all trees as text for people, or write it to a file.
 
+        The scores before the first step, then each tree as ``tree`` shows it.
+
         Parameters
         ----------
         path : str or path-like, optional
             The file; None returns the text.
         """
-        return _written("".join(f"{line}\n" for line in text_lines(self._exported())), path)
+        return _written(text_of(self._model), path)
 
     def to_c(self, path: AnyPath | None = None, *, prefix: str = "abcgbm") -> str | None:
         """Return the model as one file of C99 without dependencies, or write it.
@@ -97,11 +95,7 @@ class Exports:
         prefix : str, default="abcgbm"
             What the names of its functions begin with.
         """
-        return _written(c_source(self._exported(), prefix), path)
-
-    def _exported(self) -> Model:
-        check_is_fitted(self)
-        return self.model_
+        return _written(c_source(self._model, prefix), path)
 
 
 def _written(text: str, path: AnyPath | None) -> str | None:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.categories import Levels
-from abcgbm.model.export.names import has_strings, label_objects
 from abcgbm.model.export.onnx_trees import search_tree, tree_attributes
-from abcgbm.model.export.trees import trees_or_nothing
 from abcgbm.model.model import Model
+from abcgbm.model.trees import trees_or_nothing
 
 ML_DOMAIN = "ai.onnx.ml"
 VERSIONS = {"": 13, ML_DOMAIN: 3}  # of the operators: the oldest that have all that is needed
@@ -65,7 +64,7 @@ def _tensor(values: NDArray[Any]) -> Any:
 
 def has_one_input(model: Model) -> bool:
     """Whether one matrix of numbers holds all columns: no category has strings."""
-    return not any(has_strings(levels) for levels in model.encoding.levels.values())
+    return not any(levels.has_strings for levels in model.encoding.levels.values())
 
 
 def add_model(
@@ -94,7 +93,7 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
             f: _add_codes_of_numbers(graph, levels[f], parts[0], f) for f in used if f in levels
         }
     else:
-        used = used or [next(f for f, of in levels.items() if has_strings(of))]
+        used = used or [next(f for f, of in levels.items() if of.has_strings)]
         numbers = [f for f in used if f not in levels]
         parts, width = [graph.cast(inputs[f], np.float64) for f in numbers], len(numbers)
         place[numbers] = np.arange(width)
@@ -105,7 +104,7 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
 
 def _add_codes(graph: Graph, levels: Levels, column: str) -> str:
     """Add what makes codes of levels; those that were not learned, and missing ones, have the last."""
-    if not has_strings(levels):
+    if not levels.has_strings:
         return _add_codes_of_numbers(graph, levels, graph.cast(column, np.float64), 0)
     codes = graph.add_ml(
         "LabelEncoder",
@@ -146,7 +145,7 @@ def _add_sums(graph: Graph, values: str, attributes: dict[str, Any], n_sums: int
 
 def labels_of(model: Model) -> NDArray[Any]:
     """Return the labels as ONNX has them: strings, or 64-bit integers."""
-    labels = label_objects(model.classes)
+    labels = model.labels
     if all(isinstance(label, str) for label in labels):
         return np.array(labels, dtype=object)
     try:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from abcgbm.model.export.names import feature_names, has_strings
 from abcgbm.model.export.onnx_graph import (
     VERSIONS,
     Graph,
@@ -116,7 +115,7 @@ def _check_unknown(model: Model) -> None:
 
 def _inputs(model: Model) -> _Values:
     """Return the type and the shape of each input by its name."""
-    names, levels = feature_names(model), model.encoding.levels
+    names, levels = model.feature_labels, model.encoding.levels
     if has_one_input(model):
         return {MATRIX: (np.float32, [None, len(names)])}
     taken = {"", LABEL, PROBABILITIES} & {*names}
@@ -125,9 +124,7 @@ def _inputs(model: Model) -> _Values:
             f"X has a column named {min(taken)!r}; expected a name that is not empty and none of "
             f"the outputs', {LABEL!r} and {PROBABILITIES!r}"
         )
-    is_string = [
-        feature in levels and has_strings(levels[feature]) for feature in range(len(names))
-    ]
+    is_string = [feature in levels and levels[feature].has_strings for feature in range(len(names))]
     return {
         name: (object if strings else np.float32, [None, 1])
         for name, strings in zip(names, is_string, strict=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from abcgbm.data.categories import Levels
 from abcgbm.data.columns import Floats
-from abcgbm.model.export.trees import Tree
+from abcgbm.model.trees import Tree
 
 _FLOAT_BITS = 24  # of a float's significand
 _BRANCH = "BRANCH_LEQ"
@@ -152,8 +152,6 @@ def search_tree(levels: Levels) -> Tree:
         nothing,
         nothing,
         np.array(values, dtype=np.float64)[:, None],
-        step=0,
-        class_number=0,
     )
 
 

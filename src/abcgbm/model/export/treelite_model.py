@@ -9,8 +9,8 @@ import numpy as np
 
 from abcgbm.data.columns import Floats
 from abcgbm.model.ensemble import ALL_CLASSES
-from abcgbm.model.export.trees import Tree, trees_or_nothing
 from abcgbm.model.model import Model
+from abcgbm.model.trees import Tree, trees_or_nothing
 
 
 class _Grove(NamedTuple):
