@@ -103,18 +103,20 @@ def test_float_that_is_near_a_level_is_not_that_level():
     levels = np.repeat([0.1, 0.5, np.inf], 40)
     model = small(categorical_features=[0]).fit(levels[:, None], np.repeat([0, 1, 2], 40))
     rows = np.float32([[0.1], [0.5], [np.inf], [-np.inf], [np.nan], [0.7]])
-    _, proba = run(model.to_onnx(), rows)
+    with pytest.warns(UserWarning, match="the level 0.1, which is no float of 32 bits"):
+        exported = model.to_onnx()
+    _, proba = run(exported, rows)
     np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=0, atol=1e-7)
     assert not np.allclose(proba[0], model.predict_proba([[0.1]]))
 
 
 def test_negative_zero_is_the_level_zero():
-    levels = np.repeat([[0.0], [5e-324], [-np.inf]], 40, axis=0)
+    levels = np.repeat([[0.0], [1.0], [-np.inf]], 40, axis=0)
     model = small(categorical_features=[0]).fit(levels, np.repeat([0, 1, 2], 40))
-    rows = np.float32([[-0.0], [0.0], [1.0], [-np.inf]])
+    rows = np.float32([[-0.0], [0.0], [1.0], [1.0], [-np.inf]])
     _, proba = run(model.to_onnx(), rows)
     np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=0, atol=1e-7)
-    assert proba[0].tolist() == proba[1].tolist() != proba[2].tolist()
+    assert proba[0].tolist() == proba[1].tolist() != proba[3].tolist()
 
 
 # -------------------------------------------------------------------------------------------- errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ def onnx_model(model: Model) -> Any:
     """Return the model as an ``onnx.ModelProto``."""
     helper = _import_for_onnx("onnx.helper")
     _check_unknown(model)
+    _warn_of_levels(model)
     inputs = _inputs(model)
     numbers = itertools.count()
     graph = Graph(lambda op: f"abcgbm/{op}_{next(numbers)}")
@@ -111,6 +113,20 @@ def _check_unknown(model: Model) -> None:
             "handle_unknown='error'; ONNX cannot raise errors, levels that were not learned are "
             "missing there: expected a model fitted with handle_unknown='missing'"
         )
+
+
+def _warn_of_levels(model: Model) -> None:
+    """Inputs are floats of 32 bits: a level that is none is never met."""
+    for levels in model.encoding.levels.values():
+        numbers = [] if levels.has_strings else [*levels.code_of]
+        lost = [level for level in numbers if float(np.float32(level)) != level]
+        if lost:
+            warnings.warn(
+                f"{levels.column} has the level {lost[0]!r}, which is no float of 32 bits; inputs of "
+                "ONNX are, so there it is a level that was not learned. As strings levels are safe",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def _inputs(model: Model) -> _Values:
