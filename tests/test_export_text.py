@@ -81,9 +81,9 @@ def test_gains_and_weights_are_those_of_the_model():
     assert [n.get("gain", 0.0) for n in nodes] == model.model_.ensemble.gain.tolist()
 
 
-def test_steps_count_from_one():
+def test_steps_count_from_zero():
     dump = json.loads(case("abc-mart").model.to_json())
-    assert [tree["step"] for tree in dump["trees"]] == np.repeat(np.arange(1, 9), 3).tolist()
+    assert [tree["step"] for tree in dump["trees"]] == np.repeat(np.arange(8), 3).tolist()
 
 
 @pytest.mark.parametrize("name", CASES)

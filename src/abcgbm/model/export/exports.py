@@ -60,7 +60,7 @@ class Exports(FittedAttributes):
     def to_json(self, path: AnyPath | None = None) -> str | None:
         """Return all trees as JSON with names instead of numbers, or write it to a file.
 
-        It is complete: scores computed from it are those of the model, exactly. Steps count from 1.
+        It is complete: scores computed from it are those of the model, exactly. Steps count from 0.
 
         Parameters
         ----------
