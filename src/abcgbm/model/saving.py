@@ -5,19 +5,12 @@ import os
 import warnings
 from typing import IO, Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from abcgbm.model.file import Saved, kept_parameters, load, save
-from abcgbm.model.history import History
-from abcgbm.model.model import Model
+from abcgbm.model.views import FittedAttributes
 
 
-class ModelFiles:
+class ModelFiles(FittedAttributes):
     """What an estimator with ``model_`` and ``history_`` needs to outlive its process."""
-
-    model_: Model
-    history_: History
-    refit_history_: History | None
 
     def save_model(self, file: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write the model to a file, which ``load_model`` reads again.
@@ -38,10 +31,10 @@ class ModelFiles:
             after loading. ``n_jobs``, ``verbose`` and ``checkpoint`` are not kept either, as they
             say nothing of the model.
         """
-        check_is_fitted(self)
+        model, history = self._model, self._history
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
         parameters = kept_parameters(given, stacklevel=2)
-        save(Saved(self.model_, self.history_, self.refit_history_, parameters), file)
+        save(Saved(model, history, self.refit_history_, parameters), file)
 
     @classmethod
     def load_model(cls, file: str | os.PathLike[str] | IO[bytes]) -> Self:

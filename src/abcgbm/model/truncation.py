@@ -3,19 +3,14 @@
 from typing import Any, Self
 
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.model.history import History
-from abcgbm.model.model import Model
+from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.checks import check_integer
 
 
-class Truncation:
+class Truncation(FittedAttributes):
     """What an estimator with ``model_`` and ``history_`` needs to be cut."""
-
-    model_: Model
-    history_: History
-    refit_history_: History | None
 
     def truncate(self, n_steps: int) -> Self:
         """Return a classifier with the first ``n_steps`` steps of this one, which stays as it is.
@@ -30,8 +25,7 @@ class Truncation:
         n_steps : int
             Steps to keep: 0 to those of the model.
         """
-        check_is_fitted(self)
-        most = self.model_.n_steps
+        most = self._model.n_steps
         n_steps = check_integer("n_steps", n_steps, 0, most, note=" (those of the model)")
         cut: Self = clone(self)
         cut.model_ = self.model_.first_steps(n_steps)
@@ -49,8 +43,7 @@ class Truncation:
                 f"model[{_shown(steps)}]; expected a slice from the first step on, such as [:100]: "
                 "a step says nothing without those before it"
             )
-        check_is_fitted(self)
-        most, stop = self.model_.n_steps, steps.stop
+        most, stop = self._model.n_steps, steps.stop
         if stop is None:
             return self.truncate(most)
         stop = check_integer("the end of a slice", stop, -most, most, note=" (steps of the model)")

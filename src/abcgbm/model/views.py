@@ -18,6 +18,7 @@ class FittedAttributes:
 
     model_: Model
     history_: History
+    refit_history_: History | None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is a model."""

@@ -16,7 +16,7 @@ from abcgbm.settings.settings import Settings
 MOST_DIRECTIONS = 7
 _WHOLE_WAY = 12  # of shared trees: their number times their rate
 _LARGEST_RATE, _RATE_PER_CLASS = 0.15, 0.1
-_STEPS_PER_CLASS = 100
+_STEPS, _STEPS_OF_MANY_ROWS, _STEPS_PER_CLASS = 300, 200, 100
 _LEAST_LEAVES = 12
 _MOST_LEAVES = 1024
 _MANY_ROWS = 50_000  # from which on a step takes so long that fewer are taken
@@ -100,4 +100,4 @@ def _steps(settings: Settings, size: Size) -> int:
     """Return the number of steps where neither a number is given nor validation chooses one."""
     if not settings.algorithm.shared_trees:
         return _STEPS_PER_CLASS
-    return 300 if size.n_rows < _MANY_ROWS else 200
+    return _STEPS if size.n_rows < _MANY_ROWS else _STEPS_OF_MANY_ROWS
