@@ -25,14 +25,25 @@ CORE_TESTS := $(patsubst %,tests/test_%.py, \
   base_losses validation_scores predict regions explain boosting mathematics shared shared_predict \
   model_file_damage)
 
-.PHONY: demo test lint format stub core sanitize tsan clean
+.PHONY: demo test lint format docs stub core sanitize tsan wheel release-check workflows clean
 
-demo: .venv/installed-plot
+demo: .venv/installed-cli,plot
 	$(BIN)/abcgbm demo
 
 # SLOW=1 runs what is marked slow, too, and looks longer for counter-examples.
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(SLOW),-m "slow or not slow")
+
+# The site, at build/docs/html. Pages of the root go with it, and Sphinx writes into the copy alone.
+docs: .venv/installed-docs
+	rm -rf build/docs/source/api build/docs/source/project build/docs/source/*.md
+	mkdir -p build/docs/source/project
+	cp -Rp docs/. build/docs/source
+	cp -p LICENSE CITATION.cff build/docs/source/project
+	for page in $(filter-out README.md,$(wildcard *.md)); do \
+	  cp -p $$page build/docs/source/project/$$(echo $$page | tr A-Z a-z); done
+	$(BIN)/python -m sphinx -E -a -W --keep-going -n -q build/docs/source build/docs/html
+	@echo 'open build/docs/html/index.html'
 
 lint: .venv/installed-dev core
 	$(BIN)/ruff check
@@ -79,6 +90,21 @@ tsan: .venv/installed-test
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  TSAN_OPTIONS=halt_on_error=1 PYTHONPATH=build/tsan/site HYPOTHESIS_PROFILE=ci-small \
 	  $(BIN)/python -m pytest --capture=sys tests/test_races.py
+
+# The sdist and the wheels of this machine in dist/, repaired and checked.
+wheel: .venv/installed-release
+	.ci/release wheels
+
+# The same, then used and tested with every Python that is here: 3.11 to 3.14, pyenv's or of the PATH.
+release-check: .venv/installed-release workflows
+	.ci/release wheels use tests
+
+# What is said to GitHub and to cibuildwheel: forms, pinned actions, permissions.
+workflows: .venv/installed-release
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --persona pedantic .github/workflows
+	for platform in linux macos windows; do \
+	  $(BIN)/cibuildwheel --print-build-identifiers --platform $$platform || exit 1; done
 
 clean:
 	rm -rf build dist demo.png .hypothesis .mypy_cache .pytest_cache .ruff_cache .venv/installed-*

@@ -26,16 +26,30 @@ Section = Callable[[Results], Lines]
 PER_CLASS = [name for name, peer in PEERS.items() if peer.has_tree_per_class]
 NAMES_OF_CLOCKS = {"cpu": "CPU seconds", "wall": "wall seconds"}
 NOTHING = "-"
+MAIN = "mart"  # of ours, the one that does what the peers do
 
 HEAD = """# Speed, memory and size beside the peers
 
-This page is written by `python -m benchmarks.compare report` from
-`{source}`, where each line is one measurement:
+![Training times of the peers as multiples of ours](benchmarks_training.png)
 
-    {commands}
+CPU seconds that `fit` of `mart` takes on one thread, and how many times as long each peer takes for as many steps of
+trees as large; the last column is the peer that comes nearest. [What could not be set equal](#how-it-is-measured):
+"""
 
-A ratio is the peer's number divided by ours, so above 1 we are ahead; the last column is the peer that comes
-nearest. **Bold** marks a ratio below 1. `-` is not measured; the [reasons](#not-measured) are at the end.
+READING = """A ratio is the peer's number divided by ours, so above 1 we are ahead. **Bold** marks a ratio below 1. `-` is not
+measured; the [reasons](#not-measured) and the [commands](#the-commands) are at the end. These are trees per class; for those
+that all classes share, the default, see [shared trees](shared_trees.md), and for whole trainings with all defaults
+[the trial](defaults.md).
+"""
+
+COMMANDS = """## The commands
+
+This page is written by `python -m benchmarks.compare report` from `{source}`, where each line is one
+measurement. They were made by
+
+```console
+{commands}
+```
 """
 
 HOW = """## How it is measured
@@ -101,9 +115,20 @@ def write(results: Results, docs: Path) -> None:
 
 
 def head(results: Results) -> Lines:
+    """The picture, and the shortest table that says the same."""
+    values = results.table("training", "cpu", 1)
+    rows = [
+        [name, seconds(values[name, MAIN]), *_ratios(values, name, MAIN, list(PEERS))]
+        for name in in_order({name for name, _ in values})
+        if (name, MAIN) in values
+    ]
+    return [HEAD, *markdown(["", f"{MAIN}, s", *PEERS, "nearest"], rows), READING]
+
+
+def commands(results: Results) -> Lines:
     source = f"benchmarks/results/{results.path.name}"
-    commands = dict.fromkeys(line["command"] for line in results.lines if "command" in line)
-    return [HEAD.format(source=source, commands="\n    ".join(commands))]
+    given = dict.fromkeys(line["command"] for line in results.lines if "command" in line)
+    return [COMMANDS.format(source=source, commands="\n".join(f"$ {line}" for line in given))]
 
 
 def where(results: Results) -> Lines:
@@ -149,8 +174,7 @@ def training(results: Results) -> Lines:
         values = results.table("training", clock, threads)
         title = f"Training, {_threads(threads)}, {NAMES_OF_CLOCKS[clock]}"
         lines += compared(title, values, list(PEERS), seconds)
-    figure = "![Training times of the peers as multiples of ours](benchmarks_training.png)\n"
-    return ["## Training\n", figure, *lines] if lines else []
+    return ["## Training\n", *lines] if lines else []
 
 
 def two_threads(results: Results) -> Lines:
@@ -360,7 +384,6 @@ def _each(values: Iterable[str]) -> str:
 
 SECTIONS: tuple[Section, ...] = (
     head,
-    where,
     training,
     two_threads,
     time_to_error,
@@ -370,5 +393,7 @@ SECTIONS: tuple[Section, ...] = (
     scaling,
     limit,
     how,
+    where,
     not_measured,
+    commands,
 )

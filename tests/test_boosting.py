@@ -228,7 +228,9 @@ def test_progress_hears_of_every_step(monkeypatch):
     model = small(verbose=1).fit(*noisy_data())
     assert heard[0][0] == 0  # before the first step
     means = model.train_loss_[1:] / 400
-    assert heard[1:] == [(i, loss, None, "train") for i, loss in enumerate(means, start=1)]
+    bases = model.base_classes_
+    steps = zip(range(1, len(means) + 1), means, bases, strict=True)
+    assert heard[1:] == [(i, loss, None, "train", base) for i, loss, base in steps]
 
 
 def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypatch):

@@ -85,8 +85,8 @@ def test_features_are_found_by_name_and_by_number():
 
 
 def test_missing_is_the_same_everywhere():
-    nothing = [None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
-    nothing += [np.timedelta64("NaT"), Decimal("NaN"), Decimal("sNaN")]
+    nothing = [None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "s")]
+    nothing += [np.timedelta64("NaT", "s"), Decimal("NaN"), Decimal("sNaN")]
     assert all(map(is_missing, nothing))
     something = [0, "", "nan", np.inf, False, Decimal(1), np.datetime64("2024"), [], object()]
     assert not any(map(is_missing, something))

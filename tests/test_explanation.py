@@ -159,7 +159,9 @@ def test_values_that_do_not_fit_into_memory_are_an_error_that_says_what_does(mon
     monkeypatch.setattr(inspection, "available_bytes", lambda: len(X) * of_row)
     assert len(model.explain(X).values) == len(X)
     monkeypatch.setattr(inspection, "available_bytes", lambda: 10 * of_row + 5)
-    with pytest.raises(MemoryError, match=r"400 rows, 4 features and 4 classes need 0.1 MB.* 10 r"):
+    with pytest.raises(
+        MemoryError, match=r"400 rows, 4 features and 4 classes need 51.2 KB.* 10 r"
+    ):
         model.explain(X)
     monkeypatch.setattr(inspection, "available_bytes", lambda: None)
     assert len(model.explain(X).values) == len(X)

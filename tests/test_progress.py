@@ -28,7 +28,9 @@ def test_log_has_a_line_at_the_beginning_and_one_at_the_end_of_mean_losses(capfd
     weight = np.arange(len(y)) % 3
     model = small(verbose=1).fit(X, y, weight)
     first, last = (f"{loss / weight.sum():.6g}" for loss in model.train_loss_[[1, -1]])
-    expected = f"step 1/8  loss {first}\nstep 8/8  loss {last}  stopped: max_iter\n"
+    bases = [f"base class {model.base_classes_[step]}" for step in (0, -1)]
+    expected = f"step 1/8  loss {first}  {bases[0]}\n"
+    expected += f"step 8/8  loss {last}  {bases[1]}  stopped: max_iter\n"
     assert capfd.readouterr() == ("", expected)
 
 
@@ -37,7 +39,8 @@ def test_mean_validation_loss_is_shown_too(capfd):
     model = small(verbose=1, early_stopping=False).fit(X, y, X_val=X[:40], y_val=y[:40])
     losses = model.train_loss_[-1] / 400, model.validation_loss_[-1] / 40
     shown = "loss {:.6g}  validation loss {:.6g}".format(*losses)
-    assert f"step 8/8  {shown}  stopped: max_iter\n" in capfd.readouterr().err
+    base = f"base class {model.base_classes_[-1]}"
+    assert f"step 8/8  {shown}  {base}  stopped: max_iter\n" in capfd.readouterr().err
 
 
 def test_log_has_a_line_whenever_some_time_has_passed(capfd, monkeypatch):
@@ -54,8 +57,13 @@ def test_log_has_a_line_whenever_some_time_has_passed(capfd, monkeypatch):
 def test_larger_number_shows_a_line_every_so_many_steps(verbose, capfd):
     model = small(verbose=verbose).fit(*noisy_data())
     every = range(verbose, 9, verbose)
-    lines = [f"step {step}/8  loss {model.train_loss_[step] / 400:.6g}" for step in every]
-    end = f"step 8/8  loss {model.train_loss_[8] / 400:.6g}  stopped: max_iter"
+
+    def line(step):
+        loss, base = model.train_loss_[step] / 400, model.base_classes_[step - 1]
+        return f"step {step}/8  loss {loss:.6g}  base class {base}"
+
+    lines = [line(step) for step in every]
+    end = f"{line(8)}  stopped: max_iter"
     assert capfd.readouterr().err.splitlines() == [*lines, end]
 
 
@@ -77,7 +85,8 @@ def test_further_trainings_of_a_fit_are_told_apart(capfd):
 def test_steps_without_end_are_counted_without_a_bar(terminal):
     model = small(verbose=1, max_iter=None, callbacks=lambda r: r.step == 3, max_time=1e9)
     model.fit(*noisy_data())
-    expected = f"step 3  loss {model.train_loss_[-1] / 400:.6g}  stopped: callback\n"
+    loss, base = model.train_loss_[-1] / 400, model.base_classes_[-1]
+    expected = f"step 3  loss {loss:.6g}  base class {base}  stopped: callback\n"
     assert terminal.getvalue().endswith("\r\x1b[K" + expected)
 
 
@@ -167,3 +176,15 @@ def test_line_that_is_off_writes_nothing(terminal):
         line.show(1, 2.0)
         line.finish("max_iter")
     assert terminal.getvalue() == ""
+
+
+def test_pace_and_time_left_are_shown_once_they_tell_something(terminal, monkeypatch):
+    seconds = iter([0.0, 0.5, 2.0, 7200.0])
+    monkeypatch.setattr("abcgbm.training.progress.time.monotonic", lambda: next(seconds))
+    with ProgressLine(4, 1) as line:
+        for step in (1, 2, 3):
+            line.show(step, 1.0)
+    first, second, third = terminal.getvalue().split("\r\x1b[K")[2:5]
+    assert "steps/s" not in first
+    assert second.endswith("1 steps/s  0:02 left")
+    assert third.endswith("0.000417 steps/s  40:00 left")

@@ -10,8 +10,10 @@ import pytest
 
 import core
 import reference as ref
-from abcgbm import _bench, _core
+from abcgbm import _core
 from strategies import mixed_problem, random_problem
+
+_bench = pytest.importorskip("abcgbm._bench", reason="the module of the benchmarks is in no wheel")
 
 N_THREADS = 3
 

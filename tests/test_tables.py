@@ -318,7 +318,7 @@ def test_object_that_is_no_number_is_named(cell, message):
 
 
 def test_signalling_nan_and_all_that_stands_for_none_are_missing():
-    nothing = [None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+    nothing = [None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "s")]
     column = np.empty((9, 1), object)
     column[:, 0] = [*nothing, Decimal("NaN"), Decimal("sNaN"), Decimal("1.5")]
     values = read_table(column).floats(np.array([0])).ravel()

@@ -1,6 +1,8 @@
 #include "base/parallel.hpp"
 
+#if !defined(_WIN32)
 #include <pthread.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -185,11 +187,14 @@ class Pool {
 std::atomic<Pool*> the_pool{nullptr};
 
 /// The pool is never destroyed: its threads sleep until the process ends. A forked child has none
-/// of the threads, so it forgets the parent's pool and makes its own when needed.
+/// of the threads, so it forgets the parent's pool and makes its own when needed. (Windows does not
+/// fork.)
 Pool& pool() {
   static const bool registered = [] {
     the_pool = std::make_unique<Pool>().release();
+#if !defined(_WIN32)
     pthread_atfork(nullptr, nullptr, [] { the_pool = std::make_unique<Pool>().release(); });
+#endif
     return true;
   }();
   static_cast<void>(registered);

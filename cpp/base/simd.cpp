@@ -5,18 +5,45 @@
 #include <string>
 #include <string_view>
 
+#if defined(__x86_64__) && defined(_WIN32)
+#include <cpuid.h>
+#include <windows.h>
+#endif
+
 namespace abcgbm {
 namespace {
 
-SimdLevel best_of_cpu() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    return SimdLevel::avx512;
-  }
-  if (__builtin_cpu_supports("avx2")) return SimdLevel::avx2;
+#if defined(__x86_64__) && defined(_WIN32)
+/// Bits of EBX of CPUID's leaf 7: avx512f, dq, bw and vl.
+constexpr unsigned kAvx512Bits = 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31;
+
+bool has_avx2() { return IsProcessorFeaturePresent(PF_AVX2_INSTRUCTIONS_AVAILABLE) != 0; }
+
+/// Windows says whether the system keeps the wide registers, and the CPU which instructions it has:
+/// what __builtin_cpu_supports reads is in a library that clang-cl does not link.
+bool has_avx512() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return IsProcessorFeaturePresent(PF_AVX512F_INSTRUCTIONS_AVAILABLE) != 0 &&
+         __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kAvx512Bits) == kAvx512Bits;
+}
+#elif defined(__x86_64__)
+bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+#else
+bool has_avx2() { return false; }
+bool has_avx512() { return false; }
 #endif
-  return SimdLevel::baseline;
+
+SimdLevel best_of_cpu() {
+  if (has_avx512()) return SimdLevel::avx512;
+  return has_avx2() ? SimdLevel::avx2 : SimdLevel::baseline;
 }
 
 SimdLevel parse(std::string_view name) {

@@ -31,7 +31,7 @@ def as_float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def float_reader(name: str, hint: str = "") -> Callable[[Any], float]:
+def _float_reader(name: str, hint: str = "") -> Callable[[Any], float]:
     """Return a function that reads a number, NaN where it is missing; errors call its source by name.
 
     The hint follows in an error that was caused by strings.
@@ -54,6 +54,14 @@ def float_reader(name: str, hint: str = "") -> Callable[[Any], float]:
     return read
 
 
+def floats_of(objects: Any, name: str, hint: str = "") -> NDArray[np.float64]:
+    """Return objects as floats, each read by itself, as ``_float_reader`` has it."""
+    read = np.frompyfunc(_float_reader(name, hint), 1, 1)
+    # NumPy 2.5 warns if the CPU's flag is up afterwards, as it is where a NaN was compared.
+    with np.errstate(invalid="ignore"):
+        return np.asarray(read(objects), dtype=np.float64)
+
+
 def _shown(value: Any, most: int = 60) -> str:
     text = repr(value)
     return text if len(text) <= most else text[:most] + "..."
@@ -74,8 +82,7 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
         values = values.data
     array = np.asarray(values) if hasattr(values, "dtype") else made_array(values)
     if array.dtype.kind in OBJECT_KINDS:
-        read = np.frompyfunc(float_reader(name), 1, 1)
-        return np.asarray(read(array.astype(object)), dtype=np.float64)
+        return floats_of(array.astype(object), name)
     if array.dtype.kind not in REAL_KINDS:
         raise TypeError(f"{name} is an array of type {array.dtype}; expected real numbers")
     with np.errstate(over="ignore"):  # what no float can hold is infinite

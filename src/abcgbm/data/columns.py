@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abcgbm import _core
-from abcgbm.data.cells import OBJECT_KINDS, as_float, float_reader, is_missing, made_array
+from abcgbm.data.cells import OBJECT_KINDS, as_float, floats_of, is_missing, made_array
 from abcgbm.data.lazy import lazy
 
 Floats = NDArray[np.float64]
@@ -101,8 +101,7 @@ def as_array(X: Any, name: str) -> Any:
         return np.ma.filled(values.astype(np.float64), np.nan)
     if kind in OBJECT_KINDS and not sparse.issparse(values):
         objects = np.ma.filled(values.astype(object), np.nan)
-        read = np.frompyfunc(float_reader(name, _STRINGS), 1, 1)
-        return np.asarray(read(objects), dtype=np.float64)
+        return floats_of(objects, name, _STRINGS)
     return values
 
 

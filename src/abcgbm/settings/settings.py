@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
 import numpy as np
-from sklearn.metrics import get_scorer
 
 from abcgbm.settings.algorithm import TREES, Algorithm, known_name
 from abcgbm.settings.checks import (
@@ -91,6 +90,13 @@ class Scoring:
     scorer: Scorer | None = None
 
 
+def _scorer_named(name: str) -> Scorer:
+    from sklearn.metrics import get_scorer  # a third of the time of our own import, and seldom used
+
+    scorer: Scorer = get_scorer(name)
+    return scorer
+
+
 def _scoring(name: str, value: Any) -> Scoring:
     allowed = (
         "expected 'loss', 'error', a name in sklearn.metrics.get_scorer_names(), or a callable "
@@ -103,7 +109,7 @@ def _scoring(name: str, value: Any) -> Scoring:
     if not isinstance(value, str):
         raise TypeError(f"{name}={value!r}; {allowed}")
     try:
-        return Scoring(value, get_scorer(value))
+        return Scoring(value, _scorer_named(value))
     except ValueError as error:
         raise ValueError(f"{name}={value!r}; {allowed}") from error
 

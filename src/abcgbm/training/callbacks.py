@@ -106,7 +106,8 @@ class StepWatcher:
 
     def _tell(self, boosting: Boosting) -> bool:
         report = self._report(boosting)
-        self._progress.show(report.step, *boosting.mean_losses(), report.phase)
+        losses, phase = boosting.mean_losses(), report.phase
+        self._progress.show(report.step, *losses, phase, report.base_class)
         returned = [callback(report) for callback in self._callbacks]
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 

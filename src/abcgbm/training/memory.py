@@ -135,7 +135,11 @@ def _most(size: TrainingSize, field: str, low: int, available: int) -> int | Non
 
 def shown_bytes(n_bytes: int) -> str:
     """Return a size as people read it."""
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"  # noqa: PLR2004
+    size, unit = next((s, u) for s, u in _UNITS if n_bytes >= s or u == "KB")
+    return f"{n_bytes / size:.1f} {unit}"
+
+
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:

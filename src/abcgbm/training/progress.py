@@ -3,10 +3,11 @@
 import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 _EVERY = 0.1  # seconds between two drawings of the live line
 _LOG_EVERY = 10.0  # seconds between two lines where it cannot change
+_SETTLED = 1.0  # seconds after which the pace of steps tells something
 _WIDTH = 30
 
 
@@ -28,6 +29,7 @@ class ProgressLine:
         self._is_live = verbose == 1 and sys.stderr.isatty()
         self._last_drawn = 0.0
         self._text = self._written = ""
+        self._begun: tuple[int, float] | None = None  # the first step that was seen, and when
 
     @property
     def enabled(self) -> bool:
@@ -39,18 +41,41 @@ class ProgressLine:
         return self
 
     def show(
-        self, step: int, loss: float, validation_loss: float | None = None, phase: str = "train"
+        self,
+        step: int,
+        loss: float,
+        validation_loss: float | None = None,
+        phase: str = "train",
+        base_class: Any = None,
     ) -> None:
         """Take note of a finished step; losses are means over rows."""
         if not self.enabled:
             return
+        now = time.monotonic()
         self._text = ("" if phase == "train" else f"{phase}: ") + self._count(step)
         if step > 0:
             self._text += f"  loss {loss:.6g}"
         if step > 0 and validation_loss is not None:
             self._text += f"  validation loss {validation_loss:.6g}"
-        if self._is_due(step, time.monotonic()):
+        if base_class is not None:
+            self._text += f"  base class {base_class}"
+        self._text += self._pace(step, now)
+        if self._is_due(step, now):
             self._write(self._text)
+
+    def _pace(self, step: int, now: float) -> str:
+        """Tell how quick steps are and, if their number is known, how long the others will take."""
+        if self._begun is None or step <= self._begun[0]:
+            self._begun = (step, now)
+            return ""
+        since = now - self._begun[1]
+        if not self._is_live or since < _SETTLED:
+            return ""
+        seconds = since / (step - self._begun[0])
+        pace = f"  {1 / seconds:.3g} steps/s"
+        if self._n_steps is None or step >= self._n_steps:
+            return pace
+        return f"{pace}  {_shown_time((self._n_steps - step) * seconds)} left"
 
     def _is_due(self, step: int, now: float) -> bool:
         if self._verbose > 1:
@@ -87,3 +112,9 @@ class ProgressLine:
         self._written = text
         sys.stderr.write("\r\x1b[K" + text if self._is_live else text + "\n")
         sys.stderr.flush()
+
+
+def _shown_time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

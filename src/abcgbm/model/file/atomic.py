@@ -3,8 +3,10 @@
 import errno
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -12,9 +14,17 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
     Whatever goes wrong, a full disk or a power cut, leaves the earlier file as it was.
     """
+    with written_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Give a file to write to, which takes the place of an earlier one when the block ends well."""
     target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not target.is_file():
-        target.write_bytes(content)  # a device or a pipe is no file to be replaced
+        with target.open("wb") as device:  # a device or a pipe is no file to be replaced
+            yield device
         return
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
@@ -22,7 +32,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     try:
         with beside.open("xb") as file:
             _keep_mode(target, file.fileno())
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         beside.replace(target)

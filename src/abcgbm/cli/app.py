@@ -1,0 +1,64 @@
+"""The commands, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from abcgbm import __version__
+from abcgbm.cli.convert import convert
+from abcgbm.cli.demo import demo
+from abcgbm.cli.evaluate import evaluate
+from abcgbm.cli.explain import explain
+from abcgbm.cli.failure import IS_DEBUG, MISUSED, tell, told
+from abcgbm.cli.look import inspect
+from abcgbm.cli.options import grouped
+from abcgbm.cli.predict import predict
+from abcgbm.cli.report import report
+from abcgbm.cli.train import train
+
+COMMANDS: tuple[Callable[..., Any], ...] = (
+    train, predict, evaluate, inspect, explain, convert, report, demo,
+)  # fmt: skip
+app = typer.Typer(
+    help="Boosted trees for multi-class classification.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for command in COMMANDS:
+    app.command(no_args_is_help=command is not demo)(told(grouped(command)))
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"abcgbm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _app(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from; anywhere in the line.")
+    ] = False,
+) -> None:
+    pass
+
+
+def run(argv: list[str]) -> int:
+    """Run a command; return its exit code."""
+    token = IS_DEBUG.set("--debug" in argv)
+    try:
+        given = [argument for argument in argv if argument != "--debug"]
+        code = app(args=given, prog_name="abcgbm", standalone_mode=False)
+    except typer.TyperException as error:
+        tell(f"error: {' '.join(error.format_message().split())}")
+        return MISUSED
+    finally:
+        IS_DEBUG.reset(token)
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,35 @@
+"""`abcgbm demo`: MART and ABC-MART on scikit-learn's digits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from abcgbm.cli.failure import Misuse
+from abcgbm.demo import comparison
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to draw the curves: .png, .svg or .pdf.")
+    ] = Path("demo.png"),
+    max_iter: Annotated[
+        int, typer.Option("--max-iter", min=1, help="Boosting steps of each fit.")
+    ] = 300,
+) -> None:
+    """Train MART and ABC-MART on scikit-learn's digits, and compare their test errors."""
+    comparison.run(_picture(output), max_iter)
+
+
+def _picture(path: Path) -> Path:
+    """Return a file that can be written, checked before any training is spent on it."""
+    if path.suffix.lower() not in PICTURES:
+        raise Misuse(f"--output {str(path)!r}; expected a name ending in .png, .svg or .pdf")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK) or path.is_dir():
+        raise Misuse(f"--output {str(path)!r}; expected a file in a folder open for writing")
+    return path

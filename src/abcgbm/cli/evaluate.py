@@ -1,0 +1,124 @@
+"""`abcgbm evaluate`: how right a model is on a table file with labels."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from abcgbm import ABCBoostClassifier
+from abcgbm.cli.options import Label, ModelFile, TableFile, TableOptions, Threads
+from abcgbm.cli.tables import Columns, LabelledTable, check_label, read_like
+from abcgbm.data.files.errors import TableFileError
+from abcgbm.evaluation.confusion import Confusion
+
+
+def evaluate(
+    model: ModelFile,
+    file: TableFile,
+    tables: TableOptions,
+    label: Label = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    threads: Threads = None,
+) -> None:
+    """Count a model's errors on a table file with labels, class by class; of any size."""
+    check_label(file, label, tables.reading())
+    estimator = ABCBoostClassifier.load_model(model)
+    estimator.n_jobs = threads
+    counts = Counts([*estimator.model_.labels])
+    for part in read_like(file, estimator, Columns(label), tables.reading()):
+        counts.add(estimator, part)
+    if not counts.confusion.counts.any():
+        raise TableFileError(file, "no rows; expected a table")
+    if as_json:
+        print(json.dumps(counts.summary(), ensure_ascii=False, default=str))
+    else:
+        _show(counts)
+
+
+class Counts:
+    """What the rows so far add up to.
+
+    Parameters
+    ----------
+    labels : list
+        The classes.
+
+    Attributes
+    ----------
+    confusion : Confusion
+        Rows by their own class and the one that was predicted.
+    loss : float
+        Minus the logarithms of the probabilities of the rows' own classes, where these are known.
+    """
+
+    def __init__(self, labels: list[Any]) -> None:
+        self.confusion = Confusion(labels, np.zeros((len(labels) + 1, len(labels))))
+        self.loss = 0.0
+
+    def add(self, estimator: ABCBoostClassifier, part: LabelledTable) -> None:
+        """Count the rows of a part; a label that the model does not know is an error."""
+        n_classes = len(self.confusion.labels)
+        number = {label: k for k, label in enumerate(self.confusion.labels)}
+        own = np.array([number.get(label, n_classes) for label in part.y.tolist()], dtype=np.intp)
+        log_proba = estimator.predict_log_proba(part.X)
+        np.add.at(self.confusion.counts, (own, log_proba.argmax(axis=1)), 1.0)
+        known = np.flatnonzero(own < n_classes)
+        self.loss -= math.fsum(log_proba[known, own[known]].tolist())
+
+    def summary(self) -> dict[str, Any]:
+        """Return all figures by name; what there is none of is null."""
+        found = self.confusion
+        n_rows, n_known = int(found.counts.sum()), int(found.support.sum())
+        n_right = int(found.right.sum())
+        columns = {
+            "label": found.labels,
+            "precision": found.precision.tolist(),
+            "recall": found.recall.tolist(),
+            "f1": found.f1.tolist(),
+            "rows": found.support.astype(int).tolist(),
+        }
+        return {
+            "rows": n_rows,
+            "errors": n_rows - n_right,
+            "accuracy": n_right / n_rows,
+            "log_loss": self.loss / n_known if n_known else None,
+            "rows_of_unknown_labels": n_rows - n_known,
+            "classes": [
+                dict(zip(columns, map(_plain, row), strict=True))
+                for row in zip(*columns.values(), strict=True)
+            ],
+        }
+
+
+def _plain(value: Any) -> Any:
+    """Return a figure as JSON has it."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _show(counts: Counts) -> None:
+    """Write the figures for people."""
+    found = counts.summary()
+    console = Console(soft_wrap=True, highlight=False)
+    loss = "" if found["log_loss"] is None else f", log loss {found['log_loss']:.4f}"
+    rate = 100 * (1 - found["accuracy"])
+    console.print(f"{found['rows']:,} rows, {found['errors']:,} errors ({rate:.2f} %){loss}")
+    if n_unknown := found["rows_of_unknown_labels"]:
+        console.print(f"{n_unknown:,} rows have labels that the model does not know")
+    table = Table(box=None, pad_edge=False)
+    for name in found["classes"][0]:
+        table.add_column(name, justify="left" if name == "label" else "right")
+    for row in found["classes"]:
+        table.add_row(*(_cell(value) for value in row.values()))
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,75 @@
+"""`abcgbm explain`: what each feature adds to the scores of the rows of a table file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from abcgbm import ABCBoostClassifier
+from abcgbm.cli.failure import tell
+from abcgbm.cli.look import label_of
+from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
+from abcgbm.cli.output import check_output, write_tables
+from abcgbm.cli.tables import Columns, LabelledTable, read_like
+from abcgbm.data.files.errors import require_pyarrow
+
+_ROWS_AT_A_TIME = 1024
+
+
+def explain(
+    model: ModelFile,
+    file: TableFile,
+    tables: TableOptions,
+    output: OutputOptions,
+    class_: Annotated[
+        str | None,
+        typer.Option("--class", help="Explain the score of this class, not of the predicted one."),
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """Write exact Shapley values: a column for each feature, which add up, with the base, to the score.
+
+    Of each row the score of the class that is predicted is explained, or that of --class.
+    """
+    target = output.checked()
+    check_output(target)
+    estimator = ABCBoostClassifier.load_model(model)
+    estimator.n_jobs = threads
+    wanted = None if class_ is None else estimator.model_.labels.index(label_of(estimator, class_))
+    parts = read_like(file, estimator, Columns(), tables.reading())
+    explained = (_explained(estimator, rows, wanted) for rows in _pieces(parts))
+    n_rows = write_tables(explained, target)
+    if target is not None:
+        tell(f"{target}: {n_rows:,} rows")
+
+
+def _pieces(parts: Iterator[LabelledTable]) -> Iterator[Any]:
+    """Cut parts into few rows each: there is a value for every row, feature and class."""
+    for part in parts:
+        for start in range(0, len(part), _ROWS_AT_A_TIME):
+            stop = start + _ROWS_AT_A_TIME
+            is_frame = hasattr(part.X, "slice")
+            yield part.X.slice(start, _ROWS_AT_A_TIME) if is_frame else part.X[start:stop]
+
+
+def _explained(estimator: ABCBoostClassifier, X: Any, wanted: int | None) -> Any:
+    arrow, found = require_pyarrow(), estimator.explain(X)
+    classes = _classes(estimator, X, wanted)
+    labels = [estimator.model_.labels[k] for k in classes.tolist()]
+    rows = np.arange(len(classes))
+    columns = {"class": arrow.array(labels), "base": found.base_values[classes]}
+    values = found.values[rows, :, classes]
+    names = estimator.model_.feature_labels
+    return arrow.table(columns | dict(zip(names, values.T, strict=True)))
+
+
+def _classes(estimator: ABCBoostClassifier, X: Any, wanted: int | None) -> NDArray[np.int64]:
+    """Return the class of each row whose score is explained."""
+    if wanted is None:
+        found: NDArray[np.int64] = estimator.predict_proba(X).argmax(axis=1)
+        return found
+    return np.full(X.shape[0], wanted)

@@ -1,0 +1,78 @@
+"""What goes wrong, in a line on standard error, and as an exit code."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeVar
+
+import typer
+
+FAILED, MISUSED, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+IS_DEBUG: ContextVar[bool] = ContextVar("IS_DEBUG", default=False)
+_EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Misuse(Exception):
+    """Options that do not go together, or of which one is missing."""
+
+
+def tell(text: str) -> None:
+    """Say something to the user; standard output is for data."""
+    print(f"abcgbm: {text}", file=sys.stderr, flush=True)
+
+
+def told(command: Callable[P, R]) -> Callable[P, R]:
+    """Let a command end in one line instead of a traceback."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            done = command(*args, **kwargs)
+            sys.stdout.flush()
+        except BaseException as error:
+            if isinstance(error, typer.Exit | typer.TyperException):
+                raise
+            raise typer.Exit(_tell_error(error)) from error
+        return done
+
+    return run
+
+
+def _tell_error(error: BaseException) -> int:
+    """Say what went wrong; return the exit code. What nobody expects goes on as it is."""
+    if IS_DEBUG.get():
+        traceback.print_exception(error)
+    if isinstance(error, KeyboardInterrupt):
+        tell("interrupted")
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        _leave_pipe()
+        tell("error: whoever read standard output has gone")
+        return PIPE_CLOSED
+    if not isinstance(error, (*_EXPECTED, Misuse)):
+        raise error
+    tell(f"error: {_text(error)}")
+    return MISUSED if isinstance(error, Misuse) else FAILED
+
+
+def _leave_pipe() -> None:
+    """Let what is left for standard output go nowhere: Python would try once more to write it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _text(error: Any) -> str:
+    """What an error says, in one line; of the system, the file first."""
+    if isinstance(error, OSError) and error.strerror is not None:
+        reason = "there is no such file" if error.errno == errno.ENOENT else error.strerror
+        return reason if error.filename is None else f"{error.filename}: {reason}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines) or type(error).__name__

@@ -1,0 +1,63 @@
+"""`abcgbm predict`: a model and a table file to labels or probabilities, in constant memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from abcgbm import ABCBoostClassifier
+from abcgbm.cli.failure import tell
+from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
+from abcgbm.cli.output import check_output, write_tables
+from abcgbm.cli.tables import Columns, LabelledTable, read_like
+from abcgbm.data.files.errors import require_pyarrow
+
+
+@dataclass(frozen=True)
+class PredictionOptions:
+    """What is written of each row."""
+
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Write the probability of each class, too.")
+    ] = False
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="A column of the table to hand on (repeatable)."),
+    ] = None
+
+
+def predict(
+    model: ModelFile,
+    file: TableFile,
+    tables: TableOptions,
+    output: OutputOptions,
+    wanted: PredictionOptions,
+    threads: Threads = None,
+) -> None:
+    """Predict the rows of a table file, of any size, as CSV on standard output or into a file.
+
+    Columns are found by name, and others are left alone.
+    """
+    target = output.checked()
+    check_output(target)
+    estimator = ABCBoostClassifier.load_model(model)
+    estimator.n_jobs = threads
+    parts = read_like(file, estimator, Columns(), tables.reading(), wanted.keep or ())
+    n_rows = write_tables(
+        (_predicted(estimator, part, proba=wanted.proba) for part in parts), target
+    )
+    if target is not None:
+        tell(f"{target}: {n_rows:,} rows")
+
+
+def _predicted(estimator: ABCBoostClassifier, part: LabelledTable, *, proba: bool) -> Any:
+    """Return a part's predictions as an Arrow table, beside the columns that are handed on."""
+    arrow = require_pyarrow()
+    columns = dict(part.others or {}) | {"prediction": arrow.array(estimator.predict(part.X))}
+    if proba:
+        found = estimator.predict_proba(part.X)
+        names = [f"proba_{label}" for label in estimator.model_.labels]
+        columns |= dict(zip(names, found.T, strict=True))
+    return arrow.table(columns)

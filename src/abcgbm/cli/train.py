@@ -1,0 +1,201 @@
+"""`abcgbm train`: a table file to a model file."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm.cli.failure import Misuse, tell
+from abcgbm.cli.options import Label, TableFile, TableOptions, Threads, writable
+from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
+from abcgbm.data.files.formats import Reading
+from abcgbm.training.memory import shown_bytes
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What the columns of the table are."""
+
+    label: Label = None
+    weight: Annotated[str | None, typer.Option("--weight", help="The column of weights.")] = None
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", help="A column not to learn from (repeatable).")
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--categorical",
+            help="A column of numbers that are categories (repeatable); text always is.",
+        ),
+    ] = None
+
+    def columns(self) -> Columns:
+        """Return these options as the reader of tables takes them."""
+        return Columns(self.label, self.weight, tuple(self.ignore or ()))
+
+
+@dataclass(frozen=True)
+class BoostingOptions:
+    """The parameters that most people set; --set and --params have all of them."""
+
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", help="mart, abc-mart, logitboost or abc-logitboost."),
+    ] = None
+    trees: Annotated[str | None, typer.Option("--trees", help="per-class or shared.")] = None
+    steps: Annotated[int | None, typer.Option("--steps", help="Boosting steps, at most.")] = None
+    leaves: Annotated[int | None, typer.Option("--leaves", help="Leaves of a tree.")] = None
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", help="Shrinkage of each step.")
+    ] = None
+    valid: Annotated[
+        Path | None, typer.Option("--valid", help="A table to validate on, with the same columns.")
+    ] = None
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(
+            "--early-stopping",
+            help="Stop after so many steps without a better loss on --valid, or on a tenth of the rows.",
+        ),
+    ] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="What all draws follow from.")] = None
+    max_time: Annotated[float | None, typer.Option("--max-time", help="Seconds, at most.")] = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the estimator that were given."""
+        given = {
+            "algorithm": self.algorithm,
+            "trees": self.trees,
+            "max_iter": self.steps,
+            "max_leaf_nodes": self.leaves,
+            "learning_rate": self.learning_rate,
+            "early_stopping": None if self.early_stopping is None else True,
+            "n_iter_no_change": self.early_stopping,
+            "random_state": self.seed,
+            "max_time": self.max_time,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class FurtherOptions:
+    """All other parameters, and what a long training needs."""
+
+    params: Annotated[
+        Path | None,
+        typer.Option("--params", help="A TOML file of parameters, named as in Python."),
+    ] = None
+    set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="NAME=VALUE: any parameter of the estimator, as TOML has it (repeatable)."
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="Where to write checkpoints.")
+    ] = None
+    resume: Annotated[Path | None, typer.Option("--resume", help="A checkpoint to go on from.")] = (
+        None
+    )
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Replace a model file that is there already.")
+    ] = False
+    threads: Threads = None
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the estimator that were given; --set wins over --params."""
+        found = {} if self.params is None else _from_toml(self.params)
+        for text in self.set or ():
+            found |= _assigned(text)
+        if isinstance(found.get("base_class"), dict):
+            found["base_class"] = BaseClassSearch(**found["base_class"])
+        own = {"checkpoint": self.checkpoint, "n_jobs": self.threads}
+        found |= {name: value for name, value in own.items() if value is not None}
+        return found | {"verbose": 0 if self.quiet else 1}
+
+
+def train(
+    file: TableFile,
+    model: Annotated[
+        Path, typer.Option("--model", "-m", help="The model file to write, such as out.abc.")
+    ],
+    columns: ColumnOptions,
+    boosting: BoostingOptions,
+    further: FurtherOptions,
+    tables: TableOptions,
+) -> None:
+    """Train on a table file, and write the model.
+
+    Text columns are categories, and no value needs to be filled in. Without options the trees are
+    those of ABCBoostClassifier().
+    """
+    target, say = writable(model, force=further.force), (lambda _: None) if further.quiet else tell
+    estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
+    table = read_to_learn(file, columns.columns(), tables.reading())
+    _choose_categories(estimator, table, columns)
+    say(_shown_table(file, table))
+    validation = _validation(boosting.valid, table, columns, tables.reading())
+    estimator.fit(table.X, table.y, table.weight, resume_from=further.resume, **validation)
+    estimator.save_model(target)
+    say(_shown_model(estimator, target))
+
+
+def _from_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from error
+
+
+def _assigned(text: str) -> dict[str, Any]:
+    """Read NAME=VALUE; a value that is no TOML is a string, so that no quotes are needed."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Misuse(f"--set {text}; expected NAME=VALUE")
+    try:
+        return {name: tomllib.loads(f"value = {value}")["value"]}
+    except tomllib.TOMLDecodeError:
+        return {name: None if value == "None" else value}
+
+
+def _choose_categories(
+    estimator: ABCBoostClassifier, table: LabelledTable, columns: ColumnOptions
+) -> None:
+    """Let columns of numbers be categories beside those of text."""
+    if columns.categorical is None:
+        return
+    if not hasattr(table.X, "schema"):
+        raise Misuse("--categorical names columns; a LibSVM file has no names")
+    missing = [name for name in columns.categorical if name not in table.X.column_names]
+    if missing:
+        raise ValueError(f"--categorical {missing[0]}; expected one of {table.X.column_names}")
+    texts = [f.name for f in table.X.schema if str(f.type) in ("string", "large_string")]
+    texts += [f.name for f in table.X.schema if str(f.type).startswith("dictionary")]
+    chosen = {*texts, *columns.categorical}
+    estimator.categorical_features = [n for n in table.X.column_names if n in chosen]
+
+
+def _validation(
+    path: Path | None, table: LabelledTable, columns: ColumnOptions, reading: Reading
+) -> dict[str, Any]:
+    if path is None:
+        return {}
+    other = read_to_learn(path, columns.columns(), reading, like=table)
+    return {"X_val": other.X, "y_val": other.y, "sample_weight_val": other.weight}
+
+
+def _shown_table(path: Path, table: LabelledTable) -> str:
+    n_rows, n_features = table.X.shape
+    return f"{path}: {n_rows:,} rows, {n_features:,} features"
+
+
+def _shown_model(estimator: ABCBoostClassifier, path: Path) -> str:
+    size = shown_bytes(path.stat().st_size)
+    steps = f"{estimator.best_iter_} steps ({estimator.stop_reason_})"
+    return f"{path}: {len(estimator.classes_)} classes, {steps}, {size}"

@@ -1,0 +1,126 @@
+"""Which format a file has, how it is compressed, and how a text file is to be understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from abcgbm.data.files.errors import TableFileError, require_pyarrow
+
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+_FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".ipc": "feather",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+}
+FORMATS = ("csv", "tsv", "parquet", "feather", "libsvm")
+# What stands for a missing value in a text file, as pandas has it.
+MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read where its name does not tell.
+
+    Attributes
+    ----------
+    format : {"csv", "tsv", "parquet", "feather", "libsvm"} or None
+        Its format; None: as its name ends.
+    header : bool or None
+        Whether the first line of a text file has the names of the columns; None: it should have,
+        and a line that looks like data is an error.
+    delimiter : str or None
+        What is between two cells of a text file; None: a comma, in TSV a tab.
+    encoding : str
+        Of a text file.
+    missing : tuple of str
+        Further spellings of a missing value.
+    zero_based : bool
+        Whether the columns of a LibSVM file are counted from 0 rather than from 1.
+    """
+
+    format: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] = ()
+    zero_based: bool = False
+
+    def format_of(self, path: Path) -> str:
+        """Return the format of a file, as given or as its name ends."""
+        if self.format is not None:
+            return _known_format(self.format)
+        suffixes = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSIONS]
+        found = _FORMATS.get(suffixes[-1]) if suffixes else None
+        if found is None:
+            raise TableFileError(
+                path,
+                f"a name that tells no format; expected one that ends in {', '.join(_FORMATS)} "
+                f"(and perhaps {', '.join(_COMPRESSIONS)}), or a format: {', '.join(FORMATS)}",
+            )
+        return found
+
+    def delimiter_of(self, path: Path) -> str:
+        """Return what is between two cells."""
+        delimiter = self.delimiter or ("\t" if self.format_of(path) == "tsv" else ",")
+        delimiter = "\t" if delimiter == "\\t" else delimiter
+        if len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127:  # noqa: PLR2004
+            raise ValueError(f"delimiter={delimiter!r}; expected one ASCII character, not a quote")
+        return delimiter
+
+
+def _known_format(name: str) -> str:
+    if name not in FORMATS:
+        raise ValueError(f"format={name!r}; expected one of {', '.join(FORMATS)}")
+    return name
+
+
+def checked_path(path: Any) -> Path:
+    """Return the path of a file that is there to be read."""
+    found = Path(path)
+    if not found.exists():
+        raise TableFileError(path, "there is no such file")
+    if found.is_dir():
+        raise TableFileError(path, "a folder; expected a file")
+    if found.is_file() and found.stat().st_size == 0:
+        raise TableFileError(path, "the file is empty; expected a table")
+    return found
+
+
+def check_names(names: list[str], path: Path, line: int | None = None) -> None:
+    """Refuse columns that have no name of their own."""
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        shown = ", ".join(map(repr, sorted(twice)))
+        raise TableFileError(
+            path, f"columns of the same name: {shown}; expected all to differ", line
+        )
+
+
+def compression_of(path: Path) -> str | None:
+    """Return how a file is compressed, as its name tells."""
+    return _COMPRESSIONS.get(path.suffix.lower())
+
+
+def open_bytes(path: Path, encoding: str = "utf-8") -> IO[bytes]:
+    """Open a file for reading, decompressed as its name tells, as UTF-8 if it is text."""
+    pyarrow = require_pyarrow()
+    stream = pyarrow.input_stream(str(path), compression=compression_of(path))
+    if encoding.lower().replace("-", "") == "utf8":
+        return stream  # type: ignore[no-any-return]
+    try:
+        return pyarrow.transcoding_input_stream(stream, encoding, "utf8")  # type: ignore[no-any-return]
+    except LookupError as error:
+        raise ValueError(f"encoding={encoding!r}; expected the name of a text encoding") from error

@@ -1,0 +1,225 @@
+"""What a report says: all numbers of the page, ready to be put into the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from abcgbm.data.columns import Floats
+from abcgbm.evaluation.answers import Answers
+from abcgbm.evaluation.base_classes import base_class_runs
+from abcgbm.evaluation.calibration import top_calibration
+from abcgbm.evaluation.confusion import Confusion
+from abcgbm.evaluation.hardest import hardest_rows
+from abcgbm.evaluation.shapley import shapley_summary
+from abcgbm.evaluation.staged import StagedScores, staged_scores
+from abcgbm.model.history import History
+from abcgbm.report import charts
+from abcgbm.report.charts import Chart, Series
+from abcgbm.report.facts import code_of, parameters_of, size_of, versions
+from abcgbm.report.formats import count
+from abcgbm.report.matrices import confusion_matrix, heat_map, short
+
+_MOST_FEATURES, _MOST_SWARMS, _MOST_PAIRS, _MOST_UNSEEN = 20, 10, 15, 10
+
+
+def content_of(
+    answers: Answers, title: str | None, command: str | Sequence[str] | None
+) -> dict[str, Any]:
+    """Return the content of the page by section."""
+    model, parameters = answers.model, parameters_of(answers.model)
+    commands = [command] if isinstance(command, str) else [*(command or ())]
+    algorithm = model.chosen_.get("algorithm", model.algorithm)
+    return {
+        "title": title
+        or f"{algorithm}: {answers.n_classes} classes, {count(len(answers))} test rows",
+        "algorithm": algorithm,
+        "summary": _summary(answers),
+        "size": size_of(model),
+        "curves": _curves(answers),
+        "bases": _bases(answers),
+        "classes": _classes(answers),
+        "importances": _importances(answers),
+        "shapley": _shapley(answers),
+        "calibration": _calibration(answers),
+        "hardest": hardest_rows(answers),
+        "parameters": parameters,
+        "commands": commands,
+        "code": code_of(model, parameters),
+        "versions": versions(),
+    }
+
+
+def _summary(answers: Answers) -> dict[str, Any]:
+    unseen = answers.unseen
+    return {
+        "accuracy": answers.accuracy,
+        "errors": answers.errors,
+        "total": answers.total,
+        "right": answers.total - answers.errors,
+        "log_loss": answers.log_loss,
+        "n_rows": len(answers),
+        "n_absent": len(answers.table) - len(answers),
+        "is_weighted": bool((answers.weight != 1).any()),
+        "n_classes": answers.n_classes,
+        "n_features": answers.model.n_features_in_,
+        "stop_reason": answers.model.stop_reason_,
+        "n_unseen": int(np.count_nonzero(~answers.is_known)),
+        "unseen": [str(label) for label in unseen[:_MOST_UNSEEN]],
+        "more_unseen": max(0, len(unseen) - _MOST_UNSEEN),
+    }
+
+
+# ------------------------------------------------------------------------------------------- steps
+
+
+def _curves(answers: Answers) -> dict[str, Any]:
+    staged, model = staged_scores(answers), answers.model
+    rates = staged.errors / answers.total
+    first = min(1, len(rates) - 1)  # what was before the first step would dwarf all others
+    error = Series("test error", staged.step[first:], rates[first:], rates[first:])
+    return {
+        "staged": staged,
+        "loss": _loss_chart(staged, model.history_, model.refit_history_),
+        "error": charts.curves(
+            "Test error by step",
+            "The share of wrong answers on the test rows after each step.",
+            "share of wrong answers",
+            [error],
+            is_log=False,
+        ),
+        "readings": _readings(staged, answers.total),
+        "is_refit": model.refit_history_ is not None,
+        "n_iter": model.n_iter_,
+        "best_iter": model.best_iter_,
+    }
+
+
+def _loss_chart(staged: StagedScores, history: History, refitted: History | None) -> Chart:
+    """Draw losses, each as a part of what it was at first: they are sums over different rows."""
+    given = [("training loss", history.train_loss)]
+    if refitted is not None:
+        given = [("training loss, refit", refitted.train_loss), *given]
+    if len(history.validation_loss):
+        given.append(("validation loss", history.validation_loss))
+    series = [_relative(name, np.arange(len(loss)), loss) for name, loss in given]
+    series.append(_relative("test loss (mean)", staged.step, staged.loss))
+    text = "Losses by boosting step, each divided by what it was before the first step."
+    return charts.curves("Losses by step", text, "loss, relative to step 0", series, is_log=True)
+
+
+def _relative(name: str, step: Any, loss: Floats) -> Series:
+    return Series(name, step, loss / loss[0] if loss[0] > 0 else loss, loss)
+
+
+def _readings(staged: StagedScores, total: float) -> list[dict[str, Any]]:
+    """Read the test curve at the end, and where it is lowest, which no honest choice can know."""
+    last = len(staged.step) - 1
+    points = [
+        ("before the first step", 0, ""),
+        ("final step: the model of this report", last, ""),
+        ("fewest test errors", staged.lowest_errors, "chosen on the test rows"),
+        ("lowest test loss", staged.lowest_loss, "chosen on the test rows"),
+    ]
+    return [
+        {
+            "name": name,
+            "note": note,
+            "step": int(staged.step[at]),
+            "errors": float(staged.errors[at]),
+            "rate": float(staged.errors[at]) / total,
+            "loss": float(staged.loss[at]),
+        }
+        for name, at, note in points
+    ]
+
+
+def _bases(answers: Answers) -> dict[str, Any] | None:
+    """Draw which class was the base when; None where there was none."""
+    runs, n_steps = base_class_runs(answers.model), answers.model.model_.n_steps
+    if not runs:
+        return None
+    labels = [str(label) for label in answers.labels]
+    counts = [0] * len(labels)
+    paths: list[list[str]] = [[] for _ in labels]
+    for k, first, length in runs:
+        counts[k] += length
+        paths[k].append(f"M{first - 1} {k + 0.12:.2f}h{length}v.76h-{length}z")
+    rows = [
+        {"label": label, "path": "".join(path), "count": n}
+        for label, path, n in zip(labels, paths, counts, strict=True)
+    ]
+    return {"n_steps": n_steps, "rows": rows, "shown": [short(label) for label in labels]}
+
+
+# ----------------------------------------------------------------------------------------- classes
+
+
+def _classes(answers: Answers) -> dict[str, Any]:
+    found = Confusion.from_answers(answers)
+    names = [*(str(label) for label in found.labels), "not in the model"]
+    columns = (found.support, found.predicted, found.precision, found.recall, found.f1)
+    rows = zip(names, *(column.tolist() for column in columns), strict=False)
+    fields = ("label", "support", "predicted", "precision", "recall", "f1")
+    return {
+        "matrix": confusion_matrix(found, answers),
+        "rows": [dict(zip(fields, row, strict=True)) for row in rows],
+        "pairs": [
+            {"label": names[r], "prediction": names[c], "count": float(found.counts[r, c])}
+            for r, c in found.worst(_MOST_PAIRS)
+        ],
+    }
+
+
+def _calibration(answers: Answers) -> dict[str, Any]:
+    found = top_calibration(answers)
+    return {"expected_error": found.expected_error, **charts.reliability(found)}
+
+
+# ---------------------------------------------------------------------------------------- features
+
+
+def _ranked(values: Floats, most: int) -> list[int]:
+    """Return the features of largest values, at most so many, without those of none."""
+    order = np.argsort(-values, kind="stable")[:most].tolist()
+    return [feature for feature in order if values[feature] > 0]
+
+
+def _bars(names: Sequence[str], values: Floats, features: Sequence[int]) -> list[dict[str, Any]]:
+    largest = float(values.max()) if len(features) else 1.0
+    return [
+        {"name": names[f], "value": float(values[f]), "part": round(values[f] / largest, 4)}
+        for f in features
+    ]
+
+
+def _importances(answers: Answers) -> dict[str, Any]:
+    model, names = answers.model, answers.model.model_.feature_labels
+    overall, by_class = model.feature_importances_, model.class_importances_.T
+    features = _ranked(overall, _MOST_FEATURES)
+    shown = [names[f] for f in features]
+    return {
+        "bars": _bars(names, overall, features),
+        "n_features": len(names),
+        "matrix": heat_map("importances", shown, answers.labels, by_class[features])
+        if features
+        else None,
+    }
+
+
+def _shapley(answers: Answers) -> dict[str, Any]:
+    found = shapley_summary(answers)
+    names = found.explanation.feature_names
+    features = _ranked(found.overall, _MOST_FEATURES)
+    shown, by_class = [names[f] for f in features], found.by_class[features]
+    swarmed = features[:_MOST_SWARMS]
+    return {
+        "n_rows": len(found.place),
+        "is_drawn": len(found.place) < len(answers),
+        "bars": _bars(names, found.overall, features),
+        "matrix": heat_map("shapley", shown, answers.labels, by_class) if features else None,
+        "names": [names[f] for f in swarmed],
+        "swarm": charts.swarm(found.of_prediction(answers), found.explanation.data, swarmed),
+    }

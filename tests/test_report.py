@@ -1,0 +1,104 @@
+"""The report of a model: its numbers are scikit-learn's, and it is one file that needs no other."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+
+from abcgbm.evaluation import Confusion, answers_of, base_class_runs, staged_scores, top_calibration
+from abcgbm.report import report_html, write_report
+from export_cases import CASES, case
+from models import noisy_data, small
+
+pytest.importorskip("jinja2")
+X, Y = noisy_data(n_rows=500, n_classes=5)
+MODEL = small("abc-mart").fit(X[:300], Y[:300])
+REST, LABELS = X[300:], Y[300:]
+
+
+def test_confusion_precision_and_recall_are_those_of_scikit_learn():
+    found = Confusion.from_answers(answers_of(MODEL, REST, LABELS))
+    predicted, classes = MODEL.predict(REST), MODEL.classes_
+    np.testing.assert_array_equal(
+        found.counts[:-1], confusion_matrix(LABELS, predicted, labels=classes)
+    )
+    expected = precision_recall_fscore_support(LABELS, predicted, labels=classes, zero_division=0)
+    for ours, theirs in zip((found.precision, found.recall, found.f1), expected, strict=False):
+        np.testing.assert_allclose(np.nan_to_num(ours), theirs, rtol=1e-12)
+
+
+def test_accuracy_counts_weights_as_repeats():
+    weight = np.arange(len(LABELS)) % 3
+    answers = answers_of(MODEL, REST, LABELS, weight)
+    repeated = np.repeat(np.arange(len(LABELS)), weight)
+    assert answers.accuracy == accuracy_score(LABELS[repeated], MODEL.predict(REST)[repeated])
+    assert answers.errors == (MODEL.predict(REST) != LABELS)[repeated].sum()
+
+
+def test_staged_scores_are_those_of_staged_predictions():
+    staged = staged_scores(answers_of(MODEL, REST, LABELS))
+    errors = [np.count_nonzero(answer != LABELS) for answer in MODEL.staged_predict(REST)]
+    assert staged.errors[1:].tolist() == errors
+    assert staged.step.tolist() == list(range(len(errors) + 1))
+
+
+def test_bins_of_calibration_hold_every_row():
+    found = top_calibration(answers_of(MODEL, REST, LABELS))
+    assert found.weight.sum() == len(LABELS)
+
+
+def test_runs_of_base_classes_are_the_base_classes_of_the_steps():
+    labels = [MODEL.classes_[k] for k, _, n in base_class_runs(MODEL) for _ in range(n)]
+    assert labels == MODEL.base_classes_.tolist()
+
+
+def test_report_is_the_same_each_time_and_names_nothing_on_the_network():
+    html = report_html(MODEL, REST, LABELS)
+    assert html == report_html(MODEL, REST, LABELS)
+    targets = re.findall(r"""\b(?:src|href)\s*=\s*["']?([^"'\s>]*)""", html)
+    assert {target for target in targets if not target.startswith("#")} == {"data:,"}
+    assert not re.search(r"https?:|@import|url\(", html)
+
+
+def test_names_of_the_user_are_text_and_nothing_else():
+    bad = '<script>alert("&\'")</script>'
+    names = np.array([bad, "b", "c", "d", "e"])
+    model = small("mart").fit(X[:300], names[Y[:300]])
+    html = report_html(model, REST, names[LABELS], title=bad, command=bad)
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(" in html
+
+
+def test_labels_that_the_model_does_not_know_count_as_errors():
+    labels = np.where(np.arange(len(LABELS)) < 7, 99, LABELS)
+    answers = answers_of(MODEL, REST, labels)
+    assert answers.errors == np.count_nonzero(MODEL.predict(REST) != labels)
+    html = report_html(MODEL, REST, labels)
+    assert "7 rows have a label that the model does not know (99)" in html
+    assert "not in the model" in html
+
+
+def test_labels_of_another_table_are_refused():
+    with pytest.raises(ValueError, match="none of which the model knows; expected some of 0, 1"):
+        report_html(MODEL, REST, np.full(len(LABELS), "a"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_model_has_a_report(name):
+    model, rows = case(name)
+    assert report_html(model, rows[:50], model.predict(rows[:50])).endswith("</html>")
+
+
+def test_one_row_is_enough():
+    assert "There is no wrong answer." in report_html(MODEL, REST[:1], MODEL.predict(REST[:1]))
+
+
+def test_file_is_replaced_by_the_page(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("earlier")
+    write_report(MODEL, REST, LABELS, path, title="Mine", command="abcgbm report x")
+    text = path.read_text("utf-8")
+    assert "<title>Mine</title>" in text
+    assert "abcgbm report x" in text
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
