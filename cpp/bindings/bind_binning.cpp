@@ -12,23 +12,15 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/binned_state.hpp"
+#include "bindings/table_view.hpp"
 #include "bindings/unlocked.hpp"
 #include "data/binning.hpp"
 
 namespace abcgbm {
 namespace {
 
-using Table = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 using ThresholdArrays = std::vector<Vector<double>>;
 using OwnedArrays = std::vector<nb::ndarray<nb::numpy, double>>;
-
-TableView view_of(const Table& table) {
-  return {.data = table.data(),
-          .n_rows = table.shape(0),
-          .n_features = table.shape(1),
-          .row_stride = table.stride(0),
-          .column_stride = table.stride(1)};
-}
 
 /// Columns as scipy.sparse's csc has them, rows ascending in each.
 struct SparseArrays {
@@ -88,7 +80,7 @@ OwnedArrays find_in(const View& view, const Vector<std::int64_t>& weight, std::s
 
 OwnedArrays find_thresholds_py(const Table& table, const Vector<std::int64_t>& weight,
                                std::size_t max_bins, int n_threads) {
-  return find_in(view_of(table), weight, max_bins, n_threads);
+  return find_in(table_view(table), weight, max_bins, n_threads);
 }
 
 OwnedArrays find_sparse_thresholds_py(const SparseArrays& columns,
@@ -111,9 +103,8 @@ std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows, const ThresholdA
 
 /// A copy, since other threads may change the array once the lock is given up.
 std::vector<std::int32_t> checked_features(const BinnedBuilder& builder,
-                                           const Vector<std::int32_t>& features, std::size_t n_rows,
+                                           const Vector<std::int32_t>& features,
                                            std::size_t n_columns) {
-  require(n_rows == builder.n_rows(), "X: as many rows as the table");
   require(features.shape(0) == n_columns, "features: one for each column");
   std::vector<std::int32_t> copy = copy_of(features);
   std::vector<std::int32_t> given = copy;
@@ -129,17 +120,44 @@ std::vector<std::int32_t> checked_features(const BinnedBuilder& builder,
 
 void add_block_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, const Table& table,
                   int n_threads) {
-  const auto checked = checked_features(builder, features, table.shape(0), table.shape(1));
+  require(table.shape(0) == builder.n_rows(), "X: as many rows as the table");
+  const auto checked = checked_features(builder, features, table.shape(1));
   const Unlocked unlocked(kBinning);
-  builder.add(view_of(table), checked, n_threads);
+  builder.add(table_view(table), checked, n_threads);
 }
 
 void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
                    const SparseArrays& columns, int n_threads) {
   const SparseView view = view_of(columns);
-  const auto checked = checked_features(builder, features, view.n_rows, view.n_columns());
+  require(view.n_rows == builder.n_rows(), "X: as many rows as the table");
+  const auto checked = checked_features(builder, features, view.n_columns());
   const Unlocked unlocked(kBinning);
   builder.add(view, checked, n_threads);
+}
+
+void add_rows_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, const Table& table,
+                 std::size_t first_row, int n_threads) {
+  const std::size_t n_rows = builder.n_rows();
+  require(first_row <= n_rows && table.shape(0) <= n_rows - first_row, "X: rows of the table");
+  const auto checked = checked_features(builder, features, table.shape(1));
+  const Unlocked unlocked(kBinning);
+  builder.add_rows(table_view(table), checked, first_row, n_threads);
+}
+
+/// Says that all rows of some features have come; returns the digests of their columns.
+nb::ndarray<nb::numpy, std::uint64_t> settle_py(BinnedBuilder& builder,
+                                                const Vector<std::int32_t>& features,
+                                                int n_threads) {
+  const auto checked = checked_features(builder, features, features.shape(0));
+  std::vector<std::uint64_t> digests;
+  {
+    const Unlocked unlocked(kBinning);
+    builder.settle(checked, n_threads);
+  }
+  for (const std::int32_t f : checked) {
+    digests.push_back(builder.digest(static_cast<std::size_t>(f)));
+  }
+  return to_numpy(std::move(digests));
 }
 
 std::shared_ptr<Binned> finish_py(BinnedBuilder& builder) {
@@ -238,6 +256,10 @@ void bind_binning(nb::module_& m) {
            "Code the columns of X, which are the given features.")
       .def("add_sparse", &add_sparse_py, "features"_a.noconvert(), "columns"_a, "n_threads"_a,
            "Code sparse columns, which are the given features.")
+      .def("add_rows", &add_rows_py, "features"_a.noconvert(), "X"_a.noconvert(), "first_row"_a,
+           "n_threads"_a, "Code some rows of the given features.")
+      .def("settle", &settle_py, "features"_a.noconvert(), "n_threads"_a,
+           "Say that all rows of some features have come; return the digests of their columns.")
       .def("finish", &finish_py, "The binned table; the builder is then empty.");
 }
 

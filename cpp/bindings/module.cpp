@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The native core of abcgbm: loops over rows and bins.";
   abcgbm::bind_parallel(m);
   abcgbm::bind_binning(m);
+  abcgbm::bind_value_counts(m);
   abcgbm::bind_scores(m);
   abcgbm::bind_labels(m);
   abcgbm::bind_params(m);

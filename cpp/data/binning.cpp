@@ -4,15 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "base/parallel.hpp"
-#include "data/reductions.hpp"
-
 namespace abcgbm {
 namespace {
 
-/// Columns that share a cache line of a row-major table are read together.
-constexpr std::size_t kColumnsPerTask = 8;
-constexpr std::size_t kMostValues = 1 << 20;  // copied by one thread at a time
 constexpr std::size_t kRowsPerTile = 4096;
 
 double threshold_between(double a, double b) {
@@ -20,61 +14,12 @@ double threshold_between(double a, double b) {
   return a <= middle && middle < b ? middle : a;
 }
 
-/// Greedy bins of about equal weight; docs/arithmetic.md, "Bins".
 std::vector<double> thresholds_of(const std::vector<WeightedValue>& values, std::size_t max_bins) {
-  std::vector<double> thresholds;
-  std::int64_t rest = 0;
-  for (const WeightedValue& item : values) rest += item.weight;
-  std::size_t bins_left = max_bins;
-  std::int64_t acc = 0;
-  for (std::size_t j = 0; j < values.size(); ++j) {
-    const bool enough_bins = values.size() - j <= bins_left - 1;
-    const bool is_full =
-        (2 * acc + values[j].weight) * static_cast<std::int64_t>(bins_left) > 2 * rest;
-    if (acc > 0 && bins_left > 1 && (enough_bins || is_full)) {
-      thresholds.push_back(threshold_between(values[j - 1].value, values[j].value));
-      --bins_left;
-      rest -= acc;
-      acc = 0;
-    }
-    acc += values[j].weight;
-  }
-  return thresholds;
-}
-
-/// Copies columns [first, last) side by side, tile by tile, so that each cache line is read once.
-void copy_columns(const TableView& table, std::size_t first, std::size_t last,
-                  std::vector<double>& out) {
-  out.resize((last - first) * table.n_rows);
-  for (std::size_t start = 0; start < table.n_rows; start += kRowsPerTile) {
-    check_interrupt();
-    const std::size_t stop = std::min(start + kRowsPerTile, table.n_rows);
-    for (std::size_t f = first; f < last; ++f) {
-      const double* from = table.data + static_cast<std::ptrdiff_t>(f) * table.column_stride;
-      double* to = out.data() + (f - first) * table.n_rows;
-      for (std::size_t i = start; i < stop; ++i) {
-        to[i] = from[static_cast<std::ptrdiff_t>(i) * table.row_stride];
-      }
-    }
-  }
-}
-
-/// Calls each(f, values) for every column, groups of neighbouring columns in parallel.
-template <class Each>
-void for_each_column(const TableView& table, int n_threads, const Each& each) {
-  const std::size_t n_together = std::clamp<std::size_t>(
-      kMostValues / std::max<std::size_t>(table.n_rows, 1), 1, kColumnsPerTask);
-  const std::size_t n_groups = (table.n_features + n_together - 1) / n_together;
-  parallel_for(n_groups, n_threads, [&](std::size_t group, std::size_t) {
-    const std::size_t first = group * n_together;
-    const std::size_t last = std::min(first + n_together, table.n_features);
-    std::vector<double> columns;
-    copy_columns(table, first, last, columns);
-    for (std::size_t f = first; f < last; ++f) {
-      check_interrupt();
-      each(f, std::span<const double>(columns.data() + (f - first) * table.n_rows, table.n_rows));
-    }
-  });
+  std::int64_t total = 0;
+  for (const WeightedValue& item : values) total += item.weight;
+  Cutter cutter(values.size(), total, max_bins);
+  for (const WeightedValue& item : values) cutter.add(item);
+  return cutter.take();
 }
 
 /// The number of thresholds strictly below the value, by a search without branches.
@@ -140,6 +85,36 @@ std::vector<WeightedValue> distinct_in_sparse(const SparseView& table, std::size
 
 }  // namespace
 
+void Cutter::add(const WeightedValue& item) {
+  const bool enough_bins = n_left_ <= bins_left_ - 1;
+  const bool is_full = (2 * acc_ + item.weight) * static_cast<std::int64_t>(bins_left_) > 2 * rest_;
+  if (acc_ > 0 && bins_left_ > 1 && (enough_bins || is_full)) {
+    thresholds_.push_back(threshold_between(last_, item.value));
+    --bins_left_;
+    rest_ -= acc_;
+    acc_ = 0;
+  }
+  acc_ += item.weight;
+  last_ = item.value;
+  --n_left_;
+}
+
+void copy_columns(const TableView& table, std::size_t first, std::size_t last,
+                  std::vector<double>& out) {
+  out.resize((last - first) * table.n_rows);
+  for (std::size_t start = 0; start < table.n_rows; start += kRowsPerTile) {
+    check_interrupt();
+    const std::size_t stop = std::min(start + kRowsPerTile, table.n_rows);
+    for (std::size_t f = first; f < last; ++f) {
+      const double* from = table.data + static_cast<std::ptrdiff_t>(f) * table.column_stride;
+      double* to = out.data() + (f - first) * table.n_rows;
+      for (std::size_t i = start; i < stop; ++i) {
+        to[i] = from[static_cast<std::ptrdiff_t>(i) * table.row_stride];
+      }
+    }
+  }
+}
+
 Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t> weight,
                            std::size_t max_bins, int n_threads) {
   Thresholds thresholds(table.n_features);
@@ -166,7 +141,8 @@ BinnedBuilder::BinnedBuilder(std::size_t n_rows, Thresholds thresholds,
       thresholds_(std::move(thresholds)),
       features_(thresholds_.size()),
       sparse_(thresholds_.size()),
-      is_added_(thresholds_.size()) {
+      is_added_(thresholds_.size()),
+      digest_(thresholds_.size()) {
   std::uint32_t most_bins = 0;
   for (std::size_t f = 0; f < features_.size(); ++f) {
     features_[f].n_bins = static_cast<std::uint32_t>(thresholds_[f].size() + 2);
@@ -200,10 +176,44 @@ void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> fe
         for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
           const auto f = static_cast<std::size_t>(features[c]);
           std::vector<Code> codes(column.size());
-          for (std::size_t i = 0; i < column.size(); ++i) {
-            codes[i] = static_cast<Code>(code_of(column[i], thresholds_[f]));
-          }
+          fill_codes<Code>(f, column, codes);
           set_codes(f, std::move(codes));
+        });
+      },
+      dense_);
+  mark_added(features);
+}
+
+template <class Code>
+void BinnedBuilder::fill_codes(std::size_t f, std::span<const double> column,
+                               std::span<Code> codes) const {
+  for (std::size_t i = 0; i < column.size(); ++i) {
+    codes[i] = static_cast<Code>(code_of(column[i], thresholds_[f]));
+  }
+}
+
+void BinnedBuilder::add_rows(const TableView& table, std::span<const std::int32_t> features,
+                             std::size_t first_row, int n_threads) {
+  std::visit(
+      [&](auto& columns) {
+        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
+        for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
+          const auto f = static_cast<std::size_t>(features[c]);
+          digest_[f] += column_digest(column, first_row);
+          if (columns[f].empty()) columns[f].resize(n_rows_);
+          fill_codes<Code>(f, column, std::span(columns[f]).subspan(first_row, column.size()));
+        });
+      },
+      dense_);
+}
+
+void BinnedBuilder::settle(std::span<const std::int32_t> features, int n_threads) {
+  std::visit(
+      [&](auto& columns) {
+        parallel_for(features.size(), n_threads, [&](std::size_t i, std::size_t) {
+          check_interrupt();
+          const auto f = static_cast<std::size_t>(features[i]);
+          set_codes(f, std::move(columns[f]));
         });
       },
       dense_);

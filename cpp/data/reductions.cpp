@@ -106,6 +106,16 @@ std::vector<WeightedValue> all_values(std::span<const double> column,
   return merge_equal(sorted(std::move(values)));
 }
 
+/// What a value in a row adds to the digest of its column. The number of a row is odd and differs
+/// from all others, so that no value is lost and no two can change places.
+std::uint64_t digest_of(double value, std::size_t row) {
+  constexpr std::uint64_t kMissing = 0x7ff8000000000000u;  // one for any NaN
+  const std::uint64_t bits =
+      std::isnan(value) ? kMissing : std::bit_cast<std::uint64_t>(value + 0.0);
+  const std::uint64_t mixed = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u;
+  return (mixed ^ (mixed >> 29)) * (2 * std::uint64_t{row} + 1);
+}
+
 }  // namespace
 
 std::vector<WeightedValue> distinct_values(std::span<const double> column,
@@ -119,6 +129,12 @@ std::vector<WeightedValue> distinct_values(std::span<const double> column,
     }
   }
   return sorted(counts.values());
+}
+
+std::uint64_t column_digest(std::span<const double> column, std::size_t first_row) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < column.size(); ++i) sum += digest_of(column[i], first_row + i);
+  return sum;
 }
 
 std::int64_t total_weight(RowWeights weight, std::size_t n_rows) {

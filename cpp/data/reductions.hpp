@@ -22,6 +22,10 @@ struct WeightedValue {
 std::vector<WeightedValue> distinct_values(std::span<const double> column,
                                            std::span<const std::int64_t> weight);
 
+/// The digest of a column's values in the rows from `first_row` on. Those of parts add up to that
+/// of all rows; it is another if a value is, or if two change places.
+std::uint64_t column_digest(std::span<const double> column, std::size_t first_row);
+
 /// The sum of the weights of all rows; of more than 2^62 some number above that.
 std::int64_t total_weight(RowWeights weight, std::size_t n_rows);
 

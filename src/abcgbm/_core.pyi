@@ -84,8 +84,46 @@ class BinnedBuilder:
     def add_sparse(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: SparseColumns, n_threads: int) -> None:
         """Code sparse columns, which are the given features."""
 
+    def add_rows(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], first_row: int, n_threads: int) -> None:
+        """Code some rows of the given features."""
+
+    def settle(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> NDArray[numpy.uint64]:
+        """
+        Say that all rows of some features have come; return the digests of their columns.
+        """
+
     def finish(self) -> Binned:
         """The binned table; the builder is then empty."""
+
+class ValueCounts:
+    """The distinct values of columns, part by part."""
+
+    def __init__(self, n_columns: int) -> None: ...
+
+    def add(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first_row: int, n_threads: int) -> None:
+        """Count the rows from first_row on; those of weight 0 are absent."""
+
+    def merge(self, other: ValueCounts, n_threads: int) -> None:
+        """Count what another has counted."""
+
+    def take(self, n_threads: int) -> list[tuple[NDArray[numpy.float64], NDArray[numpy.int64]]]:
+        """Hand over values and weights, one run a column, and begin anew."""
+
+    def thresholds(self, runs: Sequence[Sequence[tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]]]], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
+        """
+        The thresholds of each column, of what is held and of further runs of each column.
+        """
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def n_held(self) -> int:
+        """Values that are held, of all columns."""
+
+    @property
+    def digests(self) -> NDArray[numpy.uint64]:
+        """What the rows so far make of each column."""
 
 def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int = 1) -> NDArray[numpy.float64]:
     """Probabilities of scores of shape (n_rows, n_classes)."""
