@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from abcgbm.training import memory
-from abcgbm.training.memory import TrainingSize, available_bytes, check
+from abcgbm.settings.free_memory import available_bytes
+from abcgbm.training.memory import TrainingSize, check
 from models import noisy_data, run_python, small
 
 SIZE = TrainingSize(

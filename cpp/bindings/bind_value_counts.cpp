@@ -96,7 +96,7 @@ void bind_value_counts(nb::module_& m) {
             const auto digests = counts.digests();
             return to_numpy(std::vector<std::uint64_t>(digests.begin(), digests.end()));
           },
-          "What the rows so far make of each column.");
+          nb::rv_policy::automatic, "What the rows so far make of each column.");
 }
 
 }  // namespace abcgbm

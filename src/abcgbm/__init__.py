@@ -3,6 +3,7 @@
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinMapper
+from abcgbm.data.parts.large_table import LargeTable
 from abcgbm.model.file import ModelFileError
 from abcgbm.settings.base_class import BaseClassSearch, FixedBase
 from abcgbm.settings.version import VERSION
@@ -14,6 +15,7 @@ __all__ = [
     "BinMapper",
     "BinnedTable",
     "FixedBase",
+    "LargeTable",
     "ModelFileError",
     "StepReport",
 ]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.columns import Floats
+from abcgbm.data.parts.large_table import is_large
 from abcgbm.data.rows import AnyTable, read_like
 from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, with_callbacks
 from abcgbm.inspection import ModelInspection
@@ -22,6 +23,7 @@ from abcgbm.model.export.exports import Exports
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs, ScoringClassifier
+from abcgbm.model.part_prediction import PartPrediction
 from abcgbm.model.saving import ModelFiles
 from abcgbm.model.truncation import Truncation
 from abcgbm.settings.defaults import PAPER
@@ -36,7 +38,13 @@ from abcgbm.training.training import Trained
 
 
 class ABCBoostClassifier(
-    CallbackSupportMixin, ModelInspection, ModelFiles, Exports, Truncation, ScoringClassifier
+    CallbackSupportMixin,
+    ModelInspection,
+    ModelFiles,
+    Exports,
+    Truncation,
+    PartPrediction,
+    ScoringClassifier,
 ):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
 
@@ -530,13 +538,18 @@ class ABCBoostClassifier(
         self.history_ = trained.history
         self.refit_history_ = None if refitted is None else refitted.history
 
-    def _read(self, X: Any) -> AnyTable:
-        """Read a table to predict on."""
+    def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)  # which takes its time, and raises
+
+    def _read(self, X: Any) -> AnyTable:
+        """Read a table to predict on."""
+        self._check_fitted()
         return read_like(X, self.model_.encoding.schema, type(self).__name__)
 
     def _raw(self, X: Any, n_steps: int | None) -> Floats:
+        if is_large(X):
+            return self._raw_of_all(X, n_steps)
         table = self._read(X)
         return self.model_.raw(table, self._n_threads(), n_steps)
 

@@ -22,8 +22,8 @@ from abcgbm.model.tree_table import trees_to_frame
 from abcgbm.model.tree_view import TreeView, view_tree
 from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.checks import check_choice, check_integer, check_truth_value
+from abcgbm.settings.free_memory import available_bytes, shown_bytes
 from abcgbm.settings.settings import check_random_state, generator_of
-from abcgbm.training.memory import available_bytes, shown_bytes
 
 _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, which takes its time
 

@@ -11,7 +11,7 @@ from abcgbm import ABCBoostClassifier
 from abcgbm.cli.failure import Misuse, tell
 from abcgbm.cli.options import ModelFile, OutputOptions
 from abcgbm.model.file.atomic import write_whole
-from abcgbm.training.memory import shown_bytes
+from abcgbm.settings.free_memory import shown_bytes
 
 _FORMS: dict[str, Callable[[ABCBoostClassifier], Any]] = {
     "onnx": lambda model: model.to_onnx().SerializeToString(),

@@ -14,7 +14,7 @@ from rich.table import Table
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.options import ModelFile
 from abcgbm.model.views import FittedAttributes
-from abcgbm.training.memory import shown_bytes
+from abcgbm.settings.free_memory import shown_bytes
 
 
 def inspect(

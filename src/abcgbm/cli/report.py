@@ -14,7 +14,7 @@ from abcgbm.cli.failure import tell
 from abcgbm.cli.options import Label, ModelFile, OutputOptions, TableFile, TableOptions, Threads
 from abcgbm.cli.tables import Columns, read_labelled
 from abcgbm.report import write_report
-from abcgbm.training.memory import shown_bytes
+from abcgbm.settings.free_memory import shown_bytes
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from abcgbm.cli.failure import Misuse, tell
 from abcgbm.cli.options import Label, TableFile, TableOptions, Threads, writable
 from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
 from abcgbm.data.files.formats import Reading
-from abcgbm.training.memory import shown_bytes
+from abcgbm.settings.free_memory import shown_bytes
 
 
 @dataclass(frozen=True)

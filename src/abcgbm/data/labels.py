@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import date, timedelta
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,34 @@ _ALLOWED = "strings, integers, truth values, floats that are whole numbers, or d
 _KINDS = "biufUSTMmO"  # of arrays that may hold labels
 
 
-def as_labels(y: ArrayLike, n_rows: int, name: str = "y") -> NDArray[Any]:
-    """Return labels as an array, one for each row."""
+class CodedLabels(NamedTuple):
+    """Labels of many rows: each distinct one once, and which of them each row has.
+
+    Attributes
+    ----------
+    known : ndarray
+        The labels that occur, in any order.
+    code : ndarray of int32 of shape (n_rows,)
+        The place of each row's label among these; -1 where it is missing.
+    """
+
+    known: NDArray[Any]
+    code: NDArray[np.int32]
+
+    def of_rows(self, rows: NDArray[np.int64] | slice) -> "CodedLabels":
+        """Return those of some rows."""
+        return CodedLabels(self.known, self.code[rows])
+
+
+AnyLabels = NDArray[Any] | CodedLabels
+
+
+def as_labels(y: ArrayLike | CodedLabels, n_rows: int, name: str = "y") -> AnyLabels:
+    """Return labels as an array, one for each row; those that are coded stay so."""
     if y is None:
         raise ValueError(f"fit requires {name} to be passed, but the target {name} is None")
+    if isinstance(y, CodedLabels):
+        return y
     labels = _flat(y, name)
     if len(labels) != n_rows:
         raise ValueError(
@@ -81,6 +105,28 @@ def _object_array(y: list[Any] | tuple[Any, ...]) -> Any:
     return np.fromiter(y, dtype=object, count=len(y))
 
 
+def check_rows_labels(
+    labels: AnyLabels, name: str, which: NDArray[np.int64] | slice, *, has_classes: bool
+) -> AnyLabels:
+    """Return the labels of some rows of a table, checked."""
+    if not isinstance(labels, CodedLabels):
+        return check_labels(labels[which], name, which, has_classes=has_classes)
+    code = labels.code[which]
+    _check_none_missing(np.flatnonzero(code < 0), name, which)
+    occurs = np.zeros(len(labels.known), dtype=bool)
+    occurs[code] = True  # labels of absent rows are not looked at
+    known = check_labels(labels.known[occurs], name, has_classes=True)
+    return CodedLabels(known, (np.cumsum(occurs) - 1).astype(np.int32)[code])
+
+
+def _check_none_missing(
+    missing: NDArray[np.int64], name: str, which: NDArray[np.int64] | slice
+) -> None:
+    if len(missing):
+        first = missing[0] if isinstance(which, slice) else which[missing[0]]
+        raise ValueError(f"{name} contains NaN or None at {len(missing)} row(s), first at {first}")
+
+
 def check_labels(
     labels: NDArray[Any],
     name: str,
@@ -93,10 +139,7 @@ def check_labels(
     ``which`` are their rows, for errors. scikit-learn warns of labels of which few are the same;
     where the classes are known by themselves (``has_classes``) that says nothing.
     """
-    missing = _missing_rows(labels)
-    if len(missing):
-        first = missing[0] if isinstance(which, slice) else which[missing[0]]
-        raise ValueError(f"{name} contains NaN or None at {len(missing)} row(s), first at {first}")
+    _check_none_missing(_missing_rows(labels), name, which)
     if labels.dtype == object:
         labels = _of_one_type(labels, name)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -199,7 +242,7 @@ def check_classes(classes: NDArray[Any]) -> None:
 
 
 def encode_labels(
-    labels: NDArray[Any], classes: NDArray[Any] | None = None
+    labels: AnyLabels, classes: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the sorted classes and the class number of each row.
 
@@ -216,9 +259,7 @@ def encode_labels(
 _HINT = "; the parameter classes can name more than y has"
 
 
-def class_numbers(
-    labels: NDArray[Any], classes: NDArray[Any], name: str = "y"
-) -> NDArray[np.int32]:
+def class_numbers(labels: AnyLabels, classes: NDArray[Any], name: str = "y") -> NDArray[np.int32]:
     """Return the class number of each label."""
     found, which = _unique(labels, name)
     number = {label: k for k, label in enumerate(classes.tolist())}
@@ -246,8 +287,11 @@ def known_label(class_: Any, labels: list[Any]) -> Any:
     return found[0]
 
 
-def _unique(labels: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.int32]]:
+def _unique(labels: AnyLabels, name: str) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the distinct labels, sorted, and which of them each row has."""
+    if isinstance(labels, CodedLabels):
+        classes, number = _unique(labels.known, name)
+        return classes, number[labels.code].astype(np.int32, copy=False)
     try:
         found, which = np.unique(labels, return_inverse=True)
     except TypeError as error:

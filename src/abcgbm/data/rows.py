@@ -10,11 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abcgbm.data.binned_table import BinnedTable, bin_table, check_binned
-from abcgbm.data.binning import learn_encoding, learn_thresholds
+from abcgbm.data.binning import learn_encoding, learn_thresholds, most_codes
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
-from abcgbm.data.labels import as_labels, check_labels, class_numbers, encode_labels
+from abcgbm.data.labels import (
+    AnyLabels,
+    CodedLabels,
+    as_labels,
+    check_rows_labels,
+    class_numbers,
+    encode_labels,
+)
 from abcgbm.data.lazy import lazy
+from abcgbm.data.parts.labels import read_labels
+from abcgbm.data.parts.large_table import LargeTable, as_large
+from abcgbm.data.parts.learning import bin_parts, learn_columns
+from abcgbm.data.parts.parted_table import PartedTable, features_like, features_of
 from abcgbm.data.tables import Schema, Table, read_table, read_table_like
 from abcgbm.data.weights import (
     IntegerWeights,
@@ -26,16 +37,41 @@ from abcgbm.data.weights import (
 )
 
 AnyTable = Table | BinnedTable
+RowsTable = AnyTable | PartedTable
 Which = NDArray[np.int64] | slice
 
 
 # ------------------------------------------------------------------------------------------ reading
 
 
-def read_to_learn(X: Any, categorical_features: Any, owner: str) -> AnyTable:
+class LargeRows(NamedTuple):
+    """A table that is read in parts, and what is known of its rows."""
+
+    large: LargeTable
+    apart: tuple[str | None, ...]  # columns that are no features
+    n_rows: int
+
+
+def read_large(
+    X: Any, y: Any, sample_weight: Any, suffix: str = ""
+) -> tuple[LargeRows, CodedLabels, Floats | None]:
+    """Read the labels and weights of a table that is read in parts; these are given by name."""
+    large = as_large(X)
+    label = large.find(y, f"y{suffix}")
+    weight = None if sample_weight is None else large.find(sample_weight, f"sample_weight{suffix}")
+    labels, weights = read_labels(large.source, label, weight)
+    if not len(labels.code):
+        raise ValueError(f"X{suffix} is {large!r}, which has no rows; expected at least 1")
+    return LargeRows(large, (label, weight), len(labels.code)), labels, weights
+
+
+def read_to_learn(X: Any, categorical_features: Any, owner: str) -> RowsTable:
     """Read a table to learn from; ``owner`` is the estimator that errors speak of."""
     if isinstance(X, BinnedTable):
         return check_binned(X)
+    if isinstance(X, LargeRows):
+        schema = features_of(X.large, X.apart, categorical_features)
+        return PartedTable(X.large, schema, X.n_rows, owner)
     return read_table(X, categorical_features, owner)
 
 
@@ -44,6 +80,13 @@ def read_like(X: Any, schema: Schema, owner: str, name: str = "X") -> AnyTable:
     if isinstance(X, BinnedTable):
         return check_binned(X, schema, name)
     return read_table_like(X, schema, owner, name)
+
+
+def read_rows_like(X: Any, schema: Schema, owner: str, name: str = "X") -> RowsTable:
+    """Do the same for rows to learn from or to validate on, which may be read in parts."""
+    if isinstance(X, LargeRows):
+        return PartedTable(X.large, features_like(X.large, X.apart, schema), X.n_rows, owner)
+    return read_like(X, schema, owner, name)
 
 
 # ---------------------------------------------------------------------------------- labels, weights
@@ -55,7 +98,7 @@ class LabelledRows:
 
     Attributes
     ----------
-    table : Table or BinnedTable
+    table : Table, BinnedTable or PartedTable
         The table, all of it.
     which : ndarray of int64 of shape (n_rows,) or slice
         Which rows of it these are, ascending.
@@ -71,7 +114,7 @@ class LabelledRows:
         The table in the user's own form, if these are all of its rows; else None.
     """
 
-    table: AnyTable
+    table: RowsTable
     which: Which
     y: NDArray[np.int32]
     sample_weight: Floats
@@ -113,6 +156,11 @@ class LabelledRows:
 
     def as_given(self) -> Any:
         """Return the rows as the user gave them, or else as a table of them alone."""
+        if isinstance(self.table, PartedTable):
+            raise ValueError(  # noqa: TRY004 (the value of scoring)
+                "a scorer cannot be handed rows that are read in parts; expected scoring='loss' or "
+                "'error', or an X_val that is in memory"
+            )
         return self.table.take(self.row_numbers) if self.given is None else self.given
 
 
@@ -122,7 +170,7 @@ class CountedRows:
 
     Attributes
     ----------
-    table : Table or BinnedTable
+    table : Table, BinnedTable or PartedTable
         The table, all of it.
     which : ndarray of int64 of shape (n_rows,) or slice
         Which rows of it count.
@@ -134,17 +182,17 @@ class CountedRows:
         What the names of the arguments end with.
     """
 
-    table: AnyTable
+    table: RowsTable
     which: Which
-    labels: NDArray[Any]
+    labels: AnyLabels
     weight: Floats
     suffix: str = ""
 
     @classmethod
     def from_given(
         cls,
-        table: AnyTable,
-        y: ArrayLike,
+        table: RowsTable,
+        y: ArrayLike | CodedLabels,
         sample_weight: ArrayLike | None,
         suffix: str = "",
         *,
@@ -157,7 +205,7 @@ class CountedRows:
         labels = as_labels(y, len(table), f"y{suffix}")
         weight = check_weights(sample_weight, len(table), f"sample_weight{suffix}")
         which = slice(None) if weight.all() else np.flatnonzero(weight)
-        checked = check_labels(labels[which], f"y{suffix}", which, has_classes=has_classes)
+        checked = check_rows_labels(labels, f"y{suffix}", which, has_classes=has_classes)
         return cls(table, which, checked, weight[which], suffix)
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
@@ -187,8 +235,8 @@ class Classes(NamedTuple):
 
 
 def rows_to_learn(
-    table: AnyTable,
-    y: ArrayLike,
+    table: RowsTable,
+    y: ArrayLike | CodedLabels,
     sample_weight: ArrayLike | None,
     known: NDArray[Any] | None,
     class_weight: Any,
@@ -217,7 +265,7 @@ def rows_to_validate(
     if X is None or y is None:
         missing = "X_val" if X is None else "y_val"
         raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
-    table = read_like(X, schema, owner, "X_val")
+    table = read_rows_like(X, schema, owner, "X_val")
     counted = CountedRows.from_given(table, y, sample_weight, "_val", has_classes=True)
     class_of_row = class_numbers(counted.labels, classes.labels, "y_val")
     sums = counted.sums(class_of_row, len(classes.labels))
@@ -285,6 +333,8 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     if isinstance(table, BinnedTable):
         return table
     weight = _weight_in_table(learned)
+    if isinstance(table, PartedTable):
+        return _learn_and_bin_parts(table, weight, how, _is_among(parts, len(table)))
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
     else:
@@ -292,6 +342,22 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     thresholds = learn_thresholds(table, weight, encoding, how.max_bins, how.n_threads)
     lenient = replace(encoding, handle_unknown="missing")
     coded = bin_table(table, thresholds, lenient, how.n_threads, _is_among(parts, len(table)))
+    return replace(coded, encoding=encoding)
+
+
+def _learn_and_bin_parts(
+    table: PartedTable, weight: NDArray[np.int64], how: Binning, is_seen: NDArray[np.bool_] | None
+) -> BinnedTable:
+    """Do the same for a table that is read in parts: once to learn, and once more to code it."""
+    learned = learn_columns(table, weight, how.max_bins, most_codes(how.max_bins), how.n_threads)
+    if how.known is not None:
+        learned.levels = how.known.levels
+    encoding = learned.encoding(table, how.handle_unknown)
+    thresholds, lenient = (
+        learned.all_thresholds(table.shape[1]),
+        replace(encoding, handle_unknown="missing"),
+    )
+    coded = bin_parts(table, thresholds, lenient, how.n_threads, is_seen, learned.digests)
     return replace(coded, encoding=encoding)
 
 
@@ -308,6 +374,9 @@ def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedT
     if isinstance(other, Table):
         is_seen = _is_among([rows], len(other))
         return bin_table(other, table.thresholds, table.encoding, n_threads, is_seen)
+    if isinstance(other, PartedTable):
+        is_seen = _is_among([rows], len(other))
+        return bin_parts(other, table.thresholds, table.encoding, n_threads, is_seen)
     if not other.has_bins_of(table):
         raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
     return other

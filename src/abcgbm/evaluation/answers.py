@@ -128,7 +128,7 @@ def answers_of(
     fitted, n_threads = model.model_, effective_n_threads(model.n_jobs)
     table = read_like(X, fitted.encoding.schema, type(model).__name__)
     counted = CountedRows.from_given(table, y, sample_weight, has_classes=True)
-    truth, unseen = _class_numbers(counted.labels, fitted.labels)
+    truth, unseen = _class_numbers(np.asarray(counted.labels), fitted.labels)
     raw = fitted.raw(table, n_threads)[counted.which]
     log_proba = fitted.outputs.log_probabilities(raw, n_threads)
     row = np.arange(len(table))[counted.which]

@@ -7,13 +7,15 @@ from numpy.typing import NDArray
 
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.labels import known_classes
+from abcgbm.data.parts.large_table import is_large
 from abcgbm.data.rows import (
-    AnyTable,
     BinnedRows,
     Binning,
     LabelledRows,
+    RowsTable,
     bin_rows,
-    read_like,
+    read_large,
+    read_rows_like,
     read_to_learn,
     rows_to_learn,
     rows_to_validate,
@@ -68,6 +70,7 @@ def prepare(
     owner : str
         The estimator that errors speak of.
     """
+    given = _with_labels(given)
     table = _read(given.X, settings, earlier, owner)
     known = _known_classes(settings, earlier)
     rows, classes = rows_to_learn(table, given.y, given.sample_weight, known, settings.class_weight)
@@ -98,6 +101,19 @@ def prepare(
     first = _first_training(plan, learned, validated, earlier, resumed)
     n_earlier = None if earlier is None else earlier.model.n_steps
     return Course(settings, first, again, facts, n_earlier)
+
+
+def _with_labels(given: FitArguments) -> FitArguments:
+    """Read the labels and weights of tables that are read in parts, which are given by name."""
+    label = given.y
+    if is_large(given.X):
+        X, y, weight = read_large(given.X, given.y, given.sample_weight)
+        given = given._replace(X=X, y=y, sample_weight=weight)
+    if is_large(given.X_val):
+        named = label if given.y_val is None and isinstance(label, str) else given.y_val
+        X, y, weight = read_large(given.X_val, named, given.sample_weight_val, "_val")
+        given = given._replace(X_val=X, y_val=y, sample_weight_val=weight)
+    return given
 
 
 def _first_training(
@@ -133,14 +149,14 @@ def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Traine
     return Training(plan, learned, None, None, steps)
 
 
-def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) -> AnyTable:
+def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) -> RowsTable:
     """Read the table to learn from; a warm start needs the columns that the model knows."""
     if earlier is None:
         return read_to_learn(X, settings.categorical_features, owner)
     earlier.check(settings)
     if not isinstance(X, BinnedTable):  # which has its own
         earlier.check_categories(settings.categorical_features)
-    return read_like(X, earlier.model.encoding.schema, owner)
+    return read_rows_like(X, earlier.model.encoding.schema, owner)
 
 
 def _known_classes(settings: Settings, earlier: EarlierFit | None) -> NDArray[Any] | None:

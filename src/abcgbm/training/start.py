@@ -12,6 +12,7 @@ from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import row_chunks
 from abcgbm.data.labels import known_classes
 from abcgbm.data.lazy import lazy
+from abcgbm.data.parts.parted_table import PartedTable
 from abcgbm.data.rows import LabelledRows
 from abcgbm.data.tables import chosen_columns
 from abcgbm.data.weights import IntegerWeights
@@ -83,6 +84,10 @@ class EarlierFit:
         model = self.model.with_unknown(handle_unknown)
         raw = np.empty((len(model.classes), len(rows)))
         row_numbers = rows.row_numbers
+        if isinstance(rows.table, PartedTable):
+            for places, table in rows.table.parts_of_rows(row_numbers):
+                raw[:, places] = model.raw(table, n_threads).T
+            return raw
         for part in row_chunks(len(rows), rows.table.shape[1]):
             raw[:, part] = model.raw(rows.table.take(row_numbers[part]), n_threads).T
         return raw

@@ -13,6 +13,7 @@ from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.ensemble import Ensemble, EnsembleBuilder
 from abcgbm.model.history import History, Record
 from abcgbm.model.model import Model
+from abcgbm.settings.free_memory import available_bytes
 from abcgbm.training import memory
 from abcgbm.training.boosting import Boosting, Watcher, boost, record
 from abcgbm.training.plan import Plan
@@ -63,7 +64,7 @@ class Training:
         weights = learned.rows.integer_weights
         self._total_weight = weights.total
         self._init = self._start(weights)
-        memory.check(self._size(validated), memory.available_bytes())
+        memory.check(self._size(validated), available_bytes())
         self._boosting = self._begin()
 
     @property

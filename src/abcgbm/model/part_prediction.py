@@ -1,0 +1,58 @@
+"""Prediction of tables that are read in parts, in the memory of one part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.columns import Floats
+from abcgbm.data.parts.large_table import as_large
+from abcgbm.data.parts.parted_table import feature_parts
+from abcgbm.model.model import Model
+from abcgbm.model.outputs import Outputs
+
+
+class PartPrediction:
+    """What an estimator can say of tables that do not fit into memory."""
+
+    model_: Model
+
+    def predict_parts(
+        self, X: Any, *, proba: bool = False, n_steps: int | None = None
+    ) -> Iterator[NDArray[Any]]:
+        """Yield what ``predict`` would return, or ``predict_proba``, a part of the rows at a time.
+
+        Parameters
+        ----------
+        X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
+            The table; its columns are found by name, and others are left alone.
+        proba : bool, default=False
+            Whether probabilities are wanted rather than labels.
+        n_steps : int, optional
+            Ask the model of its first steps alone.
+        """
+        for raw in self._raw_parts(X, n_steps):
+            if proba:
+                yield self._outputs().probabilities(raw, self._n_threads())
+            else:
+                yield self._outputs().labels(raw)
+
+    def _raw_parts(self, X: Any, n_steps: int | None) -> Iterator[Floats]:
+        self._check_fitted()
+        for part in feature_parts(as_large(X), self.model_.encoding.schema, type(self).__name__):
+            yield self.model_.raw(part, self._n_threads(), n_steps)
+
+    def _raw_of_all(self, X: Any, n_steps: int | None) -> Floats:
+        return np.concatenate([*self._raw_parts(X, n_steps)])
+
+    def _check_fitted(self) -> None:
+        raise NotImplementedError
+
+    def _outputs(self) -> Outputs:
+        raise NotImplementedError
+
+    def _n_threads(self) -> int:
+        raise NotImplementedError
