@@ -240,3 +240,16 @@ def test_find_thresholds_rejects_wrong_input(X, weight, max_bins):
 def test_bin_table_rejects_wrong_input(X, thresholds):
     with pytest.raises((ValueError, TypeError)):
         core.bin_table(X, thresholds)
+
+
+@pytest.mark.parametrize("n_digits", [None, 3, 2])
+@pytest.mark.parametrize("max_bins", [2, 7, 255, 512, 600])
+@pytest.mark.parametrize("most_weight", [1, 3])
+def test_thresholds_of_many_values_are_those_of_the_slow_twin(n_digits, max_bins, most_weight):
+    rng = np.random.default_rng(max_bins)
+    column = rng.standard_normal(40_000) * rng.choice([1e-3, 1.0, 50.0], 40_000)
+    column = column if n_digits is None else column.round(n_digits)
+    column[::7], column[1::11], column[5::13] = np.nan, 0.25, np.inf
+    weight = rng.integers(1, most_weight + 1, len(column))
+    found = _core.find_thresholds(column[:, None], weight, max_bins, 1)[0]
+    assert found.tolist() == ref.find_thresholds(column.tolist(), weight.tolist(), max_bins)

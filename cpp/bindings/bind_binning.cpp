@@ -89,16 +89,25 @@ OwnedArrays find_sparse_thresholds_py(const SparseArrays& columns,
   return find_in(view_of(columns), weight, max_bins, n_threads);
 }
 
-std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows, const ThresholdArrays& thresholds,
+void set_thresholds_py(BinnedBuilder& builder, std::size_t feature,
+                       const Vector<double>& thresholds) {
+  require(feature < builder.n_features() && !builder.has(feature),
+          "feature: 0 to n_features - 1, and not added yet");
+  require(thresholds.shape(0) <= 65533, "thresholds: at most 65533 for each feature");
+  builder.set_thresholds(feature, copy_of(thresholds));
+}
+
+std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows,
+                                            const std::optional<ThresholdArrays>& thresholds,
                                             const Vector<std::uint8_t>& is_categorical) {
-  require(is_categorical.shape(0) == thresholds.size(), "is_categorical: one for each feature");
   require(n_rows < (std::size_t{1} << 32), "n_rows: below 2^32");
-  Thresholds copies;
-  for (const auto& of_feature : thresholds) {
-    require(of_feature.shape(0) <= 65533, "thresholds: at most 65533 for each feature");
-    copies.push_back(copy_of(of_feature));
+  auto builder = std::make_unique<BinnedBuilder>(n_rows, span_of(is_categorical));
+  if (!thresholds) return builder;
+  require(is_categorical.shape(0) == thresholds->size(), "is_categorical: one for each feature");
+  for (std::size_t f = 0; f < thresholds->size(); ++f) {
+    set_thresholds_py(*builder, f, (*thresholds)[f]);
   }
-  return std::make_unique<BinnedBuilder>(n_rows, std::move(copies), span_of(is_categorical));
+  return builder;
 }
 
 /// A copy, since other threads may change the array once the lock is given up.
@@ -114,6 +123,7 @@ std::vector<std::int32_t> checked_features(const BinnedBuilder& builder,
     require(f >= 0 && static_cast<std::size_t>(f) < builder.n_features(),
             "features: 0 to n_features - 1");
     require(!builder.has(static_cast<std::size_t>(f)), "features: each once");
+    require(builder.has_bins(static_cast<std::size_t>(f)), "features: thresholds are set before");
   }
   return copy;
 }
@@ -251,7 +261,10 @@ void bind_binning(nb::module_& m) {
   m.def("find_sparse_thresholds", &find_sparse_thresholds_py, "columns"_a, "weight"_a.noconvert(),
         "max_bins"_a, "n_threads"_a, "The same for sparse columns.");
   nb::class_<BinnedBuilder>(m, "BinnedBuilder", "Codes a table, some columns at a time.")
-      .def(nb::new_(&make_builder), "n_rows"_a, "thresholds"_a, "is_categorical"_a.noconvert())
+      .def(nb::new_(&make_builder), "n_rows"_a, "thresholds"_a.none(),
+           "is_categorical"_a.noconvert())
+      .def("set_thresholds", &set_thresholds_py, "feature"_a, "thresholds"_a.noconvert(),
+           "Say what the bins of a feature are, before its values are added.")
       .def("add_block", &add_block_py, "features"_a.noconvert(), "X"_a.noconvert(), "n_threads"_a,
            "Code the columns of X, which are the given features.")
       .def("add_sparse", &add_sparse_py, "features"_a.noconvert(), "columns"_a, "n_threads"_a,

@@ -4,38 +4,18 @@
 #include <cmath>
 #include <utility>
 
+#include "data/cuts.hpp"
+#include "data/reductions.hpp"
+
 namespace abcgbm {
 namespace {
 
 constexpr std::size_t kRowsPerTile = 4096;
 
-double threshold_between(double a, double b) {
-  const double middle = a / 2 + b / 2;
-  return a <= middle && middle < b ? middle : a;
-}
-
-std::vector<double> thresholds_of(const std::vector<WeightedValue>& values, std::size_t max_bins) {
-  std::int64_t total = 0;
-  for (const WeightedValue& item : values) total += item.weight;
-  Cutter cutter(values.size(), total, max_bins);
-  for (const WeightedValue& item : values) cutter.add(item);
-  return cutter.take();
-}
-
-/// The number of thresholds strictly below the value, by a search without branches.
-std::size_t count_below(const std::vector<double>& thresholds, double value) {
-  const double* base = thresholds.data();
-  std::size_t n = thresholds.size();
-  while (n > 1) {
-    const std::size_t half = n / 2;
-    base += base[half - 1] < value ? half : 0;
-    n -= half;
-  }
-  return static_cast<std::size_t>(base - thresholds.data()) + (n == 1 && *base < value ? 1 : 0);
-}
-
-std::size_t code_of(double value, const std::vector<double>& thresholds) {
-  return std::isnan(value) ? thresholds.size() + 1 : count_below(thresholds, value);
+std::size_t code_of(double value, std::span<const double> thresholds) {
+  if (std::isnan(value)) return thresholds.size() + 1;
+  const auto first = std::ranges::lower_bound(thresholds, value);
+  return static_cast<std::size_t>(first - thresholds.begin());
 }
 
 /// The rows that do not have the common code.
@@ -85,20 +65,6 @@ std::vector<WeightedValue> distinct_in_sparse(const SparseView& table, std::size
 
 }  // namespace
 
-void Cutter::add(const WeightedValue& item) {
-  const bool enough_bins = n_left_ <= bins_left_ - 1;
-  const bool is_full = (2 * acc_ + item.weight) * static_cast<std::int64_t>(bins_left_) > 2 * rest_;
-  if (acc_ > 0 && bins_left_ > 1 && (enough_bins || is_full)) {
-    thresholds_.push_back(threshold_between(last_, item.value));
-    --bins_left_;
-    rest_ -= acc_;
-    acc_ = 0;
-  }
-  acc_ += item.weight;
-  last_ = item.value;
-  --n_left_;
-}
-
 void copy_columns(const TableView& table, std::size_t first, std::size_t last,
                   std::vector<double>& out) {
   out.resize((last - first) * table.n_rows);
@@ -119,7 +85,7 @@ Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t>
                            std::size_t max_bins, int n_threads) {
   Thresholds thresholds(table.n_features);
   for_each_column(table, n_threads, [&](std::size_t f, std::span<const double> column) {
-    thresholds[f] = thresholds_of(distinct_values(column, weight), max_bins);
+    thresholds[f] = column_thresholds(column, weight, max_bins);
   });
   return thresholds;
 }
@@ -130,27 +96,37 @@ Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t
   Thresholds thresholds(table.n_columns());
   parallel_for(table.n_columns(), n_threads, [&](std::size_t c, std::size_t) {
     check_interrupt();
-    thresholds[c] = thresholds_of(distinct_in_sparse(table, c, weight, total), max_bins);
+    thresholds[c] = cut_values(distinct_in_sparse(table, c, weight, total), max_bins);
   });
   return thresholds;
 }
 
-BinnedBuilder::BinnedBuilder(std::size_t n_rows, Thresholds thresholds,
-                             std::span<const std::uint8_t> is_categorical)
+BinnedBuilder::BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> is_categorical)
     : n_rows_(n_rows),
-      thresholds_(std::move(thresholds)),
-      features_(thresholds_.size()),
-      sparse_(thresholds_.size()),
-      is_added_(thresholds_.size()),
-      digest_(thresholds_.size()) {
-  std::uint32_t most_bins = 0;
+      thresholds_(is_categorical.size()),
+      features_(is_categorical.size()),
+      sparse_(is_categorical.size()),
+      is_added_(is_categorical.size()),
+      digest_(is_categorical.size()) {
   for (std::size_t f = 0; f < features_.size(); ++f) {
-    features_[f].n_bins = static_cast<std::uint32_t>(thresholds_[f].size() + 2);
     features_[f].is_categorical = is_categorical[f] != 0;
-    most_bins = std::max(most_bins, features_[f].n_bins);
   }
-  if (most_bins > 256) dense_ = Columns<std::uint16_t>();
   std::visit([&](auto& columns) { columns.resize(features_.size()); }, dense_);
+}
+
+void BinnedBuilder::set_thresholds(std::size_t f, std::vector<double> thresholds) {
+  thresholds_[f] = std::move(thresholds);
+  features_[f].n_bins = static_cast<std::uint32_t>(thresholds_[f].size() + 2);
+  if (features_[f].n_bins > 256) widen();
+}
+
+/// Lets codes take two bytes.
+void BinnedBuilder::widen() {
+  const auto* narrow = std::get_if<Columns<std::uint8_t>>(&dense_);
+  if (narrow == nullptr) return;
+  Columns<std::uint16_t> wide;
+  for (const auto& column : *narrow) wide.emplace_back(column.begin(), column.end());
+  dense_ = std::move(wide);
 }
 
 /// Keeps the codes of a feature in whichever form takes less memory.
@@ -176,7 +152,7 @@ void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> fe
         for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
           const auto f = static_cast<std::size_t>(features[c]);
           std::vector<Code> codes(column.size());
-          fill_codes<Code>(f, column, codes);
+          Marks(thresholds_[f]).places(column, codes);
           set_codes(f, std::move(codes));
         });
       },
@@ -184,24 +160,16 @@ void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> fe
   mark_added(features);
 }
 
-template <class Code>
-void BinnedBuilder::fill_codes(std::size_t f, std::span<const double> column,
-                               std::span<Code> codes) const {
-  for (std::size_t i = 0; i < column.size(); ++i) {
-    codes[i] = static_cast<Code>(code_of(column[i], thresholds_[f]));
-  }
-}
-
 void BinnedBuilder::add_rows(const TableView& table, std::span<const std::int32_t> features,
                              std::size_t first_row, int n_threads) {
   std::visit(
       [&](auto& columns) {
-        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
         for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
           const auto f = static_cast<std::size_t>(features[c]);
           digest_[f] += column_digest(column, first_row);
           if (columns[f].empty()) columns[f].resize(n_rows_);
-          fill_codes<Code>(f, column, std::span(columns[f]).subspan(first_row, column.size()));
+          const auto codes = std::span(columns[f]).subspan(first_row, column.size());
+          Marks(thresholds_[f]).places(column, codes);
         });
       },
       dense_);

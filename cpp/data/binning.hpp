@@ -9,7 +9,7 @@
 
 #include "base/parallel.hpp"
 #include "data/binned.hpp"
-#include "data/reductions.hpp"
+#include "data/places.hpp"
 
 namespace abcgbm {
 
@@ -43,31 +43,12 @@ Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t>
 Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t> weight,
                            std::size_t max_bins, int n_threads);
 
-/// Cuts the ascending distinct values of a column into at most `max_bins` bins of about equal
-/// weight, greedily; docs/arithmetic.md, "Bins". It is told how many values will come, and what
-/// they weigh together.
-class Cutter {
- public:
-  Cutter(std::size_t n_values, std::int64_t total, std::size_t max_bins)
-      : n_left_(n_values), rest_(total), bins_left_(max_bins) {}
-
-  void add(const WeightedValue& item);
-  std::vector<double> take() { return std::move(thresholds_); }
-
- private:
-  std::size_t n_left_;     // values that are still to come
-  std::int64_t rest_;      // what the bin at hand, and all after it, weigh
-  std::size_t bins_left_;  // that one, and all after it
-  std::int64_t acc_ = 0;   // what the bin at hand weighs so far
-  double last_ = 0.0;      // the value before
-  std::vector<double> thresholds_;
-};
-
 /// Copies columns [first, last) side by side, tile by tile, so that each cache line is read once.
 void copy_columns(const TableView& table, std::size_t first, std::size_t last,
                   std::vector<double>& out);
 
-/// Calls each(f, values) for every column, groups of neighbouring columns in parallel.
+/// Calls each(f, values) for every column, groups of neighbouring columns in parallel. Those whose
+/// values lie side by side are not copied.
 template <class Each>
 void for_each_column(const TableView& table, int n_threads, const Each& each) {
   constexpr std::size_t kColumnsPerTask = 8;  // those that share a cache line of a row-major table
@@ -78,22 +59,28 @@ void for_each_column(const TableView& table, int n_threads, const Each& each) {
   parallel_for(n_groups, n_threads, [&](std::size_t group, std::size_t) {
     const std::size_t first = group * n_together;
     const std::size_t last = std::min(first + n_together, table.n_features);
-    std::vector<double> columns;
-    copy_columns(table, first, last, columns);
+    std::vector<double> copies;
+    if (table.row_stride != 1) copy_columns(table, first, last, copies);
     for (std::size_t f = first; f < last; ++f) {
       check_interrupt();
-      each(f, std::span<const double>(columns.data() + (f - first) * table.n_rows, table.n_rows));
+      const double* values = table.row_stride == 1
+                                 ? table.data + static_cast<std::ptrdiff_t>(f) * table.column_stride
+                                 : copies.data() + (f - first) * table.n_rows;
+      each(f, std::span<const double>(values, table.n_rows));
     }
   });
 }
 
-/// Codes a table, some columns at a time, and perhaps some rows at a time: a value's code is the
+/// Codes a table, some columns at a time, and perhaps some rows at a time. Thresholds may be known
+/// of all features before, or be learned and set one after the other: a value's code is the
 /// number of thresholds below it, NaN has the last code. The codes of a categorical column are its
 /// values, with thresholds between.
 class BinnedBuilder {
  public:
-  BinnedBuilder(std::size_t n_rows, Thresholds thresholds,
-                std::span<const std::uint8_t> is_categorical);
+  BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> is_categorical);
+
+  /// Says what the bins of a feature are, before its values are added.
+  void set_thresholds(std::size_t f, std::vector<double> thresholds);
 
   /// Columns of the view are the given features, and its rows are all rows.
   void add(const TableView& table, std::span<const std::int32_t> features, int n_threads);
@@ -110,6 +97,7 @@ class BinnedBuilder {
   bool has_all() const;
   bool has(std::size_t feature) const { return is_added_[feature] != 0; }
 
+  bool has_bins(std::size_t feature) const { return features_[feature].n_bins > 0; }
   std::uint64_t digest(std::size_t feature) const { return digest_[feature]; }
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_features() const { return features_.size(); }
@@ -117,15 +105,14 @@ class BinnedBuilder {
  private:
   template <class Code>
   void set_codes(std::size_t f, std::vector<Code> codes);
-  template <class Code>
-  void fill_codes(std::size_t f, std::span<const double> column, std::span<Code> codes) const;
+  void widen();
   void set_all_codes(std::size_t f, const SparseColumn& column);
   void mark_added(std::span<const std::int32_t> features);
 
   std::size_t n_rows_;
   Thresholds thresholds_;
   std::vector<Feature> features_;
-  AnyColumns dense_;                    // by feature
+  AnyColumns dense_;                    // by feature; of one byte a code as long as that will do
   std::vector<SparseColumn> sparse_;    // by feature
   std::vector<std::uint8_t> is_added_;  // by feature
   std::vector<std::uint64_t> digest_;   // by feature

@@ -97,15 +97,6 @@ std::vector<WeightedValue> merge_equal(const std::vector<WeightedValue>& values)
   return out;
 }
 
-std::vector<WeightedValue> all_values(std::span<const double> column,
-                                      std::span<const std::int64_t> weight) {
-  std::vector<WeightedValue> values;
-  for (std::size_t i = 0; i < column.size(); ++i) {
-    if (!std::isnan(column[i])) values.push_back({column[i] + 0.0, weight[i]});
-  }
-  return merge_equal(sorted(std::move(values)));
-}
-
 /// What a value in a row adds to the digest of its column. The number of a row is odd and differs
 /// from all others, so that no value is lost and no two can change places.
 std::uint64_t digest_of(double value, std::size_t row) {
@@ -118,17 +109,30 @@ std::uint64_t digest_of(double value, std::size_t row) {
 
 }  // namespace
 
-std::vector<WeightedValue> distinct_values(std::span<const double> column,
-                                           std::span<const std::int64_t> weight) {
-  if (column.size() <= ValueCounts::kMost) return all_values(column, weight);
-  ValueCounts counts;
+std::vector<WeightedValue> sorted_values(std::span<const double> column,
+                                         std::span<const std::int64_t> weight) {
+  std::vector<WeightedValue> values;
   for (std::size_t i = 0; i < column.size(); ++i) {
     // Adding 0.0 turns -0.0 into 0.0.
-    if (!std::isnan(column[i]) && !counts.add(column[i] + 0.0, weight[i])) {
-      return all_values(column, weight);
-    }
+    if (!std::isnan(column[i])) values.push_back({column[i] + 0.0, weight[i]});
+  }
+  return merge_equal(sorted(std::move(values)));
+}
+
+std::optional<std::vector<WeightedValue>> few_distinct_values(
+    std::span<const double> column, std::span<const std::int64_t> weight) {
+  ValueCounts counts;
+  for (std::size_t i = 0; i < column.size(); ++i) {
+    if (!std::isnan(column[i]) && !counts.add(column[i] + 0.0, weight[i])) return std::nullopt;
   }
   return sorted(counts.values());
+}
+
+std::vector<WeightedValue> distinct_values(std::span<const double> column,
+                                           std::span<const std::int64_t> weight) {
+  if (column.size() <= ValueCounts::kMost) return sorted_values(column, weight);
+  auto few = few_distinct_values(column, weight);
+  return few ? std::move(*few) : sorted_values(column, weight);
 }
 
 std::uint64_t column_digest(std::span<const double> column, std::size_t first_row) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,14 @@ struct WeightedValue {
 /// NaN is left out.
 std::vector<WeightedValue> distinct_values(std::span<const double> column,
                                            std::span<const std::int64_t> weight);
+
+/// The same if there are few of them; else nothing, after a look at some rows.
+std::optional<std::vector<WeightedValue>> few_distinct_values(std::span<const double> column,
+                                                              std::span<const std::int64_t> weight);
+
+/// The same by sorting all rows.
+std::vector<WeightedValue> sorted_values(std::span<const double> column,
+                                         std::span<const std::int64_t> weight);
 
 /// The digest of a column's values in the rows from `first_row` on. Those of parts add up to that
 /// of all rows; it is another if a value is, or if two change places.

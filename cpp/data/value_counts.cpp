@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "data/cuts.hpp"
 #include "data/reductions.hpp"
 
 namespace abcgbm {

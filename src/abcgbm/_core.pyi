@@ -76,7 +76,10 @@ def find_sparse_thresholds(columns: SparseColumns, weight: Annotated[NDArray[num
 class BinnedBuilder:
     """Codes a table, some columns at a time."""
 
-    def __init__(self, n_rows: int, thresholds: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], is_categorical: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, n_rows: int, thresholds: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, is_categorical: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def set_thresholds(self, feature: int, thresholds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Say what the bins of a feature are, before its values are added."""
 
     def add_block(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], n_threads: int) -> None:
         """Code the columns of X, which are the given features."""

@@ -24,7 +24,7 @@ from abcgbm.data.labels import (
 from abcgbm.data.lazy import lazy
 from abcgbm.data.parts.labels import read_labels
 from abcgbm.data.parts.large_table import LargeTable, as_large
-from abcgbm.data.parts.learning import bin_parts, learn_columns
+from abcgbm.data.parts.learning import Learning, bin_like, learn_and_bin
 from abcgbm.data.parts.parted_table import PartedTable, features_like, features_of
 from abcgbm.data.tables import Schema, Table, read_table, read_table_like
 from abcgbm.data.weights import (
@@ -334,7 +334,7 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
         return table
     weight = _weight_in_table(learned)
     if isinstance(table, PartedTable):
-        return _learn_and_bin_parts(table, weight, how, _is_among(parts, len(table)))
+        return learn_and_bin(table, _learning(weight, _is_among(parts, len(table)), how))
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
     else:
@@ -345,20 +345,19 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     return replace(coded, encoding=encoding)
 
 
-def _learn_and_bin_parts(
-    table: PartedTable, weight: NDArray[np.int64], how: Binning, is_seen: NDArray[np.bool_] | None
-) -> BinnedTable:
-    """Do the same for a table that is read in parts: once to learn, and once more to code it."""
-    learned = learn_columns(table, weight, how.max_bins, most_codes(how.max_bins), how.n_threads)
-    if how.known is not None:
-        learned.levels = how.known.levels
-    encoding = learned.encoding(table, how.handle_unknown)
-    thresholds, lenient = (
-        learned.all_thresholds(table.shape[1]),
-        replace(encoding, handle_unknown="missing"),
+def _learning(
+    weight: NDArray[np.int64], is_seen: NDArray[np.bool_] | None, how: Binning
+) -> Learning:
+    """Say what is learned of a table that is read in parts."""
+    return Learning(
+        weight,
+        is_seen,
+        how.max_bins,
+        most_codes(how.max_bins),
+        how.handle_unknown,
+        how.n_threads,
+        None if how.known is None else how.known.levels,
     )
-    coded = bin_parts(table, thresholds, lenient, how.n_threads, is_seen, learned.digests)
-    return replace(coded, encoding=encoding)
 
 
 def _weight_in_table(rows: LabelledRows) -> NDArray[np.int64]:
@@ -376,7 +375,7 @@ def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedT
         return bin_table(other, table.thresholds, table.encoding, n_threads, is_seen)
     if isinstance(other, PartedTable):
         is_seen = _is_among([rows], len(other))
-        return bin_parts(other, table.thresholds, table.encoding, n_threads, is_seen)
+        return bin_like(other, table, n_threads, is_seen)
     if not other.has_bins_of(table):
         raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
     return other

@@ -1,10 +1,14 @@
-"""Bins of a table that comes in parts: one reading to learn them, another to code the rows."""
+"""Bins of a table that comes in parts, and its codes.
+
+Where columns can be read apart, some of them at a time are read whole, as many as fit into memory:
+their bins are learned, and their rows coded, before the next ones are read. Else, or if not even one
+column fits, rows are read twice: their values are counted part by part, and then coded.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,153 +21,228 @@ from abcgbm.data.encoding import Encoding
 from abcgbm.data.parts.counts import ColumnCounts, level_digest
 from abcgbm.data.parts.parted_table import ChangedTableError, PartedTable
 from abcgbm.data.parts.scratch import Scratch
-from abcgbm.data.tables import Table
+from abcgbm.data.tables import Kind, Table
 
 _SHARE = 4  # the part of the memory that the values of a group may take
+_BYTES_OF_A_VALUE = 32  # read, as floats, and in buckets
+
+Group = NDArray[np.intp]  # features that are read together
 
 
-@dataclass
-class LearnedColumns:
-    """What is known of the columns of a table.
+@dataclass(frozen=True)
+class Learning:
+    """What is learned of which rows.
 
     Attributes
     ----------
-    levels : dict of int to Levels
-        The levels of categories.
-    thresholds : dict of int to ndarray
-        Those between the bins of numbers.
-    digests : dict of int to int
-        What the first reading made of each column: the second must make the same.
+    weight : ndarray of int64 of shape (n_rows,)
+        Weights of the rows; 0 for those that are not learned from.
+    is_seen : ndarray of bool of shape (n_rows,), or None
+        Of which rows levels are looked at when they are coded; None: of all.
+    max_bins, most_codes : int
+        Most bins of a number, and most codes of a category.
+    handle_unknown : {"missing", "error"}
+        What a level is that was not learned, once the model is asked.
+    n_threads : int
+        Number of threads.
+    known : dict of int to Levels, or None
+        Levels that are known already; None: they are learned.
     """
+
+    weight: NDArray[np.int64]
+    is_seen: NDArray[np.bool_] | None
+    max_bins: int
+    most_codes: int
+    handle_unknown: str
+    n_threads: int
+    known: dict[int, Levels] | None = None
+
+    def seen(self, rows: slice) -> NDArray[np.bool_] | None:
+        """Tell which of some rows are seen; None: all."""
+        return None if self.is_seen is None else self.is_seen[rows]
+
+
+@dataclass
+class _Bins:
+    """The levels and thresholds that are known so far."""
 
     levels: dict[int, Levels] = field(default_factory=dict)
     thresholds: dict[int, Floats] = field(default_factory=dict)
-    digests: dict[int, int] = field(default_factory=dict)
 
-    def encoding(self, table: PartedTable, handle_unknown: str) -> Encoding:
-        """Return how such a table becomes numbers."""
-        return Encoding(table.schema, dict(sorted(self.levels.items())), handle_unknown)
+    def add_levels(self, levels: dict[int, Levels]) -> None:
+        self.levels |= levels
+        self.thresholds |= {f: of.thresholds() for f, of in levels.items()}
 
-    def all_thresholds(self, n_features: int) -> tuple[Floats, ...]:
-        """Return the thresholds of each feature; those of categories lie between their codes."""
-        known = self.thresholds | {f: levels.thresholds() for f, levels in self.levels.items()}
-        return tuple(known[feature] for feature in range(n_features))
+    def tell(self, builder: _core.BinnedBuilder, group: Group) -> None:
+        for feature in group.tolist():
+            builder.set_thresholds(feature, self.thresholds[feature])
 
 
-def learn_columns(
-    table: PartedTable,
-    weight: NDArray[np.int64],
-    max_bins: int,
-    most_codes: int,
-    n_threads: int,
-) -> LearnedColumns:
-    """Learn levels and thresholds from the rows of weight above 0, reading each column once."""
-    learned, most_bytes = LearnedColumns(), table.large.free_bytes() // _SHARE
-    for group in table.groups(most_bytes):
-        with closing(Scratch(table.large.cache_dir)) as scratch:
-            counts = ColumnCounts(table.kinds(group), n_threads, scratch, most_bytes)
-            for first_row, part in table.parts(group):
-                rows = slice(first_row, first_row + len(part))
-                counts.add(part, weight[rows], first_row)
-            _keep(learned, table, group, counts, (max_bins, most_codes))
-    return learned
-
-
-def _keep(
-    learned: LearnedColumns,
-    table: PartedTable,
-    group: NDArray[np.intp],
-    counts: ColumnCounts,
-    most: tuple[int, int],
-) -> None:
-    """Cut what was counted of a group of features."""
-    labels = {column: table.schema.label(int(feature)) for column, feature in enumerate(group)}
-    for column, levels in counts.levels(labels, most[1]).items():
-        learned.levels[int(group[column])] = levels
-    for column, thresholds in counts.thresholds(most[0]).items():
-        learned.thresholds[int(group[column])] = thresholds
-    for column, digest in counts.digests().items():
-        learned.digests[int(group[column])] = digest
-
-
-def bin_parts(
-    table: PartedTable,
-    thresholds: tuple[Floats, ...],
-    encoding: Encoding,
-    n_threads: int,
-    is_seen: NDArray[np.bool_] | None = None,
-    digests: dict[int, int] | None = None,
-) -> BinnedTable:
-    """Code a table, reading each column once; levels of rows that are not seen are missing.
-
-    ``digests`` are those of an earlier reading: other values are an error.
-    """
-    is_categorical = encoding.schema.is_categorical.astype(np.uint8)
-    builder = _core.BinnedBuilder(len(table), thresholds, is_categorical)
-    for group in table.groups(table.large.free_bytes() // _SHARE):
-        coder = _GroupCoder(builder, encoding, group, n_threads)
-        for first_row, part in table.parts(group):
-            rows = slice(first_row, first_row + len(part))
-            coder.add(part, first_row, None if is_seen is None else is_seen[rows])
-        found = coder.settle()
-        for feature in group.tolist() if digests else ():
-            _check_digest(table, feature, found[feature], digests)
+def learn_and_bin(table: PartedTable, how: Learning) -> BinnedTable:
+    """Learn bins from rows, and code all rows."""
+    is_categorical = table.schema.is_categorical
+    builder = _core.BinnedBuilder(len(table), None, is_categorical.astype(np.uint8))
+    bins, free = _Bins(), table.large.free_bytes() // _SHARE
+    for group in table.groups(free, _BYTES_OF_A_VALUE):
+        if table.fits(group, free, _BYTES_OF_A_VALUE):
+            _read_once(table, group, how, bins, builder)
+        else:
+            _read_twice(table, group, how, bins, builder)
+    encoding = Encoding(table.schema, dict(sorted(bins.levels.items())), how.handle_unknown)
+    thresholds = tuple(bins.thresholds[feature] for feature in range(table.shape[1]))
     return BinnedTable(builder.finish(), thresholds, encoding)
 
 
-class _GroupCoder:
-    """Codes some features, part by part."""
+def bin_like(
+    table: PartedTable,
+    other: BinnedTable,
+    n_threads: int,
+    is_seen: NDArray[np.bool_] | None = None,
+) -> BinnedTable:
+    """Code a table by the bins of another; levels of rows that are not seen are missing."""
+    is_categorical = other.schema.is_categorical.astype(np.uint8)
+    builder = _core.BinnedBuilder(len(table), other.thresholds, is_categorical)
+    for group in table.groups(table.large.free_bytes() // _SHARE, _BYTES_OF_A_VALUE):
+        coder = _Coder(builder, group, other.encoding.levels, other.encoding.handle_unknown)
+        for first_row, part in table.parts(group):
+            rows = slice(first_row, first_row + len(part))
+            coder.add(part, first_row, None if is_seen is None else is_seen[rows], n_threads)
+        coder.settle(n_threads)
+    return BinnedTable(builder.finish(), other.thresholds, other.encoding)
+
+
+# ----------------------------------------------------------------------------------- whole columns
+
+
+def _read_once(
+    table: PartedTable,
+    group: Group,
+    how: Learning,
+    bins: _Bins,
+    builder: _core.BinnedBuilder,
+) -> None:
+    """Learn and code columns that are in memory, all rows of them."""
+    whole = table.whole(group)
+    numeric = whole.features(Kind.NUMERIC)
+    bins.add_levels(_levels_of(table, group, whole, how))
+    values = whole.floats(numeric)
+    found = _core.find_thresholds(values, how.weight, how.max_bins, how.n_threads)
+    bins.thresholds |= dict(zip(group[numeric].tolist(), found, strict=True))
+    bins.tell(builder, group)
+    builder.add_block(group[numeric].astype(np.int32), values, how.n_threads)
+    for column in whole.features(Kind.CATEGORICAL).tolist():
+        codes = bins.levels[int(group[column])].codes(seen_levels(whole, column, how.is_seen))
+        number = group[column : column + 1].astype(np.int32)
+        builder.add_block(number, codes[:, None], how.n_threads)
+
+
+def _levels_of(table: PartedTable, group: Group, whole: Table, how: Learning) -> dict[int, Levels]:
+    columns = whole.features(Kind.CATEGORICAL).tolist()
+    if how.known is not None:
+        return {int(group[c]): how.known[int(group[c])] for c in columns}
+    is_learned = None if how.weight.all() else how.weight > 0
+    return {
+        int(group[c]): Levels.learn(
+            table.schema.label(int(group[c])),
+            seen_levels(whole, c, is_learned),
+            how.weight,
+            how.most_codes,
+        )
+        for c in columns
+    }
+
+
+# ------------------------------------------------------------------------------------ part by part
+
+
+def _read_twice(
+    table: PartedTable,
+    group: Group,
+    how: Learning,
+    bins: _Bins,
+    builder: _core.BinnedBuilder,
+) -> None:
+    """Count the values of columns part by part, then read them again and code them."""
+    digests = _count(table, group, how, bins)
+    bins.tell(builder, group)
+    coder = _Coder(builder, group, bins.levels, "missing")
+    for first_row, part in table.parts(group):
+        rows = slice(first_row, first_row + len(part))
+        coder.add(part, first_row, how.seen(rows), how.n_threads)
+    for column, (now, before) in enumerate(zip(coder.settle(how.n_threads), digests, strict=True)):
+        if now != before:
+            raise ChangedTableError(
+                f"{table.schema.label(int(group[column]))} of {table.large!r} had other values, or in "
+                "another order, when it was read the second time; expected the same rows each time"
+            )
+
+
+def _count(table: PartedTable, group: Group, how: Learning, bins: _Bins) -> list[int]:
+    """Learn the bins of columns; return what the rows made of each of them."""
+    with closing(Scratch(table.large.cache_dir)) as scratch:
+        most_bytes = table.large.free_bytes() // _SHARE
+        counts = ColumnCounts(table.kinds(group), how.n_threads, scratch, most_bytes)
+        for first_row, part in table.parts(group):
+            rows = slice(first_row, first_row + len(part))
+            counts.add(part, how.weight[rows], first_row)
+        names = {c: table.schema.label(int(feature)) for c, feature in enumerate(group)}
+        levels = counts.levels(names, how.most_codes)
+        bins.add_levels(
+            {int(group[c]): (how.known or {}).get(int(group[c]), of) for c, of in levels.items()}
+        )
+        found = counts.thresholds(how.max_bins)
+        bins.thresholds |= {int(group[c]): thresholds for c, thresholds in found.items()}
+        digests = counts.digests()
+    return [digests[column] for column in range(len(group))]
+
+
+class _Coder:
+    """Codes some features, part by part.
+
+    Parameters
+    ----------
+    builder : _core.BinnedBuilder
+        Where the codes go; it knows the thresholds.
+    group : ndarray of int
+        The features.
+    levels : dict of int to Levels
+        The levels of those that are categories.
+    handle_unknown : {"missing", "error"}
+        What a level is that is not among these.
+    """
 
     def __init__(
         self,
         builder: _core.BinnedBuilder,
-        encoding: Encoding,
-        group: NDArray[np.intp],
-        n_threads: int,
+        group: Group,
+        levels: dict[int, Levels],
+        handle_unknown: str,
     ) -> None:
-        self._builder, self._encoding, self._n_threads = builder, encoding, n_threads
-        is_level = encoding.schema.is_categorical[group]
-        self._numeric = np.flatnonzero(~is_level)
-        self._categories = {int(c): int(group[c]) for c in np.flatnonzero(is_level)}
-        self._features = group[self._numeric].astype(np.int32)
-        self._group = group
-        self._digests = dict.fromkeys(self._categories.values(), 0)
+        self._builder, self._group = builder, group
+        self._levels, self._handle_unknown = levels, handle_unknown
+        self._numeric = np.array([c for c, f in enumerate(group) if int(f) not in levels], np.intp)
+        self._digests = {c: 0 for c, f in enumerate(group) if int(f) in levels}
 
-    def add(self, part: Table, first_row: int, is_seen: NDArray[np.bool_] | None) -> None:
+    def add(
+        self, part: Table, first_row: int, is_seen: NDArray[np.bool_] | None, n_threads: int
+    ) -> None:
         """Code rows from ``first_row`` on."""
         if len(self._numeric):
-            values = part.floats(self._numeric)
-            self._builder.add_rows(self._features, values, first_row, self._n_threads)
-        for column, feature in self._categories.items():
-            codes = self._codes(part, (column, feature), first_row, is_seen)
-            number = np.array([feature], dtype=np.int32)
-            self._builder.add_rows(number, codes[:, None], first_row, self._n_threads)
+            features = self._group[self._numeric].astype(np.int32)
+            self._builder.add_rows(features, part.floats(self._numeric), first_row, n_threads)
+        for column in self._digests:
+            self._digest(part, column, first_row)
+            levels = self._levels[int(self._group[column])]
+            codes = levels.codes(seen_levels(part, column, is_seen), self._handle_unknown)
+            number = self._group[column : column + 1].astype(np.int32)
+            self._builder.add_rows(number, codes[:, None], first_row, n_threads)
 
-    def _codes(
-        self,
-        part: Table,
-        which: tuple[int, int],
-        first_row: int,
-        is_seen: NDArray[np.bool_] | None,
-    ) -> Floats:
-        column, feature = which
-        levels, unknown = self._encoding.levels[feature], self._encoding.handle_unknown
-        row = first_row
+    def _digest(self, part: Table, column: int, first_row: int) -> None:
         for chunk in part.levels(column):
-            self._digests[feature] += level_digest(chunk, row)
-            row += len(chunk)
-        return levels.codes(seen_levels(part, column, is_seen), unknown)
+            self._digests[column] += level_digest(chunk, first_row)
+            first_row += len(chunk)
 
-    def settle(self) -> dict[int, int]:
-        """Say that all rows have come; return the digest of each feature."""
-        found = self._builder.settle(self._group.astype(np.int32), self._n_threads).tolist()
-        digests = dict(zip(self._group.tolist(), found, strict=True))
-        return digests | {f: digest % 2**64 for f, digest in self._digests.items()}
-
-
-def _check_digest(table: PartedTable, feature: int, now: int, before: Any) -> None:
-    if now != before[feature]:
-        raise ChangedTableError(
-            f"{table.schema.label(feature)} of {table.large!r} had other values, or in another "
-            "order, when it was read the second time; expected the same rows each time"
-        )
+    def settle(self, n_threads: int) -> list[int]:
+        """Say that all rows have come; return what they made of each column."""
+        found = self._builder.settle(self._group.astype(np.int32), n_threads).tolist()
+        return [self._digests.get(c, of_codes) % 2**64 for c, of_codes in enumerate(found)]

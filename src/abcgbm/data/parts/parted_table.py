@@ -13,8 +13,6 @@ from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.parts.large_table import LargeTable
 from abcgbm.data.tables import Kind, Schema, Table, chosen_columns, read_table_like
 
-_BYTES_OF_A_VALUE = 16  # and its weight
-
 
 @dataclass(frozen=True, eq=False)
 class PartedTable:
@@ -55,17 +53,31 @@ class PartedTable:
         is_categorical = self.schema.is_categorical[features]
         return [Kind.CATEGORICAL if is_one else Kind.NUMERIC for is_one in is_categorical.tolist()]
 
-    def groups(self, most_bytes: int) -> list[NDArray[np.intp]]:
+    def groups(self, most_bytes: int, of_value: int) -> list[NDArray[np.intp]]:
         """Return the features in groups that are read together.
 
-        Where columns can be read apart, the distinct values of a group take so many bytes at most;
-        else all features are one group, and their rows are read once.
+        Where columns can be read apart, those of a group take so many bytes at most, but for a group
+        of one; else all features are one group, and their rows are read once.
         """
         n_features = self.shape[1]
         size = n_features
         if self.large.source.is_columnar:
-            size = max(1, most_bytes // (_BYTES_OF_A_VALUE * max(1, self.n_rows)))
+            size = max(1, most_bytes // (of_value * self.n_rows))
         return [np.arange(f, min(f + size, n_features)) for f in range(0, n_features, size)]
+
+    def fits(self, features: NDArray[np.intp], most_bytes: int, of_value: int) -> bool:
+        """Whether all rows of some features take no more than so many bytes."""
+        return of_value * self.n_rows * len(features) <= most_bytes
+
+    def whole(self, features: NDArray[np.intp]) -> Table:
+        """Return some features of all rows, in memory."""
+        arrow, schema = require_pyarrow(), _some(self.schema, features)
+        names = schema.feature_names
+        assert names is not None
+        parts = [*self.large.parts(names.tolist())]
+        table = arrow.concat_tables(parts, promote_options="permissive")
+        self._check_rows(len(table))
+        return read_table_like(table, schema, self.owner)
 
     def parts(self, features: NDArray[np.intp]) -> Iterator[tuple[int, Table]]:
         """Yield the number of the first row of each part, and the part: some features of its rows."""
@@ -75,10 +87,13 @@ class PartedTable:
             first_row += len(table)
             if first_row > self.n_rows:
                 break
-        if first_row != self.n_rows:
+        self._check_rows(first_row)
+
+    def _check_rows(self, now: int) -> None:
+        if now != self.n_rows:
             raise ChangedTableError(
                 f"{self.large!r} had {self.n_rows} rows when it was first read; now it has "
-                f"{'more' if first_row > self.n_rows else first_row}"
+                f"{'more' if now > self.n_rows else now}"
             )
 
     def parts_of_rows(self, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], Table]]:
