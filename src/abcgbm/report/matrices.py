@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from abcgbm.data.columns import Floats
+from abcgbm.data.labels import short_label
 from abcgbm.evaluation.answers import Answers
 from abcgbm.evaluation.confusion import Confusion
 from abcgbm.report.formats import count, number, percent
 
 _SMALL, _LARGE, _WIDE = 14, 40, 620  # of a square, and of all columns together
 _MOST_WITH_NUMBERS = 12  # columns
-_CHARACTER, _MOST_CHARACTERS = 6.6, 22  # of labels
-
-
-def short(text: str) -> str:
-    """Return a label that fits beside a square."""
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+_CHARACTER = 6.6  # its width in labels
 
 
 def matrix(
@@ -27,8 +23,8 @@ def matrix(
 ) -> dict[str, Any]:
     """Place squares; a cell has row `r`, column `c`, strength `s`, text `t` and `k`, its kind."""
     size = int(min(_LARGE, max(_SMALL, _WIDE / max(1, len(columns)))))
-    left = int(max(len(short(name)) for name in rows) * _CHARACTER) + 14
-    top = int(max(len(short(name)) for name in columns) * _CHARACTER * 0.82) + 18
+    left = int(max(len(short_label(name)) for name in rows) * _CHARACTER) + 14
+    top = int(max(len(short_label(name)) for name in columns) * _CHARACTER * 0.82) + 18
     return {
         "key": key,
         "size": size,
@@ -36,8 +32,8 @@ def matrix(
         "top": top,
         "width": left + size * len(columns) + top // 2 + 8,
         "height": top + size * len(rows) + 6,
-        "rows": [short(name) for name in rows],
-        "columns": [short(name) for name in columns],
+        "rows": [short_label(name) for name in rows],
+        "columns": [short_label(name) for name in columns],
         "cells": cells,
         "has_numbers": len(columns) <= _MOST_WITH_NUMBERS,
         "data": {"rows": [*rows], "columns": [*columns], "cells": cells, "orders": {}},
