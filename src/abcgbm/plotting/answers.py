@@ -23,13 +23,16 @@ from abcgbm.plotting.canvas import (
     name_ticks,
     named_models,
     text,
+    wide_enough,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 _MOST_WITH_NUMBERS = 12  # classes
-_DARK = 0.6  # part of a colour map from which letters on it are white
+_DARK = 0.4  # brightness of a colour up to which letters on it are white
+_OF_RED_GREEN_BLUE = (0.299, 0.587, 0.114)  # parts of the brightness of a colour
 
 
 def plot_confusion(
@@ -64,16 +67,20 @@ def plot_confusion(
     found = Confusion.from_answers(answers_of(checked(model), X, y, sample_weight))
     n_rows = len(found.counts) if found.has_unseen else len(found.labels)
     counts, shares = found.counts[:n_rows], found.row_shares[:n_rows]
-    side = long_enough(len(found.labels), 4.5, 13.0)
-    ax = axes_of(ax, side + 1.0, side)
+    names = [*found.labels, *(["not in the model"] if found.has_unseen else [])]
+    side = long_enough(len(found.labels), 3.0, 11.0)
+    ax = axes_of(ax, side + wide_enough(names) + 1.2, side + wide_enough(found.labels))
     is_right = np.eye(*shares.shape, dtype=np.bool_)
-    _draw_shares(ax, np.where(is_right | (counts == 0), np.nan, shares), "Oranges")
-    ax.imshow(np.where(is_right & (counts > 0), shares, np.nan), cmap="Blues", vmin=0.0, vmax=1.0)
+    of_wrong = np.where(is_right | (counts == 0), np.nan, shares)
+    most = float(np.nanmax(of_wrong, initial=0.0))
+    right = _draw_shares(ax, np.where(is_right & (counts > 0), shares, np.nan), "Blues", 1.0)
+    wrong = _draw_shares(ax, of_wrong, "Oranges", most or 1.0)
+    if most:
+        ax.figure.colorbar(wrong, ax=ax, label="wrong answers: share of the class", shrink=0.8)
     if len(found.labels) <= _MOST_WITH_NUMBERS:
-        _write_counts(ax, counts, shares)
-    unseen = ["not in the model"] if found.has_unseen else []
+        _write_counts(ax, counts, shares, right, wrong)
     name_ticks(ax, "x", found.labels)
-    name_ticks(ax, "y", [*found.labels, *unseen])
+    name_ticks(ax, "y", names)
     return finish(ax, "Confusion", "answer of the model", "class of the row")
 
 
@@ -128,21 +135,21 @@ def plot_calibration(
 # -------------------------------------------------------------------------------------------- parts
 
 
-def _draw_shares(ax: Axes, wrong: Floats, colours: str) -> None:
-    """Draw the shares of wrong answers, and their scale beside it, if there are any."""
-    most = float(np.nanmax(wrong, initial=0.0))
-    image = ax.imshow(wrong, cmap=colours, vmin=0.0, vmax=most or 1.0)
-    if most:
-        ax.figure.colorbar(image, ax=ax, label="wrong answers: share of the class", shrink=0.8)
+def _draw_shares(ax: Axes, shares: Floats, colours: str, most: float) -> AxesImage:
+    """Draw squares, and none where there is no number."""
+    return ax.imshow(shares, cmap=colours, vmin=0.0, vmax=most, interpolation="nearest")
 
 
-def _write_counts(ax: Axes, counts: Floats, shares: Floats) -> None:
-    wrong = shares.copy()
-    np.fill_diagonal(wrong, 0.0)
+def _write_counts(
+    ax: Axes, counts: Floats, shares: Floats, right: AxesImage, wrong: AxesImage
+) -> None:
+    """Write numbers of rows into squares, in black or white as their colour needs it."""
     for r, c in np.argwhere(counts > 0).tolist():
-        part = shares[r, c] if r == c else shares[r, c] / wrong.max()
-        ink = "white" if part > _DARK else "black"
-        ax.text(c, r, f"{counts[r, c]:.6g}", ha="center", va="center", color=ink, fontsize="small")
+        image = right if r == c else wrong
+        red_green_blue = image.cmap(image.norm(shares[r, c]))[:3]
+        is_dark = np.dot(red_green_blue, _OF_RED_GREEN_BLUE) < _DARK
+        style: Any = {"ha": "center", "va": "center", "fontsize": "small"}
+        ax.text(c, r, f"{counts[r, c]:.6g}", color="white" if is_dark else "black", **style)
 
 
 def _calibration(answers: Answers, class_: Any, n_bins: int) -> Calibration:

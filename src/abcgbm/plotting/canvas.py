@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 Models = ABCBoostClassifier | Mapping[str, ABCBoostClassifier]
 
-# Okabe and Ito's, which the colour-blind can tell; yellow is last, as it is faint on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
+# Okabe and Ito's, which the colour-blind can tell, without the yellow, which is faint on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#999999"
-_LABEL, _POINTS_PER_INCH = 10.0, 72.0  # of a tick label: points that it needs
+_LABEL, _LETTER = 10.0, 6.0  # of a tick label: points that it needs, and that a letter is wide
+POINTS_PER_INCH = 72.0
+_UPRIGHT = 2  # letters of a label that still lie
 
 
 # -------------------------------------------------------------------------------------------- axes
@@ -103,7 +105,7 @@ def name_ticks(ax: Axes, which: Literal["x", "y"], labels: Sequence[Any]) -> Non
     axis: Axis = ax.xaxis if which == "x" else ax.yaxis
     every = math.ceil(len(labels) / max(2, int(points_of(ax, which) / _LABEL)))
     names = [text(label) for label in labels[::every]]
-    is_upright = which == "x" and max(map(len, names), default=0) > 2  # noqa: PLR2004
+    is_upright = which == "x" and _longest(names) > _UPRIGHT
     axis.set_ticks(range(0, len(labels), every), names)
     axis.set_tick_params(
         length=0 if every == 1 else 3,
@@ -116,12 +118,21 @@ def points_of(ax: Axes, which: Literal["x", "y"]) -> float:
     """Return the length of an axis in points."""
     extent = ax.get_window_extent()
     pixels = extent.width if which == "x" else extent.height
-    return float(pixels) / ax.figure.dpi * _POINTS_PER_INCH
+    return float(pixels) / ax.figure.dpi * POINTS_PER_INCH
 
 
 def long_enough(n_labels: int, least: float, most: float) -> float:
-    """Return inches for so many labels, and for what is around them."""
-    return min(most, max(least, 1.3 + n_labels * _LABEL * 1.25 / _POINTS_PER_INCH))
+    """Return inches for so many labels in a column."""
+    return min(most, max(least, n_labels * _LABEL * 1.25 / POINTS_PER_INCH))
+
+
+def wide_enough(labels: Sequence[Any]) -> float:
+    """Return inches for the longest label, and for title and name of an axis."""
+    return 0.9 + _longest([text(label) for label in labels]) * _LETTER / POINTS_PER_INCH
+
+
+def _longest(names: Sequence[str]) -> int:
+    return max(map(len, names), default=0)
 
 
 def finish(ax: Axes, title: str, x_name: str, y_name: str) -> Axes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.data.columns import Floats
 from abcgbm.data.labels import known_label
 from abcgbm.evaluation.base_classes import base_class_runs, history_of_model
 from abcgbm.plotting.canvas import (
@@ -21,6 +22,7 @@ from abcgbm.plotting.canvas import (
     long_enough,
     name_ticks,
     text,
+    wide_enough,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> A
             "'abc-mart' or 'abc-logitboost', or with base_class=, and three or more classes"
         )
     labels, n_steps = model.model_.labels, model.model_.n_steps
-    ax = axes_of(ax, 8.0, long_enough(len(labels), 3.0, 10.0))
+    ax = axes_of(ax, 7.0 + wide_enough(labels), 1.0 + long_enough(len(labels), 2.0, 9.0))
     for k in range(len(labels)):
         # Edges keep a step visible that is narrower than a pixel.
         places = [(run.first - 0.5, run.n_steps) for run in runs if run.class_number == k]
@@ -65,17 +67,24 @@ def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> A
 
 
 def plot_class_losses(
-    model: ABCBoostClassifier, *, classes: Sequence[Any] | None = None, ax: Axes | None = None
+    model: ABCBoostClassifier,
+    *,
+    classes: Sequence[Any] | None = None,
+    shares: bool = False,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw the training loss of each class by step, on a logarithmic scale.
+    """Draw the training loss of each class by step.
 
     Parameters
     ----------
     model : ABCBoostClassifier
         A fitted model.
     classes : sequence of labels, optional
-        The classes to be told from each other, at most eight; all others are grey. By default those
+        The classes to be told from each other, at most seven; all others are grey. By default those
         of largest loss after the last step.
+    shares : bool, default=False
+        Draw the share of each class in the loss of all, instead of the loss on a logarithmic scale:
+        the largest is the worst class, which "abc-mart" takes as its base.
     ax : Axes, optional
         Where to draw; by default in a new figure.
 
@@ -87,18 +96,26 @@ def plot_class_losses(
     losses = history_of_model(checked(model)).class_losses[: model.model_.n_steps + 1]
     labels = model.model_.labels
     told = _told_classes(losses[-1], labels, classes)
-    drawn = np.where(losses > 0.0, losses, np.nan)  # zero has no place on a logarithmic scale
-    ax = axes_of(ax, 8.0)
+    drawn = losses / losses.sum(axis=1, keepdims=True) if shares else losses
+    ax = axes_of(ax, 7.0 + wide_enough([labels[k] for k in told]))
+    _draw_lines(ax, drawn if shares else np.where(losses > 0.0, losses, np.nan), told, labels)
+    if not shares:
+        ax.set_yscale("log")
+    name = "share of the loss of all classes" if shares else "loss (sum over rows)"
+    return finish(ax, "Training loss of each class", "boosting step", name)
+
+
+def _draw_lines(ax: Axes, values: Floats, told: list[int], labels: list[Any]) -> None:
+    """Draw a line for each class, in grey first those that are not told from each other."""
     others = [k for k in range(len(labels)) if k not in told]
+    name = f"{len(others)} other {'class' if len(others) == 1 else 'classes'}"
     for number, k in enumerate(others):
-        name = f"{len(others)} other {'class' if len(others) == 1 else 'classes'}"
-        ax.plot(drawn[:, k], color=GREY, lw=0.6, alpha=0.7, label=None if number else name)
+        label = f"_{k}" if number else name
+        ax.plot(values[:, k], color=GREY, lw=0.6, alpha=0.7, label=label)
     for number, k in enumerate(told):
-        ax.plot(drawn[:, k], color=colour(number), lw=1.5, label=text(labels[k]))
-    ax.set_yscale("log")
+        ax.plot(values[:, k], color=colour(number), label=text(labels[k]))
     ax.grid(alpha=0.3)
     _legend_told_first(ax, len(told))
-    return finish(ax, "Training loss of each class", "boosting step", "loss (sum over rows)")
 
 
 def _legend_told_first(ax: Axes, n_told: int) -> None:
@@ -116,7 +133,7 @@ def _legend_told_first(ax: Axes, n_told: int) -> None:
     )
 
 
-def _told_classes(last: Any, labels: list[Any], given: Sequence[Any] | None) -> list[int]:
+def _told_classes(last: Floats, labels: list[Any], given: Sequence[Any] | None) -> list[int]:
     """Return the numbers of the classes that get a colour."""
     if given is None:
         worst = np.argsort(-last, kind="stable")[: len(COLOURS)].tolist()

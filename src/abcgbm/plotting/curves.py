@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STYLES = {"training": "-", "refit": "-.", "validation": "--", "test": ":"}
+_MOST_IN_A_COLUMN = 8  # of a legend
 _NAMES = {
     "training": "training loss (sum over rows)",
     "refit": "training loss of the refit (sum over rows)",
@@ -127,8 +128,9 @@ def plot_errors(
             1, len(scores.step) - 1
         )  # what was before the first step would dwarf all others
         rate = scores.errors[first:] / total
-        (line,) = ax.plot(scores.step[first:], rate, label=name, color=colour(number), lw=1.3)
-        line.set(marker="o", markevery=[int(rate.argmin())])
+        step, lowest = scores.step[first:], int(rate.argmin())
+        ax.plot(step, rate, label=name, color=colour(number), lw=1.3)
+        _dot(ax, step[lowest], rate[lowest], colour(number))
     ax.yaxis.set_major_formatter(PercentFormatter(xmax=1))
     return _finish(ax, "Errors by step (dot: lowest point)", "wrong answers", n_lines=len(named))
 
@@ -193,10 +195,16 @@ def _draw(ax: Axes, curve: _Curve, line_colour: str, label: str, *, is_relative:
     start = curve.loss[0] if is_relative and curve.loss[0] > 0 else 1.0
     # Zero has no place on a logarithmic scale.
     values = np.where(curve.loss > 0.0, curve.loss, np.nan) / start
-    (line,) = ax.plot(curve.step, values, label=label, color=line_colour, ls=_STYLES[curve.kind])
-    # A model without steps is a point, which no line would show.
-    shown = [0] if len(curve.step) == 1 else [] if curve.best is None else [curve.best]
-    line.set(marker="o", markevery=shown)
+    ax.plot(curve.step, values, label=label, color=line_colour, ls=_STYLES[curve.kind])
+    is_point = len(curve.step) == 1  # a model without steps, which no line would show
+    if is_point or curve.best is not None:
+        at = 0 if curve.best is None else curve.best
+        _dot(ax, curve.step[at], values[at], line_colour)
+
+
+def _dot(ax: Axes, step: int, value: float, dot_colour: str) -> None:
+    """Mark a point of a curve; it is not in the legend."""
+    ax.plot([step], [value], "o", color=dot_colour, label="_dot")
 
 
 def _label(*parts: str) -> str:
@@ -208,5 +216,5 @@ def _finish(ax: Axes, title: str, y_name: str, *, n_lines: int) -> Axes:
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(alpha=0.3)
-    ax.legend(fontsize="small", ncols=1 if n_lines <= 8 else 2)  # noqa: PLR2004
+    ax.legend(fontsize="small", ncols=1 if n_lines <= _MOST_IN_A_COLUMN else 2)
     return finish(ax, title, "boosting step", y_name)

@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.columns import Floats
 from abcgbm.evaluation.ranking import largest
-from abcgbm.plotting.canvas import axes_of, checked, colour, finish, long_enough, name_ticks
+from abcgbm.plotting.canvas import (
+    axes_of,
+    checked,
+    colour,
+    finish,
+    long_enough,
+    name_ticks,
+    wide_enough,
+)
 from abcgbm.settings.checks import check_integer
 
 if TYPE_CHECKING:
@@ -28,6 +36,8 @@ _CLASS_NAMES = {
     "cover": "share of the weight that splits of the class cut",
     "permutation": "rise of the mean loss of the class when shuffled",
 }
+
+_AS_IT_IS: Any = {"aspect": "auto", "interpolation": "nearest"}
 
 
 def plot_importances(
@@ -61,12 +71,13 @@ def plot_importances(
     """
     values = checked(model).feature_importances(kind, X=X, y=y)
     features = _most_important(model, values, most_features)
-    ax = axes_of(ax, 7.0, long_enough(len(features), 2.5, 10.0))
+    names = [model.model_.feature_labels[f] for f in features]
+    ax = axes_of(ax, 5.0 + wide_enough(names), 1.0 + long_enough(len(features), 1.0, 9.0))
     ax.barh(range(len(features)), values[features], color=colour(0))
     ax.set_ylim(len(features) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
     ax.set_axisbelow(True)
-    name_ticks(ax, "y", [model.model_.feature_labels[f] for f in features])
+    name_ticks(ax, "y", names)
     return finish(ax, "Importances", _NAMES[kind], "")
 
 
@@ -101,14 +112,14 @@ def plot_class_importances(
     """
     values = checked(model).feature_importances(kind, per_class=True, X=X, y=y)
     features = _most_important(model, np.nan_to_num(values).mean(axis=0), most_features)
-    labels = model.model_.labels
-    size = (long_enough(len(labels), 5.0, 14.0), long_enough(len(features), 3.0, 10.0))
-    ax = axes_of(ax, *size)
+    labels, names = model.model_.labels, [model.model_.feature_labels[f] for f in features]
+    width = 1.0 + wide_enough(names) + long_enough(len(labels), 3.5, 12.0)
+    ax = axes_of(ax, width, wide_enough(labels) + long_enough(len(features), 2.0, 9.0))
     # Shuffling may help by chance; less than nothing is shown as nothing.
-    image = ax.imshow(values.T[features], cmap="cividis", aspect="auto", vmin=0.0)
+    image = ax.imshow(values.T[features], cmap="Blues", vmin=0.0, **_AS_IT_IS)
     ax.figure.colorbar(image, ax=ax, label=_CLASS_NAMES[kind])
     name_ticks(ax, "x", labels)
-    name_ticks(ax, "y", [model.model_.feature_labels[f] for f in features])
+    name_ticks(ax, "y", names)
     return finish(ax, "Importances by class", "class", "")
 
 

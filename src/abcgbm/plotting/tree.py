@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.model.tree_nodes import Node
 from abcgbm.model.tree_view import TreeView
-from abcgbm.plotting.canvas import axes_of, checked, points_of
+from abcgbm.plotting.canvas import POINTS_PER_INCH, axes_of, checked, points_of, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDE, _MOST_LINES = 24, 4  # of the words of a node: characters, lines
-_COLUMN, _ROW = 2.1, 0.5  # inches of a level and of a leaf
-_LARGEST, _SMALLEST = 9.0, 3.5  # letters, in points
-_LETTER, _LINE = 0.62, 1.45  # width and height of a letter, of its size
+_LARGEST, _SMALLEST = 8.0, 3.5  # letters, in points
+_LETTER, _LINE = 0.6, 1.3  # width and height of a letter, of its size
+_MARGIN = 0.9  # inches for the title
 _NODE, _LEAF = "#DCEBF5", "#FBE9D6"
 
 _CENTRED = {"ha": "center", "va": "center"}
@@ -49,12 +51,15 @@ def plot_tree(
     tree = checked(model).tree(step, class_)
     places = _places(tree)
     depth, n_leaves = max(x for x, _ in places.values()), len(tree.leaf_values)
-    ax = axes_of(ax, _COLUMN * (depth + 1), _ROW * n_leaves + 0.8)
+    words = {node.number: _wrapped(tree, node) for node in tree.nodes}
+    column, row = _room(words.values())
+    inches, is_new = _LARGEST / POINTS_PER_INCH, ax is None
+    ax = axes_of(ax, column * inches * (depth + 1), row * inches * n_leaves + _MARGIN)
     ax.set_axis_off()
     ax.set_xlim(-0.5, depth + 0.5)
     ax.set_ylim(n_leaves - 0.3, -0.7)
-    words = {node.number: _wrapped(tree.words_of(node)) for node in tree.nodes}
-    size = _size_of_letters(ax, words, depth + 1, n_leaves)
+    fitting = (points_of(ax, "x") / (depth + 1) / column, points_of(ax, "y") / n_leaves / row)
+    size = _LARGEST if is_new else max(_SMALLEST, min(_LARGEST, *fitting))
     for node in tree.nodes:
         if not node.is_leaf:
             _draw_branch(ax, places[node.number], places[node.left], "yes", size)
@@ -81,19 +86,26 @@ def _places(tree: TreeView) -> _Places:
     return {node.number: (float(node.depth), height[node.number]) for node in order}
 
 
-def _wrapped(words: list[str]) -> str:
-    lines = [line for word in words for line in textwrap.wrap(word, _WIDE)]
+def _wrapped(tree: TreeView, node: Node) -> str:
+    """Return the words of a node in few short lines."""
+    if node.is_leaf:
+        return "\n".join(_leaf_line(words) for words in tree.words_of(node))
+    lines = textwrap.wrap(node.condition, _WIDE)
     cut = lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], "…"]
     return "\n".join(cut).replace("$", r"\$")
 
 
-def _size_of_letters(ax: Axes, words: dict[int, str], n_columns: float, n_rows: int) -> float:
-    """Return a size that keeps the words of neighbours apart."""
-    longest = max(len(line) for text in words.values() for line in text.split("\n"))
-    most_lines = max(text.count("\n") + 1 for text in words.values())
-    wide = points_of(ax, "x") / n_columns / ((longest + 4) * _LETTER)
-    high = points_of(ax, "y") / n_rows / ((most_lines + 0.8) * _LINE)
-    return max(_SMALLEST, min(_LARGEST, wide, high))
+def _leaf_line(words: str) -> str:
+    """Return a label, which may be shortened, and its value, which may not."""
+    label, _, value = words.rpartition(" ")
+    return f"{text(label)} {value}".strip()
+
+
+def _room(words: Iterable[str]) -> tuple[float, float]:
+    """Return width and height that keep the words of nodes apart, in sizes of a letter."""
+    lines = [of_node.split("\n") for of_node in words]
+    longest = max(len(line) for of_node in lines for line in of_node)
+    return (longest + 6) * _LETTER, (max(map(len, lines)) + 1.2) * _LINE
 
 
 def _draw_branch(
