@@ -23,7 +23,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 GREY = "#999999"
 _LABEL, _LETTER = 10.0, 6.0  # of a tick label: points that it needs, and that a letter is wide
 POINTS_PER_INCH = 72.0
-_UPRIGHT = 2  # letters of a label that still lie
 
 
 # -------------------------------------------------------------------------------------------- axes
@@ -103,9 +102,10 @@ def colour(number: int) -> str:
 def name_ticks(ax: Axes, which: Literal["x", "y"], labels: Sequence[Any]) -> None:
     """Label the places 0, 1, ... of an axis; where there is no room for all, every so many."""
     axis: Axis = ax.xaxis if which == "x" else ax.yaxis
-    every = math.ceil(len(labels) / max(2, int(points_of(ax, which) / _LABEL)))
+    room = points_of(ax, which)
+    every = math.ceil(len(labels) / max(2, int(room / _LABEL)))
     names = [text(label) for label in labels[::every]]
-    is_upright = which == "x" and _longest(names) > _UPRIGHT
+    is_upright = which == "x" and _longest(names) * _LETTER > room / len(names)
     axis.set_ticks(range(0, len(labels), every), names)
     axis.set_tick_params(
         length=0 if every == 1 else 3,

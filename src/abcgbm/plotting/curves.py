@@ -118,8 +118,6 @@ def plot_errors(
         A step chosen by the lowest point of its own test curve flatters the model; it is for
         comparing models, as the paper does.
     """
-    from matplotlib.ticker import PercentFormatter
-
     named = named_models(models)
     staged = _staged(named, X, y, sample_weight)
     ax = axes_of(ax)
@@ -131,7 +129,7 @@ def plot_errors(
         step, lowest = scores.step[first:], int(rate.argmin())
         ax.plot(step, rate, label=name, color=colour(number), lw=1.3)
         _dot(ax, step[lowest], rate[lowest], colour(number))
-    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+    ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.4g} %")
     return _finish(ax, "Errors by step (dot: lowest point)", "wrong answers", n_lines=len(named))
 
 
