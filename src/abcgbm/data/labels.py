@@ -271,9 +271,15 @@ def listed(labels: list[Any]) -> str:
     return ", ".join(map(repr, labels[:_MOST_SHOWN])) + more
 
 
+def shown_label(label: Any) -> str:
+    """Return a label as text; one that would not be seen is in quotes."""
+    text = str(label)
+    return text if text.strip() else repr(text)
+
+
 def short_label(label: Any) -> str:
     """Return a label, or any name, as text that fits into a drawing."""
-    text = str(label)
+    text = shown_label(label)
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 

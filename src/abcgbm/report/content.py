@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from abcgbm.data.columns import Floats
-from abcgbm.data.labels import short_label
+from abcgbm.data.labels import short_label, shown_label
 from abcgbm.evaluation.answers import Answers
 from abcgbm.evaluation.base_classes import base_class_runs
 from abcgbm.evaluation.calibration import top_calibration
@@ -69,7 +69,7 @@ def _summary(answers: Answers) -> dict[str, Any]:
         "n_features": answers.model.n_features_in_,
         "stop_reason": answers.model.stop_reason_,
         "n_unseen": int(np.count_nonzero(~answers.is_known)),
-        "unseen": [str(label) for label in unseen[:_MOST_UNSEEN]],
+        "unseen": [shown_label(label) for label in unseen[:_MOST_UNSEEN]],
         "more_unseen": max(0, len(unseen) - _MOST_UNSEEN),
     }
 
@@ -143,7 +143,7 @@ def _bases(answers: Answers) -> dict[str, Any] | None:
     runs, n_steps = base_class_runs(answers.model), answers.model.model_.n_steps
     if not runs:
         return None
-    labels = [str(label) for label in answers.labels]
+    labels = [shown_label(label) for label in answers.labels]
     counts = [0] * len(labels)
     paths: list[list[str]] = [[] for _ in labels]
     for k, first, length in runs:
@@ -161,7 +161,7 @@ def _bases(answers: Answers) -> dict[str, Any] | None:
 
 def _classes(answers: Answers) -> dict[str, Any]:
     found = Confusion.from_answers(answers)
-    names = [*(str(label) for label in found.labels), "not in the model"]
+    names = [*(shown_label(label) for label in found.labels), "not in the model"]
     columns = (found.support, found.predicted, found.precision, found.recall, found.f1)
     rows = zip(names, *(column.tolist() for column in columns), strict=False)
     fields = ("label", "support", "predicted", "precision", "recall", "f1")

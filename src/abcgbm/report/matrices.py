@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from abcgbm.data.columns import Floats
-from abcgbm.data.labels import short_label
+from abcgbm.data.labels import short_label, shown_label
 from abcgbm.evaluation.answers import Answers
 from abcgbm.evaluation.confusion import Confusion
 from abcgbm.report.formats import count, number, percent
@@ -42,15 +42,16 @@ def matrix(
 
 def confusion_matrix(found: Confusion, answers: Answers) -> dict[str, Any]:
     """Draw which classes are taken for which; only squares that hold rows are there."""
-    columns = [str(label) for label in found.labels]
+    columns = [shown_label(label) for label in found.labels]
     rows = [*columns, "not in the model"] if found.has_unseen else columns
     shares, totals = found.row_shares, found.counts.sum(axis=1)
+    strength = _strength(shares)
     cells = [
         {
             "r": r,
             "c": c,
             "k": "right" if r == c else "wrong",
-            "s": round(0.12 + 0.88 * float(shares[r, c]) ** 0.5, 3),
+            "s": round(float(strength[r, c]), 3),
             "n": count(found.counts[r, c]),
             "t": f"{count(found.counts[r, c])} of {count(totals[r])} rows "
             f"({percent(float(shares[r, c]))})",
@@ -67,6 +68,15 @@ def confusion_matrix(found: Confusion, answers: Answers) -> dict[str, Any]:
     return drawn
 
 
+def _strength(shares: Floats) -> Floats:
+    """Return how strong squares are; errors have a scale of their own, as they are small."""
+    strength = shares.copy()
+    np.fill_diagonal(strength, 0.0)
+    strength /= max(float(strength.max()), np.finfo(np.float64).tiny)
+    np.fill_diagonal(strength, shares.diagonal())
+    return 0.12 + 0.88 * np.sqrt(strength)
+
+
 def heat_map(key: str, features: Sequence[str], labels: Sequence[Any], values: Floats) -> Any:
     """Draw values of shape (n_features, n_classes), each as a part of the largest."""
     largest = float(values.max()) if values.size else 0.0
@@ -81,4 +91,4 @@ def heat_map(key: str, features: Sequence[str], labels: Sequence[Any], values: F
         }
         for r, c in np.argwhere(values > 0).tolist()
     ]
-    return matrix(key, features, [str(label) for label in labels], cells)
+    return matrix(key, features, [shown_label(label) for label in labels], cells)
