@@ -150,9 +150,17 @@ def test_losses_of_several_models_are_those_of_their_training():
         "MART": ([*range(6)], MART.train_loss_.tolist()),
         "ABC": ([*range(9)], MODEL.train_loss_.tolist()),
     }
-    assert ax.get_yscale() == "log"
     assert ax.get_ylabel() == "training loss (sum over rows)"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MART", "ABC"]
+
+
+def test_losses_that_fall_to_a_tenth_have_a_logarithmic_scale():
+    long = small("mart", max_iter=60, learning_rate=1.0).fit(X[:300], NAMES[:300])
+    assert long.train_loss_[0] > 10 * long.train_loss_[-1] > 0
+    assert plotting.plot_losses({"long": long, "short": MART}).get_yscale() == "log"
+    assert plotting.plot_class_losses(long).get_yscale() == "log"
+    assert plotting.plot_losses(MART).get_yscale() == "linear"
+    assert plotting.plot_class_losses(long, shares=True).get_yscale() == "linear"
 
 
 def test_losses_of_several_kinds_are_relative_to_the_start():
@@ -277,7 +285,6 @@ def test_losses_of_classes_are_those_of_the_history():
     assert list(drawn) == [*"abcde"]
     for k, (steps, losses) in enumerate(drawn.values()):
         assert (steps, losses) == ([*range(9)], MODEL.class_losses_[:, k].tolist())
-    assert ax.get_yscale() == "log"
 
 
 def test_shares_of_classes_sum_to_one():

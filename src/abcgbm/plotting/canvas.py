@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.classifier import ABCBoostClassifier
@@ -22,7 +23,7 @@ Models = ABCBoostClassifier | Mapping[str, ABCBoostClassifier]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#999999"
 _LABEL, _LETTER = 10.0, 6.0  # of a tick label: points that it needs, and that a letter is wide
-POINTS_PER_INCH = 72.0
+POINTS_PER_INCH, _DECADE = 72.0, 10.0
 
 
 # -------------------------------------------------------------------------------------------- axes
@@ -133,6 +134,13 @@ def wide_enough(labels: Sequence[Any]) -> float:
 
 def _longest(names: Sequence[str]) -> int:
     return max(map(len, names), default=0)
+
+
+def scale_losses(ax: Axes) -> None:
+    """Make the scale of losses logarithmic, if they fall to less than a tenth."""
+    values = np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in ax.lines])
+    if np.nanmax(values) > _DECADE * np.nanmin(values):
+        ax.set_yscale("log")
 
 
 def finish(ax: Axes, title: str, x_name: str, y_name: str) -> Axes:

@@ -21,6 +21,7 @@ from abcgbm.plotting.canvas import (
     finish,
     long_enough,
     name_ticks,
+    scale_losses,
     text,
     wide_enough,
 )
@@ -83,15 +84,15 @@ def plot_class_losses(
         The classes to be told from each other, at most seven; all others are grey. By default those
         of largest loss after the last step.
     shares : bool, default=False
-        Draw the share of each class in the loss of all, instead of the loss on a logarithmic scale:
-        the largest is the worst class, which "abc-mart" takes as its base.
+        Draw the share of each class in the loss of all, instead of the loss itself: the largest is the worst class, which "abc-mart" takes as its base.
     ax : Axes, optional
         Where to draw; by default in a new figure.
 
     Returns
     -------
     ax : Axes
-        The losses of a class are sums over its rows, so that a large class has large ones.
+        The losses of a class are sums over its rows, so that a large class has large ones. Their
+        scale is logarithmic if they fall to less than a tenth.
     """
     losses = history_of_model(checked(model)).class_losses[: model.model_.n_steps + 1]
     labels = model.model_.labels
@@ -100,7 +101,7 @@ def plot_class_losses(
     ax = axes_of(ax, 7.0 + wide_enough([labels[k] for k in told]))
     _draw_lines(ax, drawn if shares else np.where(losses > 0.0, losses, np.nan), told, labels)
     if not shares:
-        ax.set_yscale("log")
+        scale_losses(ax)
     name = "share of the loss of all classes" if shares else "loss (sum over rows)"
     return finish(ax, "Training loss of each class", "boosting step", name)
 

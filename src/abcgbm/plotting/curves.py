@@ -12,7 +12,7 @@ from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.columns import Floats
 from abcgbm.evaluation.answers import answers_of
 from abcgbm.evaluation.staged import StagedScores, affordable_points, staged_scores
-from abcgbm.plotting.canvas import Models, axes_of, colour, finish, named_models
+from abcgbm.plotting.canvas import Models, axes_of, colour, finish, named_models, scale_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def plot_losses(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw losses by step, on a logarithmic scale; a dot is the step that validation chose.
+    """Draw losses by step; a dot is the step that validation chose.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def plot_losses(
     -------
     ax : Axes
         Losses of training and validation are sums over rows, those of tests means. Curves of more
-        than one kind are each divided by what they were before the first step.
+        than one kind are each divided by what they were before the first step. The scale is
+        logarithmic if they fall to less than a tenth.
     """
     named, wanted = named_models(models), _checked_kinds(kinds)
     staged = _staged(named, X, y, sample_weight) if X is not None or y is not None else {}
@@ -83,7 +84,7 @@ def plot_losses(
         for curve in found:
             label = _label(name if len(named) > 1 else "", curve.kind if n_kinds > 1 else "")
             _draw(ax, curve, colour(number), label or name, is_relative=n_kinds > 1)
-    ax.set_yscale("log")
+    scale_losses(ax)
     kind = next(iter(drawn.values()))[0].kind
     y_name = "loss, relative to step 0" if n_kinds > 1 else _NAMES[kind]
     return _finish(ax, "Losses by step", y_name, n_lines=sum(map(len, drawn.values())))
