@@ -217,6 +217,14 @@ def test_curves_that_are_not_there_are_refused(given, message):
         plotting.plot_losses(MART, **given)
 
 
+def test_long_names_of_models_are_told_from_each_other():
+    names = ["a name of a model that is long: one", "a name of a model that is long: two", "_x"]
+    drawn = curves_of(plotting.plot_losses(dict.fromkeys(names, MART)))
+    assert list(drawn) == [*names[:2], " _x"]
+    with pytest.raises(ValueError, match="expected names that differ as text"):
+        plotting.plot_losses({1: MART, "1": MODEL})
+
+
 def test_list_of_models_is_refused_as_it_has_no_names():
     with pytest.raises(TypeError, match="or a dict of names and such"):
         plotting.plot_losses([MART, MODEL])

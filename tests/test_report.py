@@ -96,6 +96,12 @@ def test_every_kind_of_model_has_a_report(name):
     assert report_html(model, rows[:50], model.predict(rows[:50])).endswith("</html>")
 
 
+def test_page_of_26_classes_is_small():
+    rows, labels = noisy_data(n_rows=1500, n_features=16, n_classes=26)
+    model = small("abc-mart", max_iter=200).fit(rows, labels)
+    assert len(report_html(model, rows, labels).encode()) < 1e6
+
+
 def test_one_row_is_enough():
     assert "There is no wrong answer." in report_html(MODEL, REST[:1], MODEL.predict(REST[:1]))
 

@@ -23,6 +23,7 @@ Models = ABCBoostClassifier | Mapping[str, ABCBoostClassifier]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#999999"
 _LABEL, _LETTER = 10.0, 6.0  # of a tick label: points that it needs, and that a letter is wide
+_LARGEST, _SMALLEST, _LINE = 8.0, 6.0, 1.25  # of its letters: sizes in points, and their distance
 POINTS_PER_INCH, _DECADE = 72.0, 10.0
 
 
@@ -77,7 +78,10 @@ def named_models(models: Any) -> dict[str, ABCBoostClassifier]:
         raise TypeError(
             f"models={models!r}; expected a fitted ABCBoostClassifier, or a dict of names and such"
         )
-    return {text(name): checked(model) for name, model in models.items()}
+    named = {_plain(name): checked(model) for name, model in models.items()}
+    if len(named) < len(models):
+        raise ValueError(f"models has the names {[*models]!r}; expected names that differ as text")
+    return named
 
 
 def algorithm_of(model: ABCBoostClassifier) -> str:
@@ -89,8 +93,13 @@ def algorithm_of(model: ABCBoostClassifier) -> str:
 
 
 def text(label: Any) -> str:
-    """Return a label as it is, for a drawing: no dollar starts a formula, no line is broken."""
-    line = " ".join(short_label(label).split())
+    """Return a label that is not too long for a drawing."""
+    return _plain(short_label(label))
+
+
+def _plain(name: Any) -> str:
+    """Return a name as it is, for a drawing: no dollar starts a formula, no line is broken."""
+    line = " ".join(str(name).split())
     # A legend leaves out what starts with an underscore.
     return (" " + line if line.startswith("_") else line).replace("$", r"\$")
 
@@ -104,13 +113,14 @@ def name_ticks(ax: Axes, which: Literal["x", "y"], labels: Sequence[Any]) -> Non
     """Label the places 0, 1, ... of an axis; where there is no room for all, every so many."""
     axis: Axis = ax.xaxis if which == "x" else ax.yaxis
     room = points_of(ax, which)
-    every = math.ceil(len(labels) / max(2, int(room / _LABEL)))
+    every = math.ceil(len(labels) / max(2, int(room / (_SMALLEST * _LINE))))
     names = [text(label) for label in labels[::every]]
-    is_upright = which == "x" and _longest(names) * _LETTER > room / len(names)
+    for_each = room / len(names)
+    is_upright = which == "x" and _longest(names) * _LETTER > for_each
     axis.set_ticks(range(0, len(labels), every), names)
     axis.set_tick_params(
         length=0 if every == 1 else 3,
-        labelsize="small",
+        labelsize=min(_LARGEST, max(_SMALLEST, for_each / _LINE)),
         labelrotation=90 if is_upright else 0,
     )
 

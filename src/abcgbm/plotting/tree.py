@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDE, _MOST_LINES = 24, 4  # of the words of a node: characters, lines
-_LARGEST, _SMALLEST = 8.0, 3.5  # letters, in points
+_LARGEST, _SMALLEST = 8.0, 1.5  # letters, in points
 _LETTER, _LINE = 0.6, 1.3  # width and height of a letter, of its size
 _MARGIN = 0.9  # inches for the title
 _NODE, _LEAF = "#DCEBF5", "#FBE9D6"
