@@ -64,6 +64,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": []}
+html_context = {"default_mode": "auto"}  # light or dark, as the system has it
 html_theme_options = {
     "logo": {"text": "abcgbm"},
     "navbar_align": "left",

@@ -255,6 +255,30 @@ def test_first_page_shows_the_trial_as_it_was_measured():
     assert shown == [[row[column] for row in measured] for column in (0, 1, 2, 4)]
 
 
+def test_readme_shows_speed_as_it_was_measured():
+    """Rows of the first table of the page of speed, and the least and largest of two of its columns."""
+    page, readme = text_of(ROOT / "docs" / "benchmarks.md"), text_of(ROOT / "README.md")
+    first = page[: page.index("A ratio is")]
+    rows = {
+        name: cells.split(" | ")
+        for name, cells in re.findall(r"^\| (\w+) \| (.*) \|$", first, re.MULTILINE)
+    }
+    assert len(rows) == 10
+    shown = {
+        "covertype": "Covertype, 290,506 rows, 7 classes",
+        "letter": "Letter, 16,000 rows, 26 classes",
+        "isolet": "Isolet, 617 features, 26 classes",
+        "20000x20x300": "20,000 rows, 300 classes",
+    }
+    for name, title in shown.items():
+        assert f"| {title} | {' | '.join(rows[name][1:6])} |" in readme
+    lightgbm, xgboost = ([float(row[column]) for row in rows.values()] for column in (1, 2))
+    assert (
+        f"LightGBM takes {min(lightgbm):.1f} to {max(lightgbm):.1f} times and XGBoost "
+        f"{min(xgboost):.1f} to {max(xgboost):.1f} times" in readme
+    )
+
+
 def test_functions_of_c_that_a_page_shows_are_those_of_the_file():
     model = ABCBoostClassifier(max_iter=1).fit([[0.0], [1.0], [2.0]] * 10, [0, 1, 2] * 10)
     block = re.search(

@@ -70,6 +70,12 @@ def test_names_of_the_user_are_text_and_nothing_else():
     assert "&lt;script&gt;alert(" in html
 
 
+def test_largest_error_is_as_strong_as_a_class_without_errors():
+    html = report_html(MODEL, REST, LABELS)
+    squares = re.findall(r'<g class="(right|wrong)"[^>]*><rect[^>]*fill-opacity="([\d.]+)"', html)
+    assert max(float(strength) for kind, strength in squares if kind == "wrong") == 1.0
+
+
 def test_labels_that_the_model_does_not_know_count_as_errors():
     labels = np.where(np.arange(len(LABELS)) < 7, 99, LABELS)
     answers = answers_of(MODEL, REST, labels)
@@ -88,6 +94,12 @@ def test_labels_of_another_table_are_refused():
 def test_every_kind_of_model_has_a_report(name):
     model, rows = case(name)
     assert report_html(model, rows[:50], model.predict(rows[:50])).endswith("</html>")
+
+
+def test_page_of_26_classes_is_small():
+    rows, labels = noisy_data(n_rows=1500, n_features=16, n_classes=26)
+    model = small("abc-mart", max_iter=200).fit(rows, labels)
+    assert len(report_html(model, rows, labels).encode()) < 1e6
 
 
 def test_one_row_is_enough():

@@ -1,8 +1,11 @@
 """The report in a real browser: it works by pointer and by keys, is readable, and fits a phone."""
 
 import shutil
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from abcgbm.report import write_report
@@ -77,6 +80,8 @@ def start_browser(*, scripts=True):
     options.binary_location = BROWSER
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
+    # A page that still scrolls has moved on by the time that a press arrives.
+    options.add_argument("--force-prefers-reduced-motion")
     if not scripts:
         wanted = {"profile.managed_default_content_settings.javascript": 2}
         options.add_experimental_option("prefs", wanted)
@@ -157,6 +162,56 @@ def test_page_asks_for_no_other_file(page, path):
     )
     assert [name for name in asked if not name.startswith("data:")] == []
     assert path.as_uri() == page.current_url
+
+
+ODD = {
+    "text": ["[red]", "</script><script>alert(1)</script>", "\U0001f98a fox", "Wort" * 80, "None"],
+    "hardly text": ["nan", "null", "", "  ", "&amp;"],
+    "integers": [-1, 0, 3, 7, 10**12],
+    "floats": [-1.0, 0.0, 2.0, 5.0, 1e6],
+    "truth values": [False, True, False, True, False],
+    "dates": [date(2020, 1, day) for day in range(1, 6)],
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_labels_and_columns_are_on_the_page_as_they_are(browser, tmp_path, kind):
+    labels = np.array(ODD[kind], dtype=object)[Y]
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "money": [Decimal(round(v)) / 4 for v in 100 * np.nan_to_num(X[:, 0])],
+            "<b>&\"'": X[:, 1],
+            "colour": rng.choice([*ODD["text"], None], len(X)),
+        }
+    )
+    path = tmp_path / "odd.html"
+    model = small("mart").fit(table[:300], labels[:300])
+    write_report(model, table[300:], labels[300:], path, title="</title>[red]")
+    resize(browser, PHONE)
+    browser.get(path.as_uri())
+    cells = browser.execute_script(
+        "return [...document.querySelectorAll('#classes tbody th')].map((e) => e.textContent)"
+    )
+    assert cells == [str(label) if str(label).strip() else repr(label) for label in model.classes_]
+    assert browser.title == "</title>[red]"
+    assert browser.get_log("browser") == []
+    widest = browser.execute_script(
+        "return Math.max(...[...document.querySelectorAll('td, th')].map((e) => e.clientWidth))"
+    )
+    assert widest < 500
+
+
+def test_values_that_are_missing_are_said_to_be(browser, tmp_path):
+    is_missing = np.arange(len(X)) % 2 == 0
+    table = pd.DataFrame({"c": np.where(is_missing, None, "level"), "x": X[:, 0]})
+    labels = np.where(is_missing, "none", "some")
+    model = small("mart").fit(table, labels)
+    write_report(model, table, np.roll(labels, 1), tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    reasons = {span.text for span in browser.find_elements(By.CSS_SELECTOR, ".reasons span")}
+    assert any(reason.startswith("c = missing (") for reason in reasons)
+    assert not any("None" in reason for reason in reasons)
 
 
 def test_headings_go_down_one_level_at_a_time(page):

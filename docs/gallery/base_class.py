@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from abcgbm import ABCBoostClassifier
+from abcgbm.plotting import plot_base_classes, plot_class_losses, plot_errors, plot_losses
 
 X, y = load_digits(return_X_y=True)
 half = len(X) // 2
@@ -51,31 +52,24 @@ for reading, (mart, abc) in readings.items():
     print(f"{reading:32}{mart:8}{abc:10}")
 
 # %%
-# Left the training loss, right the test errors; rings are the lowest points, bars the validated steps. With so few
+# Left the training loss, right the test errors; dots are the lowest points, bars the validated steps. With so few
 # test rows, a difference of a dozen errors is a hint and no proof: :doc:`the paper's own experiments </paper>` are
 # larger.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-for colour, name in zip(("tab:orange", "tab:blue"), ours, strict=True):
-    left.semilogy(models[name].train_loss_, color=colour, label=name)
-    steps = np.arange(1, len(errors[name]) + 1)
-    right.plot(steps, errors[name], color=colour, label=name)
-    lowest = errors[name].argmin()
-    right.plot(steps[lowest], errors[name][lowest], "o", color=colour, fillstyle="none", ms=9)
-    right.plot(chosen[name], errors[name][chosen[name] - 1], "|", color=colour, ms=16, mew=2)
-left.set(xlabel="step", ylabel="training loss (sum over rows)")
-right.set(xlabel="step", ylabel="test errors", ylim=(60, 130))
-right.legend()
+plot_losses(models, ax=left)
+plot_errors(models, X_test, y_test, ax=right)
+for line in [line for line in right.lines if line.get_label() in ours]:
+    step = chosen[line.get_label()]
+    right.plot(step, line.get_ydata()[step - 1], "|", color=line.get_color(), ms=26, mew=3)
+right.set(ylim=(0.065, 0.145))
 plt.show()
 
 # %%
 # Which class was the base class of a step, and by what it was chosen: the share of each class in the training loss.
 
 model = models["ABC-MART"]
-figure, (above, below) = plt.subplots(2, 1, figsize=(10, 5), sharex=True, layout="constrained")
-above.scatter(np.arange(model.n_iter_), model.base_classes_, s=9, marker="s", color="tab:blue")
-above.set(ylabel="base class", yticks=range(10))
-below.plot(model.class_losses_ / model.train_loss_[:, None], lw=1, label=range(10))
-below.set(xlabel="step", ylabel="share of the loss")
-below.legend(ncols=5, fontsize="small")
+figure, (above, below) = plt.subplots(2, 1, figsize=(10, 6.5), layout="constrained")
+plot_base_classes(model, ax=above)
+plot_class_losses(model, shares=True, classes=[0, 8, 9], ax=below)
 plt.show()

@@ -14,6 +14,7 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
 from abcgbm import ABCBoostClassifier
+from abcgbm.plotting import plot_losses
 
 X, y = make_classification(
     3000, 20, n_informative=10, n_classes=6, class_sep=0.8, flip_y=0.1, random_state=0
@@ -33,12 +34,8 @@ for rate, model in models.items():
 # A smaller rate takes more steps and comes lower; the dot is the step whose model is kept.
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
-for rate, model in models.items():
-    mean = model.validation_loss_ / len(y_val)
-    (line,) = ax.plot(mean, label=f"learning_rate={rate}")
-    ax.plot(model.best_iter_, mean[model.best_iter_], "o", color=line.get_color())
-ax.set(xlabel="step", ylabel="mean loss of the validation rows", ylim=(1.1, 1.8))
-ax.legend()
+named = {f"learning_rate={rate}": model for rate, model in models.items()}
+plot_losses(named, kinds=["validation"], ax=ax)
 plt.show()
 
 # %%

@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from abcgbm import ABCBoostClassifier
+from abcgbm.plotting import plot_calibration, plot_confusion
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -40,6 +41,14 @@ for ax, label in zip(axes[1:], (first, second), strict=True):
 figure.colorbar(image, ax=axes, label="adds to the score", shrink=0.8)
 for ax in axes:
     ax.set_axis_off()
+plt.show()
+
+# %%
+# **Which classes are taken for which**, and whether the probabilities are true.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
+plot_confusion(model, X_test, y_test, ax=left)
+plot_calibration(model, X_test, y_test, ax=right)
 plt.show()
 
 # %%

@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from abcgbm import ABCBoostClassifier
+from abcgbm.plotting import plot_class_importances
 
 rng = np.random.default_rng(0)
 n = 6000
@@ -51,14 +52,8 @@ print({str(label): round(float(p), 3) for label, p in zip(model.classes_, proba,
 # %%
 # **What a class is known by**, its share in the gain of all splits. Fir is the slope, alder the village:
 
-shares = model.class_importances_
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
-from_left = np.zeros(len(model.classes_))
-for column, share in zip(X.columns, shares.T, strict=True):
-    ax.barh(model.classes_, share, left=from_left, label=column)
-    from_left += share
-ax.set(xlabel="share of the gain of the class", xlim=(0, 1))
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.17), ncols=4, frameon=False)
+plot_class_importances(model, ax=ax)
 plt.show()
 
 # %%

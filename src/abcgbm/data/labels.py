@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from abcgbm.data.cells import is_missing
 
 _MOST_SHOWN = 10  # labels in an error message
+_MOST_CHARACTERS = 22  # of a label in a drawing
 _ALLOWED = "strings, integers, truth values, floats that are whole numbers, or dates"
 _KINDS = "biufUSTMmO"  # of arrays that may hold labels
 
@@ -312,6 +313,18 @@ def listed(labels: list[Any]) -> str:
     """Return labels as text, the first ten of them."""
     more = ", ..." if len(labels) > _MOST_SHOWN else ""
     return ", ".join(map(repr, labels[:_MOST_SHOWN])) + more
+
+
+def shown_label(label: Any) -> str:
+    """Return a label as text; one that would not be seen is in quotes."""
+    text = str(label)
+    return text if text.strip() else repr(text)
+
+
+def short_label(label: Any) -> str:
+    """Return a label, or any name, as text that fits into a drawing."""
+    text = shown_label(label)
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:

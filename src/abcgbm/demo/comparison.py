@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
@@ -27,10 +26,9 @@ LEAVES, LEARNING_RATE = 10, 0.1
 
 @dataclass(frozen=True)
 class _Run:
-    """One algorithm's curves, and what is read from them."""
+    """One algorithm's model, and what is read from its curve."""
 
-    train_loss: NDArray[np.float64]
-    test_errors: NDArray[np.int64]
+    model: ABCBoostClassifier
     readings: Readings
 
 
@@ -46,7 +44,7 @@ def run(output: Path, max_iter: int) -> None:
     mart = _run("mart", train, test, max_iter)
     abc = _run("abc-mart", train, test, max_iter)
     print("\n" + summary_table(mart.readings, abc.readings, len(test[1])))
-    _save_picture(output, {"MART": mart, "ABC-MART": abc})
+    _save_picture(output, {"MART": mart.model, "ABC-MART": abc.model}, test)
 
 
 _Rows = tuple[NDArray[Any], NDArray[Any]]
@@ -67,7 +65,7 @@ def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
     model = _fit(algorithm, X, y, max_iter)
     errors = error_curve(model, *test)
     readings = Readings.from_curves(errors, loss_curve(chooser, X[kept:], y[kept:]))
-    return _Run(model.train_loss_, errors, readings)
+    return _Run(model, readings)
 
 
 def _fit(algorithm: str, X: NDArray[Any], y: NDArray[Any], max_iter: int) -> ABCBoostClassifier:
@@ -108,11 +106,13 @@ def _line(name: str, mart: Reading, abc: Reading, n_test: int) -> str:
     return f"{name:<40}{cells}{improvement:>11.1f}{p_text:>9}"
 
 
-def _save_picture(output: Path, runs: dict[str, _Run]) -> None:
-    losses = {name: run.train_loss for name, run in runs.items()}
-    errors = {name: run.test_errors for name, run in runs.items()}
+def _save_picture(output: Path, models: dict[str, ABCBoostClassifier], test: _Rows) -> None:
     try:
-        plotting.save_runs(output, losses, errors)
+        figure = plotting.new_figure(10.0, 4.0)
+        left, right = figure.subplots(1, 2)
+        plotting.plot_losses(models, ax=left)
+        plotting.plot_errors(models, *test, ax=right)
+        figure.savefig(output, dpi=150)
     except ImportError as error:
         print(f"\nno picture: {error}", file=sys.stderr)
     else:

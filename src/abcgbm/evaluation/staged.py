@@ -56,8 +56,7 @@ def staged_scores(answers: Answers, most_points: int | None = None) -> StagedSco
     """
     model = answers.model.model_
     if most_points is None:
-        affordable = _MOST_ANSWERS // max(1, answers.log_proba.size)
-        most_points = min(_MOST_POINTS, max(_LEAST_POINTS, affordable))
+        most_points = min(_MOST_POINTS, affordable_points(answers))
     steps = spaced(model.n_steps, most_points)
     raw = np.tile(model.ensemble.init, (len(answers.table), 1))
     scores = [_score(raw, answers)]
@@ -67,6 +66,11 @@ def staged_scores(answers: Answers, most_points: int | None = None) -> StagedSco
             scores.append(_score(later, answers))
     errors, losses = np.array(scores).T
     return StagedScores(steps, errors, losses)
+
+
+def affordable_points(answers: Answers) -> int:
+    """Return how many steps can be judged in seconds."""
+    return max(_LEAST_POINTS, _MOST_ANSWERS // max(1, answers.log_proba.size))
 
 
 def spaced(last: int, most: int) -> NDArray[np.int64]:

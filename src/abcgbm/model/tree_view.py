@@ -76,10 +76,12 @@ class TreeView:
                 waiting += [(node.right, inner, "no: "), (node.left, inner, "yes: ")]
 
     def _words(self, node: Node) -> str:
-        first = ", ".join(self._shown_values(node)) if node.is_leaf else node.condition
-        return f"{first} ({_size(node)})"
+        return f"{', '.join(self.words_of(node))} ({_size(node)})"
 
-    def _shown_values(self, node: Node) -> list[str]:
+    def words_of(self, node: Node) -> list[str]:
+        """Return what a node says: its condition, or the largest values of a leaf."""
+        if not node.is_leaf:
+            return [node.condition]
         values = self.leaf_values[node.number]
         largest = sorted(values.items(), key=lambda item: -abs(item[1]))[:_MOST_VALUES]
         more = ["..."] if len(values) > _MOST_VALUES else []
@@ -91,8 +93,7 @@ class TreeView:
         lines.append('  edge [fontname="Helvetica"];')
         for node in self.nodes:
             shape = "box, style=filled, fillcolor=whitesmoke" if node.is_leaf else "ellipse"
-            words = self._shown_values(node) if node.is_leaf else [node.condition]
-            label = _escaped("\n".join([*words, _size(node)]))
+            label = _escaped("\n".join([*self.words_of(node), _size(node)]))
             lines.append(f'  {node.number} [shape={shape}, label="{label}"];')
             if not node.is_leaf:
                 lines.append(f'  {node.number} -> {node.left} [label="yes"];')

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from abcgbm.data.columns import Floats
+from abcgbm.data.labels import short_label, shown_label
 from abcgbm.evaluation.answers import Answers
 from abcgbm.evaluation.base_classes import base_class_runs
 from abcgbm.evaluation.calibration import top_calibration
 from abcgbm.evaluation.confusion import Confusion
 from abcgbm.evaluation.hardest import hardest_rows
+from abcgbm.evaluation.ranking import largest
 from abcgbm.evaluation.shapley import shapley_summary
 from abcgbm.evaluation.staged import StagedScores, staged_scores
 from abcgbm.model.history import History
@@ -20,7 +22,7 @@ from abcgbm.report import charts
 from abcgbm.report.charts import Chart, Series
 from abcgbm.report.facts import code_of, parameters_of, size_of, versions
 from abcgbm.report.formats import count
-from abcgbm.report.matrices import confusion_matrix, heat_map, short
+from abcgbm.report.matrices import confusion_matrix, heat_map
 
 _MOST_FEATURES, _MOST_SWARMS, _MOST_PAIRS, _MOST_UNSEEN = 20, 10, 15, 10
 
@@ -67,7 +69,7 @@ def _summary(answers: Answers) -> dict[str, Any]:
         "n_features": answers.model.n_features_in_,
         "stop_reason": answers.model.stop_reason_,
         "n_unseen": int(np.count_nonzero(~answers.is_known)),
-        "unseen": [str(label) for label in unseen[:_MOST_UNSEEN]],
+        "unseen": [shown_label(label) for label in unseen[:_MOST_UNSEEN]],
         "more_unseen": max(0, len(unseen) - _MOST_UNSEEN),
     }
 
@@ -141,7 +143,7 @@ def _bases(answers: Answers) -> dict[str, Any] | None:
     runs, n_steps = base_class_runs(answers.model), answers.model.model_.n_steps
     if not runs:
         return None
-    labels = [str(label) for label in answers.labels]
+    labels = [shown_label(label) for label in answers.labels]
     counts = [0] * len(labels)
     paths: list[list[str]] = [[] for _ in labels]
     for k, first, length in runs:
@@ -151,7 +153,7 @@ def _bases(answers: Answers) -> dict[str, Any] | None:
         {"label": label, "path": "".join(path), "count": n}
         for label, path, n in zip(labels, paths, counts, strict=True)
     ]
-    return {"n_steps": n_steps, "rows": rows, "shown": [short(label) for label in labels]}
+    return {"n_steps": n_steps, "rows": rows, "shown": [short_label(label) for label in labels]}
 
 
 # ----------------------------------------------------------------------------------------- classes
@@ -159,7 +161,7 @@ def _bases(answers: Answers) -> dict[str, Any] | None:
 
 def _classes(answers: Answers) -> dict[str, Any]:
     found = Confusion.from_answers(answers)
-    names = [*(str(label) for label in found.labels), "not in the model"]
+    names = [*(shown_label(label) for label in found.labels), "not in the model"]
     columns = (found.support, found.predicted, found.precision, found.recall, found.f1)
     rows = zip(names, *(column.tolist() for column in columns), strict=False)
     fields = ("label", "support", "predicted", "precision", "recall", "f1")
@@ -181,16 +183,10 @@ def _calibration(answers: Answers) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------- features
 
 
-def _ranked(values: Floats, most: int) -> list[int]:
-    """Return the features of largest values, at most so many, without those of none."""
-    order = np.argsort(-values, kind="stable")[:most].tolist()
-    return [feature for feature in order if values[feature] > 0]
-
-
 def _bars(names: Sequence[str], values: Floats, features: Sequence[int]) -> list[dict[str, Any]]:
-    largest = float(values.max()) if len(features) else 1.0
+    top = float(values.max()) if len(features) else 1.0
     return [
-        {"name": names[f], "value": float(values[f]), "part": round(values[f] / largest, 4)}
+        {"name": names[f], "value": float(values[f]), "part": round(values[f] / top, 4)}
         for f in features
     ]
 
@@ -198,7 +194,7 @@ def _bars(names: Sequence[str], values: Floats, features: Sequence[int]) -> list
 def _importances(answers: Answers) -> dict[str, Any]:
     model, names = answers.model, answers.model.model_.feature_labels
     overall, by_class = model.feature_importances_, model.class_importances_.T
-    features = _ranked(overall, _MOST_FEATURES)
+    features = largest(overall, _MOST_FEATURES)
     shown = [names[f] for f in features]
     return {
         "bars": _bars(names, overall, features),
@@ -212,7 +208,7 @@ def _importances(answers: Answers) -> dict[str, Any]:
 def _shapley(answers: Answers) -> dict[str, Any]:
     found = shapley_summary(answers)
     names = found.explanation.feature_names
-    features = _ranked(found.overall, _MOST_FEATURES)
+    features = largest(found.overall, _MOST_FEATURES)
     shown, by_class = [names[f] for f in features], found.by_class[features]
     swarmed = features[:_MOST_SWARMS]
     return {

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from abcgbm.data.cells import is_missing
+
 _LONG = 160  # characters of a value that are shown
 NONE = "–"  # noqa: RUF001
 
@@ -41,9 +43,14 @@ def literal(value: Any) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(plain))
 
 
+def cell(value: Any) -> str:
+    """Return a value of a table as text."""
+    return "missing" if is_missing(value) else shown(value)
+
+
 def shown(value: Any) -> str:
     """Return any value as text that is the same in every process."""
     if isinstance(value, float):
-        return "missing" if math.isnan(value) else f"{value:.6g}"
+        return f"{value:.6g}"
     text = literal(value)
     return text if len(text) <= _LONG else text[: _LONG - 1] + "…"

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from abcgbm.data.labels import shown_label
 from abcgbm.report import formats
 
-_FILTERS = (formats.count, formats.number, formats.percent, formats.share, formats.shown)
+_FILTERS = (
+    *(formats.cell, formats.count, formats.number, formats.percent, formats.share),
+    shown_label,
+)
 
 
 def render(content: Mapping[str, Any]) -> str:

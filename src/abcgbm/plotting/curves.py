@@ -1,0 +1,219 @@
+"""Losses and errors by step, of one model or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.data.columns import Floats
+from abcgbm.evaluation.answers import answers_of
+from abcgbm.evaluation.staged import StagedScores, affordable_points, staged_scores
+from abcgbm.plotting.canvas import Models, axes_of, colour, finish, named_models, scale_losses
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STYLES = {"training": "-", "refit": "-.", "validation": "--", "test": ":"}
+_MOST_IN_A_COLUMN = 8  # of a legend
+_NAMES = {
+    "training": "training loss (sum over rows)",
+    "refit": "training loss of the refit (sum over rows)",
+    "validation": "validation loss (sum over rows)",
+    "test": "test loss (mean)",
+}
+_NEEDS = {
+    "refit": "a model fitted with refit=True that was trained again",
+    "validation": "a model fitted with X_val and y_val or early_stopping=True",
+    "test": "X and y",
+}
+
+
+class _Curve(NamedTuple):
+    """The losses of a model on some rows, and the step that they chose, if they chose it."""
+
+    kind: str
+    step: NDArray[np.int64]
+    loss: Floats
+    best: int | None = None
+
+
+def plot_losses(
+    models: Models,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    kinds: Sequence[str] | None = None,
+    sample_weight: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw losses by step; a dot is the step that validation chose.
+
+    Parameters
+    ----------
+    models : ABCBoostClassifier, or dict of str to ABCBoostClassifier
+        A fitted model, or several with names: a colour for each, a style of line for each kind.
+    X : table of shape (n_rows, n_features), optional
+        Test rows, for the kind "test".
+    y : array-like of shape (n_rows,), optional
+        Their labels.
+    kinds : sequence of {"training", "refit", "validation", "test"}, optional
+        What to draw; by default all that there is. "refit" is the second training, on all rows.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the test rows.
+    ax : Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    ax : Axes
+        Losses of training and validation are sums over rows, those of tests means. Curves of more
+        than one kind are each divided by what they were before the first step. The scale is
+        logarithmic if they fall to less than a tenth.
+    """
+    named, wanted = named_models(models), _checked_kinds(kinds)
+    staged = _staged(named, X, y, sample_weight) if X is not None or y is not None else {}
+    curves = {name: [*_curves(model, staged.get(name))] for name, model in named.items()}
+    drawn = {name: _chosen(name, found, wanted) for name, found in curves.items()}
+    n_kinds = len({curve.kind for found in drawn.values() for curve in found})
+    ax = axes_of(ax)
+    for number, (name, found) in enumerate(drawn.items()):
+        for curve in found:
+            label = _label(name if len(named) > 1 else "", curve.kind if n_kinds > 1 else "")
+            _draw(ax, curve, colour(number), label or name, is_relative=n_kinds > 1)
+    scale_losses(ax)
+    kind = next(iter(drawn.values()))[0].kind
+    y_name = "loss, relative to step 0" if n_kinds > 1 else _NAMES[kind]
+    return _finish(ax, "Losses by step", y_name, n_lines=sum(map(len, drawn.values())))
+
+
+def plot_errors(
+    models: Models,
+    X: Any,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the share of wrong answers after each step; a dot is the first lowest point of a curve.
+
+    Parameters
+    ----------
+    models : ABCBoostClassifier, or dict of str to ABCBoostClassifier
+        A fitted model, or several with names.
+    X : table of shape (n_rows, n_features)
+        Rows, best such that the models have not seen.
+    y : array-like of shape (n_rows,)
+        Their labels. Those that a model does not know count as errors.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows.
+    ax : Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    ax : Axes
+        A step chosen by the lowest point of its own test curve flatters the model; it is for
+        comparing models, as the paper does.
+    """
+    named = named_models(models)
+    staged = _staged(named, X, y, sample_weight)
+    ax = axes_of(ax)
+    for number, (name, (scores, total)) in enumerate(staged.items()):
+        first = min(
+            1, len(scores.step) - 1
+        )  # what was before the first step would dwarf all others
+        rate = scores.errors[first:] / total
+        step, lowest = scores.step[first:], int(rate.argmin())
+        ax.plot(step, rate, label=name, color=colour(number), lw=1.3)
+        _dot(ax, step[lowest], rate[lowest], colour(number))
+    ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.4g} %")
+    return _finish(ax, "Errors by step (dot: lowest point)", "wrong answers", n_lines=len(named))
+
+
+# -------------------------------------------------------------------------------------- what to draw
+
+
+def _staged(
+    named: dict[str, ABCBoostClassifier], X: Any, y: Any, sample_weight: ArrayLike | None
+) -> dict[str, tuple[StagedScores, float]]:
+    """Return the scores of each model step by step, and the sum of the weights of the rows."""
+    if X is None or y is None:
+        missing = "X" if X is None else "y"
+        raise ValueError(f"{missing} is None; expected rows and their labels, X and y")
+    answers = {name: answers_of(model, X, y, sample_weight) for name, model in named.items()}
+    return {
+        name: (staged_scores(found, affordable_points(found)), found.total)
+        for name, found in answers.items()
+    }
+
+
+def _curves(
+    model: ABCBoostClassifier, staged: tuple[StagedScores, float] | None
+) -> Iterator[_Curve]:
+    """Yield all curves that are known of a model."""
+    history, refitted = model.history_, model.refit_history_
+    steps = np.arange(history.n_steps + 1)
+    yield _Curve("training", steps, history.train_loss)
+    if refitted is not None:
+        yield _Curve("refit", np.arange(refitted.n_steps + 1), refitted.train_loss)
+    if len(history.validation_loss):
+        yield _Curve("validation", steps, history.validation_loss, history.best_step)
+    if staged is not None:
+        yield _Curve("test", staged[0].step, staged[0].loss)
+
+
+def _checked_kinds(kinds: Sequence[str] | None) -> list[str] | None:
+    if kinds is None:
+        return None
+    given = [kinds] if isinstance(kinds, str) else list(kinds)
+    if not given or not {*given} <= {*_STYLES}:
+        allowed = ", ".join(map(repr, _STYLES))
+        raise ValueError(f"kinds={kinds!r}; expected some of {allowed}")
+    return given
+
+
+def _chosen(name: str, curves: list[_Curve], wanted: list[str] | None) -> list[_Curve]:
+    """Return the curves of the kinds that are wanted; all if it was not said."""
+    if wanted is None:
+        return curves
+    known = {curve.kind: curve for curve in curves}
+    for kind in wanted:
+        if kind not in known:
+            raise ValueError(f"kinds has {kind!r}; of {name!r} expected {_NEEDS[kind]} for that")
+    return [known[kind] for kind in wanted]
+
+
+# ------------------------------------------------------------------------------------------ drawing
+
+
+def _draw(ax: Axes, curve: _Curve, line_colour: str, label: str, *, is_relative: bool) -> None:
+    start = curve.loss[0] if is_relative and curve.loss[0] > 0 else 1.0
+    # Zero has no place on a logarithmic scale.
+    values = np.where(curve.loss > 0.0, curve.loss, np.nan) / start
+    ax.plot(curve.step, values, label=label, color=line_colour, ls=_STYLES[curve.kind])
+    is_point = len(curve.step) == 1  # a model without steps, which no line would show
+    if is_point or curve.best is not None:
+        at = 0 if curve.best is None else curve.best
+        _dot(ax, curve.step[at], values[at], line_colour)
+
+
+def _dot(ax: Axes, step: int, value: float, dot_colour: str) -> None:
+    """Mark a point of a curve; it is not in the legend."""
+    ax.plot([step], [value], "o", color=dot_colour, label="_dot")
+
+
+def _label(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _finish(ax: Axes, title: str, y_name: str, *, n_lines: int) -> Axes:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize="small", ncols=1 if n_lines <= _MOST_IN_A_COLUMN else 2)
+    return finish(ax, title, "boosting step", y_name)
