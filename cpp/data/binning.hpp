@@ -24,7 +24,7 @@ struct SparseView {
   std::size_t n_rows = 0;
   std::span<const double> fill;         // by column
   std::span<const std::int64_t> start;  // n_columns + 1
-  std::span<const std::int32_t> row;
+  std::span<const std::uint32_t> row;
   std::span<const double> value;
 
   std::size_t n_columns() const { return fill.size(); }
@@ -45,7 +45,7 @@ Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t
 class BinnedBuilder {
  public:
   BinnedBuilder(std::size_t n_rows, Thresholds thresholds,
-                std::span<const std::uint8_t> is_categorical);
+                std::span<const std::uint8_t> is_categorical, Storage storage = {});
 
   /// Columns of the view are the given features.
   void add(const TableView& table, std::span<const std::int32_t> features, int n_threads);
@@ -61,13 +61,14 @@ class BinnedBuilder {
 
  private:
   template <class Code>
-  void set_codes(std::size_t f, std::vector<Code> codes);
+  void set_codes(std::size_t f, LargeVector<Code> codes);
   void set_all_codes(std::size_t f, const SparseColumn& column);
   void mark_added(std::span<const std::int32_t> features);
 
   std::size_t n_rows_;
   Thresholds thresholds_;
   std::vector<Feature> features_;
+  Storage storage_;                     // of the codes
   AnyColumns dense_;                    // by feature
   std::vector<SparseColumn> sparse_;    // by feature
   std::vector<std::uint8_t> is_added_;  // by feature
