@@ -55,7 +55,7 @@ void fill_by_row(Binned& binned) {
   const Storage storage = storage_of(listed.by_column.front().row);
   listed.row_start = zeros<std::size_t>(binned.n_rows + 1, storage);
   for (const SparseColumn& column : listed.by_column) {
-    for (const std::uint32_t row : column.row) ++listed.row_start[row + 1];
+    for (const std::uint32_t row : column.row) ++listed.row_start[std::size_t{row} + 1];
   }
   for (std::size_t i = 0; i < binned.n_rows; ++i) listed.row_start[i + 1] += listed.row_start[i];
   listed.bin = LargeVector<std::uint32_t>(listed.row_start.back(), storage);
