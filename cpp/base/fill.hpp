@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <span>
 #include <type_traits>
-#include <vector>
 
-#include "base/large_pages.hpp"
 #include "base/parallel.hpp"
+#include "base/storage.hpp"
 
 namespace abcgbm {
 
@@ -16,7 +15,7 @@ inline constexpr std::size_t kFilledAtOnce = std::size_t{1} << 19;
 
 /// Appends n times the value.
 template <class T>
-void append(std::vector<T>& values, std::size_t n, T value) {
+void append(LargeVector<T>& values, std::size_t n, T value) {
   for (std::size_t first = 0; first < n; first += kFilledAtOnce) {
     check_interrupt();
     values.insert(values.end(), std::min(kFilledAtOnce, n - first), value);
@@ -25,23 +24,24 @@ void append(std::vector<T>& values, std::size_t n, T value) {
 
 /// An empty array with room for n values.
 template <class T>
-std::vector<T> reserved(std::size_t n) {
-  std::vector<T> values;
+LargeVector<T> reserved(std::size_t n, const Storage& storage = {}) {
+  LargeVector<T> values(storage);
   values.reserve(n);
-  ask_for_large_pages(values.data(), n * sizeof(T));
+  return values;
+}
+
+/// Zeros; a new file is that already.
+template <class T>
+LargeVector<T> zeros(std::size_t n, const Storage& storage = {}) {
+  if (storage.is_file(n * sizeof(T))) return LargeVector<T>(n, storage);
+  auto values = reserved<T>(n, storage);
+  append(values, n, T{0});
   return values;
 }
 
 template <class T>
-std::vector<T> filled(std::size_t n, T value) {
-  std::vector<T> values = reserved<T>(n);
-  append(values, n, value);
-  return values;
-}
-
-template <class T>
-std::vector<std::remove_const_t<T>> copied(std::span<T> from) {
-  auto values = reserved<std::remove_const_t<T>>(from.size());
+LargeVector<std::remove_const_t<T>> copied(std::span<T> from, const Storage& storage = {}) {
+  auto values = reserved<std::remove_const_t<T>>(from.size(), storage);
   for (std::size_t first = 0; first < from.size(); first += kFilledAtOnce) {
     check_interrupt();
     const auto some = from.subspan(first, std::min(kFilledAtOnce, from.size() - first));

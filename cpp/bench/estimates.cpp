@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/fill.hpp"
 #include "bindings/arrays.hpp"
 #include "boost/base_losses.hpp"
 
@@ -24,7 +25,10 @@ using Estimates = std::vector<std::tuple<double, double, std::optional<bool>>>;
 
 Labels make_labels(const Vector<std::int32_t>& y, const Vector<std::int64_t>& weight, double unit,
                    int n_classes) {
-  Labels labels{.y = copy_of(y), .weight = copy_of(weight), .unit = unit, .n_classes = n_classes};
+  Labels labels{.y = copied(span_of(y)),
+                .weight = copied(span_of(weight)),
+                .unit = unit,
+                .n_classes = n_classes};
   const auto total = std::accumulate(labels.weight.begin(), labels.weight.end(), std::int64_t{0});
   labels.total_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(total)));
   return labels;
@@ -50,7 +54,8 @@ Estimates base_losses_py(const Matrix<double>& raw, const Matrix<double>& move, 
                      .value = value,
                      .base_value = value});
   }
-  BaseLosses losses(std::span(raw.data(), raw.size()), labels, labels.weights(), moves, moves, 1);
+  BaseLosses losses(std::span(raw.data(), raw.size()), labels, labels.weights(), {moves, moves}, 1,
+                    {});
   Estimates out;
   for (int n = 0; n <= kMostHalvings; ++n) {
     const auto [loss, error] = losses.loss_at(n);

@@ -17,6 +17,7 @@
 #include "bench/estimates.hpp"
 #include "bench/failing_new.hpp"
 #include "bench/limit.hpp"
+#include "bench/many_rows.hpp"
 #include "bindings/arrays.hpp"
 #include "boost/step.hpp"
 #include "loss/scores.hpp"
@@ -233,6 +234,7 @@ NB_MODULE(_bench, m) {
       .def("move_scores", &Stages::move, Unlocked(),
            "Move the scores by made-up trees, every second time back; returns the loss.");
   bind_estimates(m);
+  bind_many_rows(m);
   m.def("sum_without_memory", &sum_without_memory, "n"_a, "n_threads"_a,
         "The sum of 0 to n - 1, made by a pool that can allocate nothing.");
   m.def("memory_can_fail", &memory_can_fail,

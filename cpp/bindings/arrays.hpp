@@ -38,18 +38,18 @@ std::vector<T> copy_of(const Vector<T>& array) {
 }
 
 /// A NumPy array that owns the vector's memory.
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values,
+template <class T, class Allocator>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T, Allocator> values,
                                    std::initializer_list<std::size_t> shape) {
-  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  using Values = std::vector<T, Allocator>;
+  auto owned = std::make_unique<Values>(std::move(values));
   T* data = owned->data();
-  nb::capsule owner(owned.release(),
-                    [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  nb::capsule owner(owned.release(), [](void* p) noexcept { delete static_cast<Values*>(p); });
   return nb::ndarray<nb::numpy, T>(data, shape, owner);
 }
 
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values) {
+template <class T, class Allocator>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T, Allocator> values) {
   const std::size_t n = values.size();
   return to_numpy(std::move(values), {n});
 }

@@ -7,7 +7,9 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -27,22 +29,36 @@ struct SparseArrays {
   std::size_t n_rows;
   Vector<double> fill;
   Vector<std::int64_t> start;
-  Vector<std::int32_t> row;
+  std::variant<Vector<std::int32_t>, Vector<std::uint32_t>> row;
   Vector<double> value;
 };
 
+/// Below 2^31 rows scipy numbers them by signed integers, and so may others.
+constexpr std::size_t kMostSignedRows = std::size_t{1} << 31;
+
+template <class Row>
 std::unique_ptr<SparseArrays> make_sparse(std::size_t n_rows, const Vector<double>& fill,
-                                          const Vector<std::int64_t>& start,
-                                          const Vector<std::int32_t>& row,
+                                          const Vector<std::int64_t>& start, const Vector<Row>& row,
                                           const Vector<double>& value) {
+  require(std::is_unsigned_v<Row> || n_rows <= kMostSignedRows,
+          "indices: uint32, with more than 2^31 rows");
   return std::make_unique<SparseArrays>(SparseArrays{n_rows, fill, start, row, value});
+}
+
+/// What is negative is out of range like this.
+std::span<const std::uint32_t> rows_of(const SparseArrays& arrays) {
+  return std::visit(
+      [](const auto& row) -> std::span<const std::uint32_t> {
+        return {reinterpret_cast<const std::uint32_t*>(row.data()), row.shape(0)};
+      },
+      arrays.row);
 }
 
 void check_column(const SparseView& view, std::size_t column) {
   std::int64_t before = -1;
   for (auto i = static_cast<std::size_t>(view.start[column]);
        i < static_cast<std::size_t>(view.start[column + 1]); ++i) {
-    require(view.row[i] > before && static_cast<std::size_t>(view.row[i]) < view.n_rows,
+    require(view.row[i] > before && view.row[i] < view.n_rows,
             "indices: ascending in each column, 0 to n_rows - 1");
     before = view.row[i];
   }
@@ -52,7 +68,7 @@ SparseView view_of(const SparseArrays& arrays) {
   const SparseView view{.n_rows = arrays.n_rows,
                         .fill = span_of(arrays.fill),
                         .start = span_of(arrays.start),
-                        .row = span_of(arrays.row),
+                        .row = rows_of(arrays),
                         .value = span_of(arrays.value)};
   require(view.start.size() == view.fill.size() + 1 && view.start.front() == 0 &&
               view.start.back() == static_cast<std::int64_t>(view.row.size()) &&
@@ -99,9 +115,10 @@ void set_thresholds_py(BinnedBuilder& builder, std::size_t feature,
 
 std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows,
                                             const std::optional<ThresholdArrays>& thresholds,
-                                            const Vector<std::uint8_t>& is_categorical) {
+                                            const Vector<std::uint8_t>& is_categorical,
+                                            const Storage& storage) {
   require(n_rows < (std::size_t{1} << 32), "n_rows: below 2^32");
-  auto builder = std::make_unique<BinnedBuilder>(n_rows, span_of(is_categorical));
+  auto builder = std::make_unique<BinnedBuilder>(n_rows, span_of(is_categorical), storage);
   if (!thresholds) return builder;
   require(is_categorical.shape(0) == thresholds->size(), "is_categorical: one for each feature");
   for (std::size_t f = 0; f < thresholds->size(); ++f) {
@@ -256,13 +273,15 @@ void bind_binning(nb::module_& m) {
   nb::class_<SparseArrays>(
       m, "SparseColumns",
       "The columns of a csc matrix, not copied; rows that are not listed have the fill value.")
-      .def(nb::new_(&make_sparse), "n_rows"_a, "fill"_a.noconvert(), "indptr"_a.noconvert(),
-           "indices"_a.noconvert(), "data"_a.noconvert());
+      .def(nb::new_(&make_sparse<std::int32_t>), "n_rows"_a, "fill"_a.noconvert(),
+           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert())
+      .def(nb::new_(&make_sparse<std::uint32_t>), "n_rows"_a, "fill"_a.noconvert(),
+           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert());
   m.def("find_sparse_thresholds", &find_sparse_thresholds_py, "columns"_a, "weight"_a.noconvert(),
         "max_bins"_a, "n_threads"_a, "The same for sparse columns.");
   nb::class_<BinnedBuilder>(m, "BinnedBuilder", "Codes a table, some columns at a time.")
       .def(nb::new_(&make_builder), "n_rows"_a, "thresholds"_a.none(),
-           "is_categorical"_a.noconvert())
+           "is_categorical"_a.noconvert(), "storage"_a = Storage())
       .def("set_thresholds", &set_thresholds_py, "feature"_a, "thresholds"_a.noconvert(),
            "Say what the bins of a feature are, before its values are added.")
       .def("add_block", &add_block_py, "features"_a.noconvert(), "X"_a.noconvert(), "n_threads"_a,

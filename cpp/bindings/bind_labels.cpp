@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/fill.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "data/labels.hpp"
@@ -37,7 +38,7 @@ void set_weights(Labels& labels, const Weights& given) {
     are_ones &= weight(i) == 1;
   }
   if (!are_ones) {
-    labels.weight.resize(labels.n_rows());
+    labels.weight = LargeVector<std::int64_t>(labels.n_rows(), storage_of(labels.y));
     for (std::size_t i = 0; i < labels.n_rows(); ++i) labels.weight[i] = weight(i);
   }
   const std::int64_t total = total_weight(labels.weights(), labels.n_rows());
@@ -46,9 +47,12 @@ void set_weights(Labels& labels, const Weights& given) {
 }
 
 std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights& weight,
-                                    double unit, int n_classes) {
-  auto labels = std::make_unique<Labels>(
-      Labels{.y = copy_of(y), .weight = {}, .unit = unit, .n_classes = n_classes, .total_bits = 0});
+                                    double unit, int n_classes, const Storage& storage) {
+  auto labels = std::make_unique<Labels>(Labels{.y = copied(span_of(y), storage),
+                                                .weight = {},
+                                                .unit = unit,
+                                                .n_classes = n_classes,
+                                                .total_bits = 0});
   check_labels(*labels);
   set_weights(*labels, weight);
   return labels;
@@ -60,7 +64,7 @@ void bind_labels(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<Labels>(m, "Labels", "Classes and weights of rows; weights are multiples of the unit.")
       .def(nb::new_(&make_labels), "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
-           "n_classes"_a);
+           "n_classes"_a, "storage"_a = Storage());
 }
 
 }  // namespace abcgbm

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include <new>
+#include <system_error>
 
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
@@ -11,6 +12,14 @@ namespace nb = nanobind;
 
 namespace abcgbm {
 namespace {
+
+/// Python chooses the class by the number: FileNotFoundError, PermissionError, ...
+void set_os_error(const std::system_error& error) {
+  PyObject* arguments = Py_BuildValue("(is)", error.code().value(), error.what());
+  if (arguments == nullptr) return;
+  PyErr_SetObject(PyExc_OSError, arguments);
+  Py_DECREF(arguments);
+}
 
 /// The exception that a signal handler raised is still set in this thread: let it through.
 void translate(const std::exception_ptr& error, void*) {
@@ -26,6 +35,8 @@ void translate(const std::exception_ptr& error, void*) {
       PyErr_Format(PyExc_MemoryError, "out of memory in the native core while %s; %s", work->name,
                    work->advice);
     }
+  } catch (const std::system_error& error) {
+    set_os_error(error);
   }
 }
 

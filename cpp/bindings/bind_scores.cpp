@@ -9,7 +9,7 @@ namespace {
 
 template <bool logarithm>
 nb::ndarray<nb::numpy, double> softmax_py(const Matrix<double>& raw, int n_threads) {
-  std::vector<double> out;
+  LargeVector<double> out;
   if (raw.size() > 0) {
     const Unlocked unlocked(kPrediction);
     out = copied(std::span(raw.data(), raw.size()));

@@ -54,8 +54,9 @@ void check_rows(const Binned* binned, const Labels* labels, int n_threads) {
 using RawScores = std::optional<Matrix<double>>;
 
 /// The scores of (n_classes, n_rows), or the same for all rows, row by row.
-std::vector<double> start_by_row(const Matrix<double>& raw, std::size_t n_rows) {
-  auto scores = reserved<double>(raw.shape(0) * n_rows);
+LargeVector<double> start_by_row(const Matrix<double>& raw, std::size_t n_rows,
+                                 const Storage& storage) {
+  auto scores = reserved<double>(raw.shape(0) * n_rows, storage);
   for (std::size_t i = 0; i < n_rows; ++i) {
     if (i % kRowsPerPoll == 0) check_interrupt();
     const std::size_t column = raw.shape(1) == 1 ? 0 : i;
@@ -67,10 +68,10 @@ std::vector<double> start_by_row(const Matrix<double>& raw, std::size_t n_rows) 
 }
 
 /// The scores to start from: multiples of 2^-32, so that sums are exact; zeros if none are given.
-std::vector<double> start_scores(const Labels& labels, const RawScores& raw,
+LargeVector<double> start_scores(const Labels& labels, const RawScores& raw, const Storage& storage,
                                  ScoreOrder order = ScoreOrder::by_class) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
-  if (!raw) return filled(n_classes * labels.n_rows(), 0.0);
+  if (!raw) return zeros<double>(n_classes * labels.n_rows(), storage);
   require(raw->shape(0) == n_classes && (raw->shape(1) == labels.n_rows() || raw->shape(1) == 1),
           "raw: of shape (n_classes, n_rows), or (n_classes, 1)");
   for (std::size_t i = 0; i < raw->size(); ++i) {
@@ -78,16 +79,18 @@ std::vector<double> start_scores(const Labels& labels, const RawScores& raw,
     require(std::abs(raw->data()[i]) < 0x1p20 && raw->data()[i] == on_leaf_grid(raw->data()[i]),
             "raw: multiples of 2^-32, of size below 2^20");
   }
-  if (order == ScoreOrder::by_row) return start_by_row(*raw, labels.n_rows());
-  if (raw->shape(1) == labels.n_rows()) return copied(std::span(raw->data(), raw->size()));
-  auto scores = reserved<double>(n_classes * labels.n_rows());
+  if (order == ScoreOrder::by_row) return start_by_row(*raw, labels.n_rows(), storage);
+  if (raw->shape(1) == labels.n_rows()) {
+    return copied(std::span(raw->data(), raw->size()), storage);
+  }
+  auto scores = reserved<double>(n_classes * labels.n_rows(), storage);
   for (std::size_t k = 0; k < n_classes; ++k) append(scores, labels.n_rows(), raw->data()[k]);
   return scores;
 }
 
 std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
                                       std::shared_ptr<Labels> labels, const TrainParams& params,
-                                      int n_threads, const RawScores& raw) {
+                                      int n_threads, const RawScores& raw, const Storage& storage) {
   const Unlocked unlocked(kTraining);
   check_rows(binned.get(), labels.get(), n_threads);
   check_groups(binned->layout, params.grow.features);
@@ -95,17 +98,17 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
           "a shared tree sums up fewer than 2^30 rows");
   const std::size_t n_scores = labels->n_rows() * static_cast<std::size_t>(labels->n_classes);
   if (n_scores >= kManyScores) give_back_memory();
-  std::vector<double> start = start_scores(*labels, raw, order_of(params));
+  LargeVector<double> start = start_scores(*labels, raw, storage, order_of(params));
   return std::make_unique<Trainer>(std::move(binned), std::move(labels), std::move(start), params,
                                    n_threads);
 }
 
 std::unique_ptr<Validation> make_validation(std::shared_ptr<Binned> binned,
                                             std::shared_ptr<Labels> labels, int n_threads,
-                                            const RawScores& raw) {
+                                            const RawScores& raw, const Storage& storage) {
   const Unlocked unlocked(kTraining);
   check_rows(binned.get(), labels.get(), n_threads);
-  std::vector<double> start = start_scores(*labels, raw);
+  LargeVector<double> start = start_scores(*labels, raw, storage);
   return std::make_unique<Validation>(std::move(binned), std::move(labels), std::move(start),
                                       n_threads);
 }
@@ -137,9 +140,9 @@ void add_step_py(Validation& validation, const StepResult& step) {
 
 /// An array of so many rows, column by column.
 template <class T, class From>
-std::vector<T> transposed(const std::vector<From>& values, std::size_t n_rows) {
+LargeVector<T> transposed(std::span<const From> values, std::size_t n_rows) {
   const std::size_t n_columns = values.size() / n_rows;
-  std::vector<T> out = filled(values.size(), T{0});
+  LargeVector<T> out = zeros<T>(values.size());
   for (std::size_t i = 0; i < n_rows; ++i) {
     if (i % kRowsPerPoll == 0) check_interrupt();
     for (std::size_t k = 0; k < n_columns; ++k) out[k * n_rows + i] = values[i * n_columns + k];
@@ -149,26 +152,27 @@ std::vector<T> transposed(const std::vector<From>& values, std::size_t n_rows) {
 
 /// A copy of scores or residuals, of shape (n_classes, n_rows), however they lie.
 template <class T, class From>
-nb::ndarray<nb::numpy, T> copy_by_class(const std::vector<T>& by_class,
-                                        const std::vector<From>& by_row, const Labels& labels) {
-  std::vector<T> copy;
+nb::ndarray<nb::numpy, T> copy_by_class(std::span<const T> by_class, std::span<const From> by_row,
+                                        const Labels& labels) {
+  LargeVector<T> copy;
   {
     const Unlocked unlocked(kTraining);
-    copy = by_row.empty() ? copied(std::span(by_class)) : transposed<T>(by_row, labels.n_rows());
+    copy = by_row.empty() ? copied(by_class) : transposed<T>(by_row, labels.n_rows());
   }
   return to_numpy(std::move(copy), {static_cast<std::size_t>(labels.n_classes), labels.n_rows()});
 }
 
 nb::ndarray<nb::numpy, double> raw_py(const Trainer& trainer) {
-  const Scores& scores = trainer.scores();
-  const std::vector<double> none;
-  const bool is_by_row = scores.order == ScoreOrder::by_row;
-  return copy_by_class(scores.raw, is_by_row ? scores.raw : none, trainer.labels());
+  const std::span<const double> raw(trainer.scores().raw);
+  const bool is_by_row = trainer.scores().order == ScoreOrder::by_row;
+  return copy_by_class(raw, is_by_row ? raw : std::span<const double>(), trainer.labels());
 }
 
 std::pair<nb::ndarray<nb::numpy, std::int64_t>, int> residuals_py(const Trainer& trainer) {
   const Scores& scores = trainer.scores();
-  return {copy_by_class(scores.residual, scores.row_residual, trainer.labels()), scores.exponent};
+  return {
+      copy_by_class(std::span(scores.residual), std::span(scores.row_residual), trainer.labels()),
+      scores.exponent};
 }
 
 constexpr const char* kRawDoc = "A copy of the scores, of shape (n_classes, n_rows).";
@@ -340,7 +344,7 @@ void bind_step(nb::module_& m) {
   bind_step_result(m);
   nb::class_<Trainer>(m, "Trainer", "The state of a training.")
       .def(nb::new_(&make_trainer), "binned"_a, "labels"_a, "params"_a, "n_threads"_a,
-           "raw"_a.noconvert() = nb::none())
+           "raw"_a.noconvert() = nb::none(), "storage"_a = Storage())
       .def("step", &step_py, "classes"_a, "bases"_a, "base_derivatives"_a, "leaf_scale"_a,
            "step"_a = 0, "Grow the trees of a step, choose among the bases, and move the scores.")
       .def("residuals", &residuals_py,
@@ -353,16 +357,15 @@ void bind_step(nb::module_& m) {
       .def("loss", [](const Trainer& t) { return t.scores().loss; }, kLossDoc);
   nb::class_<Validation>(m, "Validation", "Rows that follow the trees.")
       .def(nb::new_(&make_validation), "binned"_a, "labels"_a, "n_threads"_a,
-           "raw"_a.noconvert() = nb::none())
+           "raw"_a.noconvert() = nb::none(), "storage"_a = Storage())
       .def("add", &add_step_py, "step"_a, "Move the scores by the trees of a step.")
       .def(
-          "leading",
-          [](const Validation& v) { return to_numpy(std::vector<std::int32_t>(v.leading())); },
+          "leading", [](const Validation& v) { return to_numpy(copied(std::span(v.leading()))); },
           "The class of each row's largest score.")
       .def(
           "raw",
           [](const Validation& v) {
-            return copy_by_class(v.raw(), std::vector<double>(), v.labels());
+            return copy_by_class(std::span(v.raw()), std::span<const double>(), v.labels());
           },
           kRawDoc)
       .def("loss", &Validation::loss, kLossDoc);

@@ -6,6 +6,7 @@
 namespace abcgbm {
 
 void bind_parallel(nanobind::module_& m);
+void bind_storage(nanobind::module_& m);
 void bind_binning(nanobind::module_& m);
 void bind_value_counts(nanobind::module_& m);
 void bind_scores(nanobind::module_& m);

@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);
   m.doc() = "The native core of abcgbm: loops over rows and bins.";
   abcgbm::bind_parallel(m);
+  abcgbm::bind_storage(m);
   abcgbm::bind_binning(m);
   abcgbm::bind_value_counts(m);
   abcgbm::bind_scores(m);

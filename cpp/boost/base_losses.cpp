@@ -61,23 +61,24 @@ struct TrialKernel {
 }  // namespace
 
 BaseLosses::BaseLosses(std::span<const double> raw, const Labels& labels, RowWeights weight,
-                       std::span<const TreeMove> full, std::span<const TreeMove> to_full,
-                       int n_threads)
+                       const Moves& moves, int n_threads, const Storage& storage)
     : labels_(&labels), weight_(weight), n_threads_(n_threads) {
   const std::size_t n_rows = labels.n_rows();
-  for (auto* of_rows : {&rows_.alone, &rows_.lead, &rows_.moved}) of_rows->resize(n_rows);
-  const BaseClass base = full.front().base;
+  for (auto* of_rows : {&rows_.alone, &rows_.lead, &rows_.moved}) {
+    *of_rows = LargeVector<double>(n_rows, storage);
+  }
+  const BaseClass base = moves.full.front().base;
   const std::size_t n_tasks = (n_rows + kRowsAtOnce - 1) / kRowsAtOnce;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
     RowChunk chunk{.first = task * kRowsAtOnce,
                    .n = std::min(kRowsAtOnce, n_rows - task * kRowsAtOnce)};
     std::vector<double> buffer;
-    ScoreRows scores = to_full.empty()
+    ScoreRows scores = moves.to_full.empty()
                            ? rows_of(labels, raw, chunk.first, chunk.n)
-                           : rows_after(labels, raw, to_full, chunk.first, chunk.n, buffer);
+                           : rows_after(labels, raw, moves.to_full, chunk.first, chunk.n, buffer);
     scores.left_out = base;
     softmax_terms(scores, {.largest = chunk.largest.data(), .rest = chunk.rest.data()});
-    add_moves(full, chunk);
+    add_moves(moves.full, chunk);
     for (std::size_t i = 0; i < chunk.n; ++i) {
       const double log_sum = log1p_nonnegative(chunk.rest[i]);
       const double others = (chunk.largest[i] - scores.of_class(base.number())[i]) + log_sum;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/storage.hpp"
 #include "loss/scores.hpp"
 
 namespace abcgbm {
@@ -14,10 +15,16 @@ namespace abcgbm {
 /// are summed up once, and a trial costs as much as a class instead of as much as all.
 class BaseLosses {
  public:
-  /// The full step is that of these moves, which have a common base; `to_full` is what of it is yet
-  /// to be added to the raw scores. Labels and weights are kept by reference.
+  /// The moves of the full step, which have a common base, and what of it is yet to be added to the
+  /// raw scores.
+  struct Moves {
+    std::span<const TreeMove> full;
+    std::span<const TreeMove> to_full;
+  };
+
+  /// Labels and weights are kept by reference.
   BaseLosses(std::span<const double> raw, const Labels& labels, RowWeights weight,
-             std::span<const TreeMove> full, std::span<const TreeMove> to_full, int n_threads);
+             const Moves& moves, int n_threads, const Storage& storage);
 
   /// A loss, and how far from the true one it may be.
   struct Estimate {
@@ -38,9 +45,9 @@ class BaseLosses {
   /// The loss of a row is alone + log(1 + exp(lead + given_back * moved)), with the part of its
   /// move that the base class gets back.
   struct Rows {
-    std::vector<double> alone;  // the loss if there were no base class; 0 for rows of that class
-    std::vector<double> lead;   // of the base class over all others; of these for its own rows
-    std::vector<double> moved;  // how far the base class has come down; up for its own rows
+    LargeVector<double> alone;  // the loss if there were no base class; 0 for rows of that class
+    LargeVector<double> lead;   // of the base class over all others; of these for its own rows
+    LargeVector<double> moved;  // how far the base class has come down; up for its own rows
   };
 
   /// The loss of some rows, in units of their weights, and of the one that has the largest.

@@ -41,8 +41,10 @@ struct TreeState {
   using Measure = typename Job::Measure;
 
   TreeState(const Measure& measure, const Binned& binned, std::size_t most_histograms,
-            std::size_t n_threads)
-      : grower(measure, binned.layout, most_histograms, n_threads), chunk_sums(n_threads) {}
+            std::size_t n_threads, const Storage& storage)
+      : grower(measure, binned.layout, most_histograms, n_threads),
+        rows(storage),
+        chunk_sums(n_threads) {}
 
   Grower<Measure> grower;
   RowSets rows;

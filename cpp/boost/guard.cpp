@@ -82,9 +82,12 @@ class Mover {
   BaseLosses base_losses() const {
     const Values full = values_of(proposal_.trees, {});
     const std::vector<TreeMove> moves = moves_by(proposal_, full);
-    if (at_ == Shortening{}) return {scores_.raw, labels_, weight_, moves, {}, n_threads_};
+    const Storage storage = storage_of(scores_.raw);
+    if (at_ == Shortening{}) {
+      return {scores_.raw, labels_, weight_, {moves, {}}, n_threads_, storage};
+    }
     const Change to_full(*this, full);
-    return {scores_.raw, labels_, weight_, moves, to_full.moves, n_threads_};
+    return {scores_.raw, labels_, weight_, {moves, to_full.moves}, n_threads_, storage};
   }
 
   /// The loss after that move, without making it.

@@ -121,7 +121,7 @@ void move_chunk(const Candidate& candidate, RowChunk& chunk, std::size_t first, 
 /// Row losses after each candidate for the rows [first, last).
 void losses_of_rows(const Scores& scores, const Labels& labels,
                     std::span<const Candidate> candidates, std::size_t first, std::size_t last,
-                    std::span<std::vector<double>> out) {
+                    std::span<LargeVector<double>> out) {
   std::vector<double> e(static_cast<std::size_t>(labels.n_classes) * kRowsAtOnce);
   std::vector<double> largest(kRowsAtOnce);
   std::vector<double> below(kRowsAtOnce);  // how far the score of the row's class lies below that
@@ -144,7 +144,9 @@ void losses_of_rows(const Scores& scores, const Labels& labels,
 std::vector<double> losses_of(const TreeRows& rows, std::span<const Candidate> candidates,
                               int n_threads) {
   const std::size_t n_rows = rows.labels.n_rows();
-  std::vector<std::vector<double>> row_losses(candidates.size(), std::vector<double>(n_rows));
+  const Storage storage = storage_of(rows.scores.raw);
+  std::vector<LargeVector<double>> row_losses;
+  for (std::size_t c = 0; c < candidates.size(); ++c) row_losses.emplace_back(n_rows, storage);
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {
     losses_of_rows(rows.scores, rows.labels, candidates, task * kRowsPerTask,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/draw.hpp"
+#include "base/fill.hpp"
 #include "boost/schedule.hpp"
 #include "boost/shared_leaves.hpp"
 #include "loss/reductions.hpp"
@@ -112,7 +113,7 @@ std::size_t most_shared_histograms(std::size_t total_bins, const SharedForm& for
 }
 
 SharedDriver::SharedDriver(const Binned& binned, int n_classes, const TrainParams& params,
-                           int n_threads)
+                           int n_threads, const Storage& storage)
     : binned_(&binned),
       n_directions_(params.n_directions),
       n_threads_(n_threads),
@@ -121,7 +122,8 @@ SharedDriver::SharedDriver(const Binned& binned, int n_classes, const TrainParam
                .blocks = blocks_of(binned.layout, static_cast<std::size_t>(n_threads),
                                    kBlockBytes / sizeof(std::int32_t) / form_.stride())},
       state_(AllClasses{.form = form_}, binned,
-             most_shared_histograms(binned.layout.total_bins, form_), threads_.n) {}
+             most_shared_histograms(binned.layout.total_bins, form_), threads_.n, storage),
+      row_sums_(zeros<std::int32_t>(binned.n_rows * form_.stride(), storage)) {}
 
 GrownTree SharedDriver::grow(const StepContext& context) {
   const TreeRows& rows = context.rows;

@@ -45,7 +45,8 @@ struct SharedJob {
 /// reference.
 class SharedDriver {
  public:
-  SharedDriver(const Binned& binned, int n_classes, const TrainParams& params, int n_threads);
+  SharedDriver(const Binned& binned, int n_classes, const TrainParams& params, int n_threads,
+               const Storage& storage);
 
   GrownTree grow(const StepContext& context);
 
@@ -56,7 +57,7 @@ class SharedDriver {
   SharedForm form_;
   TreeThreads threads_;
   TreeState<SharedJob> state_;
-  SharedBins row_sums_;
+  LargeVector<std::int32_t> row_sums_;  // [n_rows][stride], 0 where nothing is summed
 };
 
 /// The sums of a bin of a shared tree.

@@ -129,7 +129,8 @@ void set_gains(const StepContext& context, const NodeSums& sums, Tree& tree) {
 GrownTree finish_shared_tree(const StepContext& context, std::vector<TreeNode> nodes,
                              const RowSets& rows, int n_threads) {
   GrownTree grown{.tree = {.tree_class = kAllClasses, .base = {}, .nodes = std::move(nodes)},
-                  .node_of_row = std::vector<std::uint16_t>(context.rows.labels.n_rows())};
+                  .node_of_row = LargeVector<std::uint16_t>(context.rows.labels.n_rows(),
+                                                            storage_of(context.rows.scores.raw))};
   Tree& tree = grown.tree;
   const NodeSums sums = sums_of_nodes(context.rows, tree.nodes, rows, n_threads);
   set_gains(context, sums, tree);

@@ -10,10 +10,10 @@ namespace abcgbm {
 namespace {
 
 AnyTreeDriver make_driver(const TrainParams& params, const Binned& binned, int n_classes,
-                          int n_threads) {
-  if (params.shared) return SharedDriver(binned, n_classes, params, n_threads);
-  if (params.split.hessian_split) return TreeDriver<3>(binned, n_classes, n_threads);
-  return TreeDriver<2>(binned, n_classes, n_threads);
+                          int n_threads, const Storage& storage) {
+  if (params.shared) return SharedDriver(binned, n_classes, params, n_threads, storage);
+  if (params.split.hessian_split) return TreeDriver<3>(binned, n_classes, n_threads, storage);
+  return TreeDriver<2>(binned, n_classes, n_threads, storage);
 }
 
 bool moves_anything(const std::vector<Tree>& trees) {
@@ -43,13 +43,14 @@ Choice propose(SharedDriver& driver, const StepPlan&, const StepContext& context
 }  // namespace
 
 Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
-                 std::vector<double> raw, const TrainParams& params, int n_threads)
+                 LargeVector<double> raw, const TrainParams& params, int n_threads)
     : binned_(std::move(binned)),
       labels_(std::move(labels)),
       params_(params),
       n_threads_(n_threads),
       scores_(make_scores(*labels_, std::move(raw), n_threads, order_of(params))),
-      driver_(make_driver(params, *binned_, labels_->n_classes, n_threads)) {
+      driver_(
+          make_driver(params, *binned_, labels_->n_classes, n_threads, storage_of(scores_.raw))) {
   if (params.subsample == 1.0 && !params.shared) {
     all_rows_ = weigh_all(*binned_, *labels_, n_threads);
   }
@@ -58,7 +59,8 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
 StepResult Trainer::step(const StepPlan& plan) {
   StepWeights drawn;
   if (params_.subsample < 1.0) {
-    drawn = weigh_drawn(*binned_, *labels_, params_, plan.step, n_threads_);
+    drawn =
+        weigh_drawn(*binned_, *labels_, params_, plan.step, n_threads_, storage_of(scores_.raw));
   }
   const StepWeights& weights = params_.subsample < 1.0 ? drawn : all_rows_;
   const TreeRows rows{.scores = scores_, .labels = *labels_, .weight = weights.by_row(*labels_)};

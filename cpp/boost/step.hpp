@@ -32,9 +32,10 @@ using AnyTreeDriver = std::variant<TreeDriver<2>, TreeDriver<3>, SharedDriver>;
 /// For one thread at a time; of no use after a step that threw.
 class Trainer {
  public:
-  /// Starts from the raw scores [n_classes][n_rows].
+  /// Starts from the raw scores [n_classes][n_rows], and keeps all that is as large where these
+  /// lie.
   Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
-          std::vector<double> raw, const TrainParams& params, int n_threads);
+          LargeVector<double> raw, const TrainParams& params, int n_threads);
   Trainer(const Trainer&) = delete;  // holds buffers as large as the table
   Trainer& operator=(const Trainer&) = delete;
 

@@ -24,9 +24,8 @@ StepWeights weigh_all(const Binned& binned, const Labels& labels, int n_threads)
 }
 
 StepWeights weigh_drawn(const Binned& binned, const Labels& labels, const TrainParams& params,
-                        std::uint64_t step, int n_threads) {
-  StepWeights weights;
-  weights.drawn.resize(labels.n_rows());
+                        std::uint64_t step, int n_threads, const Storage& storage) {
+  StepWeights weights{.drawn = LargeVector<std::int64_t>(labels.n_rows(), storage), .by_bin = {}};
   for (std::size_t i = 0; i < labels.n_rows(); ++i) {
     const bool is_drawn = to_unit(draw(params.seed, Draw::rows, step, i)) < params.subsample;
     weights.drawn[i] = is_drawn ? labels.weights()[i] : 0;

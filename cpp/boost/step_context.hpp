@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/base_class.hpp"
+#include "base/storage.hpp"
 #include "boost/params.hpp"
 #include "data/binned.hpp"
 #include "loss/derivatives.hpp"
@@ -16,7 +17,7 @@ namespace abcgbm {
 /// What rows weigh in the trees of a step. Rows that are not drawn weigh nothing, but are moved by
 /// the trees.
 struct StepWeights {
-  std::vector<std::int64_t> drawn;   // by row; none: all take part, as their labels say
+  LargeVector<std::int64_t> drawn;   // by row; none: all take part, as their labels say
   std::vector<std::int64_t> by_bin;  // the sums of the rows in each bin
 
   RowWeights by_row(const Labels& labels) const {
@@ -27,7 +28,7 @@ struct StepWeights {
 /// The weights of all rows, or of those that are drawn for a step of this number.
 StepWeights weigh_all(const Binned& binned, const Labels& labels, int n_threads);
 StepWeights weigh_drawn(const Binned& binned, const Labels& labels, const TrainParams& params,
-                        std::uint64_t step, int n_threads);
+                        std::uint64_t step, int n_threads, const Storage& storage);
 
 /// It stays as it is while the trees grow.
 struct StepContext {

@@ -8,7 +8,8 @@
 namespace abcgbm {
 
 template <int W>
-TreeDriver<W>::TreeDriver(const Binned& binned, int n_classes, int n_threads)
+TreeDriver<W>::TreeDriver(const Binned& binned, int n_classes, int n_threads,
+                          const Storage& storage)
     : binned_(&binned),
       n_threads_(n_threads),
       last_work_(static_cast<std::size_t>(n_classes), 0.0) {
@@ -16,7 +17,7 @@ TreeDriver<W>::TreeDriver(const Binned& binned, int n_classes, int n_threads)
   const std::size_t most = most_histograms(bytes, std::min(n_threads, n_classes));
   for (int i = 0; i < n_threads; ++i) {  // the first may grow a tree with all threads
     states_.emplace_back(OneClass<W>(), binned, most,
-                         static_cast<std::size_t>(i == 0 ? n_threads : 1));
+                         static_cast<std::size_t>(i == 0 ? n_threads : 1), storage);
   }
 }
 

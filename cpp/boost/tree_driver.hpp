@@ -17,7 +17,7 @@ namespace abcgbm {
 template <int W>
 class TreeDriver {
  public:
-  TreeDriver(const Binned& binned, int n_classes, int n_threads);
+  TreeDriver(const Binned& binned, int n_classes, int n_threads, const Storage& storage);
 
   /// A tree for each pair of classes.
   std::vector<GrownTree> grow(const StepContext& context, std::span<const ClassPair> pairs);

@@ -91,10 +91,11 @@ void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<Tre
 template <int W>
 GrownTree finish_tree(const TreeJob<W>& job, TreeState<TreeJob<W>>& state) {
   const TreeRows& rows = job.context.rows;
-  GrownTree grown{.tree = {.tree_class = job.pair().tree_class,
-                           .base = job.pair().base,
-                           .nodes = std::move(state.grower.nodes())},
-                  .node_of_row = std::vector<std::uint16_t>(job.binned.n_rows)};
+  GrownTree grown{
+      .tree = {.tree_class = job.pair().tree_class,
+               .base = job.pair().base,
+               .nodes = std::move(state.grower.nodes())},
+      .node_of_row = LargeVector<std::uint16_t>(job.binned.n_rows, storage_of(rows.scores.raw))};
   std::vector<TreeNode>& nodes = grown.tree.nodes;
   write_leaves(state.rows, nodes, grown.node_of_row);
   std::vector<std::int64_t> hessians;

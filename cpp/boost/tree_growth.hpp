@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/base_class.hpp"
+#include "base/storage.hpp"
 #include "boost/growth.hpp"
 #include "boost/roots.hpp"
 #include "boost/step_context.hpp"
@@ -40,11 +41,11 @@ struct TreeJob {
   void finish(const Block& block, const Sums<W>& node, Bins histogram) const;
 };
 
-/// A grown tree, and the leaf that each row is in: its node or, in a shared tree, its number among
-/// the leaves.
+/// A grown tree, and the leaf that each row is in (which lies where the scores do): its node or, in
+/// a shared tree, its number among the leaves.
 struct GrownTree {
   Tree tree;
-  std::vector<std::uint16_t> node_of_row;
+  LargeVector<std::uint16_t> node_of_row;
 };
 
 /// Looks for the cuts of the root.

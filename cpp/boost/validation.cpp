@@ -8,14 +8,15 @@
 namespace abcgbm {
 
 Validation::Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
-                       std::vector<double> raw, int n_threads)
+                       LargeVector<double> raw, int n_threads)
     : binned_(std::move(binned)),
       labels_(std::move(labels)),
       n_threads_(n_threads),
       raw_(std::move(raw)),
-      leading_(labels_->n_rows()),
+      leading_(labels_->n_rows(), storage_of(raw_)),
       loss_(move_raw(raw_, *labels_, {}, n_threads, leading_)),
-      rows_(static_cast<std::size_t>(n_threads)) {}
+      rows_(static_cast<std::size_t>(n_threads), RowSets(storage_of(raw_))),
+      node_of_row_(storage_of(raw_)) {}
 
 /// Moves the scores by a tree that adds to all classes.
 void Validation::add_shared(const Tree& tree) {

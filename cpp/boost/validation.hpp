@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/storage.hpp"
 #include "data/binned.hpp"
 #include "loss/scores.hpp"
 #include "tree/partition.hpp"
@@ -16,9 +17,10 @@ namespace abcgbm {
 
 class Validation {
  public:
-  /// The table must have the bins of the training table.
+  /// The table must have the bins of the training table. What is as large as its rows lies where
+  /// the raw scores do.
   Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
-             std::vector<double> raw, int n_threads);
+             LargeVector<double> raw, int n_threads);
   Validation(const Validation&) = delete;  // holds buffers as large as the table
   Validation& operator=(const Validation&) = delete;
 
@@ -26,10 +28,10 @@ class Validation {
   void add(std::span<const Tree> trees);
 
   const Labels& labels() const { return *labels_; }
-  const std::vector<double>& raw() const { return raw_; }  // [n_classes][n_rows]
+  const LargeVector<double>& raw() const { return raw_; }  // [n_classes][n_rows]
   double loss() const { return loss_; }
   /// The class of each row's largest score.
-  const std::vector<std::int32_t>& leading() const { return leading_; }
+  const LargeVector<std::int32_t>& leading() const { return leading_; }
   const Binned& binned() const { return *binned_; }
 
  private:
@@ -38,11 +40,11 @@ class Validation {
   std::shared_ptr<const Binned> binned_;
   std::shared_ptr<const Labels> labels_;
   int n_threads_;
-  std::vector<double> raw_;
-  std::vector<std::int32_t> leading_;
+  LargeVector<double> raw_;
+  LargeVector<std::int32_t> leading_;
   double loss_;
   std::vector<RowSets> rows_;               // by thread
-  std::vector<std::uint16_t> node_of_row_;  // [n_trees][n_rows]
+  LargeVector<std::uint16_t> node_of_row_;  // [n_trees][n_rows]
 };
 
 }  // namespace abcgbm

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/fill.hpp"
 #include "base/parallel.hpp"
 #include "data/bundles.hpp"
 
@@ -31,12 +32,13 @@ void add_bundles(const Sparse& sparse, std::span<const Bundle> bundles, std::siz
                  Columns<Code>& columns) {
   for (const Bundle& bundle : bundles) {
     const Feature& first = sparse.layout.features[bundle.front()];
-    columns.emplace_back(n_rows, static_cast<Code>(first.common));
+    columns.emplace_back(n_rows, static_cast<Code>(first.common),
+                         storage_of(sparse.columns.front().row));
   }
   const auto is_bundled = [](const Feature& feature) { return feature.is_bundled; };
   sparse.for_each(is_bundled, [&](const Feature& feature, const SparseColumn& column) {
     const std::uint32_t begin = sparse.layout.begin_in_column(feature);
-    std::vector<Code>& codes = columns[feature.column];
+    LargeVector<Code>& codes = columns[feature.column];
     for (std::size_t i = 0; i < column.row.size(); ++i) {
       codes[column.row[i]] = static_cast<Code>(begin + column.code[i]);
     }
@@ -50,13 +52,14 @@ void fill_by_row(Binned& binned) {
       std::span(layout.by_bin).subspan(layout.first_feature_from(layout.column_bin.back()));
   if (features.empty()) return;
   ListedCodes& listed = binned.listed;
-  listed.row_start.assign(binned.n_rows + 1, 0);
+  const Storage storage = storage_of(listed.by_column.front().row);
+  listed.row_start = zeros<std::size_t>(binned.n_rows + 1, storage);
   for (const SparseColumn& column : listed.by_column) {
-    for (const std::uint32_t row : column.row) ++listed.row_start[row + 1];
+    for (const std::uint32_t row : column.row) ++listed.row_start[std::size_t{row} + 1];
   }
   for (std::size_t i = 0; i < binned.n_rows; ++i) listed.row_start[i + 1] += listed.row_start[i];
-  listed.bin.resize(listed.row_start.back());
-  std::vector<std::size_t> next(listed.row_start.begin(), listed.row_start.end() - 1);
+  listed.bin = LargeVector<std::uint32_t>(listed.row_start.back(), storage);
+  LargeVector<std::size_t> next(listed.row_start.begin(), listed.row_start.end() - 1, storage);
   for (const std::uint32_t f : features) {
     check_interrupt();
     const Feature& feature = layout.features[f];
@@ -68,9 +71,8 @@ void fill_by_row(Binned& binned) {
 }
 
 template <class Code>
-std::vector<Code> take(const std::vector<Code>& codes, std::span<const std::int64_t> rows) {
-  std::vector<Code> out;
-  out.reserve(rows.size());
+LargeVector<Code> take(const LargeVector<Code>& codes, std::span<const std::int64_t> rows) {
+  auto out = reserved<Code>(rows.size(), storage_of(codes));
   for (const std::int64_t row : rows) out.push_back(codes[static_cast<std::size_t>(row)]);
   return out;
 }
@@ -78,8 +80,9 @@ std::vector<Code> take(const std::vector<Code>& codes, std::span<const std::int6
 /// Some rows of the listed features: the rows' bins say which features they are in.
 std::vector<SparseColumn> take_listed(const Binned& binned, std::span<const std::int64_t> rows) {
   const Layout& layout = binned.layout;
-  std::vector<SparseColumn> columns(binned.listed.by_column.size());
-  if (columns.empty()) return columns;
+  if (binned.listed.by_column.empty()) return {};
+  std::vector<SparseColumn> columns(binned.listed.by_column.size(),
+                                    SparseColumn(storage_of(binned.listed.bin)));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i % kRowsBetweenChecks == 0) check_interrupt();
     for (const std::uint32_t bin : binned.listed.bins_of_row(static_cast<std::size_t>(rows[i]))) {

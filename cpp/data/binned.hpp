@@ -7,28 +7,32 @@
 #include <variant>
 #include <vector>
 
+#include "base/storage.hpp"
 #include "data/layout.hpp"
 
 namespace abcgbm {
 
 /// Codes by column, [n_columns][n_rows].
 template <class Code>
-using Columns = std::vector<std::vector<Code>>;
+using Columns = std::vector<LargeVector<Code>>;
 
 /// Codes take one byte while every feature has at most 256 bins, else two.
 using AnyColumns = std::variant<Columns<std::uint8_t>, Columns<std::uint16_t>>;
 
 /// The rows of a sparse feature whose code is not the common one, ascending.
 struct SparseColumn {
-  std::vector<std::uint32_t> row;
-  std::vector<std::uint16_t> code;
+  SparseColumn() = default;
+  explicit SparseColumn(const Storage& storage) : row(storage), code(storage) {}
+
+  LargeVector<std::uint32_t> row;
+  LargeVector<std::uint16_t> code;
 };
 
 /// The listed features, twice: to split nodes by column, to count them by row.
 struct ListedCodes {
   std::vector<SparseColumn> by_column;
-  std::vector<std::size_t> row_start;  // n_rows + 1, or none
-  std::vector<std::uint32_t> bin;      // of each row, among all bins of the table, ascending
+  LargeVector<std::size_t> row_start;  // n_rows + 1, or none
+  LargeVector<std::uint32_t> bin;      // of each row, among all bins of the table, ascending
 
   std::span<const std::uint32_t> bins_of_row(std::size_t row) const {
     return {bin.data() + row_start[row], row_start[row + 1] - row_start[row]};
@@ -52,7 +56,7 @@ Binned make_binned(std::size_t n_rows, std::vector<Feature> features, AnyColumns
 Binned stored_binned(std::size_t n_rows, Layout layout, AnyColumns columns,
                      std::vector<SparseColumn> listed);
 
-/// The given rows of a binned table; each must exist.
+/// The given rows of a binned table; each must exist. Their codes lie where the table's do.
 Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows);
 
 /// The codes of some features, [n_rows][n_features].

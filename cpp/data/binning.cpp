@@ -20,8 +20,8 @@ std::size_t code_of(double value, std::span<const double> thresholds) {
 
 /// The rows that do not have the common code.
 template <class Code>
-SparseColumn listed_rows(const std::vector<Code>& codes, std::uint32_t common) {
-  SparseColumn column;
+SparseColumn listed_rows(const LargeVector<Code>& codes, std::uint32_t common) {
+  SparseColumn column(storage_of(codes));
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (codes[i] == common) continue;
     column.row.push_back(static_cast<std::uint32_t>(i));
@@ -32,13 +32,14 @@ SparseColumn listed_rows(const std::vector<Code>& codes, std::uint32_t common) {
 
 /// The codes of a sparse column, but the common one.
 SparseColumn coded_column(const SparseView& table, std::size_t column,
-                          const std::vector<double>& thresholds, std::uint32_t common) {
-  SparseColumn out;
+                          const std::vector<double>& thresholds, std::uint32_t common,
+                          const Storage& storage) {
+  SparseColumn out(storage);
   for (auto i = static_cast<std::size_t>(table.start[column]);
        i < static_cast<std::size_t>(table.start[column + 1]); ++i) {
     const std::size_t code = code_of(table.value[i], thresholds);
     if (code == common) continue;
-    out.row.push_back(static_cast<std::uint32_t>(table.row[i]));
+    out.row.push_back(table.row[i]);
     out.code.push_back(static_cast<std::uint16_t>(code));
   }
   return out;
@@ -53,7 +54,7 @@ std::vector<WeightedValue> distinct_in_sparse(const SparseView& table, std::size
   for (auto i = static_cast<std::size_t>(table.start[column]);
        i < static_cast<std::size_t>(table.start[column + 1]); ++i) {
     values.push_back(table.value[i]);
-    weights.push_back(weight[static_cast<std::size_t>(table.row[i])]);
+    weights.push_back(weight[table.row[i]]);
     total -= weights.back();
   }
   if (total > 0) {
@@ -101,10 +102,12 @@ Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t
   return thresholds;
 }
 
-BinnedBuilder::BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> is_categorical)
+BinnedBuilder::BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> is_categorical,
+                             Storage storage)
     : n_rows_(n_rows),
       thresholds_(is_categorical.size()),
       features_(is_categorical.size()),
+      storage_(std::move(storage)),
       sparse_(is_categorical.size()),
       is_added_(is_categorical.size()),
       digest_(is_categorical.size()) {
@@ -125,13 +128,13 @@ void BinnedBuilder::widen() {
   const auto* narrow = std::get_if<Columns<std::uint8_t>>(&dense_);
   if (narrow == nullptr) return;
   Columns<std::uint16_t> wide;
-  for (const auto& column : *narrow) wide.emplace_back(column.begin(), column.end());
+  for (const auto& column : *narrow) wide.emplace_back(column.begin(), column.end(), storage_);
   dense_ = std::move(wide);
 }
 
 /// Keeps the codes of a feature in whichever form takes less memory.
 template <class Code>
-void BinnedBuilder::set_codes(std::size_t f, std::vector<Code> codes) {
+void BinnedBuilder::set_codes(std::size_t f, LargeVector<Code> codes) {
   Feature& feature = features_[f];
   const std::vector<std::size_t> count = count_codes<Code>(codes, feature.n_bins);
   const auto most = std::ranges::max_element(count);
@@ -151,7 +154,7 @@ void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> fe
         using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
         for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
           const auto f = static_cast<std::size_t>(features[c]);
-          std::vector<Code> codes(column.size());
+          LargeVector<Code> codes(column.size(), storage_);
           Marks(thresholds_[f]).places(column, codes);
           set_codes(f, std::move(codes));
         });
@@ -164,10 +167,11 @@ void BinnedBuilder::add_rows(const TableView& table, std::span<const std::int32_
                              std::size_t first_row, int n_threads) {
   std::visit(
       [&](auto& columns) {
+        using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
         for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
           const auto f = static_cast<std::size_t>(features[c]);
           digest_[f] += column_digest(column, first_row);
-          if (columns[f].empty()) columns[f].resize(n_rows_);
+          if (columns[f].empty()) columns[f] = LargeVector<Code>(n_rows_, storage_);
           const auto codes = std::span(columns[f]).subspan(first_row, column.size());
           Marks(thresholds_[f]).places(column, codes);
         });
@@ -195,7 +199,7 @@ void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> f
     const auto f = static_cast<std::size_t>(features[c]);
     Feature& feature = features_[f];
     feature.common = static_cast<std::uint32_t>(code_of(table.fill[c], thresholds_[f]));
-    SparseColumn column = coded_column(table, c, thresholds_[f], feature.common);
+    SparseColumn column = coded_column(table, c, thresholds_[f], feature.common, storage_);
     feature.is_sparse = is_sparse(column.row.size(), n_rows_);
     if (feature.is_sparse) {
       sparse_[f] = std::move(column);
@@ -211,7 +215,7 @@ void BinnedBuilder::set_all_codes(std::size_t f, const SparseColumn& column) {
   std::visit(
       [&](const auto& columns) {
         using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
-        std::vector<Code> codes(n_rows_, static_cast<Code>(features_[f].common));
+        LargeVector<Code> codes(n_rows_, static_cast<Code>(features_[f].common), storage_);
         for (std::size_t i = 0; i < column.row.size(); ++i) {
           codes[column.row[i]] = static_cast<Code>(column.code[i]);
         }

@@ -27,7 +27,7 @@ struct SparseView {
   std::size_t n_rows = 0;
   std::span<const double> fill;         // by column
   std::span<const std::int64_t> start;  // n_columns + 1
-  std::span<const std::int32_t> row;
+  std::span<const std::uint32_t> row;
   std::span<const double> value;
 
   std::size_t n_columns() const { return fill.size(); }
@@ -77,7 +77,8 @@ void for_each_column(const TableView& table, int n_threads, const Each& each) {
 /// values, with thresholds between.
 class BinnedBuilder {
  public:
-  BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> is_categorical);
+  BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> is_categorical,
+                Storage storage = {});
 
   /// Says what the bins of a feature are, before its values are added.
   void set_thresholds(std::size_t f, std::vector<double> thresholds);
@@ -104,7 +105,7 @@ class BinnedBuilder {
 
  private:
   template <class Code>
-  void set_codes(std::size_t f, std::vector<Code> codes);
+  void set_codes(std::size_t f, LargeVector<Code> codes);
   void widen();
   void set_all_codes(std::size_t f, const SparseColumn& column);
   void mark_added(std::span<const std::int32_t> features);
@@ -112,6 +113,7 @@ class BinnedBuilder {
   std::size_t n_rows_;
   Thresholds thresholds_;
   std::vector<Feature> features_;
+  Storage storage_;                     // of the codes
   AnyColumns dense_;                    // by feature; of one byte a code as long as that will do
   std::vector<SparseColumn> sparse_;    // by feature
   std::vector<std::uint8_t> is_added_;  // by feature

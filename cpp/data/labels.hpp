@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "base/storage.hpp"
 
 namespace abcgbm {
 
@@ -27,8 +28,8 @@ class RowWeights {
 
 /// The labelled rows of a training table. Weights are integers in multiples of `unit`.
 struct Labels {
-  std::vector<std::int32_t> y;
-  std::vector<std::int64_t> weight;  // none: each is 1
+  LargeVector<std::int32_t> y;
+  LargeVector<std::int64_t> weight;  // none: each is 1
   double unit = 1.0;
   int n_classes = 0;
   int total_bits = 0;  // bit length of the sum of weights

@@ -231,9 +231,8 @@ SearchGrid search_grid(const Directions& directions, std::int64_t own_sum, int t
 }
 
 void fill_row_sums(const TreeRows& rows, const Directions& directions, const SearchGrid& grid,
-                   const SharedForm& form, int n_threads, SharedBins& out) {
+                   const SharedForm& form, int n_threads, std::span<std::int32_t> out) {
   const std::size_t n_rows = rows.labels.n_rows();
-  out.resize(n_rows * form.stride());
   for_row_tasks(n_rows, n_threads, [&](std::size_t first, std::size_t last) {
     const RowsToSum to_sum{.n = last - first,
                            .n_classes = static_cast<std::size_t>(rows.labels.n_classes),

@@ -42,9 +42,9 @@ struct SearchGrid {
 /// `own_sum` is that of the residuals of the rows' own classes times weights.
 SearchGrid search_grid(const Directions& directions, std::int64_t own_sum, int total_bits);
 
-/// What a shared tree sums of all rows, [n_rows][stride].
+/// Writes what a shared tree sums of all rows, [n_rows][stride].
 void fill_row_sums(const TreeRows& rows, const Directions& directions, const SearchGrid& grid,
-                   const SharedForm& form, int n_threads, SharedBins& out);
+                   const SharedForm& form, int n_threads, std::span<std::int32_t> out);
 
 /// The sums of all rows, given those of each.
 SharedSums total_row_sums(std::span<const std::int32_t> row_sums, std::size_t stride,

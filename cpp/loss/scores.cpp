@@ -111,15 +111,16 @@ ScoreRows rows_after(const Labels& labels, std::span<const double> raw,
   return rows;
 }
 
-Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads, ScoreOrder order) {
+Scores make_scores(const Labels& labels, LargeVector<double> raw, int n_threads, ScoreOrder order) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
+  const Storage storage = storage_of(raw);
   Scores scores;
   scores.order = order;
   scores.raw = std::move(raw);
   const std::size_t n_scores = n_classes * labels.n_rows();
-  if (order == ScoreOrder::by_class) scores.residual = filled(n_scores, std::int64_t{0});
-  if (order == ScoreOrder::by_row) scores.row_residual = filled(n_scores, std::int32_t{0});
-  scores.row_loss.resize(labels.n_rows());
+  if (order == ScoreOrder::by_class) scores.residual = zeros<std::int64_t>(n_scores, storage);
+  if (order == ScoreOrder::by_row) scores.row_residual = zeros<std::int32_t>(n_scores, storage);
+  scores.row_loss = LargeVector<double>(labels.n_rows(), storage);
   scores.class_losses.resize(n_classes);
   scores.exponent = residual_exponent(labels, 0.5, bits_of(order));  // the most likely one
   move_scores(scores, labels, {}, n_threads);
@@ -139,10 +140,10 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
   set_losses(scores, labels, largest.loss, n_threads);
 }
 
-double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
+double move_raw(LargeVector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
                 int n_threads, std::span<std::int32_t> leading) {
   const std::size_t n_rows = labels.n_rows();
-  std::vector<double> row_loss(n_rows);
+  LargeVector<double> row_loss(n_rows, storage_of(raw));
   for_row_tasks(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {
     for_chunks(first, last, [&](std::size_t start, std::size_t n) {
       move_chunk(raw.data() + start, n_rows, moves, start, n);
@@ -160,7 +161,7 @@ double loss_of(const Scores& scores, const Labels& labels, RowWeights weight) {
 
 double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads) {
-  std::vector<double> row_loss(labels.n_rows());
+  LargeVector<double> row_loss(labels.n_rows(), storage_of(scores.raw));
   const bool is_by_row = scores.order == ScoreOrder::by_row;
   const LeafMove by_leaf = is_by_row ? leaf_move(moves) : LeafMove();
   for_row_tasks(labels.n_rows(), n_threads, [&](std::size_t first, std::size_t last) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/base_class.hpp"
+#include "base/storage.hpp"
 #include "data/labels.hpp"
 #include "loss/grid.hpp"
 #include "loss/softmax.hpp"
@@ -18,13 +19,13 @@ namespace abcgbm {
 /// side, a shared one those of a row.
 enum class ScoreOrder { by_class, by_row };
 
-/// What the model says of the training rows, and how well.
+/// What the model says of the training rows, and how well. All of it lies where the raw scores do.
 struct Scores {
-  std::vector<double> raw;                 // [n_classes][n_rows], or [n_rows][n_classes]
-  std::vector<std::int64_t> residual;      // r - p in multiples of 2^-exponent, [n_classes][n_rows]
-  std::vector<std::int32_t> row_residual;  // the same if scores lie by row, [n_rows][n_classes]
+  LargeVector<double> raw;                 // [n_classes][n_rows], or [n_rows][n_classes]
+  LargeVector<std::int64_t> residual;      // r - p in multiples of 2^-exponent, [n_classes][n_rows]
+  LargeVector<std::int32_t> row_residual;  // the same if scores lie by row, [n_rows][n_classes]
   ScoreOrder order = ScoreOrder::by_class;
-  std::vector<double> row_loss;
+  LargeVector<double> row_loss;
   int exponent = 0;
   std::vector<double> class_losses;
   double loss = 0.0;
@@ -60,7 +61,7 @@ ScoreRows rows_after(const Labels& labels, std::span<const double> raw,
                      std::vector<double>& buffer);
 
 /// Starts from the given raw scores, which lie in this order.
-Scores make_scores(const Labels& labels, std::vector<double> raw, int n_threads,
+Scores make_scores(const Labels& labels, LargeVector<double> raw, int n_threads,
                    ScoreOrder order = ScoreOrder::by_class);
 
 /// Adds the trees' values to the raw scores, then computes residuals and losses anew. Scores that
@@ -71,7 +72,7 @@ void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove>
 
 /// Adds the trees' values to raw scores [n_classes][n_rows]; returns the loss then, and writes the
 /// class of each row's largest score, the first among equals.
-double move_raw(std::vector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
+double move_raw(LargeVector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
                 int n_threads, std::span<std::int32_t> leading);
 
 /// The loss of the rows, weighed otherwise than by their labels' weights.

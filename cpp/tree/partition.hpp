@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/storage.hpp"
 #include "data/binned.hpp"
 #include "tree/tree.hpp"
 
@@ -16,10 +17,12 @@ struct RowSets {
     std::size_t begin = 0;
     std::size_t end = 0;
   };
-  std::vector<std::uint32_t> rows;
-  std::vector<std::uint32_t> scratch;
-  std::vector<std::uint8_t> marks;  // all 0 between splits
+  LargeVector<std::uint32_t> rows;
+  LargeVector<std::uint32_t> scratch;
+  LargeVector<std::uint8_t> marks;  // all 0 between splits
   std::vector<Range> nodes;         // by node id
+
+  explicit RowSets(const Storage& storage = {}) : rows(storage), scratch(storage), marks(storage) {}
 
   std::span<const std::uint32_t> in_node(std::size_t node) const {
     return {rows.data() + nodes[node].begin, nodes[node].end - nodes[node].begin};

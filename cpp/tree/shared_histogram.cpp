@@ -63,8 +63,8 @@ void for_lanes(std::size_t n, const AddLanes& add_lanes) {
 
 /// Adds rows to N columns from `first` on.
 template <std::size_t N, class Code>
-void add_columns(const Layout& layout, const std::vector<std::vector<Code>>& codes,
-                 std::size_t first, const LanesToAdd& rows, std::int32_t* histogram) {
+void add_columns(const Layout& layout, const Columns<Code>& codes, std::size_t first,
+                 const LanesToAdd& rows, std::int32_t* histogram) {
   for_lanes(rows.stride / kLane, [&]<std::size_t Lanes>(std::size_t lane) {
     ColumnPair<N, Code> group;
     for (std::size_t c = 0; c < N; ++c) {
@@ -78,8 +78,8 @@ void add_columns(const Layout& layout, const std::vector<std::vector<Code>>& cod
 }
 
 template <class Code>
-void add_block(const Layout& layout, const std::vector<std::vector<Code>>& codes,
-               const Block& block, const LanesToAdd& rows, std::int32_t* histogram) {
+void add_block(const Layout& layout, const Columns<Code>& codes, const Block& block,
+               const LanesToAdd& rows, std::int32_t* histogram) {
   std::size_t first = block.first_column;
   for (; first + 2 <= block.last_column; first += 2) {
     add_columns<2>(layout, codes, first, rows, histogram);

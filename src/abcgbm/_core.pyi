@@ -1,7 +1,7 @@
 """The native core of abcgbm: loops over rows and bins."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -9,6 +9,16 @@ from numpy.typing import NDArray
 
 def simd_level() -> str:
     """The SIMD level in use: baseline, avx2 or avx512."""
+
+class Storage:
+    """
+    Where arrays as large as the rows lie: in memory, or in unnamed scratch files of a folder.
+    """
+
+    def __init__(self, folder: str | None = None, least_bytes: int = 1048576) -> None:
+        """
+        OSError if no file can be made in the folder. Smaller arrays stay in memory.
+        """
 
 class Binned:
     """Bin codes of a table."""
@@ -68,7 +78,11 @@ class SparseColumns:
     The columns of a csc matrix, not copied; rows that are not listed have the fill value.
     """
 
+    @overload
     def __init__(self, n_rows: int, fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, n_rows: int, fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 def find_sparse_thresholds(columns: SparseColumns, weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
     """The same for sparse columns."""
@@ -76,7 +90,7 @@ def find_sparse_thresholds(columns: SparseColumns, weight: Annotated[NDArray[num
 class BinnedBuilder:
     """Codes a table, some columns at a time."""
 
-    def __init__(self, n_rows: int, thresholds: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, is_categorical: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, n_rows: int, thresholds: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, is_categorical: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], storage: Storage = ...) -> None: ...
 
     def set_thresholds(self, feature: int, thresholds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """Say what the bins of a feature are, before its values are added."""
@@ -137,7 +151,7 @@ def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), 
 class Labels:
     """Classes and weights of rows; weights are multiples of the unit."""
 
-    def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int) -> None: ...
+    def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, storage: Storage = ...) -> None: ...
 
 class FeatureRules:
     """Which features a node may be cut on."""
@@ -247,7 +261,7 @@ class StepResult:
 class Trainer:
     """The state of a training."""
 
-    def __init__(self, binned: Binned, labels: Labels, params: TrainParams, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+    def __init__(self, binned: Binned, labels: Labels, params: TrainParams, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, storage: Storage = ...) -> None: ...
 
     def step(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float, step: int = 0) -> StepResult:
         """Grow the trees of a step, choose among the bases, and move the scores."""
@@ -267,7 +281,7 @@ class Trainer:
 class Validation:
     """Rows that follow the trees."""
 
-    def __init__(self, binned: Binned, labels: Labels, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+    def __init__(self, binned: Binned, labels: Labels, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, storage: Storage = ...) -> None: ...
 
     def add(self, step: StepResult) -> None:
         """Move the scores by the trees of a step."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from abcgbm import _core
 from abcgbm.data.binned_table import BinnedTable, bin_table, column_blocks, seen_levels
 from abcgbm.data.categories import Levels
-from abcgbm.data.columns import Floats, SparsePart
+from abcgbm.data.columns import Floats, SparsePart, row_type
 from abcgbm.data.digest import digest_of
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.tables import Kind, Table, read_table
@@ -196,12 +196,13 @@ def _mask_of(is_seen: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
 
 def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> SparsePart:
     """Return some rows of sparse columns, numbered anew."""
-    number = np.full(n_rows, -1, dtype=np.int32)
-    number[rows] = np.arange(len(rows), dtype=np.int32)
-    indices = number[part.indices]
-    is_kept = indices >= 0
+    is_row = np.zeros(n_rows, dtype=np.bool_)
+    is_row[rows] = True
+    is_kept = is_row[part.indices]
     start = np.concatenate([[0], np.cumsum(is_kept)])[part.indptr]
-    return replace(part, indptr=start, indices=indices[is_kept], data=part.data[is_kept])
+    number = np.cumsum(is_row, dtype=np.uint32)
+    indices = (number[part.indices[is_kept]] - 1).astype(row_type(len(rows)))
+    return replace(part, indptr=start, indices=indices, data=part.data[is_kept])
 
 
 def _not_binned(X: Any) -> Any:

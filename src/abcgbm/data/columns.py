@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.int64]
 Level = str | float | None  # None is missing
 CHUNK = 65_536  # rows that are Python objects at a time
+_MOST_SIGNED = 2**31  # rows that int32 can number
 
 
 def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
@@ -190,6 +191,11 @@ def _as_slice(columns: NDArray[np.intp]) -> Any:
     return columns
 
 
+def row_type(n_rows: int) -> type[np.int32] | type[np.uint32]:
+    """Return the type of the row numbers of sparse columns."""
+    return np.int32 if n_rows <= _MOST_SIGNED else np.uint32
+
+
 @dataclass(frozen=True)
 class SparsePart:
     """Sparse columns as the core takes them.
@@ -201,13 +207,13 @@ class SparsePart:
     fill : ndarray of float64 of shape (n_columns,)
         The value of the rows that are not stored.
     indptr, indices, data : ndarray of int64, int32, float64
-        As in scipy's csc, rows ascending and none twice.
+        As in scipy's csc, rows ascending and none twice; above 2^31 of them indices are uint32.
     """
 
     features: NDArray[np.int32]
     fill: Floats
     indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
+    indices: NDArray[np.int32] | NDArray[np.uint32]
     data: Floats
 
     def columns(self, n_rows: int) -> _core.SparseColumns:
@@ -271,6 +277,6 @@ class SparseColumns:
             features.astype(np.int32),
             self.fill[columns],
             stored.indptr.astype(np.int64, copy=False),
-            stored.indices.astype(np.int32, copy=False),
+            stored.indices.astype(row_type(stored.shape[0]), copy=False),
             stored.data,
         )

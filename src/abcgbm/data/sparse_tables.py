@@ -9,7 +9,7 @@ from scipy import sparse
 
 from abcgbm.data.columns import SparseColumns
 
-_MOST_ROWS = 2**31 - 1  # row numbers of sparse columns are 32-bit
+_MOST_ROWS = 2**32 - 1  # row numbers of sparse columns are 32-bit
 _TWO = 2  # dimensions of a table
 
 

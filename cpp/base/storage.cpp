@@ -1,0 +1,132 @@
+#include "base/storage.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "base/large_pages.hpp"
+
+#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#endif
+
+namespace abcgbm {
+namespace {
+
+constexpr std::align_val_t kLine{64};
+
+void* new_memory(std::size_t bytes) {
+  void* memory = ::operator new(bytes, kLine);
+  ask_for_large_pages(memory, bytes);
+  return memory;
+}
+
+[[noreturn]] void fail(int code, const std::string& folder, const std::string& doing) {
+  throw std::system_error(code, std::generic_category(),
+                          doing + " in the folder '" + folder + "' for large arrays");
+}
+
+#if defined(_WIN32)
+
+void* map_file(const std::string& folder, std::size_t) {
+  fail(ENOTSUP, folder, "scratch files, which Windows does not have here yet,");
+}
+
+void unmap(void*, std::size_t) noexcept {}
+
+#else
+
+/// An open file, closed again when this ends: a mapping does not need it any more.
+class OpenFile {
+ public:
+  explicit OpenFile(int number) : number_(number) {}
+  ~OpenFile() { close(number_); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// A file whose name is taken away at once, for systems that know no files without one.
+int open_unlinked(const std::string& folder) {
+  std::string path = folder + "/.abcgbm-scratch-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) return file;
+  unlink(path.c_str());
+  fcntl(file, F_SETFD, FD_CLOEXEC);
+  return file;
+}
+
+/// An empty file without a name; negative, with errno, if there can be none.
+int open_scratch(const std::string& folder) {
+#if defined(O_TMPFILE)
+  const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  const bool is_known = file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL);
+  if (is_known) return file;
+#endif
+  return open_unlinked(folder);
+}
+
+/// Gives a file all of its room: without, a full disk would be a signal at some write to the
+/// mapping. Returns the error, or 0.
+int reserve(int file, std::size_t bytes) {
+  const auto length = static_cast<off_t>(bytes);
+#if defined(__APPLE__)
+  fstore_t room{F_ALLOCATEALL, F_PEOFPOSMODE, 0, length, 0};
+  if (fcntl(file, F_PREALLOCATE, &room) != 0 || ftruncate(file, length) != 0) return errno;
+  return 0;
+#else
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(file, 0, length);
+  return error;
+#endif
+}
+
+/// Pages are shared with the file, so that the system can write them there when memory is short.
+void* map_file(const std::string& folder, std::size_t bytes) {
+  const std::string doing = "reserving " + std::to_string(bytes) + " bytes";
+  const int number = open_scratch(folder);
+  if (number < 0) fail(errno, folder, doing);
+  const OpenFile file(number);
+  const int error = reserve(file.number(), bytes);
+  if (error != 0) fail(error, folder, doing);
+  void* array = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  if (array != MAP_FAILED) return array;
+  if (errno == ENOMEM) throw std::bad_alloc();  // addresses are bounded, not the folder's room
+  fail(errno, folder, doing);
+}
+
+void unmap(void* array, std::size_t bytes) noexcept { munmap(array, bytes); }
+
+#endif
+
+}  // namespace
+
+/// The path is made absolute, since the process may go elsewhere. A file is made to see whether
+/// that works here, before anybody has worked for it.
+Storage::Storage(const std::string& folder, std::size_t least_bytes) {
+  std::error_code none;
+  const std::filesystem::path path = std::filesystem::absolute(folder, none);
+  const std::string absolute = folder.empty() || none ? folder : path.string();
+  folder_ = std::make_shared<const Folder>(Folder{absolute, std::max<std::size_t>(1, least_bytes)});
+  unmap(map_file(absolute, kLeastBytes), kLeastBytes);
+}
+
+void* Storage::allocate(std::size_t bytes) const {
+  return is_file(bytes) ? map_file(folder_->path, bytes) : new_memory(bytes);
+}
+
+void Storage::deallocate(void* array, std::size_t bytes) const noexcept {
+  if (is_file(bytes)) return unmap(array, bytes);
+  ::operator delete(array, kLine);
+}
+
+}  // namespace abcgbm

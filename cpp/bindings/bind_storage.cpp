@@ -1,0 +1,28 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "base/storage.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+
+namespace abcgbm {
+
+void bind_storage(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<Storage>(m, "Storage",
+                      "Where arrays as large as the rows lie: in memory, or in unnamed scratch "
+                      "files of a folder.")
+      .def(
+          "__init__",
+          [](Storage* self, const std::optional<std::string>& folder, std::size_t least_bytes) {
+            require(least_bytes >= 1, "least_bytes: at least 1");
+            new (self) Storage(folder ? Storage(*folder, least_bytes) : Storage());
+          },
+          "folder"_a = nb::none(), "least_bytes"_a = Storage::kLeastBytes,
+          "OSError if no file can be made in the folder. Smaller arrays stay in memory.");
+}
+
+}  // namespace abcgbm
