@@ -14,6 +14,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         from abcgbm.cli.app import run  # noqa: PLC0415 (optional, so imported late)
+    except KeyboardInterrupt:
+        print("abcgbm: interrupted", file=sys.stderr)
+        return 130
     except ImportError as error:
         if error.name not in ("typer", "rich"):
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -10,7 +11,8 @@ from abcgbm.data.files.errors import TableFileError
 
 BLOCK_BYTES = 2**24
 _MOST_BYTES_OF_A_ROW = 2**28
-_QUOTE, _NEWLINE = b'"', b"\n"
+_QUOTE, _ENDS = b'"', b"\r\n"
+_ROW_MARK = re.compile(rb'"|\r\n|\n|\r')
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -28,44 +30,75 @@ class Block(NamedTuple):
     first_line: int
     data: bytes
 
-    def without_lines(self, n_lines: int) -> Block:
-        """Return the block without its first lines."""
-        start = 0
-        for _ in range(n_lines):
-            start = self.data.find(_NEWLINE, start) + 1 or len(self.data)
-        return Block(self.first_line + n_lines, self.data[start:])
+    def without_first_row(self) -> Block:
+        """Return the block without its first row that is not empty, and what is before it."""
+        start = len(self.data) - len(self.data.lstrip(_ENDS))
+        end = _end_of_row(self.data, start)
+        return Block(self.first_line + _n_lines(self.data[:end]), self.data[end:])
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is anything but empty lines: cells that are all empty are a row."""
+        return bool(self.data.strip(_ENDS))
+
+
+def _end_of_row(data: bytes, start: int) -> int:
+    """Return where the row ends that begins at ``start``: behind its newline that is not quoted."""
+    is_quoted = False
+    for found in _ROW_MARK.finditer(data, start):
+        if found.group() == _QUOTE:
+            is_quoted = not is_quoted
+        elif not is_quoted:
+            return found.end()
+    return len(data)
+
+
+def _n_lines(data: bytes) -> int:
+    """Return the number of ends of lines."""
+    return data.count(b"\n") or data.count(b"\r")
+
+
+def newline_of(head: bytes) -> bytes:
+    """Return what ends a line, of a file that begins so: on old Macs a carriage return alone."""
+    return b"\r" if b"\n" not in head and b"\r" in head[:-1] else b"\n"
 
 
 def text_blocks(
-    stream: IO[bytes], path: Path, size: int = BLOCK_BYTES, *, has_quotes: bool = True
+    stream: IO[bytes],
+    path: Path,
+    size: int = BLOCK_BYTES,
+    *,
+    has_quotes: bool = True,
+    newline: bytes = b"\n",
 ) -> Iterator[Block]:
     """Yield a text file in blocks of about ``size`` bytes; a quoted cell may hold newlines.
 
     Memory is that of two blocks, whatever the file's size. ``path`` is what errors speak of.
     """
-    line, rest, read = 1, b"", stream.read(size).removeprefix(_BYTE_ORDER_MARK)
+    quote = _QUOTE if has_quotes else None
+    line, rest, read = 1, b"", stream.read(max(size, 3)).removeprefix(_BYTE_ORDER_MARK)
     while read:
         rest += read
-        end = _end_of_rows(rest, has_quotes=has_quotes)
+        end = _end_of_rows(rest, newline, quote)
         if end == 0 and len(rest) > _MOST_BYTES_OF_A_ROW:
             what = f"more than {_MOST_BYTES_OF_A_ROW >> 20} MB without the end of a row"
             raise TableFileError(path, f"{what}: is there a quote that is never closed?", line)
         if end:
             yield Block(line, rest[:end])
-            line, rest = line + rest.count(_NEWLINE, 0, end), rest[end:]
+            line, rest = line + rest.count(newline, 0, end), rest[end:]
         read = stream.read(size)
-    if rest and not rest.isspace():
+    if rest.strip(_ENDS):
         yield Block(line, rest)
 
 
-def _end_of_rows(data: bytes, *, has_quotes: bool) -> int:
+def _end_of_rows(data: bytes, newline: bytes, quote: bytes | None) -> int:
     """Return where the last whole row ends: at a newline with an even number of quotes before it."""
-    end = data.rfind(_NEWLINE) + 1
-    if not has_quotes:
+    end = data.rfind(newline) + 1
+    if quote is None:
         return end
-    n_quotes = data.count(_QUOTE, 0, end)
+    n_quotes = data.count(quote, 0, end)
     while end and n_quotes % 2:
-        earlier = data.rfind(_NEWLINE, 0, end - 1) + 1
-        n_quotes -= data.count(_QUOTE, earlier, end)
+        earlier = data.rfind(newline, 0, end - 1) + 1
+        n_quotes -= data.count(quote, earlier, end)
         end = earlier
     return end
