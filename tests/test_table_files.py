@@ -243,6 +243,45 @@ def test_cell_is_a_number_to_python_if_it_is_one_to_arrow(tmp_path_factory, cell
     assert (str(found) in ("int64", "double")) == is_number
 
 
+RAW_CELLS = [
+    '5"',
+    '"',
+    'a"b"c',
+    '"x"',
+    '"x"y',
+    '"a\nb"',
+    '"a,""b"',
+    '""',
+    "1",
+    "",
+    '7" x 5"',
+    ' "q"',
+]
+
+
+@given(st.lists(st.lists(st.sampled_from(RAW_CELLS), min_size=2, max_size=2), min_size=1))
+def test_quotes_inside_of_cells_do_not_depend_on_cuts(tmp_path_factory, rows):
+    """A quote opens a cell only where it begins."""
+    path = tmp_path_factory.mktemp("quotes") / "t.csv"
+    path.write_bytes(b"c,d\n" + b"".join(f"{a}z,{b}\n".encode() for a, b in rows if b != '"'))
+    if path.stat().st_size == 4:
+        return
+    try:
+        whole = DelimitedFile(path, Reading()).read().to_pylist()
+    except TableFileError:
+        return  # a cell that is never closed
+    for size in (1, 7, 30):
+        assert DelimitedFile(path, Reading(), block_bytes=size).read().to_pylist() == whole
+
+
+def test_stray_quote_does_not_join_the_rows_below_it(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"size\tnote\n" + b'5"\tx\n' + b'6\t"two\nlines"\n' * 200)
+    parts = [*DelimitedFile(path, Reading(), block_bytes=100).parts()]
+    assert len(parts) > 20
+    assert sum(map(len, parts)) == 201
+
+
 def test_hexadecimal_numbers_are_text_as_in_pandas(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n0x1F,1\n0x20,2\n")

@@ -131,7 +131,7 @@ class DelimitedFile:
         for block in self._raw_blocks():
             if not block.has_rows:
                 continue
-            below = block.without_first_row() if is_header_next else block
+            below = block.without_first_row(self._delimiter) if is_header_next else block
             is_header_next = False
             if below.has_rows:
                 n_blocks += 1
@@ -144,7 +144,13 @@ class DelimitedFile:
             with open_bytes(self.path, self._reading.encoding) as stream:
                 newline = newline_of(stream.read(_HEAD_BYTES))
             with open_bytes(self.path, self._reading.encoding) as stream:
-                yield from text_blocks(stream, self.path, self._block_bytes, newline=newline)
+                yield from text_blocks(
+                    stream,
+                    self.path,
+                    self._block_bytes,
+                    delimiter=self._delimiter,
+                    newline=newline,
+                )
         except UnicodeDecodeError as error:
             what = f"not {self._reading.encoding}: {error}; name the file's own encoding"
             raise TableFileError(self.path, what, hint="encoding") from error

@@ -58,7 +58,7 @@ class SvmlightFile:
         A row that stores fewer has zeros for the others, one that stores more is an error.
         """
         with self._opened() as stream:
-            for block in text_blocks(stream, self.path, BLOCK_BYTES, has_quotes=False):
+            for block in text_blocks(stream, self.path, BLOCK_BYTES, delimiter=None):
                 yield self._parsed(block, n_features)
 
     @contextmanager

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from abcgbm.data.files.errors import TableFileError
+from abcgbm.data.files.row_ends import end_of_row, end_of_rows
 
 BLOCK_BYTES = 2**24
 _MOST_BYTES_OF_A_ROW = 2**28
-_QUOTE, _ENDS = b'"', b"\r\n"
-_ROW_MARK = re.compile(rb'"|\r\n|\n|\r')
+_ENDS = b"\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -30,27 +29,16 @@ class Block(NamedTuple):
     first_line: int
     data: bytes
 
-    def without_first_row(self) -> Block:
+    def without_first_row(self, delimiter: str) -> Block:
         """Return the block without its first row that is not empty, and what is before it."""
         start = len(self.data) - len(self.data.lstrip(_ENDS))
-        end = _end_of_row(self.data, start)
+        end = end_of_row(self.data, start, delimiter)
         return Block(self.first_line + _n_lines(self.data[:end]), self.data[end:])
 
     @property
     def has_rows(self) -> bool:
         """Whether there is anything but empty lines: cells that are all empty are a row."""
         return bool(self.data.strip(_ENDS))
-
-
-def _end_of_row(data: bytes, start: int) -> int:
-    """Return where the row ends that begins at ``start``: behind its newline that is not quoted."""
-    is_quoted = False
-    for found in _ROW_MARK.finditer(data, start):
-        if found.group() == _QUOTE:
-            is_quoted = not is_quoted
-        elif not is_quoted:
-            return found.end()
-    return len(data)
 
 
 def _n_lines(data: bytes) -> int:
@@ -68,18 +56,18 @@ def text_blocks(
     path: Path,
     size: int = BLOCK_BYTES,
     *,
-    has_quotes: bool = True,
+    delimiter: str | None = ",",
     newline: bytes = b"\n",
 ) -> Iterator[Block]:
     """Yield a text file in blocks of about ``size`` bytes; a quoted cell may hold newlines.
 
-    Memory is that of two blocks, whatever the file's size. ``path`` is what errors speak of.
+    Memory is that of two blocks, whatever the file's size. ``path`` is what errors speak of; with
+    no delimiter there are no cells, and quotes mean nothing.
     """
-    quote = _QUOTE if has_quotes else None
     line, rest, read = 1, b"", stream.read(max(size, 3)).removeprefix(_BYTE_ORDER_MARK)
     while read:
         rest += read
-        end = _end_of_rows(rest, newline, quote)
+        end = end_of_rows(rest, newline, delimiter)
         if end == 0 and len(rest) > _MOST_BYTES_OF_A_ROW:
             what = f"more than {_MOST_BYTES_OF_A_ROW >> 20} MB without the end of a row"
             raise TableFileError(path, f"{what}: is there a quote that is never closed?", line)
@@ -89,16 +77,3 @@ def text_blocks(
         read = stream.read(size)
     if rest.strip(_ENDS):
         yield Block(line, rest)
-
-
-def _end_of_rows(data: bytes, newline: bytes, quote: bytes | None) -> int:
-    """Return where the last whole row ends: at a newline with an even number of quotes before it."""
-    end = data.rfind(newline) + 1
-    if quote is None:
-        return end
-    n_quotes = data.count(quote, 0, end)
-    while end and n_quotes % 2:
-        earlier = data.rfind(newline, 0, end - 1) + 1
-        n_quotes -= data.count(quote, earlier, end)
-        end = earlier
-    return end
