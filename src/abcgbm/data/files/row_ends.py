@@ -45,11 +45,12 @@ def _is_well_quoted(data: bytes, delimiter: str) -> bool:
     """
     characters = np.frombuffer(data, np.uint8)
     places = np.flatnonzero(characters == ord(_QUOTE))
-    around = np.frombuffer(f'\r\n"{delimiter}'.encode(), np.uint8)
-    before = characters[np.maximum(places[0::2], 1) - 1]
-    after = characters[np.minimum(places[1::2] + 1, len(data) - 1)]
-    is_first = places[0::2] == 0
-    return bool(np.isin(after, around).all() and (np.isin(before, around) | is_first).all())
+    is_around = np.zeros(256, dtype=bool)
+    is_around[[*f'\r\n"{delimiter}'.encode()]] = True
+    opening, closing = places[0::2], places[1::2]
+    is_behind = is_around[characters[np.maximum(opening, 1) - 1]] | (opening == 0)
+    is_before = is_around[characters[np.minimum(closing + 1, len(data) - 1)]]
+    return bool(is_behind.all() and is_before.all())
 
 
 def _end_of_odd_rows(data: bytes, delimiter: str) -> int:
