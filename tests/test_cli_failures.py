@@ -1,5 +1,6 @@
 """How commands end when something goes wrong outside: disks, pipes, keys, files that are none."""
 
+import importlib.metadata
 import os
 import shlex
 import signal
@@ -117,18 +118,44 @@ def test_reader_that_has_gone_is_told_in_one_line(folder, line):
 # ---------------------------------------------------------------------------------------------- keys
 
 
-def test_interrupt_while_the_command_is_imported_is_told_in_one_line(folder):
+@pytest.mark.parametrize(
+    ("package", "module"), [("abcgbm_command", "abcgbm"), ("abcgbm.cli", "abcgbm.cli.app")]
+)
+def test_interrupt_while_the_command_is_imported_is_told_in_one_line(package, module):
     code = (
         "import sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'abcgbm.cli.app': raise KeyboardInterrupt\n"
-        "from abcgbm.cli import main\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        f"from {package} import main\n"
         "sys.meta_path.insert(0, Interrupting())\n"
-        "sys.exit(main(['--version']))"
+        "sys.argv = ['abcgbm', '--version']\n"
+        "sys.exit(main())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "abcgbm: interrupted\n")
+
+
+def test_script_is_the_command_that_minds_interrupts():
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="abcgbm")
+    assert script.value == "abcgbm_command:main"
+
+
+@pytest.mark.parametrize(("path", "code"), [("t.csv", 0), ("no.csv", 1)])
+def test_command_ends_at_once_without_taking_threads_of_others_apart(folder, path, code):
+    """Python's way to end aborts now and then, while threads of pyarrow are at work."""
+    program = (
+        "import atexit, sys; from abcgbm_command import main\n"
+        "atexit.register(print, 'taken apart')\n"
+        f"sys.argv = ['abcgbm', 'predict', 'm.abc', {path!r}]\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code
+    assert len(done.stdout.splitlines()) == (201 if code == 0 else 0)
+    assert "taken apart" not in done.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are others there")
@@ -218,3 +245,31 @@ def test_options_of_reading_are_given_back_as_they_were():
         "--header", "--format", "csv", "--delimiter", ";", "--decimal", ",", "--encoding", "latin-1",
         "--missing", "?", "--missing", "-", "--zero-based",
     ]  # fmt: skip
+
+
+# --------------------------------------------------------------------------------- before the reading
+
+
+@pytest.mark.parametrize(
+    "options", [["--algorithm", "gbm"], ["--set", "subsample=7"], ["--leaves", "1"]], ids=" ".join
+)
+def test_parameters_are_checked_before_the_file_is_read(folder, capsys, options):
+    assert main(["train", "no.csv", "-l", "y", "-m", "x.abc", *options]) == 1
+    assert "; expected " in capsys.readouterr().err
+
+
+def test_output_of_unknown_format_is_told_without_an_option_for_it(folder, capsys):
+    assert main(["predict", "m.abc", "t.csv", "-o", "out.dat"]) == 1
+    told = capsys.readouterr().err
+    assert "out.dat: a name that tells no format; expected one that ends in .csv" in told
+    assert "--format" not in told
+
+
+def test_standard_input_is_refused_with_what_is_expected(folder, capsys):
+    assert main(["predict", "m.abc", "-", "-o", "out.csv"]) == 1
+    assert "-: standard input; expected a file" in capsys.readouterr().err
+
+
+def test_command_alone_shows_help(capsys):
+    main([])
+    assert "train" in capsys.readouterr().out

@@ -41,7 +41,7 @@ def check_output(path: Path | None) -> None:
 
 
 def _writer(path: Path | None) -> Callable[[Any, Any], Any]:
-    format = "csv" if path is None else Reading().format_of(path)
+    format = "csv" if path is None else _format_of(path)
     if format in ("csv", "tsv"):
         return partial(DelimitedWriter, "\t" if format == "tsv" else ",")
     if format == "parquet":
@@ -51,6 +51,15 @@ def _writer(path: Path | None) -> Callable[[Any, Any], Any]:
     raise TableFileError(
         path or "-", "LibSVM holds no such table; expected CSV, Parquet or Feather"
     )
+
+
+def _format_of(path: Path) -> str:
+    """Return the format that the name of an output tells; there is no option for it."""
+    try:
+        return Reading().format_of(path)
+    except TableFileError as error:
+        what = "a name that tells no format; expected one that ends in .csv, .tsv, .parquet or "
+        raise TableFileError(path, f"{what}.feather (text perhaps with .gz or .zst)") from error
 
 
 def check_columns(option: str, given: Collection[str], own: Collection[str]) -> None:

@@ -17,6 +17,7 @@ from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
 from abcgbm.data.files.column_types import columns_of_type, is_text
 from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.files.formats import Reading, shortened
+from abcgbm.settings.settings import Settings
 from abcgbm.training.memory import shown_bytes
 
 
@@ -140,6 +141,7 @@ def train(
     """
     target, say = writable(model, force=further.force), (lambda _: None) if further.quiet else tell
     estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
+    Settings.from_parameters(estimator.get_params(deep=False))  # before a long file is read
     table = read_to_learn(file, columns.columns(), tables.reading())
     _choose_categories(estimator, table, columns)
     say(_shown_table(file, table, columns.categorical))

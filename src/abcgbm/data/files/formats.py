@@ -109,6 +109,8 @@ def _known_format(name: str, path: Path) -> str:
 def checked_path(path: Any) -> Path:
     """Return the path of a file that is there to be read."""
     found = Path(path)
+    if str(path) == "-":
+        raise TableFileError(path, "standard input; expected a file, which is read twice")
     if not found.exists():
         raise TableFileError(path, "there is no such file")
     if found.is_dir():
