@@ -246,6 +246,16 @@ def test_training_on_rows_without_a_label_is_refused(folder, capsys):
     assert "t.csv, column 'y': 2 of 120 rows have no label" in last_line(capsys)
 
 
+def test_validation_label_that_is_no_number_is_the_only_one_told(folder, capsys):
+    table = frame().astype({"y": object})
+    table.to_csv("t.csv", index=False)
+    table.loc[5, "y"] = "x"
+    table.to_csv("v.csv", index=False)
+    line = ["train", "t.csv", "-l", "y", "-m", "m.abc", "-q", "--valid", "v.csv"]
+    assert main(line) == 1
+    assert "v.csv, column 'y': the labels 'x'; expected numbers" in last_line(capsys)
+
+
 @pytest.mark.parametrize("command", ["evaluate", "inspect"])
 def test_brackets_in_labels_and_names_are_shown_as_they_are(folder, capsys, command):
     names = {1: "[red]", 2: "[/x]", 3: ":smile:"}

@@ -104,8 +104,23 @@ def read_to_learn(
         wanted, [n for n in texts if n in wanted], [n for n in numbers if n in wanted]
     )
     _check_no_label_is_missing(file, label, table)
-    y, weights = labels_of(table.column(label)), _weights(table, weight)
-    return LabelledTable(table.select(features), y, weights)
+    y = labels_of(table.column(label))
+    if like is not None:
+        y = _labels_like(file, label, y, like)
+    return LabelledTable(table.select(features), y, _weights(table, weight))
+
+
+def _labels_like(file: NamedFile, label: str, y: Any, like: LabelledTable) -> Any:
+    """Return labels as they were in training: one that is no number makes text of its column."""
+    if y.dtype != object or like.y.dtype == object:
+        return y
+    known = ClassLabels(np.unique(like.y).tolist())
+    found = known.of_array(y)
+    texts = [*dict.fromkeys(value for value in found.tolist() if isinstance(value, str))]
+    if texts and known.are_numbers:
+        what = f"the labels {shortened(texts, 5)}; expected numbers, as in training"
+        raise TableFileError(file.path, what, column=label)
+    return found
 
 
 def _n_sparse_features(like: LabelledTable) -> int:
