@@ -258,6 +258,21 @@ def test_parameters_are_checked_before_the_file_is_read(folder, capsys, options)
     assert "; expected " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("max_leaves", "no parameter 'max_leaves'; expected one of max_leaf_nodes"),
+        ("zzzz", "no parameter 'zzzz'; expected one of algorithm, "),
+    ],
+)
+def test_parameter_that_is_none_is_told_with_those_that_are_like_it(folder, capsys, name, told):
+    (folder / "p.toml").write_text(f"{name} = 3\n")
+    line = ["train", "t.csv", "-l", "y", "-m", "x.abc"]
+    for options in (["--set", f"{name}=3"], ["--params", "p.toml"]):
+        assert main([*line, *options]) == 1
+        assert told in capsys.readouterr().err
+
+
 def test_output_of_unknown_format_is_told_without_an_option_for_it(folder, capsys):
     assert main(["predict", "m.abc", "t.csv", "-o", "out.dat"]) == 1
     told = capsys.readouterr().err

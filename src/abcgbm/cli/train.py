@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,6 +118,7 @@ class FurtherOptions:
         found = {} if self.params is None else _from_toml(self.params)
         for text in self.set or ():
             found |= _assigned(text)
+        _check_known(found)
         if isinstance(found.get("base_class"), dict):
             found["base_class"] = BaseClassSearch(**found["base_class"])
         own = {"checkpoint": self.checkpoint, "n_jobs": self.threads}
@@ -149,6 +151,15 @@ def train(
     estimator.fit(table.X, table.y, table.weight, resume_from=further.resume, **validation)
     estimator.save_model(target)
     say(_shown_model(estimator, target))
+
+
+def _check_known(given: Iterable[str]) -> None:
+    """Refuse names that are no parameters, with those that are like them."""
+    known = ABCBoostClassifier().get_params(deep=False)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 3, 0.5) or known
+            raise ValueError(f"no parameter {name!r}; expected one of {', '.join(near)}")
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
