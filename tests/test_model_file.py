@@ -23,6 +23,7 @@ from abcgbm import ABCBoostClassifier, BaseClassSearch, FixedBase, ModelFileErro
 from abcgbm.data.categories import Levels
 from abcgbm.data.digest import digest_of
 from abcgbm.model.file import Saved, save
+from abcgbm.model.file.atomic import write_whole
 from abcgbm.model.file.values import JsonReader, to_json
 from golden import MODELS
 from model_files import FRAME, LABELS, X, Y, content_of, document_in, loaded, members_of, mended
@@ -431,6 +432,22 @@ def test_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch, step, error
     with pytest.raises(type(error)):
         small(**SMALL).fit(X, Y).save_model(path)
     assert folder_of(tmp_path) == before
+
+
+def test_file_is_written_where_folders_cannot_be_opened_nor_modes_be_set(tmp_path, monkeypatch):
+    """As on Windows."""
+    path, open_file = tmp_path / "model", os.open
+    path.write_bytes(b"the old one")
+
+    def open_no_folder(name, *flags, **options):
+        if Path(name).is_dir():
+            raise PermissionError(errno.EACCES, "a folder", str(name))
+        return open_file(name, *flags, **options)
+
+    monkeypatch.delattr(os, "fchmod")
+    monkeypatch.setattr(os, "open", open_no_folder)
+    write_whole(path, b"the new one")
+    assert folder_of(tmp_path) == {"model": b"the new one"}
 
 
 def test_full_disk_leaves_the_old_file(tmp_path):

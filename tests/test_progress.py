@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from abcgbm.training.progress import ProgressLine
 from models import noisy_data, small
@@ -159,6 +160,18 @@ def test_terminal_is_not_drawn_at_every_step(terminal):
             line.show(step, 1.0)
     assert terminal.getvalue().count("\r") < 1000
     assert terminal.getvalue().endswith("step 1000/1000  loss 1\n")
+
+
+@pytest.mark.parametrize("label", ["oak", "long" * 30, "\u6a39" * 30, "two\nlines\r"])
+def test_live_line_stays_one_in_a_narrow_terminal(terminal, monkeypatch, label):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
+    with ProgressLine(2, verbose=1) as line:
+        line.show(1, 5.0, 4.0, base_class=label)
+    live = terminal.getvalue().replace("\x1b[K", "").split("\r")[1:-1]
+    assert len(live) == 2
+    assert all("\n" not in text and cell_len(text) < 60 for text in live)
+    assert "validation loss 4" in live[1]
 
 
 def test_line_is_ended_when_training_is_broken_off(terminal):

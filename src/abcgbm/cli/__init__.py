@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code.
+    """Run the command; return its exit code, or end with it if no arguments are given.
 
     0: well; 1: a file, a table or a model is not what was expected; 2: the command was not
     understood; 130: Ctrl-C; 141: whoever read the output has gone.
     """
+    if argv is None:
+        _end(_run(sys.argv[1:]))
+    return _run([*argv])
+
+
+def _run(argv: list[str]) -> int:
     try:
         from abcgbm.cli.app import run  # noqa: PLC0415 (optional, so imported late)
+    except KeyboardInterrupt:
+        print("abcgbm: interrupted", file=sys.stderr)
+        return 130
     except ImportError as error:
         if error.name not in ("typer", "rich"):
             raise
         print('abcgbm: error: the command needs typer: pip install "abcgbm[cli]"', file=sys.stderr)
         return 1
-    return run([*sys.argv[1:]] if argv is None else [*argv])
+    return run(argv)
+
+
+def _end(code: int) -> NoReturn:
+    """End at once: threads of pyarrow may be at work yet, and abort where all is taken apart first."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)

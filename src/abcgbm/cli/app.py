@@ -26,6 +26,7 @@ app = typer.Typer(
     help="Boosted trees for multi-class classification.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    no_args_is_help=True,
     rich_markup_mode="rich",
 )
 for command in COMMANDS:

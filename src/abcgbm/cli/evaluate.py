@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
+from numpy.typing import NDArray
 from rich.table import Table
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.options import Label, ModelFile, TableFile, TableOptions, Threads
-from abcgbm.cli.tables import Columns, LabelledTable, check_label, read_like
+from abcgbm.cli.screen import screen
+from abcgbm.cli.tables import LabelledTable, check_label, read_like
 from abcgbm.data.files.errors import TableFileError
+from abcgbm.data.files.formats import shortened
 from abcgbm.evaluation.confusion import Confusion
+
+_SHOWN_LABELS = 5
 
 
 def evaluate(
@@ -31,10 +36,9 @@ def evaluate(
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = threads
     counts = Counts([*estimator.model_.labels])
-    for part in read_like(file, estimator, Columns(label), tables.reading()):
+    for part in read_like(file, estimator, label, tables.reading()):
         counts.add(estimator, part)
-    if not counts.confusion.counts.any():
-        raise TableFileError(file, "no rows; expected a table")
+    counts.check(file, label)
     if as_json:
         print(json.dumps(counts.summary(), ensure_ascii=False, default=str))
     else:
@@ -55,21 +59,48 @@ class Counts:
         Rows by their own class and the one that was predicted.
     loss : float
         Minus the logarithms of the probabilities of the rows' own classes, where these are known.
+    n_without_label : int
+        Rows that are left out since they have none.
+    unknown : list
+        Some labels that the model does not know.
     """
 
     def __init__(self, labels: list[Any]) -> None:
         self.confusion = Confusion(labels, np.zeros((len(labels) + 1, len(labels))))
         self.loss = 0.0
+        self.n_without_label = 0
+        self.unknown: list[Any] = []
 
     def add(self, estimator: ABCBoostClassifier, part: LabelledTable) -> None:
-        """Count the rows of a part; a label that the model does not know is an error."""
+        """Count the rows of a part; a label that the model does not know is an error of it."""
+        rows = part.with_labels_only()
+        self.n_without_label += len(part) - len(rows)
+        if not len(rows):
+            return
         n_classes = len(self.confusion.labels)
         number = {label: k for k, label in enumerate(self.confusion.labels)}
-        own = np.array([number.get(label, n_classes) for label in part.y.tolist()], dtype=np.intp)
-        log_proba = estimator.predict_log_proba(part.X)
+        own = np.array([number.get(label, n_classes) for label in rows.y.tolist()], dtype=np.intp)
+        self._note_unknown(rows.y[own == n_classes])
+        log_proba = estimator.predict_log_proba(rows.X)
         np.add.at(self.confusion.counts, (own, log_proba.argmax(axis=1)), 1.0)
         known = np.flatnonzero(own < n_classes)
         self.loss -= math.fsum(log_proba[known, own[known]].tolist())
+
+    def _note_unknown(self, labels: NDArray[Any]) -> None:
+        if len(self.unknown) < _SHOWN_LABELS and len(labels):
+            known = dict.fromkeys([*self.unknown, *labels.tolist()])
+            self.unknown = [*known][:_SHOWN_LABELS]
+
+    def check(self, path: Path, label: str | None) -> None:
+        """Refuse a table in which no row has a label that the model knows."""
+        if not self.confusion.counts.any():
+            missing = f"{self.n_without_label:,} rows, none with a label"
+            what = missing if self.n_without_label else "no rows"
+            raise TableFileError(path, f"{what}; expected a table with labels", column=label)
+        if not self.confusion.support.any():
+            what = f"no label that the model knows, but {shortened(self.unknown)}"
+            expected = shortened(self.confusion.labels)
+            raise TableFileError(path, f"{what}; expected some of {expected}", column=label)
 
     def summary(self) -> dict[str, Any]:
         """Return all figures by name; what there is none of is null."""
@@ -89,6 +120,7 @@ class Counts:
             "accuracy": n_right / n_rows,
             "log_loss": self.loss / n_known if n_known else None,
             "rows_of_unknown_labels": n_rows - n_known,
+            "rows_without_label": self.n_without_label,
             "classes": [
                 dict(zip(columns, map(_plain, row), strict=True))
                 for row in zip(*columns.values(), strict=True)
@@ -104,12 +136,16 @@ def _plain(value: Any) -> Any:
 def _show(counts: Counts) -> None:
     """Write the figures for people."""
     found = counts.summary()
-    console = Console(soft_wrap=True, highlight=False)
+    console = screen()
     loss = "" if found["log_loss"] is None else f", log loss {found['log_loss']:.4f}"
     rate = 100 * (1 - found["accuracy"])
     console.print(f"{found['rows']:,} rows, {found['errors']:,} errors ({rate:.2f} %){loss}")
     if n_unknown := found["rows_of_unknown_labels"]:
-        console.print(f"{n_unknown:,} rows have labels that the model does not know")
+        shown = shortened(counts.unknown)
+        more = ", and others" if len(counts.unknown) == _SHOWN_LABELS else ""
+        console.print(f"{n_unknown:,} rows have labels that the model does not know: {shown}{more}")
+    if counts.n_without_label:
+        console.print(f"{counts.n_without_label:,} more rows have no label, and are left out")
     table = Table(box=None, pad_edge=False)
     for name in found["classes"][0]:
         table.add_column(name, justify="left" if name == "label" else "right")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from abcgbm.cli.failure import tell
 from abcgbm.cli.look import label_of
 from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
 from abcgbm.cli.output import check_output, write_tables
-from abcgbm.cli.tables import Columns, LabelledTable, read_like
+from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.errors import require_pyarrow
 
 _ROWS_AT_A_TIME = 1024
@@ -40,7 +40,7 @@ def explain(
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = threads
     wanted = None if class_ is None else estimator.model_.labels.index(label_of(estimator, class_))
-    parts = read_like(file, estimator, Columns(), tables.reading())
+    parts = read_like(file, estimator, None, tables.reading())
     explained = (_explained(estimator, rows, wanted) for rows in _pieces(parts))
     n_rows = write_tables(explained, target)
     if target is not None:
@@ -50,21 +50,27 @@ def explain(
 def _pieces(parts: Iterator[LabelledTable]) -> Iterator[Any]:
     """Cut parts into few rows each: there is a value for every row, feature and class."""
     for part in parts:
-        for start in range(0, len(part), _ROWS_AT_A_TIME):
+        for start in range(0, max(1, len(part)), _ROWS_AT_A_TIME):
             stop = start + _ROWS_AT_A_TIME
             is_frame = hasattr(part.X, "slice")
             yield part.X.slice(start, _ROWS_AT_A_TIME) if is_frame else part.X[start:stop]
 
 
 def _explained(estimator: ABCBoostClassifier, X: Any, wanted: int | None) -> Any:
-    arrow, found = require_pyarrow(), estimator.explain(X)
-    classes = _classes(estimator, X, wanted)
-    labels = [estimator.model_.labels[k] for k in classes.tolist()]
-    rows = np.arange(len(classes))
-    columns = {"class": arrow.array(labels), "base": found.base_values[classes]}
-    values = found.values[rows, :, classes]
-    names = estimator.model_.feature_labels
-    return arrow.table(columns | dict(zip(names, values.T, strict=True)))
+    arrow, names = require_pyarrow(), estimator.model_.feature_labels
+    if X.shape[0] == 0:
+        classes, base, values = np.empty(0, np.int64), np.empty(0), np.empty((0, len(names)))
+    else:
+        found, classes = estimator.explain(X), _classes(estimator, X, wanted)
+        base, values = found.base_values[classes], found.values[np.arange(len(classes)), :, classes]
+    labels = arrow.array(estimator.classes_[classes], arrow.array(estimator.classes_).type)
+    own = {_free("class", names): labels, _free("base", names): base}
+    return arrow.table(own | dict(zip(names, values.T, strict=True)))
+
+
+def _free(name: str, features: Sequence[str]) -> str:
+    """Return the name of a column of ours: with a line below it if a feature is called so."""
+    return _free(f"{name}_", features) if name in features else name
 
 
 def _classes(estimator: ABCBoostClassifier, X: Any, wanted: int | None) -> NDArray[np.int64]:

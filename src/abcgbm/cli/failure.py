@@ -13,6 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import typer
 
+from abcgbm.data.files.errors import TableFileError
+
 FAILED, MISUSED, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 IS_DEBUG: ContextVar[bool] = ContextVar("IS_DEBUG", default=False)
 _EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)
@@ -60,6 +62,7 @@ def _tell_error(error: BaseException) -> int:
         return PIPE_CLOSED
     if not isinstance(error, (*_EXPECTED, Misuse)):
         raise error
+    _leave_full_output()
     tell(f"error: {_text(error)}")
     return MISUSED if isinstance(error, Misuse) else FAILED
 
@@ -69,10 +72,28 @@ def _leave_pipe() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _leave_full_output() -> None:
+    """Write what was printed before the error; where that fails, too, it goes nowhere."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _leave_pipe()
+
+
 def _text(error: Any) -> str:
     """What an error says, in one line; of the system, the file first."""
     if isinstance(error, OSError) and error.strerror is not None:
         reason = "there is no such file" if error.errno == errno.ENOENT else error.strerror
         return reason if error.filename is None else f"{error.filename}: {reason}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines) or type(error).__name__
+    text = " ".join(lines) or type(error).__name__
+    hint = error.hint if isinstance(error, TableFileError) else None
+    return text if hint is None else f"{text} ({_OPTIONS.get(hint, _option(hint))})"
+
+
+def _option(field: str) -> str:
+    """Return the option for a field of `Reading`."""
+    return f"--{field.replace('_', '-')}"
+
+
+_OPTIONS = {"header": "--no-header or --header"}

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.options import ModelFile
+from abcgbm.cli.screen import screen
 from abcgbm.model.views import FittedAttributes
 from abcgbm.settings.free_memory import shown_bytes
 
@@ -78,7 +78,7 @@ def _changed_parameters(estimator: ABCBoostClassifier) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    console, table = Console(soft_wrap=True, highlight=False), Table(box=None, show_header=False)
+    console, table = screen(), Table(box=None, show_header=False)
     first, last = facts["training_loss"]
     shown = facts | {
         "classes": f"{len(facts['classes'])}: {', '.join(facts['classes'])}",
@@ -91,7 +91,7 @@ def _show(facts: dict[str, Any]) -> None:
     del shown["categories"]
     for name, value in shown.items():
         table.add_row(name.replace("_", " "), str(value))
-    console.print(table, markup=False)
+    console.print(table)
 
 
 def _listed(values: dict[str, Any]) -> str:

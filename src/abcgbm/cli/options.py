@@ -47,8 +47,15 @@ class TableOptions:
         ),
     ] = None
     delimiter: Annotated[
-        str | None, typer.Option("--delimiter", help="Between two cells; by default a comma.")
+        str | None,
+        typer.Option(
+            "--delimiter",
+            help="Between two cells; by default a comma, with --decimal , a semicolon.",
+        ),
     ] = None
+    decimal: Annotated[
+        str, typer.Option("--decimal", help="Before the decimals of a number: . or a comma.")
+    ] = "."
     encoding: Annotated[str, typer.Option("--encoding", help="Of a text file.")] = "utf-8"
     missing: Annotated[
         list[str] | None,
@@ -69,7 +76,19 @@ class TableOptions:
             self.encoding,
             tuple(self.missing or ()),
             self.zero_based,
+            self.decimal,
         )
+
+    def as_given(self) -> list[str]:
+        """Return what is not the default, as in the line."""
+        line = [] if self.header is None else ["--header" if self.header else "--no-header"]
+        for name in ("format", "delimiter", "decimal", "encoding"):
+            value = getattr(self, name)
+            if value != type(self).__dataclass_fields__[name].default:
+                line += [f"--{name}", value]
+        for spelling in self.missing or ():
+            line += ["--missing", spelling]
+        return [*line, "--zero-based"] if self.zero_based else line
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from abcgbm.cli.delimited_output import DelimitedWriter
+from abcgbm.cli.failure import Misuse
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
 from abcgbm.data.files.formats import Reading, compression_of
 from abcgbm.model.file.atomic import written_whole
@@ -38,9 +41,9 @@ def check_output(path: Path | None) -> None:
 
 
 def _writer(path: Path | None) -> Callable[[Any, Any], Any]:
-    format = "csv" if path is None else Reading().format_of(path)
+    format = "csv" if path is None else _format_of(path)
     if format in ("csv", "tsv"):
-        return _delimited_writer("\t" if format == "tsv" else ",")
+        return partial(DelimitedWriter, "\t" if format == "tsv" else ",")
     if format == "parquet":
         return require_pyarrow("pyarrow.parquet").ParquetWriter  # type: ignore[no-any-return]
     if format == "feather":
@@ -50,10 +53,21 @@ def _writer(path: Path | None) -> Callable[[Any, Any], Any]:
     )
 
 
-def _delimited_writer(delimiter: str) -> Callable[[Any, Any], Any]:
-    csv = require_pyarrow("pyarrow.csv")
-    options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-    return lambda sink, schema: csv.CSVWriter(sink, schema, write_options=options)
+def _format_of(path: Path) -> str:
+    """Return the format that the name of an output tells; there is no option for it."""
+    try:
+        return Reading().format_of(path)
+    except TableFileError as error:
+        what = "a name that tells no format; expected one that ends in .csv, .tsv, .parquet or "
+        raise TableFileError(path, f"{what}.feather (text perhaps with .gz or .zst)") from error
+
+
+def check_columns(option: str, given: Collection[str], own: Collection[str]) -> None:
+    """Refuse columns of the user that are called like one of ours."""
+    both = [name for name in given if name in own]
+    if both:
+        what = f"{option} {both[0]}; the output has a column of that name already"
+        raise Misuse(f"{what}: expected one that is called otherwise")
 
 
 @contextmanager

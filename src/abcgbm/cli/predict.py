@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.failure import tell
 from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
-from abcgbm.cli.output import check_output, write_tables
-from abcgbm.cli.tables import Columns, LabelledTable, read_like
+from abcgbm.cli.output import check_columns, check_output, write_tables
+from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.errors import require_pyarrow
 
 
@@ -44,7 +45,7 @@ def predict(
     check_output(target)
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = threads
-    parts = read_like(file, estimator, Columns(), tables.reading(), wanted.keep or ())
+    parts = read_like(file, estimator, None, tables.reading(), wanted.keep or ())
     n_rows = write_tables(
         (_predicted(estimator, part, proba=wanted.proba) for part in parts), target
     )
@@ -54,10 +55,13 @@ def predict(
 
 def _predicted(estimator: ABCBoostClassifier, part: LabelledTable, *, proba: bool) -> Any:
     """Return a part's predictions as an Arrow table, beside the columns that are handed on."""
-    arrow = require_pyarrow()
-    columns = dict(part.others or {}) | {"prediction": arrow.array(estimator.predict(part.X))}
+    arrow, classes = require_pyarrow(), estimator.classes_
+    labels = estimator.predict(part.X) if len(part) else classes[:0]
+    columns = {"prediction": arrow.array(labels, arrow.array(classes).type)}
     if proba:
-        found = estimator.predict_proba(part.X)
+        found = estimator.predict_proba(part.X) if len(part) else np.empty((0, len(classes)))
         names = [f"proba_{label}" for label in estimator.model_.labels]
         columns |= dict(zip(names, found.T, strict=True))
-    return arrow.table(columns)
+    kept = part.others or {}
+    check_columns("--keep", kept, columns)
+    return arrow.table(kept | columns)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.failure import tell
 from abcgbm.cli.options import Label, ModelFile, OutputOptions, TableFile, TableOptions, Threads
-from abcgbm.cli.tables import Columns, read_labelled
+from abcgbm.cli.tables import LabelledTable, read_labelled
+from abcgbm.data.files.errors import TableFileError
+from abcgbm.data.files.formats import shortened
 from abcgbm.report import write_report
 from abcgbm.settings.free_memory import shown_bytes
 
@@ -23,6 +25,10 @@ class PageOptions:
 
     title: Annotated[str | None, typer.Option("--title", help="Its heading.")] = None
     threads: Threads = None
+
+    def as_given(self) -> list[str]:
+        """Return what changes the page, as in the line."""
+        return [] if self.title is None else ["--title", self.title]
 
 
 def report(
@@ -37,9 +43,14 @@ def report(
     target = output.needed("report.html")
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = page.threads
-    rows = read_labelled(file, estimator, Columns(label), tables.reading())
+    given = read_labelled(file, estimator, label, tables.reading())
+    rows = given.with_labels_only()
+    _check_labels(file, label, rows, estimator.model_.labels)
+    if len(rows) < len(given):
+        tell(f"{file}: {len(given) - len(rows):,} rows have no label, and are left out")
     name = f"{model.name} on {file.name}" if page.title is None else page.title
-    command = shlex.join([*_line(model, file, label), "--output", str(target)])
+    line = [*_line(model, file, label), *tables.as_given(), *page.as_given()]
+    command = shlex.join([*line, "--output", str(target)])
     write_report(estimator, rows.X, rows.y, target, title=name, command=command)
     tell(f"{target}: {shown_bytes(target.stat().st_size)}")
 
@@ -47,3 +58,15 @@ def report(
 def _line(model: Path, file: Path, label: str | None) -> list[str]:
     line = ["abcgbm", "report", str(model), str(file)]
     return line if label is None else [*line, "--label", label]
+
+
+def _check_labels(path: Path, label: str | None, rows: LabelledTable, classes: list[Any]) -> None:
+    """Refuse labels that cannot be sorted among those of the model."""
+    if not len(rows):
+        raise TableFileError(path, "no row has a label; expected a table with labels", column=label)
+    if isinstance(classes[0], str):
+        return
+    texts = [*dict.fromkeys(value for value in rows.y.tolist() if isinstance(value, str))]
+    if texts:
+        what = f"the labels {shortened(texts, 5)}; expected some of {shortened(classes)}"
+        raise TableFileError(path, what, column=label)

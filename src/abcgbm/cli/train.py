@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +15,11 @@ from abcgbm import ABCBoostClassifier, BaseClassSearch
 from abcgbm.cli.failure import Misuse, tell
 from abcgbm.cli.options import Label, TableFile, TableOptions, Threads, writable
 from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
-from abcgbm.data.files.formats import Reading
+from abcgbm.data.files.column_types import columns_of_type, is_text
+from abcgbm.data.files.errors import require_pyarrow
+from abcgbm.data.files.formats import Reading, shortened
 from abcgbm.settings.free_memory import shown_bytes
+from abcgbm.settings.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,7 @@ class FurtherOptions:
         found = {} if self.params is None else _from_toml(self.params)
         for text in self.set or ():
             found |= _assigned(text)
+        _check_known(found)
         if isinstance(found.get("base_class"), dict):
             found["base_class"] = BaseClassSearch(**found["base_class"])
         own = {"checkpoint": self.checkpoint, "n_jobs": self.threads}
@@ -137,13 +143,23 @@ def train(
     """
     target, say = writable(model, force=further.force), (lambda _: None) if further.quiet else tell
     estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
+    Settings.from_parameters(estimator.get_params(deep=False))  # before a long file is read
     table = read_to_learn(file, columns.columns(), tables.reading())
     _choose_categories(estimator, table, columns)
-    say(_shown_table(file, table))
+    say(_shown_table(file, table, columns.categorical))
     validation = _validation(boosting.valid, table, columns, tables.reading())
     estimator.fit(table.X, table.y, table.weight, resume_from=further.resume, **validation)
     estimator.save_model(target)
     say(_shown_model(estimator, target))
+
+
+def _check_known(given: Iterable[str]) -> None:
+    """Refuse names that are no parameters, with those that are like them."""
+    known = ABCBoostClassifier().get_params(deep=False)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 3, 0.5) or known
+            raise ValueError(f"no parameter {name!r}; expected one of {', '.join(near)}")
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
@@ -172,13 +188,18 @@ def _choose_categories(
         return
     if not hasattr(table.X, "schema"):
         raise Misuse("--categorical names columns; a LibSVM file has no names")
-    missing = [name for name in columns.categorical if name not in table.X.column_names]
+    names, chosen = table.X.column_names, {*columns.categorical}
+    missing = [*chosen.difference(names)]
     if missing:
-        raise ValueError(f"--categorical {missing[0]}; expected one of {table.X.column_names}")
-    texts = [f.name for f in table.X.schema if str(f.type) in ("string", "large_string")]
-    texts += [f.name for f in table.X.schema if str(f.type).startswith("dictionary")]
-    chosen = {*texts, *columns.categorical}
-    estimator.categorical_features = [n for n in table.X.column_names if n in chosen]
+        raise ValueError(f"--categorical {missing[0]}; expected one of {shortened(names, 20)}")
+    chosen.update(_text_columns(table))
+    estimator.categorical_features = [name for name in names if name in chosen]
+
+
+def _text_columns(table: LabelledTable) -> list[str]:
+    """Return the columns that are categories by themselves."""
+    is_dictionary = require_pyarrow("pyarrow.types").is_dictionary
+    return columns_of_type(table.X.schema, lambda of: is_text(of) or is_dictionary(of))
 
 
 def _validation(
@@ -190,9 +211,15 @@ def _validation(
     return {"X_val": other.X, "y_val": other.y, "sample_weight_val": other.weight}
 
 
-def _shown_table(path: Path, table: LabelledTable) -> str:
+def _shown_table(path: Path, table: LabelledTable, chosen: Sequence[str] | None) -> str:
+    """Say what was read: a number that is spelled wrong once makes a category of its column."""
     n_rows, n_features = table.X.shape
-    return f"{path}: {n_rows:,} rows, {n_features:,} features"
+    shown = f"{path}: {n_rows:,} rows, {n_features:,} features"
+    if not hasattr(table.X, "schema"):
+        return shown
+    marked = {*_text_columns(table), *(chosen or ())}
+    categories = [name for name in table.X.column_names if name in marked]
+    return f"{shown}; categories: {shortened(categories, 5) or 'none'}"
 
 
 def _shown_model(estimator: ABCBoostClassifier, path: Path) -> str:

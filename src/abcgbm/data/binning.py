@@ -201,7 +201,7 @@ def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> Spa
     is_kept = is_row[part.indices]
     start = np.concatenate([[0], np.cumsum(is_kept)])[part.indptr]
     number = np.cumsum(is_row, dtype=np.uint32)
-    indices = (number[part.indices[is_kept]] - 1).astype(row_type(len(rows)))
+    indices: Any = (number[part.indices[is_kept]] - 1).astype(row_type(len(rows)))
     return replace(part, indptr=start, indices=indices, data=part.data[is_kept])
 
 

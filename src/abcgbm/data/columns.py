@@ -191,7 +191,7 @@ def _as_slice(columns: NDArray[np.intp]) -> Any:
     return columns
 
 
-def row_type(n_rows: int) -> type[np.int32] | type[np.uint32]:
+def row_type(n_rows: int) -> type[np.int32 | np.uint32]:
     """Return the type of the row numbers of sparse columns."""
     return np.int32 if n_rows <= _MOST_SIGNED else np.uint32
 

@@ -1,7 +1,10 @@
 """What is shown of how far training is: one live line, or a line now and then."""
 
+import os
+import shutil
 import sys
 import time
+import unicodedata
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,7 +31,7 @@ class ProgressLine:
         self._verbose = verbose
         self._is_live = verbose == 1 and sys.stderr.isatty()
         self._last_drawn = 0.0
-        self._text = self._written = ""
+        self._text = self._written = self._bar = ""
         self._begun: tuple[int, float] | None = None  # the first step that was seen, and when
 
     @property
@@ -58,10 +61,17 @@ class ProgressLine:
         if step > 0 and validation_loss is not None:
             self._text += f"  validation loss {validation_loss:.6g}"
         if base_class is not None:
-            self._text += f"  base class {base_class}"
+            self._text += f"  base class {_on_one_line(str(base_class))}"
         self._text += self._pace(step, now)
         if self._is_due(step, now):
-            self._write(self._text)
+            self._write(self._fitting() if self._is_live else self._text)
+
+    def _fitting(self) -> str:
+        """Return the line as the terminal has room for it: numbers are worth more than the bar."""
+        n_columns = _n_columns()
+        if _clipped(self._text, n_columns) == self._text:
+            return self._text
+        return _clipped(self._text.replace(self._bar, "", 1), n_columns)
 
     def _pace(self, step: int, now: float) -> str:
         """Tell how quick steps are and, if their number is known, how long the others will take."""
@@ -91,8 +101,8 @@ class ProgressLine:
         if self._n_steps is None:
             return f"step {step}"
         filled = _WIDTH * step // self._n_steps if self._n_steps else 0
-        bar = f"[{'#' * filled}{'-' * (_WIDTH - filled)}] " if self._is_live else ""
-        return f"{bar}step {step}/{self._n_steps}"
+        self._bar = f"[{'#' * filled}{'-' * (_WIDTH - filled)}] " if self._is_live else ""
+        return f"{self._bar}step {step}/{self._n_steps}"
 
     def finish(self, reason: str) -> None:
         """Say why training stopped."""
@@ -112,6 +122,28 @@ class ProgressLine:
         self._written = text
         sys.stderr.write("\r\x1b[K" + text if self._is_live else text + "\n")
         sys.stderr.flush()
+
+
+def _n_columns() -> int:
+    """Return how many columns the terminal has that is standard error."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns
+
+
+def _clipped(text: str, n_columns: int) -> str:
+    """Cut a line so that it stays one: in the last column some terminals begin a new one."""
+    width = 0
+    for place, character in enumerate(text):
+        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if width >= max(n_columns, 2):
+            return text[:place]
+    return text
+
+
+def _on_one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _shown_time(seconds: float) -> str:

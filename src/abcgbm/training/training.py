@@ -8,6 +8,7 @@ import numpy as np
 
 from abcgbm import _core
 from abcgbm.data.columns import Floats
+from abcgbm.data.parts.parted_table import PartedTable
 from abcgbm.data.rows import BinnedRows, LabelledRows
 from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.ensemble import Ensemble, EnsembleBuilder
@@ -64,7 +65,7 @@ class Training:
         weights = learned.rows.integer_weights
         self._total_weight = weights.total
         self._init = self._start(weights)
-        memory.check(self._size(validated), available_bytes())
+        self._storage = _storage_for(learned, self._size(validated))
         self._boosting = self._begin()
 
     @property
@@ -187,10 +188,12 @@ class Training:
             self._params(weights),
             self._plan.n_threads,
             self._raw(self._rows, self._plan.settings.handle_unknown),
+            self._storage,
         )
 
     def _labels(self, rows: LabelledRows, weights: IntegerWeights) -> _core.Labels:
-        return _core.Labels(rows.y, weights.weight, weights.unit, self._plan.n_classes)
+        n_classes = self._plan.n_classes
+        return _core.Labels(rows.y, weights.weight, weights.unit, n_classes, self._storage)
 
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
         settings, features = self._plan.settings, self._plan.features
@@ -229,6 +232,7 @@ class Training:
             self._labels(rows, rows.integer_weights),
             self._plan.n_threads,
             self._raw(rows, "missing"),  # levels of X_val are known to be allowed
+            self._storage,
         )
         has_base = self._before is not None and self._before.model.ensemble.has_base
         return Monitor(state, rows, self._plan, self._init, has_base=has_base)
@@ -318,6 +322,15 @@ class Training:
             f", less than twice min_samples_leaf={least:g}{times}{' of it' if least < 1 else ''}; "
             "give more rows, larger weights or a smaller min_samples_leaf"
         )
+
+
+def _storage_for(learned: BinnedRows, size: memory.TrainingSize) -> _core.Storage:
+    """Return where scores and the like can lie; raise MemoryError if they fit nowhere."""
+    table = learned.rows.table
+    if isinstance(table, PartedTable) and table.large.cache_dir is not None:
+        return table.storage(size.total(), in_use=table.code_bytes)
+    memory.check(size, available_bytes())
+    return _core.Storage()
 
 
 def _check_losses(last: Record, trainer: _core.Trainer, monitor: Monitor | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from abcgbm.data.files.column_types import with_plain_numbers
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
 from abcgbm.data.files.formats import check_names
 
@@ -27,7 +28,10 @@ class ArrowFile:
     schema : pyarrow.Schema
         The columns and their types.
     names : list of str
-        Their names.
+        Their names, without those that are an index.
+    index_names : list of str
+        Columns that pandas stored as an index, which is no column of its table: they are read when
+        they are asked for by name.
     has_header : bool
         True: the file itself has names.
     """
@@ -39,8 +43,9 @@ class ArrowFile:
         self._format = format
         opened = self._told(self._open)
         self.schema = getattr(opened, "schema_arrow", None) or opened.schema
-        self.names = [*self.schema.names]
-        check_names(self.names, path)
+        check_names(self.schema.names, path)
+        self.index_names = _index_names(self.schema)
+        self.names = [name for name in self.schema.names if name not in self.index_names]
 
     def read(
         self,
@@ -61,11 +66,27 @@ class ArrowFile:
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Iterator[Any]:
-        """Yield some columns as Arrow tables, a batch of rows at a time; types are the file's."""
-        wanted = [name for name in self.names if columns is None or name in columns]
-        batches = self._told(lambda: self._batches(wanted))
+        """Yield some columns as Arrow tables, a batch of rows at a time; types are the file's.
+
+        There is a table at least, perhaps without rows.
+        """
+        yield from (table for table, _ in self.parts_with((), columns, as_text, as_numbers))
+
+    def parts_with(
+        self,
+        written: Collection[str],
+        columns: Collection[str] | None = None,
+        as_text: Collection[str] = (),
+        as_numbers: Collection[str] = (),
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield what ``parts`` yields and, beside it, columns as the file has them."""
+        wanted = {*self.names} if columns is None else {*columns}
+        first = [name for name in self.schema.names if name in wanted]
+        second = [*written]
+        both = [name for name in self.schema.names if name in {*first, *second}]
+        batches = self._told(lambda: self._batches(both))
         while (batch := self._told(lambda: next(batches, None))) is not None:
-            yield batch
+            yield with_plain_numbers(batch.select(first)), batch.select(second)
 
     def _open(self) -> Any:
         if self._format == "parquet":
@@ -74,13 +95,21 @@ class ArrowFile:
         return arrow.ipc.open_file(arrow.memory_map(str(self.path)))
 
     def _batches(self, wanted: list[str]) -> Iterator[Any]:
+        """Yield batches as tables: an empty one where there is none."""
         arrow, file = require_pyarrow(), self._open()
+        has_batches = False
+        for batch in self._raw_batches(file, wanted):
+            has_batches = True
+            yield arrow.Table.from_batches([batch]).select(wanted)
+        if not has_batches:
+            yield self.schema.empty_table().select(wanted)
+
+    def _raw_batches(self, file: Any, wanted: list[str]) -> Iterator[Any]:
         if self._format == "parquet":
-            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
-                yield arrow.Table.from_batches([batch])
+            yield from file.iter_batches(BATCH_ROWS, columns=wanted)
             return
         for number in range(file.num_record_batches):
-            yield arrow.Table.from_batches([file.get_batch(number)]).select(wanted)
+            yield file.get_batch(number)
 
     def _told(self, read: Any) -> Any:
         """Do what reads the file; what goes wrong is told of the file."""
@@ -89,3 +118,10 @@ class ArrowFile:
         except require_pyarrow().ArrowException as error:
             what = f"not a {self._format} file, or damaged: {error}"
             raise TableFileError(self.path, what) from error
+
+
+def _index_names(schema: Any) -> list[str]:
+    """Return the columns that pandas stored as an index (a range it stores as no column)."""
+    told = (schema.pandas_metadata or {}).get("index_columns", [])
+    stored = {*schema.names}
+    return [name for name in told if isinstance(name, str) and name in stored]

@@ -20,6 +20,13 @@ class TableFileError(ValueError):
         Its line, counted from 1.
     column : str or None
         Its column.
+    hint : str or None
+        The field of `Reading` that may help: whoever has a name of its own for it can tell.
+
+    Attributes
+    ----------
+    hint : str or None
+        The same.
     """
 
     def __init__(
@@ -28,11 +35,13 @@ class TableFileError(ValueError):
         what: str,
         line: int | None = None,
         column: str | None = None,
+        hint: str | None = None,
     ) -> None:
         where = fspath(path)
         where += "" if line is None else f", line {line}"
         where += "" if column is None else f", column {column!r}"
         super().__init__(f"{where}: {what}")
+        self.hint = hint
 
 
 def require_pyarrow(module: str = "pyarrow") -> Any:

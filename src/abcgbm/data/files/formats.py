@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -42,13 +44,16 @@ class Reading:
         Whether the first line of a text file has the names of the columns; None: it should have,
         and a line that looks like data is an error.
     delimiter : str or None
-        What is between two cells of a text file; None: a comma, in TSV a tab.
+        What is between two cells of a text file; None: a comma (a semicolon where commas are in
+        the numbers), in TSV a tab.
     encoding : str
         Of a text file.
     missing : tuple of str
         Further spellings of a missing value.
     zero_based : bool
         Whether the columns of a LibSVM file are counted from 0 rather than from 1.
+    decimal : {".", ","}
+        What is before the decimals of a number in a text file.
     """
 
     format: str | None = None
@@ -57,11 +62,12 @@ class Reading:
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
     zero_based: bool = False
+    decimal: str = "."
 
     def format_of(self, path: Path) -> str:
         """Return the format of a file, as given or as its name ends."""
         if self.format is not None:
-            return _known_format(self.format)
+            return _known_format(self.format, path)
         suffixes = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSIONS]
         found = _FORMATS.get(suffixes[-1]) if suffixes else None
         if found is None:
@@ -69,44 +75,72 @@ class Reading:
                 path,
                 f"a name that tells no format; expected one that ends in {', '.join(_FORMATS)} "
                 f"(and perhaps {', '.join(_COMPRESSIONS)}), or a format: {', '.join(FORMATS)}",
+                hint="format",
             )
         return found
 
     def delimiter_of(self, path: Path) -> str:
         """Return what is between two cells."""
-        delimiter = self.delimiter or ("\t" if self.format_of(path) == "tsv" else ",")
-        delimiter = "\t" if delimiter == "\\t" else delimiter
+        usual = "\t" if self.format_of(path) == "tsv" else ";" if self.decimal == "," else ","
+        delimiter = "\t" if self.delimiter == "\\t" else self.delimiter or usual
         if len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127:  # noqa: PLR2004
-            raise ValueError(f"delimiter={delimiter!r}; expected one ASCII character, not a quote")
+            what = f"the delimiter {delimiter!r}; expected one ASCII character, not a quote"
+            raise TableFileError(path, what, hint="delimiter")
+        if delimiter == self.decimal_of(path):
+            what = f"{delimiter!r} between cells and in numbers; expected two characters"
+            raise TableFileError(path, what, hint="delimiter")
         return delimiter
 
+    def decimal_of(self, path: Path) -> str:
+        """Return what is before the decimals of a number."""
+        if self.decimal not in (".", ","):
+            what = f"the decimal mark {self.decimal!r}; expected '.' or ','"
+            raise TableFileError(path, what, hint="decimal")
+        return self.decimal
 
-def _known_format(name: str) -> str:
+
+def _known_format(name: str, path: Path) -> str:
     if name not in FORMATS:
-        raise ValueError(f"format={name!r}; expected one of {', '.join(FORMATS)}")
+        what = f"the format {name!r}; expected one of {', '.join(FORMATS)}"
+        raise TableFileError(path, what, hint="format")
     return name
 
 
 def checked_path(path: Any) -> Path:
     """Return the path of a file that is there to be read."""
     found = Path(path)
+    if str(path) == "-":
+        raise TableFileError(path, "standard input; expected a file, which is read twice")
     if not found.exists():
         raise TableFileError(path, "there is no such file")
     if found.is_dir():
         raise TableFileError(path, "a folder; expected a file")
-    if found.is_file() and found.stat().st_size == 0:
+    if not found.is_file():
+        raise TableFileError(path, "a pipe or a device; expected a file, which is read twice")
+    if found.stat().st_size == 0:
         raise TableFileError(path, "the file is empty; expected a table")
     return found
 
 
 def check_names(names: list[str], path: Path, line: int | None = None) -> None:
     """Refuse columns that have no name of their own."""
-    twice = {name for name in names if names.count(name) > 1}
+    twice = sorted(name for name, n_columns in Counter(names).items() if n_columns > 1)
     if twice:
-        shown = ", ".join(map(repr, sorted(twice)))
+        shown = shortened(twice)
         raise TableFileError(
             path, f"columns of the same name: {shown}; expected all to differ", line
         )
+
+
+def looks_undivided(names: Sequence[str]) -> bool:
+    """Whether there is a single column whose name seems to be those of several."""
+    return len(names) == 1 and any(between in names[0] for between in ",;\t|")
+
+
+def shortened(values: Sequence[Any], most: int = 10) -> str:
+    """Return the first of some values as text, and how many more there are."""
+    more = f" and {len(values) - most:,} more" if len(values) > most else ""
+    return ", ".join(map(repr, values[:most])) + more
 
 
 def compression_of(path: Path) -> str | None:
@@ -123,4 +157,5 @@ def open_bytes(path: Path, encoding: str = "utf-8") -> IO[bytes]:
     try:
         return pyarrow.transcoding_input_stream(stream, encoding, "utf8")  # type: ignore[no-any-return]
     except LookupError as error:
-        raise ValueError(f"encoding={encoding!r}; expected the name of a text encoding") from error
+        what = f"the encoding {encoding!r}; expected the name of one, such as latin-1"
+        raise TableFileError(path, what, hint="encoding") from error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,16 +47,29 @@ class SvmlightFile:
         self.path = path
         self._reading = reading
 
-    def read(self) -> SparseRows:
-        """Return all rows."""
-        with open_bytes(self.path) as stream:
-            return self._parsed(Block(1, stream.read()), None)
+    def read(self, n_features: int | None = None) -> SparseRows:
+        """Return all rows, of a table of so many features or of as many as there are."""
+        with self._opened() as stream:
+            return self._parsed(Block(1, stream.read()), n_features)
 
     def parts(self, n_features: int) -> Iterator[SparseRows]:
-        """Yield the rows of a table of so many features, a block at a time."""
-        with open_bytes(self.path) as stream:
-            for block in text_blocks(stream, self.path, BLOCK_BYTES, has_quotes=False):
+        """Yield the rows of a table of so many features, a block at a time.
+
+        A row that stores fewer has zeros for the others, one that stores more is an error.
+        """
+        with self._opened() as stream:
+            for block in text_blocks(stream, self.path, BLOCK_BYTES, delimiter=None):
                 yield self._parsed(block, n_features)
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        try:
+            with open_bytes(self.path) as stream:
+                yield stream
+        except OSError as error:
+            if isinstance(error, FileNotFoundError | PermissionError):
+                raise
+            raise TableFileError(self.path, f"cannot be read: {error}") from error
 
     def _parsed(self, block: Block, n_features: int | None) -> SparseRows:
         try:
@@ -74,8 +88,14 @@ class SvmlightFile:
         """Look for the line that could not be read, one by one."""
         for number, line in enumerate(block.data.splitlines(keepends=True), block.first_line):
             try:
-                self._loaded(line, n_features)
+                found = self._loaded(line, None)
             except (ValueError, OverflowError) as wrong:
-                hint = "; are its columns counted from 0?" if " 0:" in line[:99].decode() else ""
-                what = f"{wrong}{hint}; expected a label and pairs such as 3:0.5"
-                raise TableFileError(self.path, what, number) from error
+                hint = "zero_based" if b" 0:" in line[:99] else None
+                what = f"{wrong}; expected a label and pairs such as 3:0.5"
+                if hint is not None:
+                    what += "; are its columns counted from 0?"
+                raise TableFileError(self.path, what, number, hint=hint) from error
+            if n_features is not None and found.X.shape[1] > n_features:
+                last = found.X.shape[1] - self._reading.zero_based
+                what = f"a value in column {last}; expected at most {n_features} columns"
+                raise TableFileError(self.path, f"{what}, as in training", number) from error

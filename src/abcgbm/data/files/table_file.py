@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from abcgbm.data.files.arrow_files import ArrowFile
 from abcgbm.data.files.delimited import DelimitedFile
 from abcgbm.data.files.errors import TableFileError
-from abcgbm.data.files.formats import Reading, checked_path
+from abcgbm.data.files.formats import Reading, checked_path, looks_undivided, shortened
 from abcgbm.data.files.svmlight import SvmlightFile
 
 NamedFile = DelimitedFile | ArrowFile
@@ -25,19 +24,20 @@ def open_table(path: Any, reading: Reading) -> NamedFile | SvmlightFile:
     return ArrowFile(found, format)
 
 
-def find_column(names: list[str], given: str, path: Path, what: str) -> str:
+def find_column(file: NamedFile, given: str, what: str) -> str:
     """Return the column that a user means, by its name or by its position: 0, or -1 for the last.
 
-    ``what`` is what errors call it.
+    ``what`` is what errors call it. An index that pandas stored is found by name alone.
     """
-    if given in names:
+    names = file.names
+    if given in names or given in file.index_names:
         return given
     try:
         return names[int(given)]
     except (ValueError, IndexError):
-        shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")  # noqa: PLR2004
         raise TableFileError(
-            path,
-            f"no column {given!r} to be the {what}; expected one of {shown}, or a position from 0 "
-            f"to {len(names) - 1} (-1 is the last)",
+            file.path,
+            f"no column {given!r} to be the {what}; expected one of {shortened(names, 20)}, or a "
+            f"position from 0 to {len(names) - 1} (-1 is the last)",
+            hint="delimiter" if looks_undivided(names) else None,
         ) from None

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from abcgbm.data.files.errors import TableFileError
+from abcgbm.data.files.row_ends import end_of_row, end_of_rows
 
 BLOCK_BYTES = 2**24
 _MOST_BYTES_OF_A_ROW = 2**28
-_QUOTE, _NEWLINE = b'"', b"\n"
+_ENDS = b"\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -28,44 +29,51 @@ class Block(NamedTuple):
     first_line: int
     data: bytes
 
-    def without_lines(self, n_lines: int) -> Block:
-        """Return the block without its first lines."""
-        start = 0
-        for _ in range(n_lines):
-            start = self.data.find(_NEWLINE, start) + 1 or len(self.data)
-        return Block(self.first_line + n_lines, self.data[start:])
+    def without_first_row(self, delimiter: str) -> Block:
+        """Return the block without its first row that is not empty, and what is before it."""
+        start = len(self.data) - len(self.data.lstrip(_ENDS))
+        end = end_of_row(self.data, start, delimiter)
+        return Block(self.first_line + _n_lines(self.data[:end]), self.data[end:])
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is anything but empty lines: cells that are all empty are a row."""
+        return bool(self.data.strip(_ENDS))
+
+
+def _n_lines(data: bytes) -> int:
+    """Return the number of ends of lines."""
+    return data.count(b"\n") or data.count(b"\r")
+
+
+def newline_of(head: bytes) -> bytes:
+    """Return what ends a line, of a file that begins so: on old Macs a carriage return alone."""
+    return b"\r" if b"\n" not in head and b"\r" in head[:-1] else b"\n"
 
 
 def text_blocks(
-    stream: IO[bytes], path: Path, size: int = BLOCK_BYTES, *, has_quotes: bool = True
+    stream: IO[bytes],
+    path: Path,
+    size: int = BLOCK_BYTES,
+    *,
+    delimiter: str | None = ",",
+    newline: bytes = b"\n",
 ) -> Iterator[Block]:
     """Yield a text file in blocks of about ``size`` bytes; a quoted cell may hold newlines.
 
-    Memory is that of two blocks, whatever the file's size. ``path`` is what errors speak of.
+    Memory is that of two blocks, whatever the file's size. ``path`` is what errors speak of; with
+    no delimiter there are no cells, and quotes mean nothing.
     """
-    line, rest, read = 1, b"", stream.read(size).removeprefix(_BYTE_ORDER_MARK)
+    line, rest, read = 1, b"", stream.read(max(size, 3)).removeprefix(_BYTE_ORDER_MARK)
     while read:
         rest += read
-        end = _end_of_rows(rest, has_quotes=has_quotes)
+        end = end_of_rows(rest, newline, delimiter)
         if end == 0 and len(rest) > _MOST_BYTES_OF_A_ROW:
             what = f"more than {_MOST_BYTES_OF_A_ROW >> 20} MB without the end of a row"
             raise TableFileError(path, f"{what}: is there a quote that is never closed?", line)
         if end:
             yield Block(line, rest[:end])
-            line, rest = line + rest.count(_NEWLINE, 0, end), rest[end:]
+            line, rest = line + rest.count(newline, 0, end), rest[end:]
         read = stream.read(size)
-    if rest and not rest.isspace():
+    if rest.strip(_ENDS):
         yield Block(line, rest)
-
-
-def _end_of_rows(data: bytes, *, has_quotes: bool) -> int:
-    """Return where the last whole row ends: at a newline with an even number of quotes before it."""
-    end = data.rfind(_NEWLINE) + 1
-    if not has_quotes:
-        return end
-    n_quotes = data.count(_QUOTE, 0, end)
-    while end and n_quotes % 2:
-        earlier = data.rfind(_NEWLINE, 0, end - 1) + 1
-        n_quotes -= data.count(_QUOTE, earlier, end)
-        end = earlier
-    return end

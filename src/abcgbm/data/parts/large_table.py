@@ -35,7 +35,7 @@ class LargeTable:
         A folder for scratch files, of what does not fit into ``memory``: values that are sorted, bin
         codes, scores. Nothing is left in it, whatever happens. Without one values are sorted where
         the system keeps its temporary files, and all else must fit.
-    format, header, delimiter, encoding, missing
+    format, header, delimiter, decimal, encoding, missing
         How files are read where their names do not tell; as the options of the command line.
 
     Attributes
@@ -54,12 +54,20 @@ class LargeTable:
         format: str | None = None,
         header: bool | None = None,
         delimiter: str | None = None,
+        decimal: str = ".",
         encoding: str = "utf-8",
         missing: Sequence[str] = (),
     ) -> None:
         self.memory = _bytes(memory)
         self.cache_dir = _folder(cache_dir)
-        reading = Reading(format, header, delimiter, encoding, tuple(missing))
+        reading = Reading(
+            format=format,
+            header=header,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            missing=tuple(missing),
+        )
         self._source = open_source(source, reading)
         self._given = source
         self.column_names = [*self._source.schema.names]

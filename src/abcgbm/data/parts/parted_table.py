@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm import _core
 from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.parts.large_table import LargeTable
 from abcgbm.data.tables import Kind, Schema, Table, chosen_columns, read_table_like
@@ -78,6 +79,16 @@ class PartedTable:
         table = arrow.concat_tables(parts, promote_options="permissive")
         self._check_rows(len(table))
         return read_table_like(table, schema, self.owner)
+
+    def storage(self, n_bytes: int, in_use: int = 0) -> _core.Storage:
+        """Return where so many bytes can lie: in a folder, if there is one and memory is too small."""
+        fits = in_use + n_bytes <= self.large.free_bytes()
+        return _core.Storage(None if fits else self.large.cache_dir)
+
+    @property
+    def code_bytes(self) -> int:
+        """About how many bytes its codes take."""
+        return self.n_rows * self.shape[1]
 
     def parts(self, features: NDArray[np.intp]) -> Iterator[tuple[int, Table]]:
         """Yield the number of the first row of each part, and the part: some features of its rows."""

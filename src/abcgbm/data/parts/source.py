@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from abcgbm.data.files.arrow_files import ArrowFile
-from abcgbm.data.files.delimited import DelimitedFile, settled
+from abcgbm.data.files.column_types import settled, without
+from abcgbm.data.files.delimited import DelimitedFile
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
 from abcgbm.data.files.formats import Reading
 from abcgbm.data.files.svmlight import SvmlightFile
@@ -110,42 +111,48 @@ def _opened(path: Path, reading: Reading) -> NamedFile:
 
 
 def _check_same_columns(file: NamedFile, first: NamedFile) -> None:
-    mine, others = set(file.names), set(first.names)
+    mine, others = set(_columns(file)), set(_columns(first))
     for missing, of in ((others - mine, first), (mine - others, file)):
         if missing:
             what = f"column {min(missing)!r} is in {of.path} alone"
             raise TableFileError(file.path, f"{what}; expected the same columns in all files")
 
 
+def _columns(file: NamedFile) -> list[str]:
+    """Return the columns of a file, but for an index."""
+    return without(file.names, file.index_names)
+
+
 def _united_schema(files: Sequence[NamedFile]) -> Any:
     """Return the types of the columns: of text files those that all rows of all files settle."""
+    arrow, names = require_pyarrow(), _columns(files[0])
+    first = files[0]
+    if not isinstance(first, DelimitedFile):
+        for file in files[1:]:
+            _check_same_types(file, first)
+        return arrow.schema([first.schema.field(name) for name in names])
     schemas = []
     for file in files:
-        if isinstance(file, DelimitedFile):
-            schemas += [table.schema for table in file.parts()]
-        else:
-            schemas.append(file.schema)
-    if not schemas:
-        raise TableFileError(files[0].path, "no rows below the header; expected a table")
-    if isinstance(files[0], DelimitedFile):
-        return settled(schemas)
-    for file, schema in zip(files, schemas, strict=True):
-        _check_same_types(file, schema, schemas[0])
-    return schemas[0]
+        for table in file.parts():
+            schemas.append(arrow.schema([table.schema.field(name) for name in names]))
+    return settled(schemas)
 
 
-def _check_same_types(file: NamedFile, schema: Any, first: Any) -> None:
+def _check_same_types(file: NamedFile, first: ArrowFile) -> None:
     types = require_pyarrow("pyarrow.types")
 
     def kind(of: Any) -> str:
         is_number = types.is_integer(of) or types.is_floating(of) or types.is_decimal(of)
         return "numbers" if is_number else str(of)
 
-    for field in first:
-        now = schema.field(field.name).type
-        if kind(now) != kind(field.type):
-            what = f"{now}; expected {field.type}, as in the first file"
-            raise TableFileError(file.path, what, column=field.name)
+    if isinstance(file, DelimitedFile):
+        what = f"a text file beside {first.path}; expected files of one format"
+        raise TableFileError(file.path, what)
+    for name in _columns(first):
+        now, then = file.schema.field(name).type, first.schema.field(name).type
+        if kind(now) != kind(then):
+            what = f"{now}; expected {then}, as in {first.path}"
+            raise TableFileError(file.path, what, column=name)
 
 
 def _as_schema(table: Any, schema: Any, file: NamedFile) -> Any:

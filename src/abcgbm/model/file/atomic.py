@@ -44,14 +44,19 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _keep_mode(target: Path, descriptor: int) -> None:
-    """Let the same people read a file as before."""
+    """Let the same people read a file as before; on Windows the folder says who they are."""
+    if not hasattr(os, "fchmod"):
+        return
     with suppress(FileNotFoundError):
         os.fchmod(descriptor, target.stat().st_mode & 0o777)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name be on the disk, too, where the file system can do that."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Let the new name be on the disk, too, where the system can do that; Windows opens no folder."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
     try:
         with suppress(OSError):
             os.fsync(descriptor)
