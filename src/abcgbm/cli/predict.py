@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -9,11 +10,12 @@ import numpy as np
 import typer
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.cli.failure import tell
+from abcgbm.cli.failure import Misuse, tell
 from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
-from abcgbm.cli.output import check_columns, check_output, write_tables
 from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.errors import require_pyarrow
+from abcgbm.model.file.table_output import check_output, write_tables
+from abcgbm.model.part_prediction import prediction_columns
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,20 @@ def predict(
 
 def _predicted(estimator: ABCBoostClassifier, part: LabelledTable, *, proba: bool) -> Any:
     """Return a part's predictions as an Arrow table, beside the columns that are handed on."""
-    arrow, classes = require_pyarrow(), estimator.classes_
+    classes = estimator.classes_
     labels = estimator.predict(part.X) if len(part) else classes[:0]
-    columns = {"prediction": arrow.array(labels, arrow.array(classes).type)}
+    found = None
     if proba:
         found = estimator.predict_proba(part.X) if len(part) else np.empty((0, len(classes)))
-        names = [f"proba_{label}" for label in estimator.model_.labels]
-        columns |= dict(zip(names, found.T, strict=True))
+    columns = prediction_columns(estimator.model_, labels, found)
     kept = part.others or {}
-    check_columns("--keep", kept, columns)
-    return arrow.table(kept | columns)
+    _check_kept(kept, columns)
+    return require_pyarrow().table(kept | columns)
+
+
+def _check_kept(given: Collection[str], own: Collection[str]) -> None:
+    """Refuse columns of the user that are called like one of ours."""
+    both = [name for name in given if name in own]
+    if both:
+        what = f"--keep {both[0]}; the output has a column of that name already"
+        raise Misuse(f"{what}: expected one that is called otherwise")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch
 from abcgbm.cli.failure import Misuse, tell
+from abcgbm.cli.large import Memory, parts_to_learn
 from abcgbm.cli.options import Label, TableFile, TableOptions, Threads, writable
 from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
 from abcgbm.data.files.column_types import columns_of_type, is_text
@@ -107,11 +108,23 @@ class FurtherOptions:
     resume: Annotated[Path | None, typer.Option("--resume", help="A checkpoint to go on from.")] = (
         None
     )
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", help="What training may take, such as 4GB; by default all free."),
+    ] = None
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option("--cache-dir", help="A folder for scratch files; nothing is left there."),
+    ] = None
     force: Annotated[
         bool, typer.Option("--force", "-f", help="Replace a model file that is there already.")
     ] = False
     threads: Threads = None
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False
+
+    def room(self) -> Memory:
+        """Return what training may take; where it is given, the table is read in parts."""
+        return Memory(self.memory, self.cache_dir)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the estimator that were given; --set wins over --params."""
@@ -136,7 +149,7 @@ def train(
     further: FurtherOptions,
     tables: TableOptions,
 ) -> None:
-    """Train on a table file, and write the model.
+    """Train on a table file, or on a folder or pattern of them, and write the model.
 
     Text columns are categories, and no value needs to be filled in. Without options the trees are
     those of ABCBoostClassifier().
@@ -144,11 +157,22 @@ def train(
     target, say = writable(model, force=further.force), (lambda _: None) if further.quiet else tell
     estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
     Settings.from_parameters(estimator.get_params(deep=False))  # before a long file is read
+    if (parts := parts_to_learn(file, columns.columns(), tables, further.room())) is not None:
+        say(parts.shown(columns.categorical))
+        parts.choose_categories(estimator, columns.categorical)
+        validation = parts.validation(boosting.valid)
+        estimator.fit(*parts.arguments, resume_from=further.resume, **validation)
+        _save(estimator, target, say)
+        return
     table = read_to_learn(file, columns.columns(), tables.reading())
     _choose_categories(estimator, table, columns)
     say(_shown_table(file, table, columns.categorical))
     validation = _validation(boosting.valid, table, columns, tables.reading())
     estimator.fit(table.X, table.y, table.weight, resume_from=further.resume, **validation)
+    _save(estimator, target, say)
+
+
+def _save(estimator: ABCBoostClassifier, target: Path, say: Callable[[str], None]) -> None:
     estimator.save_model(target)
     say(_shown_model(estimator, target))
 

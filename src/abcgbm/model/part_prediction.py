@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
+from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.parts.large_table import as_large
 from abcgbm.data.parts.parted_table import feature_parts
+from abcgbm.model.file.table_output import check_output, write_tables
 from abcgbm.model.model import Model
 from abcgbm.model.outputs import Outputs
+
+
+def prediction_columns(
+    model: Model, labels: NDArray[Any], probabilities: Floats | None
+) -> dict[str, Any]:
+    """Return predictions as the columns of an Arrow table: labels and, if asked for, probabilities."""
+    arrow = require_pyarrow()
+    columns = {"prediction": arrow.array(labels, arrow.array(model.classes).type)}
+    if probabilities is None:
+        return columns
+    names = [f"proba_{label}" for label in model.labels]
+    return columns | dict(zip(names, probabilities.T, strict=True))
 
 
 class PartPrediction:
@@ -39,6 +55,38 @@ class PartPrediction:
                 yield self._outputs().probabilities(raw, self._n_threads())
             else:
                 yield self._outputs().labels(raw)
+
+    def predict_to_file(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        *,
+        proba: bool = False,
+        n_steps: int | None = None,
+    ) -> int:
+        """Write predictions to a file, a part of the rows at a time, and return how many they are.
+
+        Parameters
+        ----------
+        X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
+            The table, as for ``predict_parts``.
+        path : path
+            A name that ends in .parquet, .feather, .csv or .tsv (text perhaps with .gz or .zst). A
+            file that is there is replaced when all is written, or left as it was.
+        proba : bool, default=False
+            Whether there is a column for the probability of each class, too, beside ``prediction``.
+        n_steps : int, optional
+            Ask the model of its first steps alone.
+        """
+        check_output(Path(path))
+        tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_steps))
+        return write_tables(tables, Path(path))
+
+    def _predicted_table(self, raw: Floats, proba: bool) -> Any:
+        outputs = self._outputs()
+        found = outputs.probabilities(raw, self._n_threads()) if proba else None
+        columns = prediction_columns(self.model_, outputs.labels(raw), found)
+        return require_pyarrow().table(columns)
 
     def _raw_parts(self, X: Any, n_steps: int | None) -> Iterator[Floats]:
         self._check_fitted()

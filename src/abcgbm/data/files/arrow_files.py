@@ -34,6 +34,8 @@ class ArrowFile:
         they are asked for by name.
     has_header : bool
         True: the file itself has names.
+    n_rows : int or None
+        The number of rows, if the head of the file tells it.
     """
 
     has_header = True
@@ -43,6 +45,8 @@ class ArrowFile:
         self._format = format
         opened = self._told(self._open)
         self.schema = getattr(opened, "schema_arrow", None) or opened.schema
+        metadata = getattr(opened, "metadata", None)
+        self.n_rows: int | None = getattr(metadata, "num_rows", None)
         check_names(self.schema.names, path)
         self.index_names = _index_names(self.schema)
         self.names = [name for name in self.schema.names if name not in self.index_names]

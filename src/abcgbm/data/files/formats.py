@@ -99,6 +99,12 @@ class Reading:
         return self.decimal
 
 
+def is_table(path: Path) -> bool:
+    """Whether a path is that of a file whose name tells a format of tables."""
+    suffixes = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSIONS]
+    return bool(suffixes) and suffixes[-1] in _FORMATS and path.is_file()
+
+
 def _known_format(name: str, path: Path) -> str:
     if name not in FORMATS:
         what = f"the format {name!r}; expected one of {', '.join(FORMATS)}"

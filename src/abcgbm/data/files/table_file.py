@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from abcgbm.data.files.arrow_files import ArrowFile
@@ -29,14 +30,20 @@ def find_column(file: NamedFile, given: str, what: str) -> str:
 
     ``what`` is what errors call it. An index that pandas stored is found by name alone.
     """
-    names = file.names
-    if given in names or given in file.index_names:
+    if given in file.index_names:
+        return given
+    return column_called(file.names, given, file.path, what)
+
+
+def column_called(names: list[str], given: str, path: Path, what: str) -> str:
+    """Return the one of some columns that a user means, by name or by position."""
+    if given in names:
         return given
     try:
         return names[int(given)]
     except (ValueError, IndexError):
         raise TableFileError(
-            file.path,
+            path,
             f"no column {given!r} to be the {what}; expected one of {shortened(names, 20)}, or a "
             f"position from 0 to {len(names) - 1} (-1 is the last)",
             hint="delimiter" if looks_undivided(names) else None,

@@ -12,6 +12,7 @@ from abcgbm.settings.checks import is_integer
 from abcgbm.settings.free_memory import available_bytes
 
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_READING = ("format", "header", "delimiter", "decimal", "encoding", "missing")
 _IF_UNKNOWN = 4 * 10**9  # bytes of memory, where nobody can tell how many there are
 
 
@@ -35,8 +36,9 @@ class LargeTable:
         A folder for scratch files, of what does not fit into ``memory``: values that are sorted, bin
         codes, scores. Nothing is left in it, whatever happens. Without one values are sorted where
         the system keeps its temporary files, and all else must fit.
-    format, header, delimiter, decimal, encoding, missing
-        How files are read where their names do not tell; as the options of the command line.
+    **reading
+        How files are read where their names do not tell, as the command line has it: ``format``,
+        ``header``, ``delimiter``, ``decimal``, ``encoding``, ``missing``.
 
     Attributes
     ----------
@@ -44,36 +46,21 @@ class LargeTable:
         All columns but those that are ignored.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         source: Any,
         *,
         ignore: Sequence[str] = (),
         memory: int | str | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
-        format: str | None = None,
-        header: bool | None = None,
-        delimiter: str | None = None,
-        decimal: str = ".",
-        encoding: str = "utf-8",
-        missing: Sequence[str] = (),
+        **reading: Any,
     ) -> None:
         self.memory = _bytes(memory)
         self.cache_dir = _folder(cache_dir)
-        reading = Reading(
-            format=format,
-            header=header,
-            delimiter=delimiter,
-            decimal=decimal,
-            encoding=encoding,
-            missing=tuple(missing),
-        )
-        self._source = open_source(source, reading)
+        self._source = open_source(source, _reading(reading))
         self._given = source
         self.column_names = [*self._source.schema.names]
-        for name in ignore:
-            self.find(name, "ignore")
-        self.column_names = [name for name in self.column_names if name not in {*ignore}]
+        self.leave_out(ignore)
 
     def __repr__(self) -> str:
         return f"LargeTable({self._given!r}, {len(self.column_names)} columns)"
@@ -82,6 +69,11 @@ class LargeTable:
     def source(self) -> Source:
         """Where its parts come from."""
         return self._source
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Let columns be none of this table."""
+        gone = {self.find(name, "ignore") for name in names}
+        self.column_names = [name for name in self.column_names if name not in gone]
 
     def find(self, name: Any, role: str) -> str:
         """Return the name of a column that is there; ``role`` is the argument that names it."""
@@ -114,6 +106,13 @@ def is_large(X: Any) -> bool:
 def as_large(X: Any) -> LargeTable:
     """Return what a user gave as a table that is read in parts."""
     return X if isinstance(X, LargeTable) else LargeTable(X)
+
+
+def _reading(given: dict[str, Any]) -> Reading:
+    unknown = [name for name in given if name not in _READING]
+    if unknown:
+        raise TypeError(f"LargeTable has no {unknown[0]!r}; expected some of {', '.join(_READING)}")
+    return Reading(**given | {"missing": tuple(given.get("missing", ()))})
 
 
 def _bytes(given: int | str | None) -> int | None:

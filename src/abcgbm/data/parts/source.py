@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from abcgbm.data.files.arrow_files import ArrowFile
-from abcgbm.data.files.column_types import settled, without
+from abcgbm.data.files.column_types import settled
 from abcgbm.data.files.delimited import DelimitedFile
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
-from abcgbm.data.files.formats import Reading
+from abcgbm.data.files.formats import Reading, is_table
 from abcgbm.data.files.svmlight import SvmlightFile
 from abcgbm.data.files.table_file import NamedFile, open_table
 
@@ -53,17 +53,17 @@ def open_source(given: Any, reading: Reading) -> Source:
 
 
 def _files(given: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a path or a pattern, or all of a folder, in the order of their names."""
+    """Return the files of a path or a pattern, or all tables in a folder, in the order of names."""
     path = Path(given)
     if path.is_dir():
-        found = [p for p in path.rglob("*") if p.is_file() and p.name[0] not in "._"]
+        found = [p for p in path.rglob("*") if is_table(p) and p.name[0] not in "._"]
     elif path.exists() or not _MAGIC.intersection(str(given)):
         return [path]
     else:
         matches = glob.glob(str(given), recursive=True)  # noqa: PTH207 (an absolute one, too)
         found = [Path(p) for p in matches if Path(p).is_file()]
     if not found:
-        raise TableFileError(given, "no file is there; expected at least one")
+        raise TableFileError(given, "no table file is there; expected at least one")
     return sorted(found)
 
 
@@ -111,21 +111,16 @@ def _opened(path: Path, reading: Reading) -> NamedFile:
 
 
 def _check_same_columns(file: NamedFile, first: NamedFile) -> None:
-    mine, others = set(_columns(file)), set(_columns(first))
+    mine, others = set(file.names), set(first.names)
     for missing, of in ((others - mine, first), (mine - others, file)):
         if missing:
             what = f"column {min(missing)!r} is in {of.path} alone"
             raise TableFileError(file.path, f"{what}; expected the same columns in all files")
 
 
-def _columns(file: NamedFile) -> list[str]:
-    """Return the columns of a file, but for an index."""
-    return without(file.names, file.index_names)
-
-
 def _united_schema(files: Sequence[NamedFile]) -> Any:
     """Return the types of the columns: of text files those that all rows of all files settle."""
-    arrow, names = require_pyarrow(), _columns(files[0])
+    arrow, names = require_pyarrow(), files[0].names
     first = files[0]
     if not isinstance(first, DelimitedFile):
         for file in files[1:]:
@@ -148,7 +143,7 @@ def _check_same_types(file: NamedFile, first: ArrowFile) -> None:
     if isinstance(file, DelimitedFile):
         what = f"a text file beside {first.path}; expected files of one format"
         raise TableFileError(file.path, what)
-    for name in _columns(first):
+    for name in first.names:
         now, then = file.schema.field(name).type, first.schema.field(name).type
         if kind(now) != kind(then):
             what = f"{now}; expected {then}, as in {first.path}"

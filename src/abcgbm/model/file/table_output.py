@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from abcgbm.cli.delimited_output import DelimitedWriter
-from abcgbm.cli.failure import Misuse
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
 from abcgbm.data.files.formats import Reading, compression_of
 from abcgbm.model.file.atomic import written_whole
+from abcgbm.model.file.delimited_output import DelimitedWriter
 
 
 def write_tables(tables: Iterable[Any], path: Path | None) -> int:
@@ -60,14 +59,6 @@ def _format_of(path: Path) -> str:
     except TableFileError as error:
         what = "a name that tells no format; expected one that ends in .csv, .tsv, .parquet or "
         raise TableFileError(path, f"{what}.feather (text perhaps with .gz or .zst)") from error
-
-
-def check_columns(option: str, given: Collection[str], own: Collection[str]) -> None:
-    """Refuse columns of the user that are called like one of ours."""
-    both = [name for name in given if name in own]
-    if both:
-        what = f"{option} {both[0]}; the output has a column of that name already"
-        raise Misuse(f"{what}: expected one that is called otherwise")
 
 
 @contextmanager
