@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 
-from abcgbm import ABCBoostClassifier, LargeTable, _core
+from abcgbm import ABCBoostClassifier, BinMapper, LargeTable, _core
 from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds
 from abcgbm.data.parts.counts import ColumnCounts
 from abcgbm.data.parts.scratch import Scratch
@@ -175,3 +176,36 @@ def test_model_is_that_of_the_whole_table(
     )
     found = np.concatenate([*model.predict_parts(large)])
     assert found.tolist() == expected.predict(whole.drop(["y", "w"])).tolist()
+
+
+# --------------------------------------------------------------------------------------- BinMapper
+
+
+@given(cut_tables(), st.integers(2, 9))
+def test_partial_fit_of_parts_gives_the_bins_of_fit(given_table, max_bins):
+    whole, cuts = given_table
+    X = whole.drop(["y", "w"])
+    expected, mapper = BinMapper(max_bins).fit(X), BinMapper(max_bins)
+    for start, stop in itertools.pairwise(cuts):
+        if start < stop:
+            mapper.partial_fit(X.slice(start, stop - start))
+    assert mapper.encoding_.levels == expected.encoding_.levels
+    for mine, theirs in zip(mapper.thresholds_, expected.thresholds_, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert mapper.transform(X).has_bins_of(expected.transform(X))
+
+
+def test_partial_fit_counts_whole_weights_and_says_what_it_cannot_do():
+    X = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
+    twice = BinMapper(3).partial_fit(X[:2], sample_weight=[1, 2]).partial_fit(X[2:])
+    np.testing.assert_array_equal(
+        twice.thresholds_[0], BinMapper(3).fit(X[[0, 1, 1, 2, 3, 4]]).thresholds_[0]
+    )
+    with pytest.raises(ValueError, match=r"sample_weight is 0.5 at row 1; expected whole numbers"):
+        BinMapper().partial_fit(X[:2], sample_weight=[1, 0.5])
+    with pytest.raises(ValueError, match="expected a new one"):
+        BinMapper().fit(X).partial_fit(X)
+    with pytest.raises(ValueError, match="expected a new one"):
+        pickle.loads(pickle.dumps(twice)).partial_fit(X)
+    with pytest.raises(ValueError, match="2 features"):
+        twice.partial_fit(np.ones((2, 2)))

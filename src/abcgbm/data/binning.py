@@ -16,13 +16,14 @@ from abcgbm.data.categories import Levels
 from abcgbm.data.columns import Floats, SparsePart, row_type
 from abcgbm.data.digest import digest_of
 from abcgbm.data.encoding import Encoding
-from abcgbm.data.tables import Kind, Table, read_table
-from abcgbm.data.weights import IntegerWeights, check_weights
+from abcgbm.data.parts.counts import ColumnCounts
+from abcgbm.data.tables import Kind, Schema, Table, read_table
+from abcgbm.data.weights import IntegerWeights, check_weights, whole_weights
 from abcgbm.settings.settings import HANDLE_UNKNOWN, MAX_BINS
 from abcgbm.settings.threads import effective_n_threads
 
 _CODES_PER_BIN = 16  # levels in any order need more bins than values, which have one
-_FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_")
+_FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_", "_seen")
 
 
 class BinMapper(BaseEstimator):
@@ -78,6 +79,7 @@ class BinMapper(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Add a digest of what was learned, which loading checks."""
         state: dict[str, Any] = super().__getstate__()
+        state.pop("_seen", None)  # may be as large as the table
         return state | {"digest": _digest_of_bins(state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -107,13 +109,63 @@ class BinMapper(BaseEstimator):
         encoding = learn_encoding(table, weight, self.max_bins, self.handle_unknown)
         n_threads = effective_n_threads(self.n_jobs)
         thresholds = learn_thresholds(table, weight, encoding, self.max_bins, n_threads)
-        fitted: dict[str, Any] = {"n_features_in_": table.shape[1]}
-        if table.feature_names is not None:
-            fitted["feature_names_in_"] = table.feature_names
+        self._keep(table.schema, encoding, thresholds)
+        return self
+
+    def partial_fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from further rows; the bins are those of all rows so far at once.
+
+        Distinct values and levels are counted and kept, so nothing is lost, and rows may come in any
+        parts and order. A table that is not in memory is learned from, and coded, by ``LargeTable``.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Further rows of the same columns.
+        y : ignored
+            There for scikit-learn's sake.
+        sample_weight : array-like of shape (n_rows,), optional
+            Whole numbers from 0 on: others are rounded by the sum of all, which is not known yet.
+        """
+        MAX_BINS("max_bins", self.max_bins)
+        HANDLE_UNKNOWN("handle_unknown", self.handle_unknown)
+        seen = vars(self).get("_seen")
+        if seen is None and hasattr(self, "encoding_"):
+            raise ValueError(
+                "partial_fit of a BinMapper that was fitted as a whole, or pickled; expected a new one"
+            )
+        table = self._read_part(X, seen)
+        if seen is None:
+            seen = ColumnCounts(table.kind.tolist(), effective_n_threads(self.n_jobs))
+        weight = whole_weights(sample_weight, len(table))
+        seen.add(table, weight, seen.n_rows)
+        self._keep(table.schema, *self._learned(table.schema, seen))
+        self._seen = seen
+        return self
+
+    def _read_part(self, X: Any, seen: ColumnCounts | None) -> Table:
+        owner = type(self).__name__
+        if seen is not None:
+            encoding: Encoding = self.encoding_
+            return encoding.read(_not_binned(X), owner)
+        return read_table(_not_binned(X), self.categorical_features, owner)
+
+    def _learned(self, schema: Schema, seen: ColumnCounts) -> tuple[Encoding, tuple[Floats, ...]]:
+        """Return the levels and thresholds of what was counted."""
+        names = {f: schema.label(f) for f in range(len(schema.is_categorical))}
+        levels = seen.levels(names, most_codes(self.max_bins))
+        found = seen.thresholds(self.max_bins) | {f: of.thresholds() for f, of in levels.items()}
+        encoding = Encoding(schema, dict(sorted(levels.items())), self.handle_unknown)
+        return encoding, tuple(found[f] for f in sorted(found))
+
+    def _keep(self, schema: Schema, encoding: Encoding, thresholds: tuple[Floats, ...]) -> None:
+        """Take over what was learned."""
+        fitted: dict[str, Any] = {"n_features_in_": len(schema.is_categorical)}
+        if schema.feature_names is not None:
+            fitted["feature_names_in_"] = schema.feature_names
         fitted |= {"encoding_": encoding, "thresholds_": list(thresholds)}
         # All at once: an interrupted refit leaves the bins of the fit before, whole.
         self.__dict__ = {k: v for k, v in vars(self).items() if k not in _FITTED} | fitted
-        return self
 
     def transform(self, X: Any) -> BinnedTable:
         """Code a table.
@@ -130,7 +182,7 @@ class BinMapper(BaseEstimator):
 
 
 def _digest_of_bins(state: dict[str, Any]) -> str:
-    return digest_of({name: state.get(name) for name in _FITTED})
+    return digest_of({name: state.get(name) for name in _FITTED if name != "_seen"})
 
 
 def integer_weights(weight: Floats) -> NDArray[np.int64]:

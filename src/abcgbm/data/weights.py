@@ -22,6 +22,7 @@ _TOTAL_BITS = 30  # of the sum of all integer weights, unless class factors need
 _FACTOR_BITS = 9  # of the mean class factor, at least, where sample weights are exact
 _LEAST_TOTAL, _MOST_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
 _MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
+_MOST_WHOLE = 2.0**53  # up to which every integer is a float
 _LEAST_SLACK, _MOST_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
 
 
@@ -48,6 +49,21 @@ def check_weights(
     no_class = np.broadcast_to(np.int32(0), n_rows)
     check_total(Fraction(sum(exact_class_sums(weights, no_class, 1)), 1 << SCALE), name)
     return weights
+
+
+def whole_weights(
+    sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
+) -> NDArray[np.int64]:
+    """Return weights that are whole numbers, as these."""
+    if sample_weight is None:
+        return np.ones(n_rows, dtype=np.int64)
+    weights = check_weights(sample_weight, n_rows, name)
+    other = np.flatnonzero((weights != np.rint(weights)) | (weights > _MOST_WHOLE))
+    if len(other):
+        raise ValueError(
+            f"{name} is {weights[other[0]]} at row {other[0]}; expected whole numbers, at most 2^53"
+        )
+    return weights.astype(np.int64)
 
 
 def check_total(total: Fraction, name: str) -> None:

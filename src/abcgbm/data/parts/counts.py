@@ -77,6 +77,11 @@ class ColumnCounts:
         Where values are kept that are too many; None: they are never too many.
     most_bytes : int or None
         What they may take in memory.
+
+    Attributes
+    ----------
+    n_rows : int
+        The rows so far.
     """
 
     def __init__(
@@ -93,6 +98,7 @@ class ColumnCounts:
         self._n_threads = n_threads
         self._scratch, self._most_bytes = scratch, most_bytes
         self._spilled: list[list[Any]] = []  # by time, then by column
+        self.n_rows = 0
 
     def add(self, part: Table, weight: NDArray[np.int64], first_row: int = 0) -> None:
         """Count rows from ``first_row`` on; those of weight 0 are absent."""
@@ -101,6 +107,7 @@ class ColumnCounts:
             self._values.add(values, weight, first_row, self._n_threads)
         for column, counts in self._levels.items():
             counts.add(part.levels(column), weight, first_row)
+        self.n_rows += len(part)
         if self._is_too_much():
             self._spill()
 
@@ -109,6 +116,7 @@ class ColumnCounts:
         self._values.merge(other._values, self._n_threads)
         for column, counts in self._levels.items():
             counts.merge(other._levels[column])
+        self.n_rows += other.n_rows
         if self._is_too_much():
             self._spill()
 
