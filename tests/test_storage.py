@@ -144,6 +144,19 @@ def test_rows_of_a_table_lie_where_the_table_does_and_a_pickle_in_memory(tmp_pat
     np.testing.assert_array_equal(loaded.codes(), same.codes())
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_with_a_folder_no_memory_grows_with_the_rows(shared):
+    def parts(n_rows: int, **given: Any) -> dict[str, int]:
+        params = core.train_params(shared=shared)
+        return _core.training_bytes(n_rows, 5, 1000, params, 1, 2, **given)
+
+    assert parts(10**6, in_folder=True) == parts(10**9, in_folder=True)
+    in_memory = parts(10**6)
+    assert {*parts(10**6, in_folder=True)} == {
+        name for name, n_bytes in parts(10**9).items() if n_bytes == in_memory[name]
+    } - {"losses of the candidates"}
+
+
 # ------------------------------------------------------------------------------- nothing left behind
 
 

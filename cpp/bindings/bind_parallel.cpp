@@ -35,8 +35,8 @@ void translate(const std::exception_ptr& error, void*) {
       PyErr_Format(PyExc_MemoryError, "out of memory in the native core while %s; %s", work->name,
                    work->advice);
     }
-  } catch (const std::system_error& failure) {
-    set_os_error(failure);
+  } catch (const std::system_error& of_system) {
+    set_os_error(of_system);
   }
 }
 

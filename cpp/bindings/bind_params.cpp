@@ -99,7 +99,8 @@ void bind_split(nb::module_& m) {
 using Bytes = std::map<std::string, std::size_t>;
 
 Bytes training_bytes_py(std::size_t n_rows, int n_classes, std::size_t total_bins,
-                        const TrainParams& params, std::size_t n_candidates, int n_threads) {
+                        const TrainParams& params, std::size_t n_candidates, int n_threads,
+                        bool in_folder) {
   require(n_classes >= 1 && n_candidates >= 1 && n_threads >= 1,
           "n_classes, n_candidates, n_threads: at least 1");
   Bytes bytes;
@@ -109,16 +110,18 @@ Bytes training_bytes_py(std::size_t n_rows, int n_classes, std::size_t total_bin
                                                 .n_candidates = n_candidates,
                                                 .n_threads = n_threads},
                                                params)) {
-    bytes[part.name] = part.bytes;
+    if (!in_folder || !part.is_of_rows) bytes[part.name] = part.bytes;
   }
   return bytes;
 }
 
 void bind_memory(nb::module_& m) {
   using namespace nb::literals;
-  m.def("training_bytes", &training_bytes_py, "n_rows"_a, "n_classes"_a, "total_bins"_a, "params"_a,
-        "n_candidates"_a, "n_threads"_a,
-        "The bytes of each large part of a training, apart from the coded table.");
+  m.def(
+      "training_bytes", &training_bytes_py, "n_rows"_a, "n_classes"_a, "total_bins"_a, "params"_a,
+      "n_candidates"_a, "n_threads"_a, "in_folder"_a = false,
+      "The bytes of each large part of a training, apart from the coded table; only of those that "
+      "stay in memory, if the others are in a folder.");
   m.def("validation_bytes", &validation_bytes, "n_rows"_a, "n_classes"_a, "n_threads"_a,
         "The bytes of rows whose scores follow the trees, apart from their codes.");
 }

@@ -65,12 +65,14 @@ std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams
   return {
       {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},
       {.name = "sums of the rows", .bytes = (size.n_rows + n_threads * SharedJob::kChunk) * bin},
-      {.name = "signs of the directions", .bytes = n_classes * bin},
+      {.name = "signs of the directions", .bytes = n_classes * bin, .is_of_rows = false},
       {.name = "leaves of the rows", .bytes = size.n_rows * (kNode + kLoss)},
       {.name = "labels and weights", .bytes = size.n_rows * (kLabel + sizeof(std::int64_t))},
       {.name = "rows by node", .bytes = size.n_rows * kRowSetBytes},
-      {.name = "histograms", .bytes = n_histograms * total_bins * bin},
-      {.name = "sums of the leaves", .bytes = n_leaves * leaf_bytes(n_classes, bin)},
+      {.name = "histograms", .bytes = n_histograms * total_bins * bin, .is_of_rows = false},
+      {.name = "sums of the leaves",
+       .bytes = n_leaves * leaf_bytes(n_classes, bin),
+       .is_of_rows = false},
   };
 }
 
@@ -92,8 +94,12 @@ std::vector<MemoryPart> training_bytes(const TrainingSize& size, const TrainPara
        .bytes = size.n_candidates > 1 ? size.n_rows * n_tried * kLoss : 0},
       {.name = "labels and weights", .bytes = size.n_rows * (kLabel + drawn)},
       {.name = "rows by node", .bytes = size.n_rows * row_sets},
-      {.name = "histograms", .bytes = histogram_bytes(size, params, n_growing)},
-      {.name = "root histograms", .bytes = root_bytes(size, params.split.hessian_split)},
+      {.name = "histograms",
+       .bytes = histogram_bytes(size, params, n_growing),
+       .is_of_rows = false},
+      {.name = "root histograms",
+       .bytes = root_bytes(size, params.split.hessian_split),
+       .is_of_rows = false},
   };
 }
 

@@ -20,6 +20,7 @@ struct TrainingSize {
 struct MemoryPart {
   const char* name;
   std::size_t bytes;
+  bool is_of_rows = true;  // it lies where the scores do, perhaps in files
 };
 
 /// The large parts of a training, apart from the coded table.

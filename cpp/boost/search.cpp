@@ -146,6 +146,7 @@ std::vector<double> losses_of(const TreeRows& rows, std::span<const Candidate> c
   const std::size_t n_rows = rows.labels.n_rows();
   const Storage storage = storage_of(rows.scores.raw);
   std::vector<LargeVector<double>> row_losses;
+  row_losses.reserve(candidates.size());
   for (std::size_t c = 0; c < candidates.size(); ++c) row_losses.emplace_back(n_rows, storage);
   const std::size_t n_tasks = (n_rows + kRowsPerTask - 1) / kRowsPerTask;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {

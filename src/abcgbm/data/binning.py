@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from abcgbm import _core
 from abcgbm.data.binned_table import BinnedTable, bin_table, column_blocks, seen_levels
 from abcgbm.data.categories import Levels
-from abcgbm.data.columns import Floats, SparsePart, row_type
+from abcgbm.data.columns import Floats, SparsePart, row_numbers
 from abcgbm.data.digest import digest_of
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.parts.counts import ColumnCounts
@@ -253,7 +253,7 @@ def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> Spa
     is_kept = is_row[part.indices]
     start = np.concatenate([[0], np.cumsum(is_kept)])[part.indptr]
     number = np.cumsum(is_row, dtype=np.uint32)
-    indices: Any = (number[part.indices[is_kept]] - 1).astype(row_type(len(rows)))
+    indices = row_numbers(number[part.indices[is_kept]] - 1, len(rows))
     return replace(part, indptr=start, indices=indices, data=part.data[is_kept])
 
 

@@ -191,9 +191,14 @@ def _as_slice(columns: NDArray[np.intp]) -> Any:
     return columns
 
 
-def row_type(n_rows: int) -> type[np.int32 | np.uint32]:
-    """Return the type of the row numbers of sparse columns."""
-    return np.int32 if n_rows <= _MOST_SIGNED else np.uint32
+RowNumbers = NDArray[np.int32] | NDArray[np.uint32]
+
+
+def row_numbers(indices: NDArray[Any], n_rows: int) -> RowNumbers:
+    """Return the row numbers of sparse columns in the type that the core takes, copied if need be."""
+    if n_rows <= _MOST_SIGNED:
+        return indices.astype(np.int32, copy=False)
+    return indices.astype(np.uint32, copy=False)
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,7 @@ class SparsePart:
     features: NDArray[np.int32]
     fill: Floats
     indptr: NDArray[np.int64]
-    indices: NDArray[np.int32] | NDArray[np.uint32]
+    indices: RowNumbers
     data: Floats
 
     def columns(self, n_rows: int) -> _core.SparseColumns:
@@ -277,6 +282,6 @@ class SparseColumns:
             features.astype(np.int32),
             self.fill[columns],
             stored.indptr.astype(np.int64, copy=False),
-            stored.indices.astype(row_type(stored.shape[0]), copy=False),
+            row_numbers(stored.indices, stored.shape[0]),
             stored.data,
         )

@@ -35,6 +35,8 @@ class TrainingSize:
         Whether training starts from the scores of an earlier model.
     has_scorer : bool
         Whether a scorer is asked about the rows to validate on.
+    in_folder : bool
+        Whether what is as large as the rows lies in scratch files, and is not counted.
     """
 
     n_rows: int
@@ -49,6 +51,7 @@ class TrainingSize:
     n_directions: int = 0
     is_warm_start: bool = False
     has_scorer: bool = False
+    in_folder: bool = False
 
     def parts(self) -> dict[str, int]:
         """Return the bytes of each large part."""
@@ -65,6 +68,7 @@ class TrainingSize:
             params=params,
             n_candidates=self.n_candidates,
             n_threads=self.n_threads,
+            in_folder=self.in_folder,
         ) | {
             "validation": self._validation(),
             "scores of the earlier model": self._earlier_scores(),
@@ -73,6 +77,8 @@ class TrainingSize:
     def _validation(self) -> int:
         """A scorer is handed copies of the scores, by row and as probabilities."""
         n_rows, n_classes = self.n_validation_rows, self.n_classes
+        if self.in_folder:
+            return 0
         handed = 2 * _FLOAT * n_rows * n_classes if self.has_scorer else 0
         return handed + _core.validation_bytes(n_rows, n_classes, self.n_threads)
 

@@ -327,10 +327,15 @@ class Training:
 def _storage_for(learned: BinnedRows, size: memory.TrainingSize) -> _core.Storage:
     """Return where scores and the like can lie; raise MemoryError if they fit nowhere."""
     table = learned.rows.table
-    if isinstance(table, PartedTable) and table.large.cache_dir is not None:
-        return table.storage(size.total(), in_use=table.code_bytes)
-    memory.check(size, available_bytes())
-    return _core.Storage()
+    if not isinstance(table, PartedTable):
+        memory.check(size, available_bytes())
+        return _core.Storage()
+    fits = table.code_bytes + size.total() <= table.large.free_bytes()
+    if fits or table.large.cache_dir is None:
+        memory.check(size, available_bytes())
+        return _core.Storage()
+    memory.check(replace(size, in_folder=True), available_bytes())
+    return _core.Storage(table.large.cache_dir)
 
 
 def _check_losses(last: Record, trainer: _core.Trainer, monitor: Monitor | None) -> None:

@@ -81,7 +81,7 @@ class _Bins:
 def learn_and_bin(table: PartedTable, how: Learning) -> BinnedTable:
     """Learn bins from rows, and code all rows."""
     is_categorical = table.schema.is_categorical
-    storage = table.storage(2 * table.code_bytes)  # other things need room, too
+    storage = table.storage_of_codes()
     builder = _core.BinnedBuilder(len(table), None, is_categorical.astype(np.uint8), storage)
     bins, free = _Bins(), table.large.free_bytes() // _SHARE
     for group in table.groups(free, _BYTES_OF_A_VALUE):
@@ -102,7 +102,7 @@ def bin_like(
 ) -> BinnedTable:
     """Code a table by the bins of another; levels of rows that are not seen are missing."""
     is_categorical = other.schema.is_categorical.astype(np.uint8)
-    storage = table.storage(2 * table.code_bytes)
+    storage = table.storage_of_codes()
     builder = _core.BinnedBuilder(len(table), other.thresholds, is_categorical, storage)
     for group in table.groups(table.large.free_bytes() // _SHARE, _BYTES_OF_A_VALUE):
         coder = _Coder(builder, group, other.encoding.levels, other.encoding.handle_unknown)

@@ -80,9 +80,9 @@ class PartedTable:
         self._check_rows(len(table))
         return read_table_like(table, schema, self.owner)
 
-    def storage(self, n_bytes: int, in_use: int = 0) -> _core.Storage:
-        """Return where so many bytes can lie: in a folder, if there is one and memory is too small."""
-        fits = in_use + n_bytes <= self.large.free_bytes()
+    def storage_of_codes(self) -> _core.Storage:
+        """Return where its codes can lie: in a folder, if there is one and memory is too small."""
+        fits = 2 * self.code_bytes <= self.large.free_bytes()  # other things need room, too
         return _core.Storage(None if fits else self.large.cache_dir)
 
     @property
