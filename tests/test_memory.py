@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from abcgbm.settings.free_memory import available_bytes
-from abcgbm.training import memory
+from abcgbm.training import training
 from abcgbm.training.memory import TrainingSize, check
 from models import noisy_data, run_python, small
 
@@ -133,16 +133,16 @@ def test_next_to_no_memory_asks_for_less_of_everything():
 
 def test_fit_refuses_what_cannot_fit(monkeypatch):
     X, y = noisy_data(n_rows=4000)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 300_000)
+    monkeypatch.setattr(training, "available_bytes", lambda: 300_000)
     with pytest.raises(MemoryError, match=r"training needs about .* these would fit: \d+ rows"):
         small().fit(X, y)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
+    monkeypatch.setattr(training, "available_bytes", lambda: 10**9)
     assert small().fit(X, y).n_iter_ == 8
 
 
 def test_size_does_not_depend_on_the_values_of_labels(monkeypatch):
     X, y = noisy_data()
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2_000_000)
+    monkeypatch.setattr(training, "available_bytes", lambda: 2_000_000)
     assert small().fit(X, y.astype(np.int64) * 10**12).n_iter_ == 8
 
 
@@ -207,7 +207,7 @@ import re, sys
 from pathlib import Path
 import numpy as np
 from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.training import memory
+from abcgbm.training import training
 
 def peak():  # of this program alone; getrusage counts what the one that started it had
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

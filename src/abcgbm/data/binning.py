@@ -78,8 +78,9 @@ class BinMapper(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Add a digest of what was learned, which loading checks."""
-        state: dict[str, Any] = super().__getstate__()
-        state.pop("_seen", None)  # may be as large as the table
+        given: dict[str, Any] = super().__getstate__()
+        # What was counted may be as large as the table.
+        state = {name: value for name, value in given.items() if name != "_seen"}
         return state | {"digest": _digest_of_bins(state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
