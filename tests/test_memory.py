@@ -207,7 +207,7 @@ import re, sys
 from pathlib import Path
 import numpy as np
 from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.training import training
+from abcgbm.training import memory
 
 def peak():  # of this program alone; getrusage counts what the one that started it had
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
