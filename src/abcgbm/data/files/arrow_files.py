@@ -34,6 +34,8 @@ class ArrowFile:
         they are asked for by name.
     has_header : bool
         True: the file itself has names.
+    n_rows : int or None
+        Number of rows, if the file tells.
     """
 
     has_header = True
@@ -43,6 +45,7 @@ class ArrowFile:
         self._format = format
         opened = self._told(self._open)
         self.schema = getattr(opened, "schema_arrow", None) or opened.schema
+        self.n_rows: int | None = opened.metadata.num_rows if format == "parquet" else None
         check_names(self.schema.names, path)
         self.index_names = _index_names(self.schema)
         self.names = [name for name in self.schema.names if name not in self.index_names]
@@ -115,7 +118,9 @@ class ArrowFile:
         """Do what reads the file; what goes wrong is told of the file."""
         try:
             return read()
-        except require_pyarrow().ArrowException as error:
+        except (FileNotFoundError, PermissionError):
+            raise  # these name the file themselves
+        except (require_pyarrow().ArrowException, OSError) as error:
             what = f"not a {self._format} file, or damaged: {error}"
             raise TableFileError(self.path, what) from error
 
