@@ -34,6 +34,7 @@ OTHER_TYPES = {
     "nothing among strings": ("s", pa.nulls(20)),
     "narrow": ("b", NUMBERS.cast(pa.int8())),
     "floats": ("b", PARTS[1]["a"]),
+    "decimals": ("b", NUMBERS.cast(pa.decimal128(20, 1))),
     "large strings": ("s", TEXT.cast(pa.large_string())),
     "views": ("s", TEXT.cast(pa.string_view())),
     "dictionary": ("s", TEXT.dictionary_encode()),
@@ -48,8 +49,8 @@ def test_columns_of_one_kind_are_one_column_whatever_their_types(name, source, p
     column, values = OTHER_TYPES[name]
     parts, plain = [PARTS[0], PARTS[2]], [PARTS[0], PARTS[2]]
     parts.insert(place, replaced(PARTS[1], column, values))
-    is_same_text = column != "b" and values.null_count == 0
-    plain.insert(place, PARTS[1] if is_same_text else parts[place])
+    is_same = values.null_count == 0 and name != "floats"
+    plain.insert(place, PARTS[1] if is_same else parts[place])
     given = LargeTable(parts) if source == "batches" else written(tmp_path, parts, source)
     assert_same(given, pa.concat_tables(plain, promote_options="permissive"))
 

@@ -1,7 +1,7 @@
 """While a table is read in parts: rows that change, signals, full disks, and what is shown of it."""
 
+import errno
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -130,8 +130,11 @@ except (KeyboardInterrupt, OSError) as error:
 """
 
 
-def child(folder, n_rows, n_batches):
-    code = CHILD.format(n_rows=n_rows, n_batches=n_batches)
+LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6))"
+
+
+def child(folder, n_batches, before=""):
+    code = before + CHILD.format(n_rows=100_000, n_batches=n_batches)
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", code, str(folder)], stdout=pipe, stderr=pipe, text=True
@@ -140,28 +143,21 @@ def child(folder, n_rows, n_batches):
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_broken_off_reading_leaves_nothing(stop, tmp_path):
-    with child(tmp_path, 100_000, 100) as process:
+    with child(tmp_path, 100) as process:
         for _ in range(3):  # names, labels, and values that are sorted in the folder
             process.stdout.readline()
         time.sleep(0.3)
         process.send_signal(stop)
         _, errors = process.communicate(timeout=60)
-    assert process.returncode == -9 or "KeyboardInterrupt" in errors
+    assert process.returncode == -signal.SIGKILL or "KeyboardInterrupt" in errors
     assert list(tmp_path.iterdir()) == []
 
 
 def test_full_disk_names_the_folder_and_leaves_nothing(tmp_path):
-    code = CHILD.format(n_rows=100_000, n_batches=3)
-    limit = (10**6, 10**6)
-    found = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
-    )
-    assert "OSError: [Errno 27]" in found.stderr
-    assert str(tmp_path) in found.stderr
+    with child(tmp_path, 3, before=LIMITED) as process:
+        _, errors = process.communicate(timeout=60)
+    assert f"OSError: [Errno {errno.EFBIG}]" in errors
+    assert str(tmp_path) in errors
     assert list(tmp_path.iterdir()) == []
 
 

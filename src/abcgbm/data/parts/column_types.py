@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from abcgbm.data.files.column_types import is_text
+from abcgbm.data.files.column_types import is_text, with_plain_numbers
 from abcgbm.data.files.errors import require_pyarrow
 
 
@@ -21,7 +21,8 @@ def common_type(one: Any, other: Any) -> Any:
         return arrow.large_string()
     if _is_dictionary(one) != _is_dictionary(other):
         one, other = _of_values(one), _of_values(other)
-    schemas = [arrow.schema([arrow.field("column", of)]) for of in (one, other)]
+    numbers = [arrow.float64() if arrow.types.is_decimal(of) else of for of in (one, other)]
+    schemas = [arrow.schema([arrow.field("column", of)]) for of in numbers]
     try:
         return arrow.unify_schemas(schemas, promote_options="permissive").field(0).type
     except arrow.ArrowException:
@@ -29,14 +30,17 @@ def common_type(one: Any, other: Any) -> Any:
 
 
 def as_types(table: Any, schema: Any) -> Any:
-    """Return a table that can be put below others of a schema; numbers of any width stay."""
+    """Return a table that can be put below others of a schema; numbers of any width stay.
+
+    But decimal numbers become floats, as they would in any case: Arrow has no room for all of them.
+    """
     for place, field in enumerate(table.schema):
         wanted = schema.field(field.name).type
         if field.type.equals(wanted):
             continue
         if is_text(wanted) or (_is_dictionary(field.type) and not _is_dictionary(wanted)):
             table = table.set_column(place, field.name, table.column(place).cast(wanted))
-    return table
+    return with_plain_numbers(table)
 
 
 def _is_dictionary(of: Any) -> bool:
