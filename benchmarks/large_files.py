@@ -80,7 +80,7 @@ def scan(folder: Path) -> float:
 def read(folder: Path, memory: str) -> float:
     """Return the seconds of reading and binning."""
     began = time.perf_counter()
-    X, y, _ = read_large(LargeTable(folder, memory=memory), "y", None)
+    X, y, _ = read_large((LargeTable(folder, memory=memory), "y", None))
     rows, _ = rows_to_learn(read_to_learn(X, "auto", "benchmark"), y, None, None, None)
     bin_rows(rows, None, Binning(255, "missing", effective_n_threads(None)))
     return time.perf_counter() - began

@@ -169,6 +169,7 @@ def test_no_function_has_many_parameters():
     many = [name for name, f in functions() if count(f) > MOST_PARAMETERS]
     of_users = [f"src/abcgbm/classifier.py:{name}" for name in ("__init__", "fit")]
     of_users.append("src/abcgbm/report/__init__.py:write_report")
+    of_users.append("src/abcgbm/data/parts/large_table.py:__init__")
     assert [name for name in many if name not in of_users] == []
 
 

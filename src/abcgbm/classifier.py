@@ -204,7 +204,8 @@ class ABCBoostClassifier(
         of ``subsample``, ``max_features`` and ``validation_fraction``. None means 0.
     verbose : int, default=0
         1 shows progress on standard error: one live line in a terminal, else a line every ten seconds.
-        A larger number n shows a line after every n-th step. Losses are means over rows.
+        A larger number n shows a line after every n-th step. Losses are means over rows. So it shows
+        how many rows were read of a table that is read in parts.
 
     Attributes
     ----------

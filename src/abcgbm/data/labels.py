@@ -15,7 +15,7 @@ from abcgbm.data.cells import is_missing
 
 _MOST_SHOWN = 10  # labels in an error message
 _MOST_CHARACTERS = 22  # of a label in a drawing
-_ALLOWED = "strings, integers, truth values, floats that are whole numbers, or dates"
+ALLOWED_LABELS = "strings, integers, truth values, floats that are whole numbers, or dates"
 _KINDS = "biufUSTMmO"  # of arrays that may hold labels
 
 
@@ -47,6 +47,11 @@ def as_labels(y: ArrayLike | CodedLabels, n_rows: int, name: str = "y") -> AnyLa
         raise ValueError(f"fit requires {name} to be passed, but the target {name} is None")
     if isinstance(y, CodedLabels):
         return y
+    if isinstance(y, str):
+        raise ValueError(  # noqa: TRY004 (a value that other tables take)
+            f"{name}={y!r}; expected labels, one for each row: a column is named only where "
+            f"{name.replace('y', 'X')} is a path, a data set of pyarrow or a LargeTable"
+        )
     labels = _flat(y, name)
     if len(labels) != n_rows:
         raise ValueError(
@@ -59,7 +64,7 @@ def _flat(y: Any, name: str) -> NDArray[Any]:
     plain = _plain(y)
     kind = getattr(getattr(plain, "dtype", None), "kind", "O")
     if kind not in _KINDS:
-        raise TypeError(f"{name} is an array of type {plain.dtype}; expected {_ALLOWED}")
+        raise TypeError(f"{name} is an array of type {plain.dtype}; expected {ALLOWED_LABELS}")
     try:
         labels: NDArray[Any] = column_or_1d(plain, warn=True)
     except ValueError as error:
@@ -157,13 +162,15 @@ def _of_one_type(labels: NDArray[Any], name: str) -> NDArray[Any]:
     if None in kinds and len(types) == 1:
         raise TypeError(
             f"{name} has labels of type {next(iter(types)).__name__}, such as {labels[0]!r}; "
-            f"expected {_ALLOWED}"
+            f"expected {ALLOWED_LABELS}"
         )
     if kinds == {int, float}:
         return _as_whole_floats(labels, name)
     if len(kinds) > 1 or None in kinds:
         names = ", ".join(sorted(of.__name__ for of in types))
-        raise TypeError(f"{name} mixes labels of types {names}; expected one type of {_ALLOWED}")
+        raise TypeError(
+            f"{name} mixes labels of types {names}; expected one type of {ALLOWED_LABELS}"
+        )
     kind = next(iter(kinds), str)
     if kind is int:
         return _as_integers(labels)
@@ -211,7 +218,7 @@ def _as_whole_floats(labels: NDArray[Any], name: str) -> NDArray[Any]:
         if isinstance(label, Integral) and abs(int(label)) > 2**53:
             raise TypeError(
                 f"{name} mixes floats with the integer {label!r}, which no float may equal; "
-                f"expected one type of {_ALLOWED}"
+                f"expected one type of {ALLOWED_LABELS}"
             )
     return np.array([float(label) for label in labels.tolist()])
 
@@ -299,7 +306,7 @@ def _unique(labels: AnyLabels, name: str) -> tuple[NDArray[Any], NDArray[np.int3
         types = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
         raise TypeError(
             f"{name} has labels of types {types} that cannot be sorted ({error}); expected one "
-            f"type of {_ALLOWED}"
+            f"type of {ALLOWED_LABELS}"
         ) from error
     return found, which.astype(np.int32)
 

@@ -23,7 +23,7 @@ from abcgbm.data.labels import (
 )
 from abcgbm.data.lazy import lazy
 from abcgbm.data.parts.labels import read_labels
-from abcgbm.data.parts.large_table import LargeTable, as_large
+from abcgbm.data.parts.large_table import LargeTable, Watch, as_large
 from abcgbm.data.parts.learning import Learning, bin_like, learn_and_bin
 from abcgbm.data.parts.parted_table import PartedTable, features_like, features_of
 from abcgbm.data.tables import Schema, Table, read_table, read_table_like
@@ -53,16 +53,22 @@ class LargeRows(NamedTuple):
 
 
 def read_large(
-    X: Any, y: Any, sample_weight: Any, suffix: str = ""
+    given: tuple[Any, Any, Any], suffix: str = "", watch: Watch | None = None
 ) -> tuple[LargeRows, CodedLabels, Floats | None]:
-    """Read the labels and weights of a table that is read in parts; these are given by name."""
-    large = as_large(X)
+    """Read the labels and weights of a table that is read in parts; these are given by name.
+
+    ``given`` are X, y and sample_weight; ``watch`` is told of all that is read of it from now on.
+    """
+    X, y, sample_weight = given
+    large = as_large(X).watched(watch)
     label = large.find(y, f"y{suffix}")
     weight = None if sample_weight is None else large.find(sample_weight, f"sample_weight{suffix}")
-    labels, weights = read_labels(large.source, label, weight)
+    if label == weight:
+        raise ValueError(f"sample_weight{suffix}={weight!r}, as y{suffix}; expected another column")
+    marks, labels, weights = read_labels(large, label, weight)
     if not len(labels.code):
         raise ValueError(f"X{suffix} is {large!r}, which has no rows; expected at least 1")
-    return LargeRows(large, (label, weight), len(labels.code)), labels, weights
+    return LargeRows(large.marked(marks), (label, weight), len(labels.code)), labels, weights
 
 
 def read_to_learn(X: Any, categorical_features: Any, owner: str) -> RowsTable:
@@ -334,7 +340,11 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
         return table
     weight = _weight_in_table(learned)
     if isinstance(table, PartedTable):
-        return learn_and_bin(table, _learning(weight, _is_among(parts, len(table)), how))
+        coded = learn_and_bin(table, _learning(weight, _is_among(parts, len(table)), how))
+        if how.known is None:
+            return coded
+        # The model keeps the names that it knows, or that there are none.
+        return replace(coded, encoding=replace(how.known, handle_unknown=how.handle_unknown))
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
     else:

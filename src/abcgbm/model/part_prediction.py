@@ -94,7 +94,10 @@ class PartPrediction:
             yield self.model_.raw(part, self._n_threads(), n_steps)
 
     def _raw_of_all(self, X: Any, n_steps: int | None) -> Floats:
-        return np.concatenate([*self._raw_parts(X, n_steps)])
+        parts = [*self._raw_parts(X, n_steps)]
+        if not parts:
+            raise ValueError(f"X is {as_large(X)!r}, which has no rows; expected at least 1")
+        return np.concatenate(parts)
 
     def _check_fitted(self) -> None:
         raise NotImplementedError

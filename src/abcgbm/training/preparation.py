@@ -27,6 +27,7 @@ from abcgbm.training.checkpoint import Checkpoint, in_phase
 from abcgbm.training.course import Course
 from abcgbm.training.facts import facts_of
 from abcgbm.training.plan import Plan, make_plan
+from abcgbm.training.progress import ReadingLine
 from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained, Training
 from abcgbm.training.validation import hold_out
@@ -70,7 +71,7 @@ def prepare(
     owner : str
         The estimator that errors speak of.
     """
-    given = _with_labels(given)
+    given = _with_labels(given, settings.verbose)
     table = _read(given.X, settings, earlier, owner)
     known = _known_classes(settings, earlier)
     rows, classes = rows_to_learn(table, given.y, given.sample_weight, known, settings.class_weight)
@@ -103,15 +104,15 @@ def prepare(
     return Course(settings, first, again, facts, n_earlier)
 
 
-def _with_labels(given: FitArguments) -> FitArguments:
+def _with_labels(given: FitArguments, verbose: int) -> FitArguments:
     """Read the labels and weights of tables that are read in parts, which are given by name."""
-    label = given.y
+    label, watch = given.y, partial(ReadingLine, verbose) if verbose else None
     if is_large(given.X):
-        X, y, weight = read_large(given.X, given.y, given.sample_weight)
+        X, y, weight = read_large((given.X, given.y, given.sample_weight), "", watch)
         given = given._replace(X=X, y=y, sample_weight=weight)
     if is_large(given.X_val):
         named = label if given.y_val is None and isinstance(label, str) else given.y_val
-        X, y, weight = read_large(given.X_val, named, given.sample_weight_val, "_val")
+        X, y, weight = read_large((given.X_val, named, given.sample_weight_val), "_val", watch)
         given = given._replace(X_val=X, y_val=y, sample_weight_val=weight)
     return given
 

@@ -1,12 +1,15 @@
-"""What is shown of how far training is: one live line, or a line now and then."""
+"""What is shown of how far reading and training are: one live line, or a line now and then."""
 
 import os
 import shutil
 import sys
 import time
 import unicodedata
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
+
+from abcgbm.settings.free_memory import shown_bytes
 
 _EVERY = 0.1  # seconds between two drawings of the live line
 _LOG_EVERY = 10.0  # seconds between two lines where it cannot change
@@ -14,7 +17,77 @@ _SETTLED = 1.0  # seconds after which the pace of steps tells something
 _WIDTH = 30
 
 
-class ProgressLine:
+class _Line:
+    """A line on standard error that changes, if that is a terminal; else lines, one after another."""
+
+    def __init__(self, verbose: int) -> None:
+        self._verbose = verbose
+        self._is_live = verbose == 1 and sys.stderr.isatty()
+        self._last_drawn = 0.0
+        self._text = self._written = ""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._text and (self._is_live or self._text != self._written):
+            self._write(self._text + ("\n" if self._is_live else ""))
+
+    def _write(self, text: str) -> None:
+        self._written = text
+        sys.stderr.write("\r\x1b[K" + text if self._is_live else text + "\n")
+        sys.stderr.flush()
+
+
+class ReadingLine(_Line):
+    """Shows how many rows were read of a table that need not fit into memory.
+
+    Where it cannot change it is written every ten seconds and at the end.
+
+    Parameters
+    ----------
+    verbose : int
+        0 shows nothing.
+    n_columns : int
+        How many columns are read.
+    n_rows, n_bytes : int or None
+        Rows and bytes to come; None: nobody knows.
+    """
+
+    def __init__(
+        self, verbose: int, n_columns: int, n_rows: int | None, n_bytes: int | None
+    ) -> None:
+        super().__init__(verbose)
+        self._what = f"reading {n_columns} column{'' if n_columns == 1 else 's'}: "
+        self._n_rows, self._n_bytes = n_rows, n_bytes
+        self._last_drawn = 0.0 if self._is_live else time.monotonic()
+
+    def __enter__(self) -> Callable[[int], None]:
+        return self.show
+
+    def show(self, n_read: int) -> None:
+        """Take note of how many rows were read so far."""
+        if not self._verbose:
+            return
+        self._text = f"{self._what}{n_read:,} rows"
+        if self._n_rows:
+            self._text = f"{self._what}{n_read:,} of {self._n_rows:,} rows"
+            self._text += self._bytes(min(n_read / self._n_rows, 1.0))
+        now = time.monotonic()
+        if now - self._last_drawn >= (_EVERY if self._is_live else _LOG_EVERY):
+            self._last_drawn = now
+            self._write(_clipped(self._text, _n_columns()) if self._is_live else self._text)
+
+    def _bytes(self, share: float) -> str:
+        """Tell the bytes of this share of the rows; rows are taken to be of one size."""
+        if not self._n_bytes:
+            return ""
+        return f", {shown_bytes(round(share * self._n_bytes))} of {shown_bytes(self._n_bytes)}"
+
+
+class ProgressLine(_Line):
     """Writes on standard error: in a terminal a line that changes, else a line now and then.
 
     Parameters
@@ -27,11 +100,9 @@ class ProgressLine:
     """
 
     def __init__(self, n_steps: int | None, verbose: int) -> None:
+        super().__init__(verbose)
         self._n_steps = n_steps
-        self._verbose = verbose
-        self._is_live = verbose == 1 and sys.stderr.isatty()
-        self._last_drawn = 0.0
-        self._text = self._written = self._bar = ""
+        self._bar = ""
         self._begun: tuple[int, float] | None = None  # the first step that was seen, and when
 
     @property
@@ -108,20 +179,6 @@ class ProgressLine:
         """Say why training stopped."""
         if self.enabled:
             self._text += f"  stopped: {reason}"
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._text and (self._is_live or self._text != self._written):
-            self._write(self._text + ("\n" if self._is_live else ""))
-
-    def _write(self, text: str) -> None:
-        self._written = text
-        sys.stderr.write("\r\x1b[K" + text if self._is_live else text + "\n")
-        sys.stderr.flush()
 
 
 def _n_columns() -> int:

@@ -35,7 +35,7 @@ class ArrowFile:
     has_header : bool
         True: the file itself has names.
     n_rows : int or None
-        The number of rows, if the head of the file tells it.
+        Number of rows, if the file tells.
     """
 
     has_header = True
@@ -43,10 +43,9 @@ class ArrowFile:
     def __init__(self, path: Path, format: str) -> None:
         self.path = path
         self._format = format
-        opened = self._told(self._open)
+        opened = self._told(lambda: self._open([]))
         self.schema = getattr(opened, "schema_arrow", None) or opened.schema
-        metadata = getattr(opened, "metadata", None)
-        self.n_rows: int | None = getattr(metadata, "num_rows", None)
+        self.n_rows: int | None = opened.metadata.num_rows if format == "parquet" else None
         check_names(self.schema.names, path)
         self.index_names = _index_names(self.schema)
         self.names = [name for name in self.schema.names if name not in self.index_names]
@@ -92,16 +91,21 @@ class ArrowFile:
         while (batch := self._told(lambda: next(batches, None))) is not None:
             yield with_plain_numbers(batch.select(first)), batch.select(second)
 
-    def _open(self) -> Any:
+    def _open(self, places: list[int]) -> Any:
+        """Open the file; of Feather just the columns at some places are read, or all if none is named.
+
+        It is not mapped: if somebody cut a mapped file short, the system would end the process.
+        """
         if self._format == "parquet":
             return require_pyarrow("pyarrow.parquet").ParquetFile(self.path)
         arrow = require_pyarrow()
-        return arrow.ipc.open_file(arrow.memory_map(str(self.path)))
+        options = arrow.ipc.IpcReadOptions(included_fields=places)
+        return arrow.ipc.open_file(arrow.OSFile(str(self.path)), options=options)
 
     def _batches(self, wanted: list[str]) -> Iterator[Any]:
         """Yield batches as tables: an empty one where there is none."""
-        arrow, file = require_pyarrow(), self._open()
-        has_batches = False
+        arrow, has_batches = require_pyarrow(), False
+        file = self._open(sorted(map(self.schema.names.index, wanted)))
         for batch in self._raw_batches(file, wanted):
             has_batches = True
             yield arrow.Table.from_batches([batch]).select(wanted)
@@ -119,7 +123,9 @@ class ArrowFile:
         """Do what reads the file; what goes wrong is told of the file."""
         try:
             return read()
-        except require_pyarrow().ArrowException as error:
+        except (FileNotFoundError, PermissionError):
+            raise  # these name the file themselves
+        except (require_pyarrow().ArrowException, OSError) as error:
             what = f"not a {self._format} file, or damaged: {error}"
             raise TableFileError(self.path, what) from error
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from abcgbm import _core
 from abcgbm.data.categories import Levels
 from abcgbm.data.columns import Floats, Level
+from abcgbm.data.parts.digests import digest_of
 from abcgbm.data.parts.scratch import Run, Scratch
 from abcgbm.data.tables import Kind, Table
 
 _BYTES_OF_A_VALUE = 16  # and its weight
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class LevelCounts:
@@ -55,10 +55,7 @@ class LevelCounts:
 def level_digest(chunk: list[Level], first_row: int) -> int:
     """Return the digest of levels in the rows from ``first_row`` on."""
     hashes = np.fromiter(map(hash, chunk), dtype=np.int64, count=len(chunk)).view(np.uint64)
-    odd = 2 * np.arange(first_row, first_row + len(chunk), dtype=np.uint64) + np.uint64(1)
-    with np.errstate(over="ignore"):
-        mixed = (hashes ^ (hashes >> np.uint64(32))) * _MIX
-        return int(((mixed ^ (mixed >> np.uint64(29))) * odd).sum(dtype=np.uint64))
+    return digest_of(hashes, first_row)
 
 
 class ColumnCounts:

@@ -2,18 +2,57 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol, Self
 
-from abcgbm.data.files.formats import Reading
-from abcgbm.data.parts.source import Source, open_source
+from abcgbm.data.files.formats import Reading, shortened
+from abcgbm.data.parts.source import Source, is_paths, open_source
 from abcgbm.settings.checks import is_integer
 from abcgbm.settings.free_memory import available_bytes
 
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _READING = ("format", "header", "delimiter", "decimal", "encoding", "missing")
+_BINARY_UNITS = {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _IF_UNKNOWN = 4 * 10**9  # bytes of memory, where nobody can tell how many there are
+_MOST_CHARACTERS = 60  # of what was given, in an error
+
+Shown = Callable[[int], None]  # is told how many rows were read so far
+
+
+class Watch(Protocol):
+    """Who is told of each reading: of so many columns, and rows and bytes if these are known."""
+
+    def __call__(
+        self, n_columns: int, n_rows: int | None, n_bytes: int | None
+    ) -> AbstractContextManager[Shown]:
+        """Return what is open while rows are read."""
+        ...
+
+
+class Marks(Protocol):
+    """What tells whether rows are those that were read before."""
+
+    columns: list[str]
+    n_rows: int
+
+    def digest(self, part: Any, first_row: int) -> int:
+        """Return what rows make of themselves; those of parts add up."""
+        ...
+
+    def are_same(self, digest: int) -> bool:
+        """Whether all rows are those that were read before."""
+        ...
+
+
+class ChangedTableError(ValueError):
+    """A table that was read again, and was another then."""
+
+
+def _unwatched(n_columns: int, n_rows: int | None, n_bytes: int | None) -> Any:
+    return nullcontext(lambda n_read: None)
 
 
 class LargeTable:
@@ -57,13 +96,16 @@ class LargeTable:
     ) -> None:
         self.memory = _bytes(memory)
         self.cache_dir = _folder(cache_dir)
+        self._watch: Watch = _unwatched
+        self._marks: Marks | None = None
         self._source = open_source(source, _reading(reading))
         self._given = source
         self.column_names = [*self._source.schema.names]
         self.leave_out(ignore)
 
     def __repr__(self) -> str:
-        return f"LargeTable({self._given!r}, {len(self.column_names)} columns)"
+        given = os.fspath(self._given) if isinstance(self._given, os.PathLike) else self._given
+        return f"LargeTable({_shortly(given)}, {len(self.column_names)} columns)"
 
     @property
     def source(self) -> Source:
@@ -72,22 +114,58 @@ class LargeTable:
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Let columns be none of this table."""
-        gone = {self.find(name, "ignore") for name in names}
+        gone = {self.find(name, "ignore") for name in _names(names, "ignore")}
         self.column_names = [name for name in self.column_names if name not in gone]
 
     def find(self, name: Any, role: str) -> str:
         """Return the name of a column that is there; ``role`` is the argument that names it."""
         if isinstance(name, str) and name in self.column_names:
             return name
-        shown = ", ".join(map(repr, self.column_names[:20]))
-        more = ", ..." if len(self.column_names) > 20 else ""  # noqa: PLR2004
-        raise ValueError(f"{role}={name!r}; expected the name of a column: {shown}{more}")
+        raise ValueError(
+            f"{role}={_shortly(name)}; expected the name of a column of {self!r}: "
+            f"{shortened(self.column_names, 20)}"
+        )
+
+    def watched(self, watch: Watch | None) -> Self:
+        """Return the same table, of whose readings somebody is told."""
+        other = copy.copy(self)
+        other._watch = watch or _unwatched
+        return other
+
+    def marked(self, marks: Marks) -> Self:
+        """Return the same table, whose rows must be those that are known already."""
+        other = copy.copy(self)
+        other._marks = marks
+        return other
 
     def parts(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield some columns of all rows as Arrow tables; parts without rows are left out."""
-        for part in self._source.parts(columns):
-            if len(part):
-                yield part
+        source, n_bytes, n_read = self._source, self._source.n_bytes, 0
+        if source.is_columnar and n_bytes is not None:
+            n_bytes = n_bytes * len(columns) // len(source.schema)  # about
+        with self._watch(len(columns), source.n_rows, n_bytes) as shown:
+            for part in self._same_parts(columns):
+                n_read += len(part)
+                shown(n_read)
+                if len(part):
+                    yield part
+
+    def _same_parts(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Read rows, with what tells whether they are the same as before if nobody else can."""
+        marks, n_rows, digest = self._marks, 0, 0
+        if marks is None or self._source.is_steady:
+            yield from self._source.parts(columns)
+            return
+        others = [name for name in marks.columns if name not in columns]
+        for part in self._source.parts([*columns, *others]):
+            digest += marks.digest(part, n_rows)
+            n_rows += len(part)
+            yield part.select([*columns])
+        if n_rows == marks.n_rows and not marks.are_same(digest):  # others count them
+            raise ChangedTableError(
+                f"{self!r} had other rows, or in another order, when it was read again: its labels "
+                "or weights are others; expected the same rows each time"
+            )
 
     def free_bytes(self) -> int:
         """Return what a fit may take: as given, or what is free."""
@@ -97,10 +175,16 @@ class LargeTable:
 
 
 def is_large(X: Any) -> bool:
-    """Whether a table is one that is read in parts: a path, a data set, a LargeTable."""
-    if isinstance(X, LargeTable | str | os.PathLike):
+    """Whether a table is one that is read in parts: paths, batches, a data set, a LargeTable."""
+    if isinstance(X, LargeTable | str | os.PathLike) or is_paths(X) or _is_batches(X):
         return True
     return type(X).__module__.startswith("pyarrow._dataset")
+
+
+def _is_batches(X: Any) -> bool:
+    """Whether these are tables or record batches of Arrow, and nothing else."""
+    is_list = isinstance(X, list | tuple) and len(X) > 0
+    return is_list and all(hasattr(b, "schema") and hasattr(b, "num_rows") for b in X)
 
 
 def as_large(X: Any) -> LargeTable:
@@ -112,7 +196,7 @@ def _reading(given: dict[str, Any]) -> Reading:
     unknown = [name for name in given if name not in _READING]
     if unknown:
         raise TypeError(f"LargeTable has no {unknown[0]!r}; expected some of {', '.join(_READING)}")
-    return Reading(**given | {"missing": tuple(given.get("missing", ()))})
+    return Reading(**given | {"missing": _names(given.get("missing", ()), "missing")})
 
 
 def _bytes(given: int | str | None) -> int | None:
@@ -121,9 +205,11 @@ def _bytes(given: int | str | None) -> int | None:
         return None
     n_bytes = given
     if isinstance(given, str):
-        number, unit = given[:-2].strip(), given[-2:].upper()
-        is_number = number.replace(".", "", 1).isdecimal() and unit in _UNITS
-        n_bytes = int(float(number) * _UNITS[unit]) if is_number else 0
+        units = _BINARY_UNITS if given[-2:].upper() == "IB" else _UNITS
+        size = 3 if units is _BINARY_UNITS else 2
+        number, unit = given[:-size].strip(), given[-size:].upper()
+        is_number = number.replace(".", "", 1).isdecimal() and unit in units
+        n_bytes = int(float(number) * units[unit]) if is_number else 0
     if not is_integer(n_bytes) or int(n_bytes) < 1:
         raise ValueError(f"memory={given!r}; expected a number of bytes, or a text such as '4GB'")
     return int(n_bytes)
@@ -132,8 +218,28 @@ def _bytes(given: int | str | None) -> int | None:
 def _folder(given: str | os.PathLike[str] | None) -> str | None:
     if given is None:
         return None
-    if not os.path.isdir(given):  # noqa: PTH112
-        raise ValueError(f"cache_dir={os.fspath(given)!r} is no folder; expected one that is there")
-    if not os.access(given, os.W_OK | os.X_OK):
-        raise ValueError(f"cache_dir={os.fspath(given)!r}; expected a folder open for writing")
-    return os.fspath(given)
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"cache_dir={_shortly(given)}; expected the path of a folder")
+    folder = os.fsdecode(given)
+    if not os.path.isdir(folder):  # noqa: PTH112
+        raise ValueError(f"cache_dir={folder!r} is no folder; expected one that is there")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"cache_dir={folder!r}; expected a folder open for writing")
+    return folder
+
+
+def _names(given: Any, name: str) -> tuple[str, ...]:
+    """Return some texts; a single one is one of them, not its letters."""
+    texts = (given,) if isinstance(given, str) else tuple(given)
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"{name}={_shortly(given)}; expected texts")
+    return texts
+
+
+def _shortly(given: Any) -> str:
+    """Return what was given as text that fits into an error."""
+    if isinstance(given, str):
+        return repr(given)
+    text = " ".join(repr(given).split())
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

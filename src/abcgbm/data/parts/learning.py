@@ -19,7 +19,8 @@ from abcgbm.data.categories import Levels
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.parts.counts import ColumnCounts, level_digest
-from abcgbm.data.parts.parted_table import ChangedTableError, PartedTable
+from abcgbm.data.parts.large_table import ChangedTableError
+from abcgbm.data.parts.parted_table import PartedTable
 from abcgbm.data.parts.scratch import Scratch
 from abcgbm.data.tables import Kind, Table
 

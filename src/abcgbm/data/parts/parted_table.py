@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from abcgbm import _core
 from abcgbm.data.files.errors import require_pyarrow
-from abcgbm.data.parts.large_table import LargeTable
+from abcgbm.data.files.formats import shortened
+from abcgbm.data.parts.large_table import ChangedTableError, LargeTable
 from abcgbm.data.tables import Kind, Schema, Table, chosen_columns, read_table_like
 
 
@@ -76,8 +77,8 @@ class PartedTable:
         names = schema.feature_names
         assert names is not None
         parts = [*self.large.parts(names.tolist())]
+        self._check_rows(sum(map(len, parts)))
         table = arrow.concat_tables(parts, promote_options="permissive")
-        self._check_rows(len(table))
         return read_table_like(table, schema, self.owner)
 
     def storage_of_codes(self) -> _core.Storage:
@@ -94,10 +95,10 @@ class PartedTable:
         """Yield the number of the first row of each part, and the part: some features of its rows."""
         first_row = 0
         for table in feature_parts(self.large, _some(self.schema, features), self.owner):
+            if first_row + len(table) > self.n_rows:
+                self._check_rows(first_row + len(table))
             yield first_row, table
             first_row += len(table)
-            if first_row > self.n_rows:
-                break
         self._check_rows(first_row)
 
     def _check_rows(self, now: int) -> None:
@@ -129,10 +130,6 @@ def feature_parts(large: LargeTable, schema: Schema, owner: str) -> Iterator[Tab
         yield read_table_like(part, known, owner)
 
 
-class ChangedTableError(ValueError):
-    """A table that was read again, and was another then."""
-
-
 def features_of(
     large: LargeTable, apart: tuple[str | None, ...], categorical_features: Any
 ) -> Schema:
@@ -153,7 +150,11 @@ def features_like(large: LargeTable, apart: tuple[str | None, ...], schema: Sche
     names = [n for n in large.column_names if n not in apart]
     if schema.feature_names is not None:
         for name in schema.feature_names.tolist():
-            large.find(name, "feature")
+            if name not in large.column_names:
+                raise ValueError(
+                    f"{large!r} has no column {name!r}, which the model was fitted with; it has "
+                    f"{shortened(large.column_names, 20)}"
+                )
         return schema
     if len(names) != len(schema.is_categorical):
         raise ValueError(

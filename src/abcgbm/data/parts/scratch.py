@@ -34,7 +34,8 @@ class Scratch:
         if folder is not None and not Path(folder).is_dir():
             raise ValueError(f"cache_dir={os.fspath(folder)!r} is no folder; expected one that is")
         self._folder = folder
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (as long as the object)
+        # Without a buffer, which would be written once more when the file is closed.
+        self._file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115
         self._n_bytes = 0
 
     def put(self, array: NDArray[Any]) -> _Place:
@@ -42,14 +43,18 @@ class Scratch:
         place = _Place(self._n_bytes, len(array), array.dtype)
         try:
             self._file.seek(self._n_bytes)
-            array.tofile(self._file)
-            self._file.flush()
+            self._write(np.ascontiguousarray(array).view(np.uint8).data)
         except OSError as error:
             where = self._folder or tempfile.gettempdir()
             what = f"{error.strerror}: {self._n_bytes + array.nbytes} bytes of values to be sorted"
             raise OSError(error.errno, what, os.fspath(where)) from error
         self._n_bytes += array.nbytes
         return place
+
+    def _write(self, data: memoryview) -> None:
+        """Write all of it: a system may take but a part at a time."""
+        while len(data):
+            data = data[self._file.write(data) :]
 
     def get(self, place: _Place) -> NDArray[Any]:
         """Return an array as the file has it, mapped rather than read."""

@@ -1,0 +1,139 @@
+"""The rows of files, one file after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from abcgbm.data.files.arrow_files import ArrowFile
+from abcgbm.data.files.column_types import settled
+from abcgbm.data.files.delimited import DelimitedFile
+from abcgbm.data.files.errors import TableFileError, require_pyarrow
+from abcgbm.data.files.formats import Reading
+from abcgbm.data.files.svmlight import SvmlightFile
+from abcgbm.data.files.table_file import NamedFile, open_table
+from abcgbm.data.parts.column_types import as_types, common_type
+
+
+class FileSource:
+    """The rows of files, one file after the other.
+
+    Parameters
+    ----------
+    paths : list of Path
+        The files, all of the same columns.
+    reading : Reading
+        How text files are to be understood.
+    """
+
+    is_steady = True
+
+    def __init__(self, paths: list[Path], reading: Reading) -> None:
+        self._files = [_opened(path, reading) for path in paths]
+        self._states = [_state(path) for path in paths]
+        self.is_columnar = all(isinstance(file, ArrowFile) for file in self._files)
+        for file in self._files[1:]:
+            _check_same_columns(file, self._files[0])
+        self.schema, self.n_rows = _united(self._files)
+        self.n_bytes: int | None = sum(path.stat().st_size for path in paths)
+
+    def parts(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield some columns of all rows as Arrow tables, in the same order each time."""
+        arrow = require_pyarrow()
+        schema = arrow.schema([self.schema.field(name) for name in columns])
+        texts = [field.name for field in schema if arrow.types.is_string(field.type)]
+        for file, state in zip(self._files, self._states, strict=True):
+            _check_unchanged(file.path, state)
+            for table in file.parts(columns, texts):
+                yield _as_schema(table, schema, file)
+            _check_unchanged(file.path, state)
+
+
+def _opened(path: Path, reading: Reading) -> NamedFile:
+    file = open_table(path, reading)
+    if isinstance(file, SvmlightFile):
+        raise TableFileError(path, "LibSVM is not read in parts; expected Parquet, Feather or CSV")
+    return file
+
+
+# ---------------------------------------------------------------------------------- what may change
+
+State = tuple[int, int, int]  # of a file that was written anew another one
+
+
+def _state(path: Path) -> State:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        what = "the file has vanished since it was first read"
+        raise TableFileError(path, what) from None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(path: Path, before: State) -> None:
+    if _state(path) != before:
+        what = "the file has changed since it was first read; expected the same rows each time"
+        raise TableFileError(path, what)
+
+
+# --------------------------------------------------------------------------------- columns and types
+
+
+def _check_same_columns(file: NamedFile, first: NamedFile) -> None:
+    mine, others = set(file.names), set(first.names)
+    if others - mine:
+        what = f"no column {min(others - mine)!r}, which {first.path} has"
+        raise TableFileError(file.path, f"{what}; expected the same columns in all files")
+    if mine - others:
+        what = f"a column {min(mine - others)!r}, which {first.path} has not"
+        raise TableFileError(file.path, f"{what}; expected the same columns in all files")
+
+
+def _united(files: Sequence[NamedFile]) -> tuple[Any, int | None]:
+    """Return the types of the columns, and the number of rows where it is known.
+
+    Types of text files are those that all rows of all files settle, so that these are read here.
+    """
+    names, first = files[0].names, files[0]
+    for file in files[1:]:
+        if isinstance(file, DelimitedFile) != isinstance(first, DelimitedFile):
+            what = f"a file beside {first.path}; expected either text files or others"
+            raise TableFileError(file.path, what)
+    if isinstance(first, DelimitedFile):
+        return _united_texts(files, names)
+    schema = first.schema
+    for file in files[1:]:
+        schema = _widened(schema, file, names)
+    counts: list[Any] = [getattr(file, "n_rows", None) for file in files]
+    n_rows = None if None in counts else sum(counts)
+    return require_pyarrow().schema([schema.field(name) for name in names]), n_rows
+
+
+def _united_texts(files: Sequence[NamedFile], names: list[str]) -> tuple[Any, int]:
+    arrow, schemas, n_rows = require_pyarrow(), [], 0
+    for file in files:
+        for table in file.parts():
+            n_rows += len(table)
+            schemas.append(arrow.schema([table.schema.field(name) for name in names]))
+    return settled(schemas), n_rows
+
+
+def _widened(schema: Any, file: Any, names: list[str]) -> Any:
+    """Return a schema that has room for the columns of a file, too."""
+    arrow, fields = require_pyarrow(), []
+    for name in names:
+        now, so_far = file.schema.field(name).type, schema.field(name).type
+        of = common_type(so_far, now)
+        if of is None:
+            what = f"{now}; expected {so_far}, as in the files before"
+            raise TableFileError(file.path, what, column=name)
+        fields.append(arrow.field(name, of))
+    return arrow.schema(fields)
+
+
+def _as_schema(table: Any, schema: Any, file: NamedFile) -> Any:
+    """Return a part with the types of the whole; numbers of another width may stay as they are."""
+    if isinstance(file, DelimitedFile):
+        return table.select(schema.names).cast(schema, safe=False)
+    return as_types(table.select(schema.names), schema)
