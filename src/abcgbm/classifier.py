@@ -397,7 +397,9 @@ class ABCBoostClassifier(
             matrix, or a BinnedTable. NaN and null are missing, infinities ordinary extremes. A
             table that is used for several fits can be binned once:
             ``BinMapper().fit(X).transform(X)``; its bins are then used as they are, and
-            ``max_bins``, ``categorical_features`` and ``handle_unknown`` are not.
+            ``max_bins``, ``categorical_features`` and ``handle_unknown`` are not. A path, a pattern, a
+            folder, a data set of pyarrow or a LargeTable is read in parts, and need not fit into
+            memory; ``y`` and ``sample_weight`` are then the names of its columns.
         y : array-like of shape (n_rows,)
             Labels of one type: strings, integers, truth values, floats that are whole numbers, dates.
         sample_weight : array-like of shape (n_rows,), optional
