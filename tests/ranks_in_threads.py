@@ -74,7 +74,7 @@ def outcomes(
         reducer = ThreadReducer(meeting, rank, leaves[1] if rank == leaves[0] else None)
         try:
             return work(reducer)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             meeting.leave(rank, str(error))
             return error
 
