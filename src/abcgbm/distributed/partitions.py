@@ -232,7 +232,8 @@ class Partitions:
                     yield f"{number} of {name}", future
 
     def _check(self, pending: list[tuple[str, Future]], since: float, limit: float | None) -> None:
-        lost = [name for name, future in pending if future.status in ("cancelled", "lost")]
+        # What is "lost" is computed again, if the scheduler knows how.
+        lost = [name for name, future in pending if future.status == "cancelled"]
         if lost:
             raise LostDataError(
                 f"lost for good, as nothing is left that computes them: partitions {_shown(lost)}"
