@@ -128,7 +128,9 @@ def series(number: signal.Signals, n_faults: int, longest: float, n_workers: int
         n_well += is_well
         verdict = "identical" if found == expected else "ANOTHER MODEL"
         noticed = "" if np.isnan(wait) else f", noticed after {wait:.2f} s"
-        print(f"{count:3d} {verdict} in {seconds:.1f} s{noticed}: {'; '.join(fault.log)}", flush=True)
+        print(
+            f"{count:3d} {verdict} in {seconds:.1f} s{noticed}: {'; '.join(fault.log)}", flush=True
+        )
     print(f"{number.name}: {n_well} of {n_faults} ended well")
     return n_well
 

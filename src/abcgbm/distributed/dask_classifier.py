@@ -16,8 +16,7 @@ try:
     import distributed
 except ImportError as error:
     raise ImportError(
-        "DaskABCBoostClassifier needs dask and distributed: pip install 'abcgbm[dask]' "
-        f"({error})"
+        f"DaskABCBoostClassifier needs dask and distributed: pip install 'abcgbm[dask]' ({error})"
     ) from error
 
 from dask.utils import parse_timedelta
@@ -171,7 +170,9 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             )
         if client.status != "running" or client.asynchronous:
             kind = "asynchronous" if client.asynchronous else client.status
-            raise ValueError(f"the client is {kind}; expected one that is connected, not asynchronous")
+            raise ValueError(
+                f"the client is {kind}; expected one that is connected, not asynchronous"
+            )
         if not client.nthreads():
             _wait_for_workers(client)
         return client

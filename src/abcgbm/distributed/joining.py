@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 Numbered = Sequence[tuple[int, Any]]
 
@@ -94,14 +96,11 @@ def _joined_arrays(parts: list[Any]) -> Any:
 
 
 def _joined_sparse(parts: list[Any]) -> Any:
-    import scipy.sparse  # noqa: PLC0415
-
-    return scipy.sparse.vstack(parts, format="csr")
+    return sparse.vstack(parts, format="csr")
 
 
 def _joined_pandas(parts: list[Any]) -> Any:
-    import pandas  # noqa: PLC0415
-
+    pandas: Any = sys.modules["pandas"]
     if isinstance(parts[0], pandas.DataFrame):
         return pandas.concat(_with_common_levels(parts), ignore_index=True)
     if isinstance(parts[0].dtype, pandas.CategoricalDtype):
@@ -112,8 +111,7 @@ def _joined_pandas(parts: list[Any]) -> Any:
 
 def _with_common_levels(frames: list[Any]) -> list[Any]:
     """Give categories the same levels in all frames: else they would be joined as objects."""
-    import pandas  # noqa: PLC0415
-
+    pandas: Any = sys.modules["pandas"]
     for place, dtype in enumerate(frames[0].dtypes):
         columns = [frame.iloc[:, place] for frame in frames]
         if isinstance(dtype, pandas.CategoricalDtype) and any(c.dtype != dtype for c in columns):
@@ -125,15 +123,13 @@ def _with_common_levels(frames: list[Any]) -> list[Any]:
 
 
 def _joined_polars(parts: list[Any]) -> Any:
-    import polars  # noqa: PLC0415
-
+    polars: Any = sys.modules["polars"]
     how = "vertical_relaxed" if isinstance(parts[0], polars.DataFrame) else "vertical"
     return polars.concat(parts, how=how)
 
 
 def _joined_arrow(parts: list[Any]) -> Any:
-    import pyarrow  # noqa: PLC0415
-
+    pyarrow: Any = sys.modules["pyarrow"]
     return pyarrow.concat_tables(parts, promote_options="permissive")
 
 

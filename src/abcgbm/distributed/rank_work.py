@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from distributed import Worker
 
 from abcgbm.distributed.joining import join, no_rows_of
