@@ -89,7 +89,7 @@ def fit(fault: Fault | None, n_workers: int) -> tuple[bytes, float]:
     """Return the model's bytes, the seconds."""
     X, y = rows()
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         size = -(-N_ROWS // N_PARTITIONS)

@@ -138,9 +138,10 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         if driver.was_interrupted:
             self.history_ = replace(self.history_, stop_reason="interrupted")
 
-    def _take(self, fitted: ABCBoostClassifier) -> None:
+    def _take(self, fitted: ABCBoostClassifier) -> Self:
         for name in _FITTED:
             setattr(self, name, getattr(fitted, name))
+        return self
 
     def _keep_so_far(self, checkpoint: bytes | None) -> None:
         """Keep what there is of a model whose training cannot go on."""

@@ -88,7 +88,8 @@ class Driver:
         reason = "the client was interrupted"
         try:
             self._start(ranks, works)
-            self._follow(ranks)
+            with ranks.kept():
+                self._follow(ranks)
             model = self._gathered(ranks)
             reason = "the client has what it needs"
         except LostWorkersError:

@@ -34,11 +34,16 @@ def no_rows_of(table: Any) -> Any:
 def _check_types(parts: Numbered, name: str) -> None:
     number, first = parts[0]
     for other, part in parts:
-        if type(part) is not type(first):
+        if _type(part) is not _type(first):
             raise TypeError(
                 f"partition {other} of {name} is a {type(part).__name__}, partition {number} a "
                 f"{type(first).__name__}; expected one type"
             )
+
+
+def _type(part: Any) -> type:
+    """Sparse matrices of all forms are joined."""
+    return sparse.spmatrix if sparse.issparse(part) else type(part)
 
 
 def _check_columns(parts: Numbered, name: str) -> None:
