@@ -172,8 +172,8 @@ void LockStep<Job>::take_sizes(const Children& children, GrowingTree& tree) {
   if (*tree.waiting == kRoot || !grower.needs_residual_size()) return;
   const auto left = static_cast<std::size_t>(grower.nodes()[*tree.waiting].left);
   grower.set_residual_size(left, *children.left_size);
-  grower.set_residual_size(
-      left + 1, difference(grower.residual_size(*tree.waiting), *children.left_size));
+  grower.set_residual_size(left + 1,
+                           difference(grower.residual_size(*tree.waiting), *children.left_size));
 }
 
 /// The histograms of the nodes that are to be counted are known: cuts are looked for.
@@ -210,8 +210,7 @@ void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
 // ---------------------------------------------------------------------------------------- asking
 
 template <class Job>
-std::vector<typename LockStep<Job>::Wanted> LockStep<Job>::ask(const Job& job,
-                                                               std::size_t number) {
+std::vector<typename LockStep<Job>::Wanted> LockStep<Job>::ask(const Job& job, std::size_t number) {
   std::vector<Wanted> wanted;
   GrowingTree& tree = trees_[number];
   if (tree.is_grown) return wanted;
@@ -277,8 +276,7 @@ void LockStep<Job>::count_here(std::span<const Job> jobs, std::span<const Wanted
   const std::size_t size = sums.size() / wanted.size();
   const std::size_t n_blocks = threads_.blocks.size();
   const auto n_threads = static_cast<std::size_t>(n_threads_);
-  const std::size_t n_ranges =
-      std::min(n_blocks, (n_threads + wanted.size() - 1) / wanted.size());
+  const std::size_t n_ranges = std::min(n_blocks, (n_threads + wanted.size() - 1) / wanted.size());
   parallel_for(wanted.size() * n_ranges, n_threads_, [&](std::size_t task, std::size_t slot) {
     const std::size_t i = task / n_ranges;
     const std::size_t first = task % n_ranges * n_blocks / n_ranges;
@@ -299,8 +297,8 @@ void LockStep<Job>::count_sizes(std::span<const Job> jobs, std::span<const Wante
   std::vector<std::int64_t> sums;
   std::vector<Size> sizes;
   for (const Wanted& of : wanted) {
-    sizes.push_back(jobs[of.tree].residual_size(
-        rows_of({.tree = of.tree, .leaf = of.leaf, .side = 0})));
+    sizes.push_back(
+        jobs[of.tree].residual_size(rows_of({.tree = of.tree, .leaf = of.leaf, .side = 0})));
     append(sizes.back(), sums);
   }
   ranks.sum(sums);

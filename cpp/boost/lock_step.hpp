@@ -58,7 +58,7 @@ class LockStep {
 
   struct GrowingTree {
     TreeState<Job> state;
-    std::vector<std::size_t> set_of{};  // of a node's rows
+    std::vector<std::size_t> set_of{};           // of a node's rows
     std::map<std::size_t, Children> children{};  // by leaf
     std::optional<std::size_t> waiting{};  // the leaf that was split, until its children are known
     bool is_grown = false;
@@ -84,8 +84,7 @@ class LockStep {
   void ask_ahead(const Job& job, std::size_t number, std::vector<Wanted>& wanted);
   void count(std::span<const Job> jobs, std::span<const Wanted> wanted, const Reducer& ranks);
   void count_here(std::span<const Job> jobs, std::span<const Wanted> wanted, Histogram& sums);
-  void count_sizes(std::span<const Job> jobs, std::span<const Wanted> wanted,
-                   const Reducer& ranks);
+  void count_sizes(std::span<const Job> jobs, std::span<const Wanted> wanted, const Reducer& ranks);
   std::span<const std::uint32_t> rows_of(const Wanted& wanted) const;
   static std::size_t side_of(const GrowingTree& tree, std::size_t node);
   template <class Each>

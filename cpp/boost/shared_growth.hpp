@@ -58,13 +58,12 @@ class SharedDriver {
   Growth make_growth(bool is_alone, const Storage& storage) const;
   const TreeState<SharedJob>& grow_nodes(const SharedJob& job);
 
-
   const Binned* binned_;
   std::size_t n_directions_;  // that are drawn; 0: all classes
   int n_threads_;
   SharedForm form_;
   TreeThreads threads_;
-  Growth growth_;  // alone, or with other ranks
+  Growth growth_;                       // alone, or with other ranks
   LargeVector<std::int32_t> row_sums_;  // [n_rows][stride], 0 where nothing is summed
 };
 

@@ -33,8 +33,7 @@ bool moves_anything(const std::vector<Tree>& trees) {
 
 /// The trees of the step that is to be made: those of the best candidate, or a shared one.
 template <class Driver>
-Choice propose(Driver& driver, const StepPlan& plan, const StepContext& context,
-               int n_threads) {
+Choice propose(Driver& driver, const StepPlan& plan, const StepContext& context, int n_threads) {
   const auto grow = [&](std::span<const ClassPair> pairs) { return driver.grow(context, pairs); };
   return choose(plan, context, grow, n_threads);
 }
@@ -56,8 +55,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
       params_(params),
       n_threads_(n_threads),
       scores_(make_scores(*labels_, std::move(raw), n_threads, order_of(params))),
-      driver_(
-          make_driver(params, *binned_, *labels_, n_threads, storage_of(scores_.raw))) {
+      driver_(make_driver(params, *binned_, *labels_, n_threads, storage_of(scores_.raw))) {
   if (params.subsample == 1.0 && !params.shared) {
     all_rows_ = weigh_all(*binned_, *labels_, n_threads);
   }

@@ -143,8 +143,8 @@ typename Grower<Measure>::Outlook Grower<Measure>::outlook(std::size_t leaf) con
   const std::int64_t heavier = std::max(left_weight, right_weight);
   Outlook outlook{.split = {},
                   .counts_left = right_weight >= left_weight,
-                  .is_worth_counting = grown.slot != kNoSlot && !is_deep &&
-                                       heavier / 2 >= root_.rules.min_weight};
+                  .is_worth_counting =
+                      grown.slot != kNoSlot && !is_deep && heavier / 2 >= root_.rules.min_weight};
   write_split(grown.cut, outlook.split);
   return outlook;
 }

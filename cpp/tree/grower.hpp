@@ -51,9 +51,9 @@ class Grower {
 
   /// What is known of the children of an open leaf before it is split.
   struct Outlook {
-    TreeNode split;         // where its rows go
-    bool counts_left;       // whether it is the left child whose rows will be counted
-    bool is_worth_counting; // whether a child could be split again, by way of its histogram
+    TreeNode split;          // where its rows go
+    bool counts_left;        // whether it is the left child whose rows will be counted
+    bool is_worth_counting;  // whether a child could be split again, by way of its histogram
   };
   Outlook outlook(std::size_t leaf) const;
 
