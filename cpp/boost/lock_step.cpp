@@ -1,10 +1,10 @@
 #include "boost/lock_step.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "boost/exchanged_cuts.hpp"
 #include "boost/schedule.hpp"
 #include "boost/shared_growth.hpp"
 
@@ -20,7 +20,6 @@ void append(const std::vector<std::int64_t>& size, std::vector<std::int64_t>& to
   to.insert(to.end(), size.begin(), size.end());
 }
 
-using Numbers = std::vector<std::int64_t>::const_iterator;
 void read(Numbers& from, std::int64_t& size) { size = *from++; }
 void read(Numbers& from, std::vector<std::int64_t>& size) {
   for (std::int64_t& number : size) number = *from++;
@@ -34,33 +33,36 @@ std::size_t most_in_lock_step(std::size_t histogram_bytes, std::size_t n_trees) 
 }
 
 template <class Job>
-LockStep<Job>::LockStep(const Measure& measure, const Binned& binned, std::size_t n_trees,
-                        TreeThreads threads, int n_threads, const Storage& storage)
+LockStep<Job>::LockStep(const Measure& measure, const Binned& binned, const Reducer& ranks,
+                        TreesTogether together, const Storage& storage)
     : measure_(measure),
       binned_(&binned),
-      most_(most_in_lock_step(measure.histogram_bytes(binned.layout.total_bins), n_trees)),
-      threads_(std::move(threads)),
-      n_threads_(n_threads),
-      row_sums_(static_cast<std::size_t>(n_threads)) {
-  trees_.reserve(n_trees);
-  for (std::size_t i = 0; i < n_trees; ++i) {
+      ranks_(&ranks),
+      threads_(std::move(together.threads)),
+      n_threads_(together.n_threads),
+      row_sums_(static_cast<std::size_t>(together.n_threads)) {
+  const std::size_t bytes = measure.histogram_bytes(binned.layout.total_bins);
+  most_ = most_in_lock_step(bytes, together.n);
+  is_scattered_ = ranks.n_ranks() > 1 && together.n * bytes >= ranks.scatters_from();
+  own_ = is_scattered_ ? deal_columns(binned.layout, ranks, bin_end_) : threads_.blocks;
+  trees_.reserve(together.n);
+  for (std::size_t i = 0; i < together.n; ++i) {
     trees_.push_back({.state = TreeState<Job>(measure, binned, most_, threads_.n, storage)});
   }
 }
 
 template <class Job>
-void LockStep<Job>::grow(std::span<const Job> jobs, const Reducer& ranks) {
-  start(jobs, ranks);
+void LockStep<Job>::grow(std::span<const Job> jobs) {
+  start(jobs);
   std::vector<std::vector<Wanted>> of_tree(jobs.size());
   for (;;) {
-    for_trees(jobs.size(), [&](std::size_t i) {
-      go_on(jobs[i], trees_[i]);
-      of_tree[i] = ask(jobs[i], i);
-    });
+    for_trees(jobs.size(), [&](std::size_t i) { go_on(jobs[i], trees_[i]); });
+    if (exchange_cuts(jobs.size())) continue;
+    for_trees(jobs.size(), [&](std::size_t i) { of_tree[i] = ask(jobs[i], i); });
     std::vector<Wanted> wanted;
     for (const auto& some : of_tree) wanted.insert(wanted.end(), some.begin(), some.end());
     if (wanted.empty()) break;
-    count(jobs, wanted, ranks);
+    count(jobs, wanted);
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     std::vector<RowSets::Range> in_order;
@@ -80,7 +82,7 @@ void LockStep<Job>::for_trees(std::size_t n, const Each& each) {
 }
 
 template <class Job>
-void LockStep<Job>::start(std::span<const Job> jobs, const Reducer& ranks) {
+void LockStep<Job>::start(std::span<const Job> jobs) {
   for_trees(jobs.size(), [&](std::size_t i) {
     GrowingTree& tree = trees_[i];
     reset(tree.state.rows, binned_->n_rows);
@@ -90,7 +92,7 @@ void LockStep<Job>::start(std::span<const Job> jobs, const Reducer& ranks) {
     tree.waiting = kRoot;
     tree.is_grown = false;
   });
-  set_sizes_of_roots(jobs, ranks);
+  set_sizes_of_roots(jobs);
   for_trees(jobs.size(), [&](std::size_t i) {
     Children& root = trees_[i].children[kRoot];
     if constexpr (Job::kKnowsRoot) {
@@ -101,7 +103,7 @@ void LockStep<Job>::start(std::span<const Job> jobs, const Reducer& ranks) {
 }
 
 template <class Job>
-void LockStep<Job>::set_sizes_of_roots(std::span<const Job> jobs, const Reducer& ranks) {
+void LockStep<Job>::set_sizes_of_roots(std::span<const Job> jobs) {
   if (!trees_.front().state.grower.needs_residual_size()) return;
   std::vector<std::int64_t> sums;
   std::vector<Size> sizes;
@@ -109,7 +111,7 @@ void LockStep<Job>::set_sizes_of_roots(std::span<const Job> jobs, const Reducer&
     sizes.push_back(jobs[i].residual_size(trees_[i].state.rows.in_node(0)));
     append(sizes.back(), sums);
   }
-  ranks.sum(sums);
+  ranks_->sum(sums);
   Numbers from = sums.begin();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     read(from, sizes[i]);
@@ -126,6 +128,7 @@ void LockStep<Job>::go_on(const Job& job, GrowingTree& tree) {
     if (tree.waiting) {
       if (!knows_children(tree)) return;
       take_children(job, tree);
+      if (tree.waiting) return;  // for what other ranks have found
     }
     const auto leaf = grower.split_next();
     tree.is_grown = !leaf.has_value();
@@ -176,35 +179,70 @@ void LockStep<Job>::take_sizes(const Children& children, GrowingTree& tree) {
                            difference(grower.residual_size(*tree.waiting), *children.left_size));
 }
 
-/// The histograms of the nodes that are to be counted are known: cuts are looked for.
+/// The histograms of the nodes that are to be counted are known: cuts are looked for in our
+/// columns.
 template <class Job>
 void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
   auto& grower = tree.state.grower;
   Children& children = tree.children.at(*tree.waiting);
   if (!grower.to_count().empty()) {
     take_sizes(children, tree);
-    const auto& blocks = threads_.blocks;
     parallel_for(threads_.n, static_cast<int>(threads_.n), [&](std::size_t i, std::size_t slot) {
-      for (std::size_t b = i * blocks.size() / threads_.n; b < (i + 1) * blocks.size() / threads_.n;
-           ++b) {
+      const std::size_t last = (i + 1) * own_.size() / threads_.n;
+      for (std::size_t b = i * own_.size() / threads_.n; b < last; ++b) {
         check_interrupt();
         for (const std::size_t node : grower.to_count()) {
           const std::size_t made = grower.made_by(node);
           Histogram& counted = *children.counted[side_of(tree, node)];
           if (grower.is_taken_out(node)) {
-            measure_.subtract(blocks[b], grower.histogram(made), counted);
+            measure_.subtract(own_[b], grower.histogram(made), counted);
           } else {
-            measure_.copy(blocks[b], counted, grower.histogram(made));
+            measure_.copy(own_[b], counted, grower.histogram(made));
           }
-          job.finish(blocks[b], grower.sums(made), grower.histogram(made));
+          job.finish(own_[b], grower.sums(made), grower.histogram(made));
         }
-        grower.counted(blocks[b], slot);
+        grower.counted(own_[b], slot);
       }
     });
-    grower.all_counted();
+    tree.found = grower.best_cuts();
+    if (is_scattered_) return;
   }
+  take_cuts(std::exchange(tree.found, {}), tree);
+}
+
+template <class Job>
+void LockStep<Job>::take_cuts(std::vector<Cut> cuts, GrowingTree& tree) {
+  tree.state.grower.take_cuts(std::move(cuts));
   tree.children.erase(*tree.waiting);
   tree.waiting.reset();
+}
+
+/// Of all trees that wait for cuts at once; false if none does.
+template <class Job>
+bool LockStep<Job>::exchange_cuts(std::size_t n_trees) {
+  Reducer::Values found;
+  for (std::size_t i = 0; i < n_trees; ++i) {
+    for (const Cut& cut : trees_[i].found) write_cut(cut, found);
+  }
+  if (found.empty()) return false;
+  const std::vector<Reducer::Values> of_ranks = ranks_->gather(found);
+  std::vector<Numbers> from;
+  for (const Reducer::Values& of_rank : of_ranks) from.push_back(of_rank.begin());
+  for (std::size_t i = 0; i < n_trees; ++i) {
+    std::vector<Cut> best(trees_[i].found.size());
+    if (best.empty()) continue;
+    for (Numbers& of_rank : from) {
+      for (Cut& cut : best) {
+        Cut other = read_cut<Cut>(of_rank);
+        if (cut.is_beaten_by(other.score, other.feature, other.missing_left)) {
+          cut = std::move(other);
+        }
+      }
+    }
+    trees_[i].found.clear();
+    take_cuts(std::move(best), trees_[i]);
+  }
+  return true;
 }
 
 // ---------------------------------------------------------------------------------------- asking
@@ -254,19 +292,64 @@ std::span<const std::uint32_t> LockStep<Job>::rows_of(const Wanted& wanted) cons
 }
 
 template <class Job>
-void LockStep<Job>::count(std::span<const Job> jobs, std::span<const Wanted> wanted,
-                          const Reducer& ranks) {
-  const std::size_t total_bins = binned_->layout.total_bins;
-  Histogram sums = measure_.make_histogram(total_bins * wanted.size());
+typename LockStep<Job>::Histogram& LockStep<Job>::counted(const Wanted& wanted) {
+  auto& histogram = trees_[wanted.tree].children.at(wanted.leaf).counted[wanted.side];
+  histogram = measure_.make_histogram(binned_->layout.total_bins);
+  return *histogram;
+}
+
+template <class Job>
+void LockStep<Job>::count(std::span<const Job> jobs, std::span<const Wanted> wanted) {
+  Histogram sums = measure_.make_histogram(binned_->layout.total_bins * wanted.size());
   count_here(jobs, wanted, sums);
-  ranks.sum(measure_.numbers(sums));
-  const std::size_t size = sums.size() / wanted.size();
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const auto from = sums.begin() + static_cast<std::ptrdiff_t>(i * size);
-    trees_[wanted[i].tree].children.at(wanted[i].leaf).counted[wanted[i].side] =
-        Histogram(from, from + static_cast<std::ptrdiff_t>(size));
+  if (is_scattered_) {
+    sum_own(wanted, sums);
+  } else {
+    sum_all(wanted, sums);
   }
-  count_sizes(jobs, wanted, ranks);
+  count_sizes(jobs, wanted);
+}
+
+template <class Job>
+void LockStep<Job>::sum_all(std::span<const Wanted> wanted, Histogram& sums) {
+  const std::span<Number> numbers = measure_.numbers(sums);
+  ranks_->sum(numbers);
+  const std::size_t size = numbers.size() / wanted.size();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    std::ranges::copy(numbers.subspan(i * size, size),
+                      measure_.numbers(counted(wanted[i])).begin());
+  }
+}
+
+/// What is summed for a rank lies together: its columns of all that is wanted.
+template <class Job>
+void LockStep<Job>::sum_own(std::span<const Wanted> wanted, Histogram& sums) {
+  const std::span<Number> numbers = measure_.numbers(sums);
+  const std::size_t of_histogram = numbers.size() / wanted.size();
+  const std::size_t of_bin = of_histogram / binned_->layout.total_bins;
+  std::vector<Number> packed;
+  packed.reserve(numbers.size());
+  std::vector<std::size_t> ends;
+  std::size_t first_bin = 0;
+  for (const std::size_t end : bin_end_) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto some =
+          numbers.subspan(i * of_histogram + first_bin * of_bin, (end - first_bin) * of_bin);
+      packed.insert(packed.end(), some.begin(), some.end());
+    }
+    ends.push_back(packed.size());
+    first_bin = end;
+  }
+  ranks_->scatter(std::span(packed), ends);
+  const std::size_t rank = ranks_->rank();
+  const std::size_t first = rank == 0 ? 0 : bin_end_[rank - 1];
+  const std::size_t n = (bin_end_[rank] - first) * of_bin;
+  std::span<const Number> own = std::span(packed).subspan(ends[rank] - n * wanted.size());
+  for (const Wanted& of : wanted) {
+    std::ranges::copy(own.first(n), measure_.numbers(counted(of)).begin() +
+                                        static_cast<std::ptrdiff_t>(first * of_bin));
+    own = own.subspan(n);
+  }
 }
 
 /// Several threads share the columns of a child where there are few children.
@@ -291,8 +374,7 @@ void LockStep<Job>::count_here(std::span<const Job> jobs, std::span<const Wanted
 }
 
 template <class Job>
-void LockStep<Job>::count_sizes(std::span<const Job> jobs, std::span<const Wanted> wanted,
-                                const Reducer& ranks) {
+void LockStep<Job>::count_sizes(std::span<const Job> jobs, std::span<const Wanted> wanted) {
   if (!trees_.front().state.grower.needs_residual_size()) return;
   std::vector<std::int64_t> sums;
   std::vector<Size> sizes;
@@ -301,7 +383,7 @@ void LockStep<Job>::count_sizes(std::span<const Job> jobs, std::span<const Wante
         jobs[of.tree].residual_size(rows_of({.tree = of.tree, .leaf = of.leaf, .side = 0})));
     append(sizes.back(), sums);
   }
-  ranks.sum(sums);
+  ranks_->sum(sums);
   Numbers from = sums.begin();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     read(from, sizes[i]);
