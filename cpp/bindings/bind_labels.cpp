@@ -1,12 +1,16 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/fill.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/rank.hpp"
 #include "data/labels.hpp"
 #include "data/reductions.hpp"
 
@@ -19,7 +23,8 @@ using Weights = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 40;
 
 void check_labels(const Labels& labels) {
-  require(labels.n_rows() > 0 && labels.n_rows() < (std::size_t{1} << 32), "y: 1 to 2^32 - 1 rows");
+  require(labels.n_rows() > 0 || !labels.ranks().is_alone(), "y: at least 1 row");
+  require(labels.n_rows() < (std::size_t{1} << 32), "y: at most 2^32 - 1 rows");
   require(labels.n_classes >= 2, "n_classes: at least 2");
   require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a number above 0");
   for (const std::int32_t k : labels.y) {
@@ -41,18 +46,43 @@ void set_weights(Labels& labels, const Weights& given) {
     labels.weight = LargeVector<std::int64_t>(labels.n_rows(), storage_of(labels.y));
     for (std::size_t i = 0; i < labels.n_rows(); ++i) labels.weight[i] = weight(i);
   }
-  const std::int64_t total = total_weight(labels.weights(), labels.n_rows());
+  std::int64_t total = total_weight(labels.weights(), labels.n_rows());
+  labels.ranks().sum(total);
   require(total <= kMostWeight, "weight: the sum is at most 2^40");
   labels.total_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(total)));
 }
 
+using Numbers = std::optional<Vector<std::uint64_t>>;
+
+std::unique_ptr<Share> make_share(nb::object reducer, const Numbers& number) {
+  auto share = std::make_unique<Share>();
+  share->reducer = std::make_shared<PythonRank>(std::move(reducer));
+  if (number) share->number = copied(span_of(*number), Storage());
+  return share;
+}
+
+void set_share(Labels& labels, const Share* share) {
+  if (share != nullptr) labels.share = *share;
+  auto most_rows = static_cast<double>(labels.n_rows());
+  labels.ranks().maximum(std::span(&most_rows, 1));
+  labels.share.most_rows = static_cast<std::size_t>(most_rows);
+  auto all_rows = static_cast<std::int64_t>(labels.n_rows());
+  labels.ranks().sum(all_rows);
+  labels.share.all_rows = static_cast<std::size_t>(all_rows);
+  const auto& number = labels.share.number;
+  require(number.empty() || number.size() == labels.n_rows(), "share: a number for each row");
+}
+
 std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights& weight,
-                                    double unit, int n_classes, const Storage& storage) {
+                                    double unit, int n_classes, const Storage& storage,
+                                    const Share* share) {
   auto labels = std::make_unique<Labels>(Labels{.y = copied(span_of(y), storage),
                                                 .weight = {},
                                                 .unit = unit,
                                                 .n_classes = n_classes,
-                                                .total_bits = 0});
+                                                .total_bits = 0,
+                                                .share = {}});
+  set_share(*labels, share);
   check_labels(*labels);
   set_weights(*labels, weight);
   return labels;
@@ -62,9 +92,12 @@ std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights
 
 void bind_labels(nb::module_& m) {
   using namespace nb::literals;
+  nb::class_<Share>(m, "Share", "Which of all rows those of a rank are.")
+      .def(nb::new_(&make_share), "reducer"_a, "number"_a.noconvert() = nb::none(),
+           "The reducer's methods sum, maximum and gather are called; numbers are those of draws.");
   nb::class_<Labels>(m, "Labels", "Classes and weights of rows; weights are multiples of the unit.")
       .def(nb::new_(&make_labels), "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
-           "n_classes"_a, "storage"_a = Storage());
+           "n_classes"_a, "storage"_a = Storage(), "share"_a = nb::none());
 }
 
 }  // namespace abcgbm

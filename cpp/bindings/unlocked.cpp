@@ -50,6 +50,22 @@ bool Unlocked::user_wants_to_stop() {
   return raised;
 }
 
+void Unlocked::call_python(const std::function<void()>& call) {
+  if (innermost == nullptr) return call();
+  std::exception_ptr error;
+  Unlocked* const here = std::exchange(innermost, nullptr);
+  with_lock(here->state_, [&] {
+    try {
+      call();
+    } catch (const std::exception&) {  // and not the end of the interpreter
+      error = std::current_exception();
+    }
+    here->state_ = PyEval_SaveThread();
+  });
+  innermost = here;
+  if (error) std::rethrow_exception(error);
+}
+
 const Work* Unlocked::take_failed() { return std::exchange(failed_work, nullptr); }
 
 }  // namespace abcgbm

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <exception>
+#include <functional>
 
 namespace abcgbm {
 
@@ -31,6 +32,9 @@ class Unlocked {
   /// Runs Python's signal handlers for this thread's innermost native call; true if one of them
   /// (Ctrl-C) raised.
   static bool user_wants_to_stop();
+
+  /// Calls what needs Python's lock, and has it for so long; what Python raises is thrown on.
+  static void call_python(const std::function<void()>& call);
 
   /// The work that the last exception of this thread came out of, asked for once; or nullptr.
   static const Work* take_failed();

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "base/reducer.hpp"
 #include "base/storage.hpp"
 
 namespace abcgbm {
@@ -26,16 +28,30 @@ class RowWeights {
   const std::int64_t* of_row_ = nullptr;
 };
 
-/// The labelled rows of a training table. Weights are integers in multiples of `unit`.
+/// Which of all rows some are, and who has the others.
+struct Share {
+  std::shared_ptr<const Reducer> reducer = std::make_shared<Reducer>();
+  LargeVector<std::uint64_t> number;  // of each row among all; none: as they come
+  std::size_t most_rows = 0;          // that any rank has
+  std::size_t all_rows = 0;           // of all ranks
+};
+
+/// The labelled rows of a training table, or a rank's share of them. Weights are integers in
+/// multiples of `unit`.
 struct Labels {
   LargeVector<std::int32_t> y;
   LargeVector<std::int64_t> weight;  // none: each is 1
   double unit = 1.0;
   int n_classes = 0;
-  int total_bits = 0;  // bit length of the sum of weights
+  int total_bits = 0;  // bit length of the sum of all weights
+  Share share;
 
   std::size_t n_rows() const { return y.size(); }
   RowWeights weights() const { return RowWeights(weight); }
+  const Reducer& ranks() const { return *share.reducer; }
+  std::uint64_t number_of(std::size_t row) const {
+    return share.number.empty() ? row : share.number[row];
+  }
 };
 
 }  // namespace abcgbm
