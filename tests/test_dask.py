@@ -21,14 +21,14 @@ pytest.importorskip("distributed", reason="needs abcgbm[dask]")
 import dask
 import dask.array as da
 import dask.dataframe as dd
+import distributed
+from distributed import Client, LocalCluster, Security
 
 import dask_work as work
-import distributed
 from abcgbm import ABCBoostClassifier
 from abcgbm.distributed import DaskABCBoostClassifier, dask_classifier, joining
 from abcgbm.distributed.partitions import LostDataError
 from abcgbm.distributed.ranks_on_workers import RanksOnWorkers
-from distributed import Client, LocalCluster, Security
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 N_ROWS = 400

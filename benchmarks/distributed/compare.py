@@ -65,7 +65,6 @@ def collections(table: str, client: Any) -> tuple[Any, Any]:
     """Return X and y as dask arrays, whose parts lie on the workers."""
     import dask.array as da  # noqa: PLC0415
     from dask import delayed, persist  # noqa: PLC0415
-
     from distributed import wait  # noqa: PLC0415
 
     if table == "drawn":

@@ -31,6 +31,11 @@ def no_rows_of(table: Any) -> Any:
     return table.slice(0, 0) if type(table).__module__.startswith("pyarrow") else table[:0]
 
 
+def form_of(table: Any) -> str:
+    """Say what a table is, and which columns it has."""
+    return f"a {_type(table).__name__} with the columns {_columns(table)}"
+
+
 def _check_types(parts: Numbered, name: str) -> None:
     number, first = parts[0]
     for other, part in parts:
@@ -74,7 +79,11 @@ def _columns(part: Any) -> Any:
     names = getattr(part, "columns", None)
     if names is not None:
         return list(names)
-    return list(part.column_names) if hasattr(part, "column_names") else part.shape[1:]
+    return list(part.column_names) if hasattr(part, "column_names") else list(range(_width(part)))
+
+
+def _width(part: Any) -> int:
+    return int(part.shape[1]) if len(part.shape) > 1 else 0
 
 
 def _kinds(frame: Any) -> dict[Any, str]:
