@@ -97,7 +97,7 @@ void LockStep<Job>::start(std::span<const Job> jobs) {
     Children& root = trees_[i].children[kRoot];
     if constexpr (Job::kKnowsRoot) {
       root.counted[0] = measure_.make_histogram(binned_->layout.total_bins);
-      for (const Block& block : threads_.blocks) jobs[i].fill_root(block, *root.counted[0]);
+      for (const Block& block : threads_.blocks) jobs[i].fill_root(block, root.counted[0]);
     }
   });
 }
@@ -125,10 +125,10 @@ template <class Job>
 void LockStep<Job>::go_on(const Job& job, GrowingTree& tree) {
   auto& grower = tree.state.grower;
   while (!tree.is_grown) {
-    if (tree.waiting) {
+    if (tree.waiting != kNone) {
       if (!knows_children(tree)) return;
       take_children(job, tree);
-      if (tree.waiting) return;  // for what other ranks have found
+      if (tree.waiting != kNone) return;  // for what other ranks have found
     }
     const auto leaf = grower.split_next();
     tree.is_grown = !leaf.has_value();
@@ -155,28 +155,28 @@ typename LockStep<Job>::Children& LockStep<Job>::split(const Job&, std::size_t l
 
 template <class Job>
 std::size_t LockStep<Job>::side_of(const GrowingTree& tree, std::size_t node) {
-  return *tree.waiting == kRoot ? 0 : (node + 1) % 2;  // left children have odd numbers
+  return tree.waiting == kRoot ? 0 : (node + 1) % 2;  // left children have odd numbers
 }
 
 template <class Job>
 bool LockStep<Job>::knows_children(const GrowingTree& tree) const {
   const auto& grower = tree.state.grower;
-  const Children& children = tree.children.at(*tree.waiting);
+  const Children& children = tree.children.at(tree.waiting);
   if (grower.to_count().empty()) return true;
-  if (*tree.waiting != kRoot && grower.needs_residual_size() && !children.left_size) return false;
+  if (tree.waiting != kRoot && grower.needs_residual_size() && !children.has_size) return false;
   return std::ranges::all_of(grower.to_count(), [&](std::size_t node) {
-    return children.counted[side_of(tree, node)].has_value();
+    return !children.counted[side_of(tree, node)].empty();
   });
 }
 
 template <class Job>
 void LockStep<Job>::take_sizes(const Children& children, GrowingTree& tree) {
   auto& grower = tree.state.grower;
-  if (*tree.waiting == kRoot || !grower.needs_residual_size()) return;
-  const auto left = static_cast<std::size_t>(grower.nodes()[*tree.waiting].left);
-  grower.set_residual_size(left, *children.left_size);
+  if (tree.waiting == kRoot || !grower.needs_residual_size()) return;
+  const auto left = static_cast<std::size_t>(grower.nodes()[tree.waiting].left);
+  grower.set_residual_size(left, children.left_size);
   grower.set_residual_size(left + 1,
-                           difference(grower.residual_size(*tree.waiting), *children.left_size));
+                           difference(grower.residual_size(tree.waiting), children.left_size));
 }
 
 /// The histograms of the nodes that are to be counted are known: cuts are looked for in our
@@ -184,7 +184,7 @@ void LockStep<Job>::take_sizes(const Children& children, GrowingTree& tree) {
 template <class Job>
 void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
   auto& grower = tree.state.grower;
-  Children& children = tree.children.at(*tree.waiting);
+  Children& children = tree.children.at(tree.waiting);
   if (!grower.to_count().empty()) {
     take_sizes(children, tree);
     parallel_for(threads_.n, static_cast<int>(threads_.n), [&](std::size_t i, std::size_t slot) {
@@ -193,7 +193,7 @@ void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
         check_interrupt();
         for (const std::size_t node : grower.to_count()) {
           const std::size_t made = grower.made_by(node);
-          Histogram& counted = *children.counted[side_of(tree, node)];
+          Histogram& counted = children.counted[side_of(tree, node)];
           if (grower.is_taken_out(node)) {
             measure_.subtract(own_[b], grower.histogram(made), counted);
           } else {
@@ -213,8 +213,8 @@ void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
 template <class Job>
 void LockStep<Job>::take_cuts(std::vector<Cut> cuts, GrowingTree& tree) {
   tree.state.grower.take_cuts(std::move(cuts));
-  tree.children.erase(*tree.waiting);
-  tree.waiting.reset();
+  tree.children.erase(tree.waiting);
+  tree.waiting = kNone;
 }
 
 /// Of all trees that wait for cuts at once; false if none does.
@@ -227,6 +227,7 @@ bool LockStep<Job>::exchange_cuts(std::size_t n_trees) {
   if (found.empty()) return false;
   const std::vector<Reducer::Values> of_ranks = ranks_->gather(found);
   std::vector<Numbers> from;
+  from.reserve(of_ranks.size());
   for (const Reducer::Values& of_rank : of_ranks) from.push_back(of_rank.begin());
   for (std::size_t i = 0; i < n_trees; ++i) {
     std::vector<Cut> best(trees_[i].found.size());
@@ -252,11 +253,11 @@ std::vector<typename LockStep<Job>::Wanted> LockStep<Job>::ask(const Job& job, s
   std::vector<Wanted> wanted;
   GrowingTree& tree = trees_[number];
   if (tree.is_grown) return wanted;
-  const Children& children = tree.children.at(*tree.waiting);
+  const Children& children = tree.children.at(tree.waiting);
   for (const std::size_t node : tree.state.grower.to_count()) {
     const std::size_t side = side_of(tree, node);
-    if (!children.counted[side]) {
-      wanted.push_back({.tree = number, .leaf = *tree.waiting, .side = side});
+    if (children.counted[side].empty()) {
+      wanted.push_back({.tree = number, .leaf = tree.waiting, .side = side});
     }
   }
   ask_ahead(job, number, wanted);
@@ -269,7 +270,7 @@ void LockStep<Job>::ask_ahead(const Job& job, std::size_t number, std::vector<Wa
   GrowingTree& tree = trees_[number];
   const auto open = tree.state.grower.open_leaves();
   std::erase_if(tree.children, [&](const auto& item) {
-    return item.first != *tree.waiting && std::ranges::find(open, item.first) == open.end();
+    return item.first != tree.waiting && std::ranges::find(open, item.first) == open.end();
   });
   const std::size_t half = (tree.state.grower.splits_left() + 1) / 2;
   const std::size_t n = std::min(half, open.size());
@@ -295,7 +296,7 @@ template <class Job>
 typename LockStep<Job>::Histogram& LockStep<Job>::counted(const Wanted& wanted) {
   auto& histogram = trees_[wanted.tree].children.at(wanted.leaf).counted[wanted.side];
   histogram = measure_.make_histogram(binned_->layout.total_bins);
-  return *histogram;
+  return histogram;
 }
 
 template <class Job>
@@ -387,7 +388,9 @@ void LockStep<Job>::count_sizes(std::span<const Job> jobs, std::span<const Wante
   Numbers from = sums.begin();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     read(from, sizes[i]);
-    trees_[wanted[i].tree].children.at(wanted[i].leaf).left_size = sizes[i];
+    Children& children = trees_[wanted[i].tree].children.at(wanted[i].leaf);
+    children.left_size = sizes[i];
+    children.has_size = true;
   }
 }
 

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,18 +60,22 @@ class LockStep {
   using Cut = typename Measure::Cut;
   using Number = typename Measure::Number;
 
+  static constexpr std::size_t kRoot = static_cast<std::size_t>(-1);  // as if it were a child
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-2);
+
   /// What is known of the two children of a leaf, or of the root as if it were a left child.
   struct Children {
     std::size_t left = 0;  // the rows of the left one among the sets; those of the right come next
-    std::array<std::optional<Histogram>, 2> counted{};
-    std::optional<Size> left_size{};  // of its residuals
+    std::array<Histogram, 2> counted{};  // empty: not yet
+    Size left_size{};                    // of its residuals
+    bool has_size = false;
   };
 
   struct GrowingTree {
     TreeState<Job> state;
     std::vector<std::size_t> set_of{};           // of a node's rows
     std::map<std::size_t, Children> children{};  // by leaf
-    std::optional<std::size_t> waiting{};  // the leaf that was split, until its children are known
+    std::size_t waiting = kNone;  // the leaf that was split, until its children are known
     std::vector<Cut>
         found{};  // the best cuts of these in our columns, until those of all are known
     bool is_grown = false;
@@ -84,8 +87,6 @@ class LockStep {
     std::size_t leaf;  // its parent
     std::size_t side;  // 0: left
   };
-
-  static constexpr std::size_t kRoot = static_cast<std::size_t>(-1);
 
   void start(std::span<const Job> jobs);
   void set_sizes_of_roots(std::span<const Job> jobs);
