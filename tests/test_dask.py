@@ -109,9 +109,7 @@ def test_ranks_on_workers_sum_and_exchange(client):
 def test_ranks_out_of_step_are_an_error_on_every_worker(client):
     errors = run(client, work.out_of_step, work.error_of).given
     assert len(errors) == 3
-    assert all(
-        "is out of step: it sent (1, 'scattered sum', '<i" in text for text in errors.values()
-    )
+    assert all("is out of step: it sent (1, 'sum', '<i" in text for text in errors.values())
 
 
 def test_rank_that_fails_tells_the_others_why(client):
