@@ -1,0 +1,1 @@
+"""Training on rows that several processes hold."""
