@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.parts.large_table import is_large
-from abcgbm.data.rows import AnyTable, read_like
+from abcgbm.data.reading import AnyTable, read_like
 from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, with_callbacks
 from abcgbm.inspection import ModelInspection
 from abcgbm.model.export.exports import Exports

@@ -8,7 +8,7 @@ import numpy as np
 
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.digest import digest_of
-from abcgbm.data.rows import BinnedRows
+from abcgbm.data.row_bins import BinnedRows
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.version import VERSION
 from abcgbm.training.base_class import BasePolicy, WorstBases
