@@ -62,14 +62,15 @@ std::unique_ptr<Share> make_share(nb::object reducer, const Numbers& number) {
 }
 
 void set_share(Labels& labels, const Share* share) {
-  labels.share.most_rows = labels.n_rows();
-  if (share == nullptr) return;
-  require(share->number.empty() || share->number.size() == labels.n_rows(),
-          "share: a number for each row");
-  labels.share = *share;
+  if (share != nullptr) labels.share = *share;
   auto most_rows = static_cast<double>(labels.n_rows());
   labels.ranks().maximum(std::span(&most_rows, 1));
   labels.share.most_rows = static_cast<std::size_t>(most_rows);
+  auto all_rows = static_cast<std::int64_t>(labels.n_rows());
+  labels.ranks().sum(all_rows);
+  labels.share.all_rows = static_cast<std::size_t>(all_rows);
+  const auto& number = labels.share.number;
+  require(number.empty() || number.size() == labels.n_rows(), "share: a number for each row");
 }
 
 std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights& weight,

@@ -94,7 +94,7 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
   const Unlocked unlocked(kTraining);
   check_rows(binned.get(), labels.get(), n_threads);
   check_groups(binned->layout, params.grow.features);
-  require(!params.shared || labels->n_rows() < kMostSharedRows,
+  require(!params.shared || labels->share.all_rows < kMostSharedRows,
           "a shared tree sums up fewer than 2^30 rows");
   const std::size_t n_scores = labels->n_rows() * static_cast<std::size_t>(labels->n_classes);
   if (n_scores >= kManyScores) give_back_memory();

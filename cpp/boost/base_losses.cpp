@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "base/elementary.hpp"
 #include "base/parallel.hpp"
@@ -89,7 +90,9 @@ BaseLosses::BaseLosses(std::span<const double> raw, const Labels& labels, RowWei
       rows_.moved[chunk.first + i] = is_base ? -chunk.moved[i] : chunk.moved[i];
     }
   });
-  total_weight_ = static_cast<double>(total_weight(weight, n_rows));
+  std::int64_t total = total_weight(weight, n_rows);
+  labels.ranks().sum(total);
+  total_weight_ = static_cast<double>(total);
 }
 
 std::optional<bool> BaseLosses::falls_if_halved_again(int n_halvings) {
@@ -135,6 +138,9 @@ BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
     all.loss += part.loss;
     all.largest = std::max(all.largest, part.largest);
   }
+  const std::vector<double> of_ranks = labels_->ranks().gather(all.loss);
+  all.loss = std::accumulate(of_ranks.begin(), of_ranks.end(), 0.0);
+  labels_->ranks().maximum(std::span(&all.largest, 1));
   const double of_loss = kRelativeError + kRelativeErrorOfTree * labels_->n_classes;
   const double of_rows = kErrorOfRow + 2.0 * loss_unit(*labels_, all.largest);
   return {.loss = all.loss * labels_->unit,

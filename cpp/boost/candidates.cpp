@@ -98,7 +98,7 @@ Choice choose(const StepPlan& plan, const StepContext& context, const GrowTrees&
   const auto n_classes = static_cast<std::size_t>(rows.labels.n_classes);
   if (bases.size() == 1) return take(propose(plan, bases, n_classes, grow), 0, {});
   const std::size_t n_together =
-      n_tried_together(bases.size(), rows.labels.n_rows(), plan.classes.size());
+      n_tried_together(bases.size(), rows.labels.share.most_rows, plan.classes.size());
   std::vector<double> losses;
   Candidates last;
   std::size_t first = 0;  // candidate of last.proposals[0]

@@ -52,12 +52,14 @@ void count_roots(const Binned& binned, const TreeRows& rows, std::span<const Cla
     return residuals_of(rows.scores, rows.labels, classes[i]) + first;
   };
   fill_roots(binned, rows.weight, classes.size(), residual, n_threads, roots.residuals);
+  rows.labels.ranks().sum(roots.residuals.sums());
   if (!has_hessian) return;
   const auto hessians = [&](std::size_t i, std::size_t first, std::span<std::int64_t> out) {
     hessian(rows.scores, rows.labels, batch[i], first, out);
     return out.data();
   };
   fill_roots(binned, rows.weight, batch.size(), hessians, n_threads, roots.hessians);
+  rows.labels.ranks().sum(roots.hessians.sums());
 }
 
 }  // namespace abcgbm

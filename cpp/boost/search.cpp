@@ -153,11 +153,8 @@ std::vector<double> losses_of(const TreeRows& rows, std::span<const Candidate> c
     losses_of_rows(rows.scores, rows.labels, candidates, task * kRowsPerTask,
                    std::min((task + 1) * kRowsPerTask, n_rows), row_losses);
   });
-  std::vector<double> losses(candidates.size());
-  parallel_for(candidates.size(), n_threads, [&](std::size_t c, std::size_t) {
-    losses[c] = total_loss(rows.labels, rows.weight, row_losses[c]);
-  });
-  return losses;
+  const std::vector<RowLosses> trials(row_losses.begin(), row_losses.end());
+  return total_losses(rows.labels, rows.weight, trials, n_threads);
 }
 
 }  // namespace

@@ -112,18 +112,36 @@ std::size_t most_shared_histograms(std::size_t total_bins, const SharedForm& for
   return most_histograms(total_bins * form.stride() * sizeof(std::int32_t), 1);
 }
 
-SharedDriver::SharedDriver(const Binned& binned, int n_classes, const TrainParams& params,
+SharedDriver::SharedDriver(const Binned& binned, const Labels& labels, const TrainParams& params,
                            int n_threads, const Storage& storage)
     : binned_(&binned),
       n_directions_(params.n_directions),
       n_threads_(n_threads),
-      form_(form_of(params, n_classes)),
+      form_(form_of(params, labels.n_classes)),
       threads_{.n = static_cast<std::size_t>(n_threads),
                .blocks = blocks_of(binned.layout, static_cast<std::size_t>(n_threads),
                                    kBlockBytes / sizeof(std::int32_t) / form_.stride())},
-      state_(AllClasses{.form = form_}, binned,
-             most_shared_histograms(binned.layout.total_bins, form_), threads_.n, storage),
+      growth_(make_growth(labels.ranks().is_alone(), storage)),
       row_sums_(zeros<std::int32_t>(binned.n_rows * form_.stride(), storage)) {}
+
+SharedDriver::Growth SharedDriver::make_growth(bool is_alone, const Storage& storage) const {
+  const AllClasses measure{.form = form_};
+  if (!is_alone) return LockStep<SharedJob>(measure, *binned_, 1, threads_, n_threads_, storage);
+  const std::size_t most = most_shared_histograms(binned_->layout.total_bins, form_);
+  return TreeState<SharedJob>(measure, *binned_, most, threads_.n, storage);
+}
+
+const TreeState<SharedJob>& SharedDriver::grow_nodes(const SharedJob& job) {
+  if (auto* lock_step = std::get_if<LockStep<SharedJob>>(&growth_)) {
+    lock_step->grow(std::span(&job, 1), job.context.rows.labels.ranks());
+    return lock_step->state(0);
+  }
+  auto& state = std::get<TreeState<SharedJob>>(growth_);
+  start_tree(job, state);
+  count_nodes(job, threads_, state);
+  while (split_best(job, state)) count_nodes(job, threads_, state);
+  return state;
+}
 
 GrownTree SharedDriver::grow(const StepContext& context) {
   const TreeRows& rows = context.rows;
@@ -138,11 +156,9 @@ GrownTree SharedDriver::grow(const StepContext& context) {
                       .grid = grid,
                       .form = form_,
                       .sums_of_rows = row_sums_,
-                      .total = total_row_sums(row_sums_, form_.stride(), n_threads_)};
-  start_tree(job, state_);
-  count_nodes(job, threads_, state_);
-  while (split_best(job, state_)) count_nodes(job, threads_, state_);
-  return finish_shared_tree(context, std::move(state_.grower.nodes()), state_.rows, n_threads_);
+                      .total = total_row_sums(rows.labels, row_sums_, form_.stride(), n_threads_)};
+  const TreeState<SharedJob>& state = grow_nodes(job);
+  return finish_shared_tree(context, state.grower.nodes(), state.rows, n_threads_);
 }
 
 }  // namespace abcgbm

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "boost/growth.hpp"
+#include "boost/lock_step.hpp"
 #include "boost/step_context.hpp"
 #include "boost/tree_growth.hpp"
 #include "data/binned.hpp"
@@ -22,6 +24,7 @@ struct SharedJob {
   using Bins = Measure::Bins;
   using Rows = std::span<const std::uint32_t>;
   static constexpr std::size_t kChunk = 2048;  // rows whose sums stay in L2, of some directions
+  static constexpr bool kKnowsRoot = false;
 
   const Binned& binned;
   const StepContext& context;
@@ -45,18 +48,22 @@ struct SharedJob {
 /// reference.
 class SharedDriver {
  public:
-  SharedDriver(const Binned& binned, int n_classes, const TrainParams& params, int n_threads,
+  SharedDriver(const Binned& binned, const Labels& labels, const TrainParams& params, int n_threads,
                const Storage& storage);
 
   GrownTree grow(const StepContext& context);
 
  private:
+  using Growth = std::variant<TreeState<SharedJob>, LockStep<SharedJob>>;
+  Growth make_growth(bool is_alone, const Storage& storage) const;
+  const TreeState<SharedJob>& grow_nodes(const SharedJob& job);
+
   const Binned* binned_;
   std::size_t n_directions_;  // that are drawn; 0: all classes
   int n_threads_;
   SharedForm form_;
   TreeThreads threads_;
-  TreeState<SharedJob> state_;
+  Growth growth_;                       // alone, or with other ranks
   LargeVector<std::int32_t> row_sums_;  // [n_rows][stride], 0 where nothing is summed
 };
 

@@ -27,10 +27,14 @@ struct NodeSums {
   const std::int64_t* hessians(std::size_t node) const { return residuals(node) + n_classes; }
 };
 
-std::int64_t weight_of(const TreeRows& rows, LeafRows leaf) {
-  std::int64_t weight = 0;
-  for (const std::uint32_t row : leaf) weight += rows.weight[row];
-  return weight;
+/// The weights of the rows in each leaf.
+std::vector<std::int64_t> weights_of(const TreeRows& rows, std::span<const LeafRows> leaves) {
+  std::vector<std::int64_t> weights(leaves.size(), 0);
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    for (const std::uint32_t row : leaves[leaf]) weights[leaf] += rows.weight[row];
+  }
+  rows.labels.ranks().sum(weights);
+  return weights;
 }
 
 void add_node(NodeSums& sums, std::size_t from, std::size_t to) {
@@ -46,14 +50,16 @@ NodeSums sums_of_nodes(const TreeRows& rows, const std::vector<TreeNode>& nodes,
     if (nodes[i].is_leaf()) leaves.push_back(sets.in_node(i));
   }
   const std::vector<std::int64_t> of_leaves = leaf_sums(rows, leaves, n_threads);
+  const std::vector<std::int64_t> weights = weights_of(rows, leaves);
   const auto n_classes = static_cast<std::size_t>(rows.labels.n_classes);
   NodeSums sums{.n_classes = n_classes,
                 .weight = std::vector<std::int64_t>(nodes.size(), 0),
                 .sums = std::vector<std::int64_t>(nodes.size() * 2 * n_classes, 0)};
   auto from = of_leaves.begin();
+  auto weight = weights.begin();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].is_leaf()) continue;
-    sums.weight[i] = weight_of(rows, sets.in_node(i));
+    sums.weight[i] = *weight++;
     std::copy_n(from, 2 * n_classes,
                 sums.sums.begin() + static_cast<std::ptrdiff_t>(i * 2 * n_classes));
     from += static_cast<std::ptrdiff_t>(2 * n_classes);

@@ -9,11 +9,18 @@
 namespace abcgbm {
 namespace {
 
-AnyTreeDriver make_driver(const TrainParams& params, const Binned& binned, int n_classes,
+template <int W>
+AnyTreeDriver make_class_driver(const Binned& binned, const Labels& labels, int n_threads,
+                                const Storage& storage) {
+  if (!labels.ranks().is_alone()) return RankDriver<W>(binned, labels, n_threads, storage);
+  return TreeDriver<W>(binned, labels.n_classes, n_threads, storage);
+}
+
+AnyTreeDriver make_driver(const TrainParams& params, const Binned& binned, const Labels& labels,
                           int n_threads, const Storage& storage) {
-  if (params.shared) return SharedDriver(binned, n_classes, params, n_threads, storage);
-  if (params.split.hessian_split) return TreeDriver<3>(binned, n_classes, n_threads, storage);
-  return TreeDriver<2>(binned, n_classes, n_threads, storage);
+  if (params.shared) return SharedDriver(binned, labels, params, n_threads, storage);
+  if (params.split.hessian_split) return make_class_driver<3>(binned, labels, n_threads, storage);
+  return make_class_driver<2>(binned, labels, n_threads, storage);
 }
 
 bool moves_anything(const std::vector<Tree>& trees) {
@@ -25,9 +32,8 @@ bool moves_anything(const std::vector<Tree>& trees) {
 }
 
 /// The trees of the step that is to be made: those of the best candidate, or a shared one.
-template <int W>
-Choice propose(TreeDriver<W>& driver, const StepPlan& plan, const StepContext& context,
-               int n_threads) {
+template <class Driver>
+Choice propose(Driver& driver, const StepPlan& plan, const StepContext& context, int n_threads) {
   const auto grow = [&](std::span<const ClassPair> pairs) { return driver.grow(context, pairs); };
   return choose(plan, context, grow, n_threads);
 }
@@ -49,8 +55,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
       params_(params),
       n_threads_(n_threads),
       scores_(make_scores(*labels_, std::move(raw), n_threads, order_of(params))),
-      driver_(
-          make_driver(params, *binned_, labels_->n_classes, n_threads, storage_of(scores_.raw))) {
+      driver_(make_driver(params, *binned_, *labels_, n_threads, storage_of(scores_.raw))) {
   if (params.subsample == 1.0 && !params.shared) {
     all_rows_ = weigh_all(*binned_, *labels_, n_threads);
   }

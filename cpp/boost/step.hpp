@@ -8,6 +8,7 @@
 #include "base/base_class.hpp"
 #include "boost/guard.hpp"
 #include "boost/params.hpp"
+#include "boost/rank_driver.hpp"
 #include "boost/shared_growth.hpp"
 #include "boost/step_context.hpp"
 #include "boost/tree_driver.hpp"
@@ -26,7 +27,8 @@ struct StepResult {
   bool changed = false;  // some tree has a split and some leaf moves the scores
 };
 
-using AnyTreeDriver = std::variant<TreeDriver<2>, TreeDriver<3>, SharedDriver>;
+using AnyTreeDriver =
+    std::variant<TreeDriver<2>, TreeDriver<3>, RankDriver<2>, RankDriver<3>, SharedDriver>;
 
 /// The state of a training: the table, its labels, the scores, and buffers used again at each step.
 /// For one thread at a time; of no use after a step that threw.

@@ -17,21 +17,31 @@ double hessian_units(const TreeRows& rows, double amount) {
   return std::ldexp(amount, rows.scores.exponent) / rows.labels.unit;
 }
 
+/// The weights in each bin, of the rows of all ranks.
+std::vector<std::int64_t> bin_weights(const Binned& binned, const Labels& labels, RowWeights weight,
+                                      int n_threads) {
+  std::vector<std::int64_t> weights = root_weights(binned, weight, n_threads);
+  labels.ranks().sum(weights);
+  return weights;
+}
+
 }  // namespace
 
 StepWeights weigh_all(const Binned& binned, const Labels& labels, int n_threads) {
-  return {.drawn = {}, .by_bin = root_weights(binned, labels.weights(), n_threads)};
+  return {.drawn = {}, .by_bin = bin_weights(binned, labels, labels.weights(), n_threads)};
 }
 
 StepWeights weigh_drawn(const Binned& binned, const Labels& labels, const TrainParams& params,
                         std::uint64_t step, int n_threads, const Storage& storage) {
-  StepWeights weights{.drawn = LargeVector<std::int64_t>(labels.n_rows(), storage), .by_bin = {}};
+  const std::size_t n_drawn = std::max<std::size_t>(1, labels.n_rows());  // never none
+  StepWeights weights{.drawn = LargeVector<std::int64_t>(n_drawn, storage), .by_bin = {}};
   for (std::size_t i = 0; i < labels.n_rows(); ++i) {
-    const bool is_drawn = to_unit(draw(params.seed, Draw::rows, step, i)) < params.subsample;
+    const std::uint64_t number = labels.number_of(i);
+    const bool is_drawn = to_unit(draw(params.seed, Draw::rows, step, number)) < params.subsample;
     weights.drawn[i] = is_drawn ? labels.weights()[i] : 0;
   }
   if (!params.shared) {  // which has no use for them
-    weights.by_bin = root_weights(binned, RowWeights(weights.drawn), n_threads);
+    weights.by_bin = bin_weights(binned, labels, RowWeights(weights.drawn), n_threads);
   }
   return weights;
 }

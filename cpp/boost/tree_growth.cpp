@@ -73,15 +73,20 @@ void TreeJob<W>::finish(const Block& block, const Sums<W>& node, Bins histogram)
 }
 
 template <int W>
+void TreeJob<W>::fill_root(const Block& block, Bins histogram) const {
+  for (std::size_t bin = block.first_bin; bin < block.last_bin; ++bin) {
+    histogram[bin] = root.template bin<W>(bin);
+  }
+}
+
+template <int W>
 void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state) {
   auto& grower = state.grower;
   if (grower.to_count().empty()) return;
   const std::span<Sums<W>> histogram = grower.histogram(0);
   for_blocks(job, threads, state, [&](std::span<const Block> blocks, std::size_t slot) {
     for (const Block& block : blocks) {
-      for (std::size_t bin = block.first_bin; bin < block.last_bin; ++bin) {
-        histogram[bin] = job.root.template bin<W>(bin);
-      }
+      job.fill_root(block, histogram);
       grower.counted(block, slot);
     }
   });
@@ -89,28 +94,35 @@ void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<Tre
 }
 
 template <int W>
-GrownTree finish_tree(const TreeJob<W>& job, TreeState<TreeJob<W>>& state) {
+GrownTree without_values(const TreeJob<W>& job, TreeState<TreeJob<W>>& state) {
   const TreeRows& rows = job.context.rows;
   GrownTree grown{
       .tree = {.tree_class = job.pair().tree_class,
                .base = job.pair().base,
                .nodes = std::move(state.grower.nodes())},
       .node_of_row = LargeVector<std::uint16_t>(job.binned.n_rows, storage_of(rows.scores.raw))};
+  write_leaves(state.rows, grown.tree.nodes, grown.node_of_row);
+  return grown;
+}
+
+template <int W>
+std::vector<std::int64_t> node_hessians(const TreeJob<W>& job, const GrownTree& grown) {
+  if constexpr (kHasHessian<W>) return {};
+  return hessian_sums(job.context.rows, job.pair(), grown.node_of_row, grown.tree.nodes.size());
+}
+
+template <int W>
+void set_leaf_values(const TreeJob<W>& job, const TreeState<TreeJob<W>>& state,
+                     std::span<const std::int64_t> hessians, GrownTree& grown) {
   std::vector<TreeNode>& nodes = grown.tree.nodes;
-  write_leaves(state.rows, nodes, grown.node_of_row);
-  std::vector<std::int64_t> hessians;
-  if constexpr (!kHasHessian<W>) {
-    hessians = hessian_sums(rows, job.pair(), grown.node_of_row, nodes.size());
-  }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Sums<W>& sums = state.grower.sums(i);
-    nodes[i].weight = static_cast<double>(sums[kWeight]) * rows.labels.unit;
+    nodes[i].weight = static_cast<double>(sums[kWeight]) * job.context.rows.labels.unit;
     if (!nodes[i].is_leaf()) continue;
     nodes[i].gain = 0.0;  // of a split that was not made
     const std::int64_t hessian = kHasHessian<W> ? sums[kSplitWeight<W>] : hessians[i];
     nodes[i].value = leaf_value(job.context, sums[kResidual], hessian);
   }
-  return grown;
 }
 
 template <int W>
@@ -119,11 +131,21 @@ GrownTree grow_tree(const TreeJob<W>& job, const TreeThreads& threads,
   start_tree(job, state);
   count_root(job, threads, state);
   while (split_best(job, state)) count_nodes(job, threads, state);
-  return finish_tree(job, state);
+  GrownTree grown = without_values(job, state);
+  set_leaf_values(job, state, node_hessians(job, grown), grown);
+  return grown;
 }
 
 template struct TreeJob<2>;
 template struct TreeJob<3>;
+template GrownTree without_values<2>(const TreeJob<2>&, TreeState<TreeJob<2>>&);
+template GrownTree without_values<3>(const TreeJob<3>&, TreeState<TreeJob<3>>&);
+template std::vector<std::int64_t> node_hessians<2>(const TreeJob<2>&, const GrownTree&);
+template std::vector<std::int64_t> node_hessians<3>(const TreeJob<3>&, const GrownTree&);
+template void set_leaf_values<2>(const TreeJob<2>&, const TreeState<TreeJob<2>>&,
+                                 std::span<const std::int64_t>, GrownTree&);
+template void set_leaf_values<3>(const TreeJob<3>&, const TreeState<TreeJob<3>>&,
+                                 std::span<const std::int64_t>, GrownTree&);
 template GrownTree grow_tree<2>(const TreeJob<2>&, const TreeThreads&, TreeState<TreeJob<2>>&);
 template GrownTree grow_tree<3>(const TreeJob<3>&, const TreeThreads&, TreeState<TreeJob<3>>&);
 

@@ -25,6 +25,7 @@ struct TreeJob {
   using Bins = typename Measure::Bins;
   using Rows = std::span<const std::uint32_t>;
   static constexpr std::size_t kChunk = 8192;  // rows whose sums stay in L2
+  static constexpr bool kKnowsRoot = true;     // its histogram is there already
 
   const Binned& binned;
   const StepContext& context;
@@ -34,6 +35,7 @@ struct TreeJob {
   const GrowParams& params() const { return context.params.grow; }
   static constexpr std::size_t work_of_a_bin() { return 1; }
   RootNode<Measure> root_node() const;
+  void fill_root(const Block& block, Bins histogram) const;
   std::int64_t residual_size(Rows rows) const;
   void sum_rows(Rows rows, bool negated, RowSums& sums) const;
   void clear(const Block& block, Bins histogram) const;
@@ -52,9 +54,18 @@ struct GrownTree {
 template <int W>
 void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state);
 
-/// The values of the leaves.
+/// A tree whose leaves have no values yet.
 template <int W>
-GrownTree finish_tree(const TreeJob<W>& job, TreeState<TreeJob<W>>& state);
+GrownTree without_values(const TreeJob<W>& job, TreeState<TreeJob<W>>& state);
+
+/// The hessians of this rank's rows in each node, where histograms hold none; else nothing.
+template <int W>
+std::vector<std::int64_t> node_hessians(const TreeJob<W>& job, const GrownTree& grown);
+
+/// Sets the values of the leaves, given those of all ranks.
+template <int W>
+void set_leaf_values(const TreeJob<W>& job, const TreeState<TreeJob<W>>& state,
+                     std::span<const std::int64_t> hessians, GrownTree& grown);
 
 /// All of a tree.
 template <int W>

@@ -33,6 +33,7 @@ struct Share {
   std::shared_ptr<const Reducer> reducer = std::make_shared<Reducer>();
   LargeVector<std::uint64_t> number;  // of each row among all; none: as they come
   std::size_t most_rows = 0;          // that any rank has
+  std::size_t all_rows = 0;           // of all ranks
 };
 
 /// The labelled rows of a training table, or a rank's share of them. Weights are integers in

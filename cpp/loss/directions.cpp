@@ -254,8 +254,8 @@ void fill_row_sums(const TreeRows& rows, const Directions& directions, const Sea
   });
 }
 
-SharedSums total_row_sums(std::span<const std::int32_t> row_sums, std::size_t stride,
-                          int n_threads) {
+SharedSums total_row_sums(const Labels& labels, std::span<const std::int32_t> row_sums,
+                          std::size_t stride, int n_threads) {
   const std::size_t n_rows = row_sums.size() / stride;
   std::vector<SharedSums> parts(n_row_tasks(n_rows), SharedSums(stride, 0));
   for_row_tasks(n_rows, n_threads, [&](std::size_t first, std::size_t last) {
@@ -264,6 +264,7 @@ SharedSums total_row_sums(std::span<const std::int32_t> row_sums, std::size_t st
   });
   SharedSums total(stride, 0);
   for (const SharedSums& part : parts) add(total, part.data());
+  labels.ranks().sum(std::span(total));
   return total;
 }
 

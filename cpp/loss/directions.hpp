@@ -46,8 +46,8 @@ SearchGrid search_grid(const Directions& directions, std::int64_t own_sum, int t
 void fill_row_sums(const TreeRows& rows, const Directions& directions, const SearchGrid& grid,
                    const SharedForm& form, int n_threads, std::span<std::int32_t> out);
 
-/// The sums of all rows, given those of each.
-SharedSums total_row_sums(std::span<const std::int32_t> row_sums, std::size_t stride,
-                          int n_threads);
+/// The sums of all rows, given those of each of this rank's.
+SharedSums total_row_sums(const Labels& labels, std::span<const std::int32_t> row_sums,
+                          std::size_t stride, int n_threads);
 
 }  // namespace abcgbm

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/elementary.hpp"
+#include "base/parallel.hpp"
 #include "base/simd.hpp"
 #include "loss/hessians.hpp"
 #include "loss/row_chunks.hpp"
@@ -94,13 +95,15 @@ void sum_leaf(const TreeRows& rows, LeafRows some, std::int64_t* sums) {
 
 }  // namespace
 
-Largest largest_of(std::span<const Largest> parts) {
+Largest largest_of(const Labels& labels, std::span<const Largest> parts) {
   Largest all;
   for (const Largest& part : parts) {
     all.residual = std::max(all.residual, part.residual);
     all.loss = std::max(all.loss, part.loss);
   }
-  return all;
+  std::array<double, 2> both{all.residual, all.loss};
+  labels.ranks().maximum(both);
+  return {.residual = both[0], .loss = both[1]};
 }
 
 std::vector<std::int64_t> class_loss_sums(const Labels& labels, std::span<const double> row_loss,
@@ -116,19 +119,35 @@ std::vector<std::int64_t> class_loss_sums(const Labels& labels, std::span<const 
   });
   std::vector<std::int64_t> sums(n_classes, 0);
   for (std::size_t i = 0; i < parts.size(); ++i) sums[i % n_classes] += parts[i];
+  labels.ranks().sum(sums);
   return sums;
 }
 
-double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss) {
-  double largest = 0.0;
-  for (const double loss : row_loss) largest = std::max(largest, loss);
-  const int exponent = loss_exponent(labels, largest);
-  const double scale = std::ldexp(1.0, exponent);
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < row_loss.size(); ++i) {
-    sum += weight[i] * round_to_int(row_loss[i] * scale);
+std::vector<double> total_losses(const Labels& labels, RowWeights weight,
+                                 std::span<const RowLosses> trials, int n_threads) {
+  std::vector<double> largest(trials.size(), 0.0);
+  parallel_for(trials.size(), n_threads, [&](std::size_t t, std::size_t) {
+    for (const double loss : trials[t]) largest[t] = std::max(largest[t], loss);
+  });
+  labels.ranks().maximum(largest);
+  std::vector<std::int64_t> sums(trials.size(), 0);
+  parallel_for(trials.size(), n_threads, [&](std::size_t t, std::size_t) {
+    const double scale = std::ldexp(1.0, loss_exponent(labels, largest[t]));
+    for (std::size_t i = 0; i < trials[t].size(); ++i) {
+      sums[t] += weight[i] * round_to_int(trials[t][i] * scale);
+    }
+  });
+  labels.ranks().sum(sums);
+  std::vector<double> losses(trials.size());
+  for (std::size_t t = 0; t < trials.size(); ++t) {
+    const int exponent = loss_exponent(labels, largest[t]);
+    losses[t] = static_cast<double>(sums[t]) * std::ldexp(labels.unit, -exponent);
   }
-  return static_cast<double>(sum) * std::ldexp(labels.unit, -exponent);
+  return losses;
+}
+
+double total_loss(const Labels& labels, RowWeights weight, RowLosses row_loss) {
+  return total_losses(labels, weight, std::span(&row_loss, 1), 1).front();
 }
 
 std::vector<std::int64_t> hessian_sums(const TreeRows& rows, const ClassPair& pair,
@@ -154,7 +173,9 @@ std::int64_t own_residual_sum(const TreeRows& rows, int n_threads) {
       part += rows.weight[i] * residuals_of_row(rows.scores, labels, i)[labels.y[i]];
     }
   });
-  return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+  std::int64_t sum = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+  labels.ranks().sum(sum);
+  return sum;
 }
 
 /// A leaf of many rows is summed up in parts.
@@ -174,6 +195,7 @@ std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRo
     for (std::size_t j = 0; j < parts[i].size(); ++j)
       sums[tasks[i].leaf * n_sums + j] += parts[i][j];
   }
+  rows.labels.ranks().sum(sums);
   return sums;
 }
 

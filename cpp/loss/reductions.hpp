@@ -15,16 +15,22 @@
 namespace abcgbm {
 
 /// The largest of all rows, which decides the grids, given that of some rows at a time.
-Largest largest_of(std::span<const Largest> parts);
+Largest largest_of(const Labels& labels, std::span<const Largest> parts);
 
 /// The losses of the rows of each class times their weights, in multiples of 1 / scale.
 std::vector<std::int64_t> class_loss_sums(const Labels& labels, std::span<const double> row_loss,
                                           double scale, int n_threads);
 
-/// The sum of the rows' losses times their weights, on the grid that the largest of them decides.
-double total_loss(const Labels& labels, RowWeights weight, std::span<const double> row_loss);
+/// The losses of all rows.
+using RowLosses = std::span<const double>;
 
-/// The hessians of the rows in each node times their weights.
+/// The sum of the rows' losses times their weights, on the grid that the largest of them decides;
+/// for each of several trials.
+std::vector<double> total_losses(const Labels& labels, RowWeights weight,
+                                 std::span<const RowLosses> trials, int n_threads);
+double total_loss(const Labels& labels, RowWeights weight, RowLosses row_loss);
+
+/// The hessians of the rows in each node times their weights: of this rank's rows.
 std::vector<std::int64_t> hessian_sums(const TreeRows& rows, const ClassPair& pair,
                                        std::span<const std::uint16_t> node_of_row,
                                        std::size_t n_nodes);

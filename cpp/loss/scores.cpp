@@ -66,7 +66,7 @@ Largest move_all(Scores& scores, const Labels& labels, std::span<const TreeMove>
     parts[first / kRowsPerTask] = is_by_row ? move_rows(scores, labels, by_leaf, first, last)
                                             : move_task(scores, labels, moves, first, last);
   });
-  return largest_of(parts);
+  return largest_of(labels, parts);
 }
 
 int bits_of(ScoreOrder order) {

@@ -126,12 +126,36 @@ std::size_t Grower<Measure>::take_slot() {
 }
 
 template <class Measure>
+void Grower<Measure>::write_split(const typename Measure::Cut& cut, TreeNode& node) {
+  node.feature = cut.feature;
+  node.bin = cut.bin;
+  node.left_set = cut.left_set;
+  node.missing_left = cut.missing_left;
+}
+
+template <class Measure>
+typename Grower<Measure>::Outlook Grower<Measure>::outlook(std::size_t leaf) const {
+  const Grown& grown = grown_[leaf];
+  const Sums right = difference(grown.sums, grown.cut.left);
+  const std::int64_t left_weight = measure_.weight_of(grown.cut.left);
+  const std::int64_t right_weight = measure_.weight_of(right);
+  const bool is_deep = params_->max_depth > 0 && grown.depth + 1 >= params_->max_depth;
+  const std::int64_t heavier = std::max(left_weight, right_weight);
+  Outlook outlook{.split = {},
+                  .counts_left = right_weight >= left_weight,
+                  .is_worth_counting =
+                      grown.slot != kNoSlot && !is_deep && heavier / 2 >= root_.rules.min_weight};
+  write_split(grown.cut, outlook.split);
+  return outlook;
+}
+
+template <class Measure>
 std::optional<std::size_t> Grower<Measure>::split_next() {
   if (open_.empty() || splits_left_ == 0) return std::nullopt;
   const std::size_t parent = open_.back();
   open_.pop_back();
   --splits_left_;
-  typename Measure::Cut cut = std::move(grown_[parent].cut);
+  const typename Measure::Cut cut = std::move(grown_[parent].cut);
   const Sums right = difference(grown_[parent].sums, cut.left);
   const std::size_t left_id = nodes_.size();
   const int depth = grown_[parent].depth + 1;
@@ -142,10 +166,7 @@ std::optional<std::size_t> Grower<Measure>::split_next() {
   add_child(cut.left, depth, path);
   add_child(right, depth, path);
   TreeNode& node = nodes_[parent];
-  node.feature = cut.feature;
-  node.bin = cut.bin;
-  node.left_set = std::move(cut.left_set);
-  node.missing_left = cut.missing_left;
+  write_split(cut, node);
   node.left = static_cast<int>(left_id);
   choose_to_count(parent, left_id);
   return parent;

@@ -45,6 +45,18 @@ class Grower {
   /// Starts a tree, whose root is to be counted. The parameters are kept by reference.
   void start(const GrowParams& params, const RootNode<Measure>& root);
 
+  /// The leaves that can be split, the best last; at most as many as there are splits left.
+  std::span<const std::size_t> open_leaves() const { return open_; }
+  std::size_t splits_left() const { return splits_left_; }
+
+  /// What is known of the children of an open leaf before it is split.
+  struct Outlook {
+    TreeNode split;          // where its rows go
+    bool counts_left;        // whether it is the left child whose rows will be counted
+    bool is_worth_counting;  // whether a child could be split again, by way of its histogram
+  };
+  Outlook outlook(std::size_t leaf) const;
+
   /// Splits the open leaf of largest gain, and returns it: its rows go to two new nodes. None when
   /// the tree is finished.
   std::optional<std::size_t> split_next();
@@ -84,6 +96,7 @@ class Grower {
   void all_counted();
 
   std::vector<TreeNode>& nodes() { return nodes_; }
+  const std::vector<TreeNode>& nodes() const { return nodes_; }
   const Sums& sums(std::size_t node) const { return grown_[node].sums; }
 
  private:
@@ -98,6 +111,7 @@ class Grower {
     std::vector<std::uint8_t> may_cut;  // by feature; none: all
   };
 
+  static void write_split(const typename Measure::Cut& cut, TreeNode& node);
   bool can_split(std::size_t node) const;
   void add_child(const Sums& sums, int depth, const Path& path);
   void choose_to_count(std::size_t parent, std::size_t left);

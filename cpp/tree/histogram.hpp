@@ -87,6 +87,9 @@ struct RootHistograms {
   std::int64_t at(std::size_t tree, std::size_t bin) const {
     return lines[tree / kLane * total_bins + bin].sum[tree % kLane];
   }
+  std::span<std::int64_t> sums() {
+    return {lines.empty() ? nullptr : lines.front().sum.data(), lines.size() * kLane};
+  }
 };
 
 /// Fills the root histograms of n trees. Weights multiply the values.

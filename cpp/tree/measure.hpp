@@ -2,6 +2,7 @@
 // one class and that of a shared one do not have in common.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,6 +29,15 @@ struct OneClass {
   static constexpr bool has_hessian() { return kHasHessian<W>; }
 
   Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins); }
+  std::size_t histogram_bytes(std::size_t n_bins) const { return n_bins * sizeof(Sums); }
+  /// All sums of a histogram, one after the other.
+  std::span<std::int64_t> numbers(Bins bins) const {
+    return {bins.empty() ? nullptr : bins.front().data(), bins.size() * W};
+  }
+  void copy(const Block& block, Bins from, Bins to) const {
+    const std::size_t n = block.last_bin - block.first_bin;
+    std::ranges::copy(from.subspan(block.first_bin, n), to.subspan(block.first_bin, n).begin());
+  }
   Search make_search(const Layout& layout) const { return Search(layout); }
   std::int64_t weight_of(const Sums& sums) const { return sums[kWeight]; }
   void subtract(const Block& block, Bins parent, Bins child) const {
@@ -51,6 +61,15 @@ struct AllClasses {
   bool has_hessian() const { return form.has_hessian; }
 
   Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins * form.stride()); }
+  std::size_t histogram_bytes(std::size_t n_bins) const {
+    return n_bins * form.stride() * sizeof(std::int32_t);
+  }
+  std::span<std::int32_t> numbers(Bins bins) const { return bins; }
+  void copy(const Block& block, Bins from, Bins to) const {
+    const std::size_t first = block.first_bin * form.stride();
+    const std::size_t n = (block.last_bin - block.first_bin) * form.stride();
+    std::ranges::copy(from.subspan(first, n), to.subspan(first, n).begin());
+  }
   Search make_search(const Layout& layout) const { return {layout, form}; }
   std::int64_t weight_of(const Sums& sums) const { return sums[form.weight_at()]; }
   void subtract(const Block& block, Bins parent, Bins child) const {

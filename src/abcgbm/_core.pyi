@@ -148,10 +148,18 @@ def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), orde
 def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int = 1) -> NDArray[numpy.float64]:
     """Logarithms of the probabilities."""
 
+class Share:
+    """Which of all rows those of a rank are."""
+
+    def __init__(self, reducer: object, number: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
+        """
+        The reducer's methods sum, maximum and gather are called; numbers are those of draws.
+        """
+
 class Labels:
     """Classes and weights of rows; weights are multiples of the unit."""
 
-    def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, storage: Storage = ...) -> None: ...
+    def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, storage: Storage = ..., share: Share | None = None) -> None: ...
 
 class FeatureRules:
     """Which features a node may be cut on."""

@@ -32,6 +32,9 @@ class RankLostError(RanksError):
         super().__init__(message)
         self.rank = rank
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.rank)
+
 
 class Header(NamedTuple):
     """What every exchange carries, so that ranks out of step are an error.

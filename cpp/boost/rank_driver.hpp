@@ -1,0 +1,39 @@
+// The trees of a step where other ranks have some of the rows: all in lock step.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/base_class.hpp"
+#include "boost/lock_step.hpp"
+#include "boost/roots.hpp"
+#include "boost/step_context.hpp"
+#include "boost/tree_growth.hpp"
+#include "data/binned.hpp"
+
+namespace abcgbm {
+
+/// Does what TreeDriver does. Holds buffers to use again at each step.
+template <int W>
+class RankDriver {
+ public:
+  RankDriver(const Binned& binned, const Labels& labels, int n_threads, const Storage& storage);
+
+  /// A tree for each pair of classes.
+  std::vector<GrownTree> grow(const StepContext& context, std::span<const ClassPair> pairs);
+
+ private:
+  void grow_batch(const StepContext& context, std::span<const ClassPair> batch,
+                  std::vector<GrownTree>& grown);
+  void finish(std::span<const TreeJob<W>> jobs, const Reducer& ranks,
+              std::vector<GrownTree>& grown);
+
+  const Binned* binned_;
+  int n_threads_;
+  std::size_t n_together_;  // trees that grow at a time
+  Roots roots_;
+  LockStep<TreeJob<W>> lock_step_;
+};
+
+}  // namespace abcgbm

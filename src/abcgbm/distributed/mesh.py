@@ -1,0 +1,254 @@
+"""The connections of a rank with all others, on the event loop of its Dask worker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from abcgbm.distributed.link import Link, header_and_part, is_exchange
+from abcgbm.ranks.reducer import Buffer, Header, RankLostError, RanksError, Reducer
+
+BEAT = 1.0  # seconds between two signs of life
+_GOODBYE = 2.0  # seconds in which a last word must be sent
+_LEFT = "left"
+
+
+class Mesh:
+    """A rank among its peers. All methods but `reducer` are called on the event loop.
+
+    Parameters
+    ----------
+    rank : int
+        Number of this one.
+    names : sequence of str
+        What errors call the ranks, by number.
+    stall : float
+        Seconds after which a silent peer is taken to be lost.
+    """
+
+    def __init__(self, rank: int, names: Sequence[str], stall: float) -> None:
+        self.rank, self.names = rank, names
+        self.error: RanksError | None = None
+        self.is_closed = False
+        self._stall = stall
+        self._links: dict[int, Link] = {}
+        self._inboxes: dict[int, asyncio.Queue[dict[str, Any] | None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._goodbyes: set[asyncio.Task[None]] = set()
+        self._has_ended = asyncio.Event()
+        self._is_whole = asyncio.Event()
+        if len(names) == 1:
+            self._is_whole.set()
+
+    @property
+    def n_ranks(self) -> int:
+        """How many ranks there are."""
+        return len(self.names)
+
+    def describe(self, rank: int) -> str:
+        """Name a rank."""
+        return f"worker {self.names[rank]} (rank {rank})"
+
+    # ------------------------------------------------------------------------------------- beginning
+
+    def add(self, link: Link) -> None:
+        """Take a connection with a peer."""
+        if self.is_closed or link.rank in self._links:
+            link.abort()
+            return
+        self._links[link.rank] = link
+        self._inboxes[link.rank] = asyncio.Queue()
+        if not self._tasks:
+            self._do(self._watch(), self._tasks)
+        self._do(self._listen(link), self._tasks)
+        if len(self._links) == self.n_ranks - 1:
+            self._is_whole.set()
+
+    async def whole(self, limit: float) -> None:
+        """Wait until there is a connection with each peer."""
+        try:
+            await asyncio.wait_for(self._is_whole.wait(), limit)
+        except TimeoutError:
+            missing = set(range(self.n_ranks)) - {self.rank, *self._links}
+            names = ", ".join(self.describe(rank) for rank in sorted(missing))
+            raise RankLostError(
+                f"no connection of {self.describe(self.rank)} with {names} within {limit:g} s",
+                min(missing),
+            ) from None
+        self._check()
+
+    def _do(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        task = asyncio.ensure_future(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    # ------------------------------------------------------------------------------------- exchanges
+
+    async def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
+        """Send a part to each rank, and return what each has sent to this one."""
+        self._check()
+        others = [self._links[rank % self.n_ranks] for rank in self._round()]
+        for link in others:
+            with self._minding(link):
+                await link.send(header, parts[link.rank])
+        received = list(parts)
+        for link in others:
+            received[link.rank] = await self._receive(header, link.rank)
+        for link in others:
+            with self._minding(link):
+                await link.flush()
+        return received
+
+    def _round(self) -> range:
+        """The others, each rank beginning with the one after it."""
+        return range(self.rank + 1, self.rank + self.n_ranks)
+
+    async def _receive(self, header: Header, rank: int) -> Buffer:
+        inbox = self._inboxes[rank]
+        if inbox.empty():
+            self._check()
+        message = await inbox.get()
+        if message is None:
+            self._check()
+            raise RanksError(f"the session of {self.describe(self.rank)} was closed")
+        sent, part = header_and_part(message)
+        try:
+            header.check(sent, rank)
+        except RanksError as error:
+            self.fail(error)
+            raise
+        return part  # type: ignore[no-any-return]
+
+    @contextmanager
+    def _minding(self, link: Link) -> Iterator[None]:
+        """Make of a connection that is closed a peer that is lost."""
+        try:
+            yield
+        except OSError as error:
+            self._lose(link, f"was lost: {error}")
+            self._check()
+
+    def _check(self) -> None:
+        if self.error is not None:
+            raise _copy(self.error)
+        if self.is_closed:
+            raise RanksError(f"the session of {self.describe(self.rank)} was closed")
+
+    # -------------------------------------------------------------------------------------- watching
+
+    async def _listen(self, link: Link) -> None:
+        with suppress(RanksError), self._minding(link):
+            while True:
+                message = await link.read()
+                if is_exchange(message):
+                    self._inboxes[link.rank].put_nowait(message)
+                else:
+                    self._hear(message)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        """Take note of why a peer has left, and whose fault it was."""
+        rank, reason = message[_LEFT]
+        if rank is None:
+            self.fail(RanksError(reason))
+        else:
+            self.fail(RankLostError(reason, rank))
+
+    def _lose(self, link: Link, how: str) -> None:
+        self.fail(RankLostError(f"{self.describe(link.rank)} {how}", link.rank))
+
+    async def _watch(self) -> None:
+        """Give signs of life, and look for those of others."""
+        before = time.monotonic()
+        while not self.is_closed:
+            await asyncio.sleep(BEAT)
+            now = time.monotonic()
+            away, before = now - before - BEAT, now
+            for link in list(self._links.values()):
+                link.heard += away  # what came while this rank itself was held up is not yet read
+                if now - link.heard > self._stall:
+                    self._lose(link, f"has been silent for {self._stall:g} s")
+                    return
+                with suppress(RanksError), self._minding(link):
+                    await link.beat()
+
+    # ---------------------------------------------------------------------------------------- ending
+
+    def fail(self, error: RanksError) -> None:
+        """End the session of this rank, and tell the others why."""
+        if self.is_closed:
+            return
+        self.error = error
+        lost = error.rank if isinstance(error, RankLostError) else None
+        self._end({_LEFT: (lost, str(error))}, lost)
+
+    async def close(self) -> None:
+        """Close all connections, once what was sent is under way."""
+        if not self.is_closed:
+            self._end(None, None)
+        while self._goodbyes:
+            await asyncio.wait(self._goodbyes)
+        for task in self._tasks:
+            task.cancel()
+
+    def _end(self, last_word: dict[str, Any] | None, lost: int | None) -> None:
+        self.is_closed = True
+        self._is_whole.set()
+        self._has_ended.set()
+        for inbox in self._inboxes.values():
+            inbox.put_nowait(None)
+        for link in self._links.values():
+            if link.rank == lost:
+                link.abort()
+            else:
+                self._do(_leave(link, last_word), self._goodbyes)
+
+    async def ended(self) -> None:
+        """Wait until all connections are to be closed."""
+        await self._has_ended.wait()
+
+    def reducer(self) -> MeshReducer:
+        """Return the reducer of this rank, for the thread that trains."""
+        return MeshReducer(self, asyncio.get_running_loop())
+
+
+class MeshReducer(Reducer):
+    """A rank on a Dask worker: its thread waits while the worker's event loop sends and receives.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The connections.
+    loop : AbstractEventLoop
+        The loop that they live on.
+    """
+
+    def __init__(self, mesh: Mesh, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.rank, self.n_ranks = mesh.rank, mesh.n_ranks
+        self._mesh, self._loop = mesh, loop
+
+    def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
+        """Exchange parts by the event loop."""
+        if self._loop.is_closed():
+            raise RanksError("the worker of this rank was closed")
+        return asyncio.run_coroutine_threadsafe(self._mesh.swap(header, parts), self._loop).result()
+
+
+async def _leave(link: Link, last_word: dict[str, Any] | None) -> None:
+    try:
+        if last_word is not None:
+            await asyncio.wait_for(link.tell(last_word), _GOODBYE)
+    except (OSError, TimeoutError):
+        link.abort()
+    else:
+        await link.close(_GOODBYE)
+
+
+def _copy(error: RanksError) -> RanksError:
+    """Return an error to raise: one that is raised anew gathers traces."""
+    if isinstance(error, RankLostError):
+        return RankLostError(str(error), error.rank)
+    return RanksError(str(error))

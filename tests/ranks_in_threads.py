@@ -1,0 +1,94 @@
+"""Ranks that are threads of one process, for tests that need no engine."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from abcgbm.ranks.reducer import Buffer, Header, RankLostError, RanksError, Reducer
+
+WAIT = 60.0  # seconds; long, for a busy machine
+
+
+class Meeting:
+    """Where ranks that are threads lay down what they send."""
+
+    def __init__(self, n_ranks: int, wait: float = WAIT) -> None:
+        self.n_ranks = n_ranks
+        self.wait = wait
+        self.barrier = threading.Barrier(n_ranks)
+        self.sent: list[Any] = [None] * n_ranks
+        self.gone: list[tuple[int, str]] = []  # ranks that left early, and why
+
+    def leave(self, rank: int, reason: str) -> None:
+        """Let all others know that a rank does not come again."""
+        self.gone.append((rank, reason))
+        self.barrier.abort()
+
+    def meet(self, rank: int) -> None:
+        try:
+            self.barrier.wait(self.wait)
+        except threading.BrokenBarrierError:
+            lost, reason = self.gone[0] if self.gone else (-1, "nobody came")
+            raise RankLostError(f"rank {lost} is gone: {reason}", lost) from None
+
+
+class ThreadReducer(Reducer):
+    """A rank that is a thread; it leaves at the exchange ``leaves_at``, as if it were killed."""
+
+    def __init__(self, meeting: Meeting, rank: int, leaves_at: int | None = None) -> None:
+        super().__init__()
+        self.rank, self.n_ranks = rank, meeting.n_ranks
+        self.n_swaps = self.n_bytes = 0  # exchanges so far, and bytes sent to others
+        self._meeting, self._leaves_at = meeting, leaves_at
+
+    def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
+        if header.number == self._leaves_at:
+            raise RanksError(f"rank {self.rank} leaves at exchange {header.number}, as it was told")
+        self.n_swaps += 1
+        self.n_bytes += sum(len(part) for to, part in enumerate(parts) if to != self.rank)
+        self._meeting.sent[self.rank] = (header, parts)
+        self._meeting.meet(self.rank)
+        sent = list(self._meeting.sent)
+        received = [bytes(others[self.rank]) for _, others in sent]
+        self._meeting.meet(self.rank)  # nobody goes on before everyone has copied
+        for rank, (other, _) in enumerate(sent):
+            header.check(other, rank)
+        received[self.rank] = parts[self.rank]
+        return received
+
+
+def outcomes(
+    n_ranks: int,
+    work: Callable[[ThreadReducer], Any],
+    leaves: tuple[int, int] = (-1, -1),
+    wait: float = WAIT,
+) -> list[Any]:
+    """Do some work on each rank; return what each returned or, of one that failed, its error.
+
+    ``leaves`` is a rank and the number of the exchange at which it leaves.
+    """
+    meeting = Meeting(n_ranks, wait)
+
+    def on(rank: int) -> Any:
+        reducer = ThreadReducer(meeting, rank, leaves[1] if rank == leaves[0] else None)
+        try:
+            return work(reducer)
+        except Exception as error:  # noqa: BLE001
+            meeting.leave(rank, str(error))
+            return error
+
+    with ThreadPoolExecutor(n_ranks) as pool:
+        return list(pool.map(on, range(n_ranks)))
+
+
+def on_ranks(n_ranks: int, work: Callable[[ThreadReducer], Any], wait: float = WAIT) -> list[Any]:
+    """Do some work on each rank; return what each returned, or raise the error that came first."""
+    returned = outcomes(n_ranks, work, wait=wait)
+    errors = [value for value in returned if isinstance(value, BaseException)]
+    for error in errors:
+        if not isinstance(error, RankLostError):
+            raise error
+    if errors:
+        raise errors[0]
+    return returned

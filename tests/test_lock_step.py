@@ -1,0 +1,159 @@
+"""Trees on rows that several ranks hold: those of one that has them all, to the last bit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import core
+import reference as ref
+from abcgbm import _core
+from ranks_in_threads import ThreadReducer, outcomes
+from reference_shared import SHARED
+from strategies import (
+    VARIANTS,
+    Problem,
+    algorithms,
+    mixed_problem,
+    one_hot_problem,
+    problems,
+    random_problem,
+)
+
+N_STEPS = 4
+
+
+def share_of(problem: Problem, rows: np.ndarray, reducer: ThreadReducer) -> Any:
+    """The arguments of a training that has some of the rows of a problem."""
+    some = problem.rows(rows)
+    weight = np.ascontiguousarray(some.weight, dtype=np.int64)
+    share = _core.Share(reducer, rows.astype(np.uint64))
+    labels = _core.Labels(some.y.astype(np.int32), weight, some.unit, some.n_classes, share=share)
+    return {"binned": core.binned(problem).take(rows), "labels": labels, "raw": some.raw}
+
+
+def train_on(problem: Problem, algorithm: ref.Algorithm, rows: np.ndarray, n_threads: int = 1):
+    """What a rank sees of a training: its steps, and the scores of its rows."""
+
+    def work(reducer: ThreadReducer) -> Any:
+        given = share_of(problem, rows[reducer.rank], reducer)
+        total_weight = int(problem.weight.sum()) * problem.unit
+        params = core.train_params(**problem.params)
+        trainer = core.Trainer(total_weight, params=params, n_threads=n_threads, **given)
+        return ref.boost(trainer, algorithm, problem.n_classes, N_STEPS), trainer.raw()
+
+    return work
+
+
+def assert_same_on_ranks(
+    problem: Problem, algorithm: ref.Algorithm, rows: Sequence[np.ndarray], n_threads: int = 1
+) -> None:
+    alone = core.trainer(problem)
+    expected = ref.boost(alone, algorithm, problem.n_classes, N_STEPS)
+    raw = alone.raw()
+    found = outcomes(len(rows), train_on(problem, algorithm, rows, n_threads))
+    for (rounds, of_rank), numbers in zip(found, rows, strict=True):
+        core.assert_same_rounds(rounds, expected)
+        np.testing.assert_array_equal(of_rank, raw[:, numbers])
+
+
+def dealt(n_rows: int, n_ranks: int, seed: int = 0) -> list[np.ndarray]:
+    """The rows of each rank, at random; the last one may have none."""
+    rank = np.random.default_rng(seed).integers(0, n_ranks, n_rows)
+    return [np.flatnonzero(rank == r) for r in range(n_ranks)]
+
+
+@given(problems(), st.data())
+def test_any_ranks_grow_the_trees_of_one(problem, data):
+    algorithm = data.draw(algorithms(problem.n_classes))
+    n_ranks = data.draw(st.integers(1, 3))
+    rank = np.array(
+        data.draw(
+            st.lists(st.integers(0, n_ranks - 1), min_size=len(problem.y), max_size=len(problem.y))
+        )
+    )
+    rows = [np.flatnonzero(rank == r) for r in range(n_ranks)]
+    assert_same_on_ranks(problem, algorithm, rows)
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2, 3, 7])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_algorithms_on_ranks(name, n_ranks):
+    problem = random_problem(3, 900, 4, 5, max_leaf_nodes=15, subsample=0.7, max_features=3)
+    assert_same_on_ranks(problem, VARIANTS[name], dealt(900, n_ranks))
+
+
+SEARCH = ref.Algorithm("abc-mart", ref.Search(3))
+
+
+@pytest.mark.parametrize("hessian_split", [False, True])
+@pytest.mark.parametrize("make", [mixed_problem, one_hot_problem])
+@pytest.mark.parametrize("algorithm", [VARIANTS["mart"], SEARCH], ids=["mart", "search"])
+def test_any_columns_on_ranks(make, algorithm, hessian_split):
+    problem = make(5, 700, 4, max_leaf_nodes=12, hessian_split=hessian_split)
+    assert_same_on_ranks(problem, algorithm, dealt(700, 2), n_threads=2)
+
+
+@pytest.mark.parametrize("n_ranks", [1, 3])
+@pytest.mark.parametrize("hessian_split", [False, True])
+@pytest.mark.parametrize("n_directions", [0, 3, 9])
+def test_shared_trees_on_ranks(n_directions, hessian_split, n_ranks):
+    params = {"shared": True, "n_directions": n_directions, "hessian_split": hessian_split}
+    problem = mixed_problem(6, 700, 11, max_leaf_nodes=25, max_features=3, subsample=0.8, **params)
+    assert_same_on_ranks(problem, SHARED, dealt(700, n_ranks), n_threads=2)
+
+
+def test_rank_without_rows():
+    problem = mixed_problem(1, 300, 3, subsample=0.5)
+    none = np.empty(0, np.int64)
+    assert_same_on_ranks(problem, VARIANTS["abc-mart"], [none, np.arange(300), none])
+    shared = problem.with_params(shared=True, n_directions=2)
+    assert_same_on_ranks(shared, SHARED, [np.arange(300), none])
+
+
+def test_few_rounds_for_many_leaves():
+    """Leaves that will be split soon are counted ahead: rounds grow much slower than leaves."""
+    problem = random_problem(2, 4000, 5, 4, max_leaf_nodes=64)
+
+    def rounds_of_step(reducer: ThreadReducer) -> int:
+        given = share_of(problem, dealt(4000, 2)[reducer.rank], reducer)
+        trainer = _core.Trainer(params=core.train_params(**problem.params), n_threads=1, **given)
+        before = reducer.n_swaps
+        trainer.step([0, 1, 2, 3], [-1], False, 1.0, 0)
+        return reducer.n_swaps - before
+
+    n_swaps = outcomes(2, rounds_of_step)
+    assert n_swaps[0] == n_swaps[1] < 2 * 40  # two swaps a sum; of 63 splits
+
+
+def test_validation_on_ranks():
+    problem = mixed_problem(4, 500, 4)
+    trainer, alone = core.trainer(problem), core.validation(problem)
+    steps = [trainer.native_step(range(4), [-1], False, 1.0, i) for i in range(3)]
+    rows = dealt(500, 3)
+
+    def validate(reducer: ThreadReducer) -> list[float]:
+        given = share_of(problem, rows[reducer.rank], reducer)
+        state = _core.Validation(n_threads=1, **given)
+        losses = [state.loss()]
+        for step in steps:
+            state.add(step)
+            losses.append(state.loss())
+        return losses
+
+    expected = [alone.loss()]
+    for step in steps:
+        alone.add(step)
+        expected.append(alone.loss())
+    assert outcomes(3, validate) == [expected] * 3
+
+
+def test_what_a_rank_raises_ends_the_step():
+    problem = random_problem(2, 300, 3, 3)
+    rows = dealt(300, 2)
+    errors = outcomes(2, train_on(problem, VARIANTS["mart"], rows), leaves=(1, 25))
+    assert "leaves at exchange 25" in str(errors[1])
+    assert "rank 1 is gone" in str(errors[0])

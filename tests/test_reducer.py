@@ -1,0 +1,103 @@
+"""Sums, maxima and items over ranks, with ranks that are threads."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from abcgbm.ranks.reducer import Alone, RankLostError, RanksError
+from ranks_in_threads import ThreadReducer, on_ranks, outcomes
+
+RANKS = (1, 2, 3, 7)
+
+
+def values_of(rank: int, n_values: int, dtype: str) -> np.ndarray:
+    return np.random.default_rng(rank).integers(-1000, 1000, n_values).astype(dtype)
+
+
+@pytest.mark.parametrize("n_ranks", RANKS)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
+@given(n_values=st.integers(0, 40))
+def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values):
+    def work(reducer: ThreadReducer) -> tuple[np.ndarray, np.ndarray]:
+        total, largest = (values_of(reducer.rank, n_values, dtype) for _ in range(2))
+        reducer.sum(total)
+        reducer.maximum(largest)
+        return total, largest
+
+    all_values = np.stack([values_of(rank, n_values, dtype) for rank in range(n_ranks)])
+    for total, largest in on_ranks(n_ranks, work):
+        np.testing.assert_array_equal(total, all_values.sum(axis=0))
+        np.testing.assert_array_equal(largest, all_values.max(axis=0))
+
+
+@pytest.mark.parametrize("n_ranks", RANKS)
+def test_each_rank_gets_its_own_stretch_of_a_scattered_sum(n_ranks):
+    ends = np.sort(np.random.default_rng(0).integers(0, 50, n_ranks)).astype(np.intp)
+    ends[-1] = 50
+
+    def work(reducer: ThreadReducer) -> np.ndarray:
+        values = values_of(reducer.rank, 50, "int64")
+        reducer.reduce_scatter("sum", values, ends)
+        return np.split(values, ends[:-1])[reducer.rank]
+
+    total = sum(values_of(rank, 50, "int64") for rank in range(n_ranks))
+    np.testing.assert_array_equal(np.concatenate(on_ranks(n_ranks, work)), total)
+
+
+@pytest.mark.parametrize("n_ranks", RANKS)
+def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
+    def work(reducer: ThreadReducer) -> tuple[list[bytes], list[str], str]:
+        items = [bytes([reducer.rank, to]) * to for to in range(n_ranks)]
+        received = [bytes(item) for item in reducer.exchange(items)]
+        return received, reducer.gather(f"of {reducer.rank}"), reducer.broadcast(reducer.rank)
+
+    for rank, (received, gathered, broadcast) in enumerate(on_ranks(n_ranks, work)):
+        assert received == [bytes([other, rank]) * rank for other in range(n_ranks)]
+        assert gathered == [f"of {other}" for other in range(n_ranks)]
+        assert broadcast == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda reducer: reducer.maximum(np.zeros(9, dtype=np.int64)),
+        lambda reducer: reducer.sum(np.zeros(8, dtype=np.int64)),
+        lambda reducer: reducer.sum(np.zeros(9, dtype=np.int32)),
+        lambda reducer: reducer.gather(1),
+    ],
+    ids=["operation", "count", "type", "items"],
+)
+def test_ranks_out_of_step_are_an_error_on_every_rank(other):
+    def work(reducer: ThreadReducer) -> None:
+        if reducer.rank == 1:
+            other(reducer)
+        else:
+            reducer.sum(np.zeros(9, dtype=np.int64))
+
+    errors = outcomes(3, work)
+    assert all(isinstance(error, RanksError) for error in errors)
+    assert any("rank 1 is out of step: it sent (1, " in str(error) for error in errors)
+
+
+def test_rank_that_is_gone_is_named_with_its_reason():
+    def work(reducer: ThreadReducer) -> None:
+        if reducer.rank == 2:
+            raise MemoryError("no room for 8 GiB")
+        reducer.gather(None)
+
+    first, _, third = outcomes(3, work)
+    assert isinstance(third, MemoryError)
+    assert isinstance(first, RankLostError)
+    assert first.rank == 2
+    assert str(first) == "rank 2 is gone: no room for 8 GiB"
+
+
+def test_nothing_is_exchanged_with_a_rank_alone():
+    reducer = Alone()
+    values = np.arange(5)
+    reducer.sum(values)
+    reducer.reduce_scatter("maximum", values, np.array([5]))
+    assert values.tolist() == [0, 1, 2, 3, 4]
+    assert reducer.exchange([b"item"]) == [b"item"]
+    assert reducer.gather("item") == ["item"] == [reducer.broadcast("item")]
