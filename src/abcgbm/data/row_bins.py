@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.binned_table import BinnedTable, bin_table
+from abcgbm import _core
+from abcgbm.data.binned_table import BinnedTable, add_all, bin_table, builder_of
 from abcgbm.data.binning import learn_encoding, learn_thresholds, most_codes
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.parts.learning import Learning, bin_like, learn_and_bin
 from abcgbm.data.parts.parted_table import PartedTable
 from abcgbm.data.rows import LabelledRows
+from abcgbm.data.shared_bins import SharedLearning, encoding_of
 from abcgbm.data.tables import Table
+from abcgbm.ranks.together import together
 
 
 class BinnedRows(NamedTuple):
@@ -66,7 +69,8 @@ def bin_rows(
         table = _learn_and_bin([learned, validated], how)
         return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, table)
     table = _learn_and_bin([learned], how)
-    other = _bin_like(table, validated, how.n_threads)
+    share = validated.share
+    other = together(share, lambda: _bin_like(table, validated, how.n_threads))
     return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, other)
 
 
@@ -75,21 +79,48 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     learned, table = parts[0], parts[0].table
     if isinstance(table, BinnedTable):
         return table
-    weight = _weight_in_table(learned)
+    weight, is_seen = _weight_in_table(learned), _is_among(parts, len(table))
     if isinstance(table, PartedTable):
-        coded = learn_and_bin(table, _learning(weight, _is_among(parts, len(table)), how))
+        coded = learn_and_bin(table, _learning(weight, is_seen, how))
         if how.known is None:
             return coded
         # The model keeps the names that it knows, or that there are none.
         return replace(coded, encoding=replace(how.known, handle_unknown=how.handle_unknown))
+    if not learned.share.is_alone:
+        return _with_all_ranks(learned, weight, is_seen, how)
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
     else:
         encoding = replace(how.known, handle_unknown=how.handle_unknown)
     thresholds = learn_thresholds(table, weight, encoding, how.max_bins, how.n_threads)
     lenient = replace(encoding, handle_unknown="missing")
-    coded = bin_table(table, thresholds, lenient, how.n_threads, _is_among(parts, len(table)))
+    coded = bin_table(table, thresholds, lenient, how.n_threads, is_seen)
     return replace(coded, encoding=encoding)
+
+
+def _with_all_ranks(
+    learned: LabelledRows,
+    weight: NDArray[np.int64],
+    is_seen: NDArray[np.bool_] | None,
+    how: Binning,
+) -> BinnedTable:
+    """Learn from the rows of all ranks, and code those of this one."""
+    table, share = cast(Table, learned.table), learned.share
+    total, most = learned.integer_weights.n_units, most_codes(how.max_bins)
+    learning = SharedLearning(share, weight, total, how.max_bins, most, how.n_threads, how.known)
+    layout = learning.learn(table)
+    encoding = encoding_of(layout, table.schema, learning, how.handle_unknown)
+    thresholds = tuple(of.thresholds for of in layout.features)
+
+    def coded() -> _core.BinnedBuilder:
+        builder = builder_of(len(table), thresholds, encoding)
+        layout.tell(builder)
+        lenient = replace(encoding, handle_unknown="missing")
+        add_all(builder, table, lenient, how.n_threads, is_seen)
+        return builder
+
+    binned = layout.finish(together(share, coded), len(table))
+    return BinnedTable(binned, thresholds, encoding)
 
 
 def _learning(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from typing import Any, NamedTuple
 
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.ranks.share import Share
 from abcgbm.training.callbacks import StepReport
+from abcgbm.training.checkpoint import Checkpoint
+from abcgbm.training.course import Course
+from abcgbm.training.preparation import FitArguments
 
 
 class RankRows(NamedTuple):
@@ -65,4 +70,41 @@ def fit_on_rank(
     on_step : callable or None
         Is told of each step, on rank 0 alone; True asks to stop.
     """
-    raise NotImplementedError
+    model = ABCBoostClassifier(**params)
+    courses: list[Course] = []
+    given = FitArguments(*rows, share)
+    resume_from = None if checkpoint is None else BytesIO(checkpoint)
+    try:
+        with _heard(model, on_step):
+            model._fit(given, resume_from, courses.append)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
+        state = courses[0].state() if courses else None
+        if state is None and checkpoint is not None:
+            state = Checkpoint.load(BytesIO(checkpoint))
+        return _broken_off(model, state, error)
+    return Outcome(model, None, model.model_.n_steps, None)
+
+
+@contextmanager
+def _heard(
+    model: ABCBoostClassifier, on_step: Callable[[StepReport], bool] | None
+) -> Iterator[None]:
+    """Let a function hear of the steps, after the callbacks that were given."""
+    given = model.callbacks
+    if on_step is not None:
+        before = [] if given is None else [given] if callable(given) else [*given]
+        model.callbacks = [*before, on_step]
+    try:
+        yield
+    finally:
+        model.callbacks = given
+
+
+def _broken_off(
+    model: ABCBoostClassifier, state: Checkpoint | None, error: BaseException
+) -> Outcome:
+    if state is None:
+        return Outcome(None, None, 0, error)
+    file = BytesIO()
+    state.save(file, model.get_params(deep=False))
+    return Outcome(None, file.getvalue(), state.history.n_steps, error)
