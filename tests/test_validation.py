@@ -293,8 +293,14 @@ def test_draws_are_splitmix64():
 
 
 def test_draw_of_a_row_depends_on_seed_kind_and_row_alone():
-    assert draws.draw(7, 3, np.arange(100, dtype=np.uint64))[:10].tolist() == draws.draw(7, 3, np.arange(10, dtype=np.uint64)).tolist()
-    others = [draws.draw(seed, kind, np.arange(50, dtype=np.uint64)) for seed, kind in [(7, 3), (8, 3), (7, 2)]]
+    assert (
+        draws.draw(7, 3, np.arange(100, dtype=np.uint64))[:10].tolist()
+        == draws.draw(7, 3, np.arange(10, dtype=np.uint64)).tolist()
+    )
+    others = [
+        draws.draw(seed, kind, np.arange(50, dtype=np.uint64))
+        for seed, kind in [(7, 3), (8, 3), (7, 2)]
+    ]
     assert len(np.unique(np.concatenate(others))) == 150
 
 

@@ -270,8 +270,6 @@ def rows_to_validate(
         read_together(share, given.X, read, "X_val"), given.y, given.sample_weight, share, "_val"
     )
     counted = CountedRows.from_given(rows, has_classes=True)
-    class_of_row = together(
-        share, lambda: class_numbers(counted.labels, classes.labels, "y_val")
-    )
+    class_of_row = together(share, lambda: class_numbers(counted.labels, classes.labels, "y_val"))
     sums = counted.sums(class_of_row, len(classes.labels))
     return counted.weighed(class_of_row, classes.factor, sums, given=given.X)

@@ -46,7 +46,9 @@ class FeatureBins(NamedTuple):
     n_listed: int  # what all others weigh
 
     @classmethod
-    def of(cls, levels: Levels | None, thresholds: Floats, weight: NDArray[np.int64]) -> FeatureBins:
+    def of(
+        cls, levels: Levels | None, thresholds: Floats, weight: NDArray[np.int64]
+    ) -> FeatureBins:
         """Look for the common code by the weight of each."""
         common = int(np.argmax(weight))
         return cls(levels, thresholds, common, int(weight.sum() - weight[common]))
@@ -223,7 +225,9 @@ class _Finisher:
         return FeatureBins.of(levels, levels.thresholds(), weight)
 
 
-def encoding_of(layout: SharedLayout, schema: Schema, how: SharedLearning, unknown: str) -> Encoding:
+def encoding_of(
+    layout: SharedLayout, schema: Schema, how: SharedLearning, unknown: str
+) -> Encoding:
     """Return the levels that were learned, or those known before."""
     if how.known is not None:
         return replace(how.known, handle_unknown=unknown)

@@ -327,10 +327,10 @@ class IntegerWeights:
         sums = WeightSums.from_rows(weight, y, len(factor)).of_all(share)
         rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(share)
         if rounded.n_raised and share.reducer.rank == 0:
-            share = rounded.unit / rounded.total
+            least = rounded.unit / rounded.total
             warnings.warn(
-                f"{rounded.n_raised} row(s) weigh at most {share / 2:.1e} of the sum of all "
-                f"weights; each of them counts as {share:.1e} of it, the least that is told from 0",
+                f"{rounded.n_raised} row(s) weigh at most {least / 2:.1e} of the sum of all "
+                f"weights; each of them counts as {least:.1e} of it, the least that is told from 0",
                 UserWarning,
                 stacklevel=1,  # as scikit-learn: many ways lead here
             )

@@ -100,5 +100,7 @@ def dealt(
     sent = [pickle.dumps(pieces[to::n_ranks], protocol=5) for to in range(n_ranks)]
     received = [pickle.loads(item) for item in share.reducer.exchange(sent)]
     own = range(rank, len(pieces), n_ranks)
-    finished = gathered(share, lambda: finish(own, [list(of) for of in zip(*received, strict=True)]))
+    finished = gathered(
+        share, lambda: finish(own, [list(of) for of in zip(*received, strict=True)])
+    )
     return [finished[place % n_ranks][place // n_ranks] for place in range(len(pieces))]

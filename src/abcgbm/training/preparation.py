@@ -17,6 +17,7 @@ from abcgbm.data.reading import (
 )
 from abcgbm.data.row_bins import BinnedRows, Binning, bin_rows
 from abcgbm.data.rows import (
+    Classes,
     GivenRows,
     LabelledRows,
     ToValidate,
@@ -50,11 +51,6 @@ class FitArguments(NamedTuple):
     sample_weight_val: Any = None
     share: Share = ALONE
 
-    @property
-    def to_validate(self) -> ToValidate:
-        """What there is to validate on."""
-        return ToValidate(self.X_val, self.y_val, self.sample_weight_val)
-
 
 def prepare(
     settings: Settings,
@@ -85,19 +81,12 @@ def prepare(
     """
     share = given.share
     check_alike(settings, earlier, resumed, share)
-    given = together(share, lambda: _with_labels(given, settings.verbose))
-    table = read_together(share, given.X, lambda X: _read(X, settings, earlier, owner))
-    known = _known_classes(settings, earlier)
-    to_learn = GivenRows(table, given.y, given.sample_weight, share)
-    rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
-    if settings.checkpoint is not None or not share.is_alone:
-        _check_labels_can_be_kept(classes.labels)
-    held_out = rows_to_validate(given.to_validate, table.schema, classes, owner, share)
+    rows, classes, held_out = _labelled(settings, given, earlier, owner)
     left_open = settings if earlier is None else earlier.kept(settings)
     size = Size(rows.n_rows, len(classes.labels))
     plan = make_plan(
         settled(left_open, size, has_validation=held_out is not None),
-        table.schema,
+        rows.table.schema,
         classes,
         began,
         seed=None if earlier is None else earlier.history.seed,
@@ -110,13 +99,34 @@ def prepare(
         again = partial(_train_again, rows, resumed) if settings.refit else None
         rows, held_out = _hold_out(rows, plan)
     learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
-    needs_facts = resumed is not None or settings.checkpoint is not None or not share.is_alone
+    needs_facts = resumed is not None or _may_be_kept(settings, share)
     facts = facts_of(plan, learned, validated) if needs_facts else {}
     if resumed is not None:
         resumed.check(facts, plan)
     first = _first_training(plan, learned, validated, earlier, resumed)
     n_earlier = None if earlier is None else earlier.model.n_steps
     return Course(settings, first, again, facts, n_earlier, share.reducer)
+
+
+def _labelled(
+    settings: Settings, given: FitArguments, earlier: EarlierFit | None, owner: str
+) -> tuple[LabelledRows, Classes, LabelledRows | None]:
+    """Read, label and weigh the rows to learn from, and those to validate on if there are any."""
+    share = given.share
+    given = together(share, lambda: _with_labels(given, settings.verbose))
+    table = read_together(share, given.X, lambda X: _read(X, settings, earlier, owner))
+    to_learn = GivenRows(table, given.y, given.sample_weight, share)
+    known = _known_classes(settings, earlier)
+    rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
+    if _may_be_kept(settings, share):
+        _check_labels_can_be_kept(classes.labels)
+    to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
+    return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, share)
+
+
+def _may_be_kept(settings: Settings, share: Share) -> bool:
+    """Whether there may be a checkpoint: of several ranks one may be lost at any time."""
+    return settings.checkpoint is not None or not share.is_alone
 
 
 def _with_labels(given: FitArguments, verbose: int) -> FitArguments:

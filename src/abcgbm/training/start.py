@@ -6,7 +6,6 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import row_chunks
@@ -35,7 +34,7 @@ def init_scores(init: str, rows: LabelledRows) -> Floats:
 
 def has_one_class(rows: LabelledRows) -> bool:
     """Whether the rows of all ranks are of the same class."""
-    return np.count_nonzero(rows.of_class) == 1
+    return int(np.count_nonzero(rows.of_class)) == 1
 
 
 def log_frequencies(rows: LabelledRows) -> Floats:
