@@ -57,6 +57,13 @@ def test_search_needs_more_up_to_a_bound():
     assert losses == [0, 16_000_000, 16_000_000, 16_000_000]
 
 
+def test_ranks_keep_the_rows_of_all_trees():
+    """As many trees grow together as there is room for."""
+    few, many = (replace(SIZE, n_classes=5, n_rows=n, has_ranks=True) for n in (10**6, 10**9))
+    assert few.parts()["rows by node"] == 5 * 9 * 10**6
+    assert many.parts()["rows by node"] == 9 * 10**9
+
+
 def test_fewer_directions_need_no_more_memory():
     shared = replace(SIZE, shared_trees=True, has_hessian=True)
     totals = [replace(shared, n_directions=n).total() for n in (1, 7, 50, 99, 100)]

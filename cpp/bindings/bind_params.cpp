@@ -100,7 +100,7 @@ using Bytes = std::map<std::string, std::size_t>;
 
 Bytes training_bytes_py(std::size_t n_rows, int n_classes, std::size_t total_bins,
                         const TrainParams& params, std::size_t n_candidates, int n_threads,
-                        bool in_folder) {
+                        bool has_ranks, bool in_folder) {
   require(n_classes >= 1 && n_candidates >= 1 && n_threads >= 1,
           "n_classes, n_candidates, n_threads: at least 1");
   Bytes bytes;
@@ -108,7 +108,8 @@ Bytes training_bytes_py(std::size_t n_rows, int n_classes, std::size_t total_bin
                                                 .n_classes = n_classes,
                                                 .total_bins = total_bins,
                                                 .n_candidates = n_candidates,
-                                                .n_threads = n_threads},
+                                                .n_threads = n_threads,
+                                                .has_ranks = has_ranks},
                                                params)) {
     if (!in_folder || !part.is_of_rows) bytes[part.name] = part.bytes;
   }
@@ -119,7 +120,7 @@ void bind_memory(nb::module_& m) {
   using namespace nb::literals;
   m.def(
       "training_bytes", &training_bytes_py, "n_rows"_a, "n_classes"_a, "total_bins"_a, "params"_a,
-      "n_candidates"_a, "n_threads"_a, "in_folder"_a = false,
+      "n_candidates"_a, "n_threads"_a, "has_ranks"_a = false, "in_folder"_a = false,
       "The bytes of each large part of a training, apart from the coded table; only of those that "
       "stay in memory, if the others are in a folder.");
   m.def("validation_bytes", &validation_bytes, "n_rows"_a, "n_classes"_a, "n_threads"_a,

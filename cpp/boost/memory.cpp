@@ -5,6 +5,8 @@
 
 #include "boost/base_losses.hpp"
 #include "boost/candidates.hpp"
+#include "boost/lock_step.hpp"
+#include "boost/rank_driver.hpp"
 #include "boost/roots.hpp"
 #include "boost/schedule.hpp"
 #include "boost/shared_growth.hpp"
@@ -14,12 +16,14 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kNode = sizeof(std::uint16_t);                         // of a row in a tree
-constexpr std::size_t kLoss = sizeof(double);                                // of a row
+constexpr std::size_t kNode = sizeof(std::uint16_t);  // of a row in a tree
+constexpr std::size_t kLoss = sizeof(double);         // of a row
+constexpr std::size_t kCopies = 3;  // of a histogram in lock step: kept, counted ahead, summed
 constexpr std::size_t kLabel = sizeof(std::int32_t) + sizeof(std::int64_t);  // and weight
 
 /// Trees that grow at a time: those of a step or, in a search, as many as there are threads.
 int n_growing_of(const TrainingSize& size) {
+  if (size.has_ranks) return static_cast<int>(n_trees_together(size.n_rows, size.n_classes));
   return size.n_candidates > 1 ? size.n_threads : std::min(size.n_threads, size.n_classes);
 }
 
@@ -27,9 +31,12 @@ std::size_t histogram_bytes(const TrainingSize& size, const TrainParams& params,
   const std::size_t sums = params.split.hessian_split ? sizeof(Sums<3>) : sizeof(Sums<2>);
   const std::size_t bytes = std::max<std::size_t>(1, size.total_bins * sums);
   const auto n_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
-  const std::size_t n = std::min(most_histograms(bytes, std::min(size.n_threads, size.n_classes)),
-                                 std::max(n_leaves, kLeastHistograms));
-  return static_cast<std::size_t>(n_growing) * n * bytes;
+  const auto n_trees = static_cast<std::size_t>(n_growing);
+  const std::size_t most = size.has_ranks
+                               ? most_in_lock_step(bytes, n_trees)
+                               : most_histograms(bytes, std::min(size.n_threads, size.n_classes));
+  const std::size_t n = std::min(most, std::max(n_leaves, kLeastHistograms));
+  return n_trees * n * bytes * (size.has_ranks ? kCopies : 1);
 }
 
 /// Those of a batch of residuals and, where wanted, of hessians; and the weights.
@@ -60,7 +67,8 @@ std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams
   const std::size_t bin = form.stride() * sizeof(std::int32_t);
   const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
   const std::size_t n_histograms =
-      std::min(most_shared_histograms(total_bins, form), std::max(n_leaves, kLeastHistograms));
+      std::min(most_shared_histograms(total_bins, form), std::max(n_leaves, kLeastHistograms)) *
+      (size.has_ranks ? kCopies : 1);
   const std::size_t a_score = sizeof(double) + sizeof(std::int32_t);  // raw, residual
   return {
       {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},

@@ -15,6 +15,7 @@ struct TrainingSize {
   std::size_t total_bins = 0;
   std::size_t n_candidates = 1;  // base classes that a step tries, at most
   int n_threads = 1;
+  bool has_ranks = false;  // others have some of the rows, so all trees grow together
 };
 
 struct MemoryPart {

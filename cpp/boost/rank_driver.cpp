@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::size_t kSetBytes = std::size_t{1} << 31;  // of the rows of trees that grow together
 
-/// The same on all ranks: as many trees as the rank with most rows has memory for.
-std::size_t n_trees_together(const Labels& labels) {
-  const std::size_t bytes = kRowSetBytes * std::max<std::size_t>(1, labels.share.most_rows);
-  return std::clamp<std::size_t>(kSetBytes / bytes, 1, static_cast<std::size_t>(labels.n_classes));
-}
-
 TreeThreads threads_of(const Binned& binned, std::size_t n_trees, int n_threads) {
   const std::size_t n = threads_for(n_trees, n_threads);
   return {.n = n, .blocks = blocks_of(binned.layout, static_cast<std::size_t>(n_threads))};
@@ -25,12 +19,17 @@ TreeThreads threads_of(const Binned& binned, std::size_t n_trees, int n_threads)
 
 }  // namespace
 
+std::size_t n_trees_together(std::size_t most_rows, int n_classes) {
+  const std::size_t bytes = kRowSetBytes * std::max<std::size_t>(1, most_rows);
+  return std::clamp<std::size_t>(kSetBytes / bytes, 1, static_cast<std::size_t>(n_classes));
+}
+
 template <int W>
 RankDriver<W>::RankDriver(const Binned& binned, const Labels& labels, int n_threads,
                           const Storage& storage)
     : binned_(&binned),
       n_threads_(n_threads),
-      n_together_(n_trees_together(labels)),
+      n_together_(n_trees_together(labels.share.most_rows, labels.n_classes)),
       lock_step_(OneClass<W>(), binned, n_together_, threads_of(binned, n_together_, n_threads),
                  n_threads, storage) {}
 

@@ -14,6 +14,9 @@
 
 namespace abcgbm {
 
+/// How many trees grow at a time, where no rank has more rows: the same on all ranks.
+std::size_t n_trees_together(std::size_t most_rows, int n_classes);
+
 /// Does what TreeDriver does. Holds buffers to use again at each step.
 template <int W>
 class RankDriver {

@@ -181,7 +181,7 @@ class TrainParams:
 
     def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0, shared: bool = False, n_directions: int = 0, search_base: bool = False) -> None: ...
 
-def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int, in_folder: bool = False) -> dict[str, int]:
+def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int, has_ranks: bool = False, in_folder: bool = False) -> dict[str, int]:
     """
     The bytes of each large part of a training, apart from the coded table; only of those that stay in memory, if the others are in a folder.
     """

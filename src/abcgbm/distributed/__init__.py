@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {"DaskABCBoostClassifier": "dask_classifier", "MPIReducer": "mpi"}
-__all__ = ["DaskABCBoostClassifier", "MPIReducer"]  # noqa: F822
+__all__ = ["DaskABCBoostClassifier", "MPIReducer"]
 
 
 def __getattr__(name: str) -> Any:

@@ -188,8 +188,7 @@ class Mesh:
         """Close all connections, once what was sent is under way."""
         if not self.is_closed:
             self._end(None, None)
-        while self._goodbyes:
-            await asyncio.wait(self._goodbyes)
+        await self._goodbyes_said()
         for task in self._tasks:
             task.cancel()
 
@@ -206,8 +205,13 @@ class Mesh:
                 self._do(_leave(link, last_word), self._goodbyes)
 
     async def ended(self) -> None:
-        """Wait until all connections are to be closed."""
+        """Wait until all connections are closed."""
         await self._has_ended.wait()
+        await self._goodbyes_said()
+
+    async def _goodbyes_said(self) -> None:
+        while self._goodbyes:
+            await asyncio.wait(self._goodbyes)
 
     def reducer(self) -> MeshReducer:
         """Return the reducer of this rank, for the thread that trains."""

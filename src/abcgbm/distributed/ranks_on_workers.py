@@ -16,12 +16,14 @@ from abcgbm.distributed.calls import (
     connect_session,
     end_session,
     open_session,
+    say_nothing,
 )
 from abcgbm.distributed.session import Done, News, SessionPlan
 from abcgbm.ranks.reducer import RankLostError, RanksError
 
 START = 20.0  # seconds within which all ranks must be ready
-ANSWER = 15.0  # seconds that a worker has for an answer; a poll among them takes 5
+ANSWER = 8.0  # seconds that a worker has for an answer, two of which it may wait for news
+_ALIVE = 2.0  # seconds within which a worker that is not lost answers
 
 
 class LostWorkersError(RanksError):
@@ -67,6 +69,7 @@ class RanksOnWorkers:
     ) -> None:
         self.client, self.addresses = client, tuple(addresses)
         self.name = uuid.uuid4().hex[:12]
+        self.silent: set[str] = set()  # workers that have not answered when they were looked for
         self._stall, self._waits = stall, waits
 
     def start(self, works: Sequence[Callable[..., Done]]) -> None:
@@ -88,6 +91,14 @@ class RanksOnWorkers:
         arguments = (self.name, n_answered, asks_to_stop)
         return self._all(ask_session, {0: arguments}, ANSWER)[0]  # type: ignore[no-any-return]
 
+    def answering(self) -> list[int]:
+        """Return the ranks whose workers are known to the scheduler and answer, soon."""
+        known = self.client.nthreads()
+        calls = {rank: () for rank, address in enumerate(self.addresses) if address in known}
+        answers = self._some(say_nothing, calls, _ALIVE)
+        self.silent = {self.addresses[rank] for rank in answers.errors}
+        return [*answers.given]
+
     def collect(self, view: Callable[[Done], Any], ranks: Sequence[int], limit: float) -> Answers:
         """Return something of what has come of the work of ranks, and which ranks answer nothing."""
         arguments = (self.name, limit, view)
@@ -95,8 +106,8 @@ class RanksOnWorkers:
 
     def end(self, reason: str) -> None:
         """End whatever the ranks do."""
-        arguments = (self.name, reason)
-        self._some(end_session, dict.fromkeys(range(len(self.addresses)), arguments), 2.0)
+        ranks = [rank for rank, name in enumerate(self.addresses) if name not in self.silent]
+        self._some(end_session, dict.fromkeys(ranks, (self.name, reason)), _ALIVE)
 
     def _some(
         self, function: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]], limit: float

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from distributed import Worker
@@ -14,10 +15,10 @@ from distributed.core import Status
 
 from abcgbm.distributed.link import Link
 from abcgbm.distributed.mesh import Mesh
-from abcgbm.ranks.reducer import RanksError, Reducer
+from abcgbm.ranks.reducer import RankLostError, RanksError, Reducer
 
 PATIENCE = 30.0  # seconds after which a session that its client does not ask about ends
-_POLL = 5.0  # seconds that a client waits at most for news
+_POLL = 2.0  # seconds that a client waits at most for news
 _JOIN = "abcgbm_join"
 _EXTENSION = "abcgbm"
 
@@ -95,11 +96,13 @@ class Session:
         await self.mesh.whole(limit)
 
     async def _connect_with(self, rank: int, limit: float) -> None:
-        address = self.plan.addresses[rank]
-        comm = await connect(address, timeout=limit, **self.worker.connection_args)
-        await comm.write(
-            {"op": _JOIN, "session": self.plan.name, "rank": self.plan.rank, "reply": False}
-        )
+        address, me = self.plan.addresses[rank], self.plan.rank
+        try:
+            comm = await connect(address, timeout=limit, **self.worker.connection_args)
+            await comm.write({"op": _JOIN, "session": self.plan.name, "rank": me, "reply": False})
+        except OSError as error:
+            lost = self.mesh.describe(rank)
+            raise RankLostError(f"{lost} cannot be reached: {error}", rank) from error
         self.mesh.add(Link(comm, rank, address))
 
     def begin(self, work: Callable[[Session, Reducer], Done]) -> None:
@@ -251,7 +254,5 @@ class Sessions:
 
 
 async def _wait(event: asyncio.Event, limit: float) -> None:
-    try:
+    with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), limit)
-    except TimeoutError:
-        pass

@@ -35,6 +35,8 @@ class TrainingSize:
         Whether training starts from the scores of an earlier model.
     has_scorer : bool
         Whether a scorer is asked about the rows to validate on.
+    has_ranks : bool
+        Whether other ranks have some of the rows: then all trees of a step grow together.
     in_folder : bool
         Whether what is as large as the rows lies in scratch files, and is not counted.
     """
@@ -51,6 +53,7 @@ class TrainingSize:
     n_directions: int = 0
     is_warm_start: bool = False
     has_scorer: bool = False
+    has_ranks: bool = False
     in_folder: bool = False
 
     def parts(self) -> dict[str, int]:
@@ -68,6 +71,7 @@ class TrainingSize:
             params=params,
             n_candidates=self.n_candidates,
             n_threads=self.n_threads,
+            has_ranks=self.has_ranks,
             in_folder=self.in_folder,
         ) | {
             "validation": self._validation(),

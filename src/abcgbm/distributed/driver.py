@@ -1,0 +1,199 @@
+"""A fit on a cluster: attempts, each of which goes on where the last was broken off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from distributed import Client, Scheduler
+
+from abcgbm.distributed.partitions import Partitions, Placed
+from abcgbm.distributed.rank_work import (
+    MovedError,
+    RankWork,
+    Summary,
+    checkpoint_of,
+    model_of,
+    read_model,
+    summary_of,
+)
+from abcgbm.distributed.ranks_on_workers import LostWorkersError, RanksOnWorkers
+from abcgbm.ranks.reducer import RankLostError, RanksError
+from abcgbm.training.callbacks import StepReport
+
+_SETTLING = 15.0  # seconds that ranks have to end once one has
+_SENDING = 300.0  # seconds for a model or a checkpoint on its way
+_MOST_IN_VAIN = 6  # attempts in a row that take no step
+
+
+class Driver:
+    """Trains on the workers that hold the rows, until there is a model.
+
+    Parameters
+    ----------
+    client : Client
+        Of the cluster.
+    params : dict
+        Parameters of the estimator, as ranks have them.
+    rows : Partitions
+        What to learn from and to validate on.
+    stall : float
+        Seconds after which a silent rank is taken to be lost.
+    on_step : callable
+        Is told of each step; returns whether to stop.
+    waits : bool
+        Whether the next step waits for what `on_step` says.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        params: dict[str, Any],
+        rows: Partitions,
+        stall: float,
+        on_step: Callable[[StepReport], bool],
+        *,
+        waits: bool,
+    ) -> None:
+        self.checkpoint: bytes | None = None
+        self.n_steps = 0
+        self.attempts: list[str] = []  # why each but the last ended
+        self._client, self._params, self._rows, self._stall = client, params, rows, stall
+        self._on_step, self._waits = on_step, waits
+        self.was_interrupted = False
+        self._stops = self._keeps_interrupted = False
+        self._heard: dict[str, int] = {}  # the last step of each phase
+
+    def run(self, *, keeps_interrupted: bool) -> Any:
+        """Return the fitted estimator; Ctrl-C stops training, or ends it with a model so far."""
+        self._keeps_interrupted = keeps_interrupted
+        in_vain = 0
+        while True:
+            _check_running(self._client)
+            placed = self._rows.place(is_again=bool(self.attempts))
+            n_before = self.n_steps
+            try:
+                return self._attempt(placed)
+            except (LostWorkersError, MovedError) as error:
+                in_vain = in_vain + 1 if self.n_steps == n_before else 0
+                if in_vain >= _MOST_IN_VAIN:
+                    raise
+                self.attempts.append(str(error))
+
+    def _attempt(self, placed: list[Placed]) -> Any:
+        addresses = [rank.address for rank in placed]
+        ranks = RanksOnWorkers(self._client, addresses, self._stall, waits=self._waits)
+        works = [RankWork(self._params, rank, self._rows.form, self.checkpoint) for rank in placed]
+        reason = "the client was interrupted"
+        try:
+            self._start(ranks, works)
+            self._follow(ranks)
+            model = self._gathered(ranks)
+            reason = "the client has what it needs"
+        except LostWorkersError:
+            self._forget(ranks)
+            raise
+        finally:
+            ranks.end(reason)
+        return model
+
+    def _start(self, ranks: RanksOnWorkers, works: list[RankWork]) -> None:
+        try:
+            ranks.start(works)
+        except LostWorkersError:
+            ranks.answering()
+            raise
+
+    # ------------------------------------------------------------------------------------- listening
+
+    def _follow(self, ranks: RanksOnWorkers) -> None:
+        """Hear of steps until rank 0 is done, or lost: then others know more."""
+        n_heard = 0
+        while True:
+            try:
+                news = ranks.ask(n_heard, asks_to_stop=self._stops)
+            except RanksError:
+                return
+            except KeyboardInterrupt:
+                self._interrupt()
+                continue
+            for report in news.reports:
+                n_heard += 1
+                self._hear(report)
+            if news.is_done:
+                return
+
+    def _hear(self, report: StepReport) -> None:
+        """Tell of a step, once: what was broken off takes some a second time."""
+        if report.step > self._heard.get(report.phase, 0):
+            self._heard[report.phase] = report.step
+            self._stops = self._on_step(report) or self._stops
+
+    def _interrupt(self) -> None:
+        """Stop after the step under way, if there is a model to keep and Ctrl-C is the first one."""
+        if self._stops or not self._keeps_interrupted or not self._heard:
+            raise KeyboardInterrupt
+        self._stops = self.was_interrupted = True
+
+    # ------------------------------------------------------------------------------ what has come of it
+
+    def _gathered(self, ranks: RanksOnWorkers) -> Any:
+        """Return the model, or keep the best state that a rank has and raise what went wrong."""
+        answering = ranks.answering()
+        answers = ranks.collect(summary_of, answering, _SETTLING)
+        summaries: dict[int, Summary] = {
+            rank: summary for rank, summary in answers.given.items() if summary is not None
+        }
+        with_model = [rank for rank, summary in summaries.items() if summary.has_model]
+        if with_model:
+            return read_model(self._fetched(ranks, model_of, with_model))
+        self._keep_best(ranks, summaries)
+        for summary in summaries.values():
+            if isinstance(summary.error, MovedError) or not isinstance(summary.error, RanksError):
+                raise summary.error or RuntimeError("a rank ended without a model")
+        errors = {rank: s.error for rank, s in summaries.items() if s.error is not None}
+        gone = set(range(len(ranks.addresses))) - {*answering}
+        raise ranks.error_of(answers.errors | {rank: _lost(ranks, rank) for rank in gone} | errors)
+
+    def _keep_best(self, ranks: RanksOnWorkers, summaries: dict[int, Summary]) -> None:
+        best = sorted(
+            (rank for rank, summary in summaries.items() if summary.has_checkpoint),
+            key=lambda rank: -summaries[rank].n_steps,
+        )
+        if best and summaries[best[0]].n_steps >= self.n_steps:
+            same = [rank for rank in best if summaries[rank].n_steps == summaries[best[0]].n_steps]
+            self.checkpoint = self._fetched(ranks, checkpoint_of, same)
+            self.n_steps = summaries[best[0]].n_steps
+
+    def _fetched(
+        self, ranks: RanksOnWorkers, view: Callable[..., bytes], holders: list[int]
+    ) -> bytes:
+        """Return something that several ranks have, of the first that answers."""
+        errors: dict[int, BaseException] = {}
+        for rank in holders:
+            answers = ranks.collect(view, [rank], _SENDING)
+            if answers.given:
+                return answers.given[rank]  # type: ignore[no-any-return]
+            errors |= answers.errors
+        raise ranks.error_of(errors)
+
+    # ---------------------------------------------------------------------------------- losing workers
+
+    def _forget(self, ranks: RanksOnWorkers) -> None:
+        """Let the scheduler forget workers that do not answer, so that nobody waits for them."""
+        for address in ranks.silent:
+            self._client.run_on_scheduler(_remove, address)
+
+
+def _check_running(client: Client) -> None:
+    if client.status != "running":
+        raise RuntimeError(f"the client is {client.status}; expected one that is connected")
+
+
+def _lost(ranks: RanksOnWorkers, rank: int) -> RankLostError:
+    return RankLostError(f"worker {ranks.addresses[rank]} (rank {rank}) does not answer", rank)
+
+
+async def _remove(address: str, dask_scheduler: Scheduler) -> None:
+    await dask_scheduler.remove_worker(address, stimulus_id=f"abcgbm-lost-{time.time()}")

@@ -1,0 +1,145 @@
+"""Partitions that lie on one worker, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Numbered = Sequence[tuple[int, Any]]
+
+
+def join(parts: Numbered, name: str) -> Any:
+    """Put parts of a table or column together, each given with the number of its partition."""
+    _check_types(parts, name)
+    full = [numbered for numbered in parts if numbered[1].shape[0]] or list(parts[:1])
+    first = full[0][1]
+    _check_columns(full, name)
+    if len(full) == 1:
+        return first
+    tables = [part for _, part in full]
+    return _JOIN.get(type(first).__module__.partition(".")[0], _joined_arrays)(tables)
+
+
+def no_rows_of(table: Any) -> Any:
+    """Return a table without rows that is otherwise like another."""
+    if type(table).__module__.startswith("scipy"):
+        table = table.tocsr()
+    return table.slice(0, 0) if type(table).__module__.startswith("pyarrow") else table[:0]
+
+
+def _check_types(parts: Numbered, name: str) -> None:
+    number, first = parts[0]
+    for other, part in parts:
+        if type(part) is not type(first):
+            raise TypeError(
+                f"partition {other} of {name} is a {type(part).__name__}, partition {number} a "
+                f"{type(first).__name__}; expected one type"
+            )
+
+
+def _check_columns(parts: Numbered, name: str) -> None:
+    number, first = parts[0]
+    for other, part in parts:
+        if _columns(part) != _columns(first):
+            raise ValueError(
+                f"partition {other} of {name} has the columns {_columns(part)}, partition {number} "
+                f"{_columns(first)}; expected the same"
+            )
+    if hasattr(first, "dtypes"):
+        _check_kinds(parts, name)
+
+
+def _check_kinds(parts: Numbered, name: str) -> None:
+    number, first = parts[0]
+    expected = _kinds(first)
+    for other, part in parts:
+        for column, kind in _kinds(part).items():
+            if kind != expected[column]:
+                raise ValueError(
+                    f"column {column!r} of partition {other} of {name} holds {kind}, that of partition "
+                    f"{number} {expected[column]}; expected the same"
+                )
+
+
+def _columns(part: Any) -> Any:
+    names = getattr(part, "columns", None)
+    if names is not None:
+        return list(names)
+    return list(part.column_names) if hasattr(part, "column_names") else part.shape[1:]
+
+
+def _kinds(frame: Any) -> dict[Any, str]:
+    """What the columns of a pandas object hold: types differ where missing values made floats."""
+    if not hasattr(frame, "columns"):
+        return {frame.name: _kind(frame.dtype)} if hasattr(frame, "name") else {}
+    if type(frame).__module__.startswith("polars"):
+        return {}
+    return {column: _kind(dtype) for column, dtype in frame.dtypes.items()}
+
+
+def _kind(dtype: Any) -> str:
+    if str(dtype) == "category":
+        return "categories"
+    kind = getattr(dtype, "kind", "O")
+    return {"M": "dates", "m": "durations", "O": "objects"}.get(kind, "numbers")
+
+
+# ------------------------------------------------------------------------------------- kinds of tables
+
+
+def _joined_arrays(parts: list[Any]) -> Any:
+    return np.concatenate(parts)
+
+
+def _joined_sparse(parts: list[Any]) -> Any:
+    import scipy.sparse  # noqa: PLC0415
+
+    return scipy.sparse.vstack(parts, format="csr")
+
+
+def _joined_pandas(parts: list[Any]) -> Any:
+    import pandas  # noqa: PLC0415
+
+    if isinstance(parts[0], pandas.DataFrame):
+        return pandas.concat(_with_common_levels(parts), ignore_index=True)
+    if isinstance(parts[0].dtype, pandas.CategoricalDtype):
+        united = pandas.api.types.union_categoricals(parts)
+        return pandas.Series(united, name=parts[0].name)
+    return pandas.concat(parts, ignore_index=True)
+
+
+def _with_common_levels(frames: list[Any]) -> list[Any]:
+    """Give categories the same levels in all frames: else they would be joined as objects."""
+    import pandas  # noqa: PLC0415
+
+    for place, dtype in enumerate(frames[0].dtypes):
+        columns = [frame.iloc[:, place] for frame in frames]
+        if isinstance(dtype, pandas.CategoricalDtype) and any(c.dtype != dtype for c in columns):
+            levels = pandas.api.types.union_categoricals(columns).categories
+            frames = [frame.copy(deep=False) for frame in frames]
+            for frame, column in zip(frames, columns, strict=True):
+                frame.isetitem(place, column.cat.set_categories(levels))
+    return frames
+
+
+def _joined_polars(parts: list[Any]) -> Any:
+    import polars  # noqa: PLC0415
+
+    how = "vertical_relaxed" if isinstance(parts[0], polars.DataFrame) else "vertical"
+    return polars.concat(parts, how=how)
+
+
+def _joined_arrow(parts: list[Any]) -> Any:
+    import pyarrow  # noqa: PLC0415
+
+    return pyarrow.concat_tables(parts, promote_options="permissive")
+
+
+_JOIN = {
+    "scipy": _joined_sparse,
+    "pandas": _joined_pandas,
+    "polars": _joined_polars,
+    "pyarrow": _joined_arrow,
+}

@@ -1,0 +1,136 @@
+"""What a rank of a fit does on its Dask worker."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from distributed import Worker
+
+from abcgbm.distributed.joining import join, no_rows_of
+from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
+from abcgbm.distributed.partitions import Form, Part, Placed
+from abcgbm.distributed.session import Done, Session
+from abcgbm.ranks.reducer import RanksError, Reducer
+from abcgbm.ranks.share import Share
+
+Columns = tuple[Any, Any, Any]  # X, y, sample_weight
+
+
+class MovedError(RanksError):
+    """A worker does not have the partitions any longer that it had."""
+
+
+@dataclass(frozen=True)
+class RankWork:
+    """The fit of one rank.
+
+    Attributes
+    ----------
+    params : dict
+        Parameters of the estimator.
+    placed : Placed
+        The partitions that the rank has.
+    form : Form
+        Of what the rows of all ranks consist.
+    checkpoint : bytes or None
+        The state to go on from.
+    """
+
+    params: dict[str, Any]
+    placed: Placed
+    form: Form
+    checkpoint: bytes | None
+
+    def __call__(self, session: Session, reducer: Reducer) -> Done:
+        """Fit, and report each step."""
+        params = self.params
+        if params["n_jobs"] is None:
+            params = params | {"n_jobs": session.worker.state.nthreads}
+        rows, parts = self._read(session.worker)
+        share = Share(reducer, parts)
+        outcome = fit_on_rank(
+            params, rows, share, checkpoint=self.checkpoint, on_step=session.report
+        )
+        return Done(outcome, outcome.error)
+
+    def _read(self, worker: Worker) -> tuple[RankRows, tuple[tuple[int, int], ...]]:
+        learned = [(number, _held(worker, key)) for number, key in self.placed.learned]
+        validated = [(number, _held(worker, key)) for number, key in self.placed.validated]
+        columns, of_validation = _joined(learned, ""), _joined(validated, "_val")
+        if not learned:
+            columns = _none_like(of_validation, self.form.has_weights)
+        if not validated and self.form.has_validation:
+            of_validation = _none_like(columns, self.form.has_validation_weights)
+        parts = tuple((number, part.n_rows) for number, part in learned)
+        return RankRows(*columns, *of_validation), parts
+
+
+def _none_like(columns: Columns, has_weights: bool) -> Columns:
+    """No rows, in a table like another."""
+    X, y, _ = columns
+    return no_rows_of(X), no_rows_of(y), np.zeros(0) if has_weights else None
+
+
+def _held(worker: Worker, key: Any) -> Part:
+    try:
+        part: Part = worker.data[key]
+    except KeyError as error:
+        raise MovedError(f"worker {worker.address} has not got {key!r} any longer") from error
+    return part
+
+
+def _joined(parts: list[tuple[int, Part]], suffix: str) -> Columns:
+    if not parts:
+        return None, None, None
+    columns = []
+    for name in ("X", "y", "sample_weight"):
+        pieces = [(number, getattr(part, name)) for number, part in parts]
+        columns.append(None if pieces[0][1] is None else join(pieces, name + suffix))
+    return columns[0], columns[1], columns[2]
+
+
+# ------------------------------------------------------------------------- what a client sees of it
+
+
+class Summary(NamedTuple):
+    """What has come of a rank: its steps, whether there is a model or a checkpoint, and the error."""
+
+    n_steps: int
+    has_model: bool
+    has_checkpoint: bool
+    error: BaseException | None
+
+
+def summary_of(done: Done) -> Summary:
+    """Say what has come of a rank; an error that cannot be sent becomes one that can."""
+    outcome: Outcome = done.result or Outcome(None, None, 0, done.error)
+    has_model, has_checkpoint = outcome.model is not None, outcome.checkpoint is not None
+    return Summary(outcome.n_steps, has_model, has_checkpoint, _sendable(outcome.error))
+
+
+def model_of(done: Done) -> bytes:
+    """Return the model that came of a rank, as it is sent."""
+    return pickle.dumps(done.result.model)
+
+
+def checkpoint_of(done: Done) -> bytes:
+    """Return the state in which a rank was broken off."""
+    return done.result.checkpoint  # type: ignore[no-any-return]
+
+
+def _sendable(error: BaseException | None) -> BaseException | None:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def read_model(sent: bytes) -> Any:
+    """Return a model that was sent."""
+    return pickle.load(io.BytesIO(sent))
