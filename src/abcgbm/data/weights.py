@@ -123,7 +123,8 @@ class WeightSums:
 
     def of_all(self, share: Share) -> Self:
         """Return the sums of the rows of all ranks."""
-        return reduce(type(self).merged, share.reducer.gather(self))
+        sums: Self = reduce(type(self).merged, share.reducer.gather(self))
+        return sums
 
     @property
     def has_rows(self) -> NDArray[np.bool_]:
