@@ -269,14 +269,22 @@ def encode_labels(
 
 def _united(found: list[NDArray[Any]]) -> NDArray[Any]:
     """Return the sorted labels that occur on any rank."""
-    found = [of_rank for of_rank in found if len(of_rank)]
-    if len(found) == 1:
-        return found[0]
-    kinds = {of_rank.dtype.kind for of_rank in found}
-    if len(kinds) == 1:
-        return np.unique(np.concatenate(found))
-    objects = _object_array([label for of_rank in found for label in label_objects(of_rank)])
-    return np.unique(_of_one_type(objects.astype(object), "y"))
+    some = [of_rank for of_rank in found if len(of_rank)]
+    if len(some) == 1:
+        return some[0]
+    if len({of_rank.dtype.kind for of_rank in some}) == 1:
+        return _unique(np.concatenate(some), "y")[0]
+    objects = _object_array([label for of_rank in some for label in label_objects(of_rank)])
+    try:
+        return _unique(_of_one_type(np.asarray(objects, dtype=object), "y"), "y")[0]
+    except TypeError as error:
+        first = [(rank, label_objects(of)[0]) for rank, of in enumerate(found) if len(of)]
+        here = first[0]
+        there = next(of for of in first if _kind(type(of[1])) is not _kind(type(here[1])))
+        raise TypeError(
+            f"y has {here[1]!r} on rank {here[0]}, and {there[1]!r} on rank {there[0]}; expected one "
+            f"type of {ALLOWED_LABELS}"
+        ) from error
 
 
 _HINT = "; the parameter classes can name more than y has"
