@@ -1,6 +1,7 @@
 """A fit of several ranks, each with rows of its own, is that of one with all rows: byte for byte."""
 
 import io
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -130,15 +131,13 @@ def test_model_is_that_of_one_rank(kind, n_ranks):
     st.sampled_from([2, 3]),
     st.sampled_from(["none", "whole", "fractional"]),
     st.sampled_from([None, "balanced", {0: 0.3}, {1: 0, 2: 2.5}]),
-    st.sampled_from([1.0, 0.6]),
-    st.sampled_from([None, 2]),
+    st.sampled_from([{}, {"subsample": 0.6}, {"max_features": 2}]),
 )
 def test_model_is_that_of_one_rank_whatever_weighs_and_is_drawn(
-    seed, kind, n_ranks, weighed, class_weight, subsample, max_features
+    seed, kind, n_ranks, weighed, class_weight, draws
 ):
     of_all = drawn(seed, n=90) | {"sample_weight": weights(seed, 90, weighed)}
-    params = {"class_weight": class_weight, "subsample": subsample, "max_features": max_features}
-    assert_same(of_all, kind | params, n_ranks, seed)
+    assert_same(of_all, kind | draws | {"class_weight": class_weight}, n_ranks, seed)
 
 
 @settings(max_examples=15)
@@ -258,7 +257,7 @@ def errors_of(n_ranks: int, work: Callable[[Any], Any]) -> list[Any]:
     def kept(reducer: Any) -> Any:
         try:
             return work(reducer)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             return [error]
 
     return [of[0] if isinstance(of, list) else of for of in on_ranks(n_ranks, kept, wait=20)]
@@ -327,12 +326,18 @@ WRONG = {
     "no labels": (bad(X=NAMED, y=None), "rank 1: .*y is None|rank 1: fit requires y"),
     "too few labels": (bad(X=NAMED, y=GOOD["y"][:-1]), r"rank 1: y has 39 labels"),
     "missing label": (bad(X=NAMED, y=[None, *GOOD["y"][1:]]), "rank 1: y contains NaN or None"),
-    "other labels": (bad(X=NAMED, y=GOOD["y"].astype(str)), "y has 0 on rank 0, and '0' on rank 1; expected one"),
+    "other labels": (
+        bad(X=NAMED, y=GOOD["y"].astype(str)),
+        "y has 0 on rank 0, and '0' on rank 1; expected one",
+    ),
     "weight": (bad(X=NAMED, sample_weight=-np.ones(40)), r"rank 1: sample_weight is -1.0 at row 0"),
     "number": (bad(X=np.full((40, 4), 1j)), "rank 1: "),
     "X_val alone": (bad(X=NAMED, X_val=NAMED), "rank 1: y_val is None"),
     "y_val": (bad(X=NAMED, X_val=NAMED, y_val=GOOD["y"] + 1), "rank 1: y_val has labels"),
-    "X_val": (bad(X=NAMED, X_val=NAMED[["a"]], y_val=GOOD["y"]), "rank 1: .*feature names of X_val"),
+    "X_val": (
+        bad(X=NAMED, X_val=NAMED[["a"]], y_val=GOOD["y"]),
+        "rank 1: .*feature names of X_val",
+    ),
     "path": (bad(X="nowhere.parquet", y="y"), "rank 1: "),
     "parts": (bad(X=NAMED, share=[(5, 39)]), r"rank 1 \(partition 5\): share has parts of 39 rows"),
     "same part": (bad(X=NAMED, share=[(0, 40)]), "partition 0 is there twice"),
@@ -349,11 +354,7 @@ def test_what_is_wrong_on_one_rank_is_an_error_of_all(wrong, message):
     found = errors_of(3, fit)
     for of_rank in found:
         assert isinstance(of_rank, ValueError | TypeError | OSError)
-        pytest.raises(type(of_rank), lambda of_rank=of_rank: _raise(of_rank)).match(message)
-
-
-def _raise(error: BaseException) -> None:
-    raise error
+        assert re.search(message, str(of_rank))
 
 
 PARAMS_APART = {
@@ -371,7 +372,7 @@ def test_parameters_must_be_the_same(params, message):
 
     for of_rank in errors_of(2, fit):
         assert isinstance(of_rank, ValueError)
-        pytest.raises(ValueError, lambda of_rank=of_rank: _raise(of_rank)).match(message)
+        assert re.search(message, str(of_rank))
 
 
 @pytest.mark.parametrize(
@@ -385,7 +386,7 @@ def test_parameters_must_be_the_same(params, message):
 def test_what_all_ranks_lack_is_an_error(mine, message):
     for of_rank in errors_of(2, lambda reducer: fitted(mine | {"share": reducer}, {})):
         assert isinstance(of_rank, ValueError)
-        pytest.raises(ValueError, lambda of_rank=of_rank: _raise(of_rank)).match(message)
+        assert re.search(message, str(of_rank))
 
 
 def test_share_is_a_rank():

@@ -280,7 +280,7 @@ def _united(found: list[NDArray[Any]]) -> NDArray[Any]:
     except TypeError as error:
         first = [(rank, label_objects(of)[0]) for rank, of in enumerate(found) if len(of)]
         here = first[0]
-        there = next(of for of in first if _kind(type(of[1])) is not _kind(type(here[1])))
+        there = next((of for of in first if _kind(type(of[1])) is not _kind(type(here[1]))), here)
         raise TypeError(
             f"y has {here[1]!r} on rank {here[0]}, and {there[1]!r} on rank {there[0]}; expected one "
             f"type of {ALLOWED_LABELS}"

@@ -79,9 +79,7 @@ def fit_on_rank(
             model._fit(given, resume_from, courses.append)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
         state = courses[0].state() if courses else None
-        if state is None and checkpoint is not None:
-            state = Checkpoint.load(BytesIO(checkpoint))
-        return _broken_off(model, state, error)
+        return _broken_off(model, _given(checkpoint) if state is None else state, error)
     return Outcome(model, None, model.model_.n_steps, None)
 
 
@@ -98,6 +96,16 @@ def _heard(
         yield
     finally:
         model.callbacks = given
+
+
+def _given(checkpoint: bytes | None) -> Checkpoint | None:
+    """Return the state that was to be gone on with; None if there is none that could be."""
+    if checkpoint is None:
+        return None
+    try:
+        return Checkpoint.load(BytesIO(checkpoint))
+    except ValueError:
+        return None
 
 
 def _broken_off(
