@@ -21,7 +21,7 @@ CPP := $(wildcard cpp/*/*.[ch]pp)
 # Folders too: a file that is gone is a change.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)
 CORE_TESTS := $(patsubst %,tests/test_%.py, \
-  binning sparse bundles blocks scores grower categorical_cuts features draws step search \
+  binning sparse bundles blocks scores grower categorical_cuts features draws step lock_step search \
   base_losses validation_scores predict regions explain boosting mathematics shared shared_predict \
   model_file_damage)
 

@@ -35,10 +35,17 @@ def share_of(problem: Problem, rows: np.ndarray, reducer: ThreadReducer) -> Any:
     return {"binned": core.binned(problem).take(rows), "labels": labels, "raw": some.raw}
 
 
-def train_on(problem: Problem, algorithm: ref.Algorithm, rows: np.ndarray, n_threads: int = 1):
+def train_on(
+    problem: Problem,
+    algorithm: ref.Algorithm,
+    rows: Sequence[np.ndarray],
+    n_threads: int = 1,
+    scatters: bool = False,
+) -> Any:
     """What a rank sees of a training: its steps, and the scores of its rows."""
 
     def work(reducer: ThreadReducer) -> Any:
+        reducer.scatters_from = 0 if scatters else 1 << 40
         given = share_of(problem, rows[reducer.rank], reducer)
         total_weight = int(problem.weight.sum()) * problem.unit
         params = core.train_params(**problem.params)
@@ -51,13 +58,15 @@ def train_on(problem: Problem, algorithm: ref.Algorithm, rows: np.ndarray, n_thr
 def assert_same_on_ranks(
     problem: Problem, algorithm: ref.Algorithm, rows: Sequence[np.ndarray], n_threads: int = 1
 ) -> None:
+    """Whether each rank gets all sums, or those of its own columns alone."""
     alone = core.trainer(problem)
     expected = ref.boost(alone, algorithm, problem.n_classes, N_STEPS)
     raw = alone.raw()
-    found = outcomes(len(rows), train_on(problem, algorithm, rows, n_threads))
-    for (rounds, of_rank), numbers in zip(found, rows, strict=True):
-        core.assert_same_rounds(rounds, expected)
-        np.testing.assert_array_equal(of_rank, raw[:, numbers])
+    for scatters in (False, True):
+        found = outcomes(len(rows), train_on(problem, algorithm, rows, n_threads, scatters))
+        for (rounds, of_rank), numbers in zip(found, rows, strict=True):
+            core.assert_same_rounds(rounds, expected)
+            np.testing.assert_array_equal(of_rank, raw[:, numbers])
 
 
 def dealt(n_rows: int, n_ranks: int, seed: int = 0) -> list[np.ndarray]:
@@ -127,6 +136,24 @@ def test_few_rounds_for_many_leaves():
 
     n_swaps = outcomes(2, rounds_of_step)
     assert n_swaps[0] == n_swaps[1] < 2 * 40  # two swaps a sum; of 63 splits
+
+
+def test_scattered_sums_are_fewer_bytes():
+    problem = random_problem(2, 4000, 5, 4, max_leaf_nodes=30)
+
+    def bytes_of_step(scatters: bool) -> int:
+        def work(reducer: ThreadReducer) -> int:
+            reducer.scatters_from = 0 if scatters else 1 << 40
+            given = share_of(problem, dealt(4000, 3)[reducer.rank], reducer)
+            params = core.train_params(**problem.params)
+            trainer = _core.Trainer(params=params, n_threads=1, **given)
+            before = reducer.n_bytes
+            trainer.step([0, 1, 2, 3], [-1], False, 1.0, 0)
+            return reducer.n_bytes - before
+
+        return sum(outcomes(3, work))
+
+    assert bytes_of_step(scatters=True) < 0.7 * bytes_of_step(scatters=False)
 
 
 def test_validation_on_ranks():

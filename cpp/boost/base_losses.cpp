@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <numeric>
 
 #include "base/elementary.hpp"
 #include "base/parallel.hpp"
@@ -138,8 +138,9 @@ BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
     all.loss += part.loss;
     all.largest = std::max(all.largest, part.largest);
   }
-  const std::vector<double> of_ranks = labels_->ranks().gather(all.loss);
-  all.loss = std::accumulate(of_ranks.begin(), of_ranks.end(), 0.0);
+  const auto of_ranks = labels_->ranks().gather({std::bit_cast<std::int64_t>(all.loss)});
+  all.loss = 0.0;
+  for (const auto& of_rank : of_ranks) all.loss += std::bit_cast<double>(of_rank.front());
   labels_->ranks().maximum(std::span(&all.largest, 1));
   const double of_loss = kRelativeError + kRelativeErrorOfTree * labels_->n_classes;
   const double of_rows = kErrorOfRow + 2.0 * loss_unit(*labels_, all.largest);

@@ -8,13 +8,15 @@
 //
 // A tree asks for the children of leaves that will be split soon, too: so there are fewer rounds.
 // The trees are the same: what is known early is used when its time has come.
+//
+// Where histograms are large, each rank gets the sums of some columns alone, which is half of the
+// bytes; it looks for cuts in these, and the best cuts are exchanged (exchange_cuts).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,17 +31,24 @@ namespace abcgbm {
 /// on all ranks, however many threads they have.
 std::size_t most_in_lock_step(std::size_t histogram_bytes, std::size_t n_trees);
 
+/// How many trees grow at a time, by how many threads, each of them by some.
+struct TreesTogether {
+  std::size_t n;
+  TreeThreads threads;
+  int n_threads;
+};
+
 template <class Job>
 class LockStep {
  public:
   using Measure = typename Job::Measure;
 
-  /// For at most so many trees at a time, each of which some threads grow.
-  LockStep(const Measure& measure, const Binned& binned, std::size_t n_trees, TreeThreads threads,
-           int n_threads, const Storage& storage);
+  /// The table and the ranks are kept by reference.
+  LockStep(const Measure& measure, const Binned& binned, const Reducer& ranks,
+           TreesTogether together, const Storage& storage);
 
-  /// Grows a tree for each job.
-  void grow(std::span<const Job> jobs, const Reducer& ranks);
+  /// Grows a tree for each job, of which there are no more than trees at a time.
+  void grow(std::span<const Job> jobs);
 
   /// A tree when it is grown, and the rows of its nodes.
   TreeState<Job>& state(std::size_t tree) { return trees_[tree].state; }
@@ -48,19 +57,27 @@ class LockStep {
   using Bins = typename Measure::Bins;
   using Histogram = typename Measure::Histogram;
   using Size = typename Measure::ResidualSize;
+  using Cut = typename Measure::Cut;
+  using Number = typename Measure::Number;
+
+  static constexpr std::size_t kRoot = static_cast<std::size_t>(-1);  // as if it were a child
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-2);
 
   /// What is known of the two children of a leaf, or of the root as if it were a left child.
   struct Children {
     std::size_t left = 0;  // the rows of the left one among the sets; those of the right come next
-    std::array<std::optional<Histogram>, 2> counted{};
-    std::optional<Size> left_size{};  // of its residuals
+    std::array<Histogram, 2> counted{};  // empty: not yet
+    Size left_size{};                    // of its residuals
+    bool has_size = false;
   };
 
   struct GrowingTree {
     TreeState<Job> state;
     std::vector<std::size_t> set_of{};           // of a node's rows
     std::map<std::size_t, Children> children{};  // by leaf
-    std::optional<std::size_t> waiting{};  // the leaf that was split, until its children are known
+    std::size_t waiting = kNone;  // the leaf that was split, until its children are known
+    std::vector<Cut>
+        found{};  // the best cuts of these in our columns, until those of all are known
     bool is_grown = false;
   };
 
@@ -71,20 +88,23 @@ class LockStep {
     std::size_t side;  // 0: left
   };
 
-  static constexpr std::size_t kRoot = static_cast<std::size_t>(-1);
-
-  void start(std::span<const Job> jobs, const Reducer& ranks);
-  void set_sizes_of_roots(std::span<const Job> jobs, const Reducer& ranks);
+  void start(std::span<const Job> jobs);
+  void set_sizes_of_roots(std::span<const Job> jobs);
   void go_on(const Job& job, GrowingTree& tree);
   bool knows_children(const GrowingTree& tree) const;
   void take_children(const Job& job, GrowingTree& tree);
+  void take_cuts(std::vector<Cut> cuts, GrowingTree& tree);
+  bool exchange_cuts(std::size_t n_trees);
   void take_sizes(const Children& children, GrowingTree& tree);
   Children& split(const Job& job, std::size_t leaf, const TreeNode& how, GrowingTree& tree);
   std::vector<Wanted> ask(const Job& job, std::size_t number);
   void ask_ahead(const Job& job, std::size_t number, std::vector<Wanted>& wanted);
-  void count(std::span<const Job> jobs, std::span<const Wanted> wanted, const Reducer& ranks);
+  void count(std::span<const Job> jobs, std::span<const Wanted> wanted);
   void count_here(std::span<const Job> jobs, std::span<const Wanted> wanted, Histogram& sums);
-  void count_sizes(std::span<const Job> jobs, std::span<const Wanted> wanted, const Reducer& ranks);
+  void sum_all(std::span<const Wanted> wanted, Histogram& sums);
+  void sum_own(std::span<const Wanted> wanted, Histogram& sums);
+  void count_sizes(std::span<const Job> jobs, std::span<const Wanted> wanted);
+  Histogram& counted(const Wanted& wanted);
   std::span<const std::uint32_t> rows_of(const Wanted& wanted) const;
   static std::size_t side_of(const GrowingTree& tree, std::size_t node);
   template <class Each>
@@ -92,6 +112,10 @@ class LockStep {
 
   Measure measure_;
   const Binned* binned_;
+  const Reducer* ranks_;
+  bool is_scattered_;
+  std::vector<std::size_t> bin_end_;  // of the columns of each rank, where sums are scattered
+  std::vector<Block> own_;            // the columns in which cuts are looked for here
   std::size_t most_;
   TreeThreads threads_;
   int n_threads_;

@@ -30,8 +30,8 @@ RankDriver<W>::RankDriver(const Binned& binned, const Labels& labels, int n_thre
     : binned_(&binned),
       n_threads_(n_threads),
       n_together_(n_trees_together(labels.share.most_rows, labels.n_classes)),
-      lock_step_(OneClass<W>(), binned, n_together_, threads_of(binned, n_together_, n_threads),
-                 n_threads, storage) {}
+      lock_step_(OneClass<W>(), binned, labels.ranks(),
+                 {n_together_, threads_of(binned, n_together_, n_threads), n_threads}, storage) {}
 
 template <int W>
 std::vector<GrownTree> RankDriver<W>::grow(const StepContext& context,
@@ -59,7 +59,7 @@ void RankDriver<W>::grow_batch(const StepContext& context, std::span<const Class
           .roots = roots_, .bin_weights = context.bin_weights, .pair = batch[i], .in_batch = i};
       jobs.push_back({.binned = *binned_, .context = context, .root = root});
     }
-    lock_step_.grow(jobs, ranks);
+    lock_step_.grow(jobs);
     finish(jobs, ranks, grown);
   }
 }

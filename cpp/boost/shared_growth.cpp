@@ -121,19 +121,21 @@ SharedDriver::SharedDriver(const Binned& binned, const Labels& labels, const Tra
       threads_{.n = static_cast<std::size_t>(n_threads),
                .blocks = blocks_of(binned.layout, static_cast<std::size_t>(n_threads),
                                    kBlockBytes / sizeof(std::int32_t) / form_.stride())},
-      growth_(make_growth(labels.ranks().is_alone(), storage)),
+      growth_(make_growth(labels.ranks(), storage)),
       row_sums_(zeros<std::int32_t>(binned.n_rows * form_.stride(), storage)) {}
 
-SharedDriver::Growth SharedDriver::make_growth(bool is_alone, const Storage& storage) const {
+SharedDriver::Growth SharedDriver::make_growth(const Reducer& ranks, const Storage& storage) const {
   const AllClasses measure{.form = form_};
-  if (!is_alone) return LockStep<SharedJob>(measure, *binned_, 1, threads_, n_threads_, storage);
+  if (!ranks.is_alone()) {
+    return LockStep<SharedJob>(measure, *binned_, ranks, {1, threads_, n_threads_}, storage);
+  }
   const std::size_t most = most_shared_histograms(binned_->layout.total_bins, form_);
   return TreeState<SharedJob>(measure, *binned_, most, threads_.n, storage);
 }
 
 const TreeState<SharedJob>& SharedDriver::grow_nodes(const SharedJob& job) {
   if (auto* lock_step = std::get_if<LockStep<SharedJob>>(&growth_)) {
-    lock_step->grow(std::span(&job, 1), job.context.rows.labels.ranks());
+    lock_step->grow(std::span(&job, 1));
     return lock_step->state(0);
   }
   auto& state = std::get<TreeState<SharedJob>>(growth_);

@@ -55,7 +55,7 @@ class SharedDriver {
 
  private:
   using Growth = std::variant<TreeState<SharedJob>, LockStep<SharedJob>>;
-  Growth make_growth(bool is_alone, const Storage& storage) const;
+  Growth make_growth(const Reducer& ranks, const Storage& storage) const;
   const TreeState<SharedJob>& grow_nodes(const SharedJob& job);
 
   const Binned* binned_;

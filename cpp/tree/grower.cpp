@@ -80,8 +80,7 @@ typename Measure::NodeToCut Grower<Measure>::to_cut(std::size_t node) const {
 
 template <class Measure>
 void Grower<Measure>::decide(std::size_t node) {
-  Grown& grown = grown_[node];
-  found_.front().search.finish(to_cut(node), grown.cut);
+  const Grown& grown = grown_[node];
   if (grown.cut.feature >= 0) {
     nodes_[node].gain = measure_.gain_of(grown.cut, grown.sums, root_.rules) * root_.gain_unit;
   }
@@ -211,17 +210,28 @@ void Grower<Measure>::counted(const Block& block, std::size_t slot) {
 }
 
 template <class Measure>
-void Grower<Measure>::all_counted() {
+std::vector<typename Measure::Cut> Grower<Measure>::best_cuts() {
+  std::vector<typename Measure::Cut> cuts(to_cut_.size());
   for (Found& found : found_) {
     for (std::size_t i = 0; i < found.best.size(); ++i) {
-      typename Measure::Cut& best = grown_[to_cut_[i]].cut;
       const typename Measure::Cut& other = found.best[i];
-      if (best.is_beaten_by(other.score, other.feature, other.missing_left))
-        best = std::move(found.best[i]);
+      if (cuts[i].is_beaten_by(other.score, other.feature, other.missing_left))
+        cuts[i] = std::move(found.best[i]);
     }
     found.best.clear();
   }
-  for (const std::size_t node : to_cut_) decide(node);
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    found_.front().search.finish(to_cut(to_cut_[i]), cuts[i]);
+  }
+  return cuts;
+}
+
+template <class Measure>
+void Grower<Measure>::take_cuts(std::vector<typename Measure::Cut> cuts) {
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    grown_[to_cut_[i]].cut = std::move(cuts[i]);
+    decide(to_cut_[i]);
+  }
 }
 
 template class Grower<OneClass<2>>;

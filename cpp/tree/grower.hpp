@@ -93,7 +93,11 @@ class Grower {
   void counted(const Block& block, std::size_t slot);
 
   /// All blocks have been counted.
-  void all_counted();
+  void all_counted() { take_cuts(best_cuts()); }
+
+  /// That in two: the best cuts in the blocks that have been counted, and with the best of all.
+  std::vector<typename Measure::Cut> best_cuts();
+  void take_cuts(std::vector<typename Measure::Cut> cuts);
 
   std::vector<TreeNode>& nodes() { return nodes_; }
   const std::vector<TreeNode>& nodes() const { return nodes_; }

@@ -20,6 +20,7 @@ namespace abcgbm {
 template <int W>
 struct OneClass {
   using Sums = abcgbm::Sums<W>;
+  using Number = std::int64_t;
   using Histogram = abcgbm::Histogram<W>;
   using Bins = std::span<Sums>;
   using Cut = abcgbm::Cut<W>;
@@ -50,6 +51,7 @@ struct OneClass {
 
 struct AllClasses {
   using Sums = SharedSums;
+  using Number = std::int32_t;
   using Histogram = SharedBins;
   using Bins = std::span<std::int32_t>;
   using Cut = SharedCut;

@@ -75,10 +75,14 @@ class Reducer(ABC):
         Number of this one, from 0 on.
     n_ranks : int
         How many there are.
+    scatters_from : int
+        From how many bytes on each rank gets its share of the histograms of a round alone, and
+        the best cuts are exchanged: fewer bytes, but more exchanges.
     """
 
     rank: int = 0
     n_ranks: int = 1
+    scatters_from: int = 1 << 20
 
     def __init__(self) -> None:
         self._number = 0

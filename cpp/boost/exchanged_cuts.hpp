@@ -1,0 +1,58 @@
+// Cuts that ranks exchange: each looks for them in its own columns.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "base/reducer.hpp"
+#include "data/layout.hpp"
+
+namespace abcgbm {
+
+/// The blocks of columns in which this rank looks for cuts: all ranks deal them alike. The ends of
+/// the bins of each rank are written, too.
+std::vector<Block> deal_columns(const Layout& layout, const Reducer& ranks,
+                                std::vector<std::size_t>& bin_end);
+
+/// Where numbers are read on.
+using Numbers = Reducer::Values::const_iterator;
+
+/// Writes a cut as numbers: what differs in length has its length in front.
+template <class Cut>
+void write_cut(const Cut& cut, Reducer::Values& to) {
+  to.push_back(std::bit_cast<std::int64_t>(cut.score));
+  to.push_back(cut.feature);
+  to.push_back(cut.bin);
+  to.push_back(cut.missing_left ? 1 : 0);
+  to.push_back(static_cast<std::int64_t>(cut.left.size()));
+  to.insert(to.end(), cut.left.begin(), cut.left.end());
+  to.push_back(static_cast<std::int64_t>(cut.left_set.size()));
+  for (const std::uint64_t word : cut.left_set) to.push_back(std::bit_cast<std::int64_t>(word));
+}
+
+template <std::size_t N>
+void resize(std::array<std::int64_t, N>&, std::int64_t) {}
+template <class Int>
+void resize(std::vector<Int>& values, std::int64_t n) {
+  values.resize(static_cast<std::size_t>(n));
+}
+
+template <class Cut>
+Cut read_cut(Numbers& from) {
+  Cut cut;
+  cut.score = std::bit_cast<double>(*from++);
+  cut.feature = static_cast<int>(*from++);
+  cut.bin = static_cast<std::uint32_t>(*from++);
+  cut.missing_left = *from++ != 0;
+  resize(cut.left, *from++);
+  for (auto& sum : cut.left) sum = static_cast<std::decay_t<decltype(sum)>>(*from++);
+  resize(cut.left_set, *from++);
+  for (std::uint64_t& word : cut.left_set) word = std::bit_cast<std::uint64_t>(*from++);
+  return cut;
+}
+
+}  // namespace abcgbm
