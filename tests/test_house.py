@@ -17,7 +17,7 @@ if not (PACKAGE.is_dir() and CPP.is_dir()):
 ROOMS = ("settings", "data", "model", "training", "faces")
 FACES = (
     *("__init__", "__main__", "classifier", "fit_task", "inspection", "evaluation", "plotting"),
-    *("report", "demo", "cli"),
+    *("report", "demo", "cli", "distributed"),
 )
 CPP_ROOMS = {
     "base": (),

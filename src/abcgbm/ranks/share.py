@@ -69,7 +69,9 @@ class Share(NamedTuple):
         assert self.parts is not None, "settled first"
         parts = sorted(part for of_rank in self.reducer.gather([*self.parts]) for part in of_rank)
         _check_each_once(parts)
-        first = dict(zip((p for p, _ in parts), np.cumsum([0, *(n for _, n in parts)]), strict=False))
+        first = dict(
+            zip((p for p, _ in parts), np.cumsum([0, *(n for _, n in parts)]), strict=False)
+        )
         stretches = [np.arange(first[p], first[p] + n, dtype=np.uint64) for p, n in self.parts]
         return np.concatenate([np.empty(0, np.uint64), *stretches])
 
@@ -77,7 +79,9 @@ class Share(NamedTuple):
 def _check_each_once(parts: list[Part]) -> None:
     twice = [number for number, n in Counter(number for number, _ in parts).items() if n > 1]
     if twice:
-        raise ValueError(f"the partition {twice[0]} is there twice; expected each on one rank, once")
+        raise ValueError(
+            f"the partition {twice[0]} is there twice; expected each on one rank, once"
+        )
 
 
 ALONE = Share(Alone())
