@@ -29,7 +29,7 @@ def work(session: Session, reducer: Reducer) -> Done:
 
 def main(n_workers: int) -> None:
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         ranks = RanksOnWorkers(client, sorted(client.nthreads()), 6.0)

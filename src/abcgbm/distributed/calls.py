@@ -33,6 +33,11 @@ async def ask_session(name: str, n_answered: int, asks_to_stop: bool, dask_worke
     return await Sessions.of(dask_worker)[name].ask(n_answered, asks_to_stop)
 
 
+async def touch_session(name: str, dask_worker: Worker) -> None:
+    """Say that the client is there, whatever keeps it from asking."""
+    Sessions.of(dask_worker)[name].touch()
+
+
 async def collect_session(
     name: str, limit: float, view: Callable[[Done], Any], dask_worker: Worker
 ) -> Any:

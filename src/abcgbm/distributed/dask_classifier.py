@@ -16,8 +16,7 @@ try:
     import distributed
 except ImportError as error:
     raise ImportError(
-        "DaskABCBoostClassifier needs dask and distributed: pip install 'abcgbm[dask]' "
-        f"({error})"
+        f"DaskABCBoostClassifier needs dask and distributed: pip install 'abcgbm[dask]' ({error})"
     ) from error
 
 from dask.utils import parse_timedelta
@@ -139,9 +138,10 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         if driver.was_interrupted:
             self.history_ = replace(self.history_, stop_reason="interrupted")
 
-    def _take(self, fitted: ABCBoostClassifier) -> None:
+    def _take(self, fitted: ABCBoostClassifier) -> Self:
         for name in _FITTED:
             setattr(self, name, getattr(fitted, name))
+        return self
 
     def _keep_so_far(self, checkpoint: bytes | None) -> None:
         """Keep what there is of a model whose training cannot go on."""
@@ -171,7 +171,9 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             )
         if client.status != "running" or client.asynchronous:
             kind = "asynchronous" if client.asynchronous else client.status
-            raise ValueError(f"the client is {kind}; expected one that is connected, not asynchronous")
+            raise ValueError(
+                f"the client is {kind}; expected one that is connected, not asynchronous"
+            )
         if not client.nthreads():
             _wait_for_workers(client)
         return client

@@ -24,6 +24,7 @@ from abcgbm.training.callbacks import StepReport
 
 _SETTLING = 15.0  # seconds that ranks have to end once one has
 _SENDING = 300.0  # seconds for a model or a checkpoint on its way
+_BETWEEN = 0.05  # seconds between two questions, where no step waits for an answer
 _MOST_IN_VAIN = 6  # attempts in a row that take no step
 
 
@@ -88,7 +89,8 @@ class Driver:
         reason = "the client was interrupted"
         try:
             self._start(ranks, works)
-            self._follow(ranks)
+            with ranks.kept():
+                self._follow(ranks)
             model = self._gathered(ranks)
             reason = "the client has what it needs"
         except LostWorkersError:
@@ -123,6 +125,8 @@ class Driver:
                 self._hear(report)
             if news.is_done:
                 return
+            if not self._waits:
+                time.sleep(_BETWEEN)
 
     def _hear(self, report: StepReport) -> None:
         """Tell of a step, once: what was broken off takes some a second time."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 Numbered = Sequence[tuple[int, Any]]
 
@@ -29,14 +31,24 @@ def no_rows_of(table: Any) -> Any:
     return table.slice(0, 0) if type(table).__module__.startswith("pyarrow") else table[:0]
 
 
+def form_of(table: Any) -> str:
+    """Say what a table is, and which columns it has."""
+    return f"a {_type(table).__name__} with the columns {_columns(table)}"
+
+
 def _check_types(parts: Numbered, name: str) -> None:
     number, first = parts[0]
     for other, part in parts:
-        if type(part) is not type(first):
+        if _type(part) is not _type(first):
             raise TypeError(
                 f"partition {other} of {name} is a {type(part).__name__}, partition {number} a "
                 f"{type(first).__name__}; expected one type"
             )
+
+
+def _type(part: Any) -> type:
+    """Sparse matrices of all forms are joined."""
+    return sparse.spmatrix if sparse.issparse(part) else type(part)
 
 
 def _check_columns(parts: Numbered, name: str) -> None:
@@ -67,7 +79,11 @@ def _columns(part: Any) -> Any:
     names = getattr(part, "columns", None)
     if names is not None:
         return list(names)
-    return list(part.column_names) if hasattr(part, "column_names") else part.shape[1:]
+    return list(part.column_names) if hasattr(part, "column_names") else list(range(_width(part)))
+
+
+def _width(part: Any) -> int:
+    return int(part.shape[1]) if len(part.shape) > 1 else 0
 
 
 def _kinds(frame: Any) -> dict[Any, str]:
@@ -94,14 +110,11 @@ def _joined_arrays(parts: list[Any]) -> Any:
 
 
 def _joined_sparse(parts: list[Any]) -> Any:
-    import scipy.sparse  # noqa: PLC0415
-
-    return scipy.sparse.vstack(parts, format="csr")
+    return sparse.vstack(parts, format="csr")
 
 
 def _joined_pandas(parts: list[Any]) -> Any:
-    import pandas  # noqa: PLC0415
-
+    pandas: Any = sys.modules["pandas"]
     if isinstance(parts[0], pandas.DataFrame):
         return pandas.concat(_with_common_levels(parts), ignore_index=True)
     if isinstance(parts[0].dtype, pandas.CategoricalDtype):
@@ -112,8 +125,7 @@ def _joined_pandas(parts: list[Any]) -> Any:
 
 def _with_common_levels(frames: list[Any]) -> list[Any]:
     """Give categories the same levels in all frames: else they would be joined as objects."""
-    import pandas  # noqa: PLC0415
-
+    pandas: Any = sys.modules["pandas"]
     for place, dtype in enumerate(frames[0].dtypes):
         columns = [frame.iloc[:, place] for frame in frames]
         if isinstance(dtype, pandas.CategoricalDtype) and any(c.dtype != dtype for c in columns):
@@ -125,15 +137,13 @@ def _with_common_levels(frames: list[Any]) -> list[Any]:
 
 
 def _joined_polars(parts: list[Any]) -> Any:
-    import polars  # noqa: PLC0415
-
+    polars: Any = sys.modules["polars"]
     how = "vertical_relaxed" if isinstance(parts[0], polars.DataFrame) else "vertical"
     return polars.concat(parts, how=how)
 
 
 def _joined_arrow(parts: list[Any]) -> Any:
-    import pyarrow  # noqa: PLC0415
-
+    pyarrow: Any = sys.modules["pyarrow"]
     return pyarrow.concat_tables(parts, promote_options="permissive")
 
 

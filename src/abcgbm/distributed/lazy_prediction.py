@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import dask
@@ -18,11 +19,15 @@ def predict_lazily(model: ABCBoostClassifier, method: str, X: Any, client: Clien
     A dask Array gives an array, a data frame of labels a series, of probabilities and scores a frame
     with a column for each class.
     """
-    sent = dask.delayed(model) if client is None else client.scatter(model, broadcast=True, hash=False)
+    sent = (
+        dask.delayed(model) if client is None else client.scatter(model, broadcast=True, hash=False)
+    )
     if isinstance(X, dask.array.Array):
         return _of_array(model, sent, method, X)
     if hasattr(X, "map_partitions") and hasattr(X, "divisions"):
-        return X.map_partitions(_of_frame, sent, method, meta=_of_frame_without_rows(model, method, X))
+        return X.map_partitions(
+            _of_frame, sent, method, meta=_of_frame_without_rows(model, method, X)
+        )
     raise TypeError(
         f"X is a {type(X).__module__}.{type(X).__qualname__}; expected a dask DataFrame or Array, or a "
         "table that is not lazy"
@@ -55,8 +60,7 @@ def _of_block(block: Any, model: ABCBoostClassifier, method: str) -> Any:
 
 
 def _of_frame(frame: Any, model: ABCBoostClassifier, method: str) -> Any:
-    import pandas  # noqa: PLC0415
-
+    pandas: Any = sys.modules["pandas"]  # which the frame is of
     values = _of_block(frame, model, method)
     if values.ndim == 1:
         return pandas.Series(values, index=frame.index, name=method)

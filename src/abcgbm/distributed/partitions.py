@@ -13,9 +13,7 @@ from dask.delayed import Delayed
 from distributed import Client, Future
 
 RECOVERY = 120.0  # seconds without any progress after which lost partitions are given up
-_ALLOWED = (
-    "a dask DataFrame, Series or Array, or a list with a future or a delayed object for each partition"
-)
+_ALLOWED = "a dask DataFrame, Series or Array, or a list with a future or a delayed object for each partition"
 
 
 class Part(NamedTuple):
@@ -36,7 +34,7 @@ class LostDataError(RuntimeError):
 
 def is_lazy(value: Any) -> bool:
     """Tell whether something is a collection of Dask."""
-    return dask.is_dask_collection(value)
+    return bool(dask.is_dask_collection(value))
 
 
 def pieces_of(value: Any, name: str) -> list[Any]:
@@ -114,7 +112,12 @@ class Rows:
 def _cut_like(X: Any, given: Any) -> Any:
     """Cut an array of labels or weights where X is cut, if both know where."""
     both = isinstance(X, dask.array.Array) and isinstance(given, dask.array.Array)
-    if not both or given.ndim != 1 or X.chunks[0] == given.chunks[0] or X.shape[0] != given.shape[0]:
+    if (
+        not both
+        or given.ndim != 1
+        or X.chunks[0] == given.chunks[0]
+        or X.shape[0] != given.shape[0]
+    ):
         return given
     return given.rechunk((X.chunks[0],))
 
@@ -199,17 +202,22 @@ class Partitions:
 
     def _choose(self, holders: dict[Any, list[str]]) -> list[Placed]:
         placed: dict[str, Placed] = {}
-        for which, futures in ((1, self._learned), (2, self._validated)):
+        for which, futures in (("learned", self._learned), ("validated", self._validated)):
             for number, future in enumerate(futures):
-                n_parts = {a: len(placed[a][which]) if a in placed else 0 for a in holders[future.key]}
+                n_parts = {
+                    a: len(getattr(placed[a], which)) if a in placed else 0
+                    for a in holders[future.key]
+                }
                 address = min(n_parts, key=n_parts.__getitem__)
                 rank = placed.setdefault(address, Placed(address, [], []))
-                rank[which].append((number, future.key))
+                getattr(rank, which).append((number, future.key))
         return [placed[address] for address in sorted(placed)]
 
     def weights(self) -> tuple[float, float]:
         """Return the sums of the weights of what is learned from, and of what is validated on."""
-        given = [self._client.map(_weight, part, pure=False) for part in (self._learned, self._validated)]
+        given = [
+            self._client.map(_weight, part, pure=False) for part in (self._learned, self._validated)
+        ]
         learned, validated = (sum(self._client.gather(weights)) for weights in given)
         return learned, validated
 
@@ -232,7 +240,8 @@ class Partitions:
                     yield f"{number} of {name}", future
 
     def _check(self, pending: list[tuple[str, Future]], since: float, limit: float | None) -> None:
-        lost = [name for name, future in pending if future.status in ("cancelled", "lost")]
+        # What is "lost" is computed again, if the scheduler knows how.
+        lost = [name for name, future in pending if future.status == "cancelled"]
         if lost:
             raise LostDataError(
                 f"lost for good, as nothing is left that computes them: partitions {_shown(lost)}"

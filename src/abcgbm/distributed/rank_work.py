@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from distributed import Worker
 
-from abcgbm.distributed.joining import join, no_rows_of
+from abcgbm.distributed.joining import form_of, join, no_rows_of
 from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
 from abcgbm.distributed.partitions import Form, Part, Placed
 from abcgbm.distributed.session import Done, Session
@@ -52,6 +51,7 @@ class RankWork:
         if params["n_jobs"] is None:
             params = params | {"n_jobs": session.worker.state.nthreads}
         rows, parts = self._read(session.worker)
+        _check_alike(reducer, parts, rows.X)
         share = Share(reducer, parts)
         outcome = fit_on_rank(
             params, rows, share, checkpoint=self.checkpoint, on_step=session.report
@@ -68,6 +68,17 @@ class RankWork:
             of_validation = _none_like(columns, self.form.has_validation_weights)
         parts = tuple((number, part.n_rows) for number, part in learned)
         return RankRows(*columns, *of_validation), parts
+
+
+def _check_alike(reducer: Reducer, parts: tuple[tuple[int, int], ...], X: Any) -> None:
+    """Raise the same error on all ranks unless the tables of all have the same type and columns."""
+    forms = [form for form in reducer.gather((parts[0][0], form_of(X)) if parts else None) if form]
+    first, expected = min(forms, key=lambda form: form[0])
+    for number, form in sorted(forms, key=lambda form: form[0]):
+        if form != expected:
+            raise ValueError(
+                f"partition {number} of X is {form}, partition {first} {expected}; expected the same"
+            )
 
 
 def _none_like(columns: Columns, has_weights: bool) -> Columns:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from distributed import Client
@@ -17,8 +19,9 @@ from abcgbm.distributed.calls import (
     end_session,
     open_session,
     say_nothing,
+    touch_session,
 )
-from abcgbm.distributed.session import Done, News, SessionPlan
+from abcgbm.distributed.session import PATIENCE, Done, News, SessionPlan
 from abcgbm.ranks.reducer import RankLostError, RanksError
 
 START = 20.0  # seconds within which all ranks must be ready
@@ -90,6 +93,21 @@ class RanksOnWorkers:
         """Wait for news of rank 0, and answer the last."""
         arguments = (self.name, n_answered, asks_to_stop)
         return self._all(ask_session, {0: arguments}, ANSWER)[0]  # type: ignore[no-any-return]
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Let rank 0 know that its client is there while this one does something else."""
+        is_over = threading.Event()
+        thread = threading.Thread(target=self._touch, args=(is_over,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+
+    def _touch(self, is_over: threading.Event) -> None:
+        while not is_over.wait(PATIENCE / 3) and self.client.status == "running":
+            self._some(touch_session, {0: (self.name,)}, ANSWER)
 
     def answering(self) -> list[int]:
         """Return the ranks whose workers are known to the scheduler and answer, soon."""

@@ -165,6 +165,10 @@ class Session:
         with self._answered:
             return News(list(self._reports), self.done is not None)
 
+    def touch(self) -> None:
+        """Take note that the client is there."""
+        self._asked = time.monotonic()
+
     async def collect(self, limit: float) -> Done | None:
         """Return what has come of the work; None if it is not done within so many seconds."""
         until = time.monotonic() + limit

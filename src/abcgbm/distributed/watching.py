@@ -55,7 +55,7 @@ class Watching:
         if self._weights is None:
             self._weights = self._rows.weights()
         learned, validated = self._weights
-        has_mean = report.validation_loss is not None and validated > 0
-        of_validation = report.validation_loss / validated if has_mean else None
+        total = report.validation_loss
+        of_validation = total / validated if total is not None and validated > 0 else None
         loss = report.train_loss / learned
         self._line.show(report.step, loss, of_validation, report.phase, report.base_class)

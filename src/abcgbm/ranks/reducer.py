@@ -54,7 +54,7 @@ class Header(NamedTuple):
     number: int
     what: str
     dtype: str
-    count: int
+    count: int  # type: ignore[assignment]
 
     def check(self, other: Sequence[Any], rank: int) -> None:
         """Raise RanksError unless a rank has sent the same."""
@@ -114,7 +114,7 @@ class Reducer(ABC):
         stretches = np.split(values, ends[:-1])
         header = self._next(f"scattered {what}", values.dtype.str, values.size)
         own = stretches[self.rank]
-        received = self.swap(header, [memoryview(part).cast("B") for part in stretches])
+        received = self.swap(header, [part.view(np.uint8).data for part in stretches])
         for rank, part in enumerate(received):
             if rank != self.rank:
                 combine(own, np.frombuffer(part, dtype=values.dtype), out=own)
@@ -125,7 +125,7 @@ class Reducer(ABC):
         ends = np.arange(1, self.n_ranks + 1) * values.size // self.n_ranks
         self.reduce_scatter(what, values, ends)
         stretches = np.split(values, ends[:-1])
-        own = memoryview(stretches[self.rank]).cast("B")
+        own = stretches[self.rank].view(np.uint8).data
         header = self._next(f"gathered {what}", values.dtype.str, values.size)
         for to, part in zip(stretches, self.swap(header, [own] * self.n_ranks), strict=True):
             if to is not stretches[self.rank]:

@@ -148,3 +148,11 @@ def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
 
 def _bins(suffix: str) -> str:
     return f"the bins of X{suffix}"
+
+
+def _shape(suffix: str) -> str:
+    return f"the shape of X{suffix}"
+
+
+def _digests(suffix: str) -> tuple[str, str, str]:
+    return f"X{suffix}", f"y{suffix}", f"sample_weight{suffix}"
