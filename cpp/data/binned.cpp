@@ -119,10 +119,8 @@ std::vector<std::uint16_t> feature_codes(const Binned& binned, const Feature& fe
 
 Binned make_binned(std::size_t n_rows, Layout layout, std::span<const Bundle> bundles,
                    AnyColumns dense, std::vector<SparseColumn> sparse) {
-  Binned binned{.n_rows = n_rows,
-                .layout = std::move(layout),
-                .columns = std::move(dense),
-                .listed = {}};
+  Binned binned{
+      .n_rows = n_rows, .layout = std::move(layout), .columns = std::move(dense), .listed = {}};
   const Sparse given{.layout = binned.layout, .columns = sparse};
   std::visit([&](auto& columns) { add_bundles(given, bundles, n_rows, columns); }, binned.columns);
   const auto is_listed = [](const Feature& feature) { return feature.is_listed(); };

@@ -128,12 +128,12 @@ class BinnedBuilder {
   std::size_t n_rows_;
   Thresholds thresholds_;
   std::vector<Feature> features_;
-  Storage storage_;                     // of the codes
-  AnyColumns dense_;                    // by feature; of one byte a code as long as that will do
-  std::vector<SparseColumn> sparse_;    // by feature
-  std::vector<std::uint8_t> is_added_;  // by feature
+  Storage storage_;                       // of the codes
+  AnyColumns dense_;                      // by feature; of one byte a code as long as that will do
+  std::vector<SparseColumn> sparse_;      // by feature
+  std::vector<std::uint8_t> is_added_;    // by feature
   std::vector<std::uint8_t> is_settled_;  // by feature, whether it is known how it is stored
-  std::vector<std::uint64_t> digest_;   // by feature
+  std::vector<std::uint64_t> digest_;     // by feature
 };
 
 }  // namespace abcgbm
