@@ -30,7 +30,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from abcgbm import ABCBoostClassifier, LargeTable
-from abcgbm.data.rows import Binning, bin_rows, read_large, read_to_learn, rows_to_learn
+from abcgbm.data.reading import read_large, read_to_learn
+from abcgbm.data.row_bins import Binning, bin_rows
+from abcgbm.data.rows import GivenRows, rows_to_learn
 from abcgbm.settings.threads import effective_n_threads
 
 N_FILES, ROWS_OF_A_FILE, N_COLUMNS = 25, 500_000, 200
@@ -81,7 +83,7 @@ def read(folder: Path, memory: str) -> float:
     """Return the seconds of reading and binning."""
     began = time.perf_counter()
     X, y, _ = read_large((LargeTable(folder, memory=memory), "y", None))
-    rows, _ = rows_to_learn(read_to_learn(X, "auto", "benchmark"), y, None, None, None)
+    rows, _ = rows_to_learn(GivenRows(read_to_learn(X, "auto", "benchmark"), y), None, None)
     bin_rows(rows, None, Binning(255, "missing", effective_n_threads(None)))
     return time.perf_counter() - began
 

@@ -101,7 +101,7 @@ class Content(Enum):
     NO_LEVELS = "missing values only, in a column made for levels or for anything"
 
 
-_NOTHING = (Content.NO_NUMBERS, Content.NO_LEVELS)
+NOTHING = (Content.NO_NUMBERS, Content.NO_LEVELS)
 _NUMBERS = "make numbers of it first, such as"
 _NESTED = ("nested", "make a column for each element of it first")
 _BINARY = ("binary", "make strings of it first, by decoding it")
@@ -267,7 +267,7 @@ class FrameColumns:
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        if self.contents[column] in (Content.NUMBERS, *_NOTHING):
+        if self.contents[column] in (Content.NUMBERS, *NOTHING):
             return levels_of_floats(self.floats(np.array([column]))[:, 0])
         return _levels_of_objects(self.series[column], self.labels[column])
 
@@ -276,7 +276,7 @@ class FrameColumns:
         if self.contents[column] is Content.NUMBERS:
             with np.errstate(over="ignore"):  # what no float can hold is infinite
                 target[:] = _real_values(series)
-        elif self.contents[column] in _NOTHING:
+        elif self.contents[column] in NOTHING:
             target[:] = np.nan
         else:
             levels = _levels_of_objects(series, self.labels[column])
