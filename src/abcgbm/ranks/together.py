@@ -78,7 +78,7 @@ def on_first(reducer: Reducer, ask: Callable[[], T]) -> T:
         raise own
     if failure is not None:
         raise failure.error()
-    return answer  # type: ignore[return-value]
+    return answer
 
 
 def dealt(
