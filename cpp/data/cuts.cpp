@@ -18,6 +18,7 @@ constexpr std::size_t kInBucket = 512;      // of about so many values
 constexpr std::size_t kMostBins = 512;      // for which that is worth while
 constexpr std::size_t kSampled = 4;         // values looked at for each bucket
 constexpr std::size_t kAtOnce = 1 << 14;    // values between two looks for an interrupt
+constexpr double kNear = 0.1;               // the part of a bucket that is near its end
 constexpr int kExpected = 3;                // times that the ends of bins are guessed
 
 double threshold_between(double a, double b) {
@@ -120,9 +121,12 @@ template <class T>
 std::vector<T> Buckets::fetched(std::span<const T> from, std::size_t n) const {
   std::vector<T> out(n);
   std::vector<std::size_t> next = start_;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (i % kAtOnce == 0) check_interrupt();
-    if (is_wanted_[bucket_[i]] != 0) out[next[bucket_[i]]++] = from[i];
+  for (std::size_t begin = 0; begin < from.size(); begin += kAtOnce) {
+    check_interrupt();
+    const std::size_t end = std::min(begin + kAtOnce, from.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      if (is_wanted_[bucket_[i]] != 0) out[next[bucket_[i]]++] = from[i];
+    }
   }
   return out;
 }
@@ -156,21 +160,26 @@ std::vector<WeightedValue> Buckets::values(std::size_t b) const {
   return out;
 }
 
-/// The buckets from `first` on in which bins will end, if no value weighs much.
+/// The buckets from `first` on in which bins will end, if no value weighs much; where an end is
+/// near that of a bucket the next one, too.
 std::vector<std::uint8_t> expected_ends(const Buckets& buckets, std::size_t first,
                                         const Cutter& cutter) {
-  std::vector<std::uint8_t> is_wanted(buckets.size(), 0);
-  is_wanted[first] = 1;
+  std::vector<std::uint8_t> is_wanted(buckets.size() + 2, 0);  // at b + 1
+  is_wanted[first + 1] = 1;
   auto [acc, rest, bins_left] = cutter.state();
   for (std::size_t b = first; b < buckets.size(); ++b) {
-    acc += static_cast<double>(buckets.weight(b));
+    const auto of_bucket = static_cast<double>(buckets.weight(b));
+    acc += of_bucket;
     for (; bins_left > 1 && acc * bins_left > rest; --bins_left) {
-      is_wanted[b] = 1;
+      const double after = acc - rest / bins_left;  // of the bucket's weight
+      is_wanted[b + 1] = 1;
+      if (after < kNear * of_bucket) is_wanted[b + 2] = 1;
+      if (after > (1 - kNear) * of_bucket) is_wanted[b] = 1;
       acc -= rest / bins_left;
       rest -= rest / bins_left;
     }
   }
-  return is_wanted;
+  return {is_wanted.begin() + 1, is_wanted.end() - 1};
 }
 
 std::vector<std::uint8_t> all_from(const Buckets& buckets, std::size_t first) {
