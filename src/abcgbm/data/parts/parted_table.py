@@ -55,16 +55,20 @@ class PartedTable:
         is_categorical = self.schema.is_categorical[features]
         return [Kind.CATEGORICAL if is_one else Kind.NUMERIC for is_one in is_categorical.tolist()]
 
-    def groups(self, most_bytes: int, of_value: int) -> list[NDArray[np.intp]]:
+    def groups(
+        self, most_bytes: int, of_value: int, n_threads: int = 1
+    ) -> list[NDArray[np.intp]]:
         """Return the features in groups that are read together.
 
         Where columns can be read apart, those of a group take so many bytes at most, but for a group
-        of one; else all features are one group, and their rows are read once.
+        of one, and no thread has more of them than the others; else all features are one group, and
+        their rows are read once.
         """
         n_features = self.shape[1]
         size = n_features
         if self.large.source.is_columnar:
             size = max(1, most_bytes // (of_value * self.n_rows))
+            size -= size % n_threads if size > n_threads else 0
         return [np.arange(f, min(f + size, n_features)) for f in range(0, n_features, size)]
 
     def fits(self, features: NDArray[np.intp], most_bytes: int, of_value: int) -> bool:
