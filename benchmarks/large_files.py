@@ -9,8 +9,9 @@ The table is drawn: half of the columns are continuous (every value another), a 
 digits, a quarter 100 whole numbers; five classes follow from some of them. ``train`` runs in a child
 process inside a control group of 6 GB where that can be made (Linux, root), which counts mapped files
 and what the system keeps of files, too; else, or with ``--limit-by addresses``, with a limit of
-addresses. ``read`` lets the two take turns; CPU seconds count, since others may use the machine. Lines
-go to ``benchmarks/results/large_files.jsonl``; with ``--files 3`` the same is tried on less.
+addresses. ``read`` lets the two take turns, each time in a process of its own; where others use the
+machine, too, CPU seconds tell more than the clock. Lines go to ``benchmarks/results/large_files.jsonl``;
+with ``--files 3`` the same is tried on less.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,27 +103,37 @@ def bin_files(paths: list[Path], memory: str) -> None:
     bin_rows(rows, None, Binning(255, "missing", effective_n_threads(None)))
 
 
-def timed(work: Callable[[], None]) -> tuple[float, float]:
-    """Return CPU seconds and seconds."""
+def once(given: argparse.Namespace) -> None:
+    """Scan, or read and bin, in a process of its own; print CPU seconds and seconds."""
+    paths = files(given.folder)
     cpu, began = time.process_time(), time.perf_counter()
-    work()
-    return time.process_time() - cpu, time.perf_counter() - began
+    if given.system == "pyarrow":
+        scan(paths)
+    else:
+        bin_files(paths, f"{given.limit}GB")
+    print(json.dumps([time.process_time() - cpu, time.perf_counter() - began]))
+
+
+def timed(given: argparse.Namespace, system: str) -> list[float]:
+    words = ["once", given.folder, "--system", system, "--limit", given.limit]
+    command = [sys.executable, "-m", "benchmarks.large_files", *map(str, words)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return [float(of) for of in json.loads(done.stdout.splitlines()[-1])]
 
 
 def read(given: argparse.Namespace) -> None:
-    """Measure reading and binning beside a scan; of each the best."""
-    paths, memory = files(given.folder), f"{given.limit}GB"
-    scan(paths)  # so that both find as much of the files in memory
-    ours, whole = [], []
+    """Measure reading and binning beside a scan, which take turns; of each the best."""
+    whole, ours = [], []
     for _ in range(given.repeats):
-        whole.append(timed(lambda: scan(paths)))
-        ours.append(timed(lambda: bin_files(paths, memory)))
-        print(f"scan {whole[-1]}, reading and binning {ours[-1]}", flush=True)
+        whole.append(timed(given, "pyarrow"))
+        ours.append(timed(given, "abcgbm"))
+        print(f"scan {whole[-1]}, reading and binning {ours[-1]}", file=sys.stderr, flush=True)
     line = {"what": "read", **size(given.folder), "limit_gb": given.limit, "repeats": given.repeats}
     for name, pairs in (("scan", whole), ("binning", ours)):
         cpu, seconds = (min(of) for of in zip(*pairs, strict=True))
-        line |= {f"{name}_cpu": round(cpu, 1), f"{name}_seconds": round(seconds, 1)}
-    line["scan_cpu / binning_cpu"] = round(line["scan_cpu"] / line["binning_cpu"], 3)
+        line |= {f"{name}_cpu": round(cpu, 3), f"{name}_seconds": round(seconds, 3)}
+    for unit in ("cpu", "seconds"):
+        line[f"speed_{unit}"] = round(line[f"scan_{unit}"] / line[f"binning_{unit}"], 3)
     _add(given, line | origin("abcgbm"))
 
 
@@ -211,13 +221,17 @@ def reading_table(lines: list[Line]) -> Lines:
     rows = [
         [
             f"{of['rows']:,} x {of['columns']}",
-            *(of[f"{name}_{unit}"] for unit in ("cpu", "seconds") for name in ("scan", "binning")),
-            f"**{of['scan_cpu / binning_cpu']:.2f}**",
+            *(
+                f"{of[f'{name}_{unit}']:.1f}"
+                for unit in ("cpu", "seconds")
+                for name in ("scan", "binning")
+            ),
+            *(f"**{of[f'speed_{unit}']:.2f}**" for unit in ("cpu", "seconds")),
         ]
         for of in lines
     ]
-    head = ["table", "scan, CPU s", "binning, CPU s", "scan, s", "binning, s", "scan / binning, CPU"]
-    return markdown(head, rows)
+    head = ["table", "scan, CPU s", "binning, CPU s", "scan, s", "binning, s"]
+    return markdown([*head, "speed by CPU", "speed by the clock"], rows)
 
 
 def training_table(lines: list[Line]) -> Lines:
@@ -242,7 +256,7 @@ def report(given: argparse.Namespace) -> None:
     print(*reading_table(of_reading), *training_table(of_training), sep="\n")
 
 
-TASKS = {"make": make, "read": read, "train": train, "child": child, "report": report}
+TASKS = {"make": make, "read": read, "train": train, "child": child, "once": once, "report": report}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -252,7 +266,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--files", type=int, default=N_FILES)
     parser.add_argument("--rows", type=int, default=ROWS_OF_A_FILE, help="of a file")
     parser.add_argument("--columns", type=int, default=N_COLUMNS)
-    parser.add_argument("--system", choices=SYSTEMS, default="abcgbm")
+    parser.add_argument("--system", choices=[*SYSTEMS, "pyarrow"], default="abcgbm")
     parser.add_argument("--limit", type=float, default=6.0, help="GB of memory")
     parser.add_argument("--limit-by", default="group", help="group or addresses")
     parser.add_argument("--steps", type=int, default=20)

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from pyarrow import dataset
 from scipy import sparse
 
 N_ROWS = 60
@@ -634,9 +633,7 @@ REFUSED = [
     Refusal("scipy no rows", lambda: sparse.csr_array((0, 3)), ValueError, ("0 sample(s)",)),
     Refusal("scipy vector", lambda: sparse.coo_array([1.0, 2.0]), ValueError, ("1 dimension", "expected 2")),
     Refusal("a number", lambda: 3.0, ValueError, ("Expected 2D array, got scalar",)),
-    Refusal("a word", lambda: "table.csv", TypeError, ("type str", *_TABLES)),
     Refusal("nothing", lambda: None, TypeError, ("type NoneType", *_TABLES)),
     Refusal("a dict of columns", lambda: {"a": [1.0, 2.0]}, TypeError, ("type dict", *_TABLES)),
     Refusal("a generator", lambda: iter([[1.0]]), TypeError, ("type list_iterator", *_TABLES)),
-    Refusal("pyarrow Dataset", lambda: dataset.dataset(arrow_table(DATA["floats"])), TypeError, ("type InMemoryDataset", *_TABLES)),
 ]  # fmt: skip
