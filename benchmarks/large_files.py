@@ -161,14 +161,21 @@ def train(given: argparse.Namespace) -> None:
     words += [] if given.cache_dir is None else ["--cache-dir", given.cache_dir]
     command = [sys.executable, "-m", "benchmarks.large_files", *map(str, words)]
     began = time.perf_counter()
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        said, _ = process.communicate(timeout=given.minutes * 60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, _ = process.communicate()
     line = {"what": "train", "system": given.system, **size(given.folder), "steps": given.steps}
     line |= {"leaves": LEAVES, "limit_gb": given.limit, "seconds": time.perf_counter() - began}
     line["limit_by"] = "addresses" if group is None else "control group"
-    if done.returncode:
-        line["reason"] = f"ended by signal or status {done.returncode}"
+    if line["seconds"] > given.minutes * 60:
+        line["reason"] = f"stopped after {given.minutes:g} minutes"
+    elif process.returncode:
+        line["reason"] = f"ended by signal or status {process.returncode}"
     else:
-        line |= json.loads(done.stdout.splitlines()[-1])
+        line |= json.loads(said.splitlines()[-1])
     if group is not None:
         group.rmdir()
     rounded = {name: round(of, 2) if isinstance(of, float) else of for name, of in line.items()}
@@ -270,6 +277,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--limit", type=float, default=6.0, help="GB of memory")
     parser.add_argument("--limit-by", default="group", help="group or addresses")
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument(
+        "--minutes", type=float, default=240.0, help="most that a training may take"
+    )
     parser.add_argument("--cache-dir", help="where ours and XGBoost put what does not fit")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--results", type=Path, default=RESULTS)

@@ -1,5 +1,6 @@
 """Other packages on files that are larger than memory, each in a module of its own."""
 
+import sys
 import time
 
 N_CLASSES, LEAVES, RATE, N_THREADS = 5, 64, 0.1, 2
@@ -19,6 +20,12 @@ class Told:
     def step(self) -> None:
         """Say that a step has ended."""
         self._at.append(self._now())
+        self.say(f"step {len(self._at)}")
+
+    def say(self, what: str) -> None:
+        """Tell on standard error what has been done, for who waits."""
+        cpu, seconds = (now - began for now, began in zip(self._now(), self._began, strict=True))
+        print(f"{what}: {cpu:.1f} s of CPU, {seconds:.1f} s", file=sys.stderr, flush=True)
 
     def found(self) -> dict[str, float]:
         """Return CPU seconds and seconds: of a step, but for the first, and before the first one."""
