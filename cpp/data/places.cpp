@@ -13,11 +13,10 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kLanes = 16;  // searches that go on side by side, as none waits for another
-constexpr std::size_t kFewMarks = 32;     // for which a grid is not worth while
-constexpr std::size_t kCellsOfAMark = 4;  // 16-bit numbers; more than these would leave the cache
-constexpr std::size_t kMostCells = 1 << 14;
-constexpr std::size_t kMostShare =
-    16;  // of the marks in one cell: where they crowd, grids are slow
+constexpr std::size_t kFewMarks = 32;        // for which a grid is not worth while
+constexpr std::size_t kCellsOfAMark = 4;     // at most,
+constexpr std::size_t kMostCells = 1 << 14;  // so that their numbers stay in the cache
+constexpr std::size_t kMostShare = 16;       // a 16th of the marks in one cell: they crowd
 
 /// The cell of a value, as a float; NaN is in the first.
 [[gnu::always_inline]] inline double cell_in(double low, double cells_per_unit, double last,
@@ -35,13 +34,13 @@ struct Search {
 };
 
 /// Halves the part of the marks that a value may lie in, for some values at once.
-template <class Code, bool has_grid>
+template <class Code, bool HasGrid>
 struct Places {
   [[gnu::always_inline]] static void of_lanes(const Search& search, const double* values,
                                               std::uint32_t* place) {
     const Marks::Grid& grid = *search.grid;
     for (std::size_t lane = 0; lane < kLanes; ++lane) place[lane] = 0;
-    for (std::size_t lane = 0; has_grid && lane < kLanes; ++lane) {
+    for (std::size_t lane = 0; HasGrid && lane < kLanes; ++lane) {
       const double cell = cell_in(grid.low, grid.cells_per_unit, grid.last, values[lane]);
       place[lane] = grid.first[static_cast<std::uint32_t>(cell)];
     }
