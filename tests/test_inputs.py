@@ -58,7 +58,6 @@ LINES = {
     "1.3 scipy csr_array": "^scipy csr_array",
     "1.3 pandas sparse": "^pandas (half )?sparse",
     "1.3 Arrow PyCapsule": "^pyarrow (stream|batch)",
-    "1.3 Files": "^a word",
     "1.3 Out-of-core": "^pyarrow RecordBatchReader",
     "1.3 inf values": "infinite",
     "1.4 Missing numeric": "^(numpy|pandas|polars|pyarrow) float64",
