@@ -22,16 +22,19 @@ PARAMETERS = {
 
 
 class Files(xgb.DataIter):
-    """Parquet files, one after the other."""
+    """Parquet files, one after the other, a group of rows at a time."""
 
     def __init__(self, folder: Path, cache: str) -> None:
-        self.paths, self.at = sorted(folder.glob("*.parquet")), 0
+        files = [pq.ParquetFile(path) for path in sorted(folder.glob("*.parquet"))]
+        self.groups = [(file, number) for file in files for number in range(file.num_row_groups)]
+        self.at = 0
         super().__init__(cache_prefix=str(Path(cache) / "xgb"), release_data=True)
 
     def next(self, input_data: Any) -> bool:
-        if self.at == len(self.paths):
+        if self.at == len(self.groups):
             return False
-        table = pq.read_table(self.paths[self.at])
+        file, number = self.groups[self.at]
+        table = file.read_row_group(number)
         input_data(data=table.drop(["y"]).to_pandas(), label=table["y"].to_numpy())
         self.at += 1
         return True
