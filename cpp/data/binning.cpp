@@ -85,9 +85,10 @@ void copy_columns(const TableView& table, std::size_t first, std::size_t last,
 
 Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t> weight,
                            std::size_t max_bins, int n_threads) {
+  const KnownWeights weights(weight);
   Thresholds thresholds(table.n_features);
   for_each_column(table, n_threads, [&](std::size_t f, std::span<const double> column) {
-    thresholds[f] = column_thresholds(column, weight, max_bins);
+    thresholds[f] = column_thresholds(column, weights, max_bins);
   });
   return thresholds;
 }

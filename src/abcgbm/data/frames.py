@@ -274,8 +274,11 @@ class FrameColumns:
     def _fill(self, target: Floats, column: int) -> None:
         series = self.series[column]
         if self.contents[column] is Content.NUMBERS:
-            with np.errstate(over="ignore"):  # what no float can hold is infinite
-                target[:] = _real_values(series)
+            start = 0
+            for values in _real_values(series):
+                with np.errstate(over="ignore"):  # what no float can hold is infinite
+                    target[start : start + len(values)] = values
+                start += len(values)
         elif self.contents[column] in NOTHING:
             target[:] = np.nan
         else:
@@ -284,7 +287,16 @@ class FrameColumns:
                 target[rows] = chunk
 
 
-def _real_values(series: Series) -> NDArray[Any]:
+def _real_values(series: Series) -> Iterator[NDArray[Any]]:
+    """Yield the numbers of a column, some rows at a time."""
+    if series.implementation.is_pyarrow() and series.dtype in (nw.Float64, nw.Float32):
+        for chunk in series.to_native().chunks:
+            yield chunk.to_numpy(zero_copy_only=False)
+    else:
+        yield _all_real_values(series)
+
+
+def _all_real_values(series: Series) -> NDArray[Any]:
     if _numpy_kind(series):
         values: NDArray[Any] = series.to_native().to_numpy()
         return values
