@@ -1,5 +1,6 @@
 """The fit of a rank for those who connect ranks: what is left of one that is broken off goes on."""
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
-from abcgbm.ranks.reducer import RanksError
+from abcgbm.ranks.interrupts import Interrupts
+from abcgbm.ranks.reducer import Alone, RanksError
 from abcgbm.ranks.share import Share
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 from test_ranks import drawn, file_of, spread
@@ -119,3 +121,54 @@ def test_checkpoint_of_other_rows_is_refused_on_all_ranks(tmp_path):
     for outcome in on_ranks(2, work(PARAMS, 2, 1, model)):
         assert "is a model, but no checkpoint" in str(outcome.error)
         assert (outcome.checkpoint, outcome.n_steps) == (None, 0)
+
+
+class OneOfTwo(Alone):
+    """A rank of two that nobody asks anything of."""
+
+    n_ranks = 2
+
+
+def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
+    with Interrupts(OneOfTwo()) as interrupts:
+        interrupts.raise_if_asked()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.raise_if_asked()
+        interrupts.raise_if_asked()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    for who in (OneOfTwo(), Alone()):
+        with Interrupts(who):
+            pass
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with Interrupts(Alone()), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_time_is_that_of_the_first_rank():
+    given = rows_of(2, 1)
+
+    def fit(reducer: ThreadReducer) -> Outcome:
+        rows, parts = given[reducer.rank]
+        limits = {"max_iter": 50, "max_time": 1e-6 if reducer.rank == 0 else 1e6}
+        return fit_on_rank(PARAMS | limits, rows, Share(reducer, parts))
+
+    for outcome in on_ranks(2, fit):
+        assert (outcome.model.stop_reason_, outcome.n_steps) == ("max_time", 1)
+
+
+def test_rows_to_validate_on_may_be_on_some_ranks_only():
+    other = drawn(12, n=40)
+    validation = {"X_val": other["X"], "y_val": other["y"]}
+    whole = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL, **validation))
+    given = rows_of(3, 3)
+
+    def fit(reducer: ThreadReducer) -> Outcome:
+        rows, parts = given[reducer.rank]
+        if reducer.rank == 1:
+            rows = rows._replace(**validation)
+        return fit_on_rank(PARAMS, rows, Share(reducer, parts))
+
+    assert [file_of(outcome.model) == whole for outcome in on_ranks(3, fit)] == [True] * 3

@@ -40,8 +40,8 @@ def _told(
             f"scoring={settings.scoring.given!r} where several ranks share rows; expected 'loss' or "
             "'error': no rank has all rows that a scorer would see"
         )
-    names = [field.name for field in fields(settings)]
-    parameters = {n: repr(getattr(settings, n)) for n in names if n not in (*FREE, *_OTHERWISE)}
+    names = [f.name for f in fields(settings) if f.name not in (*FREE, *_OTHERWISE)]
+    parameters = {name: repr(getattr(settings, name)) for name in ("max_iter", *names)}
     return {
         "the version of abcgbm": VERSION,
         **parameters,

@@ -68,17 +68,23 @@ def facts_of(plan: Plan, learned: BinnedRows, validated: BinnedRows | None) -> F
 def differences(then: Facts, now: Facts) -> list[str]:
     """Say of each fact that is another now what it was and what it is; values too long are left out."""
     names = [name for name in (then | now) if not _is_same(name, then, now)]
-    follow = {name for suffix in _TABLES if _shape(suffix) in names for name in _of_values(suffix)}
+    follow = {
+        name
+        for suffix in _TABLES
+        if _shape(suffix) in names
+        for name in (*_digests(suffix), _bins(suffix))
+    }
     return [
         _difference(name, then.get(name), now.get(name)) for name in names if name not in follow
     ]
 
 
 def _is_same(name: str, then: Facts, now: Facts) -> bool:
-    """Whether a fact is; rows have digests where one rank has them all, else their bins have."""
-    may_be_unknown = any(name in _of_values(suffix) for suffix in _TABLES)
-    if may_be_unknown and (name not in then or name not in now):
-        return True
+    """Whether a fact is. One rank alone knows digests of rows, several know those of their bins."""
+    for suffix in _TABLES:
+        bins = _bins(suffix)
+        if name in (*_digests(suffix), bins) and (bins in then) != (bins in now):
+            return True  # which the losses of the steps so far will tell
     return then.get(name) == now.get(name)
 
 
@@ -142,10 +148,6 @@ def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
 
 def _bins(suffix: str) -> str:
     return f"the bins of X{suffix}"
-
-
-def _of_values(suffix: str) -> tuple[str, ...]:
-    return *_digests(suffix), _bins(suffix)
 
 
 def _shape(suffix: str) -> str:
