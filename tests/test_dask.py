@@ -109,9 +109,7 @@ def test_ranks_on_workers_sum_and_exchange(client):
 def test_ranks_out_of_step_are_an_error_on_every_worker(client):
     errors = run(client, work.out_of_step, work.error_of).given
     assert len(errors) == 3
-    assert all(
-        "is out of step: it sent (1, 'scattered sum', '<i" in text for text in errors.values()
-    )
+    assert all("is out of step: it sent (1, 'sum', '<i" in text for text in errors.values())
 
 
 def test_rank_that_fails_tells_the_others_why(client):
@@ -319,8 +317,9 @@ def test_progress_is_shown_where_fit_was_called(client, capsys):
     assert last.startswith(f"step 4/4  loss {model.train_loss_[-1] / N_ROWS:.6g}")
 
 
+@pytest.mark.parametrize("after", [0.0, 0.2], ids=["in a callback", "between"])
 @pytest.mark.parametrize("on_interrupt", ["raise", "keep"])
-def test_ctrl_c_ends_the_fit(client, on_interrupt):
+def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
     model = DaskABCBoostClassifier(max_iter=10**6, on_interrupt=on_interrupt)
@@ -329,7 +328,8 @@ def test_ctrl_c_ends_the_fit(client, on_interrupt):
     def interrupt(report):
         heard.append(report.step)
         if len(heard) == 2:
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+            time.sleep(0.2 - after)
 
     model.set_params(callbacks=interrupt)
     if on_interrupt == "raise":

@@ -1,10 +1,13 @@
 """Sums, maxima and items over ranks, with ranks that are threads."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from abcgbm.ranks import reducer as reducer_module
 from abcgbm.ranks.reducer import Alone, RankLostError, RanksError
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 
@@ -17,8 +20,8 @@ def values_of(rank: int, n_values: int, dtype: str) -> np.ndarray:
 
 @pytest.mark.parametrize("n_ranks", RANKS)
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
-@given(n_values=st.integers(0, 40))
-def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values):
+@given(n_values=st.integers(0, 40), small=st.sampled_from([0, 1 << 15]))
+def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values, small):
     def work(reducer: ThreadReducer) -> tuple[np.ndarray, np.ndarray]:
         total, largest = (values_of(reducer.rank, n_values, dtype) for _ in range(2))
         reducer.sum(total)
@@ -26,7 +29,9 @@ def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values):
         return total, largest
 
     all_values = np.stack([values_of(rank, n_values, dtype) for rank in range(n_ranks)])
-    for total, largest in on_ranks(n_ranks, work):
+    with patch.object(reducer_module, "_SMALL", small):
+        found = on_ranks(n_ranks, work)
+    for total, largest in found:
         np.testing.assert_array_equal(total, all_values.sum(axis=0))
         np.testing.assert_array_equal(largest, all_values.max(axis=0))
 

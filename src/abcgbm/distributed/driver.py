@@ -64,6 +64,7 @@ class Driver:
         self._on_step, self._waits = on_step, waits
         self.was_interrupted = False
         self._stops = self._keeps_interrupted = False
+        self._n_heard = 0  # reports of the attempt
         self._heard: dict[str, int] = {}  # the last step of each phase
 
     def run(self, *, keeps_interrupted: bool) -> Any:
@@ -73,12 +74,12 @@ class Driver:
         while True:
             _check_running(self._client)
             placed = self._rows.place(is_again=bool(self.attempts))
-            n_before = self.n_steps
+            before = self.checkpoint
             try:
                 return self._attempt(placed)
             except (LostWorkersError, MovedError) as error:
-                in_vain = in_vain + 1 if self.n_steps == n_before else 0
-                if in_vain >= _MOST_IN_VAIN:
+                in_vain = in_vain + 1 if self.checkpoint == before else 0
+                if in_vain == _MOST_IN_VAIN:
                     raise
                 self.attempts.append(str(error))
 
@@ -111,22 +112,25 @@ class Driver:
 
     def _follow(self, ranks: RanksOnWorkers) -> None:
         """Hear of steps until rank 0 is done, or lost: then others know more."""
-        n_heard = 0
-        while True:
+        self._n_heard = 0
+        is_over = False
+        while not is_over:
             try:
-                news = ranks.ask(n_heard, asks_to_stop=self._stops)
+                is_over = self._listen(ranks)
             except RanksError:
                 return
             except KeyboardInterrupt:
                 self._interrupt()
-                continue
-            for report in news.reports:
-                n_heard += 1
-                self._hear(report)
-            if news.is_done:
-                return
-            if not self._waits:
-                time.sleep(_BETWEEN)
+
+    def _listen(self, ranks: RanksOnWorkers) -> bool:
+        """Hear of the steps that are new; return whether rank 0 is done."""
+        news = ranks.ask(self._n_heard, asks_to_stop=self._stops)
+        for report in news.reports:
+            self._n_heard += 1
+            self._hear(report)
+        if not self._waits and not news.is_done:
+            time.sleep(_BETWEEN)
+        return news.is_done
 
     def _hear(self, report: StepReport) -> None:
         """Tell of a step, once: what was broken off takes some a second time."""
@@ -161,14 +165,12 @@ class Driver:
         raise ranks.error_of(answers.errors | {rank: _lost(ranks, rank) for rank in gone} | errors)
 
     def _keep_best(self, ranks: RanksOnWorkers, summaries: dict[int, Summary]) -> None:
-        best = sorted(
-            (rank for rank, summary in summaries.items() if summary.has_checkpoint),
-            key=lambda rank: -summaries[rank].n_steps,
-        )
-        if best and summaries[best[0]].n_steps >= self.n_steps:
-            same = [rank for rank in best if summaries[rank].n_steps == summaries[best[0]].n_steps]
-            self.checkpoint = self._fetched(ranks, checkpoint_of, same)
-            self.n_steps = summaries[best[0]].n_steps
+        """Keep the state after the most steps; all ranks began where the last attempt ended."""
+        with_state = {rank: s.n_steps for rank, s in summaries.items() if s.has_checkpoint}
+        if with_state:
+            self.n_steps = max(with_state.values())
+            best = [rank for rank, n_steps in with_state.items() if n_steps == self.n_steps]
+            self.checkpoint = self._fetched(ranks, checkpoint_of, best)
 
     def _fetched(
         self, ranks: RanksOnWorkers, view: Callable[..., bytes], holders: list[int]

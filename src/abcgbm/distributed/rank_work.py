@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -144,4 +143,4 @@ def _sendable(error: BaseException | None) -> BaseException | None:
 
 def read_model(sent: bytes) -> Any:
     """Return a model that was sent."""
-    return pickle.load(io.BytesIO(sent))
+    return pickle.loads(sent)

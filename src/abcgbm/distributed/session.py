@@ -230,9 +230,6 @@ class Sessions:
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
 
-    def __len__(self) -> int:
-        return len(self._by_name)
-
     def open(self, plan: SessionPlan) -> None:
         """Begin to know a session."""
         session = self._by_name[plan.name] = Session(plan, self._worker)

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Buffer = bytes | bytearray | memoryview
+_SMALL = 1 << 15  # bytes of an array that takes less time to send than an exchange does
+_COMBINE = {"sum": np.add, "maximum": np.maximum}
 
 
 class RanksError(RuntimeError):
@@ -110,17 +112,19 @@ class Reducer(ABC):
 
         The stretch of rank r ends at ``ends[r]``, and begins where that of the one before ends.
         """
-        combine = {"sum": np.add, "maximum": np.maximum}[what]
         stretches = np.split(values, ends[:-1])
         header = self._next(f"scattered {what}", values.dtype.str, values.size)
         own = stretches[self.rank]
         received = self.swap(header, [part.view(np.uint8).data for part in stretches])
         for rank, part in enumerate(received):
             if rank != self.rank:
-                combine(own, np.frombuffer(part, dtype=values.dtype), out=own)
+                _COMBINE[what](own, np.frombuffer(part, dtype=values.dtype), out=own)
 
     def _reduce(self, what: str, values: NDArray[Any]) -> None:
         if self.n_ranks == 1 or not values.size:
+            return
+        if self.n_ranks == 2 or values.nbytes <= _SMALL:  # noqa: PLR2004
+            self._reduce_at_once(what, values)
             return
         ends = np.arange(1, self.n_ranks + 1) * values.size // self.n_ranks
         self.reduce_scatter(what, values, ends)
@@ -130,6 +134,15 @@ class Reducer(ABC):
         for to, part in zip(stretches, self.swap(header, [own] * self.n_ranks), strict=True):
             if to is not stretches[self.rank]:
                 to[:] = np.frombuffer(part, dtype=values.dtype)
+
+    def _reduce_at_once(self, what: str, values: NDArray[Any]) -> None:
+        """Send everything to everyone: more bytes from three ranks on, but one exchange, not two."""
+        own = values.view(np.uint8).data
+        header = self._next(what, values.dtype.str, values.size)
+        received = self.swap(header, [own] * self.n_ranks)
+        for rank, part in enumerate(received):
+            if rank != self.rank:
+                _COMBINE[what](values, np.frombuffer(part, dtype=values.dtype), out=values)
 
     # --------------------------------------------------------------------------------------- items
 
