@@ -78,7 +78,7 @@ class SvmlightFile:
             raise
 
     def _loaded(self, data: bytes, n_features: int | None) -> SparseRows:
-        from sklearn.datasets import load_svmlight_file  # as long as all our own imports, seldom used
+        from sklearn.datasets import load_svmlight_file  # takes long, and few need it
 
         X, y = load_svmlight_file(
             io.BytesIO(data), n_features=n_features, zero_based=self._reading.zero_based
