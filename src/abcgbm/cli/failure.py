@@ -52,7 +52,7 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _tell_warning(message: Warning | str, *place: Any) -> None:
+def _tell_warning(message: Warning | str, *place: Any, **further: Any) -> None:
     """Say what a warning says; where in the code it comes from helps nobody who has a file."""
     tell(f"warning: {' '.join(str(message).split())}")
 
