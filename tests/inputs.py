@@ -1,13 +1,15 @@
 """Every kind of table that can come in: the same values in many forms, and those that are refused.
 
 `WORKS` lists forms of plain values: `case.table()` must be read as `case.plain()` is. `REFUSED` lists
-tables with the error they get. Both have a line for every input that users bring to other packages.
+tables with the error they get. `IN_PARTS` lists what `fit` and `predict` read in parts, and BinMapper
+refuses. They have a line for every input that users bring to other packages.
 """
 
 import datetime
 import decimal
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -15,7 +17,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 from scipy import sparse
 
 N_ROWS = 60
@@ -113,6 +115,14 @@ class Refusal:
     make: Callable[[], Any]
     error: type[Exception]
     says: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InParts:
+    """A table that is read in parts: made of one with labels, which may be written to a folder."""
+
+    name: str
+    make: Callable[[pa.Table, Path], Any]
 
 
 # ------------------------------------------------------------------------------------------- makers
@@ -634,9 +644,22 @@ REFUSED = [
     Refusal("scipy no rows", lambda: sparse.csr_array((0, 3)), ValueError, ("0 sample(s)",)),
     Refusal("scipy vector", lambda: sparse.coo_array([1.0, 2.0]), ValueError, ("1 dimension", "expected 2")),
     Refusal("a number", lambda: 3.0, ValueError, ("Expected 2D array, got scalar",)),
-    Refusal("a word", lambda: "table.csv", TypeError, ("type str", *_TABLES)),
     Refusal("nothing", lambda: None, TypeError, ("type NoneType", *_TABLES)),
     Refusal("a dict of columns", lambda: {"a": [1.0, 2.0]}, TypeError, ("type dict", *_TABLES)),
     Refusal("a generator", lambda: iter([[1.0]]), TypeError, ("type list_iterator", *_TABLES)),
-    Refusal("pyarrow Dataset", lambda: dataset.dataset(arrow_table(DATA["floats"])), TypeError, ("type InMemoryDataset", *_TABLES)),
 ]  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------- read in parts
+
+
+def _path(table: pa.Table, folder: Path) -> Path:
+    parquet.write_table(table, folder / "table.parquet")
+    return folder / "table.parquet"
+
+
+IN_PARTS = [
+    InParts("a path", _path),
+    InParts("a word", lambda table, folder: str(_path(table, folder))),
+    InParts("pyarrow Dataset", lambda table, folder: dataset.dataset(table)),
+]

@@ -20,12 +20,14 @@ from sklearn.preprocessing import MaxAbsScaler
 from abcgbm import ABCBoostClassifier, BinMapper
 from inputs import (
     DATA,
+    IN_PARTS,
     N_ROWS,
     NAMES,
     REFUSED,
     WORD_LEVELS,
     WORKS,
     Case,
+    InParts,
     Refusal,
     arrow_table,
     labels_of,
@@ -58,8 +60,8 @@ LINES = {
     "1.3 scipy csr_array": "^scipy csr_array",
     "1.3 pandas sparse": "^pandas (half )?sparse",
     "1.3 Arrow PyCapsule": "^pyarrow (stream|batch)",
-    "1.3 Files": "^a word",
-    "1.3 Out-of-core": "^pyarrow RecordBatchReader",
+    "1.3 Files": "^a (path|word)",
+    "1.3 Out-of-core": "^pyarrow (RecordBatchReader|Dataset)",
     "1.3 inf values": "infinite",
     "1.4 Missing numeric": "^(numpy|pandas|polars|pyarrow) float64",
     "1.4 NaN in category": "^(pandas|polars|pyarrow) .* or missing",
@@ -67,7 +69,7 @@ LINES = {
 }
 
 
-def lines_of(case: Case | Refusal) -> list[str]:
+def lines_of(case: Case | Refusal | InParts) -> list[str]:
     return [line for line, pattern in LINES.items() if re.search(pattern, case.name)]
 
 
@@ -78,7 +80,7 @@ def each(cases: list[Any]) -> Any:
 
 @pytest.mark.parametrize("line", LINES)
 def test_every_line_has_its_forms(line):
-    assert any(line in lines_of(case) for case in [*WORKS, *REFUSED])
+    assert any(line in lines_of(case) for case in [*WORKS, *REFUSED, *IN_PARTS])
 
 
 def quick(**parameters: Any) -> ABCBoostClassifier:
@@ -178,6 +180,29 @@ def test_any_form_gives_the_same_model_for_any_thread_count(case, n_jobs):
     model = quick(n_jobs=n_jobs).fit(case.table(), labels_of(case.plain()))
     assert_same_model(model, model_of(case))
     assert_same_answers(model, case.table, model_of(case), case.plain())
+
+
+# ----------------------------------------------------------------------------------- read in parts
+
+
+def with_labels(values: np.ndarray) -> pa.Table:
+    return arrow_table(values).append_column("label", pa.array(labels_of(values)))
+
+
+@each(IN_PARTS)
+def test_what_is_read_in_parts_gives_the_same_model(case, tmp_path):
+    values = DATA["floats"]
+    X = case.make(with_labels(values), tmp_path)
+    model, expected = quick().fit(X, "label"), plain_model("floats", False)
+    assert_same_model(model, expected)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(values))
+
+
+@each(IN_PARTS)
+def test_labels_of_what_is_read_in_parts_are_one_of_its_columns(case, tmp_path):
+    X = case.make(with_labels(DATA["floats"]), tmp_path)
+    with pytest.raises(ValueError, match=says("y=array(", "the name of a column", "label")):
+        quick().fit(X, labels_of(DATA["floats"]))
 
 
 # ------------------------------------------------------------------------------------------ refused

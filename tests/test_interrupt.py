@@ -24,7 +24,9 @@ pytestmark = pytest.mark.skipif(
     not hasattr(signal, "setitimer"), reason="this system has no interval timers"
 )
 both_thread_counts = pytest.mark.parametrize("n_threads", [1, 2])
-CPU_SECONDS = 0.03  # of work before the signal; every call below has several times that to do
+CPU_SECONDS = 0.03  # of work before the signal
+SOON = 0.01  # the same in a native call,
+LASTS = 0.1  # which takes several times that, and what may pass until signals are looked for: 20 ms
 
 
 @contextmanager
@@ -44,7 +46,7 @@ def signal_soon(
 
 
 def is_interrupted(
-    native: Callable[[object], object], argument: object, cpu_seconds: float = CPU_SECONDS
+    native: Callable[[object], object], argument: object, cpu_seconds: float = SOON
 ) -> bool:
     """Whether a signal stops a native call before its end.
 
@@ -57,18 +59,51 @@ def is_interrupted(
     return not finished
 
 
+def lasting(
+    make: Callable[[int], Callable[[object], object]],
+    n_rows: int,
+    argument: object,
+    cpu_seconds: float = LASTS,
+) -> Callable[[object], object]:
+    """A native call that works on rows enough to take so long, however quick core and machine are.
+
+    ``make`` gets the number of rows: at first ``n_rows``, and twice as many until they suffice.
+    """
+    while True:
+        native = make(n_rows)
+        start = time.process_time()
+        native(argument)
+        if time.process_time() - start >= cpu_seconds:
+            return make(n_rows)  # anew, for it may be done once only
+        n_rows *= 2
+
+
 def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=shape)
+
+
+def ones(n_rows: int) -> np.ndarray:
+    return np.ones(n_rows, np.int64)
+
+
+class Cut(Problem):
+    """A problem whose bins need not be looked for."""
+
+    def thresholds(self) -> list[list[float]]:
+        return [np.arange(-3, 3, 0.1).tolist()] * self.X.shape[1]
 
 
 # ------------------------------------------------------------------------------------ native loops
 
 
 @both_thread_counts
-def test_search_for_thresholds_is_interrupted(n_threads):
-    X, weight = normal(200_000, 24), np.ones(200_000, np.int64)
-    assert is_interrupted(partial(_core.find_thresholds, X, weight, 255), n_threads)
-    assert len(_core.find_thresholds(X[:99], weight[:99], 255, n_threads)) == 24
+@pytest.mark.parametrize("max_bins", [255, 1000])  # some values are sorted, or all of them
+def test_search_for_thresholds_is_interrupted(max_bins, n_threads):
+    def search(n_rows):
+        return partial(_core.find_thresholds, normal(n_rows, 24), ones(n_rows), max_bins)
+
+    assert is_interrupted(lasting(search, 200_000, n_threads, LASTS * n_threads), n_threads)
+    assert len(search(99)(n_threads)) == 24
 
 
 @pytest.mark.parametrize("soon_done", [slice(0, 8), slice(8, 16)], ids=["first", "last"])
@@ -77,47 +112,61 @@ def test_search_for_thresholds_is_interrupted_while_the_caller_waits_for_a_helpe
 
     Which of them is the caller, the system decides: so both orders are tried, some times.
     """
-    X, weight = normal(1_000_000, 16), np.ones(1_000_000, np.int64)
-    X[:, soon_done] = 0
-    _core.find_thresholds(X[:99], weight[:99], 255, 2)  # so that the helper exists
-    search = partial(_core.find_thresholds, X, weight, 255)
-    assert all(is_interrupted(search, 2, cpu_seconds=0.4) for _ in range(3))
+
+    def make(n_rows):
+        X = normal(n_rows, 16)
+        X[:, soon_done] = 0
+        return partial(_core.find_thresholds, X, ones(n_rows), 1000)
+
+    make(99)(2)  # so that the helper exists
+    search = lasting(make, 500_000, 2, cpu_seconds=0.4)
+    assert all(is_interrupted(search, 2, cpu_seconds=0.1) for _ in range(3))
 
 
 @both_thread_counts
 def test_coding_is_interrupted(n_threads):
-    X, thresholds = normal(400_000, 24), [np.linspace(-2, 2, 1000)] * 24
-    assert is_interrupted(partial(core.bin_table, X, thresholds), n_threads)
-    assert core.bin_table(X[:99], thresholds, n_threads).n_rows == 99
+    def coding(n_rows):
+        return partial(core.bin_table, normal(n_rows, 24), [np.linspace(-2, 2, 1000)] * 24)
+
+    assert is_interrupted(lasting(coding, 400_000, n_threads, LASTS * n_threads), n_threads)
+    assert coding(99)(n_threads).n_rows == 99
 
 
 def test_builder_that_was_interrupted_has_not_all_features():
-    X, thresholds = normal(400_000, 24), [np.linspace(-2, 2, 1000)] * 24
-    builder = core.builder(len(X), thresholds)
-    add = partial(builder.add_block, np.arange(24, dtype=np.int32), X)
-    assert is_interrupted(add, 2)
+    builders = []
+
+    def adding(n_rows):
+        builders.append(core.builder(n_rows, [np.linspace(-2, 2, 1000)] * 24))
+        return partial(builders[-1].add_block, np.arange(24, dtype=np.int32), normal(n_rows, 24))
+
+    assert is_interrupted(lasting(adding, 400_000, 2, LASTS * 2), 2)
     with pytest.raises(ValueError, match="every feature must be added"):
-        builder.finish()
+        builders[-1].finish()
 
 
 @both_thread_counts
 @pytest.mark.parametrize(("algorithm", "base"), [("mart", -1), ("abc-mart", 0)])
 def test_step_is_interrupted(algorithm, base, n_threads):
-    y = np.arange(400_000) % 10
-    problem = Problem(normal(len(y), 16).round(1), y, 10, params={"max_leaf_nodes": 255})
     *arguments, leaf_scale = reference.step_arguments(algorithm, base, 10)
-    step = partial(core.trainer(problem, n_threads).step, *arguments)
-    assert is_interrupted(step, leaf_scale)
+
+    def step(n_rows):
+        y, params = np.arange(n_rows) % 10, {"max_leaf_nodes": 255}
+        problem = Cut(normal(n_rows, 16), y, 10, params=params)
+        return partial(core.trainer(problem, n_threads).step, *arguments)
+
+    assert is_interrupted(lasting(step, 400_000, leaf_scale, LASTS * n_threads), leaf_scale)
 
 
 @both_thread_counts
 @pytest.mark.parametrize("n_directions", [0, 7])
 def test_step_of_a_shared_tree_is_interrupted(n_directions, n_threads):
-    y = np.arange(200_000) % 20
-    params = {"max_leaf_nodes": 255, "shared": True, "n_directions": n_directions}
-    problem = Problem(normal(len(y), 16).round(1), y, 20, params=params)
-    step = partial(core.trainer(problem, n_threads).step, list(range(20)), -1, False)
-    assert is_interrupted(step, 1.0)
+    def step(n_rows):
+        y = np.arange(n_rows) % 20
+        params = {"max_leaf_nodes": 255, "shared": True, "n_directions": n_directions}
+        problem = Cut(normal(n_rows, 64), y, 20, params=params)
+        return partial(core.trainer(problem, n_threads).step, list(range(20)), -1, False)
+
+    assert is_interrupted(lasting(step, 200_000, 1.0, LASTS * n_threads), 1.0)
 
 
 @both_thread_counts
@@ -158,7 +207,11 @@ def test_search_for_leaves_is_interrupted(n_threads):
 
 @pytest.mark.parametrize("function", [_core.softmax, _core.log_softmax])
 def test_probabilities_are_interrupted(function):
-    assert is_interrupted(function, normal(200_000, 100))
+    def of_rows(n_rows):
+        raw = normal(n_rows, 100)
+        return lambda call: call(raw)
+
+    assert is_interrupted(lasting(of_rows, 200_000, function), function)
 
 
 def test_copy_of_scores_is_interrupted():

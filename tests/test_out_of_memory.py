@@ -18,7 +18,7 @@ labels = _core.Labels(np.zeros(N, np.int32), np.ones(N, np.int64), 1.0, K)
 builder = _core.BinnedBuilder(N, [np.zeros(1)], np.zeros(1, np.uint8))
 builder.add_block(np.zeros(1, np.int32), np.zeros((N, 1)), 1)
 binned, raw = builder.finish(), np.zeros((N, K))
-long = np.arange(3_000_000.0)[:, None]
+long = np.arange(20_000_000.0)[:, None]
 weight_of_long = np.ones(len(long), np.int64)
 
 def train():

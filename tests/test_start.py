@@ -260,7 +260,7 @@ def test_start_may_be_changed_without_changing_the_model():
 
 def test_scores_of_an_earlier_fit_are_made_once_it_is_known_that_there_is_memory(monkeypatch):
     model = small(max_iter=4, warm_start=True).fit(X, Y)
-    monkeypatch.setattr("abcgbm.training.memory.available_bytes", lambda: 0)
+    monkeypatch.setattr("abcgbm.training.training.available_bytes", lambda: 0)
     monkeypatch.setattr(EarlierFit, "raw", None)
     with pytest.raises(MemoryError, match="training needs about"):
         model.set_params(max_iter=8).fit(X, Y)

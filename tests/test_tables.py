@@ -16,6 +16,7 @@ from abcgbm import BinMapper
 from abcgbm.data.tables import Kind, Schema, read_table, read_table_like
 from inputs import (
     DATA,
+    IN_PARTS,
     NAMES,
     NO_LEVELS,
     NUMBER_LEVELS,
@@ -179,6 +180,14 @@ def test_column_of_missing_values_alone_is_missing_numbers_where_fit_saw_numbers
 def test_what_cannot_be_read_is_refused_with_its_name_and_what_to_do(case):
     with pytest.raises(case.error, match=says(*case.says)):
         BinMapper().fit(case.make())
+
+
+@each(IN_PARTS)
+def test_mapper_refuses_what_is_read_in_parts(case, tmp_path):
+    X = case.make(arrow_table(DATA["floats"]), tmp_path)
+    expected = "expected an array of numbers, a data frame, an Arrow table or a sparse matrix"
+    with pytest.raises(TypeError, match=says(f"X is of type {type(X).__name__}; {expected}")):
+        BinMapper().fit(X)
 
 
 @each([case for case in REFUSED if case.error is TypeError and NAMES[4] in str(case.says)])
