@@ -18,11 +18,12 @@ from typing import Any
 
 import dask.array
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Worker
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.distributed import DaskABCBoostClassifier
 from abcgbm.distributed.driver import Driver
+from abcgbm.distributed.session import Sessions
 
 N_ROWS, N_COLUMNS, N_CLASSES, N_PARTITIONS = 20_000, 12, 4, 6
 PARAMETERS = {"max_iter": 40, "max_leaf_nodes": 16}
@@ -39,13 +40,19 @@ class Fault:
     sent: float = float("nan")
     noticed: float = float("nan")
 
-    def strike(self, pids: dict[str, int]) -> None:
+    def strike(self, client: Client, pids: dict[str, int]) -> None:
+        while self.number is signal.SIGSTOP and not any(client.run(has_session).values()):
+            time.sleep(0.02)  # until it trains: before that Dask computes
         time.sleep(self.after)
         address, pid = random.choice(sorted(pids.items()))
         self.sent = time.monotonic()
         self.pid = pid
         os.kill(pid, self.number)
         self.log.append(f"{self.number.name} to {address} after {self.after:.2f} s")
+
+
+def has_session(dask_worker: Worker) -> bool:
+    return bool(Sessions.of(dask_worker)._by_name)
 
 
 def rows() -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +104,7 @@ def fit(fault: Fault | None, n_workers: int) -> tuple[bytes, float]:
         model = DaskABCBoostClassifier(**PARAMETERS)
         if fault is not None:
             pids = client.run(os.getpid)
-            threading.Thread(target=fault.strike, args=(pids,), daemon=True).start()
+            threading.Thread(target=fault.strike, args=(client, pids), daemon=True).start()
         began = time.monotonic()
         model.fit(*given)
         seconds = time.monotonic() - began

@@ -347,7 +347,7 @@ def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["kill", "stop"])
 def test_fit_goes_on_where_a_worker_was_lost(number):
     faults = pytest.importorskip("benchmarks.distributed_faults", reason="not beside the sources")
-    assert faults.series(number, 1, 2.0, 2) == 1
+    assert faults.series(number, 1, 1.0, 2) == 1
 
 
 @pytest.mark.slow

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from distributed import Client, Worker
+from distributed import Client, Scheduler, Worker
 
 from abcgbm.distributed.session import Done, News, SessionPlan, Sessions
 
@@ -93,3 +94,19 @@ def call_on(
         return await asyncio.gather(*map(one, calls))
 
     return dict(zip(calls, client.sync(every), strict=True))
+
+
+def silent_workers(client: Client, addresses: Iterable[str], limit: float) -> list[str]:
+    """Return the workers that do not answer within so many seconds."""
+    answers = call_on(client, dict.fromkeys(addresses, ()), say_nothing, limit)
+    return [address for address, answer in answers.items() if isinstance(answer, OSError)]
+
+
+def forget_workers(client: Client, addresses: Iterable[str]) -> None:
+    """Let the scheduler forget workers, so that nobody waits for them."""
+    for address in addresses:
+        client.run_on_scheduler(_remove, address)
+
+
+async def _remove(address: str, dask_scheduler: Scheduler) -> None:
+    await dask_scheduler.remove_worker(address, stimulus_id=f"abcgbm-lost-{time.time()}")

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from distributed import Client, Scheduler
+from distributed import Client
 
+from abcgbm.distributed.calls import forget_workers
 from abcgbm.distributed.partitions import Partitions, Placed
 from abcgbm.distributed.rank_work import (
     MovedError,
@@ -95,7 +96,7 @@ class Driver:
             model = self._gathered(ranks)
             reason = "the client has what it needs"
         except LostWorkersError:
-            self._forget(ranks)
+            forget_workers(self._client, ranks.silent)
             raise
         finally:
             ranks.end(reason)
@@ -184,13 +185,6 @@ class Driver:
             errors |= answers.errors
         raise ranks.error_of(errors)
 
-    # ---------------------------------------------------------------------------------- losing workers
-
-    def _forget(self, ranks: RanksOnWorkers) -> None:
-        """Let the scheduler forget workers that do not answer, so that nobody waits for them."""
-        for address in ranks.silent:
-            self._client.run_on_scheduler(_remove, address)
-
 
 def _check_running(client: Client) -> None:
     if client.status != "running":
@@ -199,7 +193,3 @@ def _check_running(client: Client) -> None:
 
 def _lost(ranks: RanksOnWorkers, rank: int) -> RankLostError:
     return RankLostError(f"worker {ranks.addresses[rank]} (rank {rank}) does not answer", rank)
-
-
-async def _remove(address: str, dask_scheduler: Scheduler) -> None:
-    await dask_scheduler.remove_worker(address, stimulus_id=f"abcgbm-lost-{time.time()}")

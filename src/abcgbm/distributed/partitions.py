@@ -12,7 +12,11 @@ import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future
 
+from abcgbm.distributed.calls import forget_workers, silent_workers
+
 RECOVERY = 120.0  # seconds without any progress after which lost partitions are given up
+_LOOK = 10.0  # seconds without progress after which workers are looked for
+_ANSWER = 20.0  # seconds that they have then; tasks of the user may keep them busy
 _ALLOWED = "a dask DataFrame, Series or Array, or a list with a future or a delayed object for each partition"
 
 
@@ -224,12 +228,20 @@ class Partitions:
     # ------------------------------------------------------------------------------------ losing some
 
     def _wait(self, limit: float | None) -> None:
-        n_left, since = -1, time.monotonic()
+        n_left, since, looked = -1, time.monotonic(), time.monotonic()
         while pending := list(self._unfinished()):
             self._check(pending, since, limit)
             if len(pending) != n_left:
                 n_left, since = len(pending), time.monotonic()
+                looked = since
+            if time.monotonic() - looked > _LOOK:
+                forget_workers(self._client, self._silent())
+                looked = time.monotonic()
             time.sleep(0.05)
+
+    def _silent(self) -> list[str]:
+        """Find workers that hang, of which Dask would take note in minutes only."""
+        return silent_workers(self._client, self._client.nthreads(), _ANSWER)
 
     def _unfinished(self) -> Iterator[tuple[str, Future]]:
         for name, futures in (("X", self._learned), ("X_val", self._validated)):
