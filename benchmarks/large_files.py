@@ -1,13 +1,17 @@
 """Training from files that are larger than memory, beside LightGBM and XGBoost in the same limit.
 
-    python -m benchmarks.large_files make FOLDER     # 12.5 million x 200, 25 Parquet files, 20 GB
+    python -m benchmarks.large_files make FOLDER     # 12.5 million x 200, 25 Parquet files, 20 GB as floats
     python -m benchmarks.large_files read FOLDER     # reading and binning beside pyarrow's own scan
-    python -m benchmarks.large_files train FOLDER --system abcgbm --limit 6
+    python -m benchmarks.large_files train FOLDER --system abcgbm --cache-dir FOLDER
+    python -m benchmarks.large_files report          # what was found, as the page has it
 
 The table is drawn: half of the columns are continuous (every value another), a quarter has three
 digits, a quarter 100 whole numbers; five classes follow from some of them. ``train`` runs in a child
-process inside a control group of so many GB where that can be made (Linux, root), else with a limit
-of addresses, and prints the time of reading and binning, that of a step, and the peak of memory.
+process inside a control group of 6 GB where that can be made (Linux, root), which counts mapped files
+and what the system keeps of files, too; else, or with ``--limit-by addresses``, with a limit of
+addresses. ``read`` lets the two take turns, each time in a process of its own; where others use the
+machine, too, CPU seconds tell more than the clock. Lines go to ``benchmarks/results/large_files.jsonl``;
+with ``--files 3`` the same is tried on less.
 """
 
 from __future__ import annotations
@@ -20,7 +24,6 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +33,18 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from abcgbm import ABCBoostClassifier, LargeTable
-from abcgbm.data.rows import Binning, bin_rows, read_large, read_to_learn, rows_to_learn
+from abcgbm.data.reading import read_large, read_to_learn
+from abcgbm.data.row_bins import Binning, bin_rows
+from abcgbm.data.rows import GivenRows, rows_to_learn
 from abcgbm.settings.threads import effective_n_threads
+from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, Told
+from benchmarks.report import Lines, markdown
+from benchmarks.results import FOLDER, Line, Results, origin
 
 N_FILES, ROWS_OF_A_FILE, N_COLUMNS = 25, 500_000, 200
-N_CLASSES = 5
-GROUP = Path("/sys/fs/cgroup/memory/abcgbm_large_files")
+GROUPS = Path("/sys/fs/cgroup/memory")
+RESULTS = FOLDER / "large_files.jsonl"
+SYSTEMS = ("abcgbm", "lightgbm", "xgboost")
 
 
 # ----------------------------------------------------------------------------------------- the table
@@ -57,145 +66,227 @@ def _column(rng: np.random.Generator, c: int, n_rows: int) -> np.ndarray:
     return values.round(3) if c % 4 == 1 else values
 
 
-def make(folder: Path, n_files: int, n_rows: int, n_columns: int) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in range(n_files):
-        path = folder / f"part-{number:03d}.parquet"
-        pq.write_table(drawn(number, n_rows, n_columns), path, row_group_size=250_000)
-    size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
-    print(f"{n_files * n_rows:,} rows x {n_columns} columns, {size / 1e9:.1f} GB in {folder}")
+def make(given: argparse.Namespace) -> None:
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for number in range(given.files):
+        path = given.folder / f"part-{number:03d}.parquet"
+        pq.write_table(drawn(number, given.rows, given.columns), path, row_group_size=250_000)
+    print(json.dumps(size(given.folder)))
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.parquet"))
+
+
+def size(folder: Path) -> Line:
+    """Return what is said of a table in each line of results."""
+    found = [pq.read_metadata(path) for path in files(folder)]
+    n_bytes = sum(path.stat().st_size for path in files(folder))
+    n_rows, n_columns = sum(of.num_rows for of in found), found[0].num_columns - 1
+    return {"rows": n_rows, "columns": n_columns, "file_gb": _gb(n_bytes)}
+
+
+def _gb(n_bytes: float) -> float:
+    return round(n_bytes / 1e9, 2)
 
 
 # ------------------------------------------------------------------------------ reading and binning
 
 
-def scan(folder: Path) -> float:
-    """Return the seconds of pyarrow's own scan of all columns."""
-    began = time.perf_counter()
-    n_rows = sum(batch.num_rows for batch in ds.dataset(folder).to_batches())
-    assert n_rows > 0
-    return time.perf_counter() - began
+def scan(paths: list[Path]) -> None:
+    """Let pyarrow scan all columns."""
+    assert sum(batch.num_rows for batch in ds.dataset(paths).to_batches()) > 0
 
 
-def read(folder: Path, memory: str) -> float:
-    """Return the seconds of reading and binning."""
-    began = time.perf_counter()
-    X, y, _ = read_large((LargeTable(folder, memory=memory), "y", None))
-    rows, _ = rows_to_learn(read_to_learn(X, "auto", "benchmark"), y, None, None, None)
+def bin_files(paths: list[Path], memory: str) -> None:
+    """Read files and bin them, as fit does before its first step."""
+    X, y, _ = read_large((LargeTable(paths, memory=memory), "y", None))
+    rows, _ = rows_to_learn(GivenRows(read_to_learn(X, "auto", "benchmark"), y), None, None)
     bin_rows(rows, None, Binning(255, "missing", effective_n_threads(None)))
-    return time.perf_counter() - began
 
 
-def compare_reading(folder: Path, memory: str, repeats: int) -> None:
-    for _ in range(repeats):
-        whole, ours = scan(folder), read(folder, memory)
-        print(
-            f"scan {whole:.1f} s, reading and binning {ours:.1f} s: {whole / ours:.2f} of its speed"
-        )
+def once(given: argparse.Namespace) -> None:
+    """Scan, or read and bin, in a process of its own; print CPU seconds and seconds."""
+    paths = files(given.folder)
+    cpu, began = time.process_time(), time.perf_counter()
+    if given.system == "pyarrow":
+        scan(paths)
+    else:
+        bin_files(paths, f"{given.limit}GB")
+    print(json.dumps([time.process_time() - cpu, time.perf_counter() - began]))
+
+
+def timed(given: argparse.Namespace, system: str) -> list[float]:
+    words = ["once", given.folder, "--system", system, "--limit", given.limit]
+    command = [sys.executable, "-m", "benchmarks.large_files", *map(str, words)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return [float(of) for of in json.loads(done.stdout.splitlines()[-1])]
+
+
+def read(given: argparse.Namespace) -> None:
+    """Measure reading and binning beside a scan, which take turns; of each the best."""
+    whole, ours = [], []
+    for _ in range(given.repeats):
+        whole.append(timed(given, "pyarrow"))
+        ours.append(timed(given, "abcgbm"))
+        print(f"scan {whole[-1]}, reading and binning {ours[-1]}", file=sys.stderr, flush=True)
+    line = {"what": "read", **size(given.folder), "limit_gb": given.limit, "repeats": given.repeats}
+    for name, pairs in (("scan", whole), ("binning", ours)):
+        cpu, seconds = (min(of) for of in zip(*pairs, strict=True))
+        line |= {f"{name}_cpu": round(cpu, 3), f"{name}_seconds": round(seconds, 3)}
+    for unit in ("cpu", "seconds"):
+        line[f"speed_{unit}"] = round(line[f"scan_{unit}"] / line[f"binning_{unit}"], 3)
+    _add(given, line | origin("abcgbm"))
 
 
 # ------------------------------------------------------------------------------------------ training
 
 
-def train_abcgbm(folder: Path, steps: int, memory: int, cache: str | None) -> dict[str, float]:
-    at: list[float] = []
+def train_abcgbm(folder: Path, steps: int, memory: int, cache: str | None) -> Told:
+    told = Told()
     model = ABCBoostClassifier(
         max_iter=steps,
-        max_leaf_nodes=64,
-        learning_rate=0.1,
-        callbacks=lambda _: at.append(time.perf_counter()),
+        max_leaf_nodes=LEAVES,
+        learning_rate=RATE,
+        callbacks=lambda _: told.step(),
+        n_jobs=N_THREADS,
     )
-    began = time.perf_counter()
     model.fit(LargeTable(folder, memory=memory, cache_dir=cache), "y")
-    return {"before the first step": at[0] - began, "a step": (at[-1] - at[0]) / (len(at) - 1)}
+    return told
 
 
-SYSTEMS = ("abcgbm", "lightgbm", "xgboost")
-
-
-def train(arguments: argparse.Namespace) -> None:
-    """Run a training in a child whose memory is limited; print what came of it."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.large_files",
-        "child",
-        *map(str, _words(arguments)),
-    ]
+def train(given: argparse.Namespace) -> None:
+    """Run a training in a child whose memory is limited; keep what came of it."""
+    group = _made_group(given)
+    words = ["child", given.folder, "--system", given.system, "--limit", given.limit]
+    words += ["--steps", given.steps, "--limit-by", "addresses" if group is None else group]
+    words += [] if given.cache_dir is None else ["--cache-dir", given.cache_dir]
+    command = [sys.executable, "-m", "benchmarks.large_files", *map(str, words)]
     began = time.perf_counter()
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    seconds = time.perf_counter() - began
-    lines = done.stdout.strip().splitlines()
-    found = json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": done.returncode}
-    if done.returncode:
-        found["error"] = done.stderr.strip().splitlines()[-1:]
-    print(json.dumps({"system": arguments.system, "seconds": round(seconds, 1), **found}))
-
-
-def _words(arguments: argparse.Namespace) -> Iterator[object]:
-    yield arguments.folder
-    yield from (
-        "--system",
-        arguments.system,
-        "--limit",
-        arguments.limit,
-        "--steps",
-        arguments.steps,
-    )
-    if arguments.cache_dir:
-        yield from ("--cache-dir", arguments.cache_dir)
-
-
-def _trainer(system: str) -> Any:
-    """Import no other package than the one that is measured."""
-    if system == "abcgbm":
-        return train_abcgbm
-    return importlib.import_module(f"benchmarks.large_peers.{system}_files").train
-
-
-def child(arguments: argparse.Namespace) -> None:
-    limit = int(arguments.limit * 1e9)
-    how = _enter_group(limit)
-    memory = int(limit * 0.9)
-    found = _trainer(arguments.system)(
-        arguments.folder, arguments.steps, memory, arguments.cache_dir
-    )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    rounded = {name: round(value, 2) for name, value in found.items()}
-    print(json.dumps({**rounded, "peak_gb": round(peak / 1e9, 2), "limit": how}))
-
-
-def _enter_group(limit: int) -> str:
-    """Bound the memory of this process, files that are mapped included."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        GROUP.mkdir(exist_ok=True)
-        (GROUP / "memory.limit_in_bytes").write_text(str(limit))
-        (GROUP / "cgroup.procs").write_text(str(os.getpid()))
-    except OSError:
+        said, _ = process.communicate(timeout=given.minutes * 60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, _ = process.communicate()
+    line = {"what": "train", "system": given.system, **size(given.folder), "steps": given.steps}
+    line |= {"leaves": LEAVES, "limit_gb": given.limit, "seconds": time.perf_counter() - began}
+    line["limit_by"] = "addresses" if group is None else "control group"
+    if line["seconds"] > given.minutes * 60:
+        line["reason"] = f"stopped after {given.minutes:g} minutes"
+    elif process.returncode:
+        line["reason"] = f"ended by signal or status {process.returncode}"
+    else:
+        line |= json.loads(said.splitlines()[-1])
+    if group is not None:
+        group.rmdir()
+    rounded = {name: round(of, 2) if isinstance(of, float) else of for name, of in line.items()}
+    _add(given, rounded | origin(given.system))
+
+
+def child(given: argparse.Namespace) -> None:
+    """Train in the limit; print what it took."""
+    trainer = train_abcgbm  # no other package is imported than the one that is measured
+    if given.system != "abcgbm":
+        trainer = importlib.import_module(f"benchmarks.large_peers.{given.system}_files").train
+    limit = int(given.limit * 1e9)
+    if given.limit_by == "addresses":
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        return "addresses"
-    return "control group"
+    else:
+        (Path(given.limit_by) / "cgroup.procs").write_text(str(os.getpid()))
+    told = trainer(given.folder, given.steps, int(limit * 0.9), given.cache_dir)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps(told.found() | {"peak_gb": _gb(peak), "written_gb": _gb(_written())}))
 
 
-def main() -> None:
+def _written() -> int:
+    """Return the bytes that this process let be written to disks."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("write_bytes"))
+
+
+def _made_group(given: argparse.Namespace) -> Path | None:
+    """Make a control group, which bounds the memory of all that is in it; None if that is not ours."""
+    group = GROUPS / f"large_files_{os.getpid()}"
+    if given.limit_by == "addresses":
+        return None
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(int(given.limit * 1e9)))
+    except OSError:
+        return None
+    return group
+
+
+def _add(given: argparse.Namespace, line: Line) -> None:
+    print(json.dumps(line))
+    Results(given.results).add(line)
+
+
+# -------------------------------------------------------------------------------------- what is told
+
+
+def reading_table(lines: list[Line]) -> Lines:
+    rows = [
+        [
+            f"{of['rows']:,} x {of['columns']}",
+            *(
+                f"{of[f'{name}_{unit}']:.1f}"
+                for unit in ("cpu", "seconds")
+                for name in ("scan", "binning")
+            ),
+            *(f"**{of[f'speed_{unit}']:.2f}**" for unit in ("cpu", "seconds")),
+        ]
+        for of in lines
+    ]
+    head = ["table", "scan, CPU s", "binning, CPU s", "scan, s", "binning, s"]
+    return markdown([*head, "speed by CPU", "speed by the clock"], rows)
+
+
+def training_table(lines: list[Line]) -> Lines:
+    units = ("before_cpu", "step_cpu", "before_seconds", "step_seconds", "peak_gb", "written_gb")
+    rows = [
+        [
+            f"{of['system']} {of['version']}",
+            f"{of['rows']:,} x {of['columns']}",
+            f"{of['limit_gb']:g} GB, {of['limit_by']}",
+            *([of[unit] for unit in units] if "reason" not in of else [of["reason"], *[""] * 5]),
+        ]
+        for of in lines
+    ]
+    head = ["", "table", "limit", "before the first step, CPU s", "a step, CPU s"]
+    return markdown([*head, "before, s", "a step, s", "peak, GB", "written, GB"], rows)
+
+
+def report(given: argparse.Namespace) -> None:
+    results = Results(given.results)
+    of_reading = [line for line in results.lines if line["what"] == "read"]
+    of_training = [line for line in results.lines if line["what"] == "train"]
+    print(*reading_table(of_reading), *training_table(of_training), sep="\n")
+
+
+TASKS = {"make": make, "read": read, "train": train, "child": child, "once": once, "report": report}
+
+
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("task", choices=["make", "read", "train", "child"])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("large_files"))
     parser.add_argument("--files", type=int, default=N_FILES)
     parser.add_argument("--rows", type=int, default=ROWS_OF_A_FILE, help="of a file")
     parser.add_argument("--columns", type=int, default=N_COLUMNS)
-    parser.add_argument("--system", choices=SYSTEMS, default="abcgbm")
+    parser.add_argument("--system", choices=[*SYSTEMS, "pyarrow"], default="abcgbm")
     parser.add_argument("--limit", type=float, default=6.0, help="GB of memory")
+    parser.add_argument("--limit-by", default="group", help="group or addresses")
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--cache-dir")
-    parser.add_argument("--repeats", type=int, default=1)
-    arguments = parser.parse_args()
-    if arguments.task == "make":
-        make(arguments.folder, arguments.files, arguments.rows, arguments.columns)
-    elif arguments.task == "read":
-        compare_reading(arguments.folder, f"{arguments.limit}GB", arguments.repeats)
-    else:
-        {"train": train, "child": child}[arguments.task](arguments)
+    parser.add_argument(
+        "--minutes", type=float, default=240.0, help="most that a training may take"
+    )
+    parser.add_argument("--cache-dir", help="where ours and XGBoost put what does not fit")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    TASKS[given.task](given)
 
 
 if __name__ == "__main__":

@@ -15,22 +15,30 @@ class Meeting:
 
     def __init__(self, n_ranks: int, wait: float = WAIT) -> None:
         self.n_ranks = n_ranks
-        self.wait = wait
-        self.barrier = threading.Barrier(n_ranks)
         self.sent: list[Any] = [None] * n_ranks
-        self.gone: list[tuple[int, str]] = []  # ranks that left early, and why
+        self._wait = wait
+        self._changed = threading.Condition()
+        self._n_here = self._n_meetings = 0
+        self._gone: list[tuple[int, str]] = []  # ranks that left early, and why
 
     def leave(self, rank: int, reason: str) -> None:
         """Let all others know that a rank does not come again."""
-        self.gone.append((rank, reason))
-        self.barrier.abort()
+        with self._changed:
+            self._gone.append((rank, reason))
+            self._changed.notify_all()
 
     def meet(self, rank: int) -> None:
-        try:
-            self.barrier.wait(self.wait)
-        except threading.BrokenBarrierError:
-            lost, reason = self.gone[0] if self.gone else (-1, "nobody came")
-            raise RankLostError(f"rank {lost} is gone: {reason}", lost) from None
+        """Wait until all are here. Who left after that is not missed."""
+        with self._changed:
+            number = self._n_meetings
+            self._n_here += 1
+            if self._n_here == self.n_ranks:
+                self._n_here, self._n_meetings = 0, number + 1
+                self._changed.notify_all()
+            self._changed.wait_for(lambda: self._n_meetings > number or self._gone, self._wait)
+            if self._n_meetings == number:
+                lost, reason = self._gone[0] if self._gone else (-1, "nobody came")
+                raise RankLostError(f"rank {lost} is gone: {reason}", lost)
 
 
 class ThreadReducer(Reducer):

@@ -253,3 +253,41 @@ def test_thresholds_of_many_values_are_those_of_the_slow_twin(n_digits, max_bins
     weight = rng.integers(1, most_weight + 1, len(column))
     found = _core.find_thresholds(column[:, None], weight, max_bins, 1)[0]
     assert found.tolist() == ref.find_thresholds(column.tolist(), weight.tolist(), max_bins)
+
+
+SPREADS = {
+    "even": lambda n, rng: np.arange(float(n)),
+    "normal": lambda n, rng: rng.standard_normal(n),
+    "crowded": lambda n, rng: np.exp(30 * rng.standard_normal(n)),
+    "all floats": lambda n, rng: np.linspace(-0.9, 0.9, n) * np.finfo(float).max,
+    "tiny": lambda n, rng: np.arange(float(n)) * 5e-324,
+    "far from zero": lambda n, rng: 1e15 + np.arange(float(n)) / 8,
+    "two heaps": lambda n, rng: np.concatenate([rng.random(n // 2), 1e9 + rng.random(n - n // 2)]),
+    "endless": lambda n, rng: np.concatenate([[-np.inf], rng.random(n - 2), [np.inf]]),
+}
+
+
+@pytest.mark.parametrize("n_thresholds", [31, 33, 254, 5000])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_codes_are_the_numbers_of_thresholds_below_however_these_are_spread(spread, n_thresholds):
+    thresholds = np.unique(SPREADS[spread](n_thresholds, np.random.default_rng(0)))
+    beside = [np.nextafter(thresholds, way) for way in (-np.inf, np.inf)]
+    ends = [-np.inf, np.inf, -0.0, 0.0, np.finfo(float).max, -np.finfo(float).max]
+    between = thresholds[:-1] / 2 + thresholds[1:] / 2
+    values = np.concatenate([thresholds, *beside, ends, between[~np.isnan(between)]])
+    codes = core.bin_table(np.append(values, np.nan)[:, None], [thresholds]).codes()[:, 0]
+    np.testing.assert_array_equal(codes[:-1], np.searchsorted(thresholds, values))
+    assert codes[-1] == len(thresholds) + 1
+
+
+@pytest.mark.parametrize("n_digits", [None, 3, 4])
+@pytest.mark.parametrize("n_rows", [1_500_000, 5_000_000])
+@pytest.mark.slow
+def test_thresholds_of_very_many_values_are_those_of_the_slow_twin(n_rows, n_digits):
+    column = np.random.default_rng(n_rows).standard_normal(n_rows)
+    column = column if n_digits is None else column.round(n_digits)
+    found = _core.find_thresholds(column[:, None], np.ones(n_rows, np.int64), 255, 2)[0]
+    value, count = np.unique(column + 0.0, return_counts=True)
+    counts = _core.ValueCounts(1)  # which sorts
+    counts.add(value[:, None], count, 0, 1)
+    np.testing.assert_array_equal(found, counts.thresholds([], 255, 1)[0])

@@ -90,6 +90,32 @@ def test_standard_output_that_is_full_is_told_in_one_line(folder, line):
     assert (done.returncode, done.stderr) == (1, "abcgbm: error: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["train", "t.csv", "-l", "y", "-m", "t.csv"],
+        ["train", "t.csv", "-l", "y", "--valid", "v.csv", "-m", "v.csv"],
+        ["train", "t.csv", "-l", "y", "--params", "p.toml", "-m", "p.toml"],
+        ["predict", "m.abc", "t.csv", "-o", "t.csv"],
+        ["predict", "m.abc", "t.csv", "-o", "other_name.csv"],
+        ["explain", "m.abc", "t.csv", "-o", "m.abc"],
+        ["report", "m.abc", "t.csv", "-l", "y", "-o", "t.csv"],
+        ["convert", "m.abc", "-o", "m.abc", "--to", "json"],
+    ],
+    ids=" ".join,
+)
+def test_file_that_is_read_is_not_written_over(folder, capsys, line):
+    (folder / "v.csv").write_bytes((folder / "t.csv").read_bytes())
+    (folder / "p.toml").write_text("max_iter = 2\n")
+    (folder / "other_name.csv").symlink_to("t.csv")
+    before = contents(folder)
+    assert main([*line, "--force"]) == 1
+    told = capsys.readouterr().err
+    target = line[line.index("-m" if line[0] == "train" else "-o") + 1]
+    assert told == f"abcgbm: error: {target}: is read, too; expected another file to write\n"
+    assert contents(folder) == before
+
+
 # --------------------------------------------------------------------------------------------- pipes
 
 
@@ -219,6 +245,22 @@ def test_file_that_is_no_model_is_told_in_one_line(folder, capsys, path, command
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith("abcgbm: error: ")
     assert path in told
+
+
+def test_cell_that_is_no_text_is_shown_in_part(folder, capsys):
+    (folder / "bad.csv").write_bytes(b"a,y\n" + b"x" * 999 + b"\xe9" + b"x" * 999 + b",1\n")
+    assert main(["train", "bad.csv", "-l", "y", "-m", "x.abc"]) == 1
+    told = capsys.readouterr().err
+    assert "bad.csv, line 2, column 'a': b'xxx" in told
+    assert "x\\xe9x" in told
+    assert len(told) < 200
+
+
+def test_warning_is_told_in_one_line_without_the_place_in_the_code(folder):
+    pd.read_csv("t.csv").iloc[:8].to_csv("few.csv", index=False)
+    done = run(["train", "few.csv", "-l", "y", "-m", "x.abc", "-q"])
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("abcgbm: warning: no tree can be split, ")
 
 
 # ------------------------------------------------------------------------------------- reproduction

@@ -231,7 +231,7 @@ def test_every_public_attribute_of_the_classifier_is_in_its_docstring():
         for name, value in inspect.getmembers(ABCBoostClassifier)
         if isinstance(value, property) and not name.startswith("_")
     ]
-    listed = re.findall(r"^    (\w+) : ", ABCBoostClassifier.__doc__, re.MULTILINE)
+    listed = re.findall(r"^(\w+) : ", inspect.getdoc(ABCBoostClassifier), re.MULTILINE)
     assert properties
     assert {*properties} <= {*listed}
 

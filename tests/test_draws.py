@@ -25,7 +25,7 @@ def test_draws_are_those_of_splitmix64():
 @given(st.integers(0, 2**64 - 1), st.integers(1, 9))
 def test_draws_of_the_package_are_those_of_the_core(seed, kind):
     expected = [ref.draw(seed, kind, 0, i) for i in range(5)]
-    assert draws.draw(seed, kind, 5).tolist() == expected
+    assert draws.draw(seed, kind, np.arange(5, dtype=np.uint64)).tolist() == expected
 
 
 # --------------------------------------------------------------------------------------------- rows

@@ -14,7 +14,7 @@ if not (PACKAGE.is_dir() and CPP.is_dir()):
     pytest.skip("the sources are not here", allow_module_level=True)
 
 # Each room may use those before it, and itself. Faces are what users meet.
-ROOMS = ("settings", "data", "model", "training", "faces")
+ROOMS = ("ranks", "settings", "data", "model", "training", "faces")
 FACES = (
     *("__init__", "__main__", "classifier", "fit_task", "inspection", "evaluation", "plotting"),
     *("report", "demo", "cli", "distributed"),

@@ -10,6 +10,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from abcgbm import ABCBoostClassifier, LargeTable
+from abcgbm.data.parts import parted_table
 from large_files import (
     FEW,
     N_ROWS,
@@ -286,6 +287,7 @@ ARGUMENTS = {
     "no folder": (lambda X: LargeTable(X, cache_dir=X / "none"), "is no folder; expected one"),
     "number for folder": (lambda X: LargeTable(X, cache_dir=3), "cache_dir=3; expected the path"),
     "no such file": (lambda X: fit(X / "none.parquet"), "none.parquet: there is no such file"),
+    "address": (lambda X: fit("s3://bucket/x"), "s3://bucket/x: an address, not a path; expected"),
     "no such pattern": (lambda X: fit(str(X / "*.csv")), "*.csv: no table file is there; expected"),
     "generator": (lambda X: LargeTable(p for p in PARTS), "generator, which can be read only once"),
     "table": (lambda X: LargeTable(TABLE), "X is of type Table, a table itself"),
@@ -327,3 +329,19 @@ def test_argument_is_refused(name, tmp_path):
 def test_memory_is_a_number_with_a_unit():
     found = [LargeTable(PARTS, memory=m).memory for m in ("4 GB", "4gb", "1.5MB", "2 GiB", 77)]
     assert found == [4 * 10**9, 4 * 10**9, 1_500_000, 2**31, 77]
+
+
+def test_codes_that_fit_nowhere_are_an_error_before_anything_is_coded(tmp_path, monkeypatch):
+    monkeypatch.setattr(parted_table, "available_bytes", lambda: 100)
+    large = LargeTable(written(tmp_path, PARTS), memory=200)
+    message = raised(MemoryError, fit, large)
+    assert "60 rows x 3 features" in message
+    assert "with a cache_dir" in message
+    fit(LargeTable(tmp_path, memory=200, cache_dir=tmp_path))
+
+
+def test_column_that_one_text_file_makes_text_is_told(tmp_path):
+    written(tmp_path, [PARTS[0], replaced(PARTS[1], "b", TEXT), PARTS[2]], "csv")
+    with pytest.warns(UserWarning, match=r"column .b. is text.*p1\.csv; in .*p0\.csv it holds"):
+        model = fit(tmp_path)
+    assert model.model_.encoding.schema.is_categorical.tolist() == [False, True, True]

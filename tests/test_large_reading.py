@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,19 @@ import pyarrow.parquet
 
 from abcgbm import LargeTable
 from abcgbm.training import progress
-from large_files import N_ROWS, PARTS, TABLE, WRITERS, assert_same, fit, raised, replaced, written
+from large_files import (
+    N_ROWS,
+    PARTS,
+    TABLE,
+    WRITERS,
+    assert_same,
+    fit,
+    fit_in_memory,
+    model_bytes,
+    raised,
+    replaced,
+    written,
+)
 
 # ---------------------------------------------------------------------------- what changes meanwhile
 
@@ -209,3 +222,26 @@ def test_reading_is_one_line_that_changes_in_a_terminal(monkeypatch):
 def test_reading_is_quiet_by_default(tmp_path, capsys):
     fit(written(tmp_path, PARTS)).predict(tmp_path)
     assert capsys.readouterr().err == ""
+
+
+# ------------------------------------------------------------------------- what does not fit into memory
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_codes_and_scores_lie_in_a_folder_and_the_model_is_that_of_memory(tmp_path):
+    n_rows, folder = 1_100_000, tmp_path / "cache"
+    folder.mkdir()
+    x = np.random.default_rng(0).integers(0, 300, n_rows).astype(float)
+    sparse = np.where(x < 7, x, 0.0)
+    whole = pa.table({"x": x, "s": sparse, "y": (x > 100).astype(int) + (sparse > 3)})
+    n_mapped = []
+
+    def look(_):
+        n_mapped.append(Path("/proc/self/maps").read_text().count(f"{folder}/"))
+
+    large = LargeTable(whole.to_batches(100_000), memory=100_000, cache_dir=folder)
+    model = fit(large, settings={"callbacks": look})
+    assert min(n_mapped) > 5
+    assert list(folder.iterdir()) == []
+    model.set_params(callbacks=None)
+    assert model_bytes(model) == model_bytes(fit_in_memory(whole))

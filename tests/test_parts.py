@@ -18,6 +18,8 @@ import pyarrow.parquet
 
 from abcgbm import ABCBoostClassifier, BinMapper, LargeTable, _core
 from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds
+from abcgbm.data.files.formats import Reading
+from abcgbm.data.files.table_file import open_table
 from abcgbm.data.parts.counts import ColumnCounts
 from abcgbm.data.parts.scratch import Scratch
 from abcgbm.data.tables import read_table
@@ -176,6 +178,25 @@ def test_model_is_that_of_the_whole_table(
     )
     found = np.concatenate([*model.predict_parts(large)])
     assert found.tolist() == expected.predict(whole.drop(["y", "w"])).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:no tree can be split")
+@given(cut_tables(), st.sampled_from([None, 10]))
+def test_model_of_text_files_is_that_of_one_file_in_memory(tmp_path_factory, given_table, memory):
+    whole, cuts = given_table
+    for place, field in enumerate(whole.schema):
+        if pa.types.is_dictionary(field.type):  # which CSV cannot be written from
+            whole = whole.set_column(place, field.name, whole.column(place).cast(pa.string()))
+    folder = tmp_path_factory.mktemp("texts")
+    for number, part in enumerate(parts_of(whole, cuts)):
+        pyarrow.csv.write_csv(part, folder / f"part-{number:02d}.csv")
+    pyarrow.csv.write_csv(whole, folder.parent / f"{folder.name}.csv")
+    table = open_table(folder.parent / f"{folder.name}.csv", Reading()).read()
+    expected = ABCBoostClassifier(**FEW).fit(
+        table.drop(["y", "w"]), table["y"], table["w"].to_numpy()
+    )
+    model = ABCBoostClassifier(**FEW).fit(LargeTable(folder, memory=memory), "y", "w")
+    assert model_bytes(model) == model_bytes(expected)
 
 
 # --------------------------------------------------------------------------------------- BinMapper

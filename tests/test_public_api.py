@@ -50,6 +50,11 @@ def test_import_needs_no_optional_package_and_says_nothing():
     assert run_python(code) == "[]\n"
 
 
+def test_import_leaves_parts_of_scikit_learn_alone_that_take_long_and_few_need():
+    code = "import sys, abcgbm; print([f'sklearn.{n}' in sys.modules for n in ('datasets', 'metrics')])"
+    assert run_python(code) == "[False, False]\n"
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_are_right(name):
     module = importlib.import_module(name)

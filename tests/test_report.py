@@ -1,15 +1,17 @@
 """The report of a model: its numbers are scikit-learn's, and it is one file that needs no other."""
 
+import html
 import re
 
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
+from abcgbm import ABCBoostClassifier, BaseClassSearch
 from abcgbm.evaluation import Confusion, answers_of, base_class_runs, staged_scores, top_calibration
 from abcgbm.report import report_html, write_report
 from export_cases import CASES, case
-from models import noisy_data, small
+from models import assert_same_model, noisy_data, small
 
 pytest.importorskip("jinja2")
 X, Y = noisy_data(n_rows=500, n_classes=5)
@@ -59,6 +61,31 @@ def test_report_is_the_same_each_time_and_names_nothing_on_the_network():
     targets = re.findall(r"""\b(?:src|href)\s*=\s*["']?([^"'\s>]*)""", html)
     assert {target for target in targets if not target.startswith("#")} == {"data:,"}
     assert not re.search(r"https?:|@import|url\(", html)
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"early_stopping": True}, {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)}],
+    ids=repr,
+)
+def test_code_of_the_report_makes_the_model_again(parameters, is_given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = {"X_train": X[:300], "y_train": Y[:300], "X_test": REST, "y_test": LABELS}
+    rows = {"X_val": X[300:400], "y_val": Y[300:400]} if is_given else {}
+    model = ABCBoostClassifier(max_iter=8, **parameters).fit(X[:300], Y[:300], **rows)
+    (code,) = re.findall(
+        r"<code>(from abcgbm.*?)</code>", report_html(model, REST, LABELS), re.DOTALL
+    )
+    code = html.unescape(code)
+    if is_given:  # a model does not know whether rows for early stopping were drawn
+        code = code.replace(
+            "y_train\n    # and X_val=X_val, y_val=y_val, if validation rows were given",
+            "y_train, **rows",
+        )
+    names = data | rows | {"rows": rows}
+    exec(code, names)  # noqa: S102
+    assert_same_model(names["model"], model)
 
 
 def test_names_of_the_user_are_text_and_nothing_else():

@@ -93,6 +93,11 @@ def prefer(browser, theme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
+def draw_anew(browser):
+    """Wait for the next frame: a page hears of another preference when it is drawn."""
+    browser.execute_async_script("requestAnimationFrame(arguments[0])")
+
+
 def resize(browser, width):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -261,6 +266,7 @@ def test_page_follows_the_system_until_the_button_says_otherwise(page):
         prefer(page, theme)
         seen[theme] = paper(page)
     assert seen["light"] != seen["dark"]
+    draw_anew(page)
     button = find(page, "#theme")
     assert button.get_attribute("aria-pressed") == "true"
     button.click()

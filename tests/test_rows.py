@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper
-from abcgbm.data.rows import CountedRows
+from abcgbm.data.rows import CountedRows, GivenRows
 from abcgbm.data.tables import Table, read_table
 from models import assert_same_model, noisy_data, small
 
@@ -85,7 +85,7 @@ def test_sparse_columns_of_the_rows_that_count_have_the_bins_of_dense_ones():
 
 
 def test_rows_are_numbered_as_in_the_table():
-    counted = CountedRows.from_given(read_table(X), Y, **SOME_ABSENT)
+    counted = CountedRows.from_given(GivenRows(read_table(X), Y, **SOME_ABSENT))
     assert counted.which.tolist() == np.flatnonzero(~ABSENT).tolist()
     class_of_row, factor = counted.labels.astype(np.int32), np.array([1.0, 0.0, 2.0])
     rows = counted.weighed(class_of_row, factor, counted.sums(class_of_row, 3))

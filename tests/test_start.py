@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abcgbm import BinMapper
+from abcgbm.data.rows import LabelledRows
 from abcgbm.training.start import EarlierFit, log_frequencies
 from models import KINDS_OF_FIT, assert_same_model, ensemble_arrays, noisy_data, small
 
@@ -27,7 +28,8 @@ every_variant = pytest.mark.parametrize("variant", KINDS_OF_FIT.values(), ids=KI
 def test_prior_is_the_log_of_the_class_frequencies_on_the_grid(labels, most):
     y = np.array(labels, np.int32)
     weight = np.random.default_rng(0).integers(1, most + 1, len(y))
-    found = log_frequencies(y, weight, 4)
+    rows = LabelledRows(None, slice(None), y, weight.astype(np.float64), np.ones(4))
+    found = log_frequencies(rows)
     frequency = np.bincount(y, weight, minlength=4) / weight.sum()
     frequency[frequency == 0] = 0.5 / len(y)
     np.testing.assert_allclose(found, np.log(frequency), rtol=0, atol=2.0**-32)

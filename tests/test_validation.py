@@ -279,7 +279,7 @@ def test_fraction_of_each_class_is_held_out_but_never_all_of_it(labels, fraction
     assert np.bincount(y[out], minlength=4).tolist() == wanted.tolist()
     assert sorted([*kept, *out]) == list(range(len(y)))
     assert (kept.tolist(), out.tolist()) == (sorted(kept), sorted(out))
-    drawn = draws.draw(seed, draws.HELD_OUT, len(y))
+    drawn = draws.draw(seed, draws.HELD_OUT, np.arange(len(y), dtype=np.uint64))
     for k in np.flatnonzero(wanted):
         assert drawn[out[y[out] == k]].max() < drawn[kept[y[kept] == k]].min()
 
@@ -293,8 +293,14 @@ def test_draws_are_splitmix64():
 
 
 def test_draw_of_a_row_depends_on_seed_kind_and_row_alone():
-    assert draws.draw(7, 3, 100)[:10].tolist() == draws.draw(7, 3, 10).tolist()
-    others = [draws.draw(seed, kind, 50) for seed, kind in [(7, 3), (8, 3), (7, 2)]]
+    assert (
+        draws.draw(7, 3, np.arange(100, dtype=np.uint64))[:10].tolist()
+        == draws.draw(7, 3, np.arange(10, dtype=np.uint64)).tolist()
+    )
+    others = [
+        draws.draw(seed, kind, np.arange(50, dtype=np.uint64))
+        for seed, kind in [(7, 3), (8, 3), (7, 2)]
+    ]
     assert len(np.unique(np.concatenate(others))) == 150
 
 

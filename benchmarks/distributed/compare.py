@@ -120,12 +120,14 @@ def on_dask(fit: Callable[[Job, Any, Any, Any], None]) -> Callable[[Job], float]
     def timed(job: Job) -> float:
         from distributed import Client, LocalCluster  # noqa: PLC0415
 
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-            with Client(cluster) as client:
-                X, y = collections(job.table, client)
-                began = time.perf_counter()
-                fit(job, client, X, y)
-                return time.perf_counter() - began
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            X, y = collections(job.table, client)
+            began = time.perf_counter()
+            fit(job, client, X, y)
+            return time.perf_counter() - began
 
     return timed
 

@@ -1,1 +1,38 @@
 """Other packages on files that are larger than memory, each in a module of its own."""
+
+import sys
+import time
+
+N_CLASSES, LEAVES, RATE, N_THREADS = 5, 64, 0.1, 2
+
+
+class Told:
+    """When a training began its first step and ended each."""
+
+    def __init__(self) -> None:
+        self._began = self._now()
+        self._at: list[tuple[float, float]] = []
+
+    @staticmethod
+    def _now() -> tuple[float, float]:
+        return time.process_time(), time.perf_counter()
+
+    def step(self) -> None:
+        """Say that a step has ended."""
+        self._at.append(self._now())
+        self.say(f"step {len(self._at)}")
+
+    def say(self, what: str) -> None:
+        """Tell on standard error what has been done, for who waits."""
+        cpu, seconds = (now - began for now, began in zip(self._now(), self._began, strict=True))
+        print(f"{what}: {cpu:.1f} s of CPU, {seconds:.1f} s", file=sys.stderr, flush=True)
+
+    def found(self) -> dict[str, float]:
+        """Return CPU seconds and seconds: of a step, but for the first, and before the first one."""
+        found: dict[str, float] = {}
+        for unit, clock in (("cpu", 0), ("seconds", 1)):
+            at = [of[clock] for of in self._at]
+            step = (at[-1] - at[0]) / (len(at) - 1)
+            found[f"step_{unit}"] = round(step, 1)
+            found[f"before_{unit}"] = round(at[0] - self._began[clock] - step, 1)
+        return found

@@ -187,10 +187,62 @@ nb::ndarray<nb::numpy, std::uint64_t> settle_py(BinnedBuilder& builder,
   return to_numpy(std::move(digests));
 }
 
-std::shared_ptr<Binned> finish_py(BinnedBuilder& builder) {
+void set_common_py(BinnedBuilder& builder, std::size_t feature, std::uint32_t common,
+                   std::size_t n_listed, std::size_t n_rows) {
+  require(feature < builder.n_features() && !builder.has(feature),
+          "feature: 0 to n_features - 1, and not added yet");
+  require(builder.has_bins(feature), "feature: thresholds are set before");
+  require(common < builder.n_bins(feature), "common: a code of the feature");
+  require(n_listed <= n_rows, "n_listed: at most n_rows");
+  builder.set_common(feature, common, n_listed, n_rows);
+}
+
+void check_whole(const BinnedBuilder& builder) {
   require(builder.n_features() > 0 && builder.has_all(), "every feature must be added, once");
+}
+
+/// Sparse features, each once, and no more bins together than a code can tell.
+void check_bundles(const BinnedBuilder& builder, const std::vector<Bundle>& bundles) {
+  std::vector<std::uint32_t> all;
+  for (const Bundle& bundle : bundles) {
+    require(!bundle.empty(), "bundles: at least a feature in each");
+    all.insert(all.end(), bundle.begin(), bundle.end());
+  }
+  std::ranges::sort(all);
+  require(std::ranges::adjacent_find(all) == all.end(), "bundles: each feature once");
+  require(std::ranges::all_of(all, [&](std::uint32_t f) { return builder.is_sparse(f); }),
+          "bundles: sparse features");
+  require(builder.fit_a_code(bundles), "bundles: fewer bins");
+}
+
+std::vector<Bundle> bundles_py(const BinnedBuilder& builder) {
+  check_whole(builder);
   const Unlocked unlocked(kBinning);
-  return std::make_shared<Binned>(builder.finish());
+  return builder.bundles();
+}
+
+nb::ndarray<nb::numpy, std::int32_t> meeting_py(const BinnedBuilder& builder,
+                                                const std::vector<Bundle>& bundles) {
+  check_whole(builder);
+  check_bundles(builder, bundles);
+  std::vector<std::int32_t> meets;
+  {
+    const Unlocked unlocked(kBinning);
+    meets = builder.meeting(bundles);
+  }
+  return to_numpy(std::move(meets));
+}
+
+std::shared_ptr<Binned> finish_py(BinnedBuilder& builder,
+                                  const std::optional<std::vector<Bundle>>& bundles) {
+  check_whole(builder);
+  if (bundles) {
+    check_bundles(builder, *bundles);
+    const std::vector<std::int32_t> meets = builder.meeting(*bundles);
+    require(std::ranges::count(meets, 1) == 0, "bundles: features that never meet");
+  }
+  const Unlocked unlocked(kBinning);
+  return std::make_shared<Binned>(builder.finish(bundles ? *bundles : builder.bundles()));
 }
 
 std::shared_ptr<Binned> take_py(const Binned& binned, const Vector<std::int64_t>& rows) {
@@ -292,7 +344,14 @@ void bind_binning(nb::module_& m) {
            "n_threads"_a, "Code some rows of the given features.")
       .def("settle", &settle_py, "features"_a.noconvert(), "n_threads"_a,
            "Say that all rows of some features have come; return the digests of their columns.")
-      .def("finish", &finish_py, "The binned table; the builder is then empty.");
+      .def("set_common", &set_common_py, "feature"_a, "common"_a, "n_listed"_a, "n_rows"_a,
+           "Say what the common code of a feature is, and how many of all rows have another.")
+      .def("bundles", &bundles_py, "Sparse features that never meet in a row, in bundles.")
+      .def("meeting", &meeting_py, "bundles"_a,
+           "For each feature, 1 if it meets one before it in its bundle in some row; else 0.")
+      .def("finish", &finish_py, "bundles"_a = nb::none(),
+           "The binned table, with the bundles that its rows allow if none are given; the builder "
+           "is then empty.");
 }
 
 }  // namespace abcgbm

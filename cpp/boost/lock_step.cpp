@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
-#include "boost/exchanged_cuts.hpp"
+#include "boost/exchanged.hpp"
 #include "boost/schedule.hpp"
 #include "boost/shared_growth.hpp"
 
@@ -14,16 +14,6 @@ namespace {
 constexpr std::size_t kBytes = std::size_t{1} << 28;  // of the histograms of all trees
 constexpr std::size_t kMostBytesOfTree = std::size_t{1} << 24;
 constexpr std::size_t kLeastBytesOfTree = std::size_t{1} << 22;
-
-void append(std::int64_t size, std::vector<std::int64_t>& to) { to.push_back(size); }
-void append(const std::vector<std::int64_t>& size, std::vector<std::int64_t>& to) {
-  to.insert(to.end(), size.begin(), size.end());
-}
-
-void read(Numbers& from, std::int64_t& size) { size = *from++; }
-void read(Numbers& from, std::vector<std::int64_t>& size) {
-  for (std::int64_t& number : size) number = *from++;
-}
 
 }  // namespace
 
@@ -109,12 +99,12 @@ void LockStep<Job>::set_sizes_of_roots(std::span<const Job> jobs) {
   std::vector<Size> sizes;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     sizes.push_back(jobs[i].residual_size(trees_[i].state.rows.in_node(0)));
-    append(sizes.back(), sums);
+    write_size(sizes.back(), sums);
   }
   ranks_->sum(sums);
   Numbers from = sums.begin();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    read(from, sizes[i]);
+    read_size(from, sizes[i]);
     trees_[i].state.grower.set_residual_size(0, sizes[i]);
   }
 }
@@ -382,12 +372,12 @@ void LockStep<Job>::count_sizes(std::span<const Job> jobs, std::span<const Wante
   for (const Wanted& of : wanted) {
     sizes.push_back(
         jobs[of.tree].residual_size(rows_of({.tree = of.tree, .leaf = of.leaf, .side = 0})));
-    append(sizes.back(), sums);
+    write_size(sizes.back(), sums);
   }
   ranks_->sum(sums);
   Numbers from = sums.begin();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    read(from, sizes[i]);
+    read_size(from, sizes[i]);
     Children& children = trees_[wanted[i].tree].children.at(wanted[i].leaf);
     children.left_size = sizes[i];
     children.has_size = true;

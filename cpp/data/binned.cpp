@@ -4,7 +4,6 @@
 
 #include "base/fill.hpp"
 #include "base/parallel.hpp"
-#include "data/bundles.hpp"
 
 namespace abcgbm {
 namespace {
@@ -118,14 +117,10 @@ std::vector<std::uint16_t> feature_codes(const Binned& binned, const Feature& fe
 
 }  // namespace
 
-Binned make_binned(std::size_t n_rows, std::vector<Feature> features, AnyColumns dense,
-                   std::vector<SparseColumn> sparse) {
-  const std::size_t most_bins = dense.index() == 0 ? 1u << 8 : 1u << 16;
-  const std::vector<Bundle> bundles = find_bundles(features, sparse, n_rows, most_bins);
-  Binned binned{.n_rows = n_rows,
-                .layout = make_layout(std::move(features), bundles),
-                .columns = std::move(dense),
-                .listed = {}};
+Binned make_binned(std::size_t n_rows, Layout layout, std::span<const Bundle> bundles,
+                   AnyColumns dense, std::vector<SparseColumn> sparse) {
+  Binned binned{
+      .n_rows = n_rows, .layout = std::move(layout), .columns = std::move(dense), .listed = {}};
   const Sparse given{.layout = binned.layout, .columns = sparse};
   std::visit([&](auto& columns) { add_bundles(given, bundles, n_rows, columns); }, binned.columns);
   const auto is_listed = [](const Feature& feature) { return feature.is_listed(); };

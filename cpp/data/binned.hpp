@@ -47,10 +47,10 @@ struct Binned {
   ListedCodes listed;
 };
 
-/// The table of features that are not laid out yet. Dense ones have a column each; those that are
-/// sparse have a sparse one.
-Binned make_binned(std::size_t n_rows, std::vector<Feature> features, AnyColumns dense,
-                   std::vector<SparseColumn> sparse);
+/// The table of a layout with these bundles, of which no columns are there yet. Dense features have
+/// a column each; those that are sparse have a sparse one.
+Binned make_binned(std::size_t n_rows, Layout layout, std::span<const Bundle> bundles,
+                   AnyColumns dense, std::vector<SparseColumn> sparse);
 
 /// The table of codes that are stored by a layout already.
 Binned stored_binned(std::size_t n_rows, Layout layout, AnyColumns columns,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "data/bundles.hpp"
 #include "data/cuts.hpp"
 #include "data/reductions.hpp"
 
@@ -84,9 +85,10 @@ void copy_columns(const TableView& table, std::size_t first, std::size_t last,
 
 Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t> weight,
                            std::size_t max_bins, int n_threads) {
+  const KnownWeights weights(weight);
   Thresholds thresholds(table.n_features);
   for_each_column(table, n_threads, [&](std::size_t f, std::span<const double> column) {
-    thresholds[f] = column_thresholds(column, weight, max_bins);
+    thresholds[f] = column_thresholds(column, weights, max_bins);
   });
   return thresholds;
 }
@@ -110,6 +112,7 @@ BinnedBuilder::BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> i
       storage_(std::move(storage)),
       sparse_(is_categorical.size()),
       is_added_(is_categorical.size()),
+      is_settled_(is_categorical.size()),
       digest_(is_categorical.size()) {
   for (std::size_t f = 0; f < features_.size(); ++f) {
     features_[f].is_categorical = is_categorical[f] != 0;
@@ -121,6 +124,13 @@ void BinnedBuilder::set_thresholds(std::size_t f, std::vector<double> thresholds
   thresholds_[f] = std::move(thresholds);
   features_[f].n_bins = static_cast<std::uint32_t>(thresholds_[f].size() + 2);
   if (features_[f].n_bins > 256) widen();
+}
+
+void BinnedBuilder::set_common(std::size_t f, std::uint32_t common, std::size_t n_listed,
+                               std::size_t n_rows) {
+  features_[f].common = common;
+  features_[f].is_sparse = abcgbm::is_sparse(n_listed, n_rows);
+  is_settled_[f] = 1;
 }
 
 /// Lets codes take two bytes.
@@ -136,11 +146,12 @@ void BinnedBuilder::widen() {
 template <class Code>
 void BinnedBuilder::set_codes(std::size_t f, LargeVector<Code> codes) {
   Feature& feature = features_[f];
-  const std::vector<std::size_t> count = count_codes<Code>(codes, feature.n_bins);
-  const auto most = std::ranges::max_element(count);
-  feature.is_sparse = is_sparse(n_rows_ - *most, n_rows_);
+  if (is_settled_[f] == 0) {
+    const std::vector<std::size_t> count = count_codes<Code>(codes, feature.n_bins);
+    const auto most = std::ranges::max_element(count);
+    set_common(f, static_cast<std::uint32_t>(most - count.begin()), n_rows_ - *most, n_rows_);
+  }
   if (feature.is_sparse) {
-    feature.common = static_cast<std::uint32_t>(most - count.begin());
     sparse_[f] = listed_rows(codes, feature.common);
   } else {
     std::get<Columns<Code>>(dense_)[f] = std::move(codes);
@@ -198,24 +209,26 @@ void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> f
     check_interrupt();
     const auto f = static_cast<std::size_t>(features[c]);
     Feature& feature = features_[f];
-    feature.common = static_cast<std::uint32_t>(code_of(table.fill[c], thresholds_[f]));
-    SparseColumn column = coded_column(table, c, thresholds_[f], feature.common, storage_);
-    feature.is_sparse = is_sparse(column.row.size(), n_rows_);
-    if (feature.is_sparse) {
+    const auto fill = static_cast<std::uint32_t>(code_of(table.fill[c], thresholds_[f]));
+    SparseColumn column = coded_column(table, c, thresholds_[f], fill, storage_);
+    if (is_settled_[f] == 0 && abcgbm::is_sparse(column.row.size(), n_rows_)) {
+      set_common(f, fill, column.row.size(), n_rows_);
+    }
+    if (feature.is_sparse && feature.common == fill) {
       sparse_[f] = std::move(column);
     } else {
-      set_all_codes(f, column);
+      set_all_codes(f, column, fill);
     }
   });
   mark_added(features);
 }
 
-/// The codes of a column that lists too many rows to be kept so.
-void BinnedBuilder::set_all_codes(std::size_t f, const SparseColumn& column) {
+/// The codes of a column that lists too many rows to be kept so, or those of another code.
+void BinnedBuilder::set_all_codes(std::size_t f, const SparseColumn& column, std::uint32_t fill) {
   std::visit(
       [&](const auto& columns) {
         using Code = typename std::decay_t<decltype(columns)>::value_type::value_type;
-        LargeVector<Code> codes(n_rows_, static_cast<Code>(features_[f].common), storage_);
+        LargeVector<Code> codes(n_rows_, static_cast<Code>(fill), storage_);
         for (std::size_t i = 0; i < column.row.size(); ++i) {
           codes[column.row[i]] = static_cast<Code>(column.code[i]);
         }
@@ -233,7 +246,32 @@ bool BinnedBuilder::has_all() const {
   return std::ranges::all_of(is_added_, [](std::uint8_t is_added) { return is_added != 0; });
 }
 
-Binned BinnedBuilder::finish() {
+std::vector<Bundle> BinnedBuilder::bundles() const {
+  return find_bundles(features_, sparse_, n_rows_, most_bins());
+}
+
+bool BinnedBuilder::fit_a_code(std::span<const Bundle> bundles) const {
+  return std::ranges::all_of(bundles, [&](const Bundle& bundle) {
+    std::size_t n_bins = 0;
+    for (const std::uint32_t f : bundle) n_bins += features_[f].n_bins;
+    return n_bins <= most_bins();
+  });
+}
+
+std::vector<std::int32_t> BinnedBuilder::meeting(std::span<const Bundle> bundles) const {
+  std::vector<std::int32_t> meets(features_.size(), 0);
+  for (const Bundle& bundle : bundles) {
+    std::vector<bool> has_row(n_rows_);
+    for (const std::uint32_t f : bundle) {
+      check_interrupt();
+      meets[f] = lists_any(sparse_[f], has_row) ? 1 : 0;
+      for (const std::uint32_t row : sparse_[f].row) has_row[row] = true;
+    }
+  }
+  return meets;
+}
+
+Binned BinnedBuilder::finish(std::span<const Bundle> bundles) {
   std::vector<SparseColumn> sparse;
   std::visit(
       [&](auto& dense) {
@@ -248,7 +286,8 @@ Binned BinnedBuilder::finish() {
         dense = std::move(columns);
       },
       dense_);
-  return make_binned(n_rows_, std::exchange(features_, {}), std::move(dense_), std::move(sparse));
+  const Layout layout = make_layout(std::exchange(features_, {}), bundles);
+  return make_binned(n_rows_, layout, bundles, std::move(dense_), std::move(sparse));
 }
 
 }  // namespace abcgbm

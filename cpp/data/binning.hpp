@@ -83,6 +83,10 @@ class BinnedBuilder {
   /// Says what the bins of a feature are, before its values are added.
   void set_thresholds(std::size_t f, std::vector<double> thresholds);
 
+  /// Says how a feature is stored where its rows are a part of more: what the common code of all
+  /// rows is, and how many of them have another. Else it follows from the rows that are added.
+  void set_common(std::size_t f, std::uint32_t common, std::size_t n_listed, std::size_t n_rows);
+
   /// Columns of the view are the given features, and its rows are all rows.
   void add(const TableView& table, std::span<const std::int32_t> features, int n_threads);
   void add(const SparseView& table, std::span<const std::int32_t> features, int n_threads);
@@ -93,12 +97,22 @@ class BinnedBuilder {
                 std::size_t first_row, int n_threads);
   void settle(std::span<const std::int32_t> features, int n_threads);
 
-  /// The table, once every feature has been added; the builder is then empty.
-  Binned finish();
+  /// Once every feature has been added: the bundles of sparse ones by the rows that are here, and
+  /// which features meet another one of their bundle in some row, with 1.
+  std::vector<Bundle> bundles() const;
+  std::vector<std::int32_t> meeting(std::span<const Bundle> bundles) const;
+
+  /// The table with these bundles; the builder is then empty.
+  Binned finish(std::span<const Bundle> bundles);
   bool has_all() const;
   bool has(std::size_t feature) const { return is_added_[feature] != 0; }
 
   bool has_bins(std::size_t feature) const { return features_[feature].n_bins > 0; }
+  std::uint32_t n_bins(std::size_t feature) const { return features_[feature].n_bins; }
+  bool is_sparse(std::size_t feature) const {
+    return feature < features_.size() && features_[feature].is_sparse;
+  }
+  bool fit_a_code(std::span<const Bundle> bundles) const;
   std::uint64_t digest(std::size_t feature) const { return digest_[feature]; }
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_features() const { return features_.size(); }
@@ -107,17 +121,19 @@ class BinnedBuilder {
   template <class Code>
   void set_codes(std::size_t f, LargeVector<Code> codes);
   void widen();
-  void set_all_codes(std::size_t f, const SparseColumn& column);
+  std::size_t most_bins() const { return dense_.index() == 0 ? 1u << 8 : 1u << 16; }
+  void set_all_codes(std::size_t f, const SparseColumn& column, std::uint32_t fill);
   void mark_added(std::span<const std::int32_t> features);
 
   std::size_t n_rows_;
   Thresholds thresholds_;
   std::vector<Feature> features_;
-  Storage storage_;                     // of the codes
-  AnyColumns dense_;                    // by feature; of one byte a code as long as that will do
-  std::vector<SparseColumn> sparse_;    // by feature
-  std::vector<std::uint8_t> is_added_;  // by feature
-  std::vector<std::uint64_t> digest_;   // by feature
+  Storage storage_;                       // of the codes
+  AnyColumns dense_;                      // by feature; of one byte a code as long as that will do
+  std::vector<SparseColumn> sparse_;      // by feature
+  std::vector<std::uint8_t> is_added_;    // by feature
+  std::vector<std::uint8_t> is_settled_;  // by feature, whether it is known how it is stored
+  std::vector<std::uint64_t> digest_;     // by feature
 };
 
 }  // namespace abcgbm

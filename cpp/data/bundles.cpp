@@ -55,12 +55,11 @@ std::vector<Bundle> find_bundles(std::span<const Feature> features,
                                  std::size_t most_bins) {
   std::vector<OpenBundle> open;
   Closed closed;
-  auto column = sparse.begin();
   for (std::uint32_t f = 0; f < features.size(); ++f) {
     if (!features[f].is_sparse) continue;
     check_interrupt();
     auto place = std::ranges::find_if(
-        open, [&](const OpenBundle& b) { return b.fits(features[f], *column, most_bins); });
+        open, [&](const OpenBundle& b) { return b.fits(features[f], sparse[f], most_bins); });
     if (place == open.end()) {
       if (open.size() == kMostOpen) {
         closed.add(std::move(open.front()));
@@ -69,7 +68,7 @@ std::vector<Bundle> find_bundles(std::span<const Feature> features,
       open.push_back({.features = {}, .has_row = std::vector<bool>(n_rows)});
       place = open.end() - 1;
     }
-    place->add(f, features[f], *column++);
+    place->add(f, features[f], sparse[f]);
   }
   for (OpenBundle& bundle : open) closed.add(std::move(bundle));
   if (closed.others.size() <= kWalk) {

@@ -10,7 +10,7 @@
 namespace abcgbm {
 
 /// Bundles of at most `most_bins` bins each: those that list a good part of the rows, and all
-/// others too where they are few. Sparse columns are those of the sparse features, in their order.
+/// others too where they are few. Sparse columns are by feature; those of others are empty.
 std::vector<Bundle> find_bundles(std::span<const Feature> features,
                                  std::span<const SparseColumn> sparse, std::size_t n_rows,
                                  std::size_t most_bins);

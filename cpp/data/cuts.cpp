@@ -12,12 +12,14 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBuckets = 2048;    // that many values are put into
-constexpr std::size_t kMostBins = 512;    // for which that is worth while
-constexpr std::size_t kSampled = 4;       // values looked at for each bucket
-constexpr std::size_t kAtOnce = 1 << 14;  // values between two looks for an interrupt
-constexpr int kExpected = 3;              // times that the ends of bins are guessed
-constexpr std::int64_t kAnyWeight = -1;
+constexpr std::size_t kBuckets = 2048;      // at least, that values are put into,
+constexpr std::size_t kMostBuckets = 8192;  // and at most,
+constexpr std::size_t kInBucket = 512;      // of about so many values
+constexpr std::size_t kMostBins = 512;      // for which that is worth while
+constexpr std::size_t kSampled = 4;         // values looked at for each bucket
+constexpr std::size_t kAtOnce = 1 << 14;    // values between two looks for an interrupt
+constexpr double kNear = 0.1;               // the part of a bucket that is near its end
+constexpr int kExpected = 3;                // times that the ends of bins are guessed
 
 double threshold_between(double a, double b) {
   const double middle = a / 2 + b / 2;
@@ -27,23 +29,18 @@ double threshold_between(double a, double b) {
 /// Marks that part a column into buckets of about as many rows each, as far as some rows tell.
 std::vector<double> bucket_marks(std::span<const double> column) {
   std::vector<double> sample;
-  const std::size_t stride = std::max<std::size_t>(1, column.size() / (kBuckets * kSampled));
+  const std::size_t n_buckets = std::clamp(column.size() / kInBucket, kBuckets, kMostBuckets);
+  const std::size_t stride = std::max<std::size_t>(1, column.size() / (n_buckets * kSampled));
   for (std::size_t i = 0; i < column.size(); i += stride) {
     if (!std::isnan(column[i])) sample.push_back(column[i] + 0.0);
   }
   std::ranges::sort(sample);
   std::vector<double> marks;
-  const std::size_t step = std::max<std::size_t>(1, sample.size() / kBuckets);
-  for (std::size_t i = step; i < sample.size() && marks.size() + 1 < kBuckets; i += step) {
+  const std::size_t step = std::max<std::size_t>(1, sample.size() / n_buckets);
+  for (std::size_t i = step; i < sample.size() && marks.size() + 1 < n_buckets; i += step) {
     if (marks.empty() || marks.back() < sample[i]) marks.push_back(sample[i]);
   }
   return marks;
-}
-
-/// The weight that all rows have; kAnyWeight if they differ.
-std::int64_t common_weight(std::span<const std::int64_t> weight) {
-  const bool is_same = std::ranges::adjacent_find(weight, std::not_equal_to<>()) == weight.end();
-  return is_same && !weight.empty() ? weight.front() : kAnyWeight;
 }
 
 /// The rows of a column in buckets, ascending from one to the next. The values of a bucket are
@@ -51,8 +48,8 @@ std::int64_t common_weight(std::span<const std::int64_t> weight) {
 /// soon.
 class Buckets {
  public:
-  Buckets(std::span<const double> column, std::span<const std::int64_t> weight)
-      : column_(column), weight_(weight), common_(common_weight(weight)) {
+  Buckets(std::span<const double> column, const KnownWeights& weights)
+      : column_(column), weight_(weights.weight), common_(weights.common) {
     const Marks marks(bucket_marks(column));
     find(marks);
     count(marks.size());
@@ -94,10 +91,10 @@ class Buckets {
     n_rows_.assign(n_marks + 2, 0);
     total_.assign(n_marks + 2, 0);
     for (const std::uint16_t b : bucket_) ++n_rows_[b];
-    for (std::size_t i = 0; common_ == kAnyWeight && i < bucket_.size(); ++i) {
+    for (std::size_t i = 0; common_ == KnownWeights::kAny && i < bucket_.size(); ++i) {
       total_[bucket_[i]] += weight_[i];
     }
-    for (std::size_t b = 0; common_ != kAnyWeight && b < total_.size(); ++b) {
+    for (std::size_t b = 0; common_ != KnownWeights::kAny && b < total_.size(); ++b) {
       total_[b] = common_ * static_cast<std::int64_t>(n_rows_[b]);
     }
     total_.pop_back();
@@ -109,7 +106,7 @@ class Buckets {
 
   std::span<const double> column_;
   std::span<const std::int64_t> weight_;
-  std::int64_t common_;                  // weight of all rows, or kAnyWeight
+  std::int64_t common_;                  // weight of all rows, or KnownWeights::kAny
   std::vector<std::uint16_t> bucket_;    // by row
   std::vector<std::size_t> n_rows_;      // by bucket, like the next ones
   std::vector<std::int64_t> total_;      // weight
@@ -124,9 +121,12 @@ template <class T>
 std::vector<T> Buckets::fetched(std::span<const T> from, std::size_t n) const {
   std::vector<T> out(n);
   std::vector<std::size_t> next = start_;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (i % kAtOnce == 0) check_interrupt();
-    if (is_wanted_[bucket_[i]] != 0) out[next[bucket_[i]]++] = from[i];
+  for (std::size_t begin = 0; begin < from.size(); begin += kAtOnce) {
+    check_interrupt();
+    const std::size_t end = std::min(begin + kAtOnce, from.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      if (is_wanted_[bucket_[i]] != 0) out[next[bucket_[i]]++] = from[i];
+    }
   }
   return out;
 }
@@ -141,12 +141,12 @@ void Buckets::fetch(const std::vector<std::uint8_t>& is_wanted) {
     if (is_wanted[b] != 0) start_[b] = std::exchange(at, at + n_rows_[b]);
   }
   value_ = fetched(column_, n);
-  if (common_ == kAnyWeight) value_weight_ = fetched(weight_, n);
+  if (common_ == KnownWeights::kAny) value_weight_ = fetched(weight_, n);
 }
 
 std::vector<WeightedValue> Buckets::values(std::size_t b) const {
   const auto value = std::span(value_).subspan(start_[b], n_rows_[b]);
-  if (common_ == kAnyWeight) {
+  if (common_ == KnownWeights::kAny) {
     return sorted_values(value, std::span(value_weight_).subspan(start_[b], n_rows_[b]));
   }
   std::vector<double> sorted(value.begin(), value.end());
@@ -160,21 +160,26 @@ std::vector<WeightedValue> Buckets::values(std::size_t b) const {
   return out;
 }
 
-/// The buckets from `first` on in which bins will end, if no value weighs much.
+/// The buckets from `first` on in which bins will end, if no value weighs much; where an end is
+/// near that of a bucket the next one, too.
 std::vector<std::uint8_t> expected_ends(const Buckets& buckets, std::size_t first,
                                         const Cutter& cutter) {
-  std::vector<std::uint8_t> is_wanted(buckets.size(), 0);
-  is_wanted[first] = 1;
+  std::vector<std::uint8_t> is_wanted(buckets.size() + 2, 0);  // at b + 1
+  is_wanted[first + 1] = 1;
   auto [acc, rest, bins_left] = cutter.state();
   for (std::size_t b = first; b < buckets.size(); ++b) {
-    acc += static_cast<double>(buckets.weight(b));
+    const auto of_bucket = static_cast<double>(buckets.weight(b));
+    acc += of_bucket;
     for (; bins_left > 1 && acc * bins_left > rest; --bins_left) {
-      is_wanted[b] = 1;
+      const double after = acc - rest / bins_left;  // of the bucket's weight
+      is_wanted[b + 1] = 1;
+      if (after < kNear * of_bucket) is_wanted[b + 2] = 1;
+      if (after > (1 - kNear) * of_bucket) is_wanted[b] = 1;
       acc -= rest / bins_left;
       rest -= rest / bins_left;
     }
   }
-  return is_wanted;
+  return {is_wanted.begin() + 1, is_wanted.end() - 1};
 }
 
 std::vector<std::uint8_t> all_from(const Buckets& buckets, std::size_t first) {
@@ -259,10 +264,18 @@ std::vector<double> thresholds_of_present(std::span<const double> column,
     value.push_back(column[i]);
     above_zero.push_back(weight[i]);
   }
-  return column_thresholds(value, above_zero, max_bins);
+  return column_thresholds(value, KnownWeights(above_zero), max_bins);
 }
 
 }  // namespace
+
+KnownWeights::KnownWeights(std::span<const std::int64_t> all)
+    : weight(all), common(all.empty() ? kAny : all.front()), has_absent(false) {
+  for (const std::int64_t of_row : all) {
+    if (of_row != common) common = kAny;
+    has_absent |= of_row == 0;
+  }
+}
 
 bool Cutter::ends_before(const WeightedValue& item) const {
   const bool enough_bins = n_left_ <= bins_left_ - 1;
@@ -299,14 +312,15 @@ std::vector<double> sorted_thresholds(std::span<const double> column,
   return cut_values(distinct_values(column, weight), max_bins);
 }
 
-std::vector<double> column_thresholds(std::span<const double> column,
-                                      std::span<const std::int64_t> weight, std::size_t max_bins) {
-  if (std::ranges::count(weight, 0) > 0) return thresholds_of_present(column, weight, max_bins);
+std::vector<double> column_thresholds(std::span<const double> column, const KnownWeights& weights,
+                                      std::size_t max_bins) {
+  const std::span<const std::int64_t> weight = weights.weight;
+  if (weights.has_absent) return thresholds_of_present(column, weight, max_bins);
   if (max_bins > kMostBins || column.size() < 8 * kBuckets) {
     return sorted_thresholds(column, weight, max_bins);
   }
   if (const auto few = few_distinct_values(column, weight)) return cut_values(*few, max_bins);
-  return BucketWalk(Buckets(column, weight), max_bins).run();
+  return BucketWalk(Buckets(column, weights), max_bins).run();
 }
 
 }  // namespace abcgbm

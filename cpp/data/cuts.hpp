@@ -53,9 +53,20 @@ class Cutter {
 /// The thresholds between at most `max_bins` bins of distinct values, ascending.
 std::vector<double> cut_values(const std::vector<WeightedValue>& values, std::size_t max_bins);
 
+/// The weights of rows, and what is known of all of them: looked at once for all columns.
+struct KnownWeights {
+  static constexpr std::int64_t kAny = -1;
+
+  explicit KnownWeights(std::span<const std::int64_t> weight);
+
+  std::span<const std::int64_t> weight;
+  std::int64_t common;  // the weight that all rows have; kAny if they differ
+  bool has_absent;      // whether any is 0
+};
+
 /// The thresholds between at most `max_bins` value bins of a column; rows of weight 0 are absent.
-std::vector<double> column_thresholds(std::span<const double> column,
-                                      std::span<const std::int64_t> weight, std::size_t max_bins);
+std::vector<double> column_thresholds(std::span<const double> column, const KnownWeights& weights,
+                                      std::size_t max_bins);
 
 /// The same by sorting all values: what the quicker way above must equal.
 std::vector<double> sorted_thresholds(std::span<const double> column,

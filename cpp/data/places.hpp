@@ -19,9 +19,24 @@ class Marks {
   void places(std::span<const double> values, std::span<std::uint16_t> out) const;
   void places(std::span<const double> values, std::span<std::uint8_t> out) const;
 
+  /// Cells of one width between the first mark and the last. What lies in a lower cell is lower,
+  /// and so a value need be compared with the marks of its cell alone.
+  struct Grid {
+    double low = 0.0;
+    double cells_per_unit = 0.0;
+    double last = 0.0;                 // cell
+    std::vector<std::uint16_t> first;  // the number of marks in lower cells; empty: no grid
+
+    std::size_t cell_of(double value) const;
+  };
+
  private:
+  void set_grid(std::span<const double> marks);
+
   std::size_t n_;
-  std::vector<double> padded_;  // with infinities, to a power of two
+  std::size_t n_searched_;      // a power of two: so many marks, less one, may a value lie among
+  std::vector<double> padded_;  // with infinities
+  Grid grid_;
 };
 
 }  // namespace abcgbm

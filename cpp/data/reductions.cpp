@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/parallel.hpp"
@@ -15,47 +17,53 @@ constexpr std::int64_t kEnoughWeight = std::int64_t{1} << 62;
 
 /// Distinct values of a column with their weights, as long as there are few of them: most columns
 /// of real tables have few, and need no sorting of all rows.
-class ValueCounts {
+class FewValues {
  public:
-  ValueCounts() : slots_(kSlots) {}
+  /// More values are few where there are many rows.
+  static std::size_t most_of(std::size_t n_rows) {
+    return std::clamp(n_rows / kRowsOfAValue, kFew, kMost);
+  }
+
+  explicit FewValues(std::size_t n_rows)
+      : most_(most_of(n_rows)),
+        slots_(std::bit_ceil(2 * most_), {kFree, 0}),
+        shift_(std::countl_zero(slots_.size()) + 1) {}
 
   /// False if there are too many distinct values.
   bool add(double value, std::int64_t weight) {
-    for (std::size_t at = hash(value);; at = (at + 1) % kSlots) {
-      Slot& slot = slots_[at];
-      if (slot.used && slot.value == value) {
+    for (std::size_t at = place_of(value);; at = (at + 1) % slots_.size()) {
+      WeightedValue& slot = slots_[at];
+      if (slot.value == value) {
         slot.weight += weight;
         return true;
       }
-      if (slot.used) continue;
-      slot = {value, weight, true};
-      return ++n_used_ <= kMost;
+      if (!std::isnan(slot.value)) continue;
+      slot = {value, weight};
+      return ++n_used_ <= most_;
     }
   }
 
   std::vector<WeightedValue> values() const {
     std::vector<WeightedValue> out;
-    for (const Slot& slot : slots_) {
-      if (slot.used) out.push_back({slot.value, slot.weight});
-    }
+    std::ranges::copy_if(slots_, std::back_inserter(out),
+                         [](const WeightedValue& slot) { return !std::isnan(slot.value); });
     return out;
   }
 
-  static constexpr std::size_t kMost = 4096;
-
  private:
-  static constexpr std::size_t kSlots = 8192;
-  struct Slot {
-    double value = 0.0;
-    std::int64_t weight = 0;
-    bool used = false;
-  };
+  static constexpr double kFree = std::numeric_limits<double>::quiet_NaN();
+  static constexpr std::size_t kFew = 4096;
+  static constexpr std::size_t kMost = 16384;
+  static constexpr std::size_t kRowsOfAValue = 128;
 
-  static std::size_t hash(double value) {
-    return (std::bit_cast<std::uint64_t>(value) * 0x9e3779b97f4a7c15u) >> 51;
+  std::size_t place_of(double value) const {
+    const std::uint64_t mixed = std::bit_cast<std::uint64_t>(value) * 0x9e3779b97f4a7c15u;
+    return mixed >> shift_;  // the upper bits: whole numbers have none of the lower ones
   }
 
-  std::vector<Slot> slots_;
+  std::size_t most_;
+  std::vector<WeightedValue> slots_;
+  int shift_;
   std::size_t n_used_ = 0;
 };
 
@@ -121,7 +129,7 @@ std::vector<WeightedValue> sorted_values(std::span<const double> column,
 
 std::optional<std::vector<WeightedValue>> few_distinct_values(
     std::span<const double> column, std::span<const std::int64_t> weight) {
-  ValueCounts counts;
+  FewValues counts(column.size());
   for (std::size_t i = 0; i < column.size(); ++i) {
     if (!std::isnan(column[i]) && !counts.add(column[i] + 0.0, weight[i])) return std::nullopt;
   }
@@ -130,7 +138,7 @@ std::optional<std::vector<WeightedValue>> few_distinct_values(
 
 std::vector<WeightedValue> distinct_values(std::span<const double> column,
                                            std::span<const std::int64_t> weight) {
-  if (column.size() <= ValueCounts::kMost) return sorted_values(column, weight);
+  if (column.size() <= FewValues::most_of(column.size())) return sorted_values(column, weight);
   auto few = few_distinct_values(column, weight);
   return few ? std::move(*few) : sorted_values(column, weight);
 }

@@ -1,5 +1,9 @@
 """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms."""
 
+# First, and from here: imported from deep in our own modules it takes a tenth longer, since Python
+# then maps memory for its stack and gives it back thousands of times.
+import sklearn as _sklearn  # noqa: F401
+
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinMapper

@@ -109,8 +109,23 @@ class BinnedBuilder:
         Say that all rows of some features have come; return the digests of their columns.
         """
 
-    def finish(self) -> Binned:
-        """The binned table; the builder is then empty."""
+    def set_common(self, feature: int, common: int, n_listed: int, n_rows: int) -> None:
+        """
+        Say what the common code of a feature is, and how many of all rows have another.
+        """
+
+    def bundles(self) -> list[list[int]]:
+        """Sparse features that never meet in a row, in bundles."""
+
+    def meeting(self, bundles: Sequence[Sequence[int]]) -> NDArray[numpy.int32]:
+        """
+        For each feature, 1 if it meets one before it in its bundle in some row; else 0.
+        """
+
+    def finish(self, bundles: Sequence[Sequence[int]] | None = None) -> Binned:
+        """
+        The binned table, with the bundles that its rows allow if none are given; the builder is then empty.
+        """
 
 class ValueCounts:
     """The distinct values of columns, part by part."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.parts.large_table import is_large
-from abcgbm.data.rows import AnyTable, read_like
+from abcgbm.data.reading import AnyTable, read_like
 from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, with_callbacks
 from abcgbm.inspection import ModelInspection
 from abcgbm.model.export.exports import Exports
@@ -26,12 +26,16 @@ from abcgbm.model.outputs import Outputs, ScoringClassifier
 from abcgbm.model.part_prediction import PartPrediction
 from abcgbm.model.saving import ModelFiles
 from abcgbm.model.truncation import Truncation
+from abcgbm.ranks.reducer import Reducer
+from abcgbm.ranks.share import Share, as_share
+from abcgbm.ranks.together import together
 from abcgbm.settings.defaults import PAPER
 from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
 from abcgbm.training.callbacks import StepReport
 from abcgbm.training.checkpoint import Checkpoint
+from abcgbm.training.course import Course
 from abcgbm.training.preparation import FitArguments, prepare
 from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained
@@ -387,6 +391,7 @@ class ABCBoostClassifier(
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
         resume_from: Any = None,
+        share: Reducer | Share | None = None,
     ) -> Self:
         """Fit the model.
 
@@ -416,24 +421,38 @@ class ABCBoostClassifier(
             larger, ``max_time``, ``callbacks``, ``checkpoint``, ``checkpoint_every``,
             ``on_interrupt``, ``n_jobs``, ``verbose`` and ``warm_start``. Anything else that differs
             is an error that names it.
+        share : Reducer or Share, optional
+            Where several processes call ``fit`` together, each with rows of its own: the rank of this
+            one, such as ``MPIReducer(comm)``. The model is, byte for byte, that of all rows in one
+            process; all ranks have it. Tables are in memory, and may have no rows; callbacks,
+            progress, checkpoints and the random state are those of rank 0.
 
         Returns
         -------
         self
         """
-        began = time.monotonic()
-        settings = Settings.from_parameters(self._parameters())
-        given = FitArguments(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        rows = (X, y, sample_weight, X_val, y_val, sample_weight_val)
+        remark = self._fit(FitArguments(*rows, as_share(share)), resume_from)
+        if remark is not None:
+            warnings.warn(remark, UserWarning, stacklevel=3 + FRAMES_AROUND_FIT)
+        return self
+
+    def _fit(
+        self, given: FitArguments, resume_from: Any, told: Callable[[Course], object] | None = None
+    ) -> str | None:
+        """Fit the model; return a remark for the user. ``told`` hears of the course before it runs."""
+        began, share = time.monotonic(), given.share
+        settings = together(share, lambda: Settings.from_parameters(self._parameters()))
         with self._being_fitted():
-            earlier, resumed = self._steps_before(settings, resume_from)
+            earlier, resumed = together(share, lambda: self._steps_before(settings, resume_from))
             course = prepare(settings, given, earlier, resumed, began, type(self).__name__)
+            if told is not None:
+                told(course)
             task = self._begin_task(course.n_steps_to_come, given)
             trained, refitted = course.run(task, self._save_checkpoint)
             self._keep(trained, refitted)
             task.end()
-        if trained.remark is not None:
-            warnings.warn(trained.remark, UserWarning, stacklevel=3 + FRAMES_AROUND_FIT)
-        return self
+        return trained.remark if share.reducer.rank == 0 else None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as scikit-learn does; a name of another package gets a hint."""

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.labels import class_numbers
-from abcgbm.data.rows import AnyTable, CountedRows
+from abcgbm.data.reading import AnyTable
+from abcgbm.data.rows import CountedRows, GivenRows
 from abcgbm.model.explanation import Explanation, explain
 from abcgbm.model.importances import (
     class_gain_importances,
@@ -152,7 +153,7 @@ class ModelInspection(FittedAttributes):
             missing = "X" if X is None else "y"
             raise ValueError(f"{missing} is None; kind='permutation' expects rows and their labels")
         table = self._read(X)
-        counted = CountedRows.from_given(table, y, None, has_classes=True)
+        counted = CountedRows.from_given(GivenRows(table, y), has_classes=True)
         return table, class_numbers(counted.labels, self._model.classes)
 
     def _permutation(

@@ -32,7 +32,7 @@ def convert(
     ] = None,
 ) -> None:
     """Convert a model file for other programs: ONNX, treelite, C source, JSON, or text for people."""
-    target = output.needed(", ".join(f"model{ending}" for ending in _ENDINGS))
+    target = output.needed(", ".join(f"model{ending}" for ending in _ENDINGS), model)
     form = to or _ENDINGS.get(target.suffix.lower())
     if form not in _FORMS:
         given = f"--to {to}" if to else f"a name that ends in {target.suffix!r}, without --to"

@@ -35,7 +35,7 @@ def explain(
 
     Of each row the score of the class that is predicted is explained, or that of --class.
     """
-    target = output.checked()
+    target = output.checked(model, file)
     check_output(target)
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = threads

@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
@@ -38,7 +39,9 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            done = command(*args, **kwargs)
+            with warnings.catch_warnings():
+                warnings.showwarning = _tell_warning
+                done = command(*args, **kwargs)
             sys.stdout.flush()
         except BaseException as error:
             if isinstance(error, typer.Exit | typer.TyperException):
@@ -47,6 +50,11 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
         return done
 
     return run
+
+
+def _tell_warning(message: Warning | str, *place: Any, **further: Any) -> None:
+    """Say what a warning says; where in the code it comes from helps nobody who has a file."""
+    tell(f"warning: {' '.join(str(message).split())}")
 
 
 def _tell_error(error: BaseException) -> int:

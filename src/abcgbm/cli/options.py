@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -100,27 +100,29 @@ class OutputOptions:
         bool, typer.Option("--force", "-f", help="Replace a file that is there already.")
     ] = False
 
-    def checked(self) -> Path | None:
+    def checked(self, *read: Path) -> Path | None:
         """Return where to write, before any work is spent on it; None is standard output."""
         path = self.output
-        return None if path is None or str(path) == "-" else writable(path, force=self.force)
+        return None if path is None or str(path) == "-" else writable(path, read, force=self.force)
 
-    def needed(self, endings: str) -> Path:
+    def needed(self, endings: str, *read: Path) -> Path:
         """Return where to write what standard output is no place for."""
-        path = self.checked()
+        path = self.checked(*read)
         if path is None:
             raise Misuse(f"--output is missing; expected a file, such as {endings}")
         return path
 
 
-def writable(path: Path, *, force: bool) -> Path:
-    """Return the path of a file that may be written."""
+def writable(path: Path, read: Sequence[Path] = (), *, force: bool) -> Path:
+    """Return the path of a file that may be written, and is none of those that are read."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: a folder; expected a file to write")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {str(path.parent)!r}")
     if path.is_file() and not force:
         raise FileExistsError(f"{path}: the file is there already; --force replaces it")
+    if any(path.exists() and other.exists() and path.samefile(other) for other in read):
+        raise FileExistsError(f"{path}: is read, too; expected another file to write")
     return path
 
 

@@ -43,7 +43,7 @@ def predict(
 
     Columns are found by name, and others are left alone.
     """
-    target = output.checked()
+    target = output.checked(model, file)
     check_output(target)
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = threads

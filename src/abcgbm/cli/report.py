@@ -40,7 +40,7 @@ def report(
     label: Label = None,
 ) -> None:
     """Write a page that shows what a model does on a table with labels: one file, for any browser."""
-    target = output.needed("report.html")
+    target = output.needed("report.html", model, file)
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = page.threads
     given = read_labelled(file, estimator, label, tables.reading())

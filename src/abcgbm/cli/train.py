@@ -151,10 +151,11 @@ def train(
 ) -> None:
     """Train on a table file, or on a folder or pattern of them, and write the model.
 
-    Text columns are categories, and no value needs to be filled in. Without options the trees are
-    those of ABCBoostClassifier().
+    Text columns are categories, no value needs to be filled in, and defaults are those of Python.
     """
-    target, say = writable(model, force=further.force), (lambda _: None) if further.quiet else tell
+    read = [path for path in (file, boosting.valid, further.params) if path is not None]
+    target = writable(model, read, force=further.force)
+    say = (lambda _: None) if further.quiet else tell
     estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
     Settings.from_parameters(estimator.get_params(deep=False))  # before a long file is read
     if (parts := parts_to_learn(file, columns.columns(), tables, further.room())) is not None:

@@ -152,8 +152,27 @@ def bin_table(
     is_seen: NDArray[np.bool_] | None = None,
 ) -> BinnedTable:
     """Code a table; levels of rows that are not seen are missing."""
+    builder = builder_of(len(table), thresholds, encoding)
+    add_all(builder, table, encoding, n_threads, is_seen)
+    return BinnedTable(builder.finish(), thresholds, encoding)
+
+
+def builder_of(
+    n_rows: int, thresholds: tuple[Floats, ...], encoding: Encoding
+) -> _core.BinnedBuilder:
+    """Return what codes so many rows in memory."""
     is_categorical = encoding.schema.is_categorical.astype(np.uint8)
-    builder = _core.BinnedBuilder(len(table), thresholds, is_categorical)
+    return _core.BinnedBuilder(n_rows, thresholds, is_categorical)
+
+
+def add_all(
+    builder: _core.BinnedBuilder,
+    table: Table,
+    encoding: Encoding,
+    n_threads: int,
+    is_seen: NDArray[np.bool_] | None = None,
+) -> None:
+    """Code all rows of a table; levels of those that are not seen are missing."""
     part = table.sparse_part()
     for features, values in column_blocks(table, n_threads):
         builder.add_block(features, values, n_threads)
@@ -162,7 +181,6 @@ def bin_table(
         builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
     if part is not None:
         builder.add_sparse(part.features, part.columns(len(table)), n_threads)
-    return BinnedTable(builder.finish(), thresholds, encoding)
 
 
 def check_binned(table: BinnedTable, schema: Schema | None = None, name: str = "X") -> BinnedTable:

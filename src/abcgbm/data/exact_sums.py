@@ -26,7 +26,7 @@ def exact_class_sums(values: Floats, y: NDArray[np.int32], n_classes: int) -> tu
         Number of classes.
     """
     if values.strides == (0,) and len(values):  # one number for all rows
-        counts = np.bincount(y, minlength=n_classes).tolist()
+        counts = [len(y)] if n_classes == 1 else np.bincount(y, minlength=n_classes).tolist()
         return tuple(count * _scaled(float(values[0])) for count in counts)
     total = [0] * n_classes
     for rows in chunks(len(values), _ROWS):

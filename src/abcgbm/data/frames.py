@@ -101,7 +101,7 @@ class Content(Enum):
     NO_LEVELS = "missing values only, in a column made for levels or for anything"
 
 
-_NOTHING = (Content.NO_NUMBERS, Content.NO_LEVELS)
+NOTHING = (Content.NO_NUMBERS, Content.NO_LEVELS)
 _NUMBERS = "make numbers of it first, such as"
 _NESTED = ("nested", "make a column for each element of it first")
 _BINARY = ("binary", "make strings of it first, by decoding it")
@@ -267,16 +267,19 @@ class FrameColumns:
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        if self.contents[column] in (Content.NUMBERS, *_NOTHING):
+        if self.contents[column] in (Content.NUMBERS, *NOTHING):
             return levels_of_floats(self.floats(np.array([column]))[:, 0])
         return _levels_of_objects(self.series[column], self.labels[column])
 
     def _fill(self, target: Floats, column: int) -> None:
         series = self.series[column]
         if self.contents[column] is Content.NUMBERS:
-            with np.errstate(over="ignore"):  # what no float can hold is infinite
-                target[:] = _real_values(series)
-        elif self.contents[column] in _NOTHING:
+            start = 0
+            for values in _real_values(series):
+                with np.errstate(over="ignore"):  # what no float can hold is infinite
+                    target[start : start + len(values)] = values
+                start += len(values)
+        elif self.contents[column] in NOTHING:
             target[:] = np.nan
         else:
             levels = _levels_of_objects(series, self.labels[column])
@@ -284,7 +287,16 @@ class FrameColumns:
                 target[rows] = chunk
 
 
-def _real_values(series: Series) -> NDArray[Any]:
+def _real_values(series: Series) -> Iterator[NDArray[Any]]:
+    """Yield the numbers of a column, some rows at a time."""
+    if series.implementation.is_pyarrow() and series.dtype in (nw.Float64, nw.Float32):
+        for chunk in series.to_native().chunks:
+            yield chunk.to_numpy(zero_copy_only=False)
+    else:
+        yield _all_real_values(series)
+
+
+def _all_real_values(series: Series) -> NDArray[Any]:
     if _numpy_kind(series):
         values: NDArray[Any] = series.to_native().to_numpy()
         return values

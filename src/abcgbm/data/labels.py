@@ -12,6 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from abcgbm.data.cells import is_missing
+from abcgbm.ranks.share import ALONE, Share
+from abcgbm.ranks.together import together
 
 _MOST_SHOWN = 10  # labels in an error message
 _MOST_CHARACTERS = 22  # of a label in a drawing
@@ -150,7 +152,7 @@ def check_labels(
         labels = _of_one_type(labels, name)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"{name} contains infinity; expected finite labels")
-    if labels.dtype != object:
+    if labels.dtype != object and len(labels):
         check_classification_targets(np.tile(labels, 2) if has_classes else labels)
     return labels
 
@@ -250,18 +252,39 @@ def check_classes(classes: NDArray[Any]) -> None:
 
 
 def encode_labels(
-    labels: AnyLabels, classes: NDArray[Any] | None = None
+    labels: AnyLabels, classes: NDArray[Any] | None = None, share: Share = ALONE
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Return the sorted classes and the class number of each row.
+    """Return the sorted classes, which are those of all ranks, and the class number of each row.
 
     With given classes all labels must be among them; a class may be without rows.
     """
     if classes is not None:
-        return classes, class_numbers(labels, classes)
-    found, class_of_row = _unique(labels, "y")
-    if len(found) < 2:  # noqa: PLR2004
-        raise ValueError(f"y has 1 class, {found.tolist()[0]!r}; expected at least 2 classes")
-    return found, class_of_row
+        return classes, together(share, lambda: class_numbers(labels, classes))
+    found, which = together(share, lambda: _unique(labels, "y"))
+    known = _united(share.reducer.gather(found))
+    if len(known) < 2:  # noqa: PLR2004
+        raise ValueError(f"y has 1 class, {known.tolist()[0]!r}; expected at least 2 classes")
+    return known, which if known is found else _numbered(found, which, known)
+
+
+def _united(found: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return the sorted labels that occur on any rank."""
+    some = [of_rank for of_rank in found if len(of_rank)]
+    if len(some) == 1:
+        return some[0]
+    if len({of_rank.dtype.kind for of_rank in some}) == 1:
+        return _unique(np.concatenate(some), "y")[0]
+    objects = _object_array([label for of_rank in some for label in label_objects(of_rank)])
+    try:
+        return _unique(_of_one_type(np.asarray(objects, dtype=object), "y"), "y")[0]
+    except TypeError as error:
+        first = [(rank, label_objects(of)[0]) for rank, of in enumerate(found) if len(of)]
+        here = first[0]
+        there = next((of for of in first if _kind(type(of[1])) is not _kind(type(here[1]))), here)
+        raise TypeError(
+            f"y has {here[1]!r} on rank {here[0]}, and {there[1]!r} on rank {there[0]}; expected one "
+            f"type of {ALLOWED_LABELS}"
+        ) from error
 
 
 _HINT = "; the parameter classes can name more than y has"
@@ -269,7 +292,13 @@ _HINT = "; the parameter classes can name more than y has"
 
 def class_numbers(labels: AnyLabels, classes: NDArray[Any], name: str = "y") -> NDArray[np.int32]:
     """Return the class number of each label."""
-    found, which = _unique(labels, name)
+    return _numbered(*_unique(labels, name), classes, name)
+
+
+def _numbered(
+    found: NDArray[Any], which: NDArray[np.int32], classes: NDArray[Any], name: str = "y"
+) -> NDArray[np.int32]:
+    """Return the class number of each row that has one of the labels found."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     unknown = [label for label in found.tolist() if label not in number]
     if unknown:

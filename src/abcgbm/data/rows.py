@@ -1,101 +1,39 @@
-"""The rows of a fit: read, labelled, weighed, and binned. Their table is never copied."""
+"""The rows of a fit: labelled and weighed. Their table is never copied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from abcgbm.data.binned_table import BinnedTable, bin_table, check_binned
-from abcgbm.data.binning import learn_encoding, learn_thresholds, most_codes
 from abcgbm.data.columns import Floats
-from abcgbm.data.encoding import Encoding
 from abcgbm.data.labels import (
     AnyLabels,
-    CodedLabels,
     as_labels,
     check_rows_labels,
     class_numbers,
     encode_labels,
 )
 from abcgbm.data.lazy import lazy
-from abcgbm.data.parts.labels import read_labels
-from abcgbm.data.parts.large_table import LargeTable, Watch, as_large
-from abcgbm.data.parts.learning import Learning, bin_like, learn_and_bin
-from abcgbm.data.parts.parted_table import PartedTable, features_like, features_of
-from abcgbm.data.tables import Schema, Table, read_table, read_table_like
+from abcgbm.data.parts.parted_table import PartedTable
+from abcgbm.data.reading import RowsTable, read_rows_like, read_together
+from abcgbm.data.tables import Schema
 from abcgbm.data.weights import (
     IntegerWeights,
     WeightSums,
+    check_sum_of_weights,
     check_weighed_total,
-    check_weights,
     class_weights,
     mean_factor,
+    read_weights,
 )
+from abcgbm.ranks.share import ALONE, Share
+from abcgbm.ranks.together import gathered, together
 
-AnyTable = Table | BinnedTable
-RowsTable = AnyTable | PartedTable
 Which = NDArray[np.int64] | slice
-
-
-# ------------------------------------------------------------------------------------------ reading
-
-
-class LargeRows(NamedTuple):
-    """A table that is read in parts, and what is known of its rows."""
-
-    large: LargeTable
-    apart: tuple[str | None, ...]  # columns that are no features
-    n_rows: int
-
-
-def read_large(
-    given: tuple[Any, Any, Any], suffix: str = "", watch: Watch | None = None
-) -> tuple[LargeRows, CodedLabels, Floats | None]:
-    """Read the labels and weights of a table that is read in parts; these are given by name.
-
-    ``given`` are X, y and sample_weight; ``watch`` is told of all that is read of it from now on.
-    """
-    X, y, sample_weight = given
-    large = as_large(X).watched(watch)
-    label = large.find(y, f"y{suffix}")
-    weight = None if sample_weight is None else large.find(sample_weight, f"sample_weight{suffix}")
-    if label == weight:
-        raise ValueError(f"sample_weight{suffix}={weight!r}, as y{suffix}; expected another column")
-    marks, labels, weights = read_labels(large, label, weight)
-    if not len(labels.code):
-        raise ValueError(f"X{suffix} is {large!r}, which has no rows; expected at least 1")
-    return LargeRows(large.marked(marks), (label, weight), len(labels.code)), labels, weights
-
-
-def read_to_learn(X: Any, categorical_features: Any, owner: str) -> RowsTable:
-    """Read a table to learn from; ``owner`` is the estimator that errors speak of."""
-    if isinstance(X, BinnedTable):
-        return check_binned(X)
-    if isinstance(X, LargeRows):
-        schema = features_of(X.large, X.apart, categorical_features)
-        return PartedTable(X.large, schema, X.n_rows, owner)
-    return read_table(X, categorical_features, owner)
-
-
-def read_like(X: Any, schema: Schema, owner: str, name: str = "X") -> AnyTable:
-    """Read a table that must have the columns known already; ``name`` is what errors call it."""
-    if isinstance(X, BinnedTable):
-        return check_binned(X, schema, name)
-    return read_table_like(X, schema, owner, name)
-
-
-def read_rows_like(X: Any, schema: Schema, owner: str, name: str = "X") -> RowsTable:
-    """Do the same for rows to learn from or to validate on, which may be read in parts."""
-    if isinstance(X, LargeRows):
-        return PartedTable(X.large, features_like(X.large, X.apart, schema), X.n_rows, owner)
-    return read_like(X, schema, owner, name)
-
-
-# ---------------------------------------------------------------------------------- labels, weights
 
 
 @dataclass(frozen=True)
@@ -118,6 +56,8 @@ class LabelledRows:
         The mean of the factors of all rows that count: what bounds on rows are multiplied by.
     given : object
         The table in the user's own form, if these are all of its rows; else None.
+    share : Share
+        Where they stand among the rows of all ranks.
     """
 
     table: RowsTable
@@ -127,6 +67,7 @@ class LabelledRows:
     factor: Floats
     class_factor: float = 1.0
     given: Any = None
+    share: Share = ALONE
 
     def __len__(self) -> int:
         return len(self.y)
@@ -148,7 +89,19 @@ class LabelledRows:
     @lazy
     def integer_weights(self) -> IntegerWeights:
         """These weights as integers, which training and validation count."""
-        return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor)
+        return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor, self.share)
+
+    @lazy
+    def of_class(self) -> NDArray[np.int64]:
+        """How many rows of all ranks each class has; when it is asked for first, by all of them."""
+        of_class: NDArray[np.int64] = np.bincount(self.y, minlength=len(self.factor))
+        self.share.reducer.sum(of_class)
+        return of_class
+
+    @property
+    def n_rows(self) -> int:
+        """How many there are on all ranks."""
+        return int(self.of_class.sum())
 
     def take(self, places: NDArray[np.int64]) -> Self:
         """Return some of the rows, by their place among these."""
@@ -158,6 +111,7 @@ class LabelledRows:
             y=self.y[places],
             sample_weight=self.sample_weight[places],
             given=None,
+            share=self.share.taken(places),
         )
 
     def as_given(self) -> Any:
@@ -168,6 +122,39 @@ class LabelledRows:
                 "'error', or an X_val that is in memory"
             )
         return self.table.take(self.row_numbers) if self.given is None else self.given
+
+
+class GivenRows(NamedTuple):
+    """Rows as they are given to learn from, or to validate on.
+
+    Attributes
+    ----------
+    table : Table, BinnedTable or PartedTable
+        Their table.
+    y, sample_weight : array-like or None
+        Their labels and weights.
+    share : Share
+        Where they stand among the rows of all ranks.
+    suffix : {"", "_val"}
+        What the names of the arguments end with.
+    """
+
+    table: RowsTable
+    y: Any
+    sample_weight: Any = None
+    share: Share = ALONE
+    suffix: str = ""
+
+    def weights(self) -> Floats:
+        """Return the weights, checked by themselves."""
+        given = self.sample_weight if len(self.table) else None
+        return read_weights(given, len(self.table), f"sample_weight{self.suffix}")
+
+    def labels(self, which: Which, *, has_classes: bool) -> AnyLabels:
+        """Return the labels of those that count, checked by themselves."""
+        given = self.y if len(self.table) else np.empty(0, dtype=object)
+        labels, name = as_labels(given, len(self.table), f"y{self.suffix}"), f"y{self.suffix}"
+        return check_rows_labels(labels, name, which, has_classes=has_classes)
 
 
 @dataclass(frozen=True)
@@ -186,6 +173,8 @@ class CountedRows:
         Their weights.
     suffix : {"", "_val"}
         What the names of the arguments end with.
+    share : Share
+        Where they stand among the rows of all ranks that count.
     """
 
     table: RowsTable
@@ -193,30 +182,27 @@ class CountedRows:
     labels: AnyLabels
     weight: Floats
     suffix: str = ""
+    share: Share = ALONE
 
     @classmethod
-    def from_given(
-        cls,
-        table: RowsTable,
-        y: ArrayLike | CodedLabels,
-        sample_weight: ArrayLike | None,
-        suffix: str = "",
-        *,
-        has_classes: bool = False,
-    ) -> Self:
+    def from_given(cls, given: GivenRows, *, has_classes: bool = False) -> Self:
         """Check labels and weights; the labels of absent rows are not looked at.
 
         ``has_classes``: which labels there are is known already.
         """
-        labels = as_labels(y, len(table), f"y{suffix}")
-        weight = check_weights(sample_weight, len(table), f"sample_weight{suffix}")
+        table, share, suffix = given.table, given.share, given.suffix
+        has_classes |= not share.is_alone  # a rank alone may have few rows of many labels
+        weight = together(share, given.weights)
+        check_sum_of_weights(weight, f"sample_weight{suffix}", share)
         which = slice(None) if weight.all() else np.flatnonzero(weight)
-        checked = check_rows_labels(labels, f"y{suffix}", which, has_classes=has_classes)
-        return cls(table, which, checked, weight[which], suffix)
+        labels = together(share, partial(given.labels, which, has_classes=has_classes))
+        share = together(share, partial(share.settled, len(table)))
+        share = share if isinstance(which, slice) else share.taken(which)
+        return cls(table, which, labels, weight[which], suffix, share)
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
-        """Return what the weights of these rows, which are of the classes y, add up to."""
-        return WeightSums.from_rows(self.weight, y, n_classes)
+        """Return what the weights of the rows of all ranks add up to; those here are of classes y."""
+        return WeightSums.from_rows(self.weight, y, n_classes).of_all(self.share)
 
     def weighed(
         self, y: NDArray[np.int32], factor: Floats, sums: WeightSums, given: Any = None
@@ -228,7 +214,9 @@ class CountedRows:
         check_weighed_total(sums, factor, self.suffix)
         of_all = given if len(y) == len(self.table) else None
         mean = mean_factor(sums, factor)
-        rows = LabelledRows(self.table, self.which, y, self.weight, factor, mean, of_all)
+        rows = LabelledRows(
+            self.table, self.which, y, self.weight, factor, mean, of_all, self.share
+        )
         counts = factor[y] > 0
         return rows if counts.all() else rows.take(np.flatnonzero(counts))
 
@@ -241,159 +229,48 @@ class Classes(NamedTuple):
 
 
 def rows_to_learn(
-    table: RowsTable,
-    y: ArrayLike | CodedLabels,
-    sample_weight: ArrayLike | None,
-    known: NDArray[Any] | None,
-    class_weight: Any,
+    given: GivenRows, known: NDArray[Any] | None, class_weight: Any
 ) -> tuple[LabelledRows, Classes]:
     """Check labels and weights; return the rows that count, and the classes.
 
     ``known`` are the labels that can occur; None: those that do.
     """
-    counted = CountedRows.from_given(table, y, sample_weight, has_classes=known is not None)
-    labels, class_of_row = encode_labels(counted.labels, known)
+    counted = CountedRows.from_given(given, has_classes=known is not None)
+    labels, class_of_row = encode_labels(counted.labels, known, given.share)
     sums = counted.sums(class_of_row, len(labels))
     factor = class_weights(class_weight, labels, sums)
     return counted.weighed(class_of_row, factor, sums), Classes(labels, factor)
 
 
+class ToValidate(NamedTuple):
+    """X_val, y_val and sample_weight_val, as they were given."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+
+    def are_given(self) -> bool:
+        """Whether there are any; a table without labels is an error."""
+        if all(value is None for value in self):
+            return False
+        if self.X is None or self.y is None:
+            missing = "X_val" if self.X is None else "y_val"
+            raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
+        return True
+
+
 def rows_to_validate(
-    given: tuple[Any, ArrayLike | None, ArrayLike | None],
-    schema: Schema,
-    classes: Classes,
-    owner: str,
+    given: ToValidate, schema: Schema, classes: Classes, owner: str, share: Share = ALONE
 ) -> LabelledRows | None:
     """Check X_val, y_val and sample_weight_val; return the rows that count, if any were given."""
-    X, y, sample_weight = given
-    if X is None and y is None and sample_weight is None:
+    share = share._replace(parts=None)  # these rows are no part of those to learn from
+    if not any(gathered(share, given.are_given)):
         return None
-    if X is None or y is None:
-        missing = "X_val" if X is None else "y_val"
-        raise ValueError(f"{missing} is None; expected X_val and y_val together, or neither")
-    table = read_rows_like(X, schema, owner, "X_val")
-    counted = CountedRows.from_given(table, y, sample_weight, "_val", has_classes=True)
-    class_of_row = class_numbers(counted.labels, classes.labels, "y_val")
-    sums = counted.sums(class_of_row, len(classes.labels))
-    return counted.weighed(class_of_row, classes.factor, sums, given=X)
-
-
-# ------------------------------------------------------------------------------------------ binning
-
-
-class BinnedRows(NamedTuple):
-    """Rows, and a table of their codes alone."""
-
-    rows: LabelledRows
-    table: BinnedTable
-
-    @classmethod
-    def from_table(cls, rows: LabelledRows, table: BinnedTable) -> Self:
-        """Take the rows out of a coded table."""
-        return cls(rows, table if len(rows) == len(table) else table.take(rows.row_numbers))
-
-
-@dataclass(frozen=True)
-class Binning:
-    """How rows are binned.
-
-    Attributes
-    ----------
-    max_bins : int
-        Most bins of a feature.
-    handle_unknown : {"missing", "error"}
-        What a level is that was not learned.
-    n_threads : int
-        Number of threads.
-    known : Encoding or None
-        The levels that the trees of an earlier fit know; no others are learned then.
-    """
-
-    max_bins: int
-    handle_unknown: str
-    n_threads: int
-    known: Encoding | None = None
-
-
-def bin_rows(
-    learned: LabelledRows, validated: LabelledRows | None, how: Binning
-) -> tuple[BinnedRows, BinnedRows | None]:
-    """Learn bins from rows, and code these and those to validate on.
-
-    Rows that were held out of the same table are coded with it; levels that they alone have are
-    missing.
-    """
-    if validated is None:
-        return BinnedRows.from_table(learned, _learn_and_bin([learned], how)), None
-    if validated.table is learned.table:
-        table = _learn_and_bin([learned, validated], how)
-        return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, table)
-    table = _learn_and_bin([learned], how)
-    other = _bin_like(table, validated, how.n_threads)
-    return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, other)
-
-
-def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
-    """Learn from the first of some parts of a table, and code all of it, once."""
-    learned, table = parts[0], parts[0].table
-    if isinstance(table, BinnedTable):
-        return table
-    weight = _weight_in_table(learned)
-    if isinstance(table, PartedTable):
-        coded = learn_and_bin(table, _learning(weight, _is_among(parts, len(table)), how))
-        if how.known is None:
-            return coded
-        # The model keeps the names that it knows, or that there are none.
-        return replace(coded, encoding=replace(how.known, handle_unknown=how.handle_unknown))
-    if how.known is None:
-        encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
-    else:
-        encoding = replace(how.known, handle_unknown=how.handle_unknown)
-    thresholds = learn_thresholds(table, weight, encoding, how.max_bins, how.n_threads)
-    lenient = replace(encoding, handle_unknown="missing")
-    coded = bin_table(table, thresholds, lenient, how.n_threads, _is_among(parts, len(table)))
-    return replace(coded, encoding=encoding)
-
-
-def _learning(
-    weight: NDArray[np.int64], is_seen: NDArray[np.bool_] | None, how: Binning
-) -> Learning:
-    """Say what is learned of a table that is read in parts."""
-    return Learning(
-        weight,
-        is_seen,
-        how.max_bins,
-        most_codes(how.max_bins),
-        how.handle_unknown,
-        how.n_threads,
-        None if how.known is None else how.known.levels,
+    read = partial(read_rows_like, schema=schema, owner=owner, name="X_val")
+    rows = GivenRows(
+        read_together(share, given.X, read, "X_val"), given.y, given.sample_weight, share, "_val"
     )
-
-
-def _weight_in_table(rows: LabelledRows) -> NDArray[np.int64]:
-    """Return the weight of each row of the table as an integer, 0 where it is not among these."""
-    weight = np.zeros(len(rows.table), dtype=np.int64)
-    weight[rows.which] = rows.integer_weights.weight
-    return weight
-
-
-def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedTable:
-    """Code the table of other rows by the bins of a table."""
-    other = rows.table
-    if isinstance(other, Table):
-        is_seen = _is_among([rows], len(other))
-        return bin_table(other, table.thresholds, table.encoding, n_threads, is_seen)
-    if isinstance(other, PartedTable):
-        is_seen = _is_among([rows], len(other))
-        return bin_like(other, table, n_threads, is_seen)
-    if not other.has_bins_of(table):
-        raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
-    return other
-
-
-def _is_among(parts: Iterable[LabelledRows], n_rows: int) -> NDArray[np.bool_] | None:
-    """Tell which rows of a table are in some part of it; None if all are."""
-    mask = np.zeros(n_rows, dtype=bool)
-    for part in parts:
-        mask[part.which] = True
-    return None if mask.all() else mask
+    counted = CountedRows.from_given(rows, has_classes=True)
+    class_of_row = together(share, lambda: class_numbers(counted.labels, classes.labels, "y_val"))
+    sums = counted.sums(class_of_row, len(classes.labels))
+    return counted.weighed(class_of_row, classes.factor, sums, given=given.X)

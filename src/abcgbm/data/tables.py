@@ -229,7 +229,7 @@ def read_table(
         chosen = _are_levels(table)
     else:
         chosen = chosen_columns(categorical_features, n_features, names)
-    table = _with_schema(table, Schema(chosen, names))
+    table = with_schema(table, Schema(chosen, names))
     _refuse_strings(table, "is not among categorical_features")
     return table
 
@@ -253,12 +253,13 @@ def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm", name: str = "
             f"{name} has {n_features} features, but {owner} is expecting {expected} features as "
             "input."
         )
-    table = _with_schema(table, schema)
+    table = with_schema(table, schema)
     _refuse_strings(table, "was no category in fit")
     return table
 
 
-def _with_schema(table: Table, schema: Schema) -> Table:
+def with_schema(table: Table, schema: Schema) -> Table:
+    """Return the same columns by other names, or as other kinds."""
     return Table(schema, table.n_rows, table.is_sparse, table.dense, table.sparse)
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from abcgbm.data.cells import as_float, as_reals
 from abcgbm.data.columns import Floats
 from abcgbm.data.exact_sums import SCALE, exact_class_sums, lowest_bit
 from abcgbm.data.labels import class_numbers
+from abcgbm.ranks.share import ALONE, Share
 from abcgbm.settings.checks import is_finite_real
 
 _TOTAL_BITS = 30  # of the sum of all integer weights, unless class factors need more
@@ -32,6 +34,15 @@ _LEAST_SLACK, _MOST_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
 def check_weights(
     sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
 ) -> Floats:
+    """Return the weights of all rows as floats, of which some must count."""
+    weights = read_weights(sample_weight, n_rows, name)
+    check_sum_of_weights(weights, name)
+    return weights
+
+
+def read_weights(
+    sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
+) -> Floats:
     """Return the weights as floats; None means one for each row, and takes no memory."""
     if sample_weight is None:
         return np.broadcast_to(1.0, n_rows)
@@ -44,11 +55,17 @@ def check_weights(
             f"{name} is {weights[bad[0]]} at row {bad[0]} (negative, NaN or infinite at "
             f"{len(bad)} row(s)); expected numbers from 0 on"
         )
-    if not weights.any():
-        raise ValueError(f"all weights are zero: {name} is 0 at every row; expected some above 0")
-    no_class = np.broadcast_to(np.int32(0), n_rows)
-    check_total(Fraction(sum(exact_class_sums(weights, no_class, 1)), 1 << SCALE), name)
     return weights
+
+
+def check_sum_of_weights(weights: Floats, name: str, share: Share = ALONE) -> None:
+    """Raise ValueError if the weights of all rows, over all ranks, sum to 0, too little or too much."""
+    no_class = np.broadcast_to(np.int32(0), len(weights))
+    (own,) = exact_class_sums(weights, no_class, 1)
+    total = sum(share.reducer.gather(own))
+    if total == 0:
+        raise ValueError(f"all weights are zero: {name} is 0 at every row; expected some above 0")
+    check_total(Fraction(total, 1 << SCALE), name)
 
 
 def whole_weights(
@@ -103,6 +120,11 @@ class WeightSums:
         """Return the sums of these rows and others."""
         sums = tuple(a + b for a, b in zip(self.of_class, other.of_class, strict=True))
         return type(self)(sums, min(self.lowest_bit, other.lowest_bit))
+
+    def of_all(self, share: Share) -> Self:
+        """Return the sums of the rows of all ranks."""
+        sums: Self = reduce(type(self).merged, share.reducer.gather(self))
+        return sums
 
     @property
     def has_rows(self) -> NDArray[np.bool_]:
@@ -218,13 +240,14 @@ class WeightGrid:
         unit = math.ldexp(self.common_factor, self.unit_bit)
         if self.sample_bit is None:
             units = np.ldexp(weight * self.factor[y], -self.unit_bit)
-            return IntegerWeights(_integers(units), unit, _lost(units), _n_raised(units))
+            return IntegerWeights.of_rows(_integers(units), unit, _lost(units), _n_raised(units))
         of_class = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
         lost = _lost(of_class[np.unique(y)])
         if weight.strides == (0,) and (of_class == 1).all():  # takes no memory
-            return IntegerWeights(np.broadcast_to(np.int64(1), len(weight)), unit, lost)
+            return IntegerWeights.of_rows(np.broadcast_to(np.int64(1), len(weight)), unit, lost)
         times = np.ldexp(weight, -self.sample_bit).astype(np.int64)
-        return IntegerWeights(times * _integers(of_class)[y], unit, lost, _n_raised(of_class[y]))
+        integers, n_raised = times * _integers(of_class)[y], _n_raised(of_class[y])
+        return IntegerWeights.of_rows(integers, unit, lost, n_raised)
 
 
 def _exponent(total: Fraction) -> int:
@@ -263,12 +286,33 @@ class IntegerWeights:
         The largest part of its weight that a row has lost by rounding.
     n_raised : int
         Rows that weigh half a unit or less, and count as one.
+    n_units : int
+        The sum of the weights.
+    share : Share
+        The rank whose rows these are: all but their weights is of the rows of all ranks.
     """
 
     weight: NDArray[np.int64]
     unit: float
-    lost: float = 0.0
-    n_raised: int = 0
+    lost: float
+    n_raised: int
+    n_units: int
+    share: Share = ALONE
+
+    @classmethod
+    def of_rows(
+        cls, weight: NDArray[np.int64], unit: float, lost: float, n_raised: int = 0
+    ) -> IntegerWeights:
+        """Sum up the weights of some rows."""
+        return cls(weight, unit, lost, n_raised, int(weight.sum()))
+
+    def of_all(self, share: Share) -> IntegerWeights:
+        """Return the same weights, and what they are together with those of all other ranks."""
+        lost, counts = np.array([self.lost]), np.array([self.n_raised, self.n_units])
+        share.reducer.maximum(lost)
+        share.reducer.sum(counts)
+        n_raised, n_units = counts.tolist()
+        return IntegerWeights(self.weight, self.unit, float(lost[0]), n_raised, n_units, share)
 
     @classmethod
     def from_rows(
@@ -276,17 +320,18 @@ class IntegerWeights:
         weight: Floats,
         y: NDArray[np.int32] | None = None,
         factor: Floats | None = None,
+        share: Share = ALONE,
     ) -> IntegerWeights:
         """Round positive weights, times the factors of their classes; None: no classes matter."""
         y = np.broadcast_to(np.int32(0), len(weight)) if y is None else y
         factor = np.ones(1) if factor is None else factor
-        sums = WeightSums.from_rows(weight, y, len(factor))
-        rounded = WeightGrid.from_sums(sums, factor).round(weight, y)
-        if rounded.n_raised:
-            share = rounded.unit / rounded.total
+        sums = WeightSums.from_rows(weight, y, len(factor)).of_all(share)
+        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(share)
+        if rounded.n_raised and share.reducer.rank == 0:
+            least = rounded.unit / rounded.total
             warnings.warn(
-                f"{rounded.n_raised} row(s) weigh at most {share / 2:.1e} of the sum of all "
-                f"weights; each of them counts as {share:.1e} of it, the least that is told from 0",
+                f"{rounded.n_raised} row(s) weigh at most {least / 2:.1e} of the sum of all "
+                f"weights; each of them counts as {least:.1e} of it, the least that is told from 0",
                 UserWarning,
                 stacklevel=1,  # as scikit-learn: many ways lead here
             )
@@ -295,11 +340,13 @@ class IntegerWeights:
     @property
     def total(self) -> float:
         """The sum of the weights, as they were rounded."""
-        return self.count() * self.unit
+        return self.n_units * self.unit
 
-    def count(self, rows: NDArray[np.bool_] | None = None) -> int:
-        """Return the sum of the integers of some or all rows."""
-        return int(self.weight.sum() if rows is None else self.weight[rows].sum())
+    def count(self, rows: NDArray[np.bool_]) -> int:
+        """Return the sum of the integers of some rows, of all ranks together; all must ask."""
+        counted = self.weight[rows].sum(keepdims=True)
+        self.share.reducer.sum(counted)
+        return int(counted[0])
 
     def units(self, amount: float) -> int:
         """Return how many units make up an amount of weight, at least 1.

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.columns import Floats
 from abcgbm.data.labels import label_objects, listed
-from abcgbm.data.rows import AnyTable, CountedRows, read_like
+from abcgbm.data.reading import AnyTable, read_like
+from abcgbm.data.rows import CountedRows, GivenRows
 from abcgbm.settings.threads import effective_n_threads
 
 
@@ -127,7 +128,7 @@ def answers_of(
     check_is_fitted(model)
     fitted, n_threads = model.model_, effective_n_threads(model.n_jobs)
     table = read_like(X, fitted.encoding.schema, type(model).__name__)
-    counted = CountedRows.from_given(table, y, sample_weight, has_classes=True)
+    counted = CountedRows.from_given(GivenRows(table, y, sample_weight), has_classes=True)
     truth, unseen = _class_numbers(np.asarray(counted.labels), fitted.labels)
     raw = fitted.raw(table, n_threads)[counted.which]
     log_proba = fitted.outputs.log_probabilities(raw, n_threads)

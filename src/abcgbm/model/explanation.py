@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.labels import known_label, label_objects
-from abcgbm.data.rows import AnyTable
+from abcgbm.data.reading import AnyTable
 from abcgbm.model.model import Model
 
 

@@ -11,7 +11,7 @@ from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import Encoding
 from abcgbm.data.labels import check_classes, label_objects
 from abcgbm.data.lazy import lazy
-from abcgbm.data.rows import AnyTable
+from abcgbm.data.reading import AnyTable
 from abcgbm.model.ensemble import Ensemble
 from abcgbm.model.ensemble_check import check_ensemble
 from abcgbm.model.outputs import Outputs, are_centred

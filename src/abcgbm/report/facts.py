@@ -20,7 +20,7 @@ from abcgbm import {names}
 from abcgbm.report import write_report
 
 model = ABCBoostClassifier({given})
-model.fit(X_train, y_train{more})
+model.fit({data})
 write_report(model, X_test, y_test, "report.html")"""
 
 
@@ -42,12 +42,19 @@ def parameters_of(model: ABCBoostClassifier) -> list[dict[str, Any]]:
 def code_of(model: ABCBoostClassifier, parameters: Sequence[dict[str, Any]]) -> str:
     """Return code that makes the model and the report, but for the data."""
     given = [f"\n    {p['name']}={p['code']}," for p in parameters if not p["is_default"]]
-    has_rows = len(model.validation_loss_) > 0 and model.early_stopping is not True
-    more = ", X_val=X_val, y_val=y_val" if has_rows else ""
     names = ["ABCBoostClassifier", *_types_of_ours(model)]
     return _CODE.format(
-        names=", ".join(names), given="".join(given) + "\n" if given else "", more=more
+        names=", ".join(names), given="".join(given) + "\n" if given else "", data=_data_of(model)
     )
+
+
+def _data_of(model: ABCBoostClassifier) -> str:
+    """Return the data of ``fit``. A model does not know where its validation rows came from."""
+    if len(model.validation_loss_) == 0:
+        return "X_train, y_train"
+    if model.early_stopping is not True:
+        return "X_train, y_train, X_val=X_val, y_val=y_val"
+    return "X_train, y_train\n    # and X_val=X_val, y_val=y_val, if validation rows were given\n"
 
 
 def _types_of_ours(model: ABCBoostClassifier) -> list[str]:

@@ -1,13 +1,19 @@
 """The loop over steps."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from abcgbm import _core
 from abcgbm.model.history import Record
+from abcgbm.ranks.interrupts import Interrupts
+from abcgbm.ranks.reducer import Reducer
+from abcgbm.ranks.together import on_first
 from abcgbm.training.plan import Plan
 from abcgbm.training.step_plan import StepPlan, plan_step
 from abcgbm.training.stopping import Stopping
@@ -75,30 +81,56 @@ class Watcher(Protocol):
         """Hear how it ended; True asks to stop."""
 
 
-def boost(boosting: Boosting, plan: Plan, stopping: Stopping, watcher: Watcher) -> str:
+def boost(
+    boosting: Boosting, plan: Plan, stopping: Stopping, watcher: Watcher, reducer: Reducer
+) -> str:
     """Take steps until it is time to stop; return the reason.
 
     A step is added when all of it is done, so that whatever ends the loop in between leaves whole
-    steps.
+    steps. Of several ranks the first one asks, and all do as it says.
     """
     try:
-        return _boost(boosting, plan, stopping, watcher)
+        with Interrupts(reducer) as interrupts:
+            verdict = _Verdict(boosting, stopping, watcher, interrupts)
+            return _boost(boosting, plan, verdict, reducer)
     except KeyboardInterrupt:
         if plan.settings.on_interrupt == "raise" or boosting.n_steps == 0:
             raise
         return "interrupted"
 
 
-def _boost(boosting: Boosting, plan: Plan, stopping: Stopping, watcher: Watcher) -> str:
-    reason = _stop_reason(stopping, boosting, asked=False)
+def _boost(boosting: Boosting, plan: Plan, verdict: _Verdict, reducer: Reducer) -> str:
+    reason = on_first(reducer, verdict.before_first_step)
     while reason is None:
-        watcher.begin_step()
         tried, trees = choose_and_step(boosting, plan)
         if trees:
             boosting.add(tried, trees)
-        asked = watcher.end_step(boosting, has_progress=bool(trees))
-        reason = _stop_reason(stopping, boosting, asked=asked) if trees else "no_progress"
+        reason = on_first(reducer, partial(verdict.after_step, has_progress=bool(trees)))
     return reason
+
+
+class _Verdict(NamedTuple):
+    """Asks all who may know why training should stop; where it goes on, tells of the next step."""
+
+    boosting: Boosting
+    stopping: Stopping
+    watcher: Watcher
+    interrupts: Interrupts
+
+    def before_first_step(self) -> str | None:
+        return self._with_beginning(_stop_reason(self.stopping, self.boosting, asked=False))
+
+    def after_step(self, *, has_progress: bool) -> str | None:
+        asked = self.watcher.end_step(self.boosting, has_progress=has_progress)
+        if not has_progress:
+            return "no_progress"
+        self.interrupts.raise_if_asked()
+        return self._with_beginning(_stop_reason(self.stopping, self.boosting, asked=asked))
+
+    def _with_beginning(self, reason: str | None) -> str | None:
+        if reason is None:
+            self.watcher.begin_step()
+        return reason
 
 
 def record(

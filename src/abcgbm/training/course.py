@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from abcgbm.ranks.reducer import Reducer
+from abcgbm.ranks.share import ALONE
 from abcgbm.settings.settings import Settings
 from abcgbm.training.callbacks import StepListener, StepWatcher
 from abcgbm.training.checkpoint import Checkpoint, Validated
@@ -13,6 +15,11 @@ from abcgbm.training.progress import ProgressLine
 from abcgbm.training.training import Trained, Training
 
 Again = Callable[[Trained], Training]  # makes the training of ``refit``
+State = Callable[[], Checkpoint | None]  # tells how far the training under way is
+
+
+def _unknown() -> None:
+    return None
 
 
 class Listeners(NamedTuple):
@@ -38,6 +45,10 @@ class Course:
         What the fit depends on; empty if neither a checkpoint is written nor one gone on from.
     n_earlier : int or None
         Steps of the model that a warm start goes on from; None without one.
+    reducer : Reducer
+        The rank; the first one alone shows progress, writes checkpoints and asks callbacks.
+    state : callable
+        Of several ranks: tells how far the training is, or was when it was broken off.
     """
 
     settings: Settings
@@ -45,6 +56,8 @@ class Course:
     again: Again | None
     facts: Facts
     n_earlier: int | None
+    reducer: Reducer = ALONE.reducer
+    state: State = _unknown
 
     @property
     def n_steps_to_come(self) -> int | None:
@@ -56,8 +69,9 @@ class Course:
 
         ``task`` hears of every step; ``save`` writes a checkpoint.
         """
-        settings = self.settings
+        settings, is_first = self.settings, self.reducer.rank == 0
         path = settings.checkpoint and settings.checkpoint.absolute()  # whoever goes elsewhere
+        path = path if is_first else None
         listeners = Listeners(task, CheckpointWriter(path, settings.checkpoint_every, save))
         first = self.first
         trained = first if isinstance(first, Trained) else self._train(first, listeners)
@@ -77,13 +91,17 @@ class Course:
             state = training.state()
             return state and Checkpoint(*state, self.facts, self.n_earlier, validated)
 
-        progress = ProgressLine(training.max_iter, settings.verbose)
+        self.state = checkpoint if self.reducer.n_ranks > 1 else _unknown
+        verbose = settings.verbose if self.reducer.rank == 0 else 0
+        progress = ProgressLine(training.max_iter, verbose)
         with progress, listeners.writer.watching(checkpoint) as writer:
             watcher = StepWatcher(
                 training.class_labels, progress, settings.callbacks, listeners.task, fitted, writer
             )
             reason = training.run(watcher)
             progress.finish(reason)
+        ended = self.state()
+        self.state = lambda: ended  # without the training, which is not kept longer than it lasts
         return training.trained(reason)
 
     def _refit(self, trained: Trained, listeners: Listeners) -> Trained | None:

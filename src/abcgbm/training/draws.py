@@ -16,7 +16,7 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed
 
 
-def draw(seed: int, kind: int, n: int) -> NDArray[np.uint64]:
-    """Return one draw for each of the numbers 0 to n - 1."""
+def draw(seed: int, kind: int, number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return one draw for each number; no two numbers have the same."""
     key = mix(mix(np.array([seed], np.uint64)) ^ np.uint64(kind))
-    return mix(mix(key) ^ np.arange(n, dtype=np.uint64))
+    return mix(mix(key) ^ number)

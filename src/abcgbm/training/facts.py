@@ -8,7 +8,7 @@ import numpy as np
 
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.digest import digest_of
-from abcgbm.data.rows import BinnedRows
+from abcgbm.data.row_bins import BinnedRows
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.version import VERSION
 from abcgbm.training.base_class import BasePolicy, WorstBases
@@ -67,11 +67,25 @@ def facts_of(plan: Plan, learned: BinnedRows, validated: BinnedRows | None) -> F
 
 def differences(then: Facts, now: Facts) -> list[str]:
     """Say of each fact that is another now what it was and what it is; values too long are left out."""
-    names = [name for name in (then | now) if then.get(name) != now.get(name)]
-    follow = {name for suffix in _TABLES if _shape(suffix) in names for name in _digests(suffix)}
+    names = [name for name in (then | now) if not _is_same(name, then, now)]
+    follow = {
+        name
+        for suffix in _TABLES
+        if _shape(suffix) in names
+        for name in (*_digests(suffix), _bins(suffix))
+    }
     return [
         _difference(name, then.get(name), now.get(name)) for name in names if name not in follow
     ]
+
+
+def _is_same(name: str, then: Facts, now: Facts) -> bool:
+    """Whether a fact is. One rank alone knows digests of rows, several know those of their bins."""
+    for suffix in _TABLES:
+        bins = _bins(suffix)
+        if name in (*_digests(suffix), bins) and (bins in then) != (bins in now):
+            return True  # which the losses of the steps so far will tell
+    return then.get(name) == now.get(name)
 
 
 def _difference(name: str, then: str | None, now: str | None) -> str:
@@ -123,13 +137,17 @@ def _of_columns(table: BinnedTable) -> dict[str, Any]:
 
 def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
     rows, table = binned
-    n_rows, n_features = table.shape
-    codes = [table.binned.state(), table.thresholds, table.encoding.levels]
-    digests = (_DIGEST + digest_of(values) for values in (codes, rows.y, rows.sample_weight))
-    return {
-        _shape(suffix): f"{n_rows} rows, {n_features} features",
-        **dict(zip(_digests(suffix), digests, strict=True)),
-    }
+    bins = [table.thresholds, table.encoding.levels]
+    shape = {_shape(suffix): f"{rows.n_rows} rows, {table.shape[1]} features"}
+    if not rows.share.is_alone:  # and another rank may have these rows another time
+        return shape | {_bins(suffix): _DIGEST + digest_of(bins)}
+    values = ([table.binned.state(), *bins], rows.y, rows.sample_weight)
+    digests = (_DIGEST + digest_of(of) for of in values)
+    return shape | dict(zip(_digests(suffix), digests, strict=True))
+
+
+def _bins(suffix: str) -> str:
+    return f"the bins of X{suffix}"
 
 
 def _shape(suffix: str) -> str:

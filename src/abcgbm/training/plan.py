@@ -7,6 +7,8 @@ import numpy as np
 
 from abcgbm.data.rows import Classes
 from abcgbm.data.tables import Schema
+from abcgbm.ranks.reducer import Reducer
+from abcgbm.ranks.share import ALONE
 from abcgbm.settings.base_class import BaseClassSearch
 from abcgbm.settings.checks import is_auto
 from abcgbm.settings.settings import Settings
@@ -113,6 +115,7 @@ def make_plan(
     began: float,
     *,
     seed: int | None = None,
+    reducer: Reducer = ALONE.reducer,
 ) -> Plan:
     """Settle what is still open.
 
@@ -128,6 +131,8 @@ def make_plan(
         When the fit began, on the monotonic clock.
     seed : int or None
         That of an earlier fit, if this one goes on from it.
+    reducer : Reducer
+        The rank; what is drawn is drawn on the first one.
     """
     rng = settings.generator()
     settings = replace(settings, base_class=_base_class(settings, len(classes.labels)))
@@ -137,7 +142,7 @@ def make_plan(
         classes=classes.labels,
         rng=rng,
     )
-    drawn = int(rng.integers(2**64, dtype=np.uint64))
+    policy, drawn = reducer.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
     rules = FeatureRules.from_settings(settings.max_features, settings.interaction_cst, schema)
     limits = _limits(settings, began)
     return Plan(

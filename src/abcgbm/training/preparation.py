@@ -8,21 +8,28 @@ from numpy.typing import NDArray
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.labels import known_classes
 from abcgbm.data.parts.large_table import is_large
-from abcgbm.data.rows import (
-    BinnedRows,
-    Binning,
-    LabelledRows,
+from abcgbm.data.reading import (
     RowsTable,
-    bin_rows,
     read_large,
     read_rows_like,
     read_to_learn,
+    read_together,
+)
+from abcgbm.data.row_bins import BinnedRows, Binning, bin_rows
+from abcgbm.data.rows import (
+    Classes,
+    GivenRows,
+    LabelledRows,
+    ToValidate,
     rows_to_learn,
     rows_to_validate,
 )
 from abcgbm.model.file.values import to_json
+from abcgbm.ranks.share import ALONE, Share
+from abcgbm.ranks.together import together
 from abcgbm.settings.defaults import Size, settled
 from abcgbm.settings.settings import Settings
+from abcgbm.training.alike import check_alike
 from abcgbm.training.checkpoint import Checkpoint, in_phase
 from abcgbm.training.course import Course
 from abcgbm.training.facts import facts_of
@@ -42,6 +49,7 @@ class FitArguments(NamedTuple):
     X_val: Any = None
     y_val: Any = None
     sample_weight_val: Any = None
+    share: Share = ALONE
 
 
 def prepare(
@@ -71,22 +79,18 @@ def prepare(
     owner : str
         The estimator that errors speak of.
     """
-    given = _with_labels(given, settings.verbose)
-    table = _read(given.X, settings, earlier, owner)
-    known = _known_classes(settings, earlier)
-    rows, classes = rows_to_learn(table, given.y, given.sample_weight, known, settings.class_weight)
-    if settings.checkpoint is not None:
-        _check_labels_can_be_kept(classes.labels)
-    to_validate = (given.X_val, given.y_val, given.sample_weight_val)
-    held_out = rows_to_validate(to_validate, table.schema, classes, owner)
+    share = given.share
+    check_alike(settings, earlier, resumed, share)
+    rows, classes, held_out = _labelled(settings, given, earlier, owner)
     left_open = settings if earlier is None else earlier.kept(settings)
-    size = Size(len(rows), len(classes.labels))
+    size = Size(rows.n_rows, len(classes.labels))
     plan = make_plan(
         settled(left_open, size, has_validation=held_out is not None),
-        table.schema,
+        rows.table.schema,
         classes,
         began,
         seed=None if earlier is None else earlier.history.seed,
+        reducer=share.reducer,
     )
     if earlier is not None:
         earlier.check_steps(settings.max_iter)
@@ -95,13 +99,34 @@ def prepare(
         again = partial(_train_again, rows, resumed) if settings.refit else None
         rows, held_out = _hold_out(rows, plan)
     learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
-    needs_facts = resumed is not None or settings.checkpoint is not None
+    needs_facts = resumed is not None or _may_be_kept(settings, share)
     facts = facts_of(plan, learned, validated) if needs_facts else {}
     if resumed is not None:
         resumed.check(facts, plan)
     first = _first_training(plan, learned, validated, earlier, resumed)
     n_earlier = None if earlier is None else earlier.model.n_steps
-    return Course(settings, first, again, facts, n_earlier)
+    return Course(settings, first, again, facts, n_earlier, share.reducer)
+
+
+def _labelled(
+    settings: Settings, given: FitArguments, earlier: EarlierFit | None, owner: str
+) -> tuple[LabelledRows, Classes, LabelledRows | None]:
+    """Read, label and weigh the rows to learn from, and those to validate on if there are any."""
+    share = given.share
+    given = together(share, lambda: _with_labels(given, settings.verbose))
+    table = read_together(share, given.X, lambda X: _read(X, settings, earlier, owner))
+    to_learn = GivenRows(table, given.y, given.sample_weight, share)
+    known = _known_classes(settings, earlier)
+    rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
+    if _may_be_kept(settings, share):
+        _check_labels_can_be_kept(classes.labels)
+    to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
+    return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, share)
+
+
+def _may_be_kept(settings: Settings, share: Share) -> bool:
+    """Whether there may be a checkpoint: of several ranks one may be lost at any time."""
+    return settings.checkpoint is not None or not share.is_alone
 
 
 def _with_labels(given: FitArguments, verbose: int) -> FitArguments:
@@ -168,7 +193,7 @@ def _known_classes(settings: Settings, earlier: EarlierFit | None) -> NDArray[An
 
 def _hold_out(rows: LabelledRows, plan: Plan) -> tuple[LabelledRows, LabelledRows]:
     fraction = plan.settings.validation_fraction
-    out, kept = hold_out(rows.y, plan.n_classes, fraction, plan.seed)
+    out, kept = hold_out(rows.y, plan.n_classes, fraction, plan.seed, rows.share)
     return rows.take(kept), rows.take(out)
 
 

@@ -6,7 +6,6 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from abcgbm.data.columns import Floats
 from abcgbm.data.encoding import row_chunks
@@ -15,7 +14,6 @@ from abcgbm.data.lazy import lazy
 from abcgbm.data.parts.parted_table import PartedTable
 from abcgbm.data.rows import LabelledRows
 from abcgbm.data.tables import chosen_columns
-from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.history import History, Record
 from abcgbm.model.model import Model
 from abcgbm.settings.checks import is_auto
@@ -24,32 +22,33 @@ from abcgbm.settings.settings import Settings
 _GRID = 2**32  # scores are multiples of one part in this
 
 
-def init_scores(init: str, y: NDArray[np.int32], weights: IntegerWeights, n_classes: int) -> Floats:
+def init_scores(init: str, rows: LabelledRows) -> Floats:
     """Return the scores of the classes before the first step, of shape (n_classes,).
 
     With rows of one class alone no tree can be split, so the frequencies are all there is to learn.
     """
-    if init == "zero" and not has_one_class(y):
-        return np.zeros(n_classes)
-    return log_frequencies(y, weights.weight, n_classes)
+    if init == "zero" and not has_one_class(rows):
+        return np.zeros(len(rows.of_class))
+    return log_frequencies(rows)
 
 
-def has_one_class(y: NDArray[np.int32]) -> bool:
-    """Whether all rows are of the same class."""
-    return bool((y == y[0]).all())
+def has_one_class(rows: LabelledRows) -> bool:
+    """Whether the rows of all ranks are of the same class."""
+    return int(np.count_nonzero(rows.of_class)) == 1
 
 
-def log_frequencies(y: NDArray[np.int32], weight: NDArray[np.int64], n_classes: int) -> Floats:
+def log_frequencies(rows: LabelledRows) -> Floats:
     """Return the logarithms of the weighted class frequencies, on the grid of the scores.
 
     A class without rows counts as half an average row.
     """
-    of_class = np.zeros(n_classes, dtype=np.int64)
-    np.add.at(of_class, y, weight)
-    total = int(of_class.sum())
+    weight_of_class = np.zeros(len(rows.of_class), dtype=np.int64)
+    np.add.at(weight_of_class, rows.y, rows.integer_weights.weight)
+    rows.share.reducer.sum(weight_of_class)
+    n_rows, total = rows.n_rows, int(weight_of_class.sum())
     # Twice the weight times the rows, so that half an average row is an integer too.
-    counts = [2 * len(y) * int(w) or total for w in of_class]
-    return np.array([_log_on_grid(count, 2 * len(y) * total) for count in counts])
+    counts = [2 * n_rows * int(w) or total for w in weight_of_class]
+    return np.array([_log_on_grid(count, 2 * n_rows * total) for count in counts])
 
 
 def _log_on_grid(numerator: int, denominator: int) -> float:

@@ -9,11 +9,13 @@ import numpy as np
 from abcgbm import _core
 from abcgbm.data.columns import Floats
 from abcgbm.data.parts.parted_table import PartedTable
-from abcgbm.data.rows import BinnedRows, LabelledRows
+from abcgbm.data.row_bins import BinnedRows
+from abcgbm.data.rows import LabelledRows
 from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.ensemble import Ensemble, EnsembleBuilder
 from abcgbm.model.history import History, Record
 from abcgbm.model.model import Model
+from abcgbm.ranks.together import together
 from abcgbm.settings.free_memory import available_bytes
 from abcgbm.training import memory
 from abcgbm.training.boosting import Boosting, Watcher, boost, record
@@ -64,8 +66,11 @@ class Training:
         self._validated = validated
         weights = learned.rows.integer_weights
         self._total_weight = weights.total
-        self._init = self._start(weights)
-        self._storage = _storage_for(learned, self._size(validated))
+        self._n_rows = self._rows.n_rows
+        self._init = self._start()
+        self._storage = together(
+            self._rows.share, lambda: _storage_for(learned, self._size(validated))
+        )
         self._boosting = self._begin()
 
     @property
@@ -104,7 +109,7 @@ class Training:
         n_earlier = len(self._earlier.records) - 1 if self._earlier else 0
         least = least_loss(self._total_weight)
         stopping = Stopping(self._plan.limits, scores[:n_earlier], scores[n_earlier:], least)
-        return boost(self._boosting, self._plan, stopping, watcher)
+        return boost(self._boosting, self._plan, stopping, watcher, self._rows.share.reducer)
 
     def _is_worth_a_plain_start(self, reason: str) -> bool:
         """Whether validation chose no step with a base class, and nobody asked to stop."""
@@ -150,10 +155,10 @@ class Training:
         records = self._first_records(trainer, monitor)
         return Boosting(trainer, monitor, records, self._plan.phase, self._total_weight)
 
-    def _start(self, weights: IntegerWeights) -> Floats:
+    def _start(self) -> Floats:
         if self._earlier is not None:
             return self._earlier.model.ensemble.init
-        return init_scores(self._plan.settings.init, self._rows.y, weights, self._plan.n_classes)
+        return init_scores(self._plan.settings.init, self._rows)
 
     def _size(self, validated: BinnedRows | None) -> memory.TrainingSize:
         settings = self._plan.settings
@@ -193,7 +198,13 @@ class Training:
 
     def _labels(self, rows: LabelledRows, weights: IntegerWeights) -> _core.Labels:
         n_classes = self._plan.n_classes
-        return _core.Labels(rows.y, weights.weight, weights.unit, n_classes, self._storage)
+        share = None if rows.share.is_alone else self._share_of(rows)
+        return _core.Labels(rows.y, weights.weight, weights.unit, n_classes, self._storage, share)
+
+    def _share_of(self, rows: LabelledRows) -> _core.Share:
+        """Return the rank as the core has it; draws of rows alone need their numbers."""
+        draws = self._plan.settings.subsample < 1 and rows is self._rows
+        return _core.Share(rows.share.reducer, rows.share.numbers() if draws else None)
 
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
         settings, features = self._plan.settings, self._plan.features
@@ -287,7 +298,7 @@ class Training:
         cause, cure = "no tree can be split", self._if_not_split()
         if self._boosting.n_steps > 0:
             cause, cure = "no step makes the validation score better", self._if_not_better()
-        rows = f"{len(self._rows)} row(s) of total weight {self._total_weight:g}"
+        rows = f"{self._n_rows} row(s) of total weight {self._total_weight:g}"
         return f"{cause}, so {what}: {rows}{cure}"
 
     def _if_not_better(self) -> str:
@@ -301,7 +312,7 @@ class Training:
         """Say why no tree can be split, as far as that is plain, and what might help."""
         if self._total_weight < 2 * self._least_weight():
             return self._if_too_light()
-        if has_one_class(self._rows.y):
+        if has_one_class(self._rows):
             return "; they are all of one class"
         if not any(map(len, self._table.thresholds)):
             return "; no feature has two values"

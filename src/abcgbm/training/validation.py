@@ -1,7 +1,6 @@
 """Rows that are not learned from: holding some out, and scoring the model on them as it grows."""
 
 import inspect
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,32 +12,52 @@ from abcgbm.data.columns import Floats
 from abcgbm.data.rows import LabelledRows
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.outputs import Outputs, ScoringClassifier, are_centred
+from abcgbm.ranks.share import ALONE, Share
 from abcgbm.settings.settings import Scorer
 from abcgbm.training import draws
 from abcgbm.training.plan import Plan
 
 
 def hold_out(
-    y: NDArray[np.int32], n_classes: int, fraction: float, seed: int
+    y: NDArray[np.int32], n_classes: int, fraction: float, seed: int, share: Share = ALONE
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of the rows held out, a fraction of each class, and of those learned from.
 
     In each class the rows with the smallest draws are held out, but never all of them. Draws are
-    keyed by the seed and the row's number.
+    keyed by the seed and the row's number among those of all ranks.
     """
-    is_held_out = np.zeros(len(y), dtype=bool)
-    drawn = draws.draw(seed, draws.HELD_OUT, len(y))
-    for k in range(n_classes):
-        of_class = np.flatnonzero(y == k)
-        n_out = min(math.floor(fraction * len(of_class) + 0.5), len(of_class) - 1)
-        if n_out > 0:
-            is_held_out[of_class[np.argsort(drawn[of_class], kind="stable")[:n_out]]] = True
-    if not is_held_out.any():
+    of_class: NDArray[np.int64] = np.bincount(y, minlength=n_classes)
+    share.reducer.sum(of_class)
+    n_out = np.clip(np.floor(fraction * of_class + 0.5).astype(np.int64), 0, of_class - 1)
+    if not (n_out > 0).any():
         raise ValueError(
-            f"validation_fraction={fraction!r} of {len(y)} row(s) in {n_classes} classes holds "
-            "out no row; expected a larger fraction, more rows, X_val, or early_stopping=False"
+            f"validation_fraction={fraction!r} of {of_class.sum()} row(s) in {n_classes} classes "
+            "holds out no row; expected a larger fraction, more rows, X_val, or early_stopping=False"
         )
+    drawn = draws.draw(seed, draws.HELD_OUT, share.settled(len(y)).numbers())
+    bounds = smallest_bounds([np.sort(drawn[y == k]) for k in range(n_classes)], n_out, share)
+    is_held_out = (n_out[y] > 0) & (drawn <= bounds[y])
     return np.flatnonzero(is_held_out), np.flatnonzero(~is_held_out)
+
+
+def smallest_bounds(
+    drawn: list[NDArray[np.uint64]], n_wanted: NDArray[np.int64], share: Share = ALONE
+) -> NDArray[np.uint64]:
+    """Return, for each class, the draw up to which there are as many as are wanted, on all ranks.
+
+    Draws of a class are ascending, and all differ. They are found eight bits at a time: the ranks
+    count how many of their own lie below each of 256 bounds.
+    """
+    low = np.zeros(len(drawn), dtype=np.uint64)
+    for shift in range(56, -1, -8):
+        ends = (np.arange(1, 257, dtype=np.uint64) << np.uint64(shift)) - np.uint64(1)
+        bounds = low[:, None] + ends  # the last of each stretch
+        n_up_to = [np.searchsorted(*of, side="right") for of in zip(drawn, bounds, strict=True)]
+        counts = np.array(n_up_to, dtype=np.int64).reshape(bounds.shape)
+        share.reducer.sum(counts.reshape(-1))
+        place = (counts < n_wanted[:, None]).sum(axis=1)
+        low += np.minimum(place, 255).astype(np.uint64) << np.uint64(shift)
+    return low
 
 
 class ValidatedModel(ScoringClassifier):
@@ -139,7 +158,7 @@ class Monitor:
         if scoring.given == "loss":
             return -self.loss() / weights.total
         is_wrong = self._state.leading() != self._rows.y
-        return -weights.count(is_wrong) / weights.count()
+        return -weights.count(is_wrong) / weights.n_units
 
     def _ask(self, scorer: Scorer) -> float:
         labels, rows = self._plan.classes.labels, self._rows

@@ -10,6 +10,8 @@ from pathlib import Path
 from abcgbm.data.files.errors import TableFileError
 from abcgbm.data.files.text_blocks import Block
 
+_MOST_AROUND = 20  # characters each side of one that is wrong, in an error
+
 
 def python_rows(block: Block, delimiter: str, path: Path) -> Iterator[tuple[range, list[str]]]:
     """Yield rows with their lines; bytes that are not UTF-8 are escaped."""
@@ -29,8 +31,10 @@ def python_rows(block: Block, delimiter: str, path: Path) -> Iterator[tuple[rang
 def check_utf8(path: Path, line: int, row: Sequence[str], names: Sequence[str] = ()) -> None:
     """Refuse a row with bytes that are not UTF-8; columns without a name are called by number."""
     for place, cell in enumerate(row):
-        if not cell.isascii() and any("\udc80" <= character <= "\udcff" for character in cell):
-            shown = cell.encode("utf-8", "surrogateescape")
+        odd = [] if cell.isascii() else [i for i, c in enumerate(cell) if "\udc80" <= c <= "\udcff"]
+        if odd:
+            around = cell[max(0, odd[0] - _MOST_AROUND) : odd[0] + _MOST_AROUND]
+            shown = around.encode("utf-8", "surrogateescape")
             what = f"{shown!r} is not UTF-8; name the file's own encoding, such as latin-1"
             column = names[place] if place < len(names) else str(place)
             raise TableFileError(path, what, line, column, "encoding")

@@ -10,7 +10,6 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_svmlight_file
 
 from abcgbm.data.files.errors import TableFileError
 from abcgbm.data.files.formats import Reading, open_bytes
@@ -79,6 +78,8 @@ class SvmlightFile:
             raise
 
     def _loaded(self, data: bytes, n_features: int | None) -> SparseRows:
+        from sklearn.datasets import load_svmlight_file  # takes long, and few need it
+
         X, y = load_svmlight_file(
             io.BytesIO(data), n_features=n_features, zero_based=self._reading.zero_based
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from abcgbm.data.files.arrow_files import ArrowFile
-from abcgbm.data.files.column_types import settled
+from abcgbm.data.files.column_types import is_text, settled
 from abcgbm.data.files.delimited import DelimitedFile
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
 from abcgbm.data.files.formats import Reading
@@ -111,12 +112,33 @@ def _united(files: Sequence[NamedFile]) -> tuple[Any, int | None]:
 
 
 def _united_texts(files: Sequence[NamedFile], names: list[str]) -> tuple[Any, int]:
-    arrow, schemas, n_rows = require_pyarrow(), [], 0
+    arrow, n_rows = require_pyarrow(), 0
+    of_files: list[list[Any]] = []
     for file in files:
+        of_files.append([])
         for table in file.parts():
             n_rows += len(table)
-            schemas.append(arrow.schema([table.schema.field(name) for name in names]))
-    return settled(schemas), n_rows
+            of_files[-1].append(arrow.schema([table.schema.field(name) for name in names]))
+    schema = settled([of for schemas in of_files for of in schemas])
+    for place, field in enumerate(schema):
+        if is_text(field.type):
+            _warn_of_text(field.name, [{of.field(place).type for of in f} for f in of_files], files)
+    return schema, n_rows
+
+
+def _warn_of_text(name: str, found: list[set[Any]], files: Sequence[NamedFile]) -> None:
+    """Tell if a column is text because of one file, and all numbers in another; of types by file."""
+    is_null = require_pyarrow("pyarrow.types").is_null
+    told = [{*map(is_text, {of for of in types if not is_null(of)})} for types in found]
+    texts = [file.path for file, has in zip(files, told, strict=True) if True in has]
+    others = [file.path for file, has in zip(files, told, strict=True) if has == {False}]
+    if texts and others:
+        warnings.warn(
+            f"column {name!r} is text, since it is in {texts[0]}; in {others[0]} it holds numbers "
+            "alone. If all should be numbers, 'missing' may name what stands for none",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _widened(schema: Any, file: Any, names: list[str]) -> Any:

@@ -25,7 +25,7 @@ from abcgbm.data.parts.scratch import Scratch
 from abcgbm.data.tables import Kind, Table
 
 _SHARE = 4  # the part of the memory that the values of a group may take
-_BYTES_OF_A_VALUE = 32  # read, as floats, and in buckets
+_BYTES_OF_A_VALUE = 24  # read, as floats, and in buckets
 
 Group = NDArray[np.intp]  # features that are read together
 
@@ -85,7 +85,7 @@ def learn_and_bin(table: PartedTable, how: Learning) -> BinnedTable:
     storage = table.storage_of_codes()
     builder = _core.BinnedBuilder(len(table), None, is_categorical.astype(np.uint8), storage)
     bins, free = _Bins(), table.large.free_bytes() // _SHARE
-    for group in table.groups(free, _BYTES_OF_A_VALUE):
+    for group in table.groups(free, _BYTES_OF_A_VALUE, how.n_threads):
         if table.fits(group, free, _BYTES_OF_A_VALUE):
             _read_once(table, group, how, bins, builder)
         else:
@@ -105,7 +105,8 @@ def bin_like(
     is_categorical = other.schema.is_categorical.astype(np.uint8)
     storage = table.storage_of_codes()
     builder = _core.BinnedBuilder(len(table), other.thresholds, is_categorical, storage)
-    for group in table.groups(table.large.free_bytes() // _SHARE, _BYTES_OF_A_VALUE):
+    free = table.large.free_bytes() // _SHARE
+    for group in table.groups(free, _BYTES_OF_A_VALUE, n_threads):
         coder = _Coder(builder, group, other.encoding.levels, other.encoding.handle_unknown)
         for first_row, part in table.parts(group):
             rows = slice(first_row, first_row + len(part))

@@ -14,6 +14,7 @@ from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.files.formats import shortened
 from abcgbm.data.parts.large_table import ChangedTableError, LargeTable
 from abcgbm.data.tables import Kind, Schema, Table, chosen_columns, read_table_like
+from abcgbm.settings.free_memory import available_bytes, shown_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +56,18 @@ class PartedTable:
         is_categorical = self.schema.is_categorical[features]
         return [Kind.CATEGORICAL if is_one else Kind.NUMERIC for is_one in is_categorical.tolist()]
 
-    def groups(self, most_bytes: int, of_value: int) -> list[NDArray[np.intp]]:
+    def groups(self, most_bytes: int, of_value: int, n_threads: int = 1) -> list[NDArray[np.intp]]:
         """Return the features in groups that are read together.
 
         Where columns can be read apart, those of a group take so many bytes at most, but for a group
-        of one; else all features are one group, and their rows are read once.
+        of one, and no thread has more of them than the others; else all features are one group, and
+        their rows are read once.
         """
         n_features = self.shape[1]
         size = n_features
         if self.large.source.is_columnar:
             size = max(1, most_bytes // (of_value * self.n_rows))
+            size -= size % n_threads if size > n_threads else 0
         return [np.arange(f, min(f + size, n_features)) for f in range(0, n_features, size)]
 
     def fits(self, features: NDArray[np.intp], most_bytes: int, of_value: int) -> bool:
@@ -83,8 +86,17 @@ class PartedTable:
 
     def storage_of_codes(self) -> _core.Storage:
         """Return where its codes can lie: in a folder, if there is one and memory is too small."""
-        fits = 2 * self.code_bytes <= self.large.free_bytes()  # other things need room, too
-        return _core.Storage(None if fits else self.large.cache_dir)
+        if 2 * self.code_bytes <= self.large.free_bytes():  # other things need room, too
+            return _core.Storage()
+        available = available_bytes()
+        if self.large.cache_dir is None and available is not None and self.code_bytes > available:
+            n_rows, n_features = self.shape
+            raise MemoryError(
+                f"the bin codes of {n_rows} rows x {n_features} features take about "
+                f"{shown_bytes(self.code_bytes)}; {shown_bytes(available)} are available. Expected "
+                f"{self.large!r} with a cache_dir, where they can lie, or with fewer columns (ignore)"
+            )
+        return _core.Storage(self.large.cache_dir)
 
     @property
     def code_bytes(self) -> int:

@@ -62,6 +62,9 @@ def is_paths(given: Any) -> bool:
 def _files(given: str | os.PathLike[str]) -> list[Path]:
     """Return the files of a path or a pattern, or all tables in a folder, in the order of names."""
     path = Path(given)
+    if "://" in str(given):
+        what = "an address, not a path; expected a data set of it, pyarrow.dataset.dataset(address)"
+        raise TableFileError(os.fspath(given), what)
     if path.is_dir():
         found = [p for p in path.rglob("*") if is_table(p) and not _is_hidden(p, path)]
         _check_names_no_values(found, path)

@@ -1,4 +1,4 @@
-#include "boost/exchanged_cuts.hpp"
+#include "boost/exchanged.hpp"
 
 namespace abcgbm {
 

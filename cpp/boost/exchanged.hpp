@@ -1,4 +1,5 @@
-// Cuts that ranks exchange: each looks for them in its own columns.
+// What ranks exchange of the nodes of trees, as numbers: the best cuts in the columns of each, and
+// the sizes of residuals.
 #pragma once
 
 #include <array>
@@ -53,6 +54,16 @@ Cut read_cut(Numbers& from) {
   resize(cut.left_set, *from++);
   for (std::uint64_t& word : cut.left_set) word = std::bit_cast<std::uint64_t>(*from++);
   return cut;
+}
+
+inline void write_size(std::int64_t size, Reducer::Values& to) { to.push_back(size); }
+inline void write_size(const std::vector<std::int64_t>& size, Reducer::Values& to) {
+  to.insert(to.end(), size.begin(), size.end());
+}
+
+inline void read_size(Numbers& from, std::int64_t& size) { size = *from++; }
+inline void read_size(Numbers& from, std::vector<std::int64_t>& size) {
+  for (std::int64_t& number : size) number = *from++;
 }
 
 }  // namespace abcgbm

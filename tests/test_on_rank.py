@@ -1,0 +1,174 @@
+"""The fit of a rank for those who connect ranks: what is left of one that is broken off goes on."""
+
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from abcgbm import ABCBoostClassifier
+from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
+from abcgbm.ranks.interrupts import Interrupts
+from abcgbm.ranks.reducer import Alone, RanksError
+from abcgbm.ranks.share import Share
+from ranks_in_threads import ThreadReducer, on_ranks, outcomes
+from test_ranks import drawn, file_of, spread
+
+ALL = drawn(11, n=120)
+PARAMS: dict[str, Any] = {"max_iter": 6, "max_leaf_nodes": 4, "random_state": 2, "n_jobs": 1}
+FITS = {
+    "shared": PARAMS,
+    "abc-mart": PARAMS | {"algorithm": "abc-mart", "subsample": 0.6},
+    "refit": PARAMS | {"early_stopping": True, "n_iter_no_change": 2, "refit": True},
+}
+every_fit = pytest.mark.parametrize("params", FITS.values(), ids=FITS)
+
+
+def rows_of(n_ranks: int, seed: int) -> list[tuple[RankRows, list[tuple[int, int]]]]:
+    held = spread(len(ALL["y"]), n_ranks, np.random.default_rng(seed))
+    return [(RankRows(ALL["X"][rows], ALL["y"][rows]), parts) for rows, parts in held]
+
+
+def work(params: dict[str, Any], n_ranks: int, seed: int, checkpoint: bytes | None = None) -> Any:
+    given = rows_of(n_ranks, seed)
+
+    def fit(reducer: ThreadReducer) -> Outcome:
+        rows, parts = given[reducer.rank]
+        outcome = fit_on_rank(params, rows, Share(reducer, parts), checkpoint=checkpoint)
+        if str(outcome.error).endswith("as it was told"):
+            raise RanksError(str(outcome.error))  # so that the others know
+        return outcome
+
+    return fit
+
+
+def expected(params: dict[str, Any]) -> bytes:
+    return file_of(ABCBoostClassifier(**params).fit(**ALL))
+
+
+@every_fit
+def test_outcome_is_the_model(params):
+    steps = []
+    fit = rows_of(2, 1)
+
+    def with_steps(reducer: ThreadReducer) -> Outcome:
+        rows, parts = fit[reducer.rank]
+        share = Share(reducer, parts)
+        return fit_on_rank(params, rows, share, on_step=lambda report: steps.append(report.step))
+
+    for outcome in on_ranks(2, with_steps):
+        assert outcome.error is None
+        assert file_of(outcome.model) == expected(params)
+        assert outcome.model.callbacks is None
+        assert outcome.n_steps == outcome.model.n_iter_
+    assert steps[:2] == [1, 2]
+
+
+@every_fit
+def test_training_goes_on_on_other_ranks_wherever_one_was_lost(params):
+    def counted(reducer: ThreadReducer) -> int:
+        work(params, 3, 5)(reducer)
+        return reducer.n_swaps
+
+    n_swaps = max(on_ranks(3, counted))
+    rng, whole = np.random.default_rng(5), expected(params)
+    for number in [*range(1, 12, 4), *rng.integers(12, n_swaps + 1, 8).tolist()]:
+        found = outcomes(3, work(params, 3, 5), leaves=(number % 3, number))
+        left = [of for of in found if isinstance(of, Outcome) and of.error is not None]
+        if not left:  # nobody needed the lost one any more
+            continue
+        furthest = max(left, key=lambda outcome: outcome.n_steps)
+        assert isinstance(furthest.error, RanksError)
+        for n_ranks in (1, 2):
+            again = on_ranks(n_ranks, work(params, n_ranks, 6, furthest.checkpoint))
+            assert [of.error for of in again] == [None] * n_ranks
+            assert {file_of(of.model) for of in again} == {whole}
+
+
+def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has(tmp_path):
+    params = FITS["abc-mart"]
+    path = tmp_path / "checkpoint"
+    ABCBoostClassifier(**params | {"max_iter": 3}, checkpoint=path).fit(**ALL)
+    again = on_ranks(2, work(params, 2, 6, path.read_bytes()))
+    assert {file_of(of.model) for of in again} == {expected(params)}
+
+    def stopped(reducer: ThreadReducer) -> None:
+        rows, parts = rows_of(2, 1)[reducer.rank]
+        model = ABCBoostClassifier(**params | {"max_iter": 3}, checkpoint=tmp_path / "of ranks")
+        model.fit(*rows[:2], share=Share(reducer, parts))
+
+    on_ranks(2, stopped)
+    goes_on = ABCBoostClassifier(**params).fit(**ALL, resume_from=tmp_path / "of ranks")
+    assert file_of(goes_on) == expected(params)
+
+
+def test_what_fails_before_the_first_step_leaves_no_state():
+    def fit(reducer: ThreadReducer) -> Outcome:
+        rows, _ = rows_of(2, 1)[reducer.rank]
+        return fit_on_rank(PARAMS | {"max_iter": 0}, rows, Share(reducer))
+
+    for outcome in on_ranks(2, fit):
+        assert (outcome.model, outcome.checkpoint, outcome.n_steps) == (None, None, 0)
+        assert isinstance(outcome.error, ValueError)
+
+
+def test_checkpoint_of_other_rows_is_refused_on_all_ranks(tmp_path):
+    path = tmp_path / "checkpoint"
+    ABCBoostClassifier(**PARAMS, checkpoint=path).fit(ALL["X"] + 1, ALL["y"])
+    for outcome in on_ranks(2, work(PARAMS, 2, 1, path.read_bytes())):
+        assert "do not give the losses that it records" in str(outcome.error)
+    model = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL))
+    for outcome in on_ranks(2, work(PARAMS, 2, 1, model)):
+        assert "is a model, but no checkpoint" in str(outcome.error)
+        assert (outcome.checkpoint, outcome.n_steps) == (None, 0)
+
+
+class OneOfTwo(Alone):
+    """A rank of two that nobody asks anything of."""
+
+    n_ranks = 2
+
+
+def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
+    with Interrupts(OneOfTwo()) as interrupts:
+        interrupts.raise_if_asked()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.raise_if_asked()
+        interrupts.raise_if_asked()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    for who in (OneOfTwo(), Alone()):
+        with Interrupts(who):
+            pass
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with Interrupts(Alone()), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_time_is_that_of_the_first_rank():
+    given = rows_of(2, 1)
+
+    def fit(reducer: ThreadReducer) -> Outcome:
+        rows, parts = given[reducer.rank]
+        limits = {"max_iter": 50, "max_time": 1e-6 if reducer.rank == 0 else 1e6}
+        return fit_on_rank(PARAMS | limits, rows, Share(reducer, parts))
+
+    for outcome in on_ranks(2, fit):
+        assert (outcome.model.stop_reason_, outcome.n_steps) == ("max_time", 1)
+
+
+def test_rows_to_validate_on_may_be_on_some_ranks_only():
+    other = drawn(12, n=40)
+    validation = {"X_val": other["X"], "y_val": other["y"]}
+    whole = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL, **validation))
+    given = rows_of(3, 3)
+
+    def fit(reducer: ThreadReducer) -> Outcome:
+        rows, parts = given[reducer.rank]
+        if reducer.rank == 1:
+            rows = rows._replace(**validation)
+        return fit_on_rank(PARAMS, rows, Share(reducer, parts))
+
+    assert [file_of(outcome.model) == whole for outcome in on_ranks(3, fit)] == [True] * 3
