@@ -28,7 +28,9 @@ Labels make_labels(const Vector<std::int32_t>& y, const Vector<std::int64_t>& we
   Labels labels{.y = copied(span_of(y)),
                 .weight = copied(span_of(weight)),
                 .unit = unit,
-                .n_classes = n_classes};
+                .n_classes = n_classes,
+                .total_bits = 0,
+                .share = {}};
   const auto total = std::accumulate(labels.weight.begin(), labels.weight.end(), std::int64_t{0});
   labels.total_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(total)));
   return labels;

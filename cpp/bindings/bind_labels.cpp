@@ -94,7 +94,8 @@ void bind_labels(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<Share>(m, "Share", "Which of all rows those of a rank are.")
       .def(nb::new_(&make_share), "reducer"_a, "number"_a.noconvert() = nb::none(),
-           "The reducer's methods sum, maximum and gather are called; numbers are those of draws.");
+           "Of the reducer, sum, maximum, reduce_scatter and gather are called; numbers are for "
+           "draws.");
   nb::class_<Labels>(m, "Labels", "Classes and weights of rows; weights are multiples of the unit.")
       .def(nb::new_(&make_labels), "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
            "n_classes"_a, "storage"_a = Storage(), "share"_a = nb::none());

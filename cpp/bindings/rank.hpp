@@ -11,8 +11,8 @@
 
 namespace abcgbm {
 
-/// Calls the methods of a Python object: sum, maximum and scatter with arrays that are changed in
-/// place, gather with bytes. What they raise ends the native call.
+/// Calls the methods of a Python object: sum, maximum and reduce_scatter with arrays that are
+/// changed in place, gather with bytes. What they raise ends the native call.
 class PythonRank final : public Reducer {
  public:
   explicit PythonRank(nanobind::object reducer);

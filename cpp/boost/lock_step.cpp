@@ -48,7 +48,7 @@ void LockStep<Job>::grow(std::span<const Job> jobs) {
   for (;;) {
     for_trees(jobs.size(), [&](std::size_t i) { go_on(jobs[i], trees_[i]); });
     if (exchange_cuts(jobs.size())) continue;
-    for_trees(jobs.size(), [&](std::size_t i) { of_tree[i] = ask(jobs[i], i); });
+    for_trees(jobs.size(), [&](std::size_t i) { of_tree[i] = ask(i); });
     std::vector<Wanted> wanted;
     for (const auto& some : of_tree) wanted.insert(wanted.end(), some.begin(), some.end());
     if (wanted.empty()) break;
@@ -126,7 +126,7 @@ void LockStep<Job>::go_on(const Job& job, GrowingTree& tree) {
     const auto known = tree.children.find(*leaf);
     const std::size_t left = known != tree.children.end()
                                  ? known->second.left
-                                 : split(job, *leaf, grower.nodes()[*leaf], tree).left;
+                                 : split(*leaf, grower.nodes()[*leaf], tree).left;
     tree.set_of.push_back(left);
     tree.set_of.push_back(left + 1);
     tree.waiting = *leaf;
@@ -134,8 +134,8 @@ void LockStep<Job>::go_on(const Job& job, GrowingTree& tree) {
 }
 
 template <class Job>
-typename LockStep<Job>::Children& LockStep<Job>::split(const Job&, std::size_t leaf,
-                                                       const TreeNode& how, GrowingTree& tree) {
+typename LockStep<Job>::Children& LockStep<Job>::split(std::size_t leaf, const TreeNode& how,
+                                                       GrowingTree& tree) {
   RowSets& rows = tree.state.rows;
   Children& children = tree.children[leaf];
   children.left = rows.nodes.size();
@@ -239,7 +239,7 @@ bool LockStep<Job>::exchange_cuts(std::size_t n_trees) {
 // ---------------------------------------------------------------------------------------- asking
 
 template <class Job>
-std::vector<typename LockStep<Job>::Wanted> LockStep<Job>::ask(const Job& job, std::size_t number) {
+std::vector<typename LockStep<Job>::Wanted> LockStep<Job>::ask(std::size_t number) {
   std::vector<Wanted> wanted;
   GrowingTree& tree = trees_[number];
   if (tree.is_grown) return wanted;
@@ -250,13 +250,13 @@ std::vector<typename LockStep<Job>::Wanted> LockStep<Job>::ask(const Job& job, s
       wanted.push_back({.tree = number, .leaf = tree.waiting, .side = side});
     }
   }
-  ask_ahead(job, number, wanted);
+  ask_ahead(number, wanted);
   return wanted;
 }
 
 /// Of the open leaves the better half of those that can be split yet will most likely be.
 template <class Job>
-void LockStep<Job>::ask_ahead(const Job& job, std::size_t number, std::vector<Wanted>& wanted) {
+void LockStep<Job>::ask_ahead(std::size_t number, std::vector<Wanted>& wanted) {
   GrowingTree& tree = trees_[number];
   const auto open = tree.state.grower.open_leaves();
   std::erase_if(tree.children, [&](const auto& item) {
@@ -269,7 +269,7 @@ void LockStep<Job>::ask_ahead(const Job& job, std::size_t number, std::vector<Wa
     if (tree.children.contains(leaf)) continue;
     const auto outlook = tree.state.grower.outlook(leaf);
     if (!outlook.is_worth_counting) continue;
-    split(job, leaf, outlook.split, tree);
+    split(leaf, outlook.split, tree);
     wanted.push_back({.tree = number, .leaf = leaf, .side = outlook.counts_left ? 0U : 1U});
   }
 }

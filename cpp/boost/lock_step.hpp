@@ -96,9 +96,9 @@ class LockStep {
   void take_cuts(std::vector<Cut> cuts, GrowingTree& tree);
   bool exchange_cuts(std::size_t n_trees);
   void take_sizes(const Children& children, GrowingTree& tree);
-  Children& split(const Job& job, std::size_t leaf, const TreeNode& how, GrowingTree& tree);
-  std::vector<Wanted> ask(const Job& job, std::size_t number);
-  void ask_ahead(const Job& job, std::size_t number, std::vector<Wanted>& wanted);
+  Children& split(std::size_t leaf, const TreeNode& how, GrowingTree& tree);
+  std::vector<Wanted> ask(std::size_t number);
+  void ask_ahead(std::size_t number, std::vector<Wanted>& wanted);
   void count(std::span<const Job> jobs, std::span<const Wanted> wanted);
   void count_here(std::span<const Job> jobs, std::span<const Wanted> wanted, Histogram& sums);
   void sum_all(std::span<const Wanted> wanted, Histogram& sums);

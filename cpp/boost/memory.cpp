@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kNode = sizeof(std::uint16_t);  // of a row in a tree
 constexpr std::size_t kLoss = sizeof(double);         // of a row
-constexpr std::size_t kCopies = 3;  // of a histogram in lock step: kept, counted ahead, summed
+constexpr std::size_t kCopies = 4;  // of a histogram in lock step: kept, ahead, counted, received
 constexpr std::size_t kLabel = sizeof(std::int32_t) + sizeof(std::int64_t);  // and weight
 
 /// Trees that grow at a time: those of a step or, in a search, as many as there are threads.
@@ -66,9 +66,9 @@ std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams
   const SharedForm form = form_of(params, size.n_classes);
   const std::size_t bin = form.stride() * sizeof(std::int32_t);
   const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
-  const std::size_t n_histograms =
-      std::min(most_shared_histograms(total_bins, form), std::max(n_leaves, kLeastHistograms)) *
-      (size.has_ranks ? kCopies : 1);
+  const std::size_t most = size.has_ranks ? kCopies * most_in_lock_step(total_bins * bin, 1)
+                                          : most_shared_histograms(total_bins, form);
+  const std::size_t n_histograms = std::min(most, std::max(n_leaves, kLeastHistograms));
   const std::size_t a_score = sizeof(double) + sizeof(std::int32_t);  // raw, residual
   return {
       {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},

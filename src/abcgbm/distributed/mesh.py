@@ -91,6 +91,15 @@ class Mesh:
         """Send a part to each rank, and return what each has sent to this one."""
         self._check()
         others = [self._links[rank % self.n_ranks] for rank in self._round()]
+        try:
+            return await self._swap_with(others, header, parts)
+        except BaseException:
+            await self._let_go(others)
+            raise
+
+    async def _swap_with(
+        self, others: Sequence[Link], header: Header, parts: Sequence[Buffer]
+    ) -> list[Buffer]:
         for link in others:
             with self._minding(link):
                 await link.send(header, parts[link.rank])
@@ -101,6 +110,14 @@ class Mesh:
             with self._minding(link):
                 await link.flush()
         return received
+
+    async def _let_go(self, links: Sequence[Link]) -> None:
+        """See to it that nobody reads the parts any more: their memory is about to be freed."""
+        for link in links:
+            try:
+                await asyncio.wait_for(link.flush(), _GOODBYE)
+            except (OSError, TimeoutError):
+                link.abort()
 
     def _round(self) -> range:
         """The others, each rank beginning with the one after it."""

@@ -175,6 +175,7 @@ class Training:
             n_directions=self._plan.n_directions,
             is_warm_start=self._before is not None,
             has_scorer=settings.scoring.scorer is not None,
+            has_ranks=not self._rows.share.is_alone,
         )
 
     def _most_leaves(self) -> int:
