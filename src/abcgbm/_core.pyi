@@ -168,7 +168,7 @@ class Share:
 
     def __init__(self, reducer: object, number: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """
-        The reducer's methods sum, maximum and gather are called; numbers are those of draws.
+        Of the reducer, sum, maximum, reduce_scatter and gather are called; numbers are for draws.
         """
 
 class Labels:
