@@ -4,7 +4,7 @@
     python -m benchmarks.distributed.compare show
 
 The seconds of a step are those of a fit of more steps less those of a fit of fewer, over the steps between:
-reading, binning and starting are left out. Systems take turns, and the best of some turns counts.
+reading, binning and starting are left out. Systems take turns.
 Results go to results/distributed.jsonl.
 """
 
@@ -23,7 +23,7 @@ from benchmarks.distributed.table import Shape, part, rows_of_rank
 
 RESULTS = Path(__file__).parents[1] / "results" / "distributed.jsonl"
 DRAWN = Shape(5_000_000, 50, 7)
-LEAVES, N_TURNS = 64, 2
+LEAVES, N_TURNS = 64, 1
 
 
 class Job(NamedTuple):

@@ -126,7 +126,7 @@ def run(job: Job, n_ranks: int) -> Job:
 
 
 def measure() -> None:
-    held_out = [HELD_OUT | {"shared": shared, "n_steps": 2} for shared in (False, True)]
+    held_out = [HELD_OUT | {"shared": shared, "n_steps": 1} for shared in (False, True)]
     with RESULTS.open("w") as results:
         for job in [*jobs(), *held_out]:
             for n_ranks in (1, 2):

@@ -77,7 +77,7 @@ def measure(job: dict[str, Any], reducer: TimedReducer) -> dict[str, Any]:
 
 def main() -> None:
     reducer = TimedReducer(MPI.COMM_WORLD)
-    job = {"hessian_split": True, "n_steps": 3, "shared": False} | json.loads(sys.argv[1])
+    job = {"hessian_split": True, "n_steps": 2, "shared": False} | json.loads(sys.argv[1])
     result = measure(job, reducer)
     if reducer.rank == 0:
         print(json.dumps(result), flush=True)
