@@ -29,7 +29,7 @@ from abcgbm.ranks.share import ALONE, Share
 from abcgbm.ranks.together import together
 from abcgbm.settings.defaults import Size, settled
 from abcgbm.settings.settings import Settings
-from abcgbm.training.alike import check_alike
+from abcgbm.training.alike import check_same_settings
 from abcgbm.training.checkpoint import Checkpoint, in_phase
 from abcgbm.training.course import Course
 from abcgbm.training.facts import facts_of
@@ -80,7 +80,7 @@ def prepare(
         The estimator that errors speak of.
     """
     share = given.share
-    check_alike(settings, earlier, resumed, share)
+    check_same_settings(settings, earlier, resumed, share)
     rows, classes, held_out = _labelled(settings, given, earlier, owner)
     left_open = settings if earlier is None else earlier.kept(settings)
     size = Size(rows.n_rows, len(classes.labels))
