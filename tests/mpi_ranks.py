@@ -31,6 +31,12 @@ def sums(reducer: MPIReducer) -> None:
     assert received == [bytes([r]) * reducer.rank for r in range(reducer.n_ranks)]
 
 
+def in_pieces(reducer: MPIReducer) -> None:
+    reducer.most_bytes = 7  # in one call
+    sums(reducer)
+    reducer.most_bytes = MPIReducer.most_bytes
+
+
 def out_of_step(reducer: MPIReducer) -> None:
     call = reducer.maximum if reducer.rank == 1 else reducer.sum
     with pytest.raises(RanksError, match="out of step"):
@@ -58,6 +64,6 @@ def bytes_of(model: ABCBoostClassifier) -> bytes:
 
 
 if __name__ == "__main__":
-    for what in (sums, same_model, out_of_step):
+    for what in (sums, in_pieces, same_model, out_of_step):
         what(MPIReducer(MPI.COMM_WORLD))
     print("well")

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abcgbm import BinMapper
+from abcgbm.data import labels as labels_module
 from abcgbm.data.labels import encode_labels
 from models import assert_same_model, noisy_data, small
 
@@ -465,3 +466,16 @@ def test_masked_labels_are_missing():
         small().fit(X, masked)
     unmasked = np.ma.array(NUMBERS, mask=False)
     assert_same_model(small().fit(X, unmasked), small().fit(X, NUMBERS))
+
+
+@pytest.mark.parametrize("kind", [object, str, int, "datetime64[D]"])
+@pytest.mark.parametrize("n_rows", [0, 1, 6, 7, 40])
+def test_labels_are_the_same_however_many_are_sorted_at_once(kind, n_rows, monkeypatch):
+    labels = np.random.default_rng(n_rows).integers(0, 9, n_rows).astype(kind)
+    labels = labels.astype(str).astype(object) if kind is object else labels
+    known, which = np.unique(labels, return_inverse=True)
+    monkeypatch.setattr(labels_module, "_MOST_AT_ONCE", 6)
+    found, number = labels_module._unique(labels, "y")
+    assert found.dtype == known.dtype
+    assert found.tolist() == known.tolist()
+    assert number.tolist() == which.tolist()

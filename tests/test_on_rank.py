@@ -8,7 +8,7 @@ import pytest
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
-from abcgbm.ranks.interrupts import Interrupts
+from abcgbm.ranks.interrupts import Interrupts, uninterrupted
 from abcgbm.ranks.reducer import Alone, RanksError
 from abcgbm.ranks.share import Share
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
@@ -145,6 +145,21 @@ def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with Interrupts(Alone()), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_interrupt_between_two_trainings_waits_until_all_ranks_can_hear_of_it():
+    done = []
+
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("work")
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(OneOfTwo(), work)
+    assert done == ["work"]
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(Alone(), work)
+    assert done == ["work"]
 
 
 def test_time_is_that_of_the_first_rank():

@@ -340,6 +340,14 @@ WRONG = {
     ),
     "path": (bad(X="nowhere.parquet", y="y"), "rank 1: "),
     "parts": (bad(X=NAMED, share=[(5, 39)]), r"rank 1 \(partition 5\): share has parts of 39 rows"),
+    "part of X_val": (
+        bad(X=NAMED, X_val=NAMED, y_val=GOOD["y"] + 1, share=([(5, 40)], [(2, 40)])),
+        r"rank 1 \(partition 2\): y_val has labels",
+    ),
+    "text in a part": (
+        bad(X=NAMED.assign(a="text"), share=[(5, 40)]),
+        r"a.* on rank 1 \(partition 5\), and numbers on rank 0; expected",
+    ),
     "same part": (bad(X=NAMED, share=[(0, 40)]), "partition 0 is there twice"),
 }
 
@@ -348,7 +356,8 @@ WRONG = {
 def test_what_is_wrong_on_one_rank_is_an_error_of_all(wrong, message):
     def fit(reducer):
         mine = dict(wrong) if reducer.rank == 1 else bad(X=NAMED)
-        mine["share"] = Share(reducer, mine.get("share"))
+        parts = mine.get("share")
+        mine["share"] = Share(reducer, *(parts if isinstance(parts, tuple) else [parts]))
         fitted(mine, {"subsample": 0.5})
 
     found = errors_of(3, fit)

@@ -73,6 +73,21 @@ def test_features_that_meet_on_any_rank_are_in_no_bundle_together():
         np.testing.assert_array_equal(of_rank.codes(), X[rows])
 
 
+def test_every_rank_merges_a_feature_at_a_time_where_there_are_many_rows(monkeypatch):
+    monkeypatch.setattr(shared_bins, "_MOST_VALUES", 1)
+    merged = []
+
+    def kept(self, places, pieces):
+        merged.append(len(places))
+        return finish(self, places, pieces)
+
+    finish = shared_bins._Finisher.finish
+    monkeypatch.setattr(shared_bins._Finisher, "finish", kept)
+    X = np.random.default_rng(0).normal(size=(90, 6))
+    on_each(X, np.arange(90) % 3, 3, 1)
+    assert merged == [1] * 6
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 7]), st.integers(2, 12))
 def test_thresholds_are_those_of_all_rows(seed, n_ranks, max_bins):

@@ -236,12 +236,12 @@ nb::ndarray<nb::numpy, std::int32_t> meeting_py(const BinnedBuilder& builder,
 std::shared_ptr<Binned> finish_py(BinnedBuilder& builder,
                                   const std::optional<std::vector<Bundle>>& bundles) {
   check_whole(builder);
+  if (bundles) check_bundles(builder, *bundles);
+  const Unlocked unlocked(kBinning);
   if (bundles) {
-    check_bundles(builder, *bundles);
     const std::vector<std::int32_t> meets = builder.meeting(*bundles);
     require(std::ranges::count(meets, 1) == 0, "bundles: features that never meet");
   }
-  const Unlocked unlocked(kBinning);
   return std::make_shared<Binned>(builder.finish(bundles ? *bundles : builder.bundles()));
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import ArrayColumns
-from abcgbm.data.frames import NOTHING, FrameColumns
+from abcgbm.data.frames import FrameColumns
 from abcgbm.data.tables import Schema, Table
 
 
@@ -31,17 +31,18 @@ class Look(NamedTuple):
     def of(cls, table: Table) -> Self:
         """Look at a table."""
         is_known = np.ones(table.shape[1], dtype=bool)
-        if isinstance(table.dense, FrameColumns):
-            is_known[~table.is_sparse] = [of not in NOTHING for of in table.dense.contents]
+        dense = table.dense
+        if isinstance(dense, FrameColumns):
+            is_known[~table.is_sparse] = list(map(dense.has_values, range(len(dense.contents))))
         return cls(table.schema, is_known)
 
 
-def agreed_schema(looks: Sequence[Look | None], name: str = "X") -> Schema:
-    """Return the columns of all ranks, by rank; None stands for one that has no rows.
+def agreed_schema(looks: Sequence[tuple[str, Look | None]], name: str = "X") -> Schema:
+    """Return the columns of all ranks, each given with its name; None: it has no rows.
 
     What a column is say those ranks that have a value of it.
     """
-    seen = [(rank, look) for rank, look in enumerate(looks) if look is not None]
+    seen = [(rank, look) for rank, look in looks if look is not None]
     if not seen:
         raise ValueError(f"{name} has 0 rows on every rank; expected at least 1 on some")
     first_rank, first = seen[0]
@@ -52,11 +53,11 @@ def agreed_schema(looks: Sequence[Look | None], name: str = "X") -> Schema:
     return Schema(is_categorical, first.schema.feature_names)
 
 
-def _check_columns(mine: Schema, rank: int, first: Schema, first_rank: int) -> None:
+def _check_columns(mine: Schema, rank: str, first: Schema, first_rank: str) -> None:
     shown, expected = _shown(mine), _shown(first)
     if shown != expected:
         raise ValueError(
-            f"the columns of rank {rank} are {shown}; expected those of rank {first_rank}: {expected}"
+            f"the columns of {rank} are {shown}; expected those of {first_rank}: {expected}"
         )
 
 
@@ -65,15 +66,25 @@ def _shown(schema: Schema) -> str:
     return f"{len(schema.is_categorical)} without names" if names is None else str(names.tolist())
 
 
-def _is_categorical(seen: Sequence[tuple[int, Look]], feature: int) -> bool:
-    said = [(bool(look.schema.is_categorical[feature]), rank) for rank, look in seen]
+def _is_categorical(seen: Sequence[tuple[str, Look]], feature: int) -> bool:
+    said = [(bool(look.schema.is_categorical[feature]), f"on {rank}") for rank, look in seen]
     known = [of for of, (_, look) in zip(said, seen, strict=True) if look.is_known[feature]]
-    if len({of for of, _ in known}) < 2:  # noqa: PLR2004
-        return any(of for of, _ in known or said)
-    levels, numbers = (next(rank for of, rank in known if of is wanted) for wanted in (True, False))
+    if not known:
+        return any(of for of, _ in said)
+    return are_levels(seen[0][1].schema.label(feature), known)
+
+
+def are_levels(column: str, said: Sequence[tuple[bool, str]]) -> bool:
+    """Tell whether a column holds levels, not numbers; it must be the same at all places.
+
+    ``said`` are pairs of whether it does, and where.
+    """
+    if len({of for of, _ in said}) == 1:
+        return said[0][0]
+    levels, numbers = (next(at for of, at in said if of is wanted) for wanted in (True, False))
     raise TypeError(
-        f"{seen[0][1].schema.label(feature)} holds strings or categories on rank {levels}, and "
-        f"numbers on rank {numbers}; expected one of the two"
+        f"{column} holds strings or categories {levels}, and numbers {numbers}; expected one of the "
+        "two"
     )
 
 

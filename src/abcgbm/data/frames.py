@@ -102,6 +102,7 @@ class Content(Enum):
 
 
 NOTHING = (Content.NO_NUMBERS, Content.NO_LEVELS)
+_LEVELS = (Content.STRINGS, Content.CATEGORIES, Content.NO_LEVELS)
 _NUMBERS = "make numbers of it first, such as"
 _NESTED = ("nested", "make a column for each element of it first")
 _BINARY = ("binary", "make strings of it first, by decoding it")
@@ -250,6 +251,19 @@ class FrameColumns:
             return str in level_types(self.series[column], self.labels[column])
         return self.contents[column] is Content.STRINGS
 
+    def holds_levels(self, column: int) -> bool:
+        """Whether a column holds strings or categories, or is made for nothing else."""
+        return self.contents[column] in _LEVELS
+
+    def has_values(self, column: int) -> bool:
+        """Whether a column has any value; a few rows tell, as a rule."""
+        if self.contents[column] is not Content.NUMBERS:
+            return self.contents[column] not in NOTHING
+        return any(not _are_missing(self.series[column][rows]) for rows in chunks(len(self)))
+
+    def __len__(self) -> int:
+        return self.frame.shape[0]
+
     def floats(self, columns: NDArray[np.intp]) -> Floats:
         """Return columns as floats of shape (n_rows, len(columns)); just these are converted."""
         values = np.empty((self.frame.shape[0], len(columns)), order="F")
@@ -285,6 +299,11 @@ class FrameColumns:
             levels = _levels_of_objects(series, self.labels[column])
             for rows, chunk in zip(chunks(len(series)), levels, strict=True):
                 target[rows] = chunk
+
+
+def _are_missing(series: Series) -> bool:
+    values = np.asarray(_all_real_values(series), dtype=np.float64)
+    return bool(np.isnan(values).all())
 
 
 def _real_values(series: Series) -> Iterator[NDArray[Any]]:

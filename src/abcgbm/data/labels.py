@@ -12,9 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from abcgbm.data.cells import is_missing
+from abcgbm.data.columns import chunks
 from abcgbm.ranks.share import ALONE, Share
 from abcgbm.ranks.together import together
 
+_MOST_AT_ONCE = 250_000  # labels that are sorted in one call
 _MOST_SHOWN = 10  # labels in an error message
 _MOST_CHARACTERS = 22  # of a label in a drawing
 ALLOWED_LABELS = "strings, integers, truth values, floats that are whole numbers, or dates"
@@ -261,15 +263,15 @@ def encode_labels(
     if classes is not None:
         return classes, together(share, lambda: class_numbers(labels, classes))
     found, which = together(share, lambda: _unique(labels, "y"))
-    known = _united(share.reducer.gather(found))
+    known = _united(share.reducer.gather((share.name, found)))
     if len(known) < 2:  # noqa: PLR2004
         raise ValueError(f"y has 1 class, {known.tolist()[0]!r}; expected at least 2 classes")
     return known, which if known is found else _numbered(found, which, known)
 
 
-def _united(found: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return the sorted labels that occur on any rank."""
-    some = [of_rank for of_rank in found if len(of_rank)]
+def _united(found: list[tuple[str, NDArray[Any]]]) -> NDArray[Any]:
+    """Return the sorted labels that occur on any rank; each is given with its name."""
+    some = [of_rank for _, of_rank in found if len(of_rank)]
     if len(some) == 1:
         return some[0]
     if len({of_rank.dtype.kind for of_rank in some}) == 1:
@@ -278,12 +280,12 @@ def _united(found: list[NDArray[Any]]) -> NDArray[Any]:
     try:
         return _unique(_of_one_type(np.asarray(objects, dtype=object), "y"), "y")[0]
     except TypeError as error:
-        first = [(rank, label_objects(of)[0]) for rank, of in enumerate(found) if len(of)]
+        first = [(rank, label_objects(of)[0]) for rank, of in found if len(of)]
         here = first[0]
         there = next((of for of in first if _kind(type(of[1])) is not _kind(type(here[1]))), here)
         raise TypeError(
-            f"y has {here[1]!r} on rank {here[0]}, and {there[1]!r} on rank {there[0]}; expected one "
-            f"type of {ALLOWED_LABELS}"
+            f"y has {here[1]!r} on {here[0]}, and {there[1]!r} on {there[0]}; expected one type of "
+            f"{ALLOWED_LABELS}"
         ) from error
 
 
@@ -330,14 +332,27 @@ def _unique(labels: AnyLabels, name: str) -> tuple[NDArray[Any], NDArray[np.int3
         classes, number = _unique(labels.known, name)
         return classes, number[labels.code].astype(np.int32, copy=False)
     try:
-        found, which = np.unique(labels, return_inverse=True)
+        found, which = _unique_in_chunks(labels)
     except TypeError as error:
         types = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
         raise TypeError(
             f"{name} has labels of types {types} that cannot be sorted ({error}); expected one "
             f"type of {ALLOWED_LABELS}"
         ) from error
-    return found, which.astype(np.int32)
+    return found, which
+
+
+def _unique_in_chunks(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Do what ``np.unique`` does; between two chunks other threads have a turn of Python's lock."""
+    cut = chunks(len(labels), _MOST_AT_ONCE)
+    of_chunks = [np.unique(labels[rows], return_inverse=True) for rows in cut]
+    if len(of_chunks) < 2:  # noqa: PLR2004
+        found, which = of_chunks[0] if of_chunks else np.unique(labels, return_inverse=True)
+        return found, which.astype(np.int32)
+    found, place = np.unique(np.concatenate([of for of, _ in of_chunks]), return_inverse=True)
+    begins = np.cumsum([0, *(len(of) for of, _ in of_chunks)])
+    numbers = [place[begin + of] for begin, (_, of) in zip(begins, of_chunks, strict=False)]
+    return found, np.concatenate(numbers).astype(np.int32)
 
 
 def _shown(labels: Any) -> str:

@@ -82,11 +82,11 @@ def read_together(
         return read(X)
     tables: list[Table] = []
 
-    def look() -> Look | None:
+    def look() -> tuple[str, Look | None]:
         if has_no_rows(X):
-            return None
+            return share.name, None
         tables.append(_in_memory(read(X), name))
-        return Look.of(tables[0])
+        return share.name, Look.of(tables[0])
 
     schema = agreed_schema(gathered(share, look), name)
     return with_schema(tables[0], schema) if tables else empty_table(schema)

@@ -263,7 +263,7 @@ def rows_to_validate(
     given: ToValidate, schema: Schema, classes: Classes, owner: str, share: Share = ALONE
 ) -> LabelledRows | None:
     """Check X_val, y_val and sample_weight_val; return the rows that count, if any were given."""
-    share = share._replace(parts=None)  # these rows are no part of those to learn from
+    share = share.of_validation()
     if not any(gathered(share, given.are_given)):
         return None
     read = partial(read_rows_like, schema=schema, owner=owner, name="X_val")

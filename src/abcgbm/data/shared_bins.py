@@ -22,7 +22,7 @@ from abcgbm.data.tables import Kind, Schema, Table
 from abcgbm.ranks.share import Share
 from abcgbm.ranks.together import dealt, gathered, together
 
-_MOST_VALUES = 2**24  # that a rank counts at a time
+_MOST_VALUES = 2**24  # that a rank counts at a time, but for what makes groups even
 
 Run = tuple[Floats, NDArray[np.int64]]  # distinct values, ascending, and their weights
 
@@ -133,6 +133,7 @@ class SharedLearning:
         most_rows = np.array([float(n_rows)])
         self.share.reducer.maximum(most_rows)
         size = max(1, _MOST_VALUES // max(1, int(most_rows[0])))
+        size += -size % self.share.reducer.n_ranks  # or some would wait while others merge
         for start in range(0, n_features, size):
             yield np.arange(start, min(start + size, n_features))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-Numbered = Sequence[tuple[int, Any]]
+from abcgbm.distributed.column_kinds import Numbered, alike_arrays, alike_frames, alike_labels
 
 
 def join(parts: Numbered, name: str) -> Any:
@@ -20,8 +19,18 @@ def join(parts: Numbered, name: str) -> Any:
     _check_columns(full, name)
     if len(full) == 1:
         return first
-    tables = [part for _, part in full]
-    return _JOIN.get(type(first).__module__.partition(".")[0], _joined_arrays)(tables)
+    library = type(first).__module__.partition(".")[0]
+    return _JOIN.get(library, _joined_arrays)(_alike(full, name))
+
+
+def _alike(parts: Numbered, name: str) -> list[Any]:
+    """Return parts of types that can be joined to what all of them would be on ranks of their own."""
+    tables, first = [part for _, part in parts], parts[0][1]
+    if sparse.issparse(first):
+        return tables
+    if hasattr(first, "columns"):
+        return tables if name.startswith("y") else alike_frames(parts, name)
+    return alike_labels(tables) if name.startswith("y") else alike_arrays(tables)
 
 
 def no_rows_of(table: Any) -> Any:
@@ -59,47 +68,17 @@ def _check_columns(parts: Numbered, name: str) -> None:
                 f"partition {other} of {name} has the columns {_columns(part)}, partition {number} "
                 f"{_columns(first)}; expected the same"
             )
-    if hasattr(first, "dtypes"):
-        _check_kinds(parts, name)
-
-
-def _check_kinds(parts: Numbered, name: str) -> None:
-    number, first = parts[0]
-    expected = _kinds(first)
-    for other, part in parts:
-        for column, kind in _kinds(part).items():
-            if kind != expected[column]:
-                raise ValueError(
-                    f"column {column!r} of partition {other} of {name} holds {kind}, that of partition "
-                    f"{number} {expected[column]}; expected the same"
-                )
 
 
 def _columns(part: Any) -> Any:
+    if hasattr(part, "column_names"):  # of Arrow, whose columns are the values
+        return list(part.column_names)
     names = getattr(part, "columns", None)
-    if names is not None:
-        return list(names)
-    return list(part.column_names) if hasattr(part, "column_names") else list(range(_width(part)))
+    return list(range(_width(part))) if names is None else list(names)
 
 
 def _width(part: Any) -> int:
     return int(part.shape[1]) if len(part.shape) > 1 else 0
-
-
-def _kinds(frame: Any) -> dict[Any, str]:
-    """What the columns of a pandas object hold: types differ where missing values made floats."""
-    if not hasattr(frame, "columns"):
-        return {frame.name: _kind(frame.dtype)} if hasattr(frame, "name") else {}
-    if type(frame).__module__.startswith("polars"):
-        return {}
-    return {column: _kind(dtype) for column, dtype in frame.dtypes.items()}
-
-
-def _kind(dtype: Any) -> str:
-    if str(dtype) == "category":
-        return "categories"
-    kind = getattr(dtype, "kind", "O")
-    return {"M": "dates", "m": "durations", "O": "objects"}.get(kind, "numbers")
 
 
 # ------------------------------------------------------------------------------------- kinds of tables
@@ -137,6 +116,8 @@ def _with_common_levels(frames: list[Any]) -> list[Any]:
 
 
 def _joined_polars(parts: list[Any]) -> Any:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
     polars: Any = sys.modules["polars"]
     how = "vertical_relaxed" if isinstance(parts[0], polars.DataFrame) else "vertical"
     return polars.concat(parts, how=how)

@@ -49,15 +49,14 @@ class RankWork:
         params = self.params
         if params["n_jobs"] is None:
             params = params | {"n_jobs": session.worker.state.nthreads}
-        rows, parts = self._read(session.worker)
-        _check_alike(reducer, parts, rows.X)
-        share = Share(reducer, parts)
+        rows, share = self._read(session.worker, reducer)
+        _check_same_tables(share, rows.X)
         outcome = fit_on_rank(
             params, rows, share, checkpoint=self.checkpoint, on_step=session.report
         )
         return Done(outcome, outcome.error)
 
-    def _read(self, worker: Worker) -> tuple[RankRows, tuple[tuple[int, int], ...]]:
+    def _read(self, worker: Worker, reducer: Reducer) -> tuple[RankRows, Share]:
         learned = [(number, _held(worker, key)) for number, key in self.placed.learned]
         validated = [(number, _held(worker, key)) for number, key in self.placed.validated]
         columns, of_validation = _joined(learned, ""), _joined(validated, "_val")
@@ -65,13 +64,19 @@ class RankWork:
             columns = _none_like(of_validation, self.form.has_weights)
         if not validated and self.form.has_validation:
             of_validation = _none_like(columns, self.form.has_validation_weights)
-        parts = tuple((number, part.n_rows) for number, part in learned)
-        return RankRows(*columns, *of_validation), parts
+        return RankRows(*columns, *of_validation), Share(
+            reducer, _sizes(learned), _sizes(validated)
+        )
 
 
-def _check_alike(reducer: Reducer, parts: tuple[tuple[int, int], ...], X: Any) -> None:
+def _sizes(parts: list[tuple[int, Part]]) -> list[tuple[int, int]]:
+    return [(number, part.n_rows) for number, part in parts]
+
+
+def _check_same_tables(share: Share, X: Any) -> None:
     """Raise the same error on all ranks unless the tables of all have the same type and columns."""
-    forms = [form for form in reducer.gather((parts[0][0], form_of(X)) if parts else None) if form]
+    own = (share.parts[0][0], form_of(X)) if share.parts else None
+    forms = [form for form in share.reducer.gather(own) if form]
     first, expected = min(forms, key=lambda form: form[0])
     for number, form in sorted(forms, key=lambda form: form[0]):
         if form != expected:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
-from typing import Self
+from typing import Self, TypeVar
 
 from abcgbm.ranks.reducer import Reducer
+from abcgbm.ranks.together import on_first
+
+T = TypeVar("T")
 
 
 class Interrupts:
@@ -49,3 +53,11 @@ class Interrupts:
         if self._was_asked:
             signal.default_int_handler(number, frame)
         self._was_asked = True
+
+
+def uninterrupted(reducer: Reducer, work: Callable[[], T]) -> T:
+    """Do some work of all ranks; a Ctrl-C waits for its end, and is one of all then."""
+    with Interrupts(reducer) as interrupts:
+        done = work()
+        on_first(reducer, interrupts.raise_if_asked)
+    return done

@@ -27,10 +27,16 @@ class Share(NamedTuple):
     parts : sequence of (int, int), or None
         The number and the rows of each partition that the rank's rows are made of, in their order;
         None: they are a single one, numbered as the rank.
+    validated : sequence of (int, int), or None
+        The same of the rows to validate on.
+    is_cut : bool
+        Whether the user knows of the partitions, so that errors name them.
     """
 
     reducer: Reducer
     parts: Sequence[Part] | None = None
+    validated: Sequence[Part] | None = None
+    is_cut: bool = True
 
     @property
     def is_alone(self) -> bool:
@@ -41,16 +47,20 @@ class Share(NamedTuple):
     def name(self) -> str:
         """What errors call the rank, and what it holds."""
         rank = f"rank {self.reducer.rank}"
-        if not self.parts:
+        if not self.parts or not self.is_cut:
             return rank
         numbers = [str(number) for number, _ in self.parts[:_MOST_NAMED]]
         more = ", ..." if len(self.parts) > _MOST_NAMED else ""
         return f"{rank} (partition{'s' if len(self.parts) > 1 else ''} {', '.join(numbers)}{more})"
 
+    def of_validation(self) -> Share:
+        """Return the share of the rows to validate on, which are no part of those to learn from."""
+        return Share(self.reducer, self.validated)
+
     def settled(self, n_rows: int) -> Share:
         """Return the share of a table of so many rows, whose parts are known."""
         if self.parts is None:
-            return self._replace(parts=((self.reducer.rank, n_rows),))
+            return self._replace(parts=((self.reducer.rank, n_rows),), is_cut=False)
         n_given = sum(n for _, n in self.parts)
         if n_given != n_rows:
             raise ValueError(f"share has parts of {n_given} rows together; X has {n_rows} rows")

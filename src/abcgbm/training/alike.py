@@ -17,18 +17,19 @@ from abcgbm.training.start import EarlierFit
 _OTHERWISE = ("random_state", "scoring")  # rank 0 draws for all; told by its name
 
 
-def check_alike(
+def check_same_settings(
     settings: Settings, earlier: EarlierFit | None, resumed: Checkpoint | None, share: Share
 ) -> None:
     """Raise ValueError, on all ranks, unless they have the same parameters and go on from the same."""
     if share.is_alone:
         return
-    told = gathered(share, lambda: _told(settings, earlier, resumed))
-    for rank, of_rank in enumerate(told):
+    told = gathered(share, lambda: (share.name, _told(settings, earlier, resumed)))
+    first, expected = told[0]
+    for rank, of_rank in told:
         for name, value in of_rank.items():
-            if value != told[0][name]:
+            if value != expected[name]:
                 raise ValueError(
-                    f"{name} is {value} on rank {rank}, {told[0][name]} on rank 0; expected the same"
+                    f"{name} is {value} on {rank}, {expected[name]} on {first}; expected the same"
                 )
 
 

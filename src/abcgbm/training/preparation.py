@@ -25,11 +25,12 @@ from abcgbm.data.rows import (
     rows_to_validate,
 )
 from abcgbm.model.file.values import to_json
+from abcgbm.ranks.interrupts import uninterrupted
 from abcgbm.ranks.share import ALONE, Share
 from abcgbm.ranks.together import together
 from abcgbm.settings.defaults import Size, settled
 from abcgbm.settings.settings import Settings
-from abcgbm.training.alike import check_alike
+from abcgbm.training.alike import check_same_settings
 from abcgbm.training.checkpoint import Checkpoint, in_phase
 from abcgbm.training.course import Course
 from abcgbm.training.facts import facts_of
@@ -80,7 +81,7 @@ def prepare(
         The estimator that errors speak of.
     """
     share = given.share
-    check_alike(settings, earlier, resumed, share)
+    check_same_settings(settings, earlier, resumed, share)
     rows, classes, held_out = _labelled(settings, given, earlier, owner)
     left_open = settings if earlier is None else earlier.kept(settings)
     size = Size(rows.n_rows, len(classes.labels))
@@ -170,9 +171,13 @@ def _check_labels_can_be_kept(labels: NDArray[Any]) -> None:
 def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Trained) -> Training:
     """Return a training on all rows, for as many steps as validation chose."""
     plan = trained.plan.again(trained.history.best_step)
-    learned, _ = bin_rows(rows, None, _binning(plan, None))
     steps = resumed.steps if resumed is not None and resumed.validated is not None else None
-    return Training(plan, learned, None, None, steps)
+
+    def made() -> Training:
+        learned, _ = bin_rows(rows, None, _binning(plan, None))
+        return Training(plan, learned, None, None, steps)
+
+    return uninterrupted(rows.share.reducer, made)
 
 
 def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) -> RowsTable:

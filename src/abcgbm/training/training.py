@@ -15,6 +15,7 @@ from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.ensemble import Ensemble, EnsembleBuilder
 from abcgbm.model.history import History, Record
 from abcgbm.model.model import Model
+from abcgbm.ranks.interrupts import uninterrupted
 from abcgbm.ranks.together import together
 from abcgbm.settings.free_memory import available_bytes
 from abcgbm.training import memory
@@ -100,7 +101,7 @@ class Training:
         if self._is_worth_a_plain_start(reason):
             del self._boosting  # which is as large as the next one
             self._plan, self._before = self._plan.plain(), self._earlier
-            self._boosting = self._begin()
+            self._boosting = uninterrupted(self._rows.share.reducer, self._begin)
             reason = self._boost(watcher)
         return reason
 
