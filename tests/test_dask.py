@@ -26,9 +26,10 @@ from distributed import Client, LocalCluster, Security
 
 import dask_work as work
 from abcgbm import ABCBoostClassifier
-from abcgbm.distributed import DaskABCBoostClassifier, dask_classifier, joining
+from abcgbm.distributed import DaskABCBoostClassifier, dask_classifier, driver, joining
+from abcgbm.distributed.calls import workers_of
 from abcgbm.distributed.partitions import LostDataError
-from abcgbm.distributed.ranks_on_workers import RanksOnWorkers
+from abcgbm.distributed.ranks_on_workers import LostWorkersError, RanksOnWorkers
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 N_ROWS = 400
@@ -341,6 +342,48 @@ def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
 
 
 # ----------------------------------------------------------------------------------------------- faults
+
+
+def lost_once(method, at):
+    """A method that fails at one call, as if a worker did not answer; it counts its calls."""
+    calls = []
+
+    def failing(ranks, *arguments, **named):
+        calls.append(arguments)
+        if len(calls) == at:
+            raise LostWorkersError("no answer", [ranks.addresses[0]])
+        return method(ranks, *arguments, **named)
+
+    return failing, calls
+
+
+def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch):
+    X, y = arrays()
+    lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
+    ask, asked = lost_once(RanksOnWorkers.ask, 3)
+    start, started = lost_once(RanksOnWorkers.start, 0)
+    monkeypatch.setattr(RanksOnWorkers, "ask", ask)
+    monkeypatch.setattr(RanksOnWorkers, "start", start)
+    monkeypatch.setattr(driver, "_SETTLING", 0.1)
+    steps = []
+    model = DaskABCBoostClassifier(**FEW, callbacks=lambda report: steps.append(report.step))
+    model.fit(*lazy).set_params(callbacks=None)
+    assert bytes_of(model) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
+    assert steps == [1, 2, 3, 4]
+    assert len(asked) > 3
+    assert len(started) == 1
+
+
+def test_workers_that_have_nothing_of_some_keys_are_left_alone(client):
+    first, second, third = sorted(client.nthreads())
+    future = client.scatter(np.zeros(3), workers=[second], hash=False)
+    slow = client.submit(time.sleep, 1, workers=[third], pure=False)
+    after = client.submit(lambda waited: waited, slow, workers=[first], pure=False)
+    assert workers_of(client, [future.key]) == [second]
+    while not (found := workers_of(client, [after.key])):
+        time.sleep(0.01)
+    assert found == [third]
+    assert workers_of(client, ["unknown"]) == []
 
 
 @pytest.mark.slow

@@ -115,16 +115,17 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         with self._being_fitted():
             for name in _FITTED:
                 self.__dict__.pop(name, None)
-            rows = Partitions(client, learned, validated)
-            self._train(client, rows, Watching(settings, rows))
+            stall = parse_timedelta(dask.config.get(_STALL, "6s"))
+            rows = Partitions(client, learned, validated, stall)
+            self._train(client, rows, Watching(settings, rows), stall)
         return self
 
-    def _train(self, client: Client, rows: Partitions, watching: Watching) -> None:
+    def _train(self, client: Client, rows: Partitions, watching: Watching, stall: float) -> None:
         driver = Driver(
             client,
             self._parameters_of_ranks(),
             rows,
-            parse_timedelta(dask.config.get(_STALL, "6s")),
+            stall,
             watching.hear,
             waits=bool(watching.callbacks),
         )

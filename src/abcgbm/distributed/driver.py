@@ -86,14 +86,17 @@ class Driver:
 
     def _attempt(self, placed: list[Placed]) -> Any:
         addresses = [rank.address for rank in placed]
+        self._n_heard = 0
         ranks = RanksOnWorkers(self._client, addresses, self._stall, waits=self._waits)
         works = [RankWork(self._params, rank, self._rows.form, self.checkpoint) for rank in placed]
         reason = "the client was interrupted"
         try:
             self._start(ranks, works)
-            with ranks.kept():
-                self._follow(ranks)
-            model = self._gathered(ranks)
+            model = None
+            while model is None:
+                with ranks.kept():
+                    self._follow(ranks)
+                model = self._gathered(ranks)
             reason = "the client has what it needs"
         except LostWorkersError:
             forget_workers(self._client, ranks.silent)
@@ -113,7 +116,6 @@ class Driver:
 
     def _follow(self, ranks: RanksOnWorkers) -> None:
         """Hear of steps until rank 0 is done, or lost: then others know more."""
-        self._n_heard = 0
         is_over = False
         while not is_over:
             try:
@@ -148,7 +150,10 @@ class Driver:
     # ------------------------------------------------------------------------------ what has come of it
 
     def _gathered(self, ranks: RanksOnWorkers) -> Any:
-        """Return the model, or keep the best state that a rank has and raise what went wrong."""
+        """Return the model, or keep the best state that a rank has and raise what went wrong.
+
+        None if nothing did: all ranks answer, and none has ended.
+        """
         answering = ranks.answering()
         answers = ranks.collect(summary_of, answering, _SETTLING)
         summaries: dict[int, Summary] = {
@@ -157,6 +162,8 @@ class Driver:
         with_model = [rank for rank, summary in summaries.items() if summary.has_model]
         if with_model:
             return read_model(self._fetched(ranks, model_of, with_model))
+        if not summaries and not answers.errors and len(answering) == len(ranks.addresses):
+            return None
         self._keep_best(ranks, summaries)
         for summary in summaries.values():
             if isinstance(summary.error, MovedError) or not isinstance(summary.error, RanksError):
