@@ -318,6 +318,22 @@ def test_progress_is_shown_where_fit_was_called(client, capsys):
     assert last.startswith(f"step 4/4  loss {model.train_loss_[-1] / N_ROWS:.6g}")
 
 
+def test_refit_asks_callbacks_anew_where_one_has_stopped_the_training_before(client):
+    X, y = arrays()
+    lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
+    parameters = FEW | {"max_iter": 9, "early_stopping": True, "refit": True, "random_state": 0}
+
+    def stop(report):
+        return (report.phase, report.step) == ("train", 5)
+
+    fitted = DaskABCBoostClassifier(**parameters, callbacks=stop).fit(*lazy)
+    local = ABCBoostClassifier(**parameters, callbacks=stop).fit(X, y)
+    assert local.refit_history_ is not None
+    same = [model.set_params(callbacks=None) for model in (fitted, local)]
+    assert bytes_of(same[0]) == bytes_of(same[1])
+    assert fitted.stop_reason_ == local.stop_reason_ == "callback"
+
+
 @pytest.mark.parametrize("after", [0.0, 0.2], ids=["in a callback", "between"])
 @pytest.mark.parametrize("on_interrupt", ["raise", "keep"])
 def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
@@ -372,6 +388,31 @@ def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch)
     assert steps == [1, 2, 3, 4]
     assert len(asked) > 3
     assert len(started) == 1
+
+
+def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(client, monkeypatch):
+    X, y = arrays()
+    lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
+    ask, answering, lost, steps = RanksOnWorkers.ask, RanksOnWorkers.answering, [], []
+
+    def failing(ranks, n_answered, *, asks_to_stop):
+        if asks_to_stop and not lost:
+            lost.append(ranks)
+            ranks.end("rank 0 is lost")
+            raise LostWorkersError("no answer", [ranks.addresses[0]])
+        return ask(ranks, n_answered, asks_to_stop=asks_to_stop)
+
+    def stop_at_three(report):
+        steps.append(report.step)
+        return report.step == 3
+
+    left = lambda ranks: answering(ranks)[1 if ranks in lost else 0 :]
+    monkeypatch.setattr(RanksOnWorkers, "ask", failing)
+    monkeypatch.setattr(RanksOnWorkers, "answering", left)
+    model = DaskABCBoostClassifier(callbacks=stop_at_three).fit(*lazy).set_params(callbacks=None)
+    local = ABCBoostClassifier(callbacks=lambda report: report.step == 3).fit(X, y)
+    assert bytes_of(model) == bytes_of(local.set_params(callbacks=None))
+    assert (steps, model.stop_reason_, len(lost)) == ([1, 2, 3], "callback", 1)
 
 
 def test_workers_that_have_nothing_of_some_keys_are_left_alone(client):

@@ -11,6 +11,7 @@ from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
 from abcgbm.ranks.interrupts import Interrupts
 from abcgbm.ranks.reducer import Alone, RanksError
 from abcgbm.ranks.share import Share
+from abcgbm.training.callbacks import Afar, Means, StepReport
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 from test_ranks import drawn, file_of, spread
 
@@ -54,7 +55,8 @@ def test_outcome_is_the_model(params):
     def with_steps(reducer: ThreadReducer) -> Outcome:
         rows, parts = fit[reducer.rank]
         share = Share(reducer, parts)
-        return fit_on_rank(params, rows, share, on_step=lambda report: steps.append(report.step))
+        afar = Afar(lambda report, means: steps.append(report.step))
+        return fit_on_rank(params, rows, share, afar=afar)
 
     for outcome in on_ranks(2, with_steps):
         assert outcome.error is None
@@ -100,6 +102,40 @@ def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has
     on_ranks(2, stopped)
     goes_on = ABCBoostClassifier(**params).fit(**ALL, resume_from=tmp_path / "of ranks")
     assert file_of(goes_on) == expected(params)
+
+
+def stopping(after: tuple[str, int], fails: bool) -> Any:
+    """Let ranks stop after a step; or fail there, and answer that before they go on."""
+
+    def on_step(report: StepReport, means: Means) -> bool:
+        is_there = (report.phase, report.step) == after
+        if is_there and fails:
+            raise RanksError("lost before the answer was known")
+        return is_there
+
+    return on_step
+
+
+@pytest.mark.parametrize("after", [("train", 2), ("refit", 2), ("train", 6)])
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_training_that_was_told_to_stop_and_broken_off_stops_at_once(after, n_ranks):
+    params, given = FITS["refit"], rows_of(2, 1)
+
+    def fit(afar: Afar, checkpoint: bytes | None = None, given: Any = given) -> Any:
+        def on_rank(reducer: ThreadReducer) -> Outcome:
+            rows, parts = given[reducer.rank]
+            share = Share(reducer, parts)
+            return fit_on_rank(params, rows, share, checkpoint=checkpoint, afar=afar)
+
+        return on_ranks(len(given), on_rank)
+
+    expected = fit(Afar(stopping(after, fails=False)))[0]
+    broken_off = fit(Afar(stopping(after, fails=True)))[0]
+    again = Afar(stopping(after, fails=True), frozenset([after]))
+    for outcome in fit(again, broken_off.checkpoint, rows_of(n_ranks, 6)):
+        assert outcome.error is None
+        assert file_of(outcome.model) == file_of(expected.model)
+        assert outcome.model.stop_reason_ == expected.model.stop_reason_
 
 
 def test_what_fails_before_the_first_step_leaves_no_state():

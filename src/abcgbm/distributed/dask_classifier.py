@@ -117,7 +117,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
                 self.__dict__.pop(name, None)
             stall = parse_timedelta(dask.config.get(_STALL, "6s"))
             rows = Partitions(client, learned, validated, stall)
-            self._train(client, rows, Watching(settings, rows), stall)
+            self._train(client, rows, Watching(settings), stall)
         return self
 
     def _train(self, client: Client, rows: Partitions, watching: Watching, stall: float) -> None:
@@ -136,7 +136,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             self._keep_so_far(driver.checkpoint)
             raise
         self._take(fitted)
-        if driver.was_interrupted:
+        if driver.has_interrupted(self.history_.stop_reason):
             self.history_ = replace(self.history_, stop_reason="interrupted")
 
     def _take(self, fitted: ABCBoostClassifier) -> Self:

@@ -222,14 +222,6 @@ class Partitions:
                 getattr(rank, which).append((number, future.key))
         return [placed[address] for address in sorted(placed)]
 
-    def weights(self) -> tuple[float, float]:
-        """Return the sums of the weights of what is learned from, and of what is validated on."""
-        given = [
-            self._client.map(_weight, part, pure=False) for part in (self._learned, self._validated)
-        ]
-        learned, validated = (sum(self._client.gather(weights)) for weights in given)
-        return learned, validated
-
     # ------------------------------------------------------------------------------------ losing some
 
     def _wait(self, limit: float | None) -> None:
@@ -272,10 +264,6 @@ class Partitions:
                 f"partitions {names} were lost, and not one was computed again within {limit:g} s "
                 f"on {len(self._client.nthreads())} workers"
             )
-
-
-def _weight(part: Part) -> float:
-    return float(part.n_rows if part.sample_weight is None else np.sum(part.sample_weight))
 
 
 def _shown(names: Sequence[str], most: int = 10) -> str:

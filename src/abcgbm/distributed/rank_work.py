@@ -15,8 +15,16 @@ from abcgbm.distributed.partitions import Form, Part, Placed
 from abcgbm.distributed.session import Done, Session
 from abcgbm.ranks.reducer import RanksError, Reducer
 from abcgbm.ranks.share import Share
+from abcgbm.training.callbacks import Afar, Means, StepReport
 
 Columns = tuple[Any, Any, Any]  # X, y, sample_weight
+
+
+class Step(NamedTuple):
+    """What the client hears of a step: a report, and the losses as means."""
+
+    report: StepReport
+    means: Means
 
 
 class MovedError(RanksError):
@@ -37,12 +45,15 @@ class RankWork:
         Of what the rows of all ranks consist.
     checkpoint : bytes or None
         The state to go on from.
+    stopped : frozenset of tuple
+        Phases and steps after which somebody has asked to stop already.
     """
 
     params: dict[str, Any]
     placed: Placed
     form: Form
     checkpoint: bytes | None
+    stopped: frozenset[tuple[str, int]] = frozenset()
 
     def __call__(self, session: Session, reducer: Reducer) -> Done:
         """Fit, and report each step."""
@@ -51,10 +62,9 @@ class RankWork:
             params = params | {"n_jobs": session.worker.state.nthreads}
         rows, parts = self._read(session.worker)
         _check_alike(reducer, parts, rows.X)
+        afar = Afar(lambda report, means: session.report(Step(report, means)), self.stopped)
         share = Share(reducer, parts)
-        outcome = fit_on_rank(
-            params, rows, share, checkpoint=self.checkpoint, on_step=session.report
-        )
+        outcome = fit_on_rank(params, rows, share, checkpoint=self.checkpoint, afar=afar)
         return Done(outcome, outcome.error)
 
     def _read(self, worker: Worker) -> tuple[RankRows, tuple[tuple[int, int], ...]]:

@@ -1,13 +1,13 @@
 """The course of a fit: one training after the other, while all who want to know hear of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from abcgbm.ranks.reducer import Reducer
 from abcgbm.ranks.share import ALONE
 from abcgbm.settings.settings import Settings
-from abcgbm.training.callbacks import StepListener, StepWatcher
+from abcgbm.training.callbacks import Afar, StepListener, StepWatcher
 from abcgbm.training.checkpoint import Checkpoint, Validated
 from abcgbm.training.checkpoint_writer import CheckpointWriter, Save
 from abcgbm.training.facts import Facts
@@ -49,6 +49,8 @@ class Course:
         The rank; the first one alone shows progress, writes checkpoints and asks callbacks.
     state : callable
         Of several ranks: tells how far the training is, or was when it was broken off.
+    afar : Afar
+        Who follows from another process.
     """
 
     settings: Settings
@@ -58,6 +60,7 @@ class Course:
     n_earlier: int | None
     reducer: Reducer = ALONE.reducer
     state: State = _unknown
+    afar: Afar = field(default_factory=Afar)
 
     @property
     def n_steps_to_come(self) -> int | None:
@@ -98,6 +101,7 @@ class Course:
             watcher = StepWatcher(
                 training.class_labels, progress, settings.callbacks, listeners.task, fitted, writer
             )
+            watcher.afar = self.afar
             reason = training.run(watcher)
             progress.finish(reason)
         ended = self.state()
