@@ -195,6 +195,12 @@ def test_time_is_that_of_the_first_rank():
         assert (outcome.model.stop_reason_, outcome.n_steps) == ("max_time", 1)
 
 
+def test_time_that_has_passed_before_counts():
+    params = PARAMS | {"max_iter": 50, "max_time": 1e5}
+    outcome = fit_on_rank(params, rows_of(1, 1)[0][0], Share(Alone()), elapsed=1e6)
+    assert (outcome.model.stop_reason_, outcome.n_steps) == ("max_time", 1)
+
+
 def test_rows_to_validate_on_may_be_on_some_ranks_only():
     other = drawn(12, n=40)
     validation = {"X_val": other["X"], "y_val": other["y"]}

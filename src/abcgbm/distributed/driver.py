@@ -66,6 +66,7 @@ class Driver:
         self._on_step, self._waits = on_step, waits
         self._was_interrupted = self._keeps_interrupted = False
         self._stopped: set[tuple[str, int]] = set()  # phases and steps where `on_step` said so
+        self._began = time.monotonic()
         self._stops = False  # what it said to the last step
         self._n_heard = 0  # reports of the attempt
         self._heard: dict[str, int] = {}  # the last step of each phase
@@ -108,8 +109,8 @@ class Driver:
         return model
 
     def _work(self, placed: Placed) -> RankWork:
-        stopped = frozenset(self._stopped)
-        return RankWork(self._params, placed, self._rows.form, self.checkpoint, stopped)
+        stopped, elapsed = frozenset(self._stopped), time.monotonic() - self._began
+        return RankWork(self._params, placed, self._rows.form, self.checkpoint, stopped, elapsed)
 
     def _start(self, ranks: RanksOnWorkers, works: list[RankWork]) -> None:
         try:

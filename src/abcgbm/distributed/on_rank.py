@@ -52,6 +52,7 @@ def fit_on_rank(
     *,
     checkpoint: bytes | None = None,
     afar: Afar | None = None,
+    elapsed: float = 0.0,
 ) -> Outcome:
     """Fit ``ABCBoostClassifier(**params)`` with the rows of this rank, as all ranks do.
 
@@ -67,6 +68,8 @@ def fit_on_rank(
         The state to go on from, the same on all ranks.
     afar : Afar or None
         Who follows the fit, on rank 0 alone.
+    elapsed : float
+        Seconds that have passed since the fit began, here or elsewhere.
     """
     model = ABCBoostClassifier(**params)
     courses: list[Course] = []
@@ -78,7 +81,7 @@ def fit_on_rank(
         courses.append(course)
 
     try:
-        model._fit(given, resume_from, told)
+        model._fit(given, resume_from, told, elapsed)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
         state = courses[0].state() if courses else None
         return _broken_off(model, _given(checkpoint) if state is None else state, error)

@@ -47,6 +47,8 @@ class RankWork:
         The state to go on from.
     stopped : frozenset of tuple
         Phases and steps after which somebody has asked to stop already.
+    elapsed : float
+        Seconds that have passed since the fit began.
     """
 
     params: dict[str, Any]
@@ -54,6 +56,7 @@ class RankWork:
     form: Form
     checkpoint: bytes | None
     stopped: frozenset[tuple[str, int]] = frozenset()
+    elapsed: float = 0.0
 
     def __call__(self, session: Session, reducer: Reducer) -> Done:
         """Fit, and report each step."""
@@ -64,7 +67,9 @@ class RankWork:
         _check_alike(reducer, parts, rows.X)
         afar = Afar(lambda report, means: session.report(Step(report, means)), self.stopped)
         share = Share(reducer, parts)
-        outcome = fit_on_rank(params, rows, share, checkpoint=self.checkpoint, afar=afar)
+        outcome = fit_on_rank(
+            params, rows, share, checkpoint=self.checkpoint, afar=afar, elapsed=self.elapsed
+        )
         return Done(outcome, outcome.error)
 
     def _read(self, worker: Worker) -> tuple[RankRows, tuple[tuple[int, int], ...]]:
