@@ -254,6 +254,7 @@ def test_predictions_of_collections_are_lazy_and_those_of_tables(client):
     for method in ("predict", "predict_proba", "decision_function"):
         lazily = getattr(model, method)(frame)
         assert dask.is_dask_collection(lazily)
+        assert model.n_jobs is None
         np.testing.assert_array_equal(lazily.compute(), getattr(model, method)(X))
         assert lazily.compute().index.equals(X.index)
     assert list(model.predict_proba(frame).columns) == ["no", "perhaps", "yes"]
@@ -308,6 +309,17 @@ def test_callbacks_hear_of_each_step_and_stop_where_they_say(client):
     with pytest.raises(ZeroDivisionError, match="in a callback"):
         model.set_params(callbacks=fail).fit(*lazy)
     assert not hasattr(model, "model_")
+
+
+def test_user_is_warned_where_fit_was_called(client):
+    X, y = arrays()
+    weight = np.where(np.arange(N_ROWS) == 7, 1e-30, 1.0)
+    lazy = [da.from_array(c, chunks=(90, 4)[: c.ndim]) for c in (X, y, weight)]
+    with pytest.warns(UserWarning, match=r"1 row\(s\) weigh at most") as told:
+        DaskABCBoostClassifier(**FEW).fit(*lazy)
+    assert [warning.filename for warning in told] == [__file__]
+    with pytest.warns(UserWarning, match="no tree can be split, so"):
+        DaskABCBoostClassifier(min_samples_leaf=10**6).fit(*lazy[:2])
 
 
 def test_progress_is_shown_where_fit_was_called(client, capsys):
@@ -499,6 +511,8 @@ def test_bad_input_is_an_error_that_names_it(client, X, y, kind, message):
     [
         ({"max_iter": 0}, "max_iter=0; expected"),
         ({"warm_start": True}, "warm_start=True; expected False with DaskABC"),
+        ({"scoring": "accuracy"}, "scoring='accuracy'; expected 'loss' or 'error' with DaskABC"),
+        ({"scoring": lambda model, X, y: 0.0}, "scoring=<function.*no worker has all rows"),
         ({"checkpoint": "path"}, "checkpoint='path'; expected None with DaskABC"),
     ],
 )

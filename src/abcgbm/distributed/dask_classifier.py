@@ -6,6 +6,7 @@ import copy
 import inspect
 import io
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import IO, Any, Self
@@ -130,6 +131,13 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             waits=bool(watching.callbacks),
         )
         try:
+            self._drive(driver, watching)
+        finally:
+            for warned in driver.warned:
+                warnings.warn(*warned, stacklevel=3)
+
+    def _drive(self, driver: Driver, watching: Watching) -> None:
+        try:
             with watching:
                 fitted = driver.run(keeps_interrupted=self.on_interrupt == "keep")
         except BaseException:
@@ -158,7 +166,13 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
                     f"{name}={value!r}; expected {only!r} with DaskABCBoostClassifier: a fit goes on by "
                     "itself where workers were lost"
                 )
-        return Settings.from_parameters(self._parameters())
+        settings = Settings.from_parameters(self._parameters())
+        if settings.scoring.scorer is not None:
+            raise ValueError(
+                f"scoring={self.scoring!r}; expected 'loss' or 'error' with DaskABCBoostClassifier: no "
+                "worker has all rows that a scorer would see"
+            )
+        return settings
 
     def _parameters_of_ranks(self) -> dict[str, Any]:
         return self._parameters() | {"callbacks": None, "verbose": 0, "on_interrupt": "raise"}
@@ -204,6 +218,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         local = self.to_local()
         if n_steps is not None:
             local = local.truncate(n_steps)
+        local.n_jobs = 1  # Dask has a task for each of its threads
         return predict_lazily(local, method, X, self._client_or_none())
 
     def _client_or_none(self) -> Client | None:

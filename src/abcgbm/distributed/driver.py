@@ -21,6 +21,7 @@ from abcgbm.distributed.rank_work import (
     summary_of,
 )
 from abcgbm.distributed.ranks_on_workers import LostWorkersError, RanksOnWorkers
+from abcgbm.distributed.warned import Warned
 from abcgbm.ranks.reducer import RankLostError, RanksError
 from abcgbm.training.callbacks import Means, StepReport
 
@@ -62,6 +63,7 @@ class Driver:
         self.checkpoint: bytes | None = None
         self.n_steps = 0
         self.attempts: list[str] = []  # why each but the last ended
+        self.warned: dict[Warned, None] = {}  # what rank 0 would tell the user
         self._client, self._params, self._rows, self._stall = client, params, rows, stall
         self._on_step, self._waits = on_step, waits
         self._was_interrupted = self._keeps_interrupted = False
@@ -175,6 +177,8 @@ class Driver:
         summaries: dict[int, Summary] = {
             rank: summary for rank, summary in answers.given.items() if summary is not None
         }
+        if 0 in summaries:
+            self.warned |= dict.fromkeys(summaries[0].warned)
         with_model = [rank for rank, summary in summaries.items() if summary.has_model]
         if with_model:
             return read_model(self._fetched(ranks, model_of, with_model))

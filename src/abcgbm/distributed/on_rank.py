@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.distributed.warned import Warned, warnings_kept
 from abcgbm.ranks.share import Share
 from abcgbm.training.callbacks import Afar
 from abcgbm.training.checkpoint import Checkpoint
@@ -37,12 +38,15 @@ class Outcome(NamedTuple):
         The steps of the model, or of that state.
     error : BaseException or None
         What broke it off.
+    warned : tuple of Warned
+        What the user should be told.
     """
 
     model: ABCBoostClassifier | None
     checkpoint: bytes | None
     n_steps: int
     error: BaseException | None
+    warned: tuple[Warned, ...] = ()
 
 
 def fit_on_rank(
@@ -80,12 +84,18 @@ def fit_on_rank(
         course.afar = afar if afar is not None and share.reducer.rank == 0 else course.afar
         courses.append(course)
 
-    try:
-        model._fit(given, resume_from, told, elapsed)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
-        state = courses[0].state() if courses else None
-        return _broken_off(model, _given(checkpoint) if state is None else state, error)
-    return Outcome(model, None, model.model_.n_steps, None)
+    def fit() -> Outcome:
+        try:
+            remark = model._fit(given, resume_from, told, elapsed)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
+            state = courses[0].state() if courses else None
+            return _broken_off(model, _given(checkpoint) if state is None else state, error)
+        warned.extend([] if remark is None else [Warned(remark, UserWarning)])
+        return Outcome(model, None, model.model_.n_steps, None)
+
+    with warnings_kept() as warned:
+        outcome = fit()
+    return outcome._replace(warned=tuple(warned))
 
 
 def _given(checkpoint: bytes | None) -> Checkpoint | None:

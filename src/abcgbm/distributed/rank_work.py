@@ -13,6 +13,7 @@ from abcgbm.distributed.joining import form_of, join, no_rows_of
 from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
 from abcgbm.distributed.partitions import Form, Part, Placed
 from abcgbm.distributed.session import Done, Session
+from abcgbm.distributed.warned import Warned
 from abcgbm.ranks.reducer import RanksError, Reducer
 from abcgbm.ranks.share import Share
 from abcgbm.training.callbacks import Afar, Means, StepReport
@@ -123,19 +124,24 @@ def _joined(parts: list[tuple[int, Part]], suffix: str) -> Columns:
 
 
 class Summary(NamedTuple):
-    """What has come of a rank: its steps, whether there is a model or a checkpoint, and the error."""
+    """What has come of a rank: its steps, whether there is a model or a checkpoint, and the error.
+
+    And what the user should be told.
+    """
 
     n_steps: int
     has_model: bool
     has_checkpoint: bool
     error: BaseException | None
+    warned: tuple[Warned, ...] = ()
 
 
 def summary_of(done: Done) -> Summary:
     """Say what has come of a rank; an error that cannot be sent becomes one that can."""
     outcome: Outcome = done.result or Outcome(None, None, 0, done.error)
     has_model, has_checkpoint = outcome.model is not None, outcome.checkpoint is not None
-    return Summary(outcome.n_steps, has_model, has_checkpoint, _sendable(outcome.error))
+    error = _sendable(outcome.error)
+    return Summary(outcome.n_steps, has_model, has_checkpoint, error, outcome.warned)
 
 
 def model_of(done: Done) -> bytes:
