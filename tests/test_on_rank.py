@@ -4,6 +4,7 @@ import signal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from abcgbm import ABCBoostClassifier
@@ -136,6 +137,22 @@ def test_training_that_was_told_to_stop_and_broken_off_stops_at_once(after, n_ra
         assert outcome.error is None
         assert file_of(outcome.model) == file_of(expected.model)
         assert outcome.model.stop_reason_ == expected.model.stop_reason_
+
+
+def test_fit_of_one_rank_leaves_its_state():
+    outcome = fit_on_rank(
+        PARAMS, rows_of(1, 1)[0][0], Share(Alone()), afar=Afar(stopping(("train", 3), fails=True))
+    )
+    assert (type(outcome.error), outcome.n_steps) == (RanksError, 3)
+    again = on_ranks(2, work(PARAMS, 2, 1, outcome.checkpoint))
+    assert {file_of(of.model) for of in again} == {expected(PARAMS)}
+
+
+def test_labels_that_no_state_can_hold_are_refused_where_one_is_kept():
+    row, day = rows_of(1, 1)[0][0], pd.Timestamp("2026-01-01", tz="UTC")
+    y = np.array([day + pd.Timedelta(days=int(label in row.y[:1])) for label in row.y])
+    error = fit_on_rank(PARAMS, row._replace(y=y), Share(Alone())).error
+    assert "where a worker is lost) with labels of type Timestamp" in str(error)
 
 
 def test_what_fails_before_the_first_step_leaves_no_state():

@@ -77,7 +77,7 @@ def fit_on_rank(
     """
     model = ABCBoostClassifier(**params)
     courses: list[Course] = []
-    given = FitArguments(*rows, share)
+    given = FitArguments(*rows, share, goes_on=True)
     resume_from = None if checkpoint is None else BytesIO(checkpoint)
 
     def told(course: Course) -> None:

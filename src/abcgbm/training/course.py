@@ -47,8 +47,10 @@ class Course:
         Steps of the model that a warm start goes on from; None without one.
     reducer : Reducer
         The rank; the first one alone shows progress, writes checkpoints and asks callbacks.
+    goes_on : bool
+        Whether the fit is gone on with, if it is broken off.
     state : callable
-        Of several ranks: tells how far the training is, or was when it was broken off.
+        If the fit goes on: tells how far the training is, or was when it was broken off.
     afar : Afar
         Who follows from another process.
     """
@@ -59,6 +61,7 @@ class Course:
     facts: Facts
     n_earlier: int | None
     reducer: Reducer = ALONE.reducer
+    goes_on: bool = False
     state: State = _unknown
     afar: Afar = field(default_factory=Afar)
 
@@ -94,7 +97,7 @@ class Course:
             state = training.state()
             return state and Checkpoint(*state, self.facts, self.n_earlier, validated)
 
-        self.state = checkpoint if self.reducer.n_ranks > 1 else _unknown
+        self.state = checkpoint if self.goes_on else _unknown
         verbose = settings.verbose if self.reducer.rank == 0 else 0
         progress = ProgressLine(training.max_iter, verbose)
         with progress, listeners.writer.watching(checkpoint) as writer:
