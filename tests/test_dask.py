@@ -26,9 +26,10 @@ from distributed import Client, LocalCluster, Security
 
 import dask_work as work
 from abcgbm import ABCBoostClassifier
-from abcgbm.distributed import DaskABCBoostClassifier, dask_classifier, joining
+from abcgbm.distributed import DaskABCBoostClassifier, dask_classifier, driver, joining
+from abcgbm.distributed.calls import workers_of
 from abcgbm.distributed.partitions import LostDataError
-from abcgbm.distributed.ranks_on_workers import RanksOnWorkers
+from abcgbm.distributed.ranks_on_workers import LostWorkersError, RanksOnWorkers
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 N_ROWS = 400
@@ -253,6 +254,7 @@ def test_predictions_of_collections_are_lazy_and_those_of_tables(client):
     for method in ("predict", "predict_proba", "decision_function"):
         lazily = getattr(model, method)(frame)
         assert dask.is_dask_collection(lazily)
+        assert model.n_jobs is None
         np.testing.assert_array_equal(lazily.compute(), getattr(model, method)(X))
         assert lazily.compute().index.equals(X.index)
     assert list(model.predict_proba(frame).columns) == ["no", "perhaps", "yes"]
@@ -309,12 +311,39 @@ def test_callbacks_hear_of_each_step_and_stop_where_they_say(client):
     assert not hasattr(model, "model_")
 
 
+def test_user_is_warned_where_fit_was_called(client):
+    X, y = arrays()
+    weight = np.where(np.arange(N_ROWS) == 7, 1e-30, 1.0)
+    lazy = [da.from_array(c, chunks=(90, 4)[: c.ndim]) for c in (X, y, weight)]
+    with pytest.warns(UserWarning, match=r"1 row\(s\) weigh at most") as told:
+        DaskABCBoostClassifier(**FEW).fit(*lazy)
+    assert [warning.filename for warning in told] == [__file__]
+    with pytest.warns(UserWarning, match="no tree can be split, so"):
+        DaskABCBoostClassifier(min_samples_leaf=10**6).fit(*lazy[:2])
+
+
 def test_progress_is_shown_where_fit_was_called(client, capsys):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
     model = DaskABCBoostClassifier(max_iter=4, max_leaf_nodes=5, verbose=2).fit(*lazy)
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"step 4/4  loss {model.train_loss_[-1] / N_ROWS:.6g}")
+
+
+def test_refit_asks_callbacks_anew_where_one_has_stopped_the_training_before(client):
+    X, y = arrays()
+    lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
+    parameters = FEW | {"max_iter": 9, "early_stopping": True, "refit": True, "random_state": 0}
+
+    def stop(report):
+        return (report.phase, report.step) == ("train", 5)
+
+    fitted = DaskABCBoostClassifier(**parameters, callbacks=stop).fit(*lazy)
+    local = ABCBoostClassifier(**parameters, callbacks=stop).fit(X, y)
+    assert local.refit_history_ is not None
+    same = [model.set_params(callbacks=None) for model in (fitted, local)]
+    assert bytes_of(same[0]) == bytes_of(same[1])
+    assert fitted.stop_reason_ == local.stop_reason_ == "callback"
 
 
 @pytest.mark.parametrize("after", [0.0, 0.2], ids=["in a callback", "between"])
@@ -341,6 +370,73 @@ def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
 
 
 # ----------------------------------------------------------------------------------------------- faults
+
+
+def lost_once(method, at):
+    """A method that fails at one call, as if a worker did not answer; it counts its calls."""
+    calls = []
+
+    def failing(ranks, *arguments, **named):
+        calls.append(arguments)
+        if len(calls) == at:
+            raise LostWorkersError("no answer", [ranks.addresses[0]])
+        return method(ranks, *arguments, **named)
+
+    return failing, calls
+
+
+def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch):
+    X, y = arrays()
+    lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
+    ask, asked = lost_once(RanksOnWorkers.ask, 3)
+    start, started = lost_once(RanksOnWorkers.start, 0)
+    monkeypatch.setattr(RanksOnWorkers, "ask", ask)
+    monkeypatch.setattr(RanksOnWorkers, "start", start)
+    monkeypatch.setattr(driver, "_SETTLING", 0.1)
+    steps = []
+    model = DaskABCBoostClassifier(**FEW, callbacks=lambda report: steps.append(report.step))
+    model.fit(*lazy).set_params(callbacks=None)
+    assert bytes_of(model) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
+    assert steps == [1, 2, 3, 4]
+    assert len(asked) > 3
+    assert len(started) == 1
+
+
+def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(client, monkeypatch):
+    X, y = arrays()
+    lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
+    ask, answering, lost, steps = RanksOnWorkers.ask, RanksOnWorkers.answering, [], []
+
+    def failing(ranks, n_answered, *, asks_to_stop):
+        if asks_to_stop and not lost:
+            lost.append(ranks)
+            ranks.end("rank 0 is lost")
+            raise LostWorkersError("no answer", [ranks.addresses[0]])
+        return ask(ranks, n_answered, asks_to_stop=asks_to_stop)
+
+    def stop_at_three(report):
+        steps.append(report.step)
+        return report.step == 3
+
+    left = lambda ranks: answering(ranks)[1 if ranks in lost else 0 :]
+    monkeypatch.setattr(RanksOnWorkers, "ask", failing)
+    monkeypatch.setattr(RanksOnWorkers, "answering", left)
+    model = DaskABCBoostClassifier(callbacks=stop_at_three).fit(*lazy).set_params(callbacks=None)
+    local = ABCBoostClassifier(callbacks=lambda report: report.step == 3).fit(X, y)
+    assert bytes_of(model) == bytes_of(local.set_params(callbacks=None))
+    assert (steps, model.stop_reason_, len(lost)) == ([1, 2, 3], "callback", 1)
+
+
+def test_workers_that_have_nothing_of_some_keys_are_left_alone(client):
+    first, second, third = sorted(client.nthreads())
+    future = client.scatter(np.zeros(3), workers=[second], hash=False)
+    slow = client.submit(time.sleep, 1, workers=[third], pure=False)
+    after = client.submit(lambda waited: waited, slow, workers=[first], pure=False)
+    assert workers_of(client, [future.key]) == [second]
+    while not (found := workers_of(client, [after.key])):
+        time.sleep(0.01)
+    assert found == [third]
+    assert workers_of(client, ["unknown"]) == []
 
 
 @pytest.mark.slow
@@ -419,6 +515,8 @@ def test_bad_input_is_an_error_that_names_it(client, X, y, kind, message):
     [
         ({"max_iter": 0}, "max_iter=0; expected"),
         ({"warm_start": True}, "warm_start=True; expected False with DaskABC"),
+        ({"scoring": "accuracy"}, "scoring='accuracy'; expected 'loss' or 'error' with DaskABC"),
+        ({"scoring": lambda model, X, y: 0.0}, "scoring=<function.*no worker has all rows"),
         ({"checkpoint": "path"}, "checkpoint='path'; expected None with DaskABC"),
     ],
 )

@@ -4,6 +4,7 @@ import signal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from abcgbm import ABCBoostClassifier
@@ -11,6 +12,7 @@ from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
 from abcgbm.ranks.interrupts import Interrupts, uninterrupted
 from abcgbm.ranks.reducer import Alone, RanksError
 from abcgbm.ranks.share import Share
+from abcgbm.training.callbacks import Afar, Means, StepReport
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 from test_ranks import drawn, file_of, spread
 
@@ -54,7 +56,8 @@ def test_outcome_is_the_model(params):
     def with_steps(reducer: ThreadReducer) -> Outcome:
         rows, parts = fit[reducer.rank]
         share = Share(reducer, parts)
-        return fit_on_rank(params, rows, share, on_step=lambda report: steps.append(report.step))
+        afar = Afar(lambda report, means: steps.append(report.step))
+        return fit_on_rank(params, rows, share, afar=afar)
 
     for outcome in on_ranks(2, with_steps):
         assert outcome.error is None
@@ -100,6 +103,56 @@ def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has
     on_ranks(2, stopped)
     goes_on = ABCBoostClassifier(**params).fit(**ALL, resume_from=tmp_path / "of ranks")
     assert file_of(goes_on) == expected(params)
+
+
+def stopping(after: tuple[str, int], fails: bool) -> Any:
+    """Let ranks stop after a step; or fail there, and answer that before they go on."""
+
+    def on_step(report: StepReport, means: Means) -> bool:
+        is_there = (report.phase, report.step) == after
+        if is_there and fails:
+            raise RanksError("lost before the answer was known")
+        return is_there
+
+    return on_step
+
+
+@pytest.mark.parametrize("after", [("train", 2), ("refit", 2), ("train", 6)])
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_training_that_was_told_to_stop_and_broken_off_stops_at_once(after, n_ranks):
+    params, given = FITS["refit"], rows_of(2, 1)
+
+    def fit(afar: Afar, checkpoint: bytes | None = None, given: Any = given) -> Any:
+        def on_rank(reducer: ThreadReducer) -> Outcome:
+            rows, parts = given[reducer.rank]
+            share = Share(reducer, parts)
+            return fit_on_rank(params, rows, share, checkpoint=checkpoint, afar=afar)
+
+        return on_ranks(len(given), on_rank)
+
+    expected = fit(Afar(stopping(after, fails=False)))[0]
+    broken_off = fit(Afar(stopping(after, fails=True)))[0]
+    again = Afar(stopping(after, fails=True), frozenset([after]))
+    for outcome in fit(again, broken_off.checkpoint, rows_of(n_ranks, 6)):
+        assert outcome.error is None
+        assert file_of(outcome.model) == file_of(expected.model)
+        assert outcome.model.stop_reason_ == expected.model.stop_reason_
+
+
+def test_fit_of_one_rank_leaves_its_state():
+    outcome = fit_on_rank(
+        PARAMS, rows_of(1, 1)[0][0], Share(Alone()), afar=Afar(stopping(("train", 3), fails=True))
+    )
+    assert (type(outcome.error), outcome.n_steps) == (RanksError, 3)
+    again = on_ranks(2, work(PARAMS, 2, 1, outcome.checkpoint))
+    assert {file_of(of.model) for of in again} == {expected(PARAMS)}
+
+
+def test_labels_that_no_state_can_hold_are_refused_where_one_is_kept():
+    row, day = rows_of(1, 1)[0][0], pd.Timestamp("2026-01-01", tz="UTC")
+    y = np.array([day + pd.Timedelta(days=int(label in row.y[:1])) for label in row.y])
+    error = fit_on_rank(PARAMS, row._replace(y=y), Share(Alone())).error
+    assert "where a worker is lost) with labels of type Timestamp" in str(error)
 
 
 def test_what_fails_before_the_first_step_leaves_no_state():
@@ -172,6 +225,12 @@ def test_time_is_that_of_the_first_rank():
 
     for outcome in on_ranks(2, fit):
         assert (outcome.model.stop_reason_, outcome.n_steps) == ("max_time", 1)
+
+
+def test_time_that_has_passed_before_counts():
+    params = PARAMS | {"max_iter": 50, "max_time": 1e5}
+    outcome = fit_on_rank(params, rows_of(1, 1)[0][0], Share(Alone()), elapsed=1e6)
+    assert (outcome.model.stop_reason_, outcome.n_steps) == ("max_time", 1)
 
 
 def test_rows_to_validate_on_may_be_on_some_ranks_only():

@@ -438,10 +438,17 @@ class ABCBoostClassifier(
         return self
 
     def _fit(
-        self, given: FitArguments, resume_from: Any, told: Callable[[Course], object] | None = None
+        self,
+        given: FitArguments,
+        resume_from: Any,
+        told: Callable[[Course], object] | None = None,
+        elapsed: float = 0.0,
     ) -> str | None:
-        """Fit the model; return a remark for the user. ``told`` hears of the course before it runs."""
-        began, share = time.monotonic(), given.share
+        """Fit the model; return a remark for the user.
+
+        ``told`` hears of the course before it runs; so many seconds of the fit are over already.
+        """
+        began, share = time.monotonic() - elapsed, given.share
         settings = together(share, lambda: Settings.from_parameters(self._parameters()))
         with self._being_fitted():
             earlier, resumed = together(share, lambda: self._steps_before(settings, resume_from))

@@ -11,6 +11,8 @@ from distributed import Client, Scheduler, Worker
 
 from abcgbm.distributed.session import Done, News, SessionPlan, Sessions
 
+_AGAIN = 2.0  # seconds that a worker has for an answer when it is asked once more
+
 # ------------------------------------------------------------------------------------------ on a worker
 
 
@@ -97,9 +99,31 @@ def call_on(
 
 
 def silent_workers(client: Client, addresses: Iterable[str], limit: float) -> list[str]:
-    """Return the workers that do not answer within so many seconds."""
-    answers = call_on(client, dict.fromkeys(addresses, ()), say_nothing, limit)
-    return [address for address, answer in answers.items() if isinstance(answer, OSError)]
+    """Return the workers that do not answer within so many seconds, nor when they are asked again."""
+    silent = list(addresses)
+    for seconds in (limit, _AGAIN):
+        answers = call_on(client, dict.fromkeys(silent, ()), say_nothing, seconds)
+        silent = [address for address, answer in answers.items() if isinstance(answer, OSError)]
+    return silent
+
+
+def workers_of(client: Client, keys: Iterable[Any]) -> list[str]:
+    """Return the workers that have or compute some keys, or what these are computed from."""
+    return client.run_on_scheduler(_workers_of, list(keys))  # type: ignore[no-any-return]
+
+
+async def _workers_of(keys: list[Any], dask_scheduler: Scheduler) -> list[str]:
+    tasks = dask_scheduler.tasks
+    left, seen = [tasks[key] for key in keys if key in tasks], set()
+    workers = set()
+    while left:
+        task = left.pop()
+        if task not in seen:
+            seen.add(task)
+            at = {*(task.who_has or ()), *filter(None, [task.processing_on])}
+            workers |= {worker.address for worker in at}
+            left += [] if task.who_has else task.dependencies
+    return sorted(workers)
 
 
 def forget_workers(client: Client, addresses: Iterable[str]) -> None:

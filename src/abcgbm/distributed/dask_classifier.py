@@ -6,6 +6,7 @@ import copy
 import inspect
 import io
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import IO, Any, Self
@@ -115,19 +116,27 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         with self._being_fitted():
             for name in _FITTED:
                 self.__dict__.pop(name, None)
-            rows = Partitions(client, learned, validated)
-            self._train(client, rows, Watching(settings, rows))
+            stall = parse_timedelta(dask.config.get(_STALL, "6s"))
+            rows = Partitions(client, learned, validated, stall)
+            self._train(client, rows, Watching(settings), stall)
         return self
 
-    def _train(self, client: Client, rows: Partitions, watching: Watching) -> None:
+    def _train(self, client: Client, rows: Partitions, watching: Watching, stall: float) -> None:
         driver = Driver(
             client,
             self._parameters_of_ranks(),
             rows,
-            parse_timedelta(dask.config.get(_STALL, "6s")),
+            stall,
             watching.hear,
             waits=bool(watching.callbacks),
         )
+        try:
+            self._drive(driver, watching)
+        finally:
+            for warned in driver.warned:
+                warnings.warn(*warned, stacklevel=3)
+
+    def _drive(self, driver: Driver, watching: Watching) -> None:
         try:
             with watching:
                 fitted = driver.run(keeps_interrupted=self.on_interrupt == "keep")
@@ -135,7 +144,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             self._keep_so_far(driver.checkpoint)
             raise
         self._take(fitted)
-        if driver.was_interrupted:
+        if driver.has_interrupted(self.history_.stop_reason):
             self.history_ = replace(self.history_, stop_reason="interrupted")
 
     def _take(self, fitted: ABCBoostClassifier) -> Self:
@@ -157,7 +166,13 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
                     f"{name}={value!r}; expected {only!r} with DaskABCBoostClassifier: a fit goes on by "
                     "itself where workers were lost"
                 )
-        return Settings.from_parameters(self._parameters())
+        settings = Settings.from_parameters(self._parameters())
+        if settings.scoring.scorer is not None:
+            raise ValueError(
+                f"scoring={self.scoring!r}; expected 'loss' or 'error' with DaskABCBoostClassifier: no "
+                "worker has all rows that a scorer would see"
+            )
+        return settings
 
     def _parameters_of_ranks(self) -> dict[str, Any]:
         return self._parameters() | {"callbacks": None, "verbose": 0, "on_interrupt": "raise"}
@@ -203,6 +218,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         local = self.to_local()
         if n_steps is not None:
             local = local.truncate(n_steps)
+        local.n_jobs = 1  # Dask has a task for each of its threads
         return predict_lazily(local, method, X, self._client_or_none())
 
     def _client_or_none(self) -> Client | None:

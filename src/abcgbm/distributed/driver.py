@@ -13,6 +13,7 @@ from abcgbm.distributed.partitions import Partitions, Placed
 from abcgbm.distributed.rank_work import (
     MovedError,
     RankWork,
+    Step,
     Summary,
     checkpoint_of,
     model_of,
@@ -20,8 +21,9 @@ from abcgbm.distributed.rank_work import (
     summary_of,
 )
 from abcgbm.distributed.ranks_on_workers import LostWorkersError, RanksOnWorkers
+from abcgbm.distributed.warned import Warned
 from abcgbm.ranks.reducer import RankLostError, RanksError
-from abcgbm.training.callbacks import StepReport
+from abcgbm.training.callbacks import Means, StepReport
 
 _SETTLING = 15.0  # seconds that ranks have to end once one has
 _SENDING = 300.0  # seconds for a model or a checkpoint on its way
@@ -54,17 +56,20 @@ class Driver:
         params: dict[str, Any],
         rows: Partitions,
         stall: float,
-        on_step: Callable[[StepReport], bool],
+        on_step: Callable[[StepReport, Means], bool],
         *,
         waits: bool,
     ) -> None:
         self.checkpoint: bytes | None = None
         self.n_steps = 0
         self.attempts: list[str] = []  # why each but the last ended
+        self.warned: dict[Warned, None] = {}  # what rank 0 would tell the user
         self._client, self._params, self._rows, self._stall = client, params, rows, stall
         self._on_step, self._waits = on_step, waits
-        self.was_interrupted = False
-        self._stops = self._keeps_interrupted = False
+        self._was_interrupted = self._keeps_interrupted = False
+        self._stopped: set[tuple[str, int]] = set()  # phases and steps where `on_step` said so
+        self._began = time.monotonic()
+        self._stops = False  # what it said to the last step
         self._n_heard = 0  # reports of the attempt
         self._heard: dict[str, int] = {}  # the last step of each phase
 
@@ -86,14 +91,17 @@ class Driver:
 
     def _attempt(self, placed: list[Placed]) -> Any:
         addresses = [rank.address for rank in placed]
+        self._n_heard, self._stops = 0, False
         ranks = RanksOnWorkers(self._client, addresses, self._stall, waits=self._waits)
-        works = [RankWork(self._params, rank, self._rows.form, self.checkpoint) for rank in placed]
+        works = [self._work(rank) for rank in placed]
         reason = "the client was interrupted"
         try:
             self._start(ranks, works)
-            with ranks.kept():
-                self._follow(ranks)
-            model = self._gathered(ranks)
+            model = None
+            while model is None:
+                with ranks.kept():
+                    self._follow(ranks)
+                model = self._gathered(ranks)
             reason = "the client has what it needs"
         except LostWorkersError:
             forget_workers(self._client, ranks.silent)
@@ -101,6 +109,10 @@ class Driver:
         finally:
             ranks.end(reason)
         return model
+
+    def _work(self, placed: Placed) -> RankWork:
+        stopped, elapsed = frozenset(self._stopped), time.monotonic() - self._began
+        return RankWork(self._params, placed, self._rows.form, self.checkpoint, stopped, elapsed)
 
     def _start(self, ranks: RanksOnWorkers, works: list[RankWork]) -> None:
         try:
@@ -113,7 +125,6 @@ class Driver:
 
     def _follow(self, ranks: RanksOnWorkers) -> None:
         """Hear of steps until rank 0 is done, or lost: then others know more."""
-        self._n_heard = 0
         is_over = False
         while not is_over:
             try:
@@ -125,38 +136,54 @@ class Driver:
 
     def _listen(self, ranks: RanksOnWorkers) -> bool:
         """Hear of the steps that are new; return whether rank 0 is done."""
-        news = ranks.ask(self._n_heard, asks_to_stop=self._stops)
-        for report in news.reports:
+        news = ranks.ask(self._n_heard, asks_to_stop=self._stops or self._was_interrupted)
+        for step in news.reports:
             self._n_heard += 1
-            self._hear(report)
+            self._hear(step)
         if not self._waits and not news.is_done:
             time.sleep(_BETWEEN)
         return news.is_done
 
-    def _hear(self, report: StepReport) -> None:
+    def _hear(self, step: Step) -> None:
         """Tell of a step, once: what was broken off takes some a second time."""
+        report = step.report
+        place = (report.phase, report.step)
         if report.step > self._heard.get(report.phase, 0):
             self._heard[report.phase] = report.step
-            self._stops = self._on_step(report) or self._stops
+            if self._on_step(*step):
+                self._stopped.add(place)
+        self._stops = place in self._stopped
 
     def _interrupt(self) -> None:
         """Stop after the step under way, if there is a model to keep and Ctrl-C is the first one."""
-        if self._stops or not self._keeps_interrupted or not self._heard:
+        if self._was_interrupted or not self._keeps_interrupted or not self._heard:
             raise KeyboardInterrupt
-        self._stops = self.was_interrupted = True
+        self._was_interrupted = True
+
+    def has_interrupted(self, stop_reason: str) -> bool:
+        """Tell whether Ctrl-C, and no callback, ended the training that stopped for some reason."""
+        by_callback = any(phase != "refit" for phase, _ in self._stopped)
+        return self._was_interrupted and stop_reason == "callback" and not by_callback
 
     # ------------------------------------------------------------------------------ what has come of it
 
     def _gathered(self, ranks: RanksOnWorkers) -> Any:
-        """Return the model, or keep the best state that a rank has and raise what went wrong."""
+        """Return the model, or keep the best state that a rank has and raise what went wrong.
+
+        None if nothing did: all ranks answer, and none has ended.
+        """
         answering = ranks.answering()
         answers = ranks.collect(summary_of, answering, _SETTLING)
         summaries: dict[int, Summary] = {
             rank: summary for rank, summary in answers.given.items() if summary is not None
         }
+        if 0 in summaries:
+            self.warned |= dict.fromkeys(summaries[0].warned)
         with_model = [rank for rank, summary in summaries.items() if summary.has_model]
         if with_model:
             return read_model(self._fetched(ranks, model_of, with_model))
+        if not summaries and not answers.errors and len(answering) == len(ranks.addresses):
+            return None
         self._keep_best(ranks, summaries)
         for summary in summaries.values():
             if isinstance(summary.error, MovedError) or not isinstance(summary.error, RanksError):

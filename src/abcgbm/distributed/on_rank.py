@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, NamedTuple
 
 from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.distributed.warned import Warned, warnings_kept
 from abcgbm.ranks.share import Share
-from abcgbm.training.callbacks import StepReport
+from abcgbm.training.callbacks import Afar
 from abcgbm.training.checkpoint import Checkpoint
 from abcgbm.training.course import Course
 from abcgbm.training.preparation import FitArguments
@@ -39,12 +38,15 @@ class Outcome(NamedTuple):
         The steps of the model, or of that state.
     error : BaseException or None
         What broke it off.
+    warned : tuple of Warned
+        What the user should be told.
     """
 
     model: ABCBoostClassifier | None
     checkpoint: bytes | None
     n_steps: int
     error: BaseException | None
+    warned: tuple[Warned, ...] = ()
 
 
 def fit_on_rank(
@@ -53,7 +55,8 @@ def fit_on_rank(
     share: Share,
     *,
     checkpoint: bytes | None = None,
-    on_step: Callable[[StepReport], bool] | None = None,
+    afar: Afar | None = None,
+    elapsed: float = 0.0,
 ) -> Outcome:
     """Fit ``ABCBoostClassifier(**params)`` with the rows of this rank, as all ranks do.
 
@@ -67,35 +70,32 @@ def fit_on_rank(
         The rank, and where its rows stand among all.
     checkpoint : bytes or None
         The state to go on from, the same on all ranks.
-    on_step : callable or None
-        Is told of each step, on rank 0 alone; True asks to stop.
+    afar : Afar or None
+        Who follows the fit, on rank 0 alone.
+    elapsed : float
+        Seconds that have passed since the fit began, here or elsewhere.
     """
     model = ABCBoostClassifier(**params)
     courses: list[Course] = []
-    given = FitArguments(*rows, share)
+    given = FitArguments(*rows, share, goes_on=True)
     resume_from = None if checkpoint is None else BytesIO(checkpoint)
-    try:
-        with _heard(model, on_step):
-            model._fit(given, resume_from, courses.append)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
-        state = courses[0].state() if courses else None
-        return _broken_off(model, _given(checkpoint) if state is None else state, error)
-    return Outcome(model, None, model.model_.n_steps, None)
 
+    def told(course: Course) -> None:
+        course.afar = afar if afar is not None and share.reducer.rank == 0 else course.afar
+        courses.append(course)
 
-@contextmanager
-def _heard(
-    model: ABCBoostClassifier, on_step: Callable[[StepReport], bool] | None
-) -> Iterator[None]:
-    """Let a function hear of the steps, after the callbacks that were given."""
-    given = model.callbacks
-    if on_step is not None:
-        before = [] if given is None else [given] if callable(given) else [*given]
-        model.callbacks = [*before, on_step]
-    try:
-        yield
-    finally:
-        model.callbacks = given
+    def fit() -> Outcome:
+        try:
+            remark = model._fit(given, resume_from, told, elapsed)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
+            state = courses[0].state() if courses else None
+            return _broken_off(model, _given(checkpoint) if state is None else state, error)
+        warned.extend([] if remark is None else [Warned(remark, UserWarning)])
+        return Outcome(model, None, model.model_.n_steps, None)
+
+    with warnings_kept() as warned:
+        outcome = fit()
+    return outcome._replace(warned=tuple(warned))
 
 
 def _given(checkpoint: bytes | None) -> Checkpoint | None:

@@ -12,7 +12,7 @@ import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future
 
-from abcgbm.distributed.calls import forget_workers, silent_workers
+from abcgbm.distributed.calls import forget_workers, silent_workers, workers_of
 
 RECOVERY = 120.0  # seconds without any progress after which lost partitions are given up
 _LOOK = 10.0  # seconds without progress after which workers are looked for
@@ -177,10 +177,15 @@ class Partitions:
         To learn from.
     validated : Rows or None
         To validate on.
+    stall : float
+        Seconds that a worker may be silent at least.
     """
 
-    def __init__(self, client: Client, learned: Rows, validated: Rows | None) -> None:
+    def __init__(
+        self, client: Client, learned: Rows, validated: Rows | None, stall: float = 0.0
+    ) -> None:
         self._client = client
+        self._answer = max(_ANSWER, stall)
         self.form = Form(
             learned.has_weights,
             validated is not None,
@@ -217,14 +222,6 @@ class Partitions:
                 getattr(rank, which).append((number, future.key))
         return [placed[address] for address in sorted(placed)]
 
-    def weights(self) -> tuple[float, float]:
-        """Return the sums of the weights of what is learned from, and of what is validated on."""
-        given = [
-            self._client.map(_weight, part, pure=False) for part in (self._learned, self._validated)
-        ]
-        learned, validated = (sum(self._client.gather(weights)) for weights in given)
-        return learned, validated
-
     # ------------------------------------------------------------------------------------ losing some
 
     def _wait(self, limit: float | None) -> None:
@@ -235,13 +232,16 @@ class Partitions:
                 n_left, since = len(pending), time.monotonic()
                 looked = since
             if time.monotonic() - looked > _LOOK:
-                forget_workers(self._client, self._silent())
+                forget_workers(self._client, self._silent([future.key for _, future in pending]))
                 looked = time.monotonic()
             time.sleep(0.05)
 
-    def _silent(self) -> list[str]:
-        """Find workers that hang, of which Dask would take note in minutes only."""
-        return silent_workers(self._client, self._client.nthreads(), _ANSWER)
+    def _silent(self, pending: list[Any]) -> list[str]:
+        """Find workers that hang, of which Dask would take note in minutes only.
+
+        Those that have nothing to do with what is waited for are left alone.
+        """
+        return silent_workers(self._client, workers_of(self._client, pending), self._answer)
 
     def _unfinished(self) -> Iterator[tuple[str, Future]]:
         for name, futures in (("X", self._learned), ("X_val", self._validated)):
@@ -264,10 +264,6 @@ class Partitions:
                 f"partitions {names} were lost, and not one was computed again within {limit:g} s "
                 f"on {len(self._client.nthreads())} workers"
             )
-
-
-def _weight(part: Part) -> float:
-    return float(part.n_rows if part.sample_weight is None else np.sum(part.sample_weight))
 
 
 def _shown(names: Sequence[str], most: int = 10) -> str:

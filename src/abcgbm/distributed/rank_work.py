@@ -13,10 +13,19 @@ from abcgbm.distributed.joining import form_of, join, no_rows_of
 from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
 from abcgbm.distributed.partitions import Form, Part, Placed
 from abcgbm.distributed.session import Done, Session
+from abcgbm.distributed.warned import Warned
 from abcgbm.ranks.reducer import RanksError, Reducer
 from abcgbm.ranks.share import Share
+from abcgbm.training.callbacks import Afar, Means, StepReport
 
 Columns = tuple[Any, Any, Any]  # X, y, sample_weight
+
+
+class Step(NamedTuple):
+    """What the client hears of a step: a report, and the losses as means."""
+
+    report: StepReport
+    means: Means
 
 
 class MovedError(RanksError):
@@ -37,12 +46,18 @@ class RankWork:
         Of what the rows of all ranks consist.
     checkpoint : bytes or None
         The state to go on from.
+    stopped : frozenset of tuple
+        Phases and steps after which somebody has asked to stop already.
+    elapsed : float
+        Seconds that have passed since the fit began.
     """
 
     params: dict[str, Any]
     placed: Placed
     form: Form
     checkpoint: bytes | None
+    stopped: frozenset[tuple[str, int]] = frozenset()
+    elapsed: float = 0.0
 
     def __call__(self, session: Session, reducer: Reducer) -> Done:
         """Fit, and report each step."""
@@ -51,8 +66,9 @@ class RankWork:
             params = params | {"n_jobs": session.worker.state.nthreads}
         rows, share = self._read(session.worker, reducer)
         _check_same_tables(share, rows.X)
+        afar = Afar(lambda report, means: session.report(Step(report, means)), self.stopped)
         outcome = fit_on_rank(
-            params, rows, share, checkpoint=self.checkpoint, on_step=session.report
+            params, rows, share, checkpoint=self.checkpoint, afar=afar, elapsed=self.elapsed
         )
         return Done(outcome, outcome.error)
 
@@ -113,19 +129,24 @@ def _joined(parts: list[tuple[int, Part]], suffix: str) -> Columns:
 
 
 class Summary(NamedTuple):
-    """What has come of a rank: its steps, whether there is a model or a checkpoint, and the error."""
+    """What has come of a rank: its steps, whether there is a model or a checkpoint, and the error.
+
+    And what the user should be told.
+    """
 
     n_steps: int
     has_model: bool
     has_checkpoint: bool
     error: BaseException | None
+    warned: tuple[Warned, ...] = ()
 
 
 def summary_of(done: Done) -> Summary:
     """Say what has come of a rank; an error that cannot be sent becomes one that can."""
     outcome: Outcome = done.result or Outcome(None, None, 0, done.error)
     has_model, has_checkpoint = outcome.model is not None, outcome.checkpoint is not None
-    return Summary(outcome.n_steps, has_model, has_checkpoint, _sendable(outcome.error))
+    error = _sendable(outcome.error)
+    return Summary(outcome.n_steps, has_model, has_checkpoint, error, outcome.warned)
 
 
 def model_of(done: Done) -> bytes:

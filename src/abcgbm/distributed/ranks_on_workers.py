@@ -18,15 +18,17 @@ from abcgbm.distributed.calls import (
     connect_session,
     end_session,
     open_session,
-    say_nothing,
+    silent_workers,
     touch_session,
 )
 from abcgbm.distributed.session import PATIENCE, Done, News, SessionPlan
 from abcgbm.ranks.reducer import RankLostError, RanksError
 
-START = 20.0  # seconds within which all ranks must be ready
-ANSWER = 8.0  # seconds that a worker has for an answer, two of which it may wait for news
-_ALIVE = 2.0  # seconds within which a worker that is not lost answers
+# Seconds; the first two are longer where a rank may be silent for longer.
+START = 20.0  # within which all ranks must be ready
+ANSWER = 8.0  # that a worker has for an answer, two of which it may wait for news
+_WAITED = 2.0  # these two
+_GOODBYE = 2.0  # within which a worker hears that a session ends, or not at all
 
 
 class LostWorkersError(RanksError):
@@ -74,6 +76,7 @@ class RanksOnWorkers:
         self.name = uuid.uuid4().hex[:12]
         self.silent: set[str] = set()  # workers that have not answered when they were looked for
         self._stall, self._waits = stall, waits
+        self._answer, self._start = max(ANSWER, stall + _WAITED), max(START, stall)
 
     def start(self, works: Sequence[Callable[..., Done]]) -> None:
         """Let all ranks begin their work, or none: then all are ended and the reason is raised."""
@@ -82,9 +85,10 @@ class RanksOnWorkers:
             for rank in range(len(self.addresses))
         ]
         try:
-            self._all(open_session, [(plan,) for plan in plans], START)
-            self._all(connect_session, [(self.name, START / 2) for _ in plans], START)
-            self._all(begin_session, [(self.name, work) for work in works], START)
+            self._all(open_session, [(plan,) for plan in plans], self._start)
+            half = self._start / 2
+            self._all(connect_session, [(self.name, half) for _ in plans], self._start)
+            self._all(begin_session, [(self.name, work) for work in works], self._start)
         except BaseException:
             self.end("not all workers could begin")
             raise
@@ -92,7 +96,7 @@ class RanksOnWorkers:
     def ask(self, n_answered: int, *, asks_to_stop: bool) -> News:
         """Wait for news of rank 0, and answer the last."""
         arguments = (self.name, n_answered, asks_to_stop)
-        return self._all(ask_session, {0: arguments}, ANSWER)[0]  # type: ignore[no-any-return]
+        return self._all(ask_session, {0: arguments}, self._answer)[0]  # type: ignore[no-any-return]
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -107,25 +111,24 @@ class RanksOnWorkers:
 
     def _touch(self, is_over: threading.Event) -> None:
         while not is_over.wait(PATIENCE / 3) and self.client.status == "running":
-            self._some(touch_session, {0: (self.name,)}, ANSWER)
+            self._some(touch_session, {0: (self.name,)}, self._answer)
 
     def answering(self) -> list[int]:
-        """Return the ranks whose workers are known to the scheduler and answer, soon."""
-        known = self.client.nthreads()
-        calls = {rank: () for rank, address in enumerate(self.addresses) if address in known}
-        answers = self._some(say_nothing, calls, _ALIVE)
-        self.silent = {self.addresses[rank] for rank in answers.errors}
-        return [*answers.given]
+        """Return the ranks whose workers are known to the scheduler and answer."""
+        known = {*self.client.nthreads()} & {*self.addresses}
+        self.silent = {*silent_workers(self.client, known, self._stall)}
+        there = known - self.silent
+        return [rank for rank, address in enumerate(self.addresses) if address in there]
 
     def collect(self, view: Callable[[Done], Any], ranks: Sequence[int], limit: float) -> Answers:
         """Return something of what has come of the work of ranks, and which ranks answer nothing."""
         arguments = (self.name, limit, view)
-        return self._some(collect_session, dict.fromkeys(ranks, arguments), limit + ANSWER)
+        return self._some(collect_session, dict.fromkeys(ranks, arguments), limit + self._answer)
 
     def end(self, reason: str) -> None:
         """End whatever the ranks do."""
         ranks = [rank for rank, name in enumerate(self.addresses) if name not in self.silent]
-        self._some(end_session, dict.fromkeys(ranks, (self.name, reason)), _ALIVE)
+        self._some(end_session, dict.fromkeys(ranks, (self.name, reason)), _GOODBYE)
 
     def _some(
         self, function: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]], limit: float
@@ -151,6 +154,8 @@ class RanksOnWorkers:
 
     def error_of(self, errors: Mapping[int, BaseException]) -> BaseException:
         """Make of the errors of ranks one: of several reasons not that somebody else is lost."""
+        if not errors:
+            return RanksError("the ranks have not ended, but not said why")
         ours = [error for error in errors.values() if not _is_of_transport(error)]
         if ours:
             return ours[0]

@@ -74,6 +74,9 @@ class Boosting:
 class Watcher(Protocol):
     """Hears of every step, and may ask to stop."""
 
+    def was_asked(self, boosting: Boosting) -> bool:
+        """Return whether somebody asked to stop here, before the fit was broken off."""
+
     def begin_step(self) -> None:
         """Hear that a step begins."""
 
@@ -118,7 +121,8 @@ class _Verdict(NamedTuple):
     interrupts: Interrupts
 
     def before_first_step(self) -> str | None:
-        return self._with_beginning(_stop_reason(self.stopping, self.boosting, asked=False))
+        asked = self.watcher.was_asked(self.boosting)
+        return self._with_beginning(_stop_reason(self.stopping, self.boosting, asked=asked))
 
     def after_step(self, *, has_progress: bool) -> str | None:
         asked = self.watcher.end_step(self.boosting, has_progress=has_progress)

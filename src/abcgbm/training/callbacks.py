@@ -1,7 +1,7 @@
 """Those who hear of every step: the progress line, the user's functions, scikit-learn's callbacks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +46,25 @@ class StepReport:
     phase: str = "train"
 
 
+Means = tuple[float, float | None]  # losses of a row: of those learned from, of those validated on
+
+
+@dataclass(frozen=True)
+class Afar:
+    """Who follows a fit from another process, where it may have been broken off before.
+
+    Attributes
+    ----------
+    on_step : callable or None
+        Is told of each step, after the callbacks, with the losses as means; True asks to stop.
+    stopped : frozenset of tuple
+        Phases and steps after which somebody has asked to stop already.
+    """
+
+    on_step: Callable[[StepReport, Means], bool] | None = None
+    stopped: frozenset[tuple[str, int]] = field(default_factory=frozenset)
+
+
 class StepListener(Protocol):
     """Hears of the steps of a fit; it may ask how the model could be made, and to stop."""
 
@@ -73,6 +92,11 @@ class StepWatcher:
         Gives the fitted attributes, as if training ended here.
     checkpoints : CheckpointWriter
         Writes checkpoints, before the user's functions are called.
+
+    Attributes
+    ----------
+    afar : Afar
+        Who follows from another process; nobody, unless it is set.
     """
 
     def __init__(
@@ -90,6 +114,11 @@ class StepWatcher:
         self._task = task
         self._fitted = fitted
         self._checkpoints = checkpoints
+        self.afar = Afar()
+
+    def was_asked(self, boosting: Boosting) -> bool:
+        """Return whether somebody asked to stop here, before the fit was broken off."""
+        return (boosting.phase, boosting.n_steps) in self.afar.stopped
 
     def begin_step(self) -> None:
         """Hear that a step begins."""
@@ -101,7 +130,8 @@ class StepWatcher:
             self._task.end_step(None)
             return False
         self._checkpoints.end_step()
-        asked = self._tell(boosting) if self._progress.enabled or self._callbacks else False
+        has_listeners = self._progress.enabled or self._callbacks or self.afar.on_step
+        asked = self._tell(boosting) if has_listeners else False
         return self._task.end_step(self._fitted) or asked
 
     def _tell(self, boosting: Boosting) -> bool:
@@ -109,6 +139,8 @@ class StepWatcher:
         losses, phase = boosting.mean_losses(), report.phase
         self._progress.show(report.step, *losses, phase, report.base_class)
         returned = [callback(report) for callback in self._callbacks]
+        if self.afar.on_step is not None:
+            returned.append(self.afar.on_step(report, losses))
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
     def _report(self, boosting: Boosting) -> StepReport:

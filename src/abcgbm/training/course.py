@@ -1,13 +1,13 @@
 """The course of a fit: one training after the other, while all who want to know hear of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from abcgbm.ranks.reducer import Reducer
 from abcgbm.ranks.share import ALONE
 from abcgbm.settings.settings import Settings
-from abcgbm.training.callbacks import StepListener, StepWatcher
+from abcgbm.training.callbacks import Afar, StepListener, StepWatcher
 from abcgbm.training.checkpoint import Checkpoint, Validated
 from abcgbm.training.checkpoint_writer import CheckpointWriter, Save
 from abcgbm.training.facts import Facts
@@ -47,8 +47,12 @@ class Course:
         Steps of the model that a warm start goes on from; None without one.
     reducer : Reducer
         The rank; the first one alone shows progress, writes checkpoints and asks callbacks.
+    goes_on : bool
+        Whether the fit is gone on with, if it is broken off.
     state : callable
-        Of several ranks: tells how far the training is, or was when it was broken off.
+        If the fit goes on: tells how far the training is, or was when it was broken off.
+    afar : Afar
+        Who follows from another process.
     """
 
     settings: Settings
@@ -57,7 +61,9 @@ class Course:
     facts: Facts
     n_earlier: int | None
     reducer: Reducer = ALONE.reducer
+    goes_on: bool = False
     state: State = _unknown
+    afar: Afar = field(default_factory=Afar)
 
     @property
     def n_steps_to_come(self) -> int | None:
@@ -91,13 +97,14 @@ class Course:
             state = training.state()
             return state and Checkpoint(*state, self.facts, self.n_earlier, validated)
 
-        self.state = checkpoint if self.reducer.n_ranks > 1 else _unknown
+        self.state = checkpoint if self.goes_on else _unknown
         verbose = settings.verbose if self.reducer.rank == 0 else 0
         progress = ProgressLine(training.max_iter, verbose)
         with progress, listeners.writer.watching(checkpoint) as writer:
             watcher = StepWatcher(
                 training.class_labels, progress, settings.callbacks, listeners.task, fitted, writer
             )
+            watcher.afar = self.afar
             reason = training.run(watcher)
             progress.finish(reason)
         ended = self.state()

@@ -42,7 +42,7 @@ from abcgbm.training.validation import hold_out
 
 
 class FitArguments(NamedTuple):
-    """The arguments of fit, as they were given."""
+    """The arguments of fit, as they were given; and whether it is gone on with if it is broken off."""
 
     X: Any
     y: Any
@@ -51,6 +51,7 @@ class FitArguments(NamedTuple):
     y_val: Any = None
     sample_weight_val: Any = None
     share: Share = ALONE
+    goes_on: bool = False
 
 
 def prepare(
@@ -100,13 +101,13 @@ def prepare(
         again = partial(_train_again, rows, resumed) if settings.refit else None
         rows, held_out = _hold_out(rows, plan)
     learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
-    needs_facts = resumed is not None or _may_be_kept(settings, share)
+    needs_facts = resumed is not None or _may_be_kept(settings, given) or not share.is_alone
     facts = facts_of(plan, learned, validated) if needs_facts else {}
     if resumed is not None:
         resumed.check(facts, plan)
     first = _first_training(plan, learned, validated, earlier, resumed)
     n_earlier = None if earlier is None else earlier.model.n_steps
-    return Course(settings, first, again, facts, n_earlier, share.reducer)
+    return Course(settings, first, again, facts, n_earlier, share.reducer, given.goes_on)
 
 
 def _labelled(
@@ -119,15 +120,14 @@ def _labelled(
     to_learn = GivenRows(table, given.y, given.sample_weight, share)
     known = _known_classes(settings, earlier)
     rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
-    if _may_be_kept(settings, share):
-        _check_labels_can_be_kept(classes.labels)
+    together(share, partial(_check_labels_can_be_kept, classes.labels, settings, given))
     to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
     return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, share)
 
 
-def _may_be_kept(settings: Settings, share: Share) -> bool:
-    """Whether there may be a checkpoint: of several ranks one may be lost at any time."""
-    return settings.checkpoint is not None or not share.is_alone
+def _may_be_kept(settings: Settings, given: FitArguments) -> bool:
+    """Whether there may be a checkpoint."""
+    return settings.checkpoint is not None or given.goes_on
 
 
 def _with_labels(given: FitArguments, verbose: int) -> FitArguments:
@@ -159,13 +159,18 @@ def _first_training(
     return Training(plan, learned, validated, earlier, resumed.steps)
 
 
-def _check_labels_can_be_kept(labels: NDArray[Any]) -> None:
+def _check_labels_can_be_kept(
+    labels: NDArray[Any], settings: Settings, given: FitArguments
+) -> None:
     """A checkpoint that cannot be written is found out before the training, not after it."""
+    if not _may_be_kept(settings, given):
+        return
     try:
         to_json(labels)
     except TypeError as error:
         kind = type(labels[0]).__name__
-        raise ValueError(f"checkpoint with labels of type {kind}: {error}") from error
+        why = " (the state is kept to go on where a worker is lost)" if given.goes_on else ""
+        raise ValueError(f"checkpoint{why} with labels of type {kind}: {error}") from error
 
 
 def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Trained) -> Training:
