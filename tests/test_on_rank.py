@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
+from abcgbm.distributed.on_rank import Kept, Outcome, RankRows, fit_on_rank
 from abcgbm.ranks.interrupts import Interrupts, uninterrupted
 from abcgbm.ranks.reducer import Alone, RanksError
 from abcgbm.ranks.share import Share
@@ -148,6 +148,24 @@ def test_fit_of_one_rank_leaves_its_state():
     assert {file_of(of.model) for of in again} == {expected(PARAMS)}
 
 
+def test_state_is_given_now_and_then(monkeypatch):
+    kept, states = Kept(), []
+
+    def on_step(report: StepReport, means: Means) -> bool:
+        kept._not_before = 0.0 if report.step in (3, 5) else 1e9
+        monkeypatch.setattr(
+            "abcgbm.distributed.on_rank._MOST_BYTES", 2**24 if report.step < 5 else 9
+        )
+        states.append(kept.if_due())
+        return False
+
+    row = rows_of(1, 1)[0][0]
+    fit_on_rank(PARAMS, row, Share(Alone()), afar=Afar(on_step), kept=kept)
+    assert [state is not None for state in states] == [False, False, True, False, False, False]
+    again = on_ranks(2, work(PARAMS, 2, 1, states[2]))
+    assert {file_of(of.model) for of in again} == {expected(PARAMS)}
+
+
 def test_labels_that_no_state_can_hold_are_refused_where_one_is_kept():
     row, day = rows_of(1, 1)[0][0], pd.Timestamp("2026-01-01", tz="UTC")
     y = np.array([day + pd.Timedelta(days=int(label in row.y[:1])) for label in row.y])
@@ -229,7 +247,7 @@ def test_time_is_that_of_the_first_rank():
 
 def test_time_that_has_passed_before_counts():
     params = PARAMS | {"max_iter": 50, "max_time": 1e5}
-    outcome = fit_on_rank(params, rows_of(1, 1)[0][0], Share(Alone()), elapsed=1e6)
+    outcome = fit_on_rank(params, rows_of(1, 1)[0][0], Share(Alone()), afar=Afar(elapsed=1e6))
     assert (outcome.model.stop_reason_, outcome.n_steps) == ("max_time", 1)
 
 

@@ -147,10 +147,12 @@ class Driver:
     def _hear(self, step: Step) -> None:
         """Tell of a step, once: what was broken off takes some a second time."""
         report = step.report
+        if step.state is not None:
+            self.checkpoint, self.n_steps = step.state, report.step
         place = (report.phase, report.step)
         if report.step > self._heard.get(report.phase, 0):
             self._heard[report.phase] = report.step
-            if self._on_step(*step):
+            if self._on_step(report, step.means):
                 self._stopped.add(place)
         self._stops = place in self._stopped
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -12,6 +14,10 @@ from abcgbm.training.callbacks import Afar
 from abcgbm.training.checkpoint import Checkpoint
 from abcgbm.training.course import Course
 from abcgbm.training.preparation import FitArguments
+
+_SECONDS = 30.0  # between two states that are kept elsewhere
+_TIMES_ITS_COST = 20  # that much time lies between two of them at least
+_MOST_BYTES = 2**24  # of a state that is sent with the report of a step
 
 
 class RankRows(NamedTuple):
@@ -49,6 +55,24 @@ class Outcome(NamedTuple):
     warned: tuple[Warned, ...] = ()
 
 
+class Kept:
+    """Gives the state of a fit now and then, for those who keep it elsewhere."""
+
+    def __init__(self) -> None:
+        self.take: Callable[[], bytes | None] = lambda: None
+        self._not_before = time.monotonic() + _SECONDS
+
+    def if_due(self) -> bytes | None:
+        """Return the state after the last step, if it is time for one and it is small."""
+        began = time.monotonic()
+        if began < self._not_before:
+            return None
+        state = self.take()
+        now = time.monotonic()
+        self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
+        return state if state is not None and len(state) <= _MOST_BYTES else None
+
+
 def fit_on_rank(
     params: dict[str, Any],
     rows: RankRows,
@@ -56,7 +80,7 @@ def fit_on_rank(
     *,
     checkpoint: bytes | None = None,
     afar: Afar | None = None,
-    elapsed: float = 0.0,
+    kept: Kept | None = None,
 ) -> Outcome:
     """Fit ``ABCBoostClassifier(**params)`` with the rows of this rank, as all ranks do.
 
@@ -72,8 +96,8 @@ def fit_on_rank(
         The state to go on from, the same on all ranks.
     afar : Afar or None
         Who follows the fit, on rank 0 alone.
-    elapsed : float
-        Seconds that have passed since the fit began, here or elsewhere.
+    kept : Kept or None
+        Is told how the state can be taken.
     """
     model = ABCBoostClassifier(**params)
     courses: list[Course] = []
@@ -83,10 +107,12 @@ def fit_on_rank(
     def told(course: Course) -> None:
         course.afar = afar if afar is not None and share.reducer.rank == 0 else course.afar
         courses.append(course)
+        if kept is not None:
+            kept.take = lambda: _written(model, course.state())
 
     def fit() -> Outcome:
         try:
-            remark = model._fit(given, resume_from, told, elapsed)
+            remark = model._fit(given, resume_from, told, 0.0 if afar is None else afar.elapsed)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
             state = courses[0].state() if courses else None
             return _broken_off(model, _given(checkpoint) if state is None else state, error)
@@ -113,6 +139,12 @@ def _broken_off(
 ) -> Outcome:
     if state is None:
         return Outcome(None, None, 0, error)
+    return Outcome(None, _written(model, state), state.history.n_steps, error)
+
+
+def _written(model: ABCBoostClassifier, state: Checkpoint | None) -> bytes | None:
+    if state is None:
+        return None
     file = BytesIO()
     state.save(file, model.get_params(deep=False))
-    return Outcome(None, file.getvalue(), state.history.n_steps, error)
+    return file.getvalue()

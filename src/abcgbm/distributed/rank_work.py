@@ -10,7 +10,7 @@ import numpy as np
 from distributed import Worker
 
 from abcgbm.distributed.joining import form_of, join, no_rows_of
-from abcgbm.distributed.on_rank import Outcome, RankRows, fit_on_rank
+from abcgbm.distributed.on_rank import Kept, Outcome, RankRows, fit_on_rank
 from abcgbm.distributed.partitions import Form, Part, Placed
 from abcgbm.distributed.session import Done, Session
 from abcgbm.distributed.warned import Warned
@@ -22,10 +22,11 @@ Columns = tuple[Any, Any, Any]  # X, y, sample_weight
 
 
 class Step(NamedTuple):
-    """What the client hears of a step: a report, and the losses as means."""
+    """What the client hears of a step: a report, the losses as means, and now and then the state."""
 
     report: StepReport
     means: Means
+    state: bytes | None = None
 
 
 class MovedError(RanksError):
@@ -66,10 +67,13 @@ class RankWork:
             params = params | {"n_jobs": session.worker.state.nthreads}
         rows, share = self._read(session.worker, reducer)
         _check_same_tables(share, rows.X)
-        afar = Afar(lambda report, means: session.report(Step(report, means)), self.stopped)
-        outcome = fit_on_rank(
-            params, rows, share, checkpoint=self.checkpoint, afar=afar, elapsed=self.elapsed
-        )
+        kept = Kept()
+
+        def report(report: StepReport, means: Means) -> bool:
+            return session.report(Step(report, means, kept.if_due()))
+
+        afar = Afar(report, self.stopped, self.elapsed)
+        outcome = fit_on_rank(params, rows, share, checkpoint=self.checkpoint, afar=afar, kept=kept)
         return Done(outcome, outcome.error)
 
     def _read(self, worker: Worker, reducer: Reducer) -> tuple[RankRows, Share]:

@@ -59,10 +59,13 @@ class Afar:
         Is told of each step, after the callbacks, with the losses as means; True asks to stop.
     stopped : frozenset of tuple
         Phases and steps after which somebody has asked to stop already.
+    elapsed : float
+        Seconds that have passed since the fit began there.
     """
 
     on_step: Callable[[StepReport, Means], bool] | None = None
     stopped: frozenset[tuple[str, int]] = field(default_factory=frozenset)
+    elapsed: float = 0.0
 
 
 class StepListener(Protocol):
