@@ -4,6 +4,7 @@ What is trained on equals a small table whose rows weigh as much as they have co
 """
 
 import fcntl
+import os
 import shutil
 import sys
 import tempfile
@@ -26,12 +27,15 @@ pytestmark = [
 ]
 
 GB = 10**9
+MOST_DISK = 20  # GB that a test writes without being asked to
 LIMIT = 2**31
 
 
 @contextmanager
 def room(memory: int, disk: int, folder: Path) -> Iterator[None]:
     """Only one test at a time, and only where there is room for it."""
+    if disk > MOST_DISK and "ABCGBM_HUGE" not in os.environ:
+        pytest.skip(f"writes {disk} GB to the disk, for minutes; ABCGBM_HUGE=1 asks for it")
     with (Path(tempfile.gettempdir()) / "abcgbm-test-many-rows").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         available = available_bytes()
