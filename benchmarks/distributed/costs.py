@@ -21,6 +21,7 @@ from scipy.optimize import nnls
 
 RESULTS = Path(__file__).parents[1] / "results" / "distributed_costs.jsonl"
 N_BINS = 256
+CACHE = 10e6  # bytes of codes that stay near, about
 HELD_OUT = {"n_rows": 5_000_000, "n_features": 50, "n_classes": 7, "max_leaf_nodes": 64}
 
 Job = dict[str, Any]
@@ -30,7 +31,7 @@ def jobs() -> list[Job]:
     """Return the jobs that the model is fitted to: one number is varied at a time."""
     centre = {"n_rows": 500_000, "n_features": 20, "n_classes": 7, "max_leaf_nodes": 64}
     varied: dict[str, tuple[int, ...]] = {
-        "n_rows": (250_000, 1_000_000),
+        "n_rows": (250_000, 1_000_000, 4_000_000),
         "n_features": (10, 50),
         "n_classes": (3, 20),
         "max_leaf_nodes": (16, 256),
@@ -54,8 +55,10 @@ def computing(job: Job, n_ranks: int) -> Cost:
     rows = job["n_rows"] / n_ranks
     D, K, J = job["n_features"], job["n_classes"], job["max_leaf_nodes"]
     visits, trees = rows * math.log2(J), 1 if job["shared"] else K
+    outside = max(0.0, 1.0 - CACHE / (rows * D))  # share of the codes that are not in the cache
     amounts = {
         "counting: rows x columns x log2 J x trees": visits * D * trees,
+        "fetching: those that are not in the cache": visits * D * trees * outside,
         "splitting: rows x log2 J x trees": visits * trees,
         "scores: rows x classes": rows * K,
         "searching: leaves x columns x bins x trees": J * D * N_BINS * trees,
