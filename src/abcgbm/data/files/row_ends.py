@@ -14,6 +14,20 @@ import numpy as np
 _QUOTE = b'"'
 
 
+class UnclosedQuoteError(ValueError):
+    """A quoted cell that has no end.
+
+    Parameters
+    ----------
+    place : int
+        The byte at which its quote opens.
+    """
+
+    def __init__(self, place: int) -> None:
+        super().__init__(f"the quote at byte {place} is never closed")
+        self.place = place
+
+
 def end_of_row(data: bytes, start: int, delimiter: str) -> int:
     """Return where the row ends that begins at ``start``."""
     for found in _marks(delimiter).finditer(data, start):
@@ -23,7 +37,10 @@ def end_of_row(data: bytes, start: int, delimiter: str) -> int:
 
 
 def end_of_rows(data: bytes, newline: bytes, delimiter: str | None) -> int:
-    """Return where the last whole row ends, of data that begin with a row; 0 if there is none."""
+    """Return where the last whole row ends, of data that begin with a row; 0 if there is none.
+
+    Raise UnclosedQuoteError as ``check_quotes`` does, for quotes that are not at the end.
+    """
     end = data.rfind(newline) + 1
     if delimiter is None or not end or _QUOTE not in data:
         return end
@@ -53,13 +70,36 @@ def _is_well_quoted(data: bytes, delimiter: str) -> bool:
     return bool(is_behind.all() and is_before.all())
 
 
+def check_quotes(data: bytes, delimiter: str | None) -> None:
+    """Raise UnclosedQuoteError if a quoted cell has no end; the data are the last rows of a file."""
+    if delimiter is None or _QUOTE not in data:
+        return
+    for found in _marks(delimiter).finditer(data):
+        if found.group().count(_QUOTE) % 2:
+            raise UnclosedQuoteError(found.start())
+        _check_end_of_cell(data, found, delimiter)
+
+
 def _end_of_odd_rows(data: bytes, delimiter: str) -> int:
     """Return where the last whole row ends, looking at one cell after the other."""
     end = 0
     for found in _marks(delimiter).finditer(data):
         if not found.group().startswith(_QUOTE):
             end = found.end()
+        else:
+            _check_end_of_cell(data, found, delimiter)
     return end
+
+
+def _check_end_of_cell(data: bytes, found: re.Match[bytes], delimiter: str) -> None:
+    """Refuse a cell of several lines whose last quote is followed by text.
+
+    There the quote of a later cell has closed one that was never closed, as in ``"a`` above ``"b"``.
+    """
+    cell, after = found.group(), data[found.end() : found.end() + 1]
+    is_over = after in (b"", b"\n", b"\r", delimiter.encode())
+    if cell.startswith(_QUOTE) and not is_over and (b"\n" in cell or b"\r" in cell):
+        raise UnclosedQuoteError(found.start())
 
 
 @cache

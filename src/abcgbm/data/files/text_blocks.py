@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from abcgbm.data.files.errors import TableFileError
-from abcgbm.data.files.row_ends import end_of_row, end_of_rows
+from abcgbm.data.files.row_ends import UnclosedQuoteError, check_quotes, end_of_row, end_of_rows
 
 BLOCK_BYTES = 2**24
 _MOST_BYTES_OF_A_ROW = 2**28
@@ -61,19 +61,26 @@ def text_blocks(
 ) -> Iterator[Block]:
     """Yield a text file in blocks of about ``size`` bytes; a quoted cell may hold newlines.
 
-    Memory is that of two blocks, whatever the file's size. ``path`` is what errors speak of; with
-    no delimiter there are no cells, and quotes mean nothing.
+    Memory is that of two blocks, whatever the file's size. Errors name ``path``; with no delimiter
+    there are no cells, and quotes mean nothing. A quote that is never closed is an error.
     """
     line, rest, read = 1, b"", stream.read(max(size, 3)).removeprefix(_BYTE_ORDER_MARK)
-    while read:
-        rest += read
-        end = end_of_rows(rest, newline, delimiter)
-        if end == 0 and len(rest) > _MOST_BYTES_OF_A_ROW:
-            what = f"more than {_MOST_BYTES_OF_A_ROW >> 20} MB without the end of a row"
-            raise TableFileError(path, f"{what}: is there a quote that is never closed?", line)
-        if end:
-            yield Block(line, rest[:end])
-            line, rest = line + rest.count(newline, 0, end), rest[end:]
-        read = stream.read(size)
+    try:
+        while read:
+            rest += read
+            end = end_of_rows(rest, newline, delimiter)
+            if end == 0 and len(rest) > _MOST_BYTES_OF_A_ROW:
+                check_quotes(rest, delimiter)
+                what = f"more than {_MOST_BYTES_OF_A_ROW >> 20} MB without the end of a row"
+                raise TableFileError(path, what, line)
+            if end:
+                yield Block(line, rest[:end])
+                line, rest = line + rest.count(newline, 0, end), rest[end:]
+            read = stream.read(size)
+        check_quotes(rest, delimiter)
+    except UnclosedQuoteError as error:
+        what = "a quote opens a cell and is never closed; expected a second one at the cell's end"
+        line += rest.count(newline, 0, error.place)
+        raise TableFileError(path, what, line, hint="delimiter") from None
     if rest.strip(_ENDS):
         yield Block(line, rest)
