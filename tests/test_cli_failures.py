@@ -212,7 +212,7 @@ def test_interrupted_training_leaves_no_file(folder):
         (b"a,y\n1,2\n", ["--delimiter", "xx"], "(--delimiter)"),
         (b"a,y\n1,2\n", ["--encoding", "no"], "(--encoding)"),
         (b"a,y\n1,2\n", ["--format", "xls"], "(--format)"),
-        (b'"a,y\n' + b"1,2\n" * 50_000, [], "is there a quote that is never closed?"),
+        (b'"a,y\n' + b"1,2\n" * 50_000, [], "line 1: a quote opens a cell and is never closed"),
         (b"a,y\n\0,1\n", [], ""),
     ],
 )  # fmt: skip

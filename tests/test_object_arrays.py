@@ -94,7 +94,7 @@ def test_errors_call_the_column_by_its_number():
     with pytest.raises(ValueError, match=expected):
         model.predict(peat)
     peat[3, 0] = {}
-    with pytest.raises(TypeError, match="column 0 has unhashable type"):
+    with pytest.raises(TypeError, match="column 0 has values of type dict, such as "):
         model.predict(peat)
 
 

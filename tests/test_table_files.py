@@ -62,7 +62,9 @@ def test_values_are_those_that_pandas_reads(tmp_path_factory, rows):
         assert ours.column("texts").to_pylist() == [None if pd.isna(t) else t for t in texts]
 
 
-@given(st.lists(st.sampled_from(["ab", '"x\ny"', '"', "1", "\n", "\r\n", ","])), st.integers(1, 20))
+@given(
+    st.lists(st.sampled_from(["ab", '"x\ny",', '5"', "1", "\n", "\r\n", ","])), st.integers(1, 20)
+)
 def test_blocks_put_together_are_the_file(pieces, size):
     data = "".join(pieces).encode()
     blocks = [*text_blocks(io.BytesIO(data), "t.csv", size)]

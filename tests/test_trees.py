@@ -1,7 +1,9 @@
 """Looking at single trees: leaves of rows, text, drawings, data frames."""
 
+import copy
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -324,3 +326,15 @@ def test_classes_without_a_tree_are_refused(models):
         models["abc-mart"].tree(2, "b")
     with pytest.raises(ValueError, match="class_=None; the trees of step 0 are those of 'a', 'b'"):
         models["mart"].tree(0)
+
+
+@pytest.mark.parametrize("label", [None, "a"])
+def test_step_without_trees_is_refused(models, label):
+    model = copy.copy(models["mart"])
+    ensemble = model.model_.ensemble
+    start = ensemble.step_start.copy()
+    start[1] = 0  # as a model file may have it: the second step has the trees of the first
+    model.model_ = replace(model.model_, ensemble=replace(ensemble, step_start=start))
+    with pytest.raises(ValueError, match="step=0; the step has no trees"):
+        model.tree(0, label)
+    assert model.tree(1, "a").step == 1

@@ -14,6 +14,7 @@ from scipy import sparse
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.class_labels import ClassLabels, labels_of
 from abcgbm.cli.failure import Misuse
+from abcgbm.data.cells import naming
 from abcgbm.data.files.column_types import (
     columns_of_type,
     end_to_end,
@@ -104,10 +105,11 @@ def read_to_learn(
         wanted, [n for n in texts if n in wanted], [n for n in numbers if n in wanted]
     )
     _check_no_label_is_missing(file, label, table)
-    y = labels_of(table.column(label))
+    with naming(_place(file, label)):
+        y = labels_of(table.column(label))
     if like is not None:
         y = _labels_like(file, label, y, like)
-    return LabelledTable(table.select(features), y, _weights(table, weight))
+    return LabelledTable(table.select(features), y, _weights(file, weight, table))
 
 
 def _labels_like(file: NamedFile, label: str, y: Any, like: LabelledTable) -> Any:
@@ -173,7 +175,8 @@ def read_like(
         dict.fromkeys(written), names, *_kinds_like(model, names)
     ):
         X = table.select(names).rename_columns(_asked_names(model, names))
-        y = None if label is None else labels.of_column(as_written.column(label), missing)
+        with naming(_place(file, label)):
+            y = None if label is None else labels.of_column(as_written.column(label), missing)
         yield LabelledTable(X, y, None, {name: as_written.column(name) for name in others})
 
 
@@ -206,8 +209,14 @@ def _found(file: NamedFile, given: str | None, what: str) -> str | None:
     return None if given is None else find_column(file, given, what)
 
 
-def _weights(table: Any, weight: str | None) -> NDArray[Any] | None:
-    return None if weight is None else table.column(weight).to_numpy()
+def _weights(file: NamedFile, weight: str | None, table: Any) -> NDArray[Any] | None:
+    with naming(_place(file, weight)):
+        return None if weight is None else table.column(weight).to_numpy()
+
+
+def _place(file: NamedFile, column: str | None) -> str:
+    """Return what errors call a column of a file."""
+    return f"{file.path}, column {column!r}"
 
 
 # ---------------------------------------------------------------------------------- as a model has it

@@ -1,7 +1,8 @@
 """What a single Python value is: missing, a number, or neither."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -11,6 +12,24 @@ from numpy.typing import NDArray
 
 OBJECT_KINDS = tuple("OUST")  # kinds of arrays that are looked at one by one: objects, strings
 REAL_KINDS = ("b", "i", "u", "f")  # kinds of real numbers
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Name the source of values that a library cannot convert: its own error names the value alone.
+
+    Parameters
+    ----------
+    what : str
+        What errors call the source, for example ``column 'a'``.
+    """
+    try:
+        yield
+    except Exception as error:
+        is_arrow = type(error).__module__.startswith("pyarrow")
+        if not is_arrow and not isinstance(error, ValueError | OverflowError):
+            raise
+        raise ValueError(f"{what} has values that cannot be converted: {error}") from error
 
 
 def is_missing(value: Any) -> bool:
@@ -46,7 +65,7 @@ def _float_reader(name: str, hint: str = "") -> Callable[[Any], float]:
             return math.nan
         if not isinstance(value, Real | Decimal | np.bool_):
             raise TypeError(
-                f"{name} holds values of type {type(value).__name__}, such as {_shown(value)}; "
+                f"{name} holds values of type {type(value).__name__}, such as {shown(value)}; "
                 "expected numbers (the argument must be free of strings and objects, of numbers alone)"
             )
         return as_float(value)
@@ -62,7 +81,8 @@ def floats_of(objects: Any, name: str, hint: str = "") -> NDArray[np.float64]:
         return np.asarray(read(objects), dtype=np.float64)
 
 
-def _shown(value: Any, most: int = 60) -> str:
+def shown(value: Any, most: int = 60) -> str:
+    """Return a value as errors show it, cut short."""
     text = repr(value)
     return text if len(text) <= most else text[:most] + "..."
 
@@ -80,7 +100,8 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
                 "number for each row"
             )
         values = values.data
-    array = np.asarray(values) if hasattr(values, "dtype") else made_array(values)
+    with naming(name):
+        array = np.asarray(values) if hasattr(values, "dtype") else made_array(values)
     if array.dtype.kind in OBJECT_KINDS:
         return floats_of(array.astype(object), name)
     if array.dtype.kind not in REAL_KINDS:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abcgbm import _core
-from abcgbm.data.cells import OBJECT_KINDS, as_float, floats_of, is_missing, made_array
+from abcgbm.data.cells import OBJECT_KINDS, as_float, floats_of, is_missing, made_array, shown
 from abcgbm.data.lazy import lazy
 
 Floats = NDArray[np.float64]
@@ -63,8 +63,9 @@ class LevelOf(dict[Any, Level]):
         except TypeError as error:
             if "signaling NaN" in str(error):  # of Decimal, which cannot be looked up
                 return self.all([None if is_missing(value) else value for value in values])
-            if "unhashable" in str(error):
-                raise TypeError(f"{self.column} has {error}; expected strings or numbers") from None
+            for value in values:
+                if not _is_hashable(value):
+                    raise self._refusal(value) from None
             raise
 
     def _level(self, value: Any) -> Level:
@@ -72,10 +73,21 @@ class LevelOf(dict[Any, Level]):
             return str.__str__(value)
         if isinstance(value, Real | Decimal | np.bool_):
             return as_float(value) + 0.0
-        raise TypeError(
-            f"{self.column} has values of type {type(value).__name__}, such as {value!r}; "
+        raise self._refusal(value)
+
+    def _refusal(self, value: Any) -> TypeError:
+        return TypeError(
+            f"{self.column} has values of type {type(value).__name__}, such as {shown(value)}; "
             "expected strings or numbers: make one of these of them first"
         )
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 # ------------------------------------------------------------------------------------------- arrays

@@ -15,7 +15,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abcgbm.data.cells import REAL_KINDS
+from abcgbm.data.cells import REAL_KINDS, naming
 from abcgbm.data.columns import (
     Floats,
     Level,
@@ -142,7 +142,7 @@ def content_of(series: Series, label: str) -> Content:
     dtype = series.dtype
     if kind == "O" or dtype == nw.Object:  # narwhals may take objects for strings
         return _content_of_objects(series, label)
-    if dtype.is_numeric() or dtype == nw.Boolean:
+    if dtype.is_numeric() or dtype == nw.Boolean or _is_decimal(series):
         return Content.NUMBERS
     if series.null_count() == len(series):
         return Content.NO_LEVELS if _may_hold_levels(series) else Content.NO_NUMBERS
@@ -151,6 +151,12 @@ def content_of(series: Series, label: str) -> Content:
     if dtype in (nw.Categorical, nw.Enum):
         return Content.CATEGORIES
     raise _refusal(series, label)
+
+
+def _is_decimal(series: Series) -> bool:
+    """Whether a column holds decimal numbers of any width; narwhals knows those of 128 bits."""
+    is_unknown = series.dtype == nw.Unknown
+    return series.dtype == nw.Decimal or (is_unknown and _native_type(series).startswith("decimal"))
 
 
 def _may_hold_levels(series: Series) -> bool:
@@ -320,14 +326,16 @@ def _all_real_values(series: Series) -> NDArray[Any]:
         values: NDArray[Any] = series.to_native().to_numpy()
         return values
     # Arrow refuses to cast integers above 2^53 to floats; NumPy has no truth value that is missing.
-    if series.dtype in (nw.Boolean, nw.Decimal, nw.Int128, nw.UInt128):
+    if series.dtype in (nw.Boolean, nw.Int128, nw.UInt128) or _is_decimal(series):
         series = series.cast(nw.Float64)
     return series.to_numpy()
 
 
 def _levels_of_objects(series: Series, label: str) -> Iterator[list[Level]]:
     for rows in chunks(len(series)):
-        yield LevelOf(label).all(_python_values(series[rows]))
+        with naming(label):
+            values = _python_values(series[rows])
+        yield LevelOf(label).all(values)
 
 
 def _python_values(series: Series) -> list[Any]:

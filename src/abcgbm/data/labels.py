@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from abcgbm.data.cells import is_missing
+from abcgbm.data.cells import is_missing, naming
 from abcgbm.data.columns import chunks
 from abcgbm.ranks.share import ALONE, Share
 from abcgbm.ranks.together import together
@@ -71,10 +71,11 @@ def _flat(y: Any, name: str) -> NDArray[Any]:
         raise TypeError(f"{name} is an array of type {plain.dtype}; expected {ALLOWED_LABELS}")
     try:
         labels: NDArray[Any] = column_or_1d(plain, warn=True)
-    except ValueError as error:
-        if not str(error).startswith("y should be"):
+    except Exception as error:
+        if str(error).startswith("y should be"):
+            raise ValueError(name + str(error).removeprefix("y")) from error
+        with naming(name):
             raise
-        raise ValueError(name + str(error).removeprefix("y")) from error
     return labels
 
 

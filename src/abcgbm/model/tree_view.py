@@ -159,7 +159,7 @@ def view_tree(model: Model, step: Any, class_: Any) -> TreeView:
     step = check_integer("step", step, 0, model.n_steps - 1, note=" (those of the model)")
     numbers = range(*model.ensemble.step_start[step : step + 2])
     k = None if class_ is None else model.labels.index(known_label(class_, model.labels))
-    tree = _tree_for(k, [tree_of(model, number) for number in numbers], model.labels)
+    tree = _tree_for(step, k, [tree_of(model, number) for number in numbers], model.labels)
     return _view(model, tree, k)
 
 
@@ -181,17 +181,19 @@ def _view(model: Model, tree: Tree, k: int | None = None) -> TreeView:
     )
 
 
-def _tree_for(k: int | None, trees: list[Tree], labels: list[Any]) -> Tree:
+def _tree_for(step: int, k: int | None, trees: list[Tree], labels: list[Any]) -> Tree:
     """Return the tree for a class among those of a step; a shared tree is for every class."""
     if k is None and len(trees) == 1:
         return trees[0]
     for tree in trees:
         if k is not None and (tree.is_shared or tree.class_number == k):
             return tree
+    if not trees:
+        raise ValueError(f"step={step}; the step has no trees")
     given = None if k is None else labels[k]
     base = ", its base class" if k in [tree.base for tree in trees] else ""
     with_tree = listed([labels[tree.class_number] for tree in trees])
     raise ValueError(
-        f"class_={given!r}{base}; the trees of step {trees[0].step} are those of {with_tree}: "
+        f"class_={given!r}{base}; the trees of step {step} are those of {with_tree}: "
         "expected one of them"
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from abcgbm.data.files.column_types import with_plain_numbers
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
-from abcgbm.data.files.formats import check_names
+from abcgbm.data.files.formats import check_names, open_file
 
 BATCH_ROWS = 65_536
 
@@ -44,10 +44,10 @@ class ArrowFile:
         self.path = path
         self._format = format
         opened = self._told(lambda: self._open([]))
-        self.schema = getattr(opened, "schema_arrow", None) or opened.schema
+        self.schema = self._told(lambda: getattr(opened, "schema_arrow", None) or opened.schema)
         self.n_rows: int | None = opened.metadata.num_rows if format == "parquet" else None
         check_names(self.schema.names, path)
-        self.index_names = _index_names(self.schema)
+        self.index_names = _index_names(self.schema, path)
         self.names = [name for name in self.schema.names if name not in self.index_names]
 
     def read(
@@ -92,15 +92,12 @@ class ArrowFile:
             yield with_plain_numbers(batch.select(first)), batch.select(second)
 
     def _open(self, places: list[int]) -> Any:
-        """Open the file; of Feather just the columns at some places are read, or all if none is named.
-
-        It is not mapped: if somebody cut a mapped file short, the system would end the process.
-        """
+        """Open the file; of Feather just the columns at some places are read, or all if none is named."""
         if self._format == "parquet":
-            return require_pyarrow("pyarrow.parquet").ParquetFile(self.path)
+            return require_pyarrow("pyarrow.parquet").ParquetFile(open_file(self.path))
         arrow = require_pyarrow()
         options = arrow.ipc.IpcReadOptions(included_fields=places)
-        return arrow.ipc.open_file(arrow.OSFile(str(self.path)), options=options)
+        return arrow.ipc.open_file(open_file(self.path), options=options)
 
     def _batches(self, wanted: list[str]) -> Iterator[Any]:
         """Yield batches as tables: an empty one where there is none."""
@@ -117,7 +114,22 @@ class ArrowFile:
             yield from file.iter_batches(BATCH_ROWS, columns=wanted)
             return
         for number in range(file.num_record_batches):
-            yield file.get_batch(number)
+            batch = file.get_batch(number)
+            self._check_values(batch)
+            yield batch
+
+    def _check_values(self, batch: Any) -> None:
+        """Check where the values of text and categories are stored, which Arrow reads unchecked.
+
+        A damaged place of a value would end the process.
+        """
+        arrow = require_pyarrow()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                column.validate(full=not arrow.types.is_primitive(column.type))
+            except arrow.ArrowInvalid as error:
+                what = f"damaged values: {error}"
+                raise TableFileError(self.path, what, column=name) from error
 
     def _told(self, read: Any) -> Any:
         """Do what reads the file; what goes wrong is told of the file."""
@@ -130,8 +142,15 @@ class ArrowFile:
             raise TableFileError(self.path, what) from error
 
 
-def _index_names(schema: Any) -> list[str]:
+def _index_names(schema: Any, path: Path) -> list[str]:
     """Return the columns that pandas stored as an index (a range it stores as no column)."""
-    told = (schema.pandas_metadata or {}).get("index_columns", [])
+    try:
+        metadata = schema.pandas_metadata or {}
+    except (ValueError, RecursionError) as error:
+        raise TableFileError(path, f"damaged metadata of pandas: {error}") from error
+    found = metadata.get("index_columns", []) if isinstance(metadata, dict) else None
+    if not isinstance(found, list):
+        what = "damaged metadata of pandas; expected a list of index columns among them"
+        raise TableFileError(path, what)
     stored = {*schema.names}
-    return [name for name in told if isinstance(name, str) and name in stored]
+    return [name for name in found if isinstance(name, str) and name in stored]

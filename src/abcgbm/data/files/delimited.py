@@ -20,8 +20,15 @@ from abcgbm.data.files.column_types import (
     united,
 )
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
-from abcgbm.data.files.formats import MISSING, Reading, check_names, looks_undivided, open_bytes
-from abcgbm.data.files.python_rows import check_utf8, python_rows
+from abcgbm.data.files.formats import (
+    MISSING,
+    Reading,
+    check_names,
+    looks_undivided,
+    open_bytes,
+    raise_unreadable,
+)
+from abcgbm.data.files.python_rows import check_is_text, check_utf8, python_rows
 from abcgbm.data.files.text_blocks import BLOCK_BYTES, Block, newline_of, text_blocks
 
 _TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
@@ -155,9 +162,7 @@ class DelimitedFile:
             what = f"not {self._reading.encoding}: {error}; name the file's own encoding"
             raise TableFileError(self.path, what, hint="encoding") from error
         except OSError as error:
-            if isinstance(error, FileNotFoundError | PermissionError):
-                raise
-            raise TableFileError(self.path, f"cannot be read: {error}") from error
+            raise_unreadable(self.path, error)
 
     def _typed(self, block: Block, wanted: list[str], texts: set[str]) -> Any:
         """Parse a block; what no number or truth value is becomes text, here and in later blocks."""
@@ -219,13 +224,14 @@ class DelimitedFile:
     def _first_row(self) -> list[str]:
         for block in self._raw_blocks():
             for lines, row in python_rows(block, self._delimiter, self.path):
-                check_utf8(self.path, lines.start, row)
-                self._check_no_nul(lines.start, row)
+                check_utf8(block, self.path, lines.start, row)
+                self._check_no_nul(block, lines.start, row)
                 return row
         raise TableFileError(self.path, "the file is empty; expected a table")
 
-    def _check_no_nul(self, line: int, row: list[str]) -> None:
+    def _check_no_nul(self, block: Block, line: int, row: list[str]) -> None:
         if any("\0" in cell for cell in row):
+            check_is_text(block, self.path)
             what = "bytes that are 0, as in UTF-16; expected text: name the file's own encoding"
             raise TableFileError(self.path, what, line, hint="encoding")
 
@@ -253,13 +259,13 @@ class DelimitedFile:
                 what = f"{len(row)} cells; expected {len(self.names)}, as in the first line"
                 hint = "delimiter" if looks_undivided(self.names) else None
                 raise TableFileError(self.path, what, lines.start, hint=hint) from error
-            check_utf8(self.path, lines.start, row, self.names)
+            check_utf8(block, self.path, lines.start, row, self.names)
         raise TableFileError(self.path, str(error), block.first_line) from error
 
     def _raise_not_a_number(self, block: Block, name: str) -> NoReturn:
         place, allowed = self.names.index(name), {*_TRUE, *_FALSE, *self.missing}
         for lines, row in python_rows(block, self._delimiter, self.path):
-            check_utf8(self.path, lines.start, row, self.names)
+            check_utf8(block, self.path, lines.start, row, self.names)
             cell = row[place]
             if cell not in allowed and not reads_as_number(cell, self._reading.decimal):
                 what = f"{cell!r}; expected a number, as in training"

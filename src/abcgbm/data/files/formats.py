@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from abcgbm.data.files.errors import TableFileError, require_pyarrow
 
@@ -24,6 +26,18 @@ _FORMATS = {
     ".libsvm": "libsvm",
     ".svmlight": "libsvm",
 }
+# How files of other formats begin, what they are, and how their names should end.
+_SIGNATURES: tuple[tuple[bytes, str, str | None], ...] = (
+    (rb"\x1f\x8b", "gzip data", ".gz"),
+    (rb"BZh[1-9]1AY&SY", "bzip2 data", ".bz2"),
+    (rb"\x28\xb5\x2f\xfd", "zstd data", ".zst"),
+    (rb"\x04\x22\x4d\x18", "lz4 data", ".lz4"),
+    (rb"\xfd7zXZ\x00", "xz data", None),
+    (rb"PK\x03\x04", "a zip archive or a spreadsheet", None),
+    (rb"PAR1[^ -\xff]", "a Parquet file", ".parquet"),
+    (rb"ARROW1\x00\x00", "a Feather file", ".feather"),
+)
+_SIGNATURE_BYTES = 16
 FORMATS = ("csv", "tsv", "parquet", "feather", "libsvm")
 # What stands for a missing value in a text file, as pandas has it.
 MISSING = (
@@ -154,10 +168,19 @@ def compression_of(path: Path) -> str | None:
     return _COMPRESSIONS.get(path.suffix.lower())
 
 
+def open_file(path: Path) -> Any:
+    """Open a file for pyarrow, which takes names that are not UTF-8 as bytes alone.
+
+    It is not mapped: if somebody cut a mapped file short, the system would end the process.
+    """
+    return require_pyarrow().OSFile(os.fsencode(path))
+
+
 def open_bytes(path: Path, encoding: str = "utf-8") -> IO[bytes]:
     """Open a file for reading, decompressed as its name tells, as UTF-8 if it is text."""
     pyarrow = require_pyarrow()
-    stream = pyarrow.input_stream(str(path), compression=compression_of(path))
+    _check_is_no_other_format(path)
+    stream = pyarrow.input_stream(open_file(path), compression=compression_of(path))
     if encoding.lower().replace("-", "") == "utf8":
         return stream  # type: ignore[no-any-return]
     try:
@@ -165,3 +188,25 @@ def open_bytes(path: Path, encoding: str = "utf-8") -> IO[bytes]:
     except LookupError as error:
         what = f"the encoding {encoding!r}; expected the name of one, such as latin-1"
         raise TableFileError(path, what, hint="encoding") from error
+
+
+def _check_is_no_other_format(path: Path) -> None:
+    """Refuse a file that begins as one of another format, whose name does not tell."""
+    if compression_of(path) is not None:
+        return
+    with path.open("rb") as stream:
+        head = stream.read(_SIGNATURE_BYTES)
+    for signature, what, ending in _SIGNATURES:
+        if re.match(signature, head, re.DOTALL):
+            expected = "a text file" if ending is None else f"a name that ends in {ending}"
+            hint = "format" if ending in _FORMATS else None
+            raise TableFileError(path, f"{what}, not text; expected {expected}", hint=hint)
+
+
+def raise_unreadable(path: Path, error: OSError) -> NoReturn:
+    """Raise the error of a file that cannot be read or decompressed; it names the file."""
+    if isinstance(error, FileNotFoundError | PermissionError):
+        raise error  # these name it themselves
+    compression = compression_of(path)
+    how = "" if compression is None else f" as {compression} data"
+    raise TableFileError(path, f"cannot be read{how}: {error}") from error

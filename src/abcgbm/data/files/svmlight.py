@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.files.errors import TableFileError
-from abcgbm.data.files.formats import Reading, open_bytes
+from abcgbm.data.files.formats import Reading, open_bytes, raise_unreadable
 from abcgbm.data.files.text_blocks import BLOCK_BYTES, Block, text_blocks
 
 
@@ -66,9 +66,7 @@ class SvmlightFile:
             with open_bytes(self.path) as stream:
                 yield stream
         except OSError as error:
-            if isinstance(error, FileNotFoundError | PermissionError):
-                raise
-            raise TableFileError(self.path, f"cannot be read: {error}") from error
+            raise_unreadable(self.path, error)
 
     def _parsed(self, block: Block, n_features: int | None) -> SparseRows:
         try:

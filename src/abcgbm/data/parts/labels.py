@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.cells import is_missing
+from abcgbm.data.cells import is_missing, naming
 from abcgbm.data.columns import Floats
 from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.labels import ALLOWED_LABELS, CodedLabels
@@ -76,7 +76,8 @@ class RowMarks:
 
     def learn(self, part: Any) -> None:
         """Take note of some rows, as an Arrow table."""
-        codes = self._codes.learned(part.column(self.columns[0]))
+        with naming(f"column {self.columns[0]!r}"):
+            codes = self._codes.learned(part.column(self.columns[0]))
         self._read.append((codes, self._weights(part)))
         self._digest += _digest(*self._read[-1], self.n_rows)
         self.n_rows += len(part)

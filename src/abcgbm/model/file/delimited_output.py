@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import IO, Any
 
+from abcgbm.data.cells import naming
 from abcgbm.data.files.column_types import is_text
 from abcgbm.data.files.errors import require_pyarrow
 
@@ -41,7 +42,10 @@ class DelimitedWriter:
 
     def _text(self, batch: Any) -> memoryview:
         """Return rows as text: joined row by row, they lie one after the other in memory."""
-        compute, cells = require_pyarrow("pyarrow.compute"), map(self._cells, batch.columns)
+        compute, cells = require_pyarrow("pyarrow.compute"), []
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            with naming(f"column {name!r}"):
+                cells.append(self._cells(column))
         rows = compute.binary_join_element_wise(*cells, self._large(self._delimiter))
         ended = compute.binary_join_element_wise(rows, self._large("\n"), self._large(""))
         _, offsets, values = ended.buffers()
