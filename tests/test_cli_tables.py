@@ -336,6 +336,7 @@ def test_written_cells_are_read_back_as_they_are(trained):
         assert pd.read_csv(path, sep=between, keep_default_na=False)["odd"].tolist() == odd
 
 
+@pytest.mark.filterwarnings("default:column 'c' has 300 values")
 def test_column_without_a_known_category_is_warned_of_and_numbers_for_text_are_refused(
     folder, capsys
 ):
