@@ -334,3 +334,21 @@ def test_written_cells_are_read_back_as_they_are(trained):
         path = f"p.{ending}"
         assert main(["predict", "m.abc", "x.parquet", "--keep", "odd", "-o", path]) == 0
         assert pd.read_csv(path, sep=between, keep_default_na=False)["odd"].tolist() == odd
+
+
+@pytest.mark.filterwarnings("default:column 'c' has 300 values")
+def test_column_without_a_known_category_is_warned_of_and_numbers_for_text_are_refused(
+    folder, capsys
+):
+    table = frame(300)
+    table["y"] = table["c"] + "!"
+    table.to_csv("t.csv", index=False)
+    train("t.csv")
+    table.assign(c="z").to_csv("z.csv", index=False)
+    capsys.readouterr()
+    assert main(["predict", "m.abc", "z.csv", "--proba", "-o", "out.csv"]) == 0
+    warned = "abcgbm: warning: column 'c' has 300 values and none is a level of the fit"
+    assert capsys.readouterr().err.count(warned) == 1
+    table.assign(c=1).to_parquet("one.parquet")
+    assert main(["predict", "m.abc", "one.parquet", "-o", "out.csv", "--force"]) == 1
+    assert "column 'c' has levels such as 'x', strings" in capsys.readouterr().err

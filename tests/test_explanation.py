@@ -176,6 +176,8 @@ def test_without_shap_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
     with pytest.raises(ImportError, match=r'pip install "abcgbm\[explain\]"'):
         found.to_shap()
+    with pytest.raises(ImportError, match=r'pip install "abcgbm\[explain\]"'):
+        found[:, :, 0]
 
 
 def as_shap_tree(tree: reference_explain.Tree) -> dict[str, np.ndarray]:
@@ -229,6 +231,12 @@ def test_plots_of_shap_take_explanations(problem):
         pyplot.close("all")
     shap.plots.waterfall(of_class[0], show=False)
     shap.plots.scatter(of_class[:, "x1"], show=False)
+    pyplot.close("all")
+    np.testing.assert_array_equal(found[:, :, 2].values, of_class.values)
+    np.testing.assert_array_equal(found[:, :, 2].base_values, of_class.base_values)
+    np.testing.assert_array_equal(found[5, "x1", "c"].values, found.values[5, 1, 2])
+    assert found[:20].shape == (20, *found.values.shape[1:])
+    shap.plots.beeswarm(model.explain(problem.X)[:, :, 0], show=False)
     pyplot.close("all")
     with pytest.raises(ValueError, match=r"class_='e'; expected one of 'a', 'b', 'c', 'd'"):
         found.to_shap("e")

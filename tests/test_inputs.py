@@ -1,6 +1,7 @@
 """The estimator on every kind of table: the model of the plain array, or an error with the column."""
 
 import functools
+import pickle
 import re
 from typing import Any
 
@@ -363,6 +364,7 @@ def test_columns_without_names_go_by_place_with_a_warning():
     named, plain = quick().fit(pandas_frame(values), y), plain_model("floats", False)
     with pytest.warns(UserWarning, match="not have valid feature names, but ABCBoostClassifier"):
         assert named.predict_proba(values).tobytes() == plain.predict_proba(values).tobytes()
+    plain = pickle.loads(pickle.dumps(plain))  # a model that has not warned yet
     with pytest.warns(UserWarning, match="X has feature names, but ABCBoostClassifier was"):
         proba = plain.predict_proba(pandas_frame(values))
     assert proba.tobytes() == plain.predict_proba(values).tobytes()

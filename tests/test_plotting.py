@@ -12,7 +12,10 @@ from sklearn.metrics import confusion_matrix
 
 from abcgbm import ABCBoostClassifier, plotting
 from abcgbm.evaluation import answers_of, class_calibration, staged_scores, top_calibration
+from abcgbm.training.validation import hold_out
 from export_cases import CASES, case
+from format_one import FOLDER as MODEL_FILES
+from format_one import frame
 from models import noisy_data, small
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -25,6 +28,7 @@ REST, LABELS = X[300:], NAMES[300:]
 WATCHED = small("mart", early_stopping=True, refit=True, n_iter_no_change=2, max_iter=40).fit(
     X, NAMES
 )
+HELD_OUT, _ = hold_out(Y.astype(np.int32), 5, 0.1, WATCHED.history_.seed)
 
 
 def on_a_figure():
@@ -147,10 +151,10 @@ def test_every_kind_of_model_is_drawn_or_the_error_says_what_is_missing(name, pl
 def test_losses_of_several_models_are_those_of_their_training():
     ax = plotting.plot_losses({"MART": MART, "ABC": MODEL})
     assert curves_of(ax) == {
-        "MART": ([*range(6)], MART.train_loss_.tolist()),
-        "ABC": ([*range(9)], MODEL.train_loss_.tolist()),
+        "MART": ([*range(6)], (MART.train_loss_ / 300).tolist()),
+        "ABC": ([*range(9)], (MODEL.train_loss_ / 300).tolist()),
     }
-    assert ax.get_ylabel() == "training loss (sum over rows)"
+    assert ax.get_ylabel() == "mean training loss"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MART", "ABC"]
 
 
@@ -163,20 +167,66 @@ def test_losses_that_fall_to_a_tenth_have_a_logarithmic_scale():
     assert plotting.plot_class_losses(long, shares=True).get_yscale() == "linear"
 
 
-def test_losses_of_several_kinds_are_relative_to_the_start():
+def test_losses_of_several_kinds_are_means():
     ax = plotting.plot_losses(WATCHED, X, NAMES)
+    n_held_out = len(HELD_OUT)
     drawn = curves_of(ax)
     staged = staged_scores(answers_of(WATCHED, X, NAMES))
     losses = {
-        "training": WATCHED.train_loss_,
-        "refit": WATCHED.refit_history_.train_loss,
-        "validation": WATCHED.validation_loss_,
+        "training": WATCHED.train_loss_ / (len(X) - n_held_out),
+        "refit": WATCHED.refit_history_.train_loss / len(X),
+        "validation": WATCHED.validation_loss_ / n_held_out,
         "test": staged.loss,
     }
     assert list(drawn) == list(losses)
     for kind, loss in losses.items():
-        assert drawn[kind] == ([*range(len(loss))], (loss / loss[0]).tolist())
-    assert "relative" in ax.get_ylabel()
+        assert drawn[kind] == ([*range(len(loss))], loss.tolist())
+    assert ax.get_ylabel() == "mean loss"
+
+
+@pytest.mark.parametrize("init", ["zero", "prior"])
+def test_losses_are_the_means_that_verbose_prints(init, capsys):
+    weight = np.arange(1.0, 301.0) / 7
+    rows = {"X_val": REST, "y_val": LABELS, "sample_weight_val": np.full(len(LABELS), 0.3)}
+    model = small(
+        "mart", init=init, verbose=1, max_iter=3, scoring="error", class_weight="balanced"
+    )
+    model.fit(X[:300], NAMES[:300], weight, **rows)
+    last = capsys.readouterr().err.splitlines()[-1]
+    drawn = curves_of(plotting.plot_losses(model))
+    assert f"  loss {drawn['training'][1][-1]:.6g}" in last
+    assert f"  validation loss {drawn['validation'][1][-1]:.6g}" in last
+
+
+def test_losses_of_a_loaded_model_are_drawn_as_before(tmp_path):
+    WATCHED.save_model(tmp_path / "model")
+    loaded = ABCBoostClassifier.load_model(tmp_path / "model")
+    assert curves_of(plotting.plot_losses(loaded)) == curves_of(plotting.plot_losses(WATCHED))
+
+
+def test_losses_whose_rows_have_no_known_weight_have_no_mean():
+    model = ABCBoostClassifier.load_model(MODEL_FILES / "per_class.abcgbm")
+    with pytest.raises(ValueError, match=r"saved by an earlier version.* or kinds=\['test'\]"):
+        plotting.plot_losses(model)
+    rows = frame()[:20]
+    ax = plotting.plot_losses(model, rows, model.predict(rows), kinds=["test"])
+    assert ax.get_ylabel() == "mean test loss"
+
+
+def test_legend_of_a_single_model_says_what_it_shows_and_no_algorithm():
+    assert list(curves_of(plotting.plot_losses(MART))) == ["training"]
+    assert list(curves_of(plotting.plot_losses({"mine": MART}))) == ["mine"]
+    assert list(curves_of(plotting.plot_errors(MART, REST, LABELS))) == ["model"]
+    ax = plotting.plot_calibration(MART, REST, LABELS)
+    assert [name for name in curves_of(ax) if name.startswith("model (ECE")]
+
+
+def test_warm_start_without_validation_keeps_the_validation_losses_drawn():
+    rows = {"X_val": REST, "y_val": LABELS}
+    model = small("mart", warm_start=True, max_iter=3).fit(X[:300], NAMES[:300], **rows)
+    before = curves_of(plotting.plot_losses(model))["validation"][1]
+    model.set_params(max_iter=5).fit(X[:300], NAMES[:300])
+    assert curves_of(plotting.plot_losses(model))["validation"][1][:3] == before[:3]
 
 
 def test_dot_is_the_step_that_validation_chose():
@@ -184,7 +234,7 @@ def test_dot_is_the_step_that_validation_chose():
     (dot,) = [line for line in ax.lines if line.get_label() == "_dot"]
     best = WATCHED.best_iter_
     assert dot.get_xdata().tolist() == [best]
-    assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best]]
+    assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best] / len(HELD_OUT)]
     assert best < WATCHED.n_iter_
 
 
@@ -195,9 +245,9 @@ def test_names_and_kinds_are_both_in_the_legend_where_both_differ():
 
 def test_loss_of_zero_is_left_out_of_the_log_scale():
     model = small("mart", max_iter=2).fit(X, NAMES)
-    model.history_ = replace(model.history_, train_loss=np.array([10.0, 0.5, 0.0]))
+    model.history_ = replace(model.history_, train_loss=np.array([1000.0, 50.0, 0.0]))
     (line,) = curves_of(plotting.plot_losses(model)).values()
-    np.testing.assert_array_equal(line[1], [10.0, 0.5, np.nan])
+    np.testing.assert_array_equal(line[1], [2.0, 0.1, np.nan])
 
 
 @pytest.mark.parametrize(
@@ -205,9 +255,9 @@ def test_loss_of_zero_is_left_out_of_the_log_scale():
     [
         ({"kinds": ["train"]}, r"kinds=\['train'\]; expected some of 'training', 'refit'"),
         ({"kinds": []}, r"kinds=\[\]; expected some of"),
-        ({"kinds": ["validation"]}, "'mart' expected a model fitted with X_val and y_val"),
-        ({"kinds": ["refit"]}, "'mart' expected a model fitted with refit=True"),
-        ({"kinds": ["test"]}, "'mart' expected X and y"),
+        ({"kinds": ["validation"]}, "'model' expected a model fitted with X_val and y_val"),
+        ({"kinds": ["refit"]}, "'model' expected a model fitted with refit=True"),
+        ({"kinds": ["test"]}, "'model' expected X and y"),
         ({"X": REST}, "y is None; expected rows and their labels"),
         ({"y": LABELS}, "X is None; expected rows and their labels"),
     ],

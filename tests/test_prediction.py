@@ -62,12 +62,16 @@ def test_values_of_unused_features_do_not_matter(form):
 
 
 def test_levels_of_unused_features_are_not_looked_up():
-    """Not even those of another type, which would be an error; unless unknown ones are errors."""
+    """Unless unknown ones are errors; their type is checked in any case."""
     frame = pd.DataFrame({"name": ["a"] * 150, "x": X[:, 0]})
     model = quick().fit(frame, Y)
     assert model.model_.ensemble.used_features.tolist() == [1]
-    for name in ("b", 7.0):
-        assert answers(model, frame.assign(name=name)) == answers(model, frame)
+    assert answers(model, frame.assign(name="b")) == answers(model, frame)
+    assert answers(model, frame.assign(name=np.nan)) == answers(model, frame)
+    with pytest.raises(TypeError, match=r"column 'name' has levels such as 'a', strings.* 7.0"):
+        model.predict_proba(frame.assign(name=7.0))
+    with pytest.raises(TypeError, match=r"column 'name' has levels such as 'a', strings.* 7.0"):
+        next(model.staged_predict_proba(frame.assign(name=[np.nan] * 149 + [7.0])))
     strict = quick(handle_unknown="error").fit(frame, Y)
     with pytest.raises(ValueError, match=r"column 'name' has unknown level\(s\) 'b'"):
         strict.predict_proba(frame.assign(name="b"))

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.columns import Level
+from abcgbm.data.warn_once import WarnsOnce
 
 _SHOWN = 5  # levels in an error
+_BATCH = 20  # values that are suspicious if none of them is known
 
 
 @dataclass(frozen=True, repr=False)
-class Levels:
+class Levels(WarnsOnce):
     """The levels of a column in ascending order, each with its code.
 
     Codes follow the order of the values, so that neither the order of rows nor that of a category
@@ -107,6 +109,8 @@ class Levels:
     ) -> NDArray[np.float64]:
         """Return the codes of values; NaN for missing ones.
 
+        Warn, once, if there are 20 values or more and none of them was learned, though some were.
+
         Parameters
         ----------
         chunks : iterable of list of str, float or None
@@ -114,29 +118,45 @@ class Levels:
         handle_unknown : {"missing", "error"}
             A level that was not there to be learned is missing, or an error.
         """
-        found = [self._codes(chunk, handle_unknown) for chunk in chunks]
-        return np.concatenate([np.empty(0), *found])
+        found, unknown, n_unknown = [np.empty(0)], set[Any](), 0
+        for chunk in chunks:
+            codes = np.array([self.code_of.get(level, np.nan) for level in chunk], dtype=np.float64)
+            rows = np.flatnonzero(np.isnan(codes)).tolist()
+            new = [chunk[row] for row in rows if chunk[row] is not None]
+            if new:
+                unknown, n_unknown = {*new}, n_unknown + len(new)
+                self._check_unknown(unknown, handle_unknown)
+            found.append(codes)
+        codes = np.concatenate(found)
+        if self.code_of and n_unknown >= _BATCH and np.isnan(codes).all():
+            self._warn_of_unknown(unknown, n_unknown)
+        return codes
 
-    def _codes(self, chunk: list[Level], handle_unknown: str) -> NDArray[np.float64]:
-        found = np.array([self.code_of.get(level, np.nan) for level in chunk], dtype=np.float64)
-        unknown: set[Any] = {chunk[row] for row in np.flatnonzero(np.isnan(found))} - {None}
-        if unknown:
-            self._check_unknown(unknown, handle_unknown)
-        return found
+    def check_type(self, chunks: Iterable[list[Level]]) -> None:
+        """Raise a TypeError if values are numbers where strings were learned, or the reverse."""
+        first = next((level for chunk in chunks for level in chunk if level is not None), None)
+        known = next(iter(self.code_of), None)
+        if first is not None and known is not None and type(first) is not type(known):
+            raise TypeError(
+                f"{self.column} has levels such as {known!r}, {_NAMES[type(known)]}; it is now "
+                f"given {first!r}, expected {_NAMES[type(known)]} as in fit"
+            )
 
     def _check_unknown(self, unknown: set[Any], handle_unknown: str) -> None:
         _check_one_type(self.column, unknown)
-        level, known = next(iter(unknown)), next(iter(self.code_of), None)
-        if known is not None and type(level) is not type(known):
-            raise TypeError(
-                f"{self.column} has levels such as {known!r}, {_NAMES[type(known)]}; it is now "
-                f"given {level!r}"
-            )
+        self.check_type([[next(iter(unknown))]])
         if handle_unknown == "error":
             raise ValueError(
                 f"{self.column} has unknown level(s) {_shown(unknown)}; expected some of "
                 f"{_shown(self.code_of)}, or handle_unknown='missing'"
             )
+
+    def _warn_of_unknown(self, unknown: set[Any], n_unknown: int) -> None:
+        self._warn_once(
+            "unknown",
+            f"{self.column} has {n_unknown} values and none is a level of the fit, so all count as "
+            f"missing: {_shown(unknown)}; expected some of {_shown(self.code_of)}",
+        )
 
 
 def _shown(levels: Collection[Any]) -> str:

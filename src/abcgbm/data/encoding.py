@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,11 @@ class Encoding:
                 f"handle_unknown={self.handle_unknown!r}; expected 'missing' or 'error'"
             )
 
+    def for_model(self) -> Encoding:
+        """Return a copy that has not warned yet, because each model warns once."""
+        levels = {feature: replace(of) for feature, of in self.levels.items()}
+        return replace(self, schema=replace(self.schema), levels=levels)
+
     def n_codes(self) -> NDArray[np.int64]:
         """Return the number of codes of each feature; 0 for numbers."""
         n_codes = np.zeros(len(self.schema.is_categorical), dtype=np.int64)
@@ -68,6 +73,11 @@ class Encoding:
     def codes(self, table: Table, feature: int) -> Floats:
         """Return the codes of a categorical feature, of shape (n_rows,); NaN is missing."""
         return self.levels[feature].codes(table.levels(feature), self.handle_unknown)
+
+    def check_unused(self, table: Table, used_features: NDArray[np.intp]) -> None:
+        """Raise a TypeError if a category that is not coded has another type than the learned one."""
+        for feature in sorted(self.levels.keys() - {*used_features.tolist()}):
+            self.levels[feature].check_type(table.levels(feature))
 
     def matrix(self, table: Table, features: ArrayLike) -> Floats:
         """Return features as numbers, C-contiguous, of shape (n_rows, len(features))."""

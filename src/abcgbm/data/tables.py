@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -37,6 +36,7 @@ from abcgbm.data.frames import (
 )
 from abcgbm.data.lazy import lazy
 from abcgbm.data.sparse_tables import compressed, sparse_columns
+from abcgbm.data.warn_once import WarnsOnce
 from abcgbm.settings.checks import is_integer
 
 
@@ -49,7 +49,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(WarnsOnce):
     """What a table must look like to be read as another one was.
 
     Attributes
@@ -72,6 +72,10 @@ class Schema:
             return
         if len(names) != len(kinds) or {type(name) for name in names.tolist()} - {str}:
             raise ValueError(f"{len(names)} feature names; expected {len(kinds)} strings")
+
+    def warn_of_names(self, message: str) -> None:
+        """Warn, once, that the names of a table and these cannot be compared."""
+        self._warn_once("names", message)
 
     def label(self, feature: int) -> str:
         """Return what errors call a feature."""
@@ -242,7 +246,7 @@ def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm", name: str = "
     """
     given, frame = _Given(owner, name), as_frame(X, name)
     names = None if frame is None else _names_of(frame.columns)
-    _check_names(names, schema.feature_names, given)
+    _check_names(names, schema, given)
     if frame is None:
         table = _from_array(X, given, schema.categories_among)
     else:
@@ -368,14 +372,17 @@ def _label(name: object) -> str:
     return f"column {name!r}"
 
 
-def _check_names(names: Any, expected: Any, given: _Given) -> None:
-    """Raise or warn as scikit-learn does, except that the order of names does not matter."""
+def _check_names(names: Any, schema: Schema, given: _Given) -> None:
+    """Raise or warn as scikit-learn does, except that order does not matter and warnings come once."""
+    expected = schema.feature_names
     if names is None and expected is None:
         return
     if expected is None:
-        _warn(f"{given.name} has feature names, but {given.owner} was fitted without feature names")
+        schema.warn_of_names(
+            f"{given.name} has feature names, but {given.owner} was fitted without feature names"
+        )
     elif names is None:
-        _warn(
+        schema.warn_of_names(
             f"{given.name} does not have valid feature names, but {given.owner} was fitted with "
             "feature names"
         )
@@ -385,10 +392,6 @@ def _check_names(names: Any, expected: Any, given: _Given) -> None:
             + _listed("unseen at fit time", set(names) - set(expected))
             + _listed("seen at fit time, yet now missing", set(expected) - set(names))
         )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=1)  # as scikit-learn: many ways lead here
 
 
 def _listed(title: str, names: set[str], most: int = 5) -> str:

@@ -45,6 +45,14 @@ class Explanation:
         n_rows, n_features, n_classes = self.values.shape
         return f"Explanation({n_rows} rows, {n_features} features, {n_classes} classes)"
 
+    def __getitem__(self, place: Any) -> Any:
+        """Return a part as a ``shap.Explanation``, indexed by row, feature and class.
+
+        ``explanation[:, :, 0]`` is that of the first class; names of features, and labels that are
+        strings, stand for their numbers.
+        """
+        return self.to_shap()[place]
+
     def to_shap(self, class_: Any = None) -> Any:
         """Return a ``shap.Explanation``, which the plots of ``shap`` take.
 

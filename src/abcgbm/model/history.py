@@ -65,6 +65,9 @@ class History(Sealed):
         What all draws were keyed by.
     chosen : dict
         What the parameters became that were left open, by name.
+    train_weight, validation_weight : float or None
+        What the training and the validation rows of the last fit weigh together, so that a loss
+        divided by it is a mean. None without such rows, and in a history of version 0.1.
     """
 
     train_loss: Floats
@@ -77,6 +80,8 @@ class History(Sealed):
     stop_reason: str
     seed: int
     chosen: dict[str, Any]
+    train_weight: float | None = None
+    validation_weight: float | None = None
 
     def __post_init__(self) -> None:
         read_only(self)
@@ -100,6 +105,9 @@ class History(Sealed):
             raise ValueError(f"best_step={self.best_step}; expected 0 to {n_steps}")
         if not 0 <= self.seed < 2**64:
             raise ValueError(f"seed={self.seed}; expected 0 to less than 2^64")
+        for weight in (self.train_weight, self.validation_weight):
+            if weight is not None and not 0 < weight < math.inf:
+                raise ValueError(f"rows of total weight {weight!r}; expected a positive number")
         rate = self.chosen.get("learning_rate", 1.0)
         if not (isinstance(rate, float | int) and 0 < rate <= 1):
             raise ValueError(f"learning_rate={rate!r} was chosen; expected above 0 and at most 1")
@@ -145,6 +153,8 @@ class History(Sealed):
             stop_reason=stop_reason,
             seed=self.seed,
             chosen=self.chosen,
+            train_weight=self.train_weight,
+            validation_weight=self.validation_weight,
         )
 
     def records(self) -> list[Record]:

@@ -65,6 +65,8 @@ def _trees_and_chunks(
         return _narrow(ensemble), table.chunks(ensemble.used_features)
     if encoding.is_matrix(table) or encoding.handle_unknown == "error":
         return ensemble, encoding.chunks(table)
+    # Whether a type is refused must not depend on which features the trees use.
+    encoding.check_unused(table, ensemble.used_features)
     return _narrow(ensemble), encoding.chunks(table, ensemble.used_features)
 
 

@@ -71,9 +71,9 @@ def checked(model: Any) -> ABCBoostClassifier:
 
 
 def named_models(models: Any) -> dict[str, ABCBoostClassifier]:
-    """Return models by name; a single one is called as its algorithm."""
+    """Return models by name; a single one is called "model"."""
     if isinstance(models, ABCBoostClassifier):
-        return {algorithm_of(checked(models)): models}
+        return {"model": checked(models)}
     if not isinstance(models, Mapping) or not models:
         raise TypeError(
             f"models={models!r}; expected a fitted ABCBoostClassifier, or a dict of names and such"

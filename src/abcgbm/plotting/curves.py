@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _STYLES = {"training": "-", "refit": "-.", "validation": "--", "test": ":"}
 _MOST_IN_A_COLUMN = 8  # of a legend
 _NAMES = {
-    "training": "training loss (sum over rows)",
-    "refit": "training loss of the refit (sum over rows)",
-    "validation": "validation loss (sum over rows)",
-    "test": "test loss (mean)",
+    "training": "mean training loss",
+    "refit": "mean training loss of the refit",
+    "validation": "mean validation loss",
+    "test": "mean test loss",
 }
 _NEEDS = {
     "refit": "a model fitted with refit=True that was trained again",
@@ -33,11 +33,15 @@ _NEEDS = {
 
 
 class _Curve(NamedTuple):
-    """The losses of a model on some rows, and the step that they chose, if they chose it."""
+    """The losses of a model on some rows, and the step that they chose, if they chose it.
+
+    Losses are sums over rows of a total weight, which is None if it was not recorded.
+    """
 
     kind: str
     step: NDArray[np.int64]
     loss: Floats
+    weight: float | None
     best: int | None = None
 
 
@@ -50,7 +54,7 @@ def plot_losses(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw losses by step; a dot is the step that validation chose.
+    """Draw mean losses by step; a dot is the step that validation chose.
 
     Parameters
     ----------
@@ -70,23 +74,25 @@ def plot_losses(
     Returns
     -------
     ax : Axes
-        Losses of training and validation are sums over rows, those of tests means. Curves of more
-        than one kind are each divided by what they were before the first step. The scale is
-        logarithmic if they fall to less than a tenth.
+        Losses are means over rows by weight, as ``verbose`` prints them. After a warm start on other
+        rows, all training losses are divided by the weight of the last ones. The scale is
+        logarithmic if losses fall to less than a tenth.
     """
     named, wanted = named_models(models), _checked_kinds(kinds)
     staged = _staged(named, X, y, sample_weight) if X is not None or y is not None else {}
     curves = {name: [*_curves(model, staged.get(name))] for name, model in named.items()}
-    drawn = {name: _chosen(name, found, wanted) for name, found in curves.items()}
+    drawn = {name: [*map(_mean, _chosen(name, of, wanted))] for name, of in curves.items()}
     n_kinds = len({curve.kind for found in drawn.values() for curve in found})
+    is_named = isinstance(models, Mapping)
+    has_kinds = n_kinds > 1 or not is_named
     ax = axes_of(ax)
     for number, (name, found) in enumerate(drawn.items()):
         for curve in found:
-            label = _label(name if len(named) > 1 else "", curve.kind if n_kinds > 1 else "")
-            _draw(ax, curve, colour(number), label or name, is_relative=n_kinds > 1)
+            label = _label(name if is_named else "", curve.kind if has_kinds else "")
+            _draw(ax, curve, colour(number), label)
     scale_losses(ax)
     kind = next(iter(drawn.values()))[0].kind
-    y_name = "loss, relative to step 0" if n_kinds > 1 else _NAMES[kind]
+    y_name = "mean loss" if n_kinds > 1 else _NAMES[kind]
     return _finish(ax, "Losses by step", y_name, n_lines=sum(map(len, drawn.values())))
 
 
@@ -157,13 +163,26 @@ def _curves(
     """Yield all curves that are known of a model."""
     history, refitted = model.history_, model.refit_history_
     steps = np.arange(history.n_steps + 1)
-    yield _Curve("training", steps, history.train_loss)
+    yield _Curve("training", steps, history.train_loss, history.train_weight)
     if refitted is not None:
-        yield _Curve("refit", np.arange(refitted.n_steps + 1), refitted.train_loss)
+        steps_of_refit = np.arange(refitted.n_steps + 1)
+        yield _Curve("refit", steps_of_refit, refitted.train_loss, refitted.train_weight)
     if len(history.validation_loss):
-        yield _Curve("validation", steps, history.validation_loss, history.best_step)
+        validation = (history.validation_loss, history.validation_weight, history.best_step)
+        yield _Curve("validation", steps, *validation)
     if staged is not None:
-        yield _Curve("test", staged[0].step, staged[0].loss)
+        yield _Curve("test", staged[0].step, staged[0].loss, weight=1.0)  # is a mean already
+
+
+def _mean(curve: _Curve) -> _Curve:
+    """Return a curve of mean losses."""
+    if curve.weight is None:
+        raise ValueError(
+            f"the {curve.kind} losses of the model have no mean, because it was saved by an earlier "
+            "version, which did not store the weight of the rows; expected a model of this version, "
+            "or kinds=['test']"
+        )
+    return curve._replace(loss=curve.loss / curve.weight, weight=1.0)
 
 
 def _checked_kinds(kinds: Sequence[str] | None) -> list[str] | None:
@@ -190,10 +209,9 @@ def _chosen(name: str, curves: list[_Curve], wanted: list[str] | None) -> list[_
 # ------------------------------------------------------------------------------------------ drawing
 
 
-def _draw(ax: Axes, curve: _Curve, line_colour: str, label: str, *, is_relative: bool) -> None:
-    start = curve.loss[0] if is_relative and curve.loss[0] > 0 else 1.0
+def _draw(ax: Axes, curve: _Curve, line_colour: str, label: str) -> None:
     # Zero has no place on a logarithmic scale.
-    values = np.where(curve.loss > 0.0, curve.loss, np.nan) / start
+    values = np.where(curve.loss > 0.0, curve.loss, np.nan)
     ax.plot(curve.step, values, label=label, color=line_colour, ls=_STYLES[curve.kind])
     is_point = len(curve.step) == 1  # a model without steps, which no line would show
     if is_point or curve.best is not None:

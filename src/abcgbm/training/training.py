@@ -129,7 +129,7 @@ class Training:
 
     def _model_of_all_steps(self) -> Model:
         labels, recenter = self._plan.classes.labels, self._plan.settings.recenter
-        return Model(self._ensemble(), self._table.encoding, labels, recenter)
+        return Model(self._ensemble(), self._table.encoding.for_model(), labels, recenter)
 
     def history(self, reason: str) -> History:
         """Return the record of the training, which stopped for this reason."""
@@ -139,7 +139,15 @@ class Training:
             stop_reason=reason,
             seed=self._plan.seed,
             chosen=self._plan.chosen,
+            train_weight=self._total_weight,
+            validation_weight=self._validation_weight(),
         )
+
+    def _validation_weight(self) -> float | None:
+        """Return what the rows weigh that the validation losses are of: now, or in an earlier fit."""
+        if self._boosting.monitor is not None:
+            return self._boosting.monitor.total_weight
+        return None if self._before is None else self._before.history.validation_weight
 
     def state(self) -> tuple[Model, History, str] | None:
         """Return the model of all steps, their record and the phase; None between two phases."""

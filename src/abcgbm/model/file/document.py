@@ -19,6 +19,7 @@ NEEDS = "0.1.0"  # the first version that reads this format
 _START = b'{\n "digest": "'
 _N_HEX = 64
 _MOST_BYTES = 2**28
+_WEIGHTS = {"train_weight", "validation_weight"}  # of the rows of a history
 
 
 def text_of(document: dict[str, Any]) -> bytes:
@@ -141,16 +142,22 @@ def json_of_history(history: History | None) -> dict[str, Any] | None:
         "stop_reason": history.stop_reason,
         "seed": history.seed,
         "chosen": {name: to_json(value) for name, value in history.chosen.items()},
+        "train_weight": history.train_weight,
+        "validation_weight": history.validation_weight,
     }
 
 
-def history_of_json(document: Any, arrays: dict[str, NDArray[Any]], reader: JsonReader) -> History:
-    """Return the record of a training."""
+def history_of_json(document: Any, arrays: dict[str, Any], reader: JsonReader) -> History:
+    """Return the record of a training; version 0.1 wrote no weights."""
     chosen = entry(document, "chosen", dict)
+    weights = {
+        name: entry(document, name, float, type(None)) for name in _WEIGHTS & document.keys()
+    }
     return History(
         **arrays,
         best_step=entry(document, "best_step", int),
         stop_reason=entry(document, "stop_reason", str),
         seed=entry(document, "seed", int),
         chosen={name: reader.value(value) for name, value in chosen.items()},
+        **weights,
     )
