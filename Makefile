@@ -28,7 +28,7 @@ CORE_TESTS := $(patsubst %,tests/test_%.py, \
 .PHONY: demo test lint format docs stub core sanitize tsan wheel release-check workflows clean
 
 demo: .venv/installed-cli,plot
-	$(BIN)/abcgbm demo
+	$(BIN)/abcgbm demo --force
 
 # SLOW=1 runs what is marked slow, too, and looks longer for counter-examples.
 test: .venv/installed-test

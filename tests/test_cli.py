@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def forbid_training(monkeypatch):
     def fit(*_):
         pytest.fail("training began before the arguments were checked")
 
-    monkeypatch.setattr(ABCBoostClassifier, "fit", fit)
+    monkeypatch.setattr(ABCBoostClassifier, "_fit", fit)
 
 
 def hide_matplotlib(monkeypatch):
@@ -105,7 +106,6 @@ def test_tiny_p_value_is_not_printed_as_zero():
         (["demo", "--max-iter", "0"], "'--max-iter': Input should be greater than or equal to 1"),
         (["demo", "--max-iter", "many"], "'--max-iter': Input should be a valid integer"),
         (["demo", "--output", "demo.txt"], "'demo.txt'; expected a name ending in .png"),
-        (["demo", "--output", "nowhere/demo.png"], "'nowhere/demo.png'; expected a file in"),
         (["demo", "--colour", "red"], "--colour"),
         (["train", "t.csv"], "'--model'"),
         (["train", "t.csv", "--model", "m.abc", "--set", "leaves"], "expected NAME=VALUE"),
@@ -124,13 +124,23 @@ def test_bad_arguments_are_told_in_one_line_before_training(
     assert told in line
 
 
-def test_folder_in_place_of_the_picture_is_refused_before_training(
-    in_empty_folder, monkeypatch, capsys
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["demo"], "demo.png: a folder; expected a file to write"),
+        (["demo", "-o", "nowhere/a.png"], "nowhere/a.png: there is no folder 'nowhere'"),
+        (["demo", "-o", "closed/a.png"], "closed/a.png: the folder 'closed' cannot be written to"),
+    ],
+)
+def test_place_where_no_picture_can_be_is_refused_before_training(
+    in_empty_folder, monkeypatch, capsys, line, told
 ):
     forbid_training(monkeypatch)
     (in_empty_folder / "demo.png").mkdir()
-    assert main(["demo"]) == 2
-    assert "'demo.png'" in capsys.readouterr().err
+    (in_empty_folder / "closed").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed")
+    assert main(line) == 1
+    assert capsys.readouterr().err == f"abcgbm: error: {told}\n"
 
 
 def test_interrupt_ends_with_a_line_and_code_130(in_empty_folder, monkeypatch, capsys):

@@ -191,8 +191,10 @@ class ABCBoostClassifier(
     checkpoint : path or None, default=None
         A model file that is written during training, each time in the place of the last one and
         always whole: every ``checkpoint_every`` steps, and when training ends or Ctrl-C or an error
-        ends it. ``fit(..., resume_from=path)`` goes on from it. A file that cannot be written is
-        warned of, and training goes on.
+        ends it. ``fit(..., resume_from=path)`` goes on from it. An existing file is replaced only if
+        it is empty, a model file, or a checkpoint of the same training, and never if ``fit`` reads it;
+        else a FileExistsError is raised before training. A file that cannot be written is warned of,
+        and training goes on.
     checkpoint_every : int or None, default=None
         Steps from one checkpoint to the next. None: about a minute, or longer if writing takes
         more than a twentieth of the time.

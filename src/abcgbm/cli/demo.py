@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from abcgbm.cli.failure import Misuse
+from abcgbm.cli.options import Force, writable
 from abcgbm.demo import comparison
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -21,15 +21,14 @@ def demo(
     max_iter: Annotated[
         int, typer.Option("--max-iter", min=1, help="Boosting steps of each fit.")
     ] = 300,
+    force: Force = False,
 ) -> None:
     """Train MART and ABC-MART on scikit-learn's digits, and compare their test errors."""
-    comparison.run(_picture(output), max_iter)
+    comparison.run(_picture(output, force=force), max_iter)
 
 
-def _picture(path: Path) -> Path:
+def _picture(path: Path, *, force: bool) -> Path:
     """Return a file that can be written, checked before any training is spent on it."""
     if path.suffix.lower() not in PICTURES:
         raise Misuse(f"--output {str(path)!r}; expected a name ending in .png, .svg or .pdf")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK) or path.is_dir():
-        raise Misuse(f"--output {str(path)!r}; expected a file in a folder open for writing")
-    return path
+    return writable(path, force=force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ Label = Annotated[
     ),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace a file that is there already.")]
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="CPUs to use; all of them by default.")
 ]
@@ -96,9 +98,7 @@ class OutputOptions:
     """Where something is written."""
 
     output: Output = None
-    force: Annotated[
-        bool, typer.Option("--force", "-f", help="Replace a file that is there already.")
-    ] = False
+    force: Force = False
 
     def checked(self, *read: Path) -> Path | None:
         """Return where to write, before any work is spent on it; None is standard output."""
@@ -119,10 +119,14 @@ def writable(path: Path, read: Sequence[Path] = (), *, force: bool) -> Path:
         raise IsADirectoryError(f"{path}: a folder; expected a file to write")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {str(path.parent)!r}")
-    if path.is_file() and not force:
-        raise FileExistsError(f"{path}: the file is there already; --force replaces it")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"{path}: the folder {str(path.parent)!r} cannot be written to")
     if any(path.exists() and other.exists() and path.samefile(other) for other in read):
         raise FileExistsError(f"{path}: is read, too; expected another file to write")
+    if path.is_file() and not force:
+        raise FileExistsError(f"{path}: the file is there already; --force replaces it")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(f"{path}: the file cannot be written to")
     return path
 
 

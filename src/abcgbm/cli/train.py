@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,8 +21,11 @@ from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
 from abcgbm.data.files.column_types import columns_of_type, is_text
 from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.files.formats import Reading, shortened
+from abcgbm.data.parts.source import files_of
 from abcgbm.settings.free_memory import shown_bytes
 from abcgbm.settings.settings import Settings
+from abcgbm.training.checkpoint_file import check_replaceable
+from abcgbm.training.preparation import FitArguments
 
 
 @dataclass(frozen=True)
@@ -117,10 +122,21 @@ class FurtherOptions:
         typer.Option("--cache-dir", help="A folder for scratch files; nothing is left there."),
     ] = None
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Replace a model file that is there already.")
+        bool,
+        typer.Option(
+            "--force",
+            "-f",
+            help="Replace a file that is there already, by the model or a checkpoint.",
+        ),
     ] = False
     threads: Threads = None
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False
+
+    def check_checkpoint(self, path: Path | None, model: Path, read: Sequence[Path]) -> None:
+        """Refuse to write checkpoints over the model, or over a file that may be of use."""
+        check_replaceable(path, read, force=self.force)
+        if path is not None and os.path.realpath(path) == os.path.realpath(model):
+            raise Misuse(f"the checkpoint and the model are both {model}; expected two files")
 
     def room(self) -> Memory:
         """Return what training may take; where it is given, the table is read in parts."""
@@ -153,24 +169,39 @@ def train(
 
     Text columns are categories, no value needs to be filled in, and defaults are those of Python.
     """
-    read = [path for path in (file, boosting.valid, further.params) if path is not None]
-    target = writable(model, read, force=further.force)
+    read = _files_read((file, boosting.valid), further.params)
+    resumed = [] if further.resume is None else [further.resume]
+    target = writable(model, [*read, *resumed], force=further.force)
     say = (lambda _: None) if further.quiet else tell
     estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
-    Settings.from_parameters(estimator.get_params(deep=False))  # before a long file is read
+    settings = Settings.from_parameters(estimator.get_params(deep=False))  # before a file is read
+    further.check_checkpoint(settings.checkpoint, target, read)
     if (parts := parts_to_learn(file, columns.columns(), tables, further.room())) is not None:
         say(parts.shown(columns.categorical))
         parts.choose_categories(estimator, columns.categorical)
         validation = parts.validation(boosting.valid)
-        estimator.fit(*parts.arguments, resume_from=further.resume, **validation)
+        _fit(estimator, FitArguments(*parts.arguments, **validation), further)
         _save(estimator, target, say)
         return
     table = read_to_learn(file, columns.columns(), tables.reading())
     _choose_categories(estimator, table, columns)
     say(_shown_table(file, table, columns.categorical))
     validation = _validation(boosting.valid, table, columns, tables.reading())
-    estimator.fit(table.X, table.y, table.weight, resume_from=further.resume, **validation)
+    _fit(estimator, FitArguments(table.X, table.y, table.weight, **validation), further)
     _save(estimator, target, say)
+
+
+def _files_read(tables: Iterable[Path | None], params: Path | None) -> list[Path]:
+    """Return the files of tables, which may be patterns or folders, and that of parameters."""
+    files = [file for path in tables if path is not None for file in files_of(str(path))]
+    return files if params is None else [*files, params]
+
+
+def _fit(estimator: ABCBoostClassifier, given: FitArguments, further: FurtherOptions) -> None:
+    """Fit as ``fit`` does, which has no ``force``."""
+    remark = estimator._fit(given._replace(force=further.force), further.resume)
+    if remark is not None:
+        warnings.warn(remark, UserWarning, stacklevel=2)
 
 
 def _save(estimator: ABCBoostClassifier, target: Path, say: Callable[[str], None]) -> None:

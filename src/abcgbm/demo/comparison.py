@@ -19,6 +19,7 @@ from abcgbm.demo.statistics import (
     p_value,
     relative_improvement,
 )
+from abcgbm.model.file.atomic import written_whole
 
 # The middle of the paper's grid of J, and the largest of its nu.
 LEAVES, LEARNING_RATE = 10, 0.1
@@ -112,7 +113,8 @@ def _save_picture(output: Path, models: dict[str, ABCBoostClassifier], test: _Ro
         left, right = figure.subplots(1, 2)
         plotting.plot_losses(models, ax=left)
         plotting.plot_errors(models, *test, ax=right)
-        figure.savefig(output, dpi=150)
+        with written_whole(output) as file:
+            figure.savefig(file, format=output.suffix[1:].lower(), dpi=150)
     except ImportError as error:
         print(f"\nno picture: {error}", file=sys.stderr)
     else:

@@ -1,13 +1,14 @@
 """From the arguments of fit to a training: rows are read, labelled, weighed, held out and binned."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.labels import known_classes
-from abcgbm.data.parts.large_table import is_large
+from abcgbm.data.parts.large_table import files_read, is_large
 from abcgbm.data.reading import (
     RowsTable,
     read_large,
@@ -27,11 +28,12 @@ from abcgbm.data.rows import (
 from abcgbm.model.file.values import to_json
 from abcgbm.ranks.interrupts import uninterrupted
 from abcgbm.ranks.share import ALONE, Share
-from abcgbm.ranks.together import together
+from abcgbm.ranks.together import on_first, together
 from abcgbm.settings.defaults import Size, settled
 from abcgbm.settings.settings import Settings
 from abcgbm.training.alike import check_same_settings
 from abcgbm.training.checkpoint import Checkpoint, in_phase
+from abcgbm.training.checkpoint_file import check_replaceable, check_same_training
 from abcgbm.training.course import Course
 from abcgbm.training.facts import facts_of
 from abcgbm.training.plan import Plan, make_plan
@@ -42,7 +44,10 @@ from abcgbm.training.validation import hold_out
 
 
 class FitArguments(NamedTuple):
-    """The arguments of fit, as they were given; and whether it is gone on with if it is broken off."""
+    """The arguments of fit, as they were given; and whether it is gone on with if it is broken off.
+
+    ``force``: checkpoints may replace a file that is no checkpoint of this training.
+    """
 
     X: Any
     y: Any
@@ -52,6 +57,7 @@ class FitArguments(NamedTuple):
     sample_weight_val: Any = None
     share: Share = ALONE
     goes_on: bool = False
+    force: bool = False
 
 
 def prepare(
@@ -83,6 +89,7 @@ def prepare(
     """
     share = given.share
     check_same_settings(settings, earlier, resumed, share)
+    on_first(share.reducer, partial(_check_checkpoint, settings.checkpoint, given))
     rows, classes, held_out = _labelled(settings, given, earlier, owner)
     left_open = settings if earlier is None else earlier.kept(settings)
     size = Size(rows.n_rows, len(classes.labels))
@@ -105,6 +112,8 @@ def prepare(
     facts = facts_of(plan, learned, validated) if needs_facts else {}
     if resumed is not None:
         resumed.check(facts, plan)
+    if not given.force:
+        on_first(share.reducer, partial(check_same_training, settings.checkpoint, facts))
     first = _first_training(plan, learned, validated, earlier, resumed)
     n_earlier = None if earlier is None else earlier.model.n_steps
     return Course(settings, first, again, facts, n_earlier, share.reducer, given.goes_on)
@@ -123,6 +132,13 @@ def _labelled(
     together(share, partial(_check_labels_can_be_kept, classes.labels, settings, given))
     to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
     return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, share)
+
+
+def _check_checkpoint(path: Path | None, given: FitArguments) -> None:
+    """Refuse a checkpoint that would replace a file of the user, before a table is read."""
+    if path is not None and path.is_file():
+        read = [*files_read(given.X), *files_read(given.X_val)]
+        check_replaceable(path, read, force=given.force)
 
 
 def _may_be_kept(settings: Settings, given: FitArguments) -> bool:

@@ -6,10 +6,11 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 from abcgbm.data.files.formats import Reading, shortened
-from abcgbm.data.parts.source import Source, is_paths, open_source
+from abcgbm.data.parts.source import Source, files_of, is_paths, open_source
 from abcgbm.settings.checks import is_integer
 from abcgbm.settings.free_memory import available_bytes
 
@@ -108,6 +109,11 @@ class LargeTable:
         return f"LargeTable({_shortly(given)}, {len(self.column_names)} columns)"
 
     @property
+    def given(self) -> Any:
+        """The source as the user gave it."""
+        return self._given
+
+    @property
     def source(self) -> Source:
         """Where its parts come from."""
         return self._source
@@ -185,6 +191,13 @@ def _is_batches(X: Any) -> bool:
     """Whether these are tables or record batches of Arrow, and nothing else."""
     is_list = isinstance(X, list | tuple) and len(X) > 0
     return is_list and all(hasattr(b, "schema") and hasattr(b, "num_rows") for b in X)
+
+
+def files_read(X: Any) -> list[Path]:
+    """Return the files that a table is read from during a fit, as far as they are known."""
+    if not is_large(X):
+        return []
+    return files_of(X.given if isinstance(X, LargeTable) else X)
 
 
 def as_large(X: Any) -> LargeTable:

@@ -44,13 +44,35 @@ class Source(Protocol):
 
 def open_source(given: Any, reading: Reading) -> Source:
     """Return the source that a user means: a path, a pattern, some of these, a data set, batches."""
-    if isinstance(given, str | os.PathLike):
-        return FileSource(_files(given), reading)
-    if hasattr(given, "scanner") and hasattr(given, "schema"):  # a data set of pyarrow
+    if isinstance(given, str | os.PathLike) or is_paths(given):
+        return FileSource(files_of(given), reading)
+    if _is_dataset(given):
         return DatasetSource(given)
-    if is_paths(given):
-        return FileSource([file for p in given for file in _files(p)], reading)
     return BatchSource(given)
+
+
+def files_of(given: Any) -> list[Path]:
+    """Return the files that a source reads; batches, and data sets elsewhere, name none."""
+    if isinstance(given, str | os.PathLike):
+        return _files(given)
+    if is_paths(given):
+        return [file for path in given for file in _files(path)]
+    return _files_of_dataset(given) if _is_dataset(given) else []
+
+
+def _is_dataset(given: Any) -> bool:
+    """Whether it is a data set of pyarrow."""
+    return hasattr(given, "scanner") and hasattr(given, "schema")
+
+
+def _files_of_dataset(dataset: Any) -> list[Path]:
+    """Return the files of a data set, or of those that it unites, on this machine."""
+    children = getattr(dataset, "children", None) or ()
+    files = [file for child in children for file in _files_of_dataset(child)]
+    system = getattr(dataset, "filesystem", None)
+    if system is not None and system.type_name == "local":
+        files += map(Path, dataset.files)
+    return files
 
 
 def is_paths(given: Any) -> bool:

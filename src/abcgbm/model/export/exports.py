@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from abcgbm.model.export.c_source import c_source
 from abcgbm.model.export.dump import plain_model
 from abcgbm.model.export.onnx_model import onnx_model, register_in_skl2onnx
 from abcgbm.model.export.treelite_model import treelite_model
+from abcgbm.model.file.atomic import write_whole
 from abcgbm.model.tree_view import text_of
 from abcgbm.model.views import FittedAttributes
 
@@ -18,7 +18,10 @@ AnyPath = str | PathLike[str]
 
 
 class Exports(FittedAttributes):
-    """What an estimator makes of its model for others; see docs/serving.md."""
+    """What an estimator makes of its model for others; see docs/serving.md.
+
+    A file that exists is replaced at once or, if anything goes wrong, left as it was.
+    """
 
     def to_onnx(self, path: AnyPath | None = None) -> Any:
         """Return the model as an ``onnx.ModelProto``, or write it to a file. Needs ``abcgbm[onnx]``.
@@ -37,7 +40,7 @@ class Exports(FittedAttributes):
         exported = onnx_model(self._model)
         if path is None:
             return exported
-        Path(path).write_bytes(exported.SerializeToString())
+        write_whole(path, exported.SerializeToString())
         return None
 
     @classmethod
@@ -101,5 +104,5 @@ class Exports(FittedAttributes):
 def _written(text: str, path: AnyPath | None) -> str | None:
     if path is None:
         return text
-    Path(path).write_text(text, encoding="utf-8")
+    write_whole(path, text.encode())
     return None

@@ -7,6 +7,14 @@ ever executed.
 
 from abcgbm.model.file.errors import ModelFileError
 from abcgbm.model.file.parameters import kept_parameters, split_parameters
-from abcgbm.model.file.saved import Saved, load, save
+from abcgbm.model.file.saved import Saved, checkpoint_state, load, save
 
-__all__ = ["ModelFileError", "Saved", "kept_parameters", "load", "save", "split_parameters"]
+__all__ = [
+    "ModelFileError",
+    "Saved",
+    "checkpoint_state",
+    "kept_parameters",
+    "load",
+    "save",
+    "split_parameters",
+]

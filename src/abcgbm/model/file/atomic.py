@@ -26,6 +26,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with target.open("wb") as device:  # a device or a pipe is no file to be replaced
             yield device
         return
+    if target.exists() and not os.access(target, os.W_OK):  # which a rename would not ask for
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     beside = target.with_name(f".abcgbm-{secrets.token_hex(8)}.tmp")

@@ -104,6 +104,14 @@ def load(source: Target) -> Saved:
     return _saved_of(io.BytesIO(source.read()))
 
 
+def checkpoint_state(path: Path) -> Mapping[str, Any] | None:
+    """Return ``Saved.checkpoint`` of a model file; its arrays are not read."""
+    with path.open("rb") as file, _named(path):
+        document = document_of(Archive(file).read(_DOCUMENT))
+        state: Mapping[str, Any] | None = entry(document, "checkpoint", dict, type(None))
+    return state
+
+
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
     """Say of which file an error is; what never ends is none."""
