@@ -6,7 +6,15 @@ ever executed.
 """
 
 from abcgbm.model.file.errors import ModelFileError
-from abcgbm.model.file.parameters import kept_parameters, split_parameters
+from abcgbm.model.file.parameters import kept_parameters, set_parameters, split_parameters
 from abcgbm.model.file.saved import Saved, load, save
 
-__all__ = ["ModelFileError", "Saved", "kept_parameters", "load", "save", "split_parameters"]
+__all__ = [
+    "ModelFileError",
+    "Saved",
+    "kept_parameters",
+    "load",
+    "save",
+    "set_parameters",
+    "split_parameters",
+]
