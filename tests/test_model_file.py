@@ -107,13 +107,6 @@ def test_truth_values_as_labels_come_back():
     assert loaded(content_of(model)).classes_.dtype == bool
 
 
-def test_label_that_a_file_cannot_hold_is_an_error():
-    times = np.array([pd.Timestamp(2020, 1, 1 + k) for k in range(3)], object)
-    model = small(**SMALL).fit(X, times[Y])
-    with pytest.raises(TypeError, match="type Timestamp cannot be held by a model file"):
-        content_of(model)
-
-
 @pytest.mark.parametrize(
     "column",
     [

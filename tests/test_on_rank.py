@@ -170,7 +170,7 @@ def test_labels_that_no_state_can_hold_are_refused_where_one_is_kept():
     row, day = rows_of(1, 1)[0][0], pd.Timestamp("2026-01-01", tz="UTC")
     y = np.array([day + pd.Timedelta(days=int(label in row.y[:1])) for label in row.y])
     error = fit_on_rank(PARAMS, row._replace(y=y), Share(Alone())).error
-    assert "where a worker is lost) with labels of type Timestamp" in str(error)
+    assert "a value of type Timestamp cannot be held by a model file" in str(error)
 
 
 def test_what_fails_before_the_first_step_leaves_no_state():

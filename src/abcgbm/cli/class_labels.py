@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from abcgbm.data.files.column_types import is_text, reads_as_number
 from abcgbm.data.files.errors import require_pyarrow
+from abcgbm.data.plain_labels import check_no_time_zone
 
 
 def labels_of(column: Any) -> NDArray[Any]:
@@ -19,6 +20,7 @@ def labels_of(column: Any) -> NDArray[Any]:
     Where one is missing it is None, among objects.
     """
     types, of = require_pyarrow("pyarrow.types"), column.type
+    check_no_time_zone(of, "the column of labels")
     if types.is_dictionary(of):
         return labels_of(column.cast(of.value_type))
     if types.is_decimal(of):

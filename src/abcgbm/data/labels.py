@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from abcgbm.data.cells import is_missing, naming
 from abcgbm.data.columns import chunks
+from abcgbm.data.plain_labels import object_array, plain_labels
 from abcgbm.ranks.share import ALONE, Share
 from abcgbm.ranks.together import together
 
@@ -65,7 +66,7 @@ def as_labels(y: ArrayLike | CodedLabels, n_rows: int, name: str = "y") -> AnyLa
 
 
 def _flat(y: Any, name: str) -> NDArray[Any]:
-    plain = _plain(y)
+    plain = plain_labels(y, name)
     kind = getattr(getattr(plain, "dtype", None), "kind", "O")
     if kind not in _KINDS:
         raise TypeError(f"{name} is an array of type {plain.dtype}; expected {ALLOWED_LABELS}")
@@ -77,43 +78,6 @@ def _flat(y: Any, name: str) -> NDArray[Any]:
         with naming(name):
             raise
     return labels
-
-
-def _plain(y: Any) -> Any:
-    """Labels in forms that scikit-learn does not read, or not as they are.
-
-    Lists are kept as the objects they hold, which NumPy would make one type of; nullable columns of
-    pandas without a missing value become NumPy's type, not floats; masked labels are missing.
-    """
-    if isinstance(y, list | tuple):
-        return _object_array(y)
-    if isinstance(y, np.ma.MaskedArray):
-        mask = np.ma.getmaskarray(y)
-        if not mask.any():
-            return y.data
-        labels = y.data.astype(object)
-        labels[mask] = None
-        return labels
-    if getattr(getattr(y, "dtype", None), "kind", "") == "T":  # NumPy's strings of any length
-        return y.astype(object)
-    numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    if numpy_dtype is None or not hasattr(y, "isna") or y.isna().any():
-        return y
-    return y.to_numpy(dtype=numpy_dtype)
-
-
-def _object_array(y: list[Any] | tuple[Any, ...]) -> Any:
-    """Return a list as an array of its very objects, or of strings if it holds nothing else.
-
-    Lists of lists stay for scikit-learn to judge.
-    """
-    if any(isinstance(label, list | np.ndarray) for label in y):
-        return y
-    if set(map(type, y)) == {str}:
-        strings = np.array(y)
-        if strings.tolist() == list(y):  # NumPy's drop zeros at their end
-            return strings
-    return np.fromiter(y, dtype=object, count=len(y))
 
 
 def check_rows_labels(
@@ -277,7 +241,7 @@ def _united(found: list[tuple[str, NDArray[Any]]]) -> NDArray[Any]:
         return some[0]
     if len({of_rank.dtype.kind for of_rank in some}) == 1:
         return _unique(np.concatenate(some), "y")[0]
-    objects = _object_array([label for of_rank in some for label in label_objects(of_rank)])
+    objects = object_array([label for of_rank in some for label in label_objects(of_rank)])
     try:
         return _unique(_of_one_type(np.asarray(objects, dtype=object), "y"), "y")[0]
     except TypeError as error:

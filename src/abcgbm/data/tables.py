@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -72,6 +73,9 @@ class Schema(WarnsOnce):
             return
         if len(names) != len(kinds) or {type(name) for name in names.tolist()} - {str}:
             raise ValueError(f"{len(names)} feature names; expected {len(kinds)} strings")
+        twice = sorted(name for name, count in Counter(names.tolist()).items() if count > 1)
+        if twice:
+            raise ValueError(f"features of the same name: {twice}; expected all names to differ")
 
     def warn_of_names(self, message: str) -> None:
         """Warn, once, that the names of a table and these cannot be compared."""
@@ -365,7 +369,8 @@ def _checked_length(frame: Frame, given: _Given) -> int:
 def _names_of(columns: list[str]) -> NDArray[Any] | None:
     if not all(isinstance(name, str) for name in columns):  # pandas may have others
         return None
-    return np.array(columns, dtype=object)
+    plain = [str.__str__(name) for name in columns]  # a model file holds no subclass of str
+    return np.array(plain, dtype=object)
 
 
 def _label(name: object) -> str:

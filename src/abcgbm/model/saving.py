@@ -5,7 +5,7 @@ import os
 import warnings
 from typing import IO, Any, Self
 
-from abcgbm.model.file import Saved, kept_parameters, load, save
+from abcgbm.model.file import Saved, kept_parameters, load, save, set_parameters
 from abcgbm.model.views import FittedAttributes
 
 
@@ -50,11 +50,12 @@ class ModelFiles(FittedAttributes):
         Raises
         ------
         ModelFileError
-            If the file is damaged, foreign, or of a newer format.
+            If the file is damaged, foreign, or of a newer format, or if it sets what ``fit`` would act
+            on: ``n_jobs``, ``verbose``, ``callbacks``, ``checkpoint`` or ``checkpoint_every``.
         """
         saved = load(file)
-        known = _defaults(cls)
-        unknown = sorted(saved.parameters.keys() - known)
+        known, parameters = _defaults(cls), set_parameters(saved.parameters)
+        unknown = sorted(parameters.keys() - known)
         if unknown:
             warnings.warn(
                 f"the file has parameters that this version of abcgbm does not know: {unknown}; "
@@ -62,9 +63,7 @@ class ModelFiles(FittedAttributes):
                 UserWarning,
                 stacklevel=2,
             )
-        classifier = cls(
-            **{name: saved.parameters[name] for name in known.keys() & saved.parameters.keys()}
-        )
+        classifier = cls(**{name: parameters[name] for name in known.keys() & parameters.keys()})
         classifier.model_, classifier.history_, classifier.refit_history_ = saved.fitted()
         return classifier
 

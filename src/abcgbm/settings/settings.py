@@ -14,6 +14,7 @@ from abcgbm.settings.algorithm import TREES, Algorithm, known_name
 from abcgbm.settings.checks import (
     Check,
     anything,
+    check_choice,
     check_integer,
     check_truth_value,
     choice,
@@ -40,7 +41,7 @@ _SECONDS = real("of seconds above 0", lambda x: x > 0)
 
 def _gain_directions(name: str, value: Any) -> int | str:
     if isinstance(value, str) and value in ("auto", "all"):
-        return value
+        return str(check_choice(name, value, ("auto", "all")))
     allowed = "expected 'auto', 'all' or an integer from 1 on"
     if not is_integer(value) and not isinstance(value, str):
         raise TypeError(f"{name}={value!r}; {allowed}")
@@ -53,8 +54,10 @@ def _max_features(name: str, value: Any) -> int | float | str | None:
     allowed = (
         "expected 'auto', None, 'sqrt', an integer from 1 on, or a share above 0 and at most 1.0"
     )
-    if value is None or (isinstance(value, str) and value in ("auto", "sqrt")):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str) and value in ("auto", "sqrt"):
+        return str(check_choice(name, value, ("auto", "sqrt")))
     if isinstance(value, str):  # of which one is allowed
         raise ValueError(f"{name}={value!r}; {allowed}")  # noqa: TRY004
     if isinstance(value, bool) or not isinstance(value, Real):

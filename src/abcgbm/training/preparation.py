@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from abcgbm.data.binned_table import BinnedTable
-from abcgbm.data.labels import known_classes
+from abcgbm.data.labels import ALLOWED_LABELS, known_classes
 from abcgbm.data.parts.large_table import files_read, is_large
 from abcgbm.data.reading import (
     RowsTable,
@@ -101,6 +101,7 @@ def prepare(
         seed=None if earlier is None else earlier.history.seed,
         reducer=share.reducer,
     )
+    together(share, partial(_check_can_be_saved, classes.labels, plan))
     if earlier is not None:
         earlier.check_steps(settings.max_iter)
     again = None
@@ -129,7 +130,6 @@ def _labelled(
     to_learn = GivenRows(table, given.y, given.sample_weight, share)
     known = _known_classes(settings, earlier)
     rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
-    together(share, partial(_check_labels_can_be_kept, classes.labels, settings, given))
     to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
     return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, share)
 
@@ -175,18 +175,22 @@ def _first_training(
     return Training(plan, learned, validated, earlier, resumed.steps)
 
 
-def _check_labels_can_be_kept(
-    labels: NDArray[Any], settings: Settings, given: FitArguments
-) -> None:
-    """A checkpoint that cannot be written is found out before the training, not after it."""
-    if not _may_be_kept(settings, given):
-        return
+def _check_can_be_saved(labels: NDArray[Any], plan: Plan) -> None:
+    """A model that cannot be saved is found out before the training, not after it."""
     try:
         to_json(labels)
     except TypeError as error:
-        kind = type(labels[0]).__name__
-        why = " (the state is kept to go on where a worker is lost)" if given.goes_on else ""
-        raise ValueError(f"checkpoint{why} with labels of type {kind}: {error}") from error
+        raise TypeError(
+            f"y has labels such as {labels[0]!r}: {error}; expected {ALLOWED_LABELS}, each of a type "
+            "of Python or NumPy"
+        ) from error
+    for name, value in plan.chosen.items():
+        try:
+            to_json(value)
+        except TypeError as error:
+            raise TypeError(
+                f"{name}={value!r}: {error}; expected a type of abcgbm or Python"
+            ) from error
 
 
 def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Trained) -> Training:

@@ -13,6 +13,7 @@ from abcgbm.data.files.errors import require_pyarrow
 from abcgbm.data.labels import ALLOWED_LABELS, CodedLabels
 from abcgbm.data.parts.digests import digest_of
 from abcgbm.data.parts.large_table import LargeTable
+from abcgbm.data.plain_labels import check_no_time_zone
 
 _MISSING, _OTHER = -1, -2  # codes of a label that is missing, and of one that never came
 
@@ -114,6 +115,7 @@ def read_labels(
     """Read the column of labels and that of weights, in one go."""
     marks = RowMarks(label, weight)
     _check_type(large, label, _may_be_labels, f"labels: {ALLOWED_LABELS}")
+    check_no_time_zone(large.source.schema.field(label).type, f"column {label!r} of {large!r}")
     if weight is not None:
         _check_type(large, weight, _may_be_weights, "weights: numbers")
     for part in large.parts(marks.columns):

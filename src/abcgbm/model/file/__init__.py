@@ -6,7 +6,7 @@ ever executed.
 """
 
 from abcgbm.model.file.errors import ModelFileError
-from abcgbm.model.file.parameters import kept_parameters, split_parameters
+from abcgbm.model.file.parameters import kept_parameters, set_parameters, split_parameters
 from abcgbm.model.file.saved import Saved, checkpoint_state, load, save
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "kept_parameters",
     "load",
     "save",
+    "set_parameters",
     "split_parameters",
 ]

@@ -12,6 +12,11 @@ from abcgbm.model.file.errors import ModelFileError, as_model_file_errors
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip archive knows
 _READABLE_BY_ALL = 0o644 << 16
 _UNIX = 3
+_LOCAL_HEADER = struct.Struct(
+    "<26xHH"
+)  # before a member; it ends with the lengths of name and extra
+_ENTRY_BYTES = 46  # of a member in the table of contents, without name, extra and comment
+_END_BYTES = (22, 22 + 20 + 56)  # of what follows the table of contents; the second beyond 2 GiB
 _NAME = re.compile(r"[a-z_]+(/[a-z_]+)?\.(json|npy)")
 # What zipfile raises of an archive that is none, or of one that was damaged.
 _DAMAGE = (
@@ -54,11 +59,24 @@ class Archive:
             raise ModelFileError("a member of the archive is there twice")
         for info in self._members.values():
             _check_member(info)
+        self._check_no_junk(file, n_bytes)
         claimed = sum(info.file_size for info in self._members.values())
         if claimed > n_bytes:
             raise ModelFileError(
                 f"the members claim to have {claimed} bytes; the file has {n_bytes}"
             )
+
+    def _check_no_junk(self, file: IO[bytes], n_bytes: int) -> None:
+        """Raise a ModelFileError unless the members and their table of contents fill the file."""
+        members = sorted(self._members.values(), key=lambda info: info.header_offset)
+        place = 0
+        for info in members:
+            _check_begins(info.filename, info.header_offset, place)
+            place += _n_bytes_of(info, file)
+        _check_begins("the table of contents", self._zip.start_dir, place)
+        place += sum(_n_bytes_of_entry(info) for info in members)
+        if n_bytes - place not in _END_BYTES or self._zip.comment:
+            raise ModelFileError("the file has bytes behind its archive; expected none")
 
     @property
     def names(self) -> set[str]:
@@ -71,6 +89,29 @@ class Archive:
             raise ModelFileError(f"{name} is not in the archive")
         with as_model_file_errors(name, *_DAMAGE):
             return self._zip.read(self._members[name])
+
+
+def _check_begins(name: str, begin: int, expected: int) -> None:
+    if begin != expected:
+        raise ModelFileError(
+            f"{name} begins at byte {begin} of the file; expected {expected}: a model file has "
+            "nothing before or between its members"
+        )
+
+
+def _n_bytes_of(info: zipfile.ZipInfo, file: IO[bytes]) -> int:
+    """Return how many bytes a member takes with its header."""
+    file.seek(info.header_offset)
+    header = file.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size:
+        raise ModelFileError(f"{info.filename} is outside of the file")
+    n_name, n_extra = _LOCAL_HEADER.unpack(header)
+    return int(_LOCAL_HEADER.size + n_name + n_extra + info.compress_size)
+
+
+def _n_bytes_of_entry(info: zipfile.ZipInfo) -> int:
+    """Return how many bytes a member takes in the table of contents."""
+    return _ENTRY_BYTES + len(info.orig_filename.encode()) + len(info.extra) + len(info.comment)
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:

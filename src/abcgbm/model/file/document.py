@@ -41,7 +41,7 @@ def document_of(text: bytes) -> dict[str, Any]:
             "model.json was changed or damaged: its digest is not that of its text"
         )
     with as_model_file_errors("model.json", ValueError, RecursionError):
-        document = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=_refuse, object_pairs_hook=_entries)
     if not isinstance(document, dict):
         raise ModelFileError("model.json holds no document")
     _check_format(document)
@@ -50,6 +50,14 @@ def document_of(text: bytes) -> dict[str, Any]:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; two entries of one name have no one meaning."""
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise ValueError("an entry is there twice")
+    return entries
 
 
 def _check_format(document: dict[str, Any]) -> None:

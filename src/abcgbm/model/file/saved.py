@@ -28,6 +28,7 @@ from abcgbm.model.file.document import (
     text_of,
 )
 from abcgbm.model.file.errors import ModelFileError, as_model_file_errors
+from abcgbm.model.file.parameters import check_parameters
 from abcgbm.model.file.trees import arrays_of_trees, trees_of_arrays
 from abcgbm.model.file.values import JsonReader, to_json
 from abcgbm.model.history import History
@@ -71,6 +72,7 @@ class Saved:
         for part in (self.model, self.history, self.refit_model, self.refit_history):
             if part is not None:
                 part.check()
+        check_parameters(self.parameters)
         best, most = (self.refit_history or self.history).best_step, self.model.n_steps
         if self.checkpoint is None and best != most:
             raise ValueError(f"a model of {most} steps; its history has {best}")
