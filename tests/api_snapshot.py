@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mpi4py
 import typer
 
 import abcgbm
@@ -36,11 +37,17 @@ def snapshot() -> str:
 
 def public_objects() -> dict[str, Any]:
     """What the package exports and what a page of docs/api/ documents, by its dotted name."""
+    mpi4py.rc.initialize = False  # a class of MPI is looked at, not used
     objects = {f"abcgbm.{name}": getattr(abcgbm, name) for name in abcgbm.__all__}
-    for page in sorted(API_PAGES.glob("*.md")):
-        for kind, name in DIRECTIVE.findall(page.read_text("utf-8")):
-            objects |= of_module(name) if kind == "module" else {name: object_at(name)}
+    for kind, name in documented():
+        objects |= of_module(name) if kind == "module" else {name: object_at(name)}
     return objects
+
+
+def documented() -> list[tuple[str, str]]:
+    """The kind and the dotted name of each directive on the pages of the API."""
+    pages = sorted(API_PAGES.glob("*.md"))
+    return [found for page in pages for found in DIRECTIVE.findall(page.read_text("utf-8"))]
 
 
 def of_module(name: str) -> dict[str, Any]:
