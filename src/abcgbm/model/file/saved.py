@@ -37,6 +37,16 @@ from abcgbm.settings.version import VERSION
 
 Target = str | os.PathLike[str] | IO[bytes]
 _DOCUMENT = "model.json"
+# The field of a `History`, and the name of its array in a model file; as for the trees, the names on
+# the right never change.
+STORED_NAMES_OF_HISTORY = {
+    "train_loss": "train_loss",
+    "class_losses": "class_losses",
+    "base_class": "base_class",
+    "search_losses": "search_losses",
+    "validation_loss": "validation_loss",
+    "validation_score": "validation_score",
+}
 
 
 @dataclass(frozen=True)
@@ -174,8 +184,10 @@ def _arrays_of(saved: Saved) -> dict[str, NDArray[Any]]:
     for part in ("history", "refit_history"):
         history = getattr(saved, part)
         if history is not None:
-            losses = {name: of for name, of in vars(history).items() if isinstance(of, np.ndarray)}
-            arrays |= {f"{part}/{name}": array for name, array in losses.items()}
+            arrays |= {
+                f"{part}/{stored}": getattr(history, field)
+                for field, stored in STORED_NAMES_OF_HISTORY.items()
+            }
     return {f"{name}.npy": array for name, array in arrays.items()}
 
 
@@ -285,7 +297,11 @@ def _read_history(
         "validation_score": (None,),
     }
     arrays = {
-        loss: members.array(f"{name}/{loss}", np.int32 if loss == "base_class" else float, shape)
-        for loss, shape in shapes.items()
+        field: members.array(
+            f"{name}/{STORED_NAMES_OF_HISTORY[field]}",
+            np.int32 if field == "base_class" else float,
+            shape,
+        )
+        for field, shape in shapes.items()
     }
     return history_of_json(summary, arrays, reader)

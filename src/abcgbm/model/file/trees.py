@@ -13,44 +13,55 @@ from abcgbm.model.ensemble_check import LEAF, leaves_with_value, set_words
 Arrays = dict[str, NDArray[Any]]
 ReadArray = Callable[[str, DTypeLike, Shape], NDArray[Any]]
 
+# The field of an `Ensemble`, and the name of its array in a model file. The names on the right are part
+# of the format: where a field is renamed, only the left side follows. `left_set_size` and the shape
+# follow from other arrays and are not stored.
+STORED_NAMES = {
+    "feature": "feature",
+    "weight": "weight",
+    "left_set": "left_set",
+    "leaf_value": "leaf_value",
+    "gain_feature": "gain_feature",
+    "class_gain": "class_gain",
+    "gain_start": "gain_start",
+    "tree_start": "tree_start",
+    "tree_class": "tree_class",
+    "tree_base": "tree_base",
+    "tree_base_scale": "tree_base_scale",
+    "step_start": "step_start",
+    "init": "init",
+    "threshold": "threshold",
+    "left": "left",
+    "missing_left": "missing_left",
+    "gain": "gain",
+    "value": "value",
+}
 _OF_SPLITS = {
     "threshold": np.float64,
     "left": np.int32,
     "missing_left": np.uint8,
     "gain": np.float64,
 }
-_AS_THEY_ARE = (
-    "feature",
-    "weight",
-    "left_set",
-    "leaf_value",
-    "gain_feature",
-    "class_gain",
-    "gain_start",
-    "tree_start",
-    "tree_class",
-    "tree_base",
-    "tree_base_scale",
-    "step_start",
-    "init",
-)
 
 
 def arrays_of_trees(ensemble: Ensemble) -> Arrays:
     """Return what is stored: of splits what only they have, of leaves their values."""
+    arrays = {field: getattr(ensemble, field) for field in STORED_NAMES}
     is_split = ensemble.feature >= 0
-    return (
-        {name: getattr(ensemble, name) for name in _AS_THEY_ARE}
-        | {name: getattr(ensemble, name)[is_split] for name in _OF_SPLITS}
-        | {"value": ensemble.value[leaves_with_value(ensemble)]}
-    )
+    arrays |= {field: arrays[field][is_split] for field in _OF_SPLITS}
+    arrays["value"] = ensemble.value[leaves_with_value(ensemble)]
+    return {stored: arrays[field] for field, stored in STORED_NAMES.items()}
 
 
-def trees_of_arrays(read: ReadArray, n_codes: NDArray[np.int64], n_classes: int) -> Ensemble:
-    """Return the trees; ``read(name, dtype, shape)`` gives an array of just these.
+def trees_of_arrays(read_stored: ReadArray, n_codes: NDArray[np.int64], n_classes: int) -> Ensemble:
+    """Return the trees; ``read_stored(name, dtype, shape)`` gives an array of just these.
 
     ``n_codes`` are the codes of each feature: 0 for numbers.
     """
+
+    def read(field: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        return read_stored(STORED_NAMES[field], dtype, shape)
+
     feature = read("feature", np.int32, (None,))
     check_range("feature", feature, -1, len(n_codes))
     by_node = _split_arrays(read, feature) | _set_arrays(read, feature, n_codes)
