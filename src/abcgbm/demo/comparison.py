@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from abcgbm.demo.statistics import (
     p_value,
     relative_improvement,
 )
+from abcgbm.training.progress import ProgressOutput
 
 # The middle of the paper's grid of J, and the largest of its nu.
 LEAVES, LEARNING_RATE = 10, 0.1
@@ -69,7 +69,7 @@ def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
 
 
 def _fit(algorithm: str, X: NDArray[Any], y: NDArray[Any], max_iter: int) -> ABCBoostClassifier:
-    print(f"{algorithm} on {len(y)} rows", file=sys.stderr, flush=True)
+    ProgressOutput().write(f"{algorithm} on {len(y)} rows\n")
     model = ABCBoostClassifier.paper(
         algorithm,
         learning_rate=LEARNING_RATE,
@@ -114,6 +114,6 @@ def _save_picture(output: Path, models: dict[str, ABCBoostClassifier], test: _Ro
         plotting.plot_errors(models, *test, ax=right)
         figure.savefig(output, dpi=150)
     except ImportError as error:
-        print(f"\nno picture: {error}", file=sys.stderr)
+        ProgressOutput().write(f"\nno picture: {error}\n")
     else:
         print(f"\ncurves written to {output}")
