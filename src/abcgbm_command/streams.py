@@ -39,7 +39,11 @@ def open_streams() -> Iterator[None]:
     try:
         yield
     finally:
+        opened = {sys.stdout, sys.stderr} - {*before}
         sys.stdout, sys.stderr = before
+        for stream in opened:
+            with suppress(OSError):  # a pipe without a reader
+                stream.close()
 
 
 def _is_closed(stream: Any) -> bool:
