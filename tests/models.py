@@ -94,6 +94,15 @@ def assert_same_model(one: ABCBoostClassifier, other: ABCBoostClassifier) -> Non
     assert (one.n_iter_, one.stop_reason_) == (other.n_iter_, other.stop_reason_)
 
 
+def end_of(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Return what a process still writes until it ends; one that hangs is killed."""
+    try:
+        return process.communicate(timeout=HANGS_AFTER)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+
+
 def run_python(code: str, **environment: str) -> str:
     """Run a program of its own, with nothing but what it prints coming back."""
     return subprocess.run(

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pytest
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli import main
 from abcgbm.cli.options import TableOptions
+from models import end_of
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
@@ -74,25 +76,6 @@ def test_disk_that_is_full_is_told_and_leaves_the_old_file(folder, name):
 @pytest.mark.parametrize(
     "line",
     [
-        ["predict", "m.abc", "t.csv"],
-        ["evaluate", "m.abc", "t.csv", "-l", "y"],
-        ["evaluate", "m.abc", "t.csv", "-l", "y", "--json"],
-        ["inspect", "m.abc"],
-        ["inspect", "m.abc", "--json"],
-    ],
-    ids=" ".join,
-)
-def test_standard_output_that_is_full_is_told_in_one_line(folder, line):
-    if not os.path.exists("/dev/full"):  # noqa: PTH110
-        pytest.skip("there is no /dev/full")
-    with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = run(line, stdout=full)
-    assert (done.returncode, done.stderr) == (1, "abcgbm: error: No space left on device\n")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
         ["train", "t.csv", "-l", "y", "-m", "t.csv"],
         ["train", "t.csv", "-l", "y", "--valid", "v.csv", "-m", "v.csv"],
         ["train", "t.csv", "-l", "y", "--params", "p.toml", "-m", "p.toml"],
@@ -116,12 +99,16 @@ def test_file_that_is_read_is_not_written_over(folder, capsys, line):
     assert contents(folder) == before
 
 
-# --------------------------------------------------------------------------------------------- pipes
+# ---------------------------------------------------------------------- standard output and error
 
-
-@pytest.mark.parametrize(
+PRINTING = pytest.mark.parametrize(
     "line",
     [
+        [],
+        ["--help"],
+        ["--version"],
+        ["--show-completion", "bash"],
+        ["train", "--help"],
         ["predict", "m.abc", "t.csv"],
         ["explain", "m.abc", "t.csv"],
         ["evaluate", "m.abc", "t.csv", "-l", "y"],
@@ -129,16 +116,104 @@ def test_file_that_is_read_is_not_written_over(folder, capsys, line):
         ["inspect", "m.abc"],
         ["inspect", "m.abc", "--json"],
         ["inspect", "m.abc", "--tree", "0"],
+        ["demo", "--max-iter", "1"],
     ],
     ids=" ".join,
 )
-def test_reader_that_has_gone_is_told_in_one_line(folder, line):
+needs_bash = pytest.mark.skipif(os.name == "nt", reason="the shell is another one there")
+
+
+@contextmanager
+def full_disk():
+    if not os.path.exists("/dev/full"):  # noqa: PTH110
+        pytest.skip("there is no /dev/full")
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        yield full
+
+
+@contextmanager
+def broken_pipe():
     reads, writes = os.pipe()
     os.close(reads)
-    done = run(line, stdout=writes)
+    yield writes
     os.close(writes)
-    told = "abcgbm: error: whoever read standard output has gone\n"
-    assert (done.returncode, done.stderr) == (141, told)
+
+
+def run_with(redirections, line):
+    """Run a command by the shell, which can close streams."""
+    command = ["bash", "-c", f'exec "$@" {redirections}', "bash", sys.executable, "-m", "abcgbm"]
+    return subprocess.run([*command, *line], capture_output=True, text=True, check=False)
+
+
+@PRINTING
+def test_standard_output_that_is_full_is_told_in_one_line(folder, line):
+    with full_disk() as full:
+        done = run(line, stdout=full)
+    assert (done.returncode, done.stderr) == (1, "abcgbm: error: No space left on device\n")
+
+
+@PRINTING
+def test_pipe_without_a_reader_ends_a_command_quietly(folder, line):
+    with broken_pipe() as pipe:
+        done = run(line, stdout=pipe)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@needs_bash
+@PRINTING
+def test_closed_standard_output_ends_a_command_quietly(folder, line):
+    done = run_with(">&-", line)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_debug_shows_where_a_full_output_was_written(folder):
+    with full_disk() as full:
+        done = run(["--version", "--debug"], stdout=full)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert done.stderr.endswith("\nabcgbm: error: No space left on device\n")
+
+
+@needs_bash
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+@pytest.mark.parametrize(
+    ("line", "code", "output"),
+    [
+        (["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "2"], 0, "x.abc"),
+        (["predict", "m.abc", "t.csv", "-o", "x.csv"], 0, "x.csv"),
+        (["convert", "m.abc", "-o", "x.json"], 0, "x.json"),
+        (["inspect", "no.abc"], 1, None),
+        (["inspect", "no.abc", "--debug"], 1, None),
+        (["inspect", "--bogus"], 2, None),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_messages_that_cannot_be_written_go_nowhere(folder, closed, line, code, output):
+    if "full" in closed and not os.path.exists("/dev/full"):  # noqa: PTH110
+        pytest.skip("there is no /dev/full")
+    done = run_with(closed, line)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+    if output is not None:
+        written = (folder / output).read_bytes()
+        assert main([*line, "--force"]) == 0
+        assert (folder / output).read_bytes() == written
+
+
+@needs_bash
+def test_data_are_printed_though_standard_error_is_closed(folder, capfd):
+    assert main(["predict", "m.abc", "t.csv"]) == 0
+    assert run_with("2>&-", ["predict", "m.abc", "t.csv"]).stdout == capfd.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_caller_keeps_the_stream_that_it_closed(folder, monkeypatch, capfd, name):
+    monkeypatch.setattr(sys, name, None)
+    assert main(["--version"]) == (141 if name == "stdout" else 0)
+    assert main(["inspect", "no.abc"]) == 1
+    assert getattr(sys, name) is None
+    told = capfd.readouterr()
+    assert "no.abc" not in told.out
+    assert ("no.abc" in told.err) == (name == "stdout")
 
 
 # ---------------------------------------------------------------------------------------------- keys
@@ -185,15 +260,17 @@ def test_command_ends_at_once_without_taking_threads_of_others_apart(folder, pat
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are others there")
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupted_training_leaves_no_file(folder):
     before = contents(folder)
     line = ["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "1000000", "--set", "verbose=1"]
     command = [sys.executable, "-m", "abcgbm", *line]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while "step 1/" not in process.stderr.readline():
-            pass
+        for line in process.stderr:
+            if "step 1/" in line:
+                break
         process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
+        _, told = end_of(process)
     assert process.returncode == 130
     assert told.splitlines()[-1] == "abcgbm: interrupted"
     assert "Traceback" not in told

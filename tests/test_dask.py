@@ -346,12 +346,13 @@ def test_refit_asks_callbacks_anew_where_one_has_stopped_the_training_before(cli
     assert fitted.stop_reason_ == local.stop_reason_ == "callback"
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("after", [0.0, 0.2], ids=["in a callback", "between"])
 @pytest.mark.parametrize("on_interrupt", ["raise", "keep"])
 def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    model = DaskABCBoostClassifier(max_iter=10**6, on_interrupt=on_interrupt)
+    model = DaskABCBoostClassifier(max_iter=10**6, max_time=60, on_interrupt=on_interrupt)
     heard = []
 
     def interrupt(report):
@@ -367,6 +368,16 @@ def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
         assert not hasattr(model, "model_")
     else:
         assert model.fit(*lazy).stop_reason_ == "interrupted"
+
+
+def test_fit_warns_once_if_its_progress_cannot_be_written(client, monkeypatch):
+    X, y = arrays()
+    lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.warns(UserWarning, match="progress cannot be written") as caught:
+        fitted = DaskABCBoostClassifier(**FEW, verbose=1).fit(*lazy)
+    assert len(caught) == 1
+    assert bytes_of(fitted.set_params(verbose=0)) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
 
 
 # ----------------------------------------------------------------------------------------------- faults

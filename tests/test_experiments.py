@@ -39,6 +39,7 @@ from experiments.store import Results, append_line, only_run, read_lines
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.demo.statistics import error_curve, p_value, relative_improvement
+from models import end_of
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT.parent / "shared" / "paper" / "tables.json"
@@ -767,6 +768,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.slow
 def test_processes_end_with_the_run_that_started_them(tmp_path, how):
@@ -782,6 +784,6 @@ def test_processes_end_with_the_run_that_started_them(tmp_path, how):
         assert "step" in process.stderr.readline()  # a cell is under way
         process.send_signal(how)
         # The pipe ends when the last process that could write to it has ended.
-        rest = process.stderr.read()
+        _, rest = end_of(process)
     assert process.returncode in (-how, 1, 130), rest
     assert Results(tmp_path).cells() == {}

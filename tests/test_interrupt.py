@@ -4,11 +4,13 @@ No test holds a time limit. `pytest -s` shows how soon the exception came.
 """
 
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 import core
 import reference
 from abcgbm import ABCBoostClassifier, BinMapper, _core
-from models import assert_same_model, noisy_data, run_python, small
+from models import HANGS_AFTER, assert_same_model, noisy_data, run_python, small
 from strategies import Problem
 
 pytestmark = pytest.mark.skipif(
@@ -352,3 +354,45 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_work_and_the_process_can_work_on(action):
     out = run_python(CTRL_C.format(action=action))
     assert out == "interrupted, then 3 steps, 20000 rows"
+
+
+IGNORING = """
+import signal, sys
+from abcgbm import ABCBoostClassifier
+
+def interrupt(report):
+    signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+model = ABCBoostClassifier(max_iter=3, early_stopping=False, on_interrupt="keep", callbacks=interrupt)
+model.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+sys.stdout.write(f"{model.n_iter_} {model.stop_reason_}")
+"""
+
+
+def test_fit_of_a_process_that_ignores_ctrl_c_continues():
+    assert run_python(IGNORING) == "3 max_iter"
+
+
+NESTED = """
+import signal, sys, pytest
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
+"""
+
+
+def test_tests_of_interrupts_do_not_depend_on_how_they_are_started():
+    """In a background job of a script SIGINT is ignored, also by processes that it starts."""
+    folder = Path(__file__).parent
+    tests = [
+        f"{folder}/test_on_rank.py::test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not",
+        f"{folder}/test_large_reading.py::test_broken_off_reading_leaves_nothing",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", NESTED, *tests],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=HANGS_AFTER,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

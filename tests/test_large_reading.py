@@ -1,6 +1,7 @@
 """While a table is read in parts: rows that change, signals, full disks, and what is shown of it."""
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -30,6 +31,7 @@ from large_files import (
     replaced,
     written,
 )
+from models import end_of
 
 # ---------------------------------------------------------------------------- what changes meanwhile
 
@@ -154,6 +156,7 @@ def child(folder, n_batches, before=""):
     )
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_broken_off_reading_leaves_nothing(stop, tmp_path):
     with child(tmp_path, 100) as process:
@@ -161,7 +164,7 @@ def test_broken_off_reading_leaves_nothing(stop, tmp_path):
             process.stdout.readline()
         time.sleep(0.3)
         process.send_signal(stop)
-        _, errors = process.communicate(timeout=60)
+        _, errors = end_of(process)
     assert process.returncode == -signal.SIGKILL or "KeyboardInterrupt" in errors
     assert list(tmp_path.iterdir()) == []
 
@@ -217,6 +220,20 @@ def test_reading_is_one_line_that_changes_in_a_terminal(monkeypatch):
     labels = terminal.text.split("\n")[0]
     drawn = ["20 rows", "40 rows", "60 rows", "60 rows"]  # and once more at the end
     assert labels == "".join(f"\r\x1b[Kreading 1 column: {rows}" for rows in drawn)
+
+
+@pytest.mark.parametrize("stream", [None, io.TextIOWrapper(io.BytesIO())], ids=["None", "closed"])
+def test_reading_warns_once_if_it_cannot_be_shown_and_continues(stream, tmp_path, monkeypatch):
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
+    path = written(tmp_path, PARTS)
+    with pytest.warns(UserWarning, match="progress cannot be written") as caught:
+        model = fit(path, settings={"verbose": 1})
+    assert len(caught) == 1
+    model.set_params(verbose=0)
+    assert model_bytes(model) == model_bytes(fit(path))
 
 
 def test_reading_is_quiet_by_default(tmp_path, capsys):

@@ -200,6 +200,7 @@ class OneOfTwo(Alone):
     n_ranks = 2
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
     with Interrupts(OneOfTwo()) as interrupts:
         interrupts.raise_if_asked()
@@ -218,6 +219,7 @@ def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_between_two_trainings_waits_until_all_ranks_can_hear_of_it():
     done = []
 

@@ -2,6 +2,9 @@
 
 import io
 import re
+import subprocess
+import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from abcgbm.training.progress import ProgressLine
-from models import noisy_data, small
+from models import HANGS_AFTER, assert_same_model, noisy_data, small
 
 
 class Terminal(io.StringIO):
@@ -201,3 +204,105 @@ def test_pace_and_time_left_are_shown_once_they_tell_something(terminal, monkeyp
     assert "steps/s" not in first
     assert second.endswith("1 steps/s  0:02 left")
     assert third.endswith("0.000417 steps/s  40:00 left")
+
+
+# ------------------------------------------------------------------- standard error that does not work
+
+
+class Unwritable(io.StringIO):
+    """A stream that fails, once a few texts are written."""
+
+    def __init__(self, error, n_texts=0):
+        super().__init__()
+        self.error, self.n_texts, self.n_failures = error, n_texts, 0
+
+    def write(self, text):
+        self.n_texts -= 1
+        if self.n_texts < 0:
+            self.n_failures += 1
+            raise self.error
+        return len(text)
+
+
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+STREAMS = {
+    "None": lambda: None,
+    "closed": closed,
+    "no stream": object,
+    "broken pipe": lambda: Unwritable(BrokenPipeError(32, "Broken pipe")),
+    "full disk": lambda: Unwritable(OSError(28, "No space left on device"), 1),
+    "user": lambda: Unwritable(RuntimeError("no")),
+}
+VALIDATED = {"max_iter": 4, "early_stopping": True, "refit": True}
+
+
+@pytest.mark.parametrize("verbose", [1, 2])
+@pytest.mark.parametrize("name", STREAMS)
+def test_fit_warns_once_if_progress_cannot_be_written_and_continues(name, verbose, monkeypatch):
+    X, y = noisy_data()
+    expected = small(**VALIDATED).fit(X, y)
+    stream = STREAMS[name]()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with pytest.warns(
+        UserWarning, match="progress cannot be written to standard error: "
+    ) as caught:
+        model = small(**VALIDATED, verbose=verbose).fit(X, y)
+    assert len(caught) == 1
+    assert getattr(stream, "n_failures", 1) == 1
+    assert_same_model(model, expected)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_fit_continues_where_warnings_are_errors(name, monkeypatch):
+    X, y = noisy_data()
+    monkeypatch.setattr(sys, "stderr", STREAMS[name]())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert small(verbose=1).fit(X, y).n_iter_ == 8
+
+
+def test_live_line_needs_no_descriptor(monkeypatch):
+    class Live:
+        text = ""
+
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            self.text += text
+
+        def flush(self):
+            pass
+
+    live = Live()
+    monkeypatch.setattr(sys, "stderr", live)
+    small(verbose=1).fit(*noisy_data())
+    assert "step 8/8" in live.text
+
+
+FITTING = """
+import sys
+from abcgbm import ABCBoostClassifier
+X, y = [[float(i)] for i in range(40)], [0, 1] * 20
+print(ABCBoostClassifier(max_iter=3, early_stopping=False, verbose=1).fit(X, y).n_iter_)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell is another one there")
+@pytest.mark.parametrize("error", ["2>&-", "2>/dev/full", "2> >(true)"])
+def test_process_fits_whatever_its_standard_error_is(error):
+    if "full" in error and sys.platform != "linux":
+        pytest.skip("there is no /dev/full")
+    done = subprocess.run(
+        ["bash", "-c", f'exec "$0" -c "$1" {error}', sys.executable, FITTING],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=HANGS_AFTER,
+        check=True,
+    )
+    assert done.stdout == "3\n"

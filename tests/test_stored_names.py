@@ -44,7 +44,14 @@ def names_of(kind) -> set[str]:
 def test_every_field_has_one_stored_name():
     assert models.STORED_NAMES.keys() == names_of(Ensemble)
     assert trees.STORED_NAMES.keys() == names_of(Ensemble) - NOT_STORED
-    others = {"best_step", "stop_reason", "seed", "chosen"}  # entries of model.json
+    others = {
+        "best_step",
+        "stop_reason",
+        "seed",
+        "chosen",
+        "train_weight",
+        "validation_weight",
+    }  # entries of model.json
     assert saved.STORED_NAMES_OF_HISTORY.keys() == names_of(History) - others
 
 

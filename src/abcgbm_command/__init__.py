@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from abcgbm_command.streams import replace_closed_streams, say
 
 
 def main() -> int:
     """Run the command; return its exit code."""
+    replace_closed_streams()
     try:
         from abcgbm.cli import main as run  # noqa: PLC0415 (so that what it raises is caught)
     except KeyboardInterrupt:
-        print("abcgbm: interrupted", file=sys.stderr)
+        say("abcgbm: interrupted")
         return 130
     return run()

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+from abcgbm_command.streams import open_streams, say
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code, or end with it if no arguments are given.
 
     0: well; 1: a file, a table or a model is not what was expected; 2: the command was not
-    understood; 130: Ctrl-C; 141: whoever read the output has gone.
+    understood; 130: Ctrl-C; 141: standard output is closed, or a pipe without a reader.
     """
     if argv is None:
         _end(_run(sys.argv[1:]))
@@ -24,14 +26,15 @@ def _run(argv: list[str]) -> int:
     try:
         from abcgbm.cli.app import run  # noqa: PLC0415 (optional, so imported late)
     except KeyboardInterrupt:
-        print("abcgbm: interrupted", file=sys.stderr)
+        say("abcgbm: interrupted")
         return 130
     except ImportError as error:
         if error.name not in ("typer", "rich"):
             raise
-        print('abcgbm: error: the command needs typer: pip install "abcgbm[cli]"', file=sys.stderr)
+        say('abcgbm: error: the command needs typer: pip install "abcgbm[cli]"')
         return 1
-    return run(argv)
+    with open_streams():
+        return run(argv)
 
 
 def _end(code: int) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from abcgbm.cli.convert import convert
 from abcgbm.cli.demo import demo
 from abcgbm.cli.evaluate import evaluate
 from abcgbm.cli.explain import explain
-from abcgbm.cli.failure import IS_DEBUG, MISUSED, tell, told
+from abcgbm.cli.failure import IS_DEBUG, MISUSED, exit_code, tell, told
 from abcgbm.cli.look import inspect
 from abcgbm.cli.options import grouped
 from abcgbm.cli.predict import predict
@@ -57,9 +58,12 @@ def run(argv: list[str]) -> int:
     try:
         given = [argument for argument in argv if argument != "--debug"]
         code = app(args=given, prog_name="abcgbm", standalone_mode=False)
+        sys.stdout.flush()
     except typer.TyperException as error:
         tell(f"error: {' '.join(error.format_message().split())}")
         return MISUSED
+    except BaseException as error:  # noqa: BLE001 (of help, the version and completions, too)
+        return exit_code(error)
     finally:
         IS_DEBUG.reset(token)
     return code if isinstance(code, int) else 0

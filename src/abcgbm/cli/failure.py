@@ -9,12 +9,14 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
 import typer
 
 from abcgbm.data.files.errors import TableFileError
+from abcgbm_command.streams import say
 
 FAILED, MISUSED, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 IS_DEBUG: ContextVar[bool] = ContextVar("IS_DEBUG", default=False)
@@ -30,7 +32,7 @@ class Misuse(Exception):
 
 def tell(text: str) -> None:
     """Say something to the user; standard output is for data."""
-    print(f"abcgbm: {text}", file=sys.stderr, flush=True)
+    say(f"abcgbm: {text}")
 
 
 def told(command: Callable[P, R]) -> Callable[P, R]:
@@ -46,7 +48,7 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
         except BaseException as error:
             if isinstance(error, typer.Exit | typer.TyperException):
                 raise
-            raise typer.Exit(_tell_error(error)) from error
+            raise typer.Exit(exit_code(error)) from error
         return done
 
     return run
@@ -57,16 +59,15 @@ def _tell_warning(message: Warning | str, *place: Any, **further: Any) -> None:
     tell(f"warning: {' '.join(str(message).split())}")
 
 
-def _tell_error(error: BaseException) -> int:
-    """Say what went wrong; return the exit code. What nobody expects goes on as it is."""
-    if IS_DEBUG.get():
-        traceback.print_exception(error)
+def exit_code(error: BaseException) -> int:
+    """Say what went wrong; return the exit code. An unexpected error is raised again."""
+    if IS_DEBUG.get() and not isinstance(error, SystemExit):
+        say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
         tell("interrupted")
         return INTERRUPTED
-    if isinstance(error, BrokenPipeError):
+    if _is_of_broken_pipe(error):
         _leave_pipe()
-        tell("error: whoever read standard output has gone")
         return PIPE_CLOSED
     if not isinstance(error, (*_EXPECTED, Misuse)):
         raise error
@@ -75,9 +76,17 @@ def _tell_error(error: BaseException) -> int:
     return MISUSED if isinstance(error, Misuse) else FAILED
 
 
+def _is_of_broken_pipe(error: BaseException) -> bool:
+    """Whether standard output is a pipe without a reader: typer and rich exit with 1 in that case."""
+    if isinstance(error, SystemExit):
+        return isinstance(error.__context__, BrokenPipeError)
+    return isinstance(error, BrokenPipeError)
+
+
 def _leave_pipe() -> None:
     """Let what is left for standard output go nowhere: Python would try once more to write it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError):  # a stream of the caller may have no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave_full_output() -> None:

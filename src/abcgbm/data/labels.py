@@ -66,7 +66,8 @@ def as_labels(y: ArrayLike | CodedLabels, n_rows: int, name: str = "y") -> AnyLa
 
 
 def _flat(y: Any, name: str) -> NDArray[Any]:
-    plain = plain_labels(y, name)
+    with naming(name):
+        plain = plain_labels(y, name)
     kind = getattr(getattr(plain, "dtype", None), "kind", "O")
     if kind not in _KINDS:
         raise TypeError(f"{name} is an array of type {plain.dtype}; expected {ALLOWED_LABELS}")

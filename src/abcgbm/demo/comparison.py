@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from abcgbm.demo.statistics import (
     relative_improvement,
 )
 from abcgbm.model.file.atomic import written_whole
+from abcgbm.training.progress import ProgressOutput
 
 # The middle of the paper's grid of J, and the largest of its nu.
 LEAVES, LEARNING_RATE = 10, 0.1
@@ -70,7 +70,7 @@ def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
 
 
 def _fit(algorithm: str, X: NDArray[Any], y: NDArray[Any], max_iter: int) -> ABCBoostClassifier:
-    print(f"{algorithm} on {len(y)} rows", file=sys.stderr, flush=True)
+    ProgressOutput().write(f"{algorithm} on {len(y)} rows\n")
     model = ABCBoostClassifier.paper(
         algorithm,
         learning_rate=LEARNING_RATE,
@@ -116,6 +116,6 @@ def _save_picture(output: Path, models: dict[str, ABCBoostClassifier], test: _Ro
         with written_whole(output) as file:
             figure.savefig(file, format=output.suffix[1:].lower(), dpi=150)
     except ImportError as error:
-        print(f"\nno picture: {error}", file=sys.stderr)
+        ProgressOutput().write(f"\nno picture: {error}\n")
     else:
         print(f"\ncurves written to {output}")

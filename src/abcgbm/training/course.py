@@ -11,7 +11,7 @@ from abcgbm.training.callbacks import Afar, StepListener, StepWatcher
 from abcgbm.training.checkpoint import Checkpoint, Validated
 from abcgbm.training.checkpoint_writer import CheckpointWriter, Save
 from abcgbm.training.facts import Facts
-from abcgbm.training.progress import ProgressLine
+from abcgbm.training.progress import ProgressLine, ProgressOutput
 from abcgbm.training.training import Trained, Training
 
 Again = Callable[[Trained], Training]  # makes the training of ``refit``
@@ -53,6 +53,8 @@ class Course:
         If the fit goes on: tells how far the training is, or was when it was broken off.
     afar : Afar
         Who follows from another process.
+    output : ProgressOutput
+        Where progress is written.
     """
 
     settings: Settings
@@ -64,6 +66,7 @@ class Course:
     goes_on: bool = False
     state: State = _unknown
     afar: Afar = field(default_factory=Afar)
+    output: ProgressOutput = field(default_factory=ProgressOutput)
 
     @property
     def n_steps_to_come(self) -> int | None:
@@ -99,7 +102,7 @@ class Course:
 
         self.state = checkpoint if self.goes_on else _unknown
         verbose = settings.verbose if self.reducer.rank == 0 else 0
-        progress = ProgressLine(training.max_iter, verbose)
+        progress = ProgressLine(training.max_iter, verbose, self.output)
         with progress, listeners.writer.watching(checkpoint) as writer:
             watcher = StepWatcher(
                 training.class_labels, progress, settings.callbacks, listeners.task, fitted, writer

@@ -37,7 +37,7 @@ from abcgbm.training.checkpoint_file import check_replaceable, check_same_traini
 from abcgbm.training.course import Course
 from abcgbm.training.facts import facts_of
 from abcgbm.training.plan import Plan, make_plan
-from abcgbm.training.progress import ReadingLine
+from abcgbm.training.progress import ProgressOutput, ReadingLine
 from abcgbm.training.start import EarlierFit
 from abcgbm.training.training import Trained, Training
 from abcgbm.training.validation import hold_out
@@ -87,10 +87,10 @@ def prepare(
     owner : str
         The estimator that errors speak of.
     """
-    share = given.share
+    share, output = given.share, ProgressOutput()
     check_same_settings(settings, earlier, resumed, share)
     on_first(share.reducer, partial(_check_checkpoint, settings.checkpoint, given))
-    rows, classes, held_out = _labelled(settings, given, earlier, owner)
+    rows, classes, held_out = _labelled(settings, given, earlier, owner, output)
     left_open = settings if earlier is None else earlier.kept(settings)
     size = Size(rows.n_rows, len(classes.labels))
     plan = make_plan(
@@ -117,15 +117,20 @@ def prepare(
         on_first(share.reducer, partial(check_same_training, settings.checkpoint, facts))
     first = _first_training(plan, learned, validated, earlier, resumed)
     n_earlier = None if earlier is None else earlier.model.n_steps
-    return Course(settings, first, again, facts, n_earlier, share.reducer, given.goes_on)
+    reducer, goes_on = share.reducer, given.goes_on
+    return Course(settings, first, again, facts, n_earlier, reducer, goes_on, output=output)
 
 
 def _labelled(
-    settings: Settings, given: FitArguments, earlier: EarlierFit | None, owner: str
+    settings: Settings,
+    given: FitArguments,
+    earlier: EarlierFit | None,
+    owner: str,
+    output: ProgressOutput,
 ) -> tuple[LabelledRows, Classes, LabelledRows | None]:
     """Read, label and weigh the rows to learn from, and those to validate on if there are any."""
     share = given.share
-    given = together(share, lambda: _with_labels(given, settings.verbose))
+    given = together(share, lambda: _with_labels(given, settings.verbose, output))
     table = read_together(share, given.X, lambda X: _read(X, settings, earlier, owner))
     to_learn = GivenRows(table, given.y, given.sample_weight, share)
     known = _known_classes(settings, earlier)
@@ -146,9 +151,9 @@ def _may_be_kept(settings: Settings, given: FitArguments) -> bool:
     return settings.checkpoint is not None or given.goes_on
 
 
-def _with_labels(given: FitArguments, verbose: int) -> FitArguments:
+def _with_labels(given: FitArguments, verbose: int, output: ProgressOutput) -> FitArguments:
     """Read the labels and weights of tables that are read in parts, which are given by name."""
-    label, watch = given.y, partial(ReadingLine, verbose) if verbose else None
+    label, watch = given.y, partial(ReadingLine, verbose, output=output) if verbose else None
     if is_large(given.X):
         X, y, weight = read_large((given.X, given.y, given.sample_weight), "", watch)
         given = given._replace(X=X, y=y, sample_weight=weight)

@@ -5,7 +5,9 @@ import shutil
 import sys
 import time
 import unicodedata
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,12 +19,52 @@ _SETTLED = 1.0  # seconds after which the pace of steps tells something
 _WIDTH = 30
 
 
+class ProgressOutput:
+    """Standard error as the progress of one fit uses it.
+
+    A fit never fails because its progress cannot be written: the first write that fails causes a
+    warning and is the last one.
+    """
+
+    def __init__(self) -> None:
+        self._is_writable = True
+
+    def is_terminal(self) -> bool:
+        """Whether a line can be replaced; a closed or incomplete stream is no terminal."""
+        try:
+            return bool(sys.stderr.isatty())
+        except Exception:  # noqa: BLE001 (a stream of the user may raise anything)
+            return False
+
+    def write(self, text: str) -> None:
+        """Write a text at once, unless an earlier one could not be written."""
+        if not self._is_writable:
+            return
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except Exception as error:  # noqa: BLE001 (as above)
+            self._is_writable = False
+            self._warn("sys.stderr is None" if sys.stderr is None else repr(error))
+
+    def _warn(self, reason: str) -> None:
+        """Warn if that is possible: it fails for a closed stream, and where warnings are errors."""
+        with suppress(Exception):
+            warnings.warn(
+                f"progress cannot be written to standard error: {reason}; the fit continues "
+                "without it",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
 class _Line:
     """A line on standard error that changes, if that is a terminal; else lines, one after another."""
 
-    def __init__(self, verbose: int) -> None:
+    def __init__(self, verbose: int, output: ProgressOutput | None) -> None:
         self._verbose = verbose
-        self._is_live = verbose == 1 and sys.stderr.isatty()
+        self._output = output or ProgressOutput()
+        self._is_live = verbose == 1 and self._output.is_terminal()
         self._last_drawn = 0.0
         self._text = self._written = ""
 
@@ -37,8 +79,7 @@ class _Line:
 
     def _write(self, text: str) -> None:
         self._written = text
-        sys.stderr.write("\r\x1b[K" + text if self._is_live else text + "\n")
-        sys.stderr.flush()
+        self._output.write("\r\x1b[K" + text if self._is_live else text + "\n")
 
 
 class ReadingLine(_Line):
@@ -54,12 +95,19 @@ class ReadingLine(_Line):
         How many columns are read.
     n_rows, n_bytes : int or None
         Rows and bytes to come; None: nobody knows.
+    output : ProgressOutput, optional
+        Where to write, if several lines share it.
     """
 
     def __init__(
-        self, verbose: int, n_columns: int, n_rows: int | None, n_bytes: int | None
+        self,
+        verbose: int,
+        n_columns: int,
+        n_rows: int | None,
+        n_bytes: int | None,
+        output: ProgressOutput | None = None,
     ) -> None:
-        super().__init__(verbose)
+        super().__init__(verbose, output)
         self._what = f"reading {n_columns} column{'' if n_columns == 1 else 's'}: "
         self._n_rows, self._n_bytes = n_rows, n_bytes
         self._last_drawn = 0.0 if self._is_live else time.monotonic()
@@ -97,10 +145,14 @@ class ProgressLine(_Line):
     verbose : int
         0 shows nothing. 1 shows a live line or, where standard error is no terminal, a line after the
         first step, every ten seconds and at the end. A larger number n shows a line every n steps.
+    output : ProgressOutput, optional
+        Where to write, if several lines share it.
     """
 
-    def __init__(self, n_steps: int | None, verbose: int) -> None:
-        super().__init__(verbose)
+    def __init__(
+        self, n_steps: int | None, verbose: int, output: ProgressOutput | None = None
+    ) -> None:
+        super().__init__(verbose, output)
         self._n_steps = n_steps
         self._bar = ""
         self._begun: tuple[int, float] | None = None  # the first step that was seen, and when
@@ -185,7 +237,7 @@ def _n_columns() -> int:
     """Return how many columns the terminal has that is standard error."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):  # a stream of the user may have no fileno
         return shutil.get_terminal_size().columns
 
 
