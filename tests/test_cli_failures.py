@@ -26,7 +26,9 @@ def folder(tmp_path, monkeypatch):
     table = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
     table["y"] = np.where(table["a"] > 0, "up", "down")
     table.to_csv("t.csv", index=False)
-    ABCBoostClassifier(max_iter=2).fit(table[["a", "b", "c"]], table["y"]).save_model("m.abc")
+    ABCBoostClassifier(max_iter=2, learning_rate=0.15).fit(
+        table[["a", "b", "c"]], table["y"]
+    ).save_model("m.abc")
     return tmp_path
 
 

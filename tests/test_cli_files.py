@@ -94,7 +94,7 @@ def test_command_and_python_give_the_same_model_bytes(folder, options, parameter
     line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "--steps", "6", "--quiet"]
     assert main([*line, *options]) == 0
     table = pd.read_csv("train.csv")
-    model = ABCBoostClassifier(max_iter=6, **parameters)
+    model = ABCBoostClassifier(max_iter=6, learning_rate=0.15, **parameters)
     model.fit(table.drop(columns="tree"), table["tree"])
     assert read("m.abc") == saved(model)
 
@@ -118,7 +118,7 @@ def test_sparse_files_are_read_as_scikit_learn_reads_them(folder):
     X, y = rng.integers(0, 3, (200, 6)), rng.integers(0, 3, 200)
     dump_svmlight_file(X, y, "t.svm", zero_based=False)
     assert main(["train", "t.svm", "-m", "m.abc", "--steps", "3", "-q"]) == 0
-    model = ABCBoostClassifier(max_iter=3).fit(*load_svmlight_file("t.svm"))
+    model = ABCBoostClassifier(max_iter=3, learning_rate=0.15).fit(*load_svmlight_file("t.svm"))
     assert read("m.abc") == saved(model)
     assert main(["predict", "m.abc", "t.svm", "-o", "p.csv"]) == 0
     predicted = pd.read_csv("p.csv")["prediction"]
@@ -129,7 +129,9 @@ def test_columns_with_a_part_of_their_own_are_no_features(folder):
     line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "--steps", "3", "-q"]
     assert main([*line, "--weight", "count", "--ignore", "north", "--categorical", "size"]) == 0
     table = pd.read_csv("train.csv")
-    model = ABCBoostClassifier(max_iter=3, categorical_features=["size", "soil"])
+    model = ABCBoostClassifier(
+        max_iter=3, learning_rate=0.15, categorical_features=["size", "soil"]
+    )
     model.fit(table[["size", "soil"]], table["tree"], table["count"])
     assert read("m.abc") == saved(model)
 
@@ -150,7 +152,9 @@ def test_validation_file_is_read_with_the_types_of_the_training_file(folder):
     line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "-q", "--steps", "4"]
     assert main([*line, "--valid", "valid.csv", "--early-stopping", "2"]) == 0
     X = table.drop(columns="tree")
-    model = ABCBoostClassifier(max_iter=4, early_stopping=True, n_iter_no_change=2)
+    model = ABCBoostClassifier(
+        max_iter=4, learning_rate=0.15, early_stopping=True, n_iter_no_change=2
+    )
     model.fit(X, table["tree"], X_val=X.iloc[1:100], y_val=table["tree"].iloc[1:100])
     assert read("m.abc") == saved(model)
 

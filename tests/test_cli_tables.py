@@ -87,7 +87,9 @@ def test_index_that_pandas_stored_is_no_feature(folder):
 def test_model_that_learned_from_an_index_by_name_still_finds_it(folder):
     table = frame()
     table.index = pd.Index(np.random.default_rng(1).permutation(len(table)), name="id")
-    model = ABCBoostClassifier(max_iter=2).fit(table.reset_index().drop(columns="y"), table["y"])
+    model = ABCBoostClassifier(max_iter=2, learning_rate=0.15).fit(
+        table.reset_index().drop(columns="y"), table["y"]
+    )
     model.save_model("m.abc")
     table.to_parquet("t.parquet")
     assert main(["predict", "m.abc", "t.parquet", "-o", "p.csv"]) == 0
@@ -162,7 +164,9 @@ def test_labels_of_every_type_give_the_model_of_python(folder, capsys, of, is_di
     parquet.write_table(arrow, "t.parquet")
     found = train("t.parquet")
     read = pd.read_parquet("t.parquet")
-    model = ABCBoostClassifier(max_iter=3).fit(read.drop(columns="y"), read["y"])
+    model = ABCBoostClassifier(max_iter=3, learning_rate=0.15).fit(
+        read.drop(columns="y"), read["y"]
+    )
     assert found.classes_.dtype == model.classes_.dtype
     model.save_model("python.abc")
     assert content("m.abc") == content("python.abc")
