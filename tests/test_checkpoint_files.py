@@ -123,20 +123,13 @@ def test_all_that_differs_is_named_at_once(path):
 
 
 def test_parameter_left_open_may_be_given_as_what_it_became(path):
-    open_ = ABCBoostClassifier(max_iter=6, learning_rate=0.15, random_state=3)
-    whole = open_.fit(X, Y)
-    chosen = whole.chosen_
-    ABCBoostClassifier(
-        max_iter=6,
-        learning_rate=0.15,
-        random_state=3,
-        checkpoint=path,
-        callbacks=lambda r: r.step == 3,
-    ).fit(X, Y)
-    given = {name: chosen[name] for name in ("trees", "learning_rate", "max_leaf_nodes")}
-    resumed = ABCBoostClassifier(max_iter=6, learning_rate=0.15, random_state=3, **given).fit(
-        X, Y, resume_from=path
-    )
+    settings = {"max_iter": 80, "random_state": 3}
+    whole = ABCBoostClassifier(**settings).fit(X, Y)
+    stop = {"checkpoint": path, "callbacks": lambda r: r.step == 3}
+    ABCBoostClassifier(**settings, **stop).fit(X, Y)
+    names = ("trees", "learning_rate", "max_leaf_nodes")
+    given = {name: whole.chosen_[name] for name in names}
+    resumed = ABCBoostClassifier(**settings, **given).fit(X, Y, resume_from=path)
     assert (resumed.model_, resumed.history_) == (whole.model_, whole.history_)
 
 

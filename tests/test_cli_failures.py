@@ -45,7 +45,19 @@ def contents(folder):
 # --------------------------------------------------------------------------------------------- disks
 
 COMMANDS = {
-    "train": ["train", "t.csv", "-l", "y", "-m", "out", "--steps", "2", "-q"],
+    "train": [
+        "train",
+        "t.csv",
+        "-l",
+        "y",
+        "-m",
+        "out",
+        "--steps",
+        "2",
+        "--learning-rate",
+        "0.15",
+        "-q",
+    ],
     "predict": ["predict", "m.abc", "t.csv", "--proba", "-o", "out.csv"],
     "parquet": ["predict", "m.abc", "t.csv", "--proba", "-o", "out.parquet"],
     "packed": ["predict", "m.abc", "t.csv", "--keep", "a", "-o", "out.csv.gz"],

@@ -155,6 +155,8 @@ class ABCBoostClassifier(
         Factors of the sample weights: from label to factor, 1 for labels that are not named, or
         "balanced", which gives all classes the same sum of weights. They hold for training and
         for the validation loss and score. Probabilities are then those of the weighted classes.
+        A row of weight 2 is the row twice: with trees per class for whole sample weights and any
+        factors, with shared trees for whole factors only.
     warm_start : bool, default=False
         Go on from the model of the last fit: ``max_iter`` is the total number of steps, and with
         the same data the model is the one of a single fit, bit for bit. If early stopping had cut
@@ -166,7 +168,7 @@ class ABCBoostClassifier(
         watched.
     scoring : str or callable, default="loss"
         The validation score: "loss" (minus the mean loss), "error" (minus the error rate), the name
-        of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)`` whose estimator can
+        of a scikit-learn scorer of classification, or a callable ``scorer(estimator, X, y)`` whose estimator can
         predict the very X that it is handed: ``X_val`` as it was given or, if rows were held out
         or have no weight, a ``Table`` of those that count. Larger is better.
     validation_fraction : float, default=0.1
@@ -413,7 +415,8 @@ class ABCBoostClassifier(
         y : array-like of shape (n_rows,)
             Labels of one type: strings, integers, truth values, floats that are whole numbers, dates.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative. Weight 2 is the row twice, weight 0 the row absent.
+            Weights, not negative. Weight 2 is the row twice, weight 0 the row absent; with shared
+            trees the former holds for whole weights, those with ``class_weight`` included.
         X_val : table of shape (n_validation_rows, n_features), optional
             Rows to validate on; never learned from. Columns of a data frame are found by name.
         y_val : array-like of shape (n_validation_rows,), optional
