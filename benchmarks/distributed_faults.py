@@ -26,7 +26,7 @@ from abcgbm.distributed.driver import Driver
 from abcgbm.distributed.session import Sessions
 
 N_ROWS, N_COLUMNS, N_CLASSES, N_PARTITIONS = 20_000, 12, 4, 6
-PARAMETERS = {"max_iter": 40, "max_leaf_nodes": 16}
+PARAMETERS = {"max_iter": 40, "learning_rate": 0.15, "max_leaf_nodes": 16}
 NOTICED = 10.0  # seconds
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from abcgbm import ABCBoostClassifier
 
-FEW = {"max_iter": 3, "max_leaf_nodes": 5, "min_samples_leaf": 1}
+FEW = {"max_iter": 3, "learning_rate": 0.15, "max_leaf_nodes": 5, "min_samples_leaf": 1}
 N_ROWS = 60
 
 

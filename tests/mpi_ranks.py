@@ -52,7 +52,9 @@ def same_model(reducer: MPIReducer) -> None:
     ends[-2:] = [150, 150] if reducer.n_ranks > 2 else ends[-2:]
     own = slice(ends[reducer.rank], ends[reducer.rank + 1])
     for trees in ("per-class", "shared"):
-        model, local = (ABCBoostClassifier(max_iter=3, trees=trees) for _ in range(2))
+        model, local = (
+            ABCBoostClassifier(max_iter=3, learning_rate=0.15, trees=trees) for _ in range(2)
+        )
         model.fit(X[own], y[own], share=reducer)
         assert bytes_of(model) == bytes_of(local.fit(X, y))
 

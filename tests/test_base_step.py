@@ -131,7 +131,7 @@ def generated(n_classes: int, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.n
 )
 def test_first_steps_lower_the_validation_loss(algorithm, n_classes, n_rows, l2):
     X, y, X_val, y_val = generated(n_classes, n_rows)
-    model = ABCBoostClassifier(algorithm, max_iter=10, l2_regularization=l2)
+    model = ABCBoostClassifier(algorithm, max_iter=10, learning_rate=0.1, l2_regularization=l2)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model.validation_loss_[10] < model.validation_loss_[0]
     assert model.best_iter_ > 0

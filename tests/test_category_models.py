@@ -169,7 +169,7 @@ def test_column_of_noise_does_hardly_any_harm(n_levels, parameters):
     X, y = informative_numbers(6000)
     noise = np.random.default_rng(1).integers(0, n_levels, len(y)).astype(str)
     model = ABCBoostClassifier(
-        max_iter=30, max_features=None, **parameters
+        max_iter=30, learning_rate=0.15, max_features=None, **parameters
     )  # no draws but the noise
     assert accuracy(model, X.assign(noise=noise), y) > accuracy(model, X, y) - 0.02
 
@@ -183,7 +183,7 @@ def test_column_of_many_levels_that_say_something_is_learned_from(parameters):
     rng = np.random.default_rng(1)
     own, other = rng.integers(0, 25, len(y)) * 8 + y, rng.integers(0, 200, len(y))
     level = np.where(rng.random(len(y)) < 0.5, own, other).astype(str)
-    model = ABCBoostClassifier(max_iter=30, **parameters)
+    model = ABCBoostClassifier(max_iter=30, learning_rate=0.15, **parameters)
     assert accuracy(model, X.assign(level=level), y) > accuracy(model, X, y) + 0.02
 
 

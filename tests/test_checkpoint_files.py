@@ -123,24 +123,30 @@ def test_all_that_differs_is_named_at_once(path):
 
 
 def test_parameter_left_open_may_be_given_as_what_it_became(path):
-    open_ = ABCBoostClassifier(max_iter=6, random_state=3)
-    whole = open_.fit(X, Y)
-    chosen = whole.chosen_
-    ABCBoostClassifier(
-        max_iter=6, random_state=3, checkpoint=path, callbacks=lambda r: r.step == 3
-    ).fit(X, Y)
-    given = {name: chosen[name] for name in ("trees", "learning_rate", "max_leaf_nodes")}
-    resumed = ABCBoostClassifier(max_iter=6, random_state=3, **given).fit(X, Y, resume_from=path)
+    settings = {"max_iter": 80, "random_state": 3}
+    whole = ABCBoostClassifier(**settings).fit(X, Y)
+    stop = {"checkpoint": path, "callbacks": lambda r: r.step == 3}
+    ABCBoostClassifier(**settings, **stop).fit(X, Y)
+    names = ("trees", "learning_rate", "max_leaf_nodes")
+    given = {name: whole.chosen_[name] for name in names}
+    resumed = ABCBoostClassifier(**settings, **given).fit(X, Y, resume_from=path)
     assert (resumed.model_, resumed.history_) == (whole.model_, whole.history_)
 
 
-def test_rate_that_depends_on_the_number_of_steps_is_told_with_its_cure(path):
-    ABCBoostClassifier(max_iter=100, checkpoint=path, callbacks=lambda r: r.step == 3).fit(X, Y)
-    cure = r"learning_rate was 0.12, is 0.06 \(.*depends on max_iter and warm_start: learning_rate=0.12 goes on"
+def test_other_default_rate_is_refused_with_its_cure(path):
+    given = {"learning_rate": 0.12, "checkpoint": path, "callbacks": lambda r: r.step == 3}
+    ABCBoostClassifier(max_iter=100, **given).fit(X, Y)
+    cure = r"learning_rate was 0.12, is 0.04 \(.*: learning_rate=0.12 continues as before"
     with pytest.raises(ValueError, match=cure):
         ABCBoostClassifier(max_iter=200).fit(X, Y, resume_from=path)
     resumed = ABCBoostClassifier(max_iter=8, learning_rate=0.12).fit(X, Y, resume_from=path)
     assert resumed.model_ == ABCBoostClassifier(max_iter=8, learning_rate=0.12).fit(X, Y).model_
+
+
+def test_default_rate_does_not_hinder_more_steps(path):
+    ABCBoostClassifier(max_iter=80, checkpoint=path, callbacks=lambda r: r.step == 3).fit(X, Y)
+    resumed = ABCBoostClassifier(max_iter=90).fit(X, Y, resume_from=path)
+    assert resumed.model_ == ABCBoostClassifier(max_iter=90).fit(X, Y).model_
 
 
 def test_fewer_steps_than_there_are_already_are_refused(path):

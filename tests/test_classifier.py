@@ -680,7 +680,7 @@ def test_training_loss_of_optdigits_falls_below_1e_10_without_stalling(algorithm
 
 class Few(ABCBoostClassifier):
     def __init__(self, max_iter=3, name="x"):
-        super().__init__("mart", max_iter=max_iter)
+        super().__init__("mart", max_iter=max_iter, learning_rate=0.1)
         self.name = name
 
 

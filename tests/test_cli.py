@@ -35,7 +35,12 @@ def final_errors(algorithm, max_iter):
     """What the demo's model does on the second half of the digits, said without the demo."""
     X, y = load_digits(return_X_y=True)
     half = len(y) // 2
-    model = ABCBoostClassifier(algorithm, max_iter=max_iter, max_leaf_nodes=comparison.LEAVES)
+    model = ABCBoostClassifier(
+        algorithm,
+        max_iter=max_iter,
+        max_leaf_nodes=comparison.LEAVES,
+        learning_rate=comparison.LEARNING_RATE,
+    )
     return int(np.sum(model.fit(X[:half], y[:half]).predict(X[half:]) != y[half:]))
 
 

@@ -28,7 +28,9 @@ def folder(tmp_path, monkeypatch):
     table = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
     table["y"] = np.where(table["a"] > 0, "up", "down")
     table.to_csv("t.csv", index=False)
-    ABCBoostClassifier(max_iter=2).fit(table[["a", "b", "c"]], table["y"]).save_model("m.abc")
+    ABCBoostClassifier(max_iter=2, learning_rate=0.15).fit(
+        table[["a", "b", "c"]], table["y"]
+    ).save_model("m.abc")
     return tmp_path
 
 
@@ -45,7 +47,19 @@ def contents(folder):
 # --------------------------------------------------------------------------------------------- disks
 
 COMMANDS = {
-    "train": ["train", "t.csv", "-l", "y", "-m", "out", "--steps", "2", "-q"],
+    "train": [
+        "train",
+        "t.csv",
+        "-l",
+        "y",
+        "-m",
+        "out",
+        "--steps",
+        "2",
+        "--learning-rate",
+        "0.15",
+        "-q",
+    ],
     "predict": ["predict", "m.abc", "t.csv", "--proba", "-o", "out.csv"],
     "parquet": ["predict", "m.abc", "t.csv", "--proba", "-o", "out.parquet"],
     "packed": ["predict", "m.abc", "t.csv", "--keep", "a", "-o", "out.csv.gz"],

@@ -50,7 +50,21 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def trained(folder):
     assert (
-        main(["train", "train.csv", "--label", "tree", "--model", "m.abc", "--steps", "5", "-q"])
+        main(
+            [
+                "train",
+                "train.csv",
+                "--label",
+                "tree",
+                "--model",
+                "m.abc",
+                "--steps",
+                "5",
+                "--learning-rate",
+                "0.15",
+                "-q",
+            ]
+        )
         == 0
     )
     return ABCBoostClassifier.load_model("m.abc")
@@ -91,10 +105,22 @@ def read(path):
     ],
 )
 def test_command_and_python_give_the_same_model_bytes(folder, options, parameters):
-    line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "--steps", "6", "--quiet"]
+    line = [
+        "train",
+        "train.csv",
+        "-l",
+        "tree",
+        "-m",
+        "m.abc",
+        "--steps",
+        "6",
+        "--learning-rate",
+        "0.15",
+        "--quiet",
+    ]
     assert main([*line, *options]) == 0
     table = pd.read_csv("train.csv")
-    model = ABCBoostClassifier(max_iter=6, **parameters)
+    model = ABCBoostClassifier(max_iter=6, **{"learning_rate": 0.15} | parameters)
     model.fit(table.drop(columns="tree"), table["tree"])
     assert read("m.abc") == saved(model)
 
@@ -108,7 +134,19 @@ def test_every_format_gives_the_same_model(folder, trained, ending):
         table.to_feather("t.feather")
     else:
         table.to_csv(f"t.{ending}", index=False, sep="\t" if ending == "tsv" else ",")
-    line = ["train", f"t.{ending}", "-l", "-1", "-m", "t.abc", "--steps", "5", "-q"]
+    line = [
+        "train",
+        f"t.{ending}",
+        "-l",
+        "-1",
+        "-m",
+        "t.abc",
+        "--steps",
+        "5",
+        "--learning-rate",
+        "0.15",
+        "-q",
+    ]
     assert main(line) == 0
     assert read("t.abc") == read("m.abc")
 
@@ -117,8 +155,11 @@ def test_sparse_files_are_read_as_scikit_learn_reads_them(folder):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (200, 6)), rng.integers(0, 3, 200)
     dump_svmlight_file(X, y, "t.svm", zero_based=False)
-    assert main(["train", "t.svm", "-m", "m.abc", "--steps", "3", "-q"]) == 0
-    model = ABCBoostClassifier(max_iter=3).fit(*load_svmlight_file("t.svm"))
+    assert (
+        main(["train", "t.svm", "-m", "m.abc", "--steps", "3", "--learning-rate", "0.15", "-q"])
+        == 0
+    )
+    model = ABCBoostClassifier(max_iter=3, learning_rate=0.15).fit(*load_svmlight_file("t.svm"))
     assert read("m.abc") == saved(model)
     assert main(["predict", "m.abc", "t.svm", "-o", "p.csv"]) == 0
     predicted = pd.read_csv("p.csv")["prediction"]
@@ -126,10 +167,24 @@ def test_sparse_files_are_read_as_scikit_learn_reads_them(folder):
 
 
 def test_columns_with_a_part_of_their_own_are_no_features(folder):
-    line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "--steps", "3", "-q"]
+    line = [
+        "train",
+        "train.csv",
+        "-l",
+        "tree",
+        "-m",
+        "m.abc",
+        "--steps",
+        "3",
+        "--learning-rate",
+        "0.15",
+        "-q",
+    ]
     assert main([*line, "--weight", "count", "--ignore", "north", "--categorical", "size"]) == 0
     table = pd.read_csv("train.csv")
-    model = ABCBoostClassifier(max_iter=3, categorical_features=["size", "soil"])
+    model = ABCBoostClassifier(
+        max_iter=3, learning_rate=0.15, categorical_features=["size", "soil"]
+    )
     model.fit(table[["size", "soil"]], table["tree"], table["count"])
     assert read("m.abc") == saved(model)
 
@@ -147,16 +202,46 @@ def test_validation_file_is_read_with_the_types_of_the_training_file(folder):
     table["soil"] = ["x", *map(str, np.arange(1, len(table)) % 4)]
     table.to_csv("train.csv", index=False)
     table.iloc[1:100].to_csv("valid.csv", index=False)  # its soil alone would be numbers
-    line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "-q", "--steps", "4"]
+    line = [
+        "train",
+        "train.csv",
+        "-l",
+        "tree",
+        "-m",
+        "m.abc",
+        "-q",
+        "--steps",
+        "4",
+        "--learning-rate",
+        "0.15",
+    ]
     assert main([*line, "--valid", "valid.csv", "--early-stopping", "2"]) == 0
     X = table.drop(columns="tree")
-    model = ABCBoostClassifier(max_iter=4, early_stopping=True, n_iter_no_change=2)
+    model = ABCBoostClassifier(
+        max_iter=4, learning_rate=0.15, early_stopping=True, n_iter_no_change=2
+    )
     model.fit(X, table["tree"], X_val=X.iloc[1:100], y_val=table["tree"].iloc[1:100])
     assert read("m.abc") == saved(model)
 
 
 def test_training_tells_its_way_on_standard_error_alone(folder, capsys):
-    assert main(["train", "train.csv", "-l", "tree", "-m", "m.abc", "--steps", "2"]) == 0
+    assert (
+        main(
+            [
+                "train",
+                "train.csv",
+                "-l",
+                "tree",
+                "-m",
+                "m.abc",
+                "--steps",
+                "2",
+                "--learning-rate",
+                "0.15",
+            ]
+        )
+        == 0
+    )
     captured = capsys.readouterr()
     assert captured.out == ""
     first, *_, last = captured.err.splitlines()
@@ -239,7 +324,20 @@ def test_files_without_a_header_are_read_by_position(folder):
     table = pd.read_csv("train.csv")[["tree", "size", "soil", "north", "count"]]
     table.to_csv("t.csv", index=False, header=False)
     table.iloc[:, 1:].to_csv("x.csv", index=False, header=False)
-    line = ["train", "t.csv", "--no-header", "-l", "0", "-m", "m.abc", "--steps", "3", "-q"]
+    line = [
+        "train",
+        "t.csv",
+        "--no-header",
+        "-l",
+        "0",
+        "-m",
+        "m.abc",
+        "--steps",
+        "3",
+        "--learning-rate",
+        "0.15",
+        "-q",
+    ]
     assert main(line) == 0
     assert main(["predict", "m.abc", "t.csv", "--no-header", "-o", "a.csv"]) == 0
     assert main(["predict", "m.abc", "x.csv", "--no-header", "-o", "b.csv"]) == 0
@@ -286,7 +384,7 @@ def test_inspect_shows_what_is_in_the_file(folder, trained, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["classes"] == ["fir", "oak", "pine"]
     assert (found["steps"], found["features"], found["categories"]) == (5, 4, 1)
-    assert found["parameters"] == {"max_iter": 5}
+    assert found["parameters"] == {"max_iter": 5, "learning_rate": 0.15}
     assert main(["inspect", "m.abc"]) == 0
     assert "3: fir, oak, pine" in capsys.readouterr().out
     assert main(["inspect", "m.abc", "--tree", "1", "--class", "oak"]) == 0
@@ -394,7 +492,23 @@ def test_debug_shows_where_an_error_comes_from(folder, capsys):
 
 def test_force_replaces_a_file(folder, trained):
     assert (
-        main(["train", "train.csv", "-l", "tree", "-m", "m.abc", "--steps", "2", "-q", "-f"]) == 0
+        main(
+            [
+                "train",
+                "train.csv",
+                "-l",
+                "tree",
+                "-m",
+                "m.abc",
+                "--steps",
+                "2",
+                "--learning-rate",
+                "0.15",
+                "-q",
+                "-f",
+            ]
+        )
+        == 0
     )
     assert ABCBoostClassifier.load_model("m.abc").n_iter_ == 2
 

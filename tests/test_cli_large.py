@@ -7,7 +7,16 @@ pytest.importorskip("typer")
 from abcgbm.cli import large, main
 from large_files import PARTS, TABLE, WRITERS, written
 
-FEW = ("--set", "max_leaf_nodes=5", "--set", "min_samples_leaf=1", "--steps", "3")
+FEW = (
+    "--set",
+    "max_leaf_nodes=5",
+    "--set",
+    "min_samples_leaf=1",
+    "--steps",
+    "3",
+    "--learning-rate",
+    "0.15",
+)
 
 
 def run(capsys, *words):

@@ -43,7 +43,21 @@ def trained(folder):
 
 
 def train(path, *options, label="y"):
-    line = ["train", path, "-l", label, "-m", "m.abc", "--steps", "3", "-q", "--force", *options]
+    line = [
+        "train",
+        path,
+        "-l",
+        label,
+        "-m",
+        "m.abc",
+        "--steps",
+        "3",
+        "--learning-rate",
+        "0.15",
+        "-q",
+        "--force",
+        *options,
+    ]
     assert main(line) == 0
     return ABCBoostClassifier.load_model("m.abc")
 
@@ -87,7 +101,9 @@ def test_index_that_pandas_stored_is_no_feature(folder):
 def test_model_that_learned_from_an_index_by_name_still_finds_it(folder):
     table = frame()
     table.index = pd.Index(np.random.default_rng(1).permutation(len(table)), name="id")
-    model = ABCBoostClassifier(max_iter=2).fit(table.reset_index().drop(columns="y"), table["y"])
+    model = ABCBoostClassifier(max_iter=2, learning_rate=0.15).fit(
+        table.reset_index().drop(columns="y"), table["y"]
+    )
     model.save_model("m.abc")
     table.to_parquet("t.parquet")
     assert main(["predict", "m.abc", "t.parquet", "-o", "p.csv"]) == 0
@@ -120,7 +136,12 @@ def test_training_tells_which_columns_became_categories(folder, capsys):
     for number in range(7):
         table[f"t{number}"] = "z"
     table.to_csv("t.csv", index=False)
-    assert main(["train", "t.csv", "-l", "y", "-m", "m.abc", "--steps", "1"]) == 0
+    assert (
+        main(
+            ["train", "t.csv", "-l", "y", "-m", "m.abc", "--steps", "1", "--learning-rate", "0.15"]
+        )
+        == 0
+    )
     told = "t.csv: 120 rows, 10 features; categories: 'c', 't0', 't1', 't2', 't3' and 3 more"
     assert told in capsys.readouterr().err
 
@@ -131,7 +152,7 @@ def test_sparse_files_of_fewer_columns_are_padded_and_those_of_more_refused(fold
     dump_svmlight_file(X, y, "t.svm", zero_based=False)
     dump_svmlight_file(X[:, :4], y, "few.svm", zero_based=False)
     dump_svmlight_file(np.c_[X, y + 1], y, "many.svm", zero_based=False)
-    line = ["train", "t.svm", "-m", "m.abc", "--steps", "2", "-q"]
+    line = ["train", "t.svm", "-m", "m.abc", "--steps", "2", "--learning-rate", "0.15", "-q"]
     assert main([*line, "--valid", "few.svm"]) == 0
     padded = np.c_[X[:, :4], np.zeros((90, 2))]
     model = ABCBoostClassifier.load_model("m.abc")
@@ -162,7 +183,9 @@ def test_labels_of_every_type_give_the_model_of_python(folder, capsys, of, is_di
     parquet.write_table(arrow, "t.parquet")
     found = train("t.parquet")
     read = pd.read_parquet("t.parquet")
-    model = ABCBoostClassifier(max_iter=3).fit(read.drop(columns="y"), read["y"])
+    model = ABCBoostClassifier(max_iter=3, learning_rate=0.15).fit(
+        read.drop(columns="y"), read["y"]
+    )
     assert found.classes_.dtype == model.classes_.dtype
     model.save_model("python.abc")
     assert content("m.abc") == content("python.abc")

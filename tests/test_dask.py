@@ -33,7 +33,7 @@ from abcgbm.distributed.ranks_on_workers import LostWorkersError, RanksOnWorkers
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 N_ROWS = 400
-FEW = {"max_iter": 4, "max_leaf_nodes": 5}
+FEW = {"max_iter": 4, "learning_rate": 0.15, "max_leaf_nodes": 5}
 OPENSSL = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
 QUIET = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
 
@@ -325,7 +325,9 @@ def test_user_is_warned_where_fit_was_called(client):
 def test_progress_is_shown_where_fit_was_called(client, capsys):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    model = DaskABCBoostClassifier(max_iter=4, max_leaf_nodes=5, verbose=2).fit(*lazy)
+    model = DaskABCBoostClassifier(max_iter=4, learning_rate=0.15, max_leaf_nodes=5, verbose=2).fit(
+        *lazy
+    )
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"step 4/4  loss {model.train_loss_[-1] / N_ROWS:.6g}")
 
@@ -476,6 +478,27 @@ def test_data_that_are_lost_for_good_are_named_and_the_model_so_far_is_kept():
     assert model.stop_reason_ == "checkpoint"
 
 
+@pytest.mark.parametrize("gone", ["client", "cluster"])
+@pytest.mark.parametrize("by", ["callback", "thread"])
+def test_client_or_cluster_that_is_closed_during_fit_is_named(gone, by):
+    X, y = arrays()
+    with LocalCluster(n_workers=2, **QUIET) as cluster, Client(cluster) as client:
+        lazy = da.from_array(X, chunks=(200, 4)), da.from_array(y, chunks=200)
+        closing = threading.Thread(target={"client": client, "cluster": cluster}[gone].close)
+
+        def close(report):
+            if report.step == 3:
+                closing.start()
+                if by == "callback":
+                    closing.join()
+
+        model = DaskABCBoostClassifier(max_iter=10**5, callbacks=close, client=client)
+        with pytest.raises(RuntimeError, match=r"the client is clos.*or its cluster has gone"):
+            model.fit(*lazy)
+        closing.join()
+    assert not hasattr(model, "model_")
+
+
 # ------------------------------------------------------------------------------------------- bad input
 
 
@@ -571,13 +594,13 @@ def test_missing_extra_is_named(monkeypatch, module, extra):
 
 
 def test_estimator_is_cloned_pickled_and_shown_as_others_are(client):
-    model = DaskABCBoostClassifier("mart", max_iter=7, client=client)
+    model = DaskABCBoostClassifier("mart", max_iter=7, learning_rate=0.1, client=client)
     copied = clone(model)
     assert copied.client is client
     assert copied.get_params() == model.get_params()
     assert set(model.get_params()) == {*ABCBoostClassifier().get_params(), "client"}
     assert clone(model.set_params(max_iter=9)).max_iter == 9
-    assert repr(DaskABCBoostClassifier("mart", max_iter=7)) == (
+    assert repr(DaskABCBoostClassifier("mart", max_iter=7, learning_rate=0.1)) == (
         "DaskABCBoostClassifier(algorithm='mart', max_iter=7)"
     )
     read = pickle.loads(pickle.dumps(model))

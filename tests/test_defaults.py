@@ -1,5 +1,8 @@
 """What a newcomer gets: the rules behind "auto", and tables on which older defaults failed."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,14 +52,14 @@ def test_defaults_are_what_the_docstring_says():
     ],
 )
 def test_algorithm_that_is_named_has_trees_per_class(algorithm, base_class):
-    model = ABCBoostClassifier(algorithm, max_iter=10).fit(X, Y)
-    spelled_out = ABCBoostClassifier(algorithm, max_iter=10, base_class=base_class, **PAPER)
+    model = ABCBoostClassifier(algorithm, max_iter=30).fit(X, Y)
+    spelled_out = ABCBoostClassifier(algorithm, max_iter=30, base_class=base_class, **PAPER)
     assert_same_model(model, spelled_out.fit(X, Y))
 
 
 @pytest.mark.parametrize("given", [{"base_class": "worst"}, {"refresh": "class"}], ids=str)
 def test_what_the_paper_alone_has_means_trees_per_class(given):
-    model = ABCBoostClassifier(max_iter=2, **given).fit(X, Y)
+    model = ABCBoostClassifier(max_iter=30, **given).fit(X, Y)
     assert model.chosen_["trees"] == "per-class"
     assert model.chosen_["algorithm"] == ("abc-mart" if "base_class" in given else "mart")
 
@@ -66,7 +69,7 @@ def test_what_the_paper_alone_has_means_trees_per_class(given):
 )
 def test_leaves_follow_the_rows(n_rows, leaves):
     rows = np.arange(n_rows) % 2
-    model = ABCBoostClassifier(max_iter=1).fit(rows[:, None], rows)
+    model = ABCBoostClassifier(max_iter=1, learning_rate=0.1).fit(rows[:, None], rows)
     assert model.chosen_["max_leaf_nodes"] == leaves
 
 
@@ -76,18 +79,63 @@ def test_leaves_follow_the_rows(n_rows, leaves):
         ({}, 0.04),
         ({"max_iter": 300}, 0.04),
         ({"max_iter": 1000}, 0.04),
-        ({"max_iter": 100}, 0.12),
-        ({"max_iter": 1}, 0.15),
+        ({"max_iter": 127}, 0.04),
+        ({"max_iter": 1}, 0.04),
+        ({"max_iter": None}, 0.04),
         ({"max_iter": 100, "warm_start": True}, 0.04),
+        ({"max_iter": 100, "early_stopping": True}, 0.04),
         ({"max_iter": 10, "algorithm": "mart"}, 0.1),
         ({"max_iter": 10, "learning_rate": 0.5}, 0.5),
     ],
     ids=str,
 )
-def test_fewer_steps_go_as_far(given, rate):
+def test_rate_does_not_depend_on_max_iter(given, rate):
     settings = Settings.from_parameters(ABCBoostClassifier(**given).get_params())
     chosen = settled(settings, Size(1000, 3), has_validation=False)
-    assert chosen.learning_rate == pytest.approx(rate, rel=1e-12)
+    assert chosen.learning_rate == rate
+
+
+def warnings_of(model, **data) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(**({"X": X, "y": Y} | data))
+    return [str(warning.message) for warning in caught]
+
+
+TOO_FEW = [
+    ({"max_iter": 74}, "max_iter=74 with the default learning rate of 0.04 .* Give max_iter=75 or"),
+    ({"algorithm": "mart", "max_iter": 29}, "rate of 0.1 .*: their product is 2.9, .*max_iter=30 "),
+    ({"max_iter": 3, "early_stopping": True}, "their product is 0.12, below 3"),
+    ({"max_iter": 3, "early_stopping": True, "refit": True}, "their product is 0.12, below 3"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), TOO_FEW, ids=str)
+def test_too_few_steps_for_the_default_rate_are_warned_of_once(given, message):
+    (warning,) = warnings_of(ABCBoostClassifier(**given))
+    assert re.search(message, warning)
+
+
+ENOUGH = [
+    {"max_iter": 75},
+    {"algorithm": "mart", "max_iter": 30},
+    {"max_iter": 3, "learning_rate": 0.04},
+    {"max_iter": 3, "warm_start": True},
+    {"max_iter": 3, "callbacks": lambda report: report.step == 2},
+    {"max_iter": 70, "early_stopping": True, "n_iter_no_change": 1, "tol": 1.0, "scoring": "error"},
+]
+
+
+@pytest.mark.parametrize("given", ENOUGH, ids=str)
+def test_steps_that_are_enough_or_did_not_end_training_are_not_warned_of(given):
+    found = warnings_of(ABCBoostClassifier(**given))
+    assert not any("default learning rate" in message for message in found)
+
+
+def test_resumed_fit_is_not_warned_of_again(tmp_path):
+    path = tmp_path / "checkpoint"
+    ABCBoostClassifier(max_iter=3, checkpoint=path, callbacks=lambda r: r.step == 2).fit(X, Y)
+    assert warnings_of(ABCBoostClassifier(max_iter=3), resume_from=path) == []
 
 
 @pytest.mark.parametrize(("n_rows", "n_steps", "rate"), [(49_999, 300, 0.04), (50_000, 200, 0.06)])
@@ -107,9 +155,10 @@ def test_there_are_no_more_than_1024_leaves():
 
 def test_rows_without_weight_do_not_count():
     weight = np.r_[np.ones(1000), np.zeros(500)]
-    model = ABCBoostClassifier(max_iter=3).fit(X, Y, weight)
+    model = ABCBoostClassifier(max_iter=3, learning_rate=0.1).fit(X, Y, weight)
     assert model.chosen_["max_leaf_nodes"] == 12
-    assert_same_model(model, ABCBoostClassifier(max_iter=3).fit(X[:1000], Y[:1000]))
+    few = ABCBoostClassifier(max_iter=3, learning_rate=0.1)
+    assert_same_model(model, few.fit(X[:1000], Y[:1000]))
 
 
 def test_what_is_given_wins():
@@ -118,16 +167,16 @@ def test_what_is_given_wins():
 
 
 def test_warm_start_keeps_what_is_left_open():
-    model = ABCBoostClassifier(max_iter=50).fit(X, Y)
-    going_on = model.set_params(warm_start=True, max_iter=60).fit(X, Y)
-    assert going_on.chosen_["learning_rate"] == 0.15
-    assert_same_model(going_on, ABCBoostClassifier(max_iter=60, learning_rate=0.15).fit(X, Y))
+    model = ABCBoostClassifier(max_iter=50, learning_rate=0.15).fit(X, Y)
+    model.set_params(warm_start=True, max_iter=60, learning_rate="auto").fit(X, Y)
+    assert model.chosen_["learning_rate"] == 0.15
+    assert_same_model(model, ABCBoostClassifier(max_iter=60, learning_rate=0.15).fit(X, Y))
     many = ABCBoostClassifier(learning_rate=0.3, max_iter=310, warm_start=True).fit(X, Y)
     assert many.set_params(max_iter="auto").fit(X, Y).n_iter_ == 310
 
 
 def test_what_was_chosen_names_the_base_class():
-    model = ABCBoostClassifier("abc-logitboost", max_iter=2).fit(X, Y)
+    model = ABCBoostClassifier("abc-logitboost", max_iter=30).fit(X, Y)
     assert repr(model.chosen_["base_class"]) == repr(BaseClassSearch(2, 5))
 
 
@@ -162,7 +211,7 @@ def classes(n_classes: int, n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.
 def test_first_steps_lower_the_validation_loss(n_classes, n_rows):
     table, labels = classes(n_classes, n_rows)
     n_train = 4 * n_rows // 5
-    model = ABCBoostClassifier(max_iter=10, early_stopping=False).fit(
+    model = ABCBoostClassifier(max_iter=10, learning_rate=0.15, early_stopping=False).fit(
         table[:n_train],
         labels[:n_train],
         X_val=table[n_train:],

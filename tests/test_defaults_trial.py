@@ -23,7 +23,10 @@ from abcgbm import ABCBoostClassifier
 WITHOUT_DATA = ["iris", "wine", *pool.GENERATED, *pool.HELD_BACK]
 SMALL = [name for name in WITHOUT_DATA if pool.shapes()[name].rows <= 3_100]
 PAGE = f"words\n{page.BEGIN}old\n{page.END}\nmore words\n"
-TINY = {"tiny": {"max_iter": 2, "max_leaf_nodes": "=classes"}, "other": {"max_iter": 1}}
+TINY = {
+    "tiny": {"max_iter": 2, "learning_rate": 0.15, "max_leaf_nodes": "=classes"},
+    "other": {"max_iter": 1},
+}
 SPLIT_SHARE = measure.VALIDATION_SHARE
 
 
@@ -186,7 +189,9 @@ def test_run_measures_every_cell_once(tiny_run, monkeypatch):
 
 def test_cell_is_judged_by_the_test_part(tiny_run):
     parts = pool.load("iris")
-    model = ABCBoostClassifier(max_iter=2, max_leaf_nodes=3).fit(parts.train.X, parts.train.y)
+    model = ABCBoostClassifier(max_iter=2, learning_rate=0.15, max_leaf_nodes=3).fit(
+        parts.train.X, parts.train.y
+    )
     (of,) = (
         of
         for of in Results(tiny_run[0]).lines

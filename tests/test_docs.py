@@ -297,7 +297,9 @@ def test_readme_shows_speed_as_it_was_measured():
 
 
 def test_functions_of_c_that_a_page_shows_are_those_of_the_file():
-    model = ABCBoostClassifier(max_iter=1).fit([[0.0], [1.0], [2.0]] * 10, [0, 1, 2] * 10)
+    model = ABCBoostClassifier(max_iter=1, learning_rate=0.15).fit(
+        [[0.0], [1.0], [2.0]] * 10, [0, 1, 2] * 10
+    )
     block = re.search(
         r"^```c\n(.*?)^```", text_of(ROOT / "docs" / "serving.md"), re.DOTALL | re.MULTILINE
     )

@@ -20,7 +20,11 @@ def test_class_importances_of_any_unit_of_weight():
     shares = []
     for unit in (1e-60, 1.0, 1e60):
         model = ABCBoostClassifier(
-            trees="shared", max_iter=5, min_samples_leaf=0.05, l2_regularization=unit / 1000
+            trees="shared",
+            max_iter=5,
+            learning_rate=0.15,
+            min_samples_leaf=0.05,
+            l2_regularization=unit / 1000,
         )
         shares.append(model.fit(X, y, np.full(len(y), unit)).class_importances_)
     np.testing.assert_allclose(shares[0], shares[1], rtol=1e-6)

@@ -41,7 +41,7 @@ FITS = {
         DATA | VALIDATION,
     ),
     "refit": (
-        {"algorithm": "abc-mart", "refit": True, "max_iter": 20, **PATIENT},
+        {"algorithm": "abc-mart", "refit": True, "max_iter": 20, "learning_rate": 0.1, **PATIENT},
         DATA,
     ),
     "weights": (

@@ -226,7 +226,7 @@ asked = []
 memory.check = lambda size, available: asked.append(size.total())
 table = BinMapper(n_jobs=2).fit(X).transform(X)
 before = peak()
-ABCBoostClassifier(**{parameters}, max_iter=2, n_jobs=2).fit(table, y)
+ABCBoostClassifier(**{parameters}, max_iter=2, learning_rate=0.1, n_jobs=2).fit(table, y)
 grown = peak() - before
 sys.stdout.write(f"{{asked[0]}} {{grown}}")
 """

@@ -17,7 +17,13 @@ from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 from test_ranks import drawn, file_of, spread
 
 ALL = drawn(11, n=120)
-PARAMS: dict[str, Any] = {"max_iter": 6, "max_leaf_nodes": 4, "random_state": 2, "n_jobs": 1}
+PARAMS: dict[str, Any] = {
+    "max_iter": 6,
+    "learning_rate": 0.15,
+    "max_leaf_nodes": 4,
+    "random_state": 2,
+    "n_jobs": 1,
+}
 FITS = {
     "shared": PARAMS,
     "abc-mart": PARAMS | {"algorithm": "abc-mart", "subsample": 0.6},

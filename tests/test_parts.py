@@ -24,7 +24,7 @@ from abcgbm.data.parts.counts import ColumnCounts
 from abcgbm.data.parts.scratch import Scratch
 from abcgbm.data.tables import read_table
 
-FEW = {"max_iter": 3, "max_leaf_nodes": 5, "min_samples_leaf": 1}
+FEW = {"max_iter": 3, "learning_rate": 0.15, "max_leaf_nodes": 5, "min_samples_leaf": 1}
 
 
 def model_bytes(model) -> bytes:

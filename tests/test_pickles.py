@@ -143,6 +143,6 @@ def test_pickle_of_a_version_that_does_not_fit_says_so():
 
 
 def test_estimator_that_was_not_fitted_is_pickled_too():
-    twin = pickle.loads(pickle.dumps(ABCBoostClassifier(max_iter=7)))
+    twin = pickle.loads(pickle.dumps(ABCBoostClassifier(max_iter=7, learning_rate=0.15)))
     assert twin.max_iter == 7
     assert not hasattr(twin, "refit_history_")

@@ -64,7 +64,12 @@ def file_of(model: ABCBoostClassifier) -> bytes:
 
 
 def fitted(given: dict[str, Any], params: dict[str, Any]) -> ABCBoostClassifier:
-    params = {"max_iter": 5, "max_leaf_nodes": 5, "min_samples_leaf": 3} | params
+    params = {
+        "max_iter": 5,
+        "learning_rate": 0.15,
+        "max_leaf_nodes": 5,
+        "min_samples_leaf": 3,
+    } | params
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return ABCBoostClassifier(n_jobs=1, random_state=7, **params).fit(**given)
@@ -225,13 +230,13 @@ def test_class_may_be_on_one_rank_alone_and_a_rank_without_rows():
 def test_warm_start_goes_on_from_the_same_model():
     of_all, held = drawn(6), spread(ROWS, 2, np.random.default_rng(6))
     params = {"warm_start": True, "algorithm": "mart", "max_leaf_nodes": 4, "random_state": 1}
-    alone = ABCBoostClassifier(max_iter=3, **params).fit(**of_all)
+    alone = ABCBoostClassifier(max_iter=3, learning_rate=0.15, **params).fit(**of_all)
     expected = file_of(alone.set_params(max_iter=6).fit(**of_all))
 
     def fit(reducer):
         rows, parts = held[reducer.rank]
         share = Share(reducer, parts)
-        model = ABCBoostClassifier(max_iter=3, **params)
+        model = ABCBoostClassifier(max_iter=3, learning_rate=0.15, **params)
         model.fit(of_all["X"][rows], of_all["y"][rows], share=share)
         return model.set_params(max_iter=6).fit(of_all["X"][rows], of_all["y"][rows], share=share)
 
@@ -243,7 +248,7 @@ def test_random_state_of_the_first_rank_is_that_of_all():
 
     def fit(reducer):
         rows = slice(90 * reducer.rank, 90 * reducer.rank + 90)
-        model = ABCBoostClassifier("mart", max_iter=3, subsample=0.5)
+        model = ABCBoostClassifier("mart", max_iter=3, learning_rate=0.1, subsample=0.5)
         return model.fit(of_all["X"][rows], of_all["y"][rows], share=reducer)
 
     one, other = on_ranks(2, fit)

@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from abcgbm import BaseClassSearch, BinMapper
+from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper
 from abcgbm.training.stopping import Stopping
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
@@ -42,6 +43,54 @@ def test_second_training_is_that_of_all_rows_with_the_steps_that_validation_chos
     assert model.history_ == validated.history_
     assert model.refit_history_.train_loss.tolist() == whole.train_loss_.tolist()
     assert validated.refit_history_ is whole.refit_history_ is None
+
+
+DEFAULTS = {
+    "shared": {},
+    "mart": {"algorithm": "mart", "max_depth": 3},
+    "abc-logitboost": {"algorithm": "abc-logitboost"},
+    "class by class": {"refresh": "class", "max_iter": 40},
+    "all directions": {"gain_directions": "all", "subsample": 0.7, "random_state": 4},
+    "class weights": {"class_weight": "balanced", "max_time": 1e6, "tol": 1e-3},
+}
+
+
+@pytest.mark.parametrize("given", DEFAULTS.values(), ids=DEFAULTS)
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
+def test_second_fit_with_the_parameters_of_the_first_is_that_of_refit(given, weight, tmp_path):
+    """Leaves follow the number of rows: 14 with all 1,400, 12 without those held out."""
+    rows, labels = noisy_data(n_rows=1400, n_classes=4)
+    weight = None if weight is None else np.resize(weight + 1, len(labels))
+    given = {"early_stopping": True, "n_iter_no_change": 5} | given
+    validated = ABCBoostClassifier(**given, checkpoint=tmp_path / "m").fit(rows, labels, weight)
+    model = ABCBoostClassifier(**given, refit=True).fit(rows, labels, weight)
+    for params in (validated.refit_params_, model.refit_params_):
+        second = ABCBoostClassifier(**params).fit(rows, labels, weight)
+        assert_same_trees(second, model)
+        assert second.train_loss_.tolist() == model.refit_history_.train_loss.tolist()
+    assert validated.refit_params_["max_iter"] == validated.best_iter_ < validated.n_iter_
+    assert (
+        "auto" not in {name: validated.refit_params_[name] for name in validated.chosen_}.values()
+    )
+
+
+def test_second_fit_with_more_rows_has_the_leaves_of_the_first():
+    rows = {"X": X[:250], "y": Y[:250], "X_val": X[250:], "y_val": Y[250:]}
+    validated = ABCBoostClassifier(max_leaf_nodes=9, l2_regularization=0.3).fit(**rows)
+    loaded = pickle.loads(pickle.dumps(validated))
+    second = ABCBoostClassifier(**loaded.refit_params_).fit(np.tile(X, (5, 1)), np.tile(Y, 5))
+    unbounded = {"max_iter": validated.best_iter_, "early_stopping": False}
+    assert second.chosen_ == validated.chosen_ | unbounded
+    assert second.n_iter_ == validated.best_iter_
+
+
+def test_parameters_of_a_second_fit_need_a_step():
+    with pytest.warns(UserWarning, match="no step makes the validation score better"):
+        model = small("mart", max_iter=3, scoring=lambda *_: 0.0).fit(X, Y, X_val=X, y_val=Y)
+    with pytest.raises(AttributeError, match="refit_params_: the model has no step"):
+        model.refit_params_  # noqa: B018
+    with pytest.raises(NotFittedError):
+        ABCBoostClassifier().refit_params_  # noqa: B018
 
 
 def test_attributes_tell_of_the_validated_training():

@@ -73,7 +73,9 @@ def test_code_of_the_report_makes_the_model_again(parameters, is_given, tmp_path
     monkeypatch.chdir(tmp_path)
     data = {"X_train": X[:300], "y_train": Y[:300], "X_test": REST, "y_test": LABELS}
     rows = {"X_val": X[300:400], "y_val": Y[300:400]} if is_given else {}
-    model = ABCBoostClassifier(max_iter=8, **parameters).fit(X[:300], Y[:300], **rows)
+    model = ABCBoostClassifier(max_iter=8, learning_rate=0.15, **parameters).fit(
+        X[:300], Y[:300], **rows
+    )
     (code,) = re.findall(
         r"<code>(from abcgbm.*?)</code>", report_html(model, REST, LABELS), re.DOTALL
     )

@@ -18,7 +18,7 @@ ABC = ("abc-mart", "abc-logitboost")
 
 
 def small(algorithm: str = "abc-logitboost", **changed) -> ABCBoostClassifier:
-    settings = {"max_iter": 12, "max_leaf_nodes": 5, "min_samples_leaf": 5}
+    settings = {"max_iter": 12, "learning_rate": 0.1, "max_leaf_nodes": 5, "min_samples_leaf": 5}
     return ABCBoostClassifier(algorithm, **settings | changed)
 
 

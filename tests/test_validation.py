@@ -1,6 +1,8 @@
 """Rows that are not learned from."""
 
 import math
+import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,11 +11,20 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer
+from sklearn.metrics import (
+    accuracy_score,
+    adjusted_rand_score,
+    get_scorer,
+    get_scorer_names,
+    log_loss,
+    make_scorer,
+    mean_squared_error,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import BinMapper
+from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm.settings.settings import Settings
 from abcgbm.training import draws
 from abcgbm.training.validation import hold_out
 from models import assert_same_model, noisy_data, small
@@ -413,3 +424,43 @@ def test_pipeline_transforms_validation_rows_too():
         y_val=Y[VALIDATED],
     )
     np.testing.assert_array_equal(pipeline[-1].validation_loss_, expected.validation_loss_)
+
+
+# ------------------------------------------------------------------------------ metrics of other tasks
+
+OF_REGRESSION = re.compile("r2|explained_variance|d2_absolute.*|neg_.*(error|deviance)")
+OF_CLUSTERINGS = re.compile(
+    ".*(rand|mutual_info|mallows)_score|completeness.*|homogeneity.*|v_mea.*"
+)
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_scorer_of_another_task_is_refused_before_the_fit(name):
+    given = {**ABCBoostClassifier(scoring=name).get_params()}
+    if OF_REGRESSION.fullmatch(name):
+        expected = f"scoring='{name}' is a metric of continuous targets; expected .* 'loss' or"
+    elif OF_CLUSTERINGS.fullmatch(name):
+        expected = f"scoring='{name}' is a metric of clusterings, .* 'error', 'balanced_accuracy'"
+    else:
+        assert Settings.from_parameters(given).scoring.given == name
+        return
+    with pytest.raises(ValueError, match=expected):
+        Settings.from_parameters(given)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [mean_squared_error, partial(mean_squared_error, multioutput="uniform_average")],
+    ids=["function", "partial"],
+)
+def test_made_scorer_of_continuous_targets_is_refused(metric):
+    scorer = make_scorer(metric, greater_is_better=False)
+    with pytest.raises(
+        ValueError, match=r"scoring=make_scorer\(.*is a metric of continuous targets"
+    ):
+        small(scoring=scorer).fit(X, Y, X_val=X, y_val=Y)
+
+
+def test_made_scorer_of_clusterings_is_refused():
+    with pytest.raises(ValueError, match=r"scoring=make_scorer\(adj.*is a metric of clusterings"):
+        small(scoring=make_scorer(adjusted_rand_score)).fit(X, Y)

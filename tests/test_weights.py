@@ -368,6 +368,24 @@ def test_integer_weight_is_the_row_so_often_with_class_weights(class_weight, see
     assert_same_model(weighted, repeated)
 
 
+factors = st.floats(1e-3, 1e3, exclude_min=True)
+any_class_weight = st.just("balanced") | st.fixed_dictionaries(
+    {}, optional=dict.fromkeys("abc", factors)
+)
+
+
+@any_weights
+@pytest.mark.parametrize("algorithm", ["mart", "abc-mart", "logitboost", "abc-logitboost"])
+@given(st.integers(0, 2**32 - 1), any_class_weight)
+def test_trees_per_class_take_whole_weights_for_repeated_rows(algorithm, seed, class_weight):
+    times = np.random.default_rng(seed).integers(1, 5, len(Y))
+    parameters = {"class_weight": class_weight, "max_bins": 16, "max_iter": 4}
+    weighted = small(algorithm, **parameters).fit(X, NAMES, times)
+    repeated = small(algorithm, **parameters)
+    repeated.fit(np.repeat(X, times, axis=0), np.repeat(NAMES, times))
+    assert_same_model(weighted, repeated)
+
+
 @any_weights
 @given(weighed_rows(), st.data())
 def test_integers_of_a_repeated_row_add_up_to_those_of_its_weight(rows, data):

@@ -8,7 +8,9 @@ from abcgbm import ABCBoostClassifier
 @cache
 def model_of(table):
     rows = slice(0, 5_000)
-    return ABCBoostClassifier("mart", max_iter=10, n_jobs=1).fit(table.X[rows], table.y[rows])
+    return ABCBoostClassifier("mart", max_iter=10, learning_rate=0.1, n_jobs=1).fit(
+        table.X[rows], table.y[rows]
+    )
 
 
 def test_predict_proba_of_all_rows(benchmark, table):

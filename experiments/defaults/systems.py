@@ -3,6 +3,7 @@
 Packages are imported when they are asked for: peers may run in a Python that has nothing of ours.
 """
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -61,12 +62,11 @@ def fit_ours(task: Task, steps: int | None) -> Fitted:
     if isinstance(given.get("base_class"), dict):
         given["base_class"] = package.BaseClassSearch(**given["base_class"])
     given |= {} if steps is None else {"max_iter": steps}
-    if task.validation is None:
-        model = package.ABCBoostClassifier(n_jobs=1, **given).fit(task.X, task.y)
-        return Fitted(model, model.n_iter_)
     model = package.ABCBoostClassifier(n_jobs=1, **{"n_iter_no_change": PATIENCE, **given})
-    X_val, y_val = task.validation
-    model.fit(task.X, task.y, X_val=X_val, y_val=y_val)
+    rows = () if task.validation is None else task.validation
+    with warnings.catch_warnings():  # fits of a few steps measure what a step costs
+        warnings.filterwarnings("ignore", ".*with the default learning rate", UserWarning)
+        model.fit(task.X, task.y, **dict(zip(("X_val", "y_val"), rows, strict=False)))
     return Fitted(model, model.best_iter_)
 
 

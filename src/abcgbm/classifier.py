@@ -29,7 +29,7 @@ from abcgbm.model.truncation import Truncation
 from abcgbm.ranks.reducer import Reducer
 from abcgbm.ranks.share import Share, as_share
 from abcgbm.ranks.together import together
-from abcgbm.settings.defaults import PAPER
+from abcgbm.settings.defaults import PAPER, too_few_steps
 from abcgbm.settings.names import hint, with_hints
 from abcgbm.settings.settings import Settings
 from abcgbm.settings.threads import effective_n_threads
@@ -70,8 +70,8 @@ class ABCBoostClassifier(
         shared, unless ``algorithm``, ``base_class`` or ``refresh`` is given.
     learning_rate : "auto" or float, default="auto"
         Shrinkage of each step, above 0 and at most 1. "auto": 0.1; with shared trees 0.04, from
-        50,000 rows on 0.06, or 12 / ``max_iter`` and at most 0.15 where fewer steps than by default are
-        asked for (but not for a warm start, which may go on).
+        50,000 rows on 0.06, whatever ``max_iter`` is. ``fit`` warns if ``max_iter`` is given and too
+        small for this rate: their product is below 3.
     max_iter : "auto", int or None, default="auto"
         Number of boosting steps, at most. Each grows K trees, K-1 with a base class, or one that is
         shared. "auto": 300 with shared trees, from 50,000 rows on 200, else 100; but with early
@@ -155,6 +155,8 @@ class ABCBoostClassifier(
         Factors of the sample weights: from label to factor, 1 for labels that are not named, or
         "balanced", which gives all classes the same sum of weights. They hold for training and
         for the validation loss and score. Probabilities are then those of the weighted classes.
+        A row of weight 2 is the row twice: with trees per class for whole sample weights and any
+        factors, with shared trees for whole factors only.
     warm_start : bool, default=False
         Go on from the model of the last fit: ``max_iter`` is the total number of steps, and with
         the same data the model is the one of a single fit, bit for bit. If early stopping had cut
@@ -166,7 +168,7 @@ class ABCBoostClassifier(
         watched.
     scoring : str or callable, default="loss"
         The validation score: "loss" (minus the mean loss), "error" (minus the error rate), the name
-        of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)`` whose estimator can
+        of a scikit-learn scorer of classification, or a callable ``scorer(estimator, X, y)`` whose estimator can
         predict the very X that it is handed: ``X_val`` as it was given or, if rows were held out
         or have no weight, a ``Table`` of those that count. Larger is better.
     validation_fraction : float, default=0.1
@@ -253,6 +255,11 @@ class ABCBoostClassifier(
         What the parameters became that may be left open, by name: ``algorithm``, ``trees``,
         ``learning_rate``, ``max_iter`` (None: no bound), ``max_leaf_nodes``, ``l2_regularization``,
         ``max_features``, ``init``, ``early_stopping``, and ``gain_directions`` or ``base_class``.
+    refit_params_ : dict
+        Parameters of a second fit, on all rows: those of this estimator, with the values in
+        ``chosen_``, ``best_iter_`` as ``max_iter``, and no early stopping. Trained on the same
+        rows, ``ABCBoostClassifier(**model.refit_params_)`` is the model that ``refit=True`` gives.
+        A ``random_state`` that is a generator is the exception: it has moved on.
     stop_reason_ : str
         "max_iter"; "machine_accuracy" (nothing is left to fit: the loss fell below 2e-14, or
         that times the sum of all weights if they sum to less than 1); "no_progress" (no tree of a
@@ -271,7 +278,7 @@ class ABCBoostClassifier(
     >>> from sklearn.datasets import load_iris
     >>> from abcgbm import ABCBoostClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = ABCBoostClassifier(max_iter=20).fit(X, y)
+    >>> model = ABCBoostClassifier().fit(X, y)
     >>> model.predict(X[:3])
     array([0, 0, 0])
     """
@@ -410,7 +417,8 @@ class ABCBoostClassifier(
         y : array-like of shape (n_rows,)
             Labels of one type: strings, integers, truth values, floats that are whole numbers, dates.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative. Weight 2 is the row twice, weight 0 the row absent.
+            Weights, not negative. Weight 2 is the row twice, weight 0 the row absent; with shared
+            trees the former holds for whole weights, those with ``class_weight`` included.
         X_val : table of shape (n_validation_rows, n_features), optional
             Rows to validate on; never learned from. Columns of a data frame are found by name.
         y_val : array-like of shape (n_validation_rows,), optional
@@ -461,7 +469,10 @@ class ABCBoostClassifier(
             trained, refitted = course.run(task, self._save_checkpoint)
             self._keep(trained, refitted)
             task.end()
-        return trained.remark if share.reducer.rank == 0 else None
+        if share.reducer.rank > 0:
+            return None
+        is_whole = resumed is None or given.goes_on
+        return trained.remark or (self._too_few_steps(settings) if is_whole else None)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as scikit-learn does; a name of another package gets a hint."""
@@ -471,6 +482,21 @@ class ABCBoostClassifier(
         except ValueError as error:
             unknown = (name for name in params if name.partition("__")[0] not in known)
             raise ValueError(str(error) + "".join(hint(name, known) for name in unknown)) from error
+
+    @property
+    def refit_params_(self) -> dict[str, Any]:
+        """Parameters of a fit on all rows, with as many steps as this model has."""
+        n_steps = self.best_iter_
+        if n_steps == 0:
+            raise AttributeError("refit_params_: the model has no step, and max_iter is at least 1")
+        only_once = {
+            "early_stopping": False,
+            "refit": False,
+            "warm_start": False,
+            "max_time": None,
+            "checkpoint": None,
+        }
+        return self._parameters() | self.chosen_ | only_once | {"max_iter": n_steps}
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
         """Yield what ``predict`` would return after each step: nothing if the model has none."""
@@ -568,6 +594,12 @@ class ABCBoostClassifier(
         self.model_ = trained.model if refitted is None else refitted.model
         self.history_ = trained.history
         self.refit_history_ = None if refitted is None else refitted.history
+
+    def _too_few_steps(self, settings: Settings) -> str | None:
+        """Return a remark if all steps that were asked for are too few."""
+        if self.history_.stop_reason != "max_iter":
+            return None
+        return too_few_steps(settings, self.chosen_["learning_rate"])
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

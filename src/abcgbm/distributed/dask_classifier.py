@@ -7,7 +7,8 @@ import inspect
 import io
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, Any, Self
 
@@ -24,7 +25,7 @@ from dask.utils import parse_timedelta
 from distributed import Client
 
 from abcgbm.classifier import ABCBoostClassifier
-from abcgbm.distributed.driver import Driver
+from abcgbm.distributed.driver import Driver, check_running
 from abcgbm.distributed.lazy_prediction import predict_lazily
 from abcgbm.distributed.partitions import Partitions, Rows, is_lazy
 from abcgbm.distributed.watching import Watching
@@ -65,7 +66,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
     >>> from dask.distributed import Client
     >>> from abcgbm.distributed import DaskABCBoostClassifier
     >>> client = Client()  # doctest: +SKIP
-    >>> model = DaskABCBoostClassifier(max_iter=20).fit(X, y)  # doctest: +SKIP
+    >>> model = DaskABCBoostClassifier().fit(X, y)  # doctest: +SKIP
     >>> model.predict(X).compute()  # doctest: +SKIP
     """
 
@@ -113,7 +114,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         client = self._ready_client()
         learned = Rows(X, y, sample_weight)
         validated = None if X_val is None else Rows(X_val, y_val, sample_weight_val, "_val")
-        with self._being_fitted():
+        with self._being_fitted(), _connected(client):
             for name in _FITTED:
                 self.__dict__.pop(name, None)
             stall = parse_timedelta(dask.config.get(_STALL, "6s"))
@@ -263,6 +264,19 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         clone: Self = super(DaskABCBoostClassifier, without).__sklearn_clone__()
         clone.client = self.client
         return clone
+
+
+@contextmanager
+def _connected(client: Client) -> Iterator[None]:
+    """Say that the client has lost its cluster, where that is why something fails."""
+    try:
+        yield
+    except Exception as error:
+        try:
+            check_running(client)
+        except RuntimeError as gone:
+            raise gone from error
+        raise
 
 
 def _any_client() -> Client:

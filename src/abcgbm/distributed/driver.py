@@ -78,7 +78,7 @@ class Driver:
         self._keeps_interrupted = keeps_interrupted
         in_vain = 0
         while True:
-            _check_running(self._client)
+            check_running(self._client)
             placed = self._rows.place(is_again=bool(self.attempts))
             before = self.checkpoint
             try:
@@ -215,9 +215,13 @@ class Driver:
         raise ranks.error_of(errors)
 
 
-def _check_running(client: Client) -> None:
+def check_running(client: Client) -> None:
+    """Raise RuntimeError if the client is not connected with its scheduler."""
     if client.status != "running":
-        raise RuntimeError(f"the client is {client.status}; expected one that is connected")
+        raise RuntimeError(
+            f"the client is {client.status}: it was closed during fit, or its cluster has gone; "
+            "expected both to stay until fit returns"
+        )
 
 
 def _lost(ranks: RanksOnWorkers, rank: int) -> RankLostError:

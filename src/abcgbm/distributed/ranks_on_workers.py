@@ -126,7 +126,9 @@ class RanksOnWorkers:
         return self._some(collect_session, dict.fromkeys(ranks, arguments), limit + self._answer)
 
     def end(self, reason: str) -> None:
-        """End whatever the ranks do."""
+        """End whatever the ranks do; without a connection they end by themselves."""
+        if self.client.status != "running":
+            return
         ranks = [rank for rank, name in enumerate(self.addresses) if name not in self.silent]
         self._some(end_session, dict.fromkeys(ranks, (self.name, reason)), _GOODBYE)
 

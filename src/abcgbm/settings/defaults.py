@@ -14,8 +14,8 @@ from abcgbm.settings.settings import Settings
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
 # are drawn where there are more.
 MOST_DIRECTIONS = 7
-_WHOLE_WAY = 12  # of shared trees: their number times their rate
-_LARGEST_RATE, _RATE_PER_CLASS = 0.15, 0.1
+_RATE, _RATE_OF_MANY_ROWS, _RATE_PER_CLASS = 0.04, 0.06, 0.1
+_LEAST_WAY = 3  # steps times their rate, below which a model is far from what the data allow
 _STEPS, _STEPS_OF_MANY_ROWS, _STEPS_PER_CLASS = 300, 200, 100
 _LEAST_LEAVES = 12
 _MOST_LEAVES = 1024
@@ -86,14 +86,29 @@ def settled(settings: Settings, size: Size, *, has_validation: bool) -> Settings
     return replace(settings, **chosen)
 
 
+def too_few_steps(given: Settings, rate: float) -> str | None:
+    """Return what to change if ``max_iter`` is too small for the default learning rate, else None.
+
+    The rate does not follow ``max_iter``: a second fit with the steps that validation chose would
+    then be another training. A warm start may add steps later.
+    """
+    n_steps = given.max_iter
+    if not isinstance(n_steps, int) or not is_auto(given.learning_rate) or given.warm_start:
+        return None
+    if n_steps * rate >= _LEAST_WAY:
+        return None
+    return (
+        f"max_iter={n_steps} with the default learning rate of {rate:g} ends training early: their "
+        f"product is {n_steps * rate:.3g}, below {_LEAST_WAY}. Give max_iter={math.ceil(_LEAST_WAY / rate)} or "
+        "more, or set learning_rate"
+    )
+
+
 def _learning_rate(settings: Settings, size: Size) -> float:
-    """Return a rate with which fewer steps go as far; a warm start's may not depend on their number."""
+    """Return the rate; it does not depend on ``max_iter``."""
     if not settings.algorithm.shared_trees:
         return _RATE_PER_CLASS
-    steps = _steps(settings, size)
-    if isinstance(settings.max_iter, int) and not settings.warm_start:
-        steps = min(steps, settings.max_iter)
-    return min(_LARGEST_RATE, _WHOLE_WAY / steps)
+    return _RATE if size.n_rows < _MANY_ROWS else _RATE_OF_MANY_ROWS
 
 
 def _steps(settings: Settings, size: Size) -> int:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
@@ -100,6 +100,25 @@ def _scorer_named(name: str) -> Scorer:
     return scorer
 
 
+def _check_is_for_classes(name: str, value: Any, scorer: Any) -> None:
+    """Refuse the metrics of regression and clustering: they accept labels, and mislead."""
+    metric = getattr(scorer, "_score_func", scorer)
+    while isinstance(metric, partial):
+        metric = metric.func
+    module = str(getattr(metric, "__module__", ""))
+    if module == "sklearn.metrics._regression":
+        reason = "is a metric of continuous targets"
+        instead = "'loss' or 'neg_brier_score' for probabilities, 'error' for labels"
+    elif module.startswith("sklearn.metrics.cluster"):
+        reason = "is a metric of clusterings, for which any renaming of the classes is as good"
+        instead = "'error', 'balanced_accuracy' or 'matthews_corrcoef'"
+    else:
+        return
+    raise ValueError(
+        f"{name}={value!r} {reason}; expected a metric of classification, such as {instead}"
+    )
+
+
 def _scoring(name: str, value: Any) -> Scoring:
     allowed = (
         "expected 'loss', 'error', a name in sklearn.metrics.get_scorer_names(), or a callable "
@@ -107,14 +126,14 @@ def _scoring(name: str, value: Any) -> Scoring:
     )
     if isinstance(value, str) and value in ("loss", "error"):
         return Scoring(value)
-    if callable(value):
-        return Scoring(value, value)
-    if not isinstance(value, str):
+    if not callable(value) and not isinstance(value, str):
         raise TypeError(f"{name}={value!r}; {allowed}")
     try:
-        return Scoring(value, _scorer_named(value))
+        scorer = value if callable(value) else _scorer_named(value)
     except ValueError as error:
         raise ValueError(f"{name}={value!r}; {allowed}") from error
+    _check_is_for_classes(name, value, scorer)
+    return Scoring(value, scorer)
 
 
 def _callbacks(name: str, value: Any) -> tuple[Callback, ...]:

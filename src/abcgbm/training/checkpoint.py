@@ -168,6 +168,6 @@ def _cure(then: Facts, now: Facts) -> str:
     if then.get(rate) in (None, now[rate]):
         return ""
     return (
-        f" (where it is left open, it depends on max_iter and warm_start: {rate}={then[rate]} goes on "
-        "as before)"
+        f" (the default depends on the number of rows and on the version: {rate}={then[rate]} "
+        "continues as before)"
     )
