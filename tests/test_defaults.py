@@ -116,17 +116,21 @@ def test_too_few_steps_for_the_default_rate_are_warned_of_once(given, message):
     assert re.search(message, warning)
 
 
+def stops_at_two(report):
+    return report.step == 2
+
+
 ENOUGH = [
     {"max_iter": 75},
     {"algorithm": "mart", "max_iter": 30},
     {"max_iter": 3, "learning_rate": 0.04},
     {"max_iter": 3, "warm_start": True},
-    {"max_iter": 3, "callbacks": lambda report: report.step == 2},
+    {"max_iter": 3, "callbacks": stops_at_two},
     {"max_iter": 70, "early_stopping": True, "n_iter_no_change": 1, "tol": 1.0, "scoring": "error"},
 ]
 
 
-@pytest.mark.parametrize("given", ENOUGH, ids=str)
+@pytest.mark.parametrize("given", ENOUGH, ids=" ".join)
 def test_steps_that_are_enough_or_did_not_end_training_are_not_warned_of(given):
     found = warnings_of(ABCBoostClassifier(**given))
     assert not any("default learning rate" in message for message in found)
