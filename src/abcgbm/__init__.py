@@ -11,7 +11,7 @@ from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.files.large_table import LargeTable
 from abcgbm.model.file import ModelFileError
 from abcgbm.parameters.algorithms import BaseClassSearch, FixedBase
-from abcgbm.training.callbacks import StepReport
+from abcgbm.training.callbacks import IterationReport
 
 __all__ = [
     "ABCBoostClassifier",
@@ -19,9 +19,9 @@ __all__ = [
     "BinMapper",
     "BinnedTable",
     "FixedBase",
+    "IterationReport",
     "LargeTable",
     "ModelFileError",
-    "StepReport",
 ]
 __version__ = VERSION
 

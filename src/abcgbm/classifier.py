@@ -14,34 +14,34 @@ from typing import Any, Self, cast
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from abcgbm.communication.collectives import together
-from abcgbm.communication.communicator import Reducer
-from abcgbm.communication.shard import Share, as_share
+from abcgbm.communication.collectives import raise_together
+from abcgbm.communication.communicator import Communicator
+from abcgbm.communication.shard import Shard, as_shard
 from abcgbm.data.arrays import Floats
 from abcgbm.data.files.large_table import is_large
 from abcgbm.data.samples import AnyTable, read_like
 from abcgbm.fitted import Truncation
 from abcgbm.inspection import ModelInspection
 from abcgbm.model.history import History
-from abcgbm.model.losses import Outputs, ScoringClassifier
+from abcgbm.model.losses import ScoringClassifier, SoftmaxLink
 from abcgbm.model.model import Model
-from abcgbm.parameters.defaults import PAPER, too_few_steps
+from abcgbm.parameters.defaults import PAPER, too_few_iterations
 from abcgbm.parameters.hints import hint, with_hints
 from abcgbm.parameters.machine import effective_n_threads
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.persistence import Exports, ModelFiles
-from abcgbm.prediction import PartPrediction
+from abcgbm.prediction import BatchPrediction
 from abcgbm.sklearn_callbacks import (
     FRAMES_AROUND_FIT,
     CallbackSupportMixin,
     FitTask,
     with_callbacks,
 )
-from abcgbm.training.callbacks import StepReport
-from abcgbm.training.checkpoint import Checkpoint
-from abcgbm.training.fit_run import Course, FitArguments, prepare
-from abcgbm.training.training_run import Trained
-from abcgbm.training.warm_start import EarlierFit
+from abcgbm.training.callbacks import IterationReport
+from abcgbm.training.checkpoint import FitState
+from abcgbm.training.fit_run import FitArguments, FitRun, prepare
+from abcgbm.training.training_run import TrainingResult
+from abcgbm.training.warm_start import PreviousFit
 
 
 class ABCBoostClassifier(
@@ -50,7 +50,7 @@ class ABCBoostClassifier(
     ModelFiles,
     Exports,
     Truncation,
-    PartPrediction,
+    BatchPrediction,
     ScoringClassifier,
 ):
     """Boosted trees for multi-class classification: MART, LogitBoost and their ABC forms.
@@ -190,7 +190,7 @@ class ABCBoostClassifier(
         Seconds after which no further step begins, counted from the call of ``fit``; the model so
         far is kept.
     callbacks : callable, list of callables or None, default=None
-        Called after every step with a ``StepReport`` (step, train_loss, class_losses, base_class,
+        Called after every step with a ``IterationReport`` (step, train_loss, class_losses, base_class,
         is_mended, validation_loss, validation_score, phase); one that returns True stops training.
         Clones call the very same ones; the pickle of a fitted model leaves them out.
     checkpoint : path or None, default=None
@@ -328,8 +328,8 @@ class ABCBoostClassifier(
         refit: bool = False,
         tol: float = 1e-7,
         max_time: float | None = None,
-        callbacks: Callable[[StepReport], object]
-        | Sequence[Callable[[StepReport], object]]
+        callbacks: Callable[[IterationReport], object]
+        | Sequence[Callable[[IterationReport], object]]
         | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | None = None,
@@ -403,7 +403,7 @@ class ABCBoostClassifier(
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
         resume_from: Any = None,
-        share: Reducer | Share | None = None,
+        communicator: Communicator | Shard | None = None,
     ) -> Self:
         """Fit the model.
 
@@ -434,9 +434,9 @@ class ABCBoostClassifier(
             larger, ``max_time``, ``callbacks``, ``checkpoint``, ``checkpoint_every``,
             ``on_interrupt``, ``n_jobs``, ``verbose`` and ``warm_start``. Anything else that differs
             is an error that names it.
-        share : Reducer or Share, optional
+        communicator : Communicator or Shard, optional
             Where several processes call ``fit`` together, each with rows of its own: the rank of this
-            one, such as ``MPIReducer(comm)``. The model is, byte for byte, that of all rows in one
+            one, such as ``MPICommunicator(comm)``. The model is, byte for byte, that of all rows in one
             process; all ranks have it. Tables are in memory, and may have no rows; callbacks,
             progress, checkpoints and the random state are those of rank 0.
 
@@ -445,7 +445,7 @@ class ABCBoostClassifier(
         self
         """
         rows = (X, y, sample_weight, X_val, y_val, sample_weight_val)
-        remark = self._fit(FitArguments(*rows, as_share(share)), resume_from)
+        remark = self._fit(FitArguments(*rows, as_shard(communicator)), resume_from)
         if remark is not None:
             warnings.warn(remark, UserWarning, stacklevel=3 + FRAMES_AROUND_FIT)
         return self
@@ -454,28 +454,30 @@ class ABCBoostClassifier(
         self,
         given: FitArguments,
         resume_from: Any,
-        told: Callable[[Course], object] | None = None,
+        told: Callable[[FitRun], object] | None = None,
         elapsed: float = 0.0,
     ) -> str | None:
         """Fit the model; return a remark for the user.
 
         ``told`` hears of the course before it runs; so many seconds of the fit are over already.
         """
-        began, share = time.monotonic() - elapsed, given.share
-        settings = together(share, lambda: Settings.from_parameters(self._parameters()))
+        began, shard = time.monotonic() - elapsed, given.shard
+        settings = raise_together(shard, lambda: Parameters.from_parameters(self._parameters()))
         with self._being_fitted():
-            earlier, resumed = together(share, lambda: self._steps_before(settings, resume_from))
+            earlier, resumed = raise_together(
+                shard, lambda: self._iterations_before(settings, resume_from)
+            )
             course = prepare(settings, given, earlier, resumed, began, type(self).__name__)
             if told is not None:
                 told(course)
-            task = self._begin_task(course.n_steps_to_come, given)
+            task = self._begin_task(course.n_iter_left, given)
             trained, refitted = course.run(task, self._save_checkpoint)
             self._keep(trained, refitted)
             task.end()
-        if share.reducer.rank > 0:
+        if shard.communicator.rank > 0:
             return None
-        is_whole = resumed is None or given.goes_on
-        return trained.remark or (self._too_few_steps(settings) if is_whole else None)
+        is_whole = resumed is None or given.keeps_state
+        return trained.remark or (self._too_few_iterations(settings) if is_whole else None)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as scikit-learn does; a name of another package gets a hint."""
@@ -489,8 +491,8 @@ class ABCBoostClassifier(
     @property
     def refit_params_(self) -> dict[str, Any]:
         """Parameters of a fit on all rows, with as many steps as this model has."""
-        n_steps = self.best_iter_
-        if n_steps == 0:
+        n_iter = self.best_iter_
+        if n_iter == 0:
             raise AttributeError("refit_params_: the model has no step, and max_iter is at least 1")
         only_once = {
             "early_stopping": False,
@@ -499,7 +501,7 @@ class ABCBoostClassifier(
             "max_time": None,
             "checkpoint": None,
         }
-        return self._parameters() | self.chosen_ | only_once | {"max_iter": n_steps}
+        return self._parameters() | self.chosen_ | only_once | {"max_iter": n_iter}
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
         """Yield what ``predict`` would return after each step: nothing if the model has none."""
@@ -524,24 +526,24 @@ class ABCBoostClassifier(
         tags.input_tags.categorical = True
         return tags
 
-    def _steps_before(
-        self, settings: Settings, resume_from: Any
-    ) -> tuple[EarlierFit | None, Checkpoint | None]:
+    def _iterations_before(
+        self, settings: Parameters, resume_from: Any
+    ) -> tuple[PreviousFit | None, FitState | None]:
         """Return what a warm start goes on from, and where a fit was broken off, if it was."""
-        resumed = None if resume_from is None else Checkpoint.load(resume_from)
-        earlier = self._earlier_fit(settings)
+        resumed = None if resume_from is None else FitState.load(resume_from)
+        earlier = self._previous_fit(settings)
         return (earlier, None) if resumed is None else (resumed.earlier, resumed)
 
-    def _save_checkpoint(self, checkpoint: Checkpoint, path: Path) -> None:
+    def _save_checkpoint(self, checkpoint: FitState, path: Path) -> None:
         checkpoint.save(path, self.get_params(deep=False))
 
-    def _earlier_fit(self, settings: Settings) -> EarlierFit | None:
+    def _previous_fit(self, settings: Parameters) -> PreviousFit | None:
         """Return what a warm start goes on from; without one drop an earlier fit.
 
         So a fit which fails or is interrupted leaves no model, but for a warm start the earlier one.
         """
         if settings.warm_start and self.__sklearn_is_fitted__():
-            return EarlierFit(self.model_, self.refit_history_ or self.history_)
+            return PreviousFit(self.model_, self.refit_history_ or self.history_)
         for name in ("model_", "history_", "refit_history_"):
             self.__dict__.pop(name, None)
         return None
@@ -584,25 +586,25 @@ class ABCBoostClassifier(
         clone.callbacks = self.callbacks
         return clone
 
-    def _begin_task(self, n_steps: int | None, given: FitArguments) -> FitTask:
+    def _begin_task(self, n_iter: int | None, given: FitArguments) -> FitTask:
         """Begin the fit as scikit-learn's callbacks see it."""
         weight = given.sample_weight
         metadata = None if weight is None else {"sample_weight": weight}
-        task = FitTask(self, n_steps, {"X": given.X, "y": given.y, "metadata": metadata})
+        task = FitTask(self, n_iter, {"X": given.X, "y": given.y, "metadata": metadata})
         task.begin()
         return task
 
-    def _keep(self, trained: Trained, refitted: Trained | None) -> None:
+    def _keep(self, trained: TrainingResult, refitted: TrainingResult | None) -> None:
         """Keep the model, and how it came about."""
         self.model_ = trained.model if refitted is None else refitted.model
         self.history_ = trained.history
         self.refit_history_ = None if refitted is None else refitted.history
 
-    def _too_few_steps(self, settings: Settings) -> str | None:
+    def _too_few_iterations(self, settings: Parameters) -> str | None:
         """Return a remark if all steps that were asked for are too few."""
         if self.history_.stop_reason != "max_iter":
             return None
-        return too_few_steps(settings, self.chosen_["learning_rate"])
+        return too_few_iterations(settings, self.chosen_["learning_rate"])
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -613,17 +615,17 @@ class ABCBoostClassifier(
         self._check_fitted()
         return read_like(X, self.model_.encoding.schema, type(self).__name__)
 
-    def _raw(self, X: Any, n_steps: int | None) -> Floats:
+    def _raw(self, X: Any, n_iter: int | None) -> Floats:
         if is_large(X):
-            return self._raw_of_all(X, n_steps)
+            return self._raw_of_all(X, n_iter)
         table = self._read(X)
-        return self.model_.raw(table, self._n_threads(), n_steps)
+        return self.model_.raw(table, self._n_threads(), n_iter)
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         table = self._read(X)
         return self.model_.staged_raw(table, self._n_threads())
 
-    def _outputs(self) -> Outputs:
+    def _outputs(self) -> SoftmaxLink:
         return self.model_.outputs
 
     def _n_threads(self) -> int:

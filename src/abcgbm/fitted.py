@@ -72,12 +72,12 @@ class FittedAttributes:
     @property
     def n_iter_(self) -> int:
         """Number of steps taken."""
-        return self._history.n_steps
+        return self._history.n_iter
 
     @property
     def best_iter_(self) -> int:
         """Number of steps of the model."""
-        return self._history.best_step
+        return self._history.best_iteration
 
     @property
     def train_loss_(self) -> Floats:
@@ -127,26 +127,26 @@ class FittedAttributes:
 class Truncation(FittedAttributes):
     """What an estimator with ``model_`` and ``history_`` needs to be cut."""
 
-    def truncate(self, n_steps: int) -> Self:
-        """Return a classifier with the first ``n_steps`` steps of this one, which stays as it is.
+    def truncate(self, n_iter: int) -> Self:
+        """Return a classifier with the first ``n_iter`` steps of this one, which stays as it is.
 
         It predicts as this one does with ``n_steps=n_steps``, and its record ends there: ``n_iter_``
-        and ``best_iter_`` are ``n_steps``, and ``stop_reason_`` is "truncated" if anything was cut. A
+        and ``best_iter_`` are ``n_iter``, and ``stop_reason_`` is "truncated" if anything was cut. A
         warm start goes on from its last step. ``model[:n_steps]`` is the same; there a negative
         number counts from the end.
 
         Parameters
         ----------
-        n_steps : int
+        n_iter : int
             Steps to keep: 0 to those of the model.
         """
-        most = self._model.n_steps
-        n_steps = check_integer("n_steps", n_steps, 0, most, note=" (those of the model)")
+        most = self._model.n_iter
+        n_iter = check_integer("n_steps", n_iter, 0, most, note=" (those of the model)")
         cut: Self = clone(self)
-        cut.model_ = self.model_.first_steps(n_steps)
-        cut.history_ = _first_steps(self.history_, n_steps)
+        cut.model_ = self.model_.first_iterations(n_iter)
+        cut.history_ = _first_iterations(self.history_, n_iter)
         second = self.refit_history_
-        cut.refit_history_ = None if second is None else _first_steps(second, n_steps)
+        cut.refit_history_ = None if second is None else _first_iterations(second, n_iter)
         return cut
 
     def __getitem__(self, steps: Any) -> Self:
@@ -158,7 +158,7 @@ class Truncation(FittedAttributes):
                 f"model[{_shown(steps)}]; expected a slice from the first step on, such as [:100]: "
                 "a step says nothing without those before it"
             )
-        most, stop = self._model.n_steps, steps.stop
+        most, stop = self._model.n_iter, steps.stop
         if stop is None:
             return self.truncate(most)
         stop = check_integer("the end of a slice", stop, -most, most, note=" (steps of the model)")
@@ -167,9 +167,9 @@ class Truncation(FittedAttributes):
     __iter__ = None  # a classifier is no sequence, though it can be sliced
 
 
-def _first_steps(history: History, n_steps: int) -> History:
-    is_whole = n_steps == history.n_steps
-    return history if is_whole else history.first_steps(n_steps, "truncated")
+def _first_iterations(history: History, n_iter: int) -> History:
+    is_whole = n_iter == history.n_iter
+    return history if is_whole else history.first_iterations(n_iter, "truncated")
 
 
 def _shown(steps: Any) -> str:

@@ -24,7 +24,7 @@ from abcgbm.model.explanation import (
 from abcgbm.model.tree_views import TreeView, trees_to_frame, view_tree
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.parameters.parameters import check_random_state, generator_of
-from abcgbm.parameters.validators import check_choice, check_integer, check_truth_value
+from abcgbm.parameters.validators import check_boolean, check_choice, check_integer
 
 _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, which takes its time
 
@@ -32,7 +32,7 @@ _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, whic
 class ModelInspection(FittedAttributes):
     """What an estimator with a model can tell of it; whoever inherits reads tables."""
 
-    def explain(self, X: Any, *, n_steps: int | None = None) -> Explanation:
+    def explain(self, X: Any, *, n_iter: int | None = None) -> Explanation:
         """Tell what each feature adds to the scores of rows: exact Shapley values (TreeSHAP).
 
         A feature that is not known counts with the means of the training rows along the paths of
@@ -42,7 +42,7 @@ class ModelInspection(FittedAttributes):
         ----------
         X : table of shape (n_rows, n_features)
             As for ``predict``.
-        n_steps : int, optional
+        n_iter : int, optional
             Explain the model of its first steps alone.
 
         Returns
@@ -55,16 +55,16 @@ class ModelInspection(FittedAttributes):
         """
         model, table = self._model, self._read(X)
         _check_memory(len(table), model.ensemble.n_features, model.ensemble.n_classes)
-        return explain(model, table, self._n_threads(), n_steps)
+        return explain(model, table, self._n_threads(), n_iter)
 
-    def apply(self, X: Any, *, n_steps: int | None = None) -> NDArray[np.int32]:
+    def apply(self, X: Any, *, n_iter: int | None = None) -> NDArray[np.int32]:
         """Return the leaf that each row comes to in each tree, of shape (n_rows, n_trees).
 
         A leaf is the number of its node in the tree, as in ``trees_to_dataframe``; trees are in
-        order, those of the first ``n_steps`` steps or of all.
+        order, those of the first ``n_iter`` steps or of all.
         """
         table = self._read(X)
-        return self._model.leaves(table, self._n_threads(), n_steps)
+        return self._model.leaves(table, self._n_threads(), n_iter)
 
     def feature_importances(
         self,
@@ -104,7 +104,7 @@ class ModelInspection(FittedAttributes):
             class without rows in ``y``.
         """
         check_choice("kind", kind, ("gain", "split", "cover", "permutation"))
-        check_truth_value("per_class", per_class)
+        check_boolean("per_class", per_class)
         ensemble = self._model.ensemble
         if kind == "permutation":
             check_integer("n_repeats", n_repeats, 1)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.arrays import Floats
-from abcgbm.data.files.batched_table import feature_parts
+from abcgbm.data.files.batched_table import feature_batches
 from abcgbm.data.files.large_table import as_large
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
-from abcgbm.model.losses import Outputs
+from abcgbm.model.losses import SoftmaxLink
 from abcgbm.model.model import Model
 
 
@@ -31,13 +31,13 @@ def prediction_columns(
     return columns | dict(zip(names, probabilities.T, strict=True))
 
 
-class PartPrediction:
+class BatchPrediction:
     """What an estimator can say of tables that do not fit into memory."""
 
     model_: Model
 
-    def predict_parts(
-        self, X: Any, *, proba: bool = False, n_steps: int | None = None
+    def predict_batches(
+        self, X: Any, *, proba: bool = False, n_iter: int | None = None
     ) -> Iterator[NDArray[Any]]:
         """Yield what ``predict`` would return, or ``predict_proba``, a part of the rows at a time.
 
@@ -47,10 +47,10 @@ class PartPrediction:
             The table; its columns are found by name, and others are left alone.
         proba : bool, default=False
             Whether probabilities are wanted rather than labels.
-        n_steps : int, optional
+        n_iter : int, optional
             Ask the model of its first steps alone.
         """
-        for raw in self._raw_parts(X, n_steps):
+        for raw in self._raw_parts(X, n_iter):
             if proba:
                 yield self._outputs().probabilities(raw, self._n_threads())
             else:
@@ -62,24 +62,24 @@ class PartPrediction:
         path: str | os.PathLike[str],
         *,
         proba: bool = False,
-        n_steps: int | None = None,
+        n_iter: int | None = None,
     ) -> int:
         """Write predictions to a file, a part of the rows at a time, and return how many they are.
 
         Parameters
         ----------
         X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
-            The table, as for ``predict_parts``.
+            The table, as for ``predict_batches``.
         path : path
             A name that ends in .parquet, .feather, .csv or .tsv (text perhaps with .gz or .zst). A
             file that is there is replaced when all is written, or left as it was.
         proba : bool, default=False
             Whether there is a column for the probability of each class, too, beside ``prediction``.
-        n_steps : int, optional
+        n_iter : int, optional
             Ask the model of its first steps alone.
         """
         check_output(Path(path))
-        tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_steps))
+        tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_iter))
         return write_tables(tables, Path(path))
 
     def _predicted_table(self, raw: Floats, proba: bool) -> Any:
@@ -88,13 +88,13 @@ class PartPrediction:
         columns = prediction_columns(self.model_, outputs.labels(raw), found)
         return require_pyarrow().table(columns)
 
-    def _raw_parts(self, X: Any, n_steps: int | None) -> Iterator[Floats]:
+    def _raw_parts(self, X: Any, n_iter: int | None) -> Iterator[Floats]:
         self._check_fitted()
-        for part in feature_parts(as_large(X), self.model_.encoding.schema, type(self).__name__):
-            yield self.model_.raw(part, self._n_threads(), n_steps)
+        for part in feature_batches(as_large(X), self.model_.encoding.schema, type(self).__name__):
+            yield self.model_.raw(part, self._n_threads(), n_iter)
 
-    def _raw_of_all(self, X: Any, n_steps: int | None) -> Floats:
-        parts = [*self._raw_parts(X, n_steps)]
+    def _raw_of_all(self, X: Any, n_iter: int | None) -> Floats:
+        parts = [*self._raw_parts(X, n_iter)]
         if not parts:
             raise ValueError(f"X is {as_large(X)!r}, which has no rows; expected at least 1")
         return np.concatenate(parts)
@@ -102,7 +102,7 @@ class PartPrediction:
     def _check_fitted(self) -> None:
         raise NotImplementedError
 
-    def _outputs(self) -> Outputs:
+    def _outputs(self) -> SoftmaxLink:
         raise NotImplementedError
 
     def _n_threads(self) -> int:

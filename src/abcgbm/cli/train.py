@@ -26,7 +26,7 @@ from abcgbm.data.files.sources import files_of
 from abcgbm.data.files.svmlight import SvmlightFile
 from abcgbm.errors import TableFileError, require_pyarrow, shortened, shown_bytes
 from abcgbm.parameters.machine import available_bytes
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.checkpoint import check_replaceable
 from abcgbm.training.fit_run import FitArguments
 
@@ -48,7 +48,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class PartsToLearn:
+class BatchesToLearn:
     """A table to learn from that is read in parts.
 
     Attributes
@@ -106,9 +106,9 @@ class PartsToLearn:
         return f"{self.path}: a table{of}, read in parts; categories: {found}"
 
 
-def parts_to_learn(
+def batches_to_learn(
     path: Path, columns: Columns, tables: TableOptions, memory: Memory
-) -> PartsToLearn | None:
+) -> BatchesToLearn | None:
     """Return a table that is to be read in parts; None if it is one file that fits into memory."""
     reading = tables.reading()
     if not _is_for_parts(path, reading, memory):
@@ -135,7 +135,7 @@ def parts_to_learn(
         column_called(names, name, path, "column to ignore") for name in columns.ignored
     ]
     large.leave_out(given["ignore"])
-    return PartsToLearn(large, path, label, weight, given)
+    return BatchesToLearn(large, path, label, weight, given)
 
 
 def _is_for_parts(path: Path, reading: Reading, memory: Memory) -> bool:
@@ -304,9 +304,9 @@ def train(
     target = writable(model, [*read, *resumed], force=further.force)
     say = (lambda _: None) if further.quiet else tell
     estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
-    settings = Settings.from_parameters(estimator.get_params(deep=False))  # before a file is read
+    settings = Parameters.from_parameters(estimator.get_params(deep=False))  # before a file is read
     further.check_checkpoint(settings.checkpoint, target, read)
-    if (parts := parts_to_learn(file, columns.columns(), tables, further.room())) is not None:
+    if (parts := batches_to_learn(file, columns.columns(), tables, further.room())) is not None:
         say(parts.shown(columns.categorical))
         parts.choose_categories(estimator, columns.categorical)
         validation = parts.validation(boosting.valid)

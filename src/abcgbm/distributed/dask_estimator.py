@@ -21,8 +21,8 @@ from distributed import Client
 
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.distributed.dask_partitions import Partitions, Rows, is_lazy
-from abcgbm.distributed.recovery import Driver, Watching, check_running
-from abcgbm.parameters.parameters import Settings
+from abcgbm.distributed.recovery import ClientCallbacks, RetryingFit, check_running
+from abcgbm.parameters.parameters import Parameters
 
 
 def predict_lazily(model: ABCBoostClassifier, method: str, X: Any, client: Client | None) -> Any:
@@ -93,7 +93,7 @@ except ImportError as error:
     ) from error
 
 _NO_WORKERS = 10.0  # seconds in which a worker must turn up
-_STALL = "abcgbm.stall"  # in dask's configuration: how long a rank may be silent
+_HEARTBEAT_TIMEOUT = "abcgbm.stall"  # in dask's configuration: how long a rank may be silent
 _FITTED = ("model_", "history_", "refit_history_")
 
 
@@ -178,17 +178,19 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         with self._being_fitted(), _connected(client):
             for name in _FITTED:
                 self.__dict__.pop(name, None)
-            stall = parse_timedelta(dask.config.get(_STALL, "6s"))
-            rows = Partitions(client, learned, validated, stall)
-            self._train(client, rows, Watching(settings), stall)
+            heartbeat_timeout = parse_timedelta(dask.config.get(_HEARTBEAT_TIMEOUT, "6s"))
+            rows = Partitions(client, learned, validated, heartbeat_timeout)
+            self._train(client, rows, ClientCallbacks(settings), heartbeat_timeout)
         return self
 
-    def _train(self, client: Client, rows: Partitions, watching: Watching, stall: float) -> None:
-        driver = Driver(
+    def _train(
+        self, client: Client, rows: Partitions, watching: ClientCallbacks, heartbeat_timeout: float
+    ) -> None:
+        driver = RetryingFit(
             client,
             self._parameters_of_ranks(),
             rows,
-            stall,
+            heartbeat_timeout,
             watching.hear,
             waits=bool(watching.callbacks),
         )
@@ -198,7 +200,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             for warned in driver.warned:
                 warnings.warn(*warned, stacklevel=3)
 
-    def _drive(self, driver: Driver, watching: Watching) -> None:
+    def _drive(self, driver: RetryingFit, watching: ClientCallbacks) -> None:
         try:
             with watching:
                 fitted = driver.run(keeps_interrupted=self.on_interrupt == "keep")
@@ -219,7 +221,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         if checkpoint is not None:
             self._take(ABCBoostClassifier.load_model(io.BytesIO(checkpoint)))
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> Parameters:
         """Check the parameters, those too that mean nothing here."""
         for name, only in (("warm_start", False), ("checkpoint", None)):
             value = getattr(self, name)
@@ -228,7 +230,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
                     f"{name}={value!r}; expected {only!r} with DaskABCBoostClassifier: a fit goes on by "
                     "itself where workers were lost"
                 )
-        settings = Settings.from_parameters(self._parameters())
+        settings = Parameters.from_parameters(self._parameters())
         if settings.scoring.scorer is not None:
             raise ValueError(
                 f"scoring={self.scoring!r}; expected 'loss' or 'error' with DaskABCBoostClassifier: no "
@@ -257,29 +259,29 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     # ------------------------------------------------------------------------------------ predicting
 
-    def predict(self, X: Any, *, n_steps: int | None = None) -> Any:
+    def predict(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the most probable label of each row: of a collection lazily, else at once."""
-        return self._of(X, "predict", n_steps)
+        return self._of(X, "predict", n_iter)
 
-    def predict_proba(self, X: Any, *, n_steps: int | None = None) -> Any:
+    def predict_proba(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return class probabilities: of a collection lazily, else at once."""
-        return self._of(X, "predict_proba", n_steps)
+        return self._of(X, "predict_proba", n_iter)
 
-    def predict_log_proba(self, X: Any, *, n_steps: int | None = None) -> Any:
+    def predict_log_proba(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the logarithms of class probabilities: of a collection lazily, else at once."""
-        return self._of(X, "predict_log_proba", n_steps)
+        return self._of(X, "predict_log_proba", n_iter)
 
-    def decision_function(self, X: Any, *, n_steps: int | None = None) -> Any:
+    def decision_function(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the scores F: of a collection lazily, else at once."""
-        return self._of(X, "decision_function", n_steps)
+        return self._of(X, "decision_function", n_iter)
 
-    def _of(self, X: Any, method: str, n_steps: int | None) -> Any:
+    def _of(self, X: Any, method: str, n_iter: int | None) -> Any:
         self._check_fitted()
         if not is_lazy(X):
-            return getattr(super(), method)(X, n_steps=n_steps)
+            return getattr(super(), method)(X, n_iter=n_iter)
         local = self.to_local()
-        if n_steps is not None:
-            local = local.truncate(n_steps)
+        if n_iter is not None:
+            local = local.truncate(n_iter)
         local.n_jobs = 1  # Dask has a task for each of its threads
         return predict_lazily(local, method, X, self._client_or_none())
 

@@ -13,7 +13,7 @@ from abcgbm.data.arrays import Floats
 from abcgbm.data.samples import LabelledRows
 
 
-def are_centred(*, recenter: bool, has_base: bool, init: Floats) -> bool:
+def reports_centred_scores(*, recenter: bool, has_base: bool, init: Floats) -> bool:
     """Whether scores are reported without their row mean: the one rule of it.
 
     With a base class scores sum to zero by themselves, but for plain warm-up steps and where the
@@ -23,7 +23,7 @@ def are_centred(*, recenter: bool, has_base: bool, init: Floats) -> bool:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class SoftmaxLink:
     """What scores say.
 
     Attributes
@@ -64,41 +64,41 @@ class Outputs:
 class ScoringClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that predicts from scores; whoever inherits says what these are.
 
-    ``n_steps`` asks for the model of its first steps alone: ``n_steps=i`` gives what ``staged_predict``
+    ``n_iter`` asks for the model of its first steps alone: ``n_steps=i`` gives what ``staged_predict``
     and its like yield as the i-th, 0 the answer before the first step.
     """
 
-    def predict(self, X: Any, *, n_steps: int | None = None) -> NDArray[Any]:
-        """Return the most probable label of each row, by all steps or by the first ``n_steps``."""
-        raw = self._raw(X, n_steps)
+    def predict(self, X: Any, *, n_iter: int | None = None) -> NDArray[Any]:
+        """Return the most probable label of each row, by all steps or by the first ``n_iter``."""
+        raw = self._raw(X, n_iter)
         return self._outputs().labels(raw)
 
-    def predict_proba(self, X: Any, *, n_steps: int | None = None) -> Floats:
+    def predict_proba(self, X: Any, *, n_iter: int | None = None) -> Floats:
         """Return class probabilities of shape (n_rows, n_classes), columns as in ``classes_``.
 
-        They are those of all steps, or of the first ``n_steps``.
+        They are those of all steps, or of the first ``n_iter``.
         """
-        raw = self._raw(X, n_steps)
+        raw = self._raw(X, n_iter)
         return self._outputs().probabilities(raw, self._n_threads())
 
-    def predict_log_proba(self, X: Any, *, n_steps: int | None = None) -> Floats:
+    def predict_log_proba(self, X: Any, *, n_iter: int | None = None) -> Floats:
         """Return the logarithms of the class probabilities."""
-        raw = self._raw(X, n_steps)
+        raw = self._raw(X, n_iter)
         return self._outputs().log_probabilities(raw, self._n_threads())
 
-    def decision_function(self, X: Any, *, n_steps: int | None = None) -> Floats:
-        """Return the scores F, after all steps or after the first ``n_steps``.
+    def decision_function(self, X: Any, *, n_iter: int | None = None) -> Floats:
+        """Return the scores F, after all steps or after the first ``n_iter``.
 
         Shape (n_rows, n_classes); with two classes shape (n_rows,), the score of the second class
         minus that of the first, so that its expit is ``predict_proba(X)[:, 1]``.
         """
-        raw = self._raw(X, n_steps)
+        raw = self._raw(X, n_iter)
         return self._outputs().reported(raw)
 
-    def _raw(self, X: Any, n_steps: int | None) -> Floats:
+    def _raw(self, X: Any, n_iter: int | None) -> Floats:
         raise NotImplementedError
 
-    def _outputs(self) -> Outputs:
+    def _outputs(self) -> SoftmaxLink:
         raise NotImplementedError
 
     def _n_threads(self) -> int:
@@ -130,7 +130,7 @@ def log_frequencies(rows: LabelledRows) -> Floats:
     """
     weight_of_class = np.zeros(len(rows.of_class), dtype=np.int64)
     np.add.at(weight_of_class, rows.y, rows.integer_weights.weight)
-    rows.share.reducer.sum(weight_of_class)
+    rows.share.communicator.sum(weight_of_class)
     n_rows, total = rows.n_rows, int(weight_of_class.sum())
     # Twice the weight times the rows, so that half an average row is an integer too.
     counts = [2 * n_rows * int(w) or total for w in weight_of_class]

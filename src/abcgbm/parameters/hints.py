@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Any, TypeVar, cast
 
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _FIT = ("X_val", "y_val", "sample_weight_val", "resume_from")
 _VALIDATION_ROWS = "X_val and y_val"
-_PARAMETERS = tuple(field.name for field in fields(Settings))
+_PARAMETERS = tuple(field.name for field in fields(Parameters))
 
 # Of XGBoost, LightGBM, CatBoost, HistGradientBoosting and GradientBoosting.
 _ELSEWHERE = {

@@ -15,9 +15,9 @@ from abcgbm.parameters.machine import effective_n_threads
 from abcgbm.parameters.validators import (
     Check,
     anything,
+    check_boolean,
     check_choice,
     check_integer,
-    check_truth_value,
     choice,
     integer,
     is_auto,
@@ -190,7 +190,7 @@ def _verbose(name: str, value: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Parameters:
     """The parameters of the estimator, under the same names, each with its check.
 
     What depends on the table or its classes is kept as it was given: "auto", whatever the type says,
@@ -223,19 +223,19 @@ class Settings:
     init: Annotated[str, choice("auto", "zero", "prior")]
     classes: Annotated[Any, anything]
     class_weight: Annotated[Any, anything]
-    warm_start: Annotated[bool, check_truth_value]
+    warm_start: Annotated[bool, check_boolean]
     early_stopping: Annotated[bool | str, choice("auto", True, False)]
     scoring: Annotated[Scoring, _scoring]
     validation_fraction: Annotated[float, _PART]
     n_iter_no_change: Annotated[int, integer(1)]
-    refit: Annotated[bool, check_truth_value]
+    refit: Annotated[bool, check_boolean]
     tol: Annotated[float, _FROM_ZERO]
     max_time: Annotated[float | None, optional(_SECONDS)]
     callbacks: Annotated[tuple[Callback, ...], _callbacks]
     checkpoint: Annotated[Path | None, optional(_path_to_write)]
     checkpoint_every: Annotated[int | None, optional(integer(1))]
     on_interrupt: Annotated[str, choice("raise", "keep")]
-    recenter: Annotated[bool, check_truth_value]
+    recenter: Annotated[bool, check_boolean]
     n_jobs: Annotated[int | None, _n_jobs]
     random_state: Annotated[Any, check_random_state]
     verbose: Annotated[int, _verbose]
@@ -265,7 +265,7 @@ class Settings:
 @cache
 def _checks() -> dict[str, Check]:
     """Return the check of each parameter, read off the annotations once."""
-    hints = get_type_hints(Settings, include_extras=True)
+    hints = get_type_hints(Parameters, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 

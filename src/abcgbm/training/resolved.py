@@ -8,12 +8,12 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.communication.communicator import Reducer
-from abcgbm.communication.shard import ALONE
-from abcgbm.data.samples import Classes
+from abcgbm.communication.communicator import Communicator
+from abcgbm.communication.shard import LOCAL
+from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema, find_feature
 from abcgbm.parameters.algorithms import BaseClassSearch
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.parameters.validators import is_auto, is_integer
 from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.early_stopping import Limits
@@ -38,7 +38,9 @@ class FeatureRules:
     interaction_groups: list[list[int]]
 
     @classmethod
-    def from_settings(cls, max_features: Any, interaction_cst: Any, schema: Schema) -> Self:
+    def from_parameters_object(
+        cls, max_features: Any, interaction_cst: Any, schema: Schema
+    ) -> Self:
         """Make rules of two parameters, for a table of these columns."""
         n_features = len(schema.is_categorical)
         return cls(
@@ -119,14 +121,14 @@ _LEFT_OPEN = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedParameters:
     """What a training goes by.
 
     Attributes
     ----------
-    settings : Settings
+    settings : Parameters
         What the user gave, and what the data decide.
-    classes : Classes
+    classes : ClassLabels
         The labels, and the factors of their weights.
     base_policy : BasePolicy
         Which base classes are tried; it has drawn the first one.
@@ -146,8 +148,8 @@ class Plan:
         are drawn. 0 for trees per class.
     """
 
-    settings: Settings
-    classes: Classes
+    settings: Parameters
+    classes: ClassLabels
     base_policy: BasePolicy
     seed: int
     features: FeatureRules
@@ -156,12 +158,12 @@ class Plan:
     n_directions: int = 0
     phase: str = "train"
 
-    def again(self, n_steps: int) -> "Plan":
+    def again(self, n_iter: int) -> "ResolvedParameters":
         """Return the plan of a second training, of so many steps and without validation."""
-        limits = replace(self.limits, max_iter=n_steps, n_iter_no_change=None)
+        limits = replace(self.limits, max_iter=n_iter, n_iter_no_change=None)
         return replace(self, limits=limits, phase="refit")
 
-    def plain(self) -> "Plan":
+    def plain(self) -> "ResolvedParameters":
         """Return the plan of the same training without a base class."""
         algorithm = replace(self.settings.algorithm, base_derivatives=False)
         settings = replace(self.settings, algorithm=algorithm, base_class=None)
@@ -200,30 +202,30 @@ class Plan:
         return self.settings.subsample < 1 or self.features.max_features > 0 or draws_directions
 
 
-def make_plan(
-    settings: Settings,
+def resolve_parameters(
+    settings: Parameters,
     schema: Schema,
-    classes: Classes,
+    classes: ClassLabels,
     began: float,
     *,
     seed: int | None = None,
-    reducer: Reducer = ALONE.reducer,
-) -> Plan:
+    communicator: Communicator = LOCAL.communicator,
+) -> ResolvedParameters:
     """Settle what is still open.
 
     Parameters
     ----------
-    settings : Settings
+    settings : Parameters
         What the user gave, and what the data decide.
     schema : Schema
         The columns of the table.
-    classes : Classes
+    classes : ClassLabels
         Its labels.
     began : float
         When the fit began, on the monotonic clock.
     seed : int or None
         That of an earlier fit, if this one goes on from it.
-    reducer : Reducer
+    communicator : Communicator
         The rank; what is drawn is drawn on the first one.
     """
     rng = settings.generator()
@@ -234,10 +236,12 @@ def make_plan(
         classes=classes.labels,
         rng=rng,
     )
-    policy, drawn = reducer.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
-    rules = FeatureRules.from_settings(settings.max_features, settings.interaction_cst, schema)
+    policy, drawn = communicator.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
+    rules = FeatureRules.from_parameters_object(
+        settings.max_features, settings.interaction_cst, schema
+    )
     limits = _limits(settings, began)
-    return Plan(
+    return ResolvedParameters(
         settings,
         classes,
         policy,
@@ -249,7 +253,7 @@ def make_plan(
     )
 
 
-def _base_class(settings: Settings, n_classes: int) -> object:
+def _base_class(settings: Parameters, n_classes: int) -> object:
     """Return how the base class is chosen, if that is left open."""
     if not is_auto(settings.base_class):
         return settings.base_class
@@ -258,14 +262,14 @@ def _base_class(settings: Settings, n_classes: int) -> object:
     return BaseClassSearch(min(2, n_classes), 5) if settings.algorithm.hessian_split else "worst"
 
 
-def _n_directions(settings: Settings, n_classes: int) -> int:
+def _n_directions(settings: Parameters, n_classes: int) -> int:
     if not settings.algorithm.shared_trees:
         return 0
     given = settings.gain_directions
     return n_classes if given == "all" else min(int(given), n_classes)
 
 
-def _limits(settings: Settings, began: float) -> Limits:
+def _limits(settings: Parameters, began: float) -> Limits:
     max_iter = cast(int | None, settings.max_iter)  # no more "auto"
     stops_early = bool(settings.early_stopping)
     if max_iter is None and settings.max_time is None and not stops_early:
