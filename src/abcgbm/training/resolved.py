@@ -143,7 +143,7 @@ class ResolvedParameters:
     phase : {"train", "plain", "refit"}
         Which training of a fit it is for: the first, the one without a base class that follows if
         validation wants no step of the first, or the one on all rows at the end.
-    n_directions : int
+    n_projections : int
         The directions that the cuts of shared trees are measured in: the classes, or fewer, which
         are drawn. 0 for trees per class.
     """
@@ -155,7 +155,7 @@ class ResolvedParameters:
     features: FeatureRules
     limits: Limits
     n_threads: int
-    n_directions: int = 0
+    n_projections: int = 0
     phase: str = "train"
 
     def again(self, n_iter: int) -> "ResolvedParameters":
@@ -189,7 +189,7 @@ class ResolvedParameters:
             "early_stopping": self.stops_early,
         }
         if settings.algorithm.shared_trees:
-            return chosen | {"gain_directions": self.n_directions}
+            return chosen | {"gain_directions": self.n_projections}
         return chosen | {"base_class": settings.base_class}
 
     @property
@@ -198,7 +198,7 @@ class ResolvedParameters:
 
         Then a step that changes nothing is tried again with other draws before it ends training.
         """
-        draws_directions = 0 < self.n_directions < self.n_classes
+        draws_directions = 0 < self.n_projections < self.n_classes
         return self.settings.subsample < 1 or self.features.max_features > 0 or draws_directions
 
 
@@ -249,7 +249,7 @@ def resolve_parameters(
         rules,
         limits,
         settings.n_threads,
-        _n_directions(settings, len(classes.labels)),
+        _n_projections(settings, len(classes.labels)),
     )
 
 
@@ -262,7 +262,7 @@ def _base_class(settings: Parameters, n_classes: int) -> object:
     return BaseClassSearch(min(2, n_classes), 5) if settings.algorithm.hessian_split else "worst"
 
 
-def _n_directions(settings: Parameters, n_classes: int) -> int:
+def _n_projections(settings: Parameters, n_classes: int) -> int:
     if not settings.algorithm.shared_trees:
         return 0
     given = settings.gain_directions
