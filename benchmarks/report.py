@@ -29,6 +29,7 @@ Section = Callable[[Results], Lines]
 PER_CLASS = [name for name, peer in PEERS.items() if peer.has_tree_per_class]
 NAMES_OF_CLOCKS = {"cpu": "CPU seconds", "wall": "wall seconds"}
 NOTHING = "-"
+MARKER = "speed"
 MAIN = "mart"  # of ours, the one that does what the peers do
 
 TITLE = """# Speed, memory and size: all measurements
@@ -104,8 +105,13 @@ def write(results: Results, docs: Path) -> None:
     if not results.lines:
         raise SystemExit(f"{results.path} has no measurements; run first")
     figures.save_all(results, docs)
-    write_between(docs / "benchmarks.md", "speed", _lines_of(ON_PAGE, results))
+    write_between(docs / "benchmarks.md", MARKER, tables_of_page(results))
     write_whole(results.path.with_suffix(".md"), _lines_of(SECTIONS, results))
+
+
+def tables_of_page(results: Results) -> Lines:
+    """Return the tables that the page shows."""
+    return _lines_of(ON_PAGE, results)
 
 
 def write_between(page: Path, name: str, lines: Lines) -> None:

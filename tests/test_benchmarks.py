@@ -12,7 +12,7 @@ if not (Path(__file__).parents[1] / "benchmarks").is_dir():
 from benchmarks import analysis, child, compare, generated, measure, report, sets
 from benchmarks.compare import Plan
 from benchmarks.peers import SYSTEMS, Setting
-from benchmarks.results import Cell, Results
+from benchmarks.results import FOLDER, ROOT, Cell, Results
 
 TINY = "120x3x3"
 CELL = Cell("training", TINY, "mart", 1, 2, 0)
@@ -78,6 +78,12 @@ def test_page_shows_ratios_of_what_was_measured(tiny_run, tmp_path):
     assert f"| {TINY} | mart | - | - | - | - | {expected} | {expected} |" in whole
     for figure in ("benchmarks_training.png", "benchmarks_errors.png"):
         assert (tmp_path / figure).stat().st_size > 0
+
+
+def test_committed_page_has_the_tables_of_the_committed_results():
+    tables = "\n".join(report.tables_of_page(Results(FOLDER / "latest.jsonl")))
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert f"<!-- speed -->\n{tables}<!-- end of speed -->" in page
 
 
 def test_errors_of_curve_are_those_of_the_model(tiny_run):

@@ -2,8 +2,8 @@
 
 import json
 import math
+import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -313,6 +313,8 @@ def test_times_are_a_geometric_mean_of_multiples():
     assert summary.times(of, "ours@b") == (pytest.approx(2.0), ("wine", 8.0))
 
 
-def test_page_of_the_repository_has_the_markers():
-    text = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text()
-    assert text.index(BEGIN) < text.index(END)
+def test_committed_page_has_the_tables_of_the_committed_results():
+    text = program.PAGE.read_text()
+    systems = re.search(r"experiments.defaults report --systems (.*)\n", text)[1].split()
+    tables = "\n".join(page.tables_of_page(Results(program.FILE).lines, systems))
+    assert f"{BEGIN}{tables}{END}" in text

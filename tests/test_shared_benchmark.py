@@ -11,7 +11,7 @@ if not (Path(__file__).parents[1] / "benchmarks").is_dir():
 
 from benchmarks import sets
 from benchmarks.peers import Setting
-from benchmarks.results import Results
+from benchmarks.results import FOLDER, ROOT, Results
 from benchmarks.shared import __main__ as program
 from benchmarks.shared import measure, page
 from benchmarks.shared.__main__ import Cell, Plan
@@ -69,6 +69,11 @@ def test_page_keeps_the_words_around_its_tables(tiny_run, tmp_path):
     assert text.endswith(f"{END}\nmore words\n")
     assert "old" not in text
     assert "errors without a tenth" in tiny_run[0].with_suffix(".md").read_text()
+
+
+def test_committed_page_has_the_tables_of_the_committed_results():
+    tables = "\n".join(page.tables_of_page(Results(FOLDER / "shared.jsonl"), program.RIDGE))
+    assert f"{BEGIN}{tables}{END}" in (ROOT / "docs" / "benchmarks.md").read_text()
 
 
 def test_page_without_markers_is_refused(tmp_path):

@@ -84,10 +84,15 @@ Values = dict[tuple[Column, str], float]  # (column, system) -> a number
 
 def write(results: Results, page: Path, ridge: float) -> None:
     """Write the main tables into the page, and all of them beside the results."""
-    lines = _shown(results, ridge)
-    main: tuple[Section, ...] = (training, growth, sizes, times_to_target, accuracy)
-    write_between(page, MARKER, [*_parts(main, lines), *who(lines, ridge)])
+    write_between(page, MARKER, tables_of_page(results, ridge))
     write_whole(results.path.with_suffix(".md"), [TITLE, *tables(results, ridge)])
+
+
+def tables_of_page(results: Results, ridge: float) -> Lines:
+    """Return the main tables."""
+    lines = _shown(results, ridge)
+    sections: tuple[Section, ...] = (training, growth, sizes, times_to_target, accuracy)
+    return [*_parts(sections, lines), *who(lines, ridge)]
 
 
 def tables(results: Results, ridge: float) -> Lines:

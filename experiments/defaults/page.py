@@ -54,7 +54,7 @@ HEAD = (
 
 def write(lines: Sequence[Line], page: Path, whole: Path, systems: Sequence[str] | None) -> None:
     """Write the overviews between the markers of a page, and all tables into another."""
-    write_between(page, MARKER, [*overviews_of_page(lines, systems), *who(lines)])
+    write_between(page, MARKER, tables_of_page(lines, systems))
     made = [
         TITLE,
         *tables(lines, systems=systems, matrix=True),
@@ -65,7 +65,7 @@ def write(lines: Sequence[Line], page: Path, whole: Path, systems: Sequence[str]
     write_whole(whole, made)
 
 
-def overviews_of_page(lines: Sequence[Line], systems: Sequence[str] | None) -> list[str]:
+def tables_of_page(lines: Sequence[Line], systems: Sequence[str] | None) -> list[str]:
     """Return some overviews, and the tables on which others make fewer errors by default."""
     made: list[str] = []
     for mode, kind in ON_PAGE:
@@ -79,7 +79,8 @@ def overviews_of_page(lines: Sequence[Line], systems: Sequence[str] | None) -> l
     title = (
         _title("defaults", "test").rstrip() + " on which abcgbm does not have the fewest errors\n"
     )
-    return [*made, title, *errors_by_table(lost)] if lost else made
+    made += [title, *errors_by_table(lost)] if lost else []
+    return [*made, *who(lines)]
 
 
 def _title(mode: str, kind: str) -> str:
