@@ -12,7 +12,7 @@ if not (Path(__file__).parents[1] / "benchmarks").is_dir():
 from benchmarks import analysis, child, compare, generated, measure, report, sets
 from benchmarks.compare import ResolvedParameters
 from benchmarks.peers import SYSTEMS, Setting
-from benchmarks.results import Cell, Results
+from benchmarks.results import FOLDER, ROOT, Cell, Results
 
 TINY = "120x3x3"
 CELL = Cell("training", TINY, "mart", 1, 2, 0)
@@ -68,14 +68,22 @@ def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
 @pytest.mark.slow
 def test_page_shows_ratios_of_what_was_measured(tiny_run, tmp_path):
     pytest.importorskip("matplotlib")
+    (tmp_path / "benchmarks.md").write_text("words\n<!-- speed -->\n<!-- end of speed -->\n")
     compare.main(["report", "--folder", str(tiny_run), "--docs", str(tmp_path)])
-    page = (tmp_path / "benchmarks.md").read_text()
+    page, whole = (tmp_path / "benchmarks.md").read_text(), (tiny_run / "latest.md").read_text()
     seconds = Results(tiny_run / "latest.jsonl").table("training", "cpu", 1)
     expected = report.ratio(seconds[TINY, "HistGradientBoosting"] / seconds[TINY, "mart"])
-    assert f"| {TINY} | mart | - | - | - | - | {expected} | {expected} |" in page
+    assert page.startswith("words\n<!-- speed -->\n")
+    assert f" | - | - | - | - | {expected} | {expected} |" in page
+    assert f"| {TINY} | mart | - | - | - | - | {expected} | {expected} |" in whole
     for figure in ("benchmarks_training.png", "benchmarks_errors.png"):
-        assert f"({figure})" in page
         assert (tmp_path / figure).stat().st_size > 0
+
+
+def test_committed_page_has_the_tables_of_the_committed_results():
+    tables = "\n".join(report.tables_of_page(Results(FOLDER / "latest.jsonl")))
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert f"<!-- speed -->\n{tables}<!-- end of speed -->" in page
 
 
 def test_errors_of_curve_are_those_of_the_model(tiny_run):

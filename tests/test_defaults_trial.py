@@ -2,8 +2,8 @@
 
 import json
 import math
+import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +22,8 @@ from abcgbm import ABCBoostClassifier
 
 WITHOUT_DATA = ["iris", "wine", *pool.GENERATED, *pool.HELD_BACK]
 SMALL = [name for name in WITHOUT_DATA if pool.shapes()[name].rows <= 3_100]
-PAGE = f"words\n{page.BEGIN}old\n{page.END}\nmore words\n"
+BEGIN, END = f"<!-- {page.MARKER} -->\n", f"<!-- end of {page.MARKER} -->"
+PAGE = f"words\n{BEGIN}old\n{END}\nmore words\n"
 TINY = {
     "tiny": {"max_iter": 2, "learning_rate": 0.15, "max_leaf_nodes": "=classes"},
     "other": {"max_iter": 1},
@@ -224,8 +225,9 @@ def test_report_writes_between_the_markers(tiny_run, tmp_path, capsys):
     assert text.endswith("more words\n")
     assert "old" not in text
     assert "tiny@b" in text
+    assert "tiny@b" in tiny_run[0].with_suffix(".md").read_text()
     program.main(f"show --file {tiny_run[0]} --parts test".split())
-    assert "All defaults: test parts" in capsys.readouterr().out
+    assert "Default parameters: test parts" in capsys.readouterr().out
 
 
 def test_process_answers_and_one_that_takes_too_long_is_ended(tmp_path):
@@ -311,6 +313,8 @@ def test_times_are_a_geometric_mean_of_multiples():
     assert summary.times(of, "ours@b") == (pytest.approx(2.0), ("wine", 8.0))
 
 
-def test_page_of_the_repository_has_the_markers():
-    text = (Path(__file__).parents[1] / "docs" / "defaults.md").read_text()
-    assert text.index(page.BEGIN) < text.index(page.END)
+def test_committed_page_has_the_tables_of_the_committed_results():
+    text = program.PAGE.read_text()
+    systems = re.search(r"experiments.defaults report --systems (.*)\n", text)[1].split()
+    tables = "\n".join(page.tables_of_page(Results(program.FILE).lines, systems))
+    assert f"{BEGIN}{tables}{END}" in text
