@@ -15,7 +15,7 @@ from experiments.curves import Curves
 from experiments.store import Line
 
 TOLERANCE = 0.03  # means that differ by less agree
-MOST_DEVIATIONS = 3.0  # in square roots of the paper's count
+MAX_DEVIATIONS = 3.0  # in square roots of the paper's count
 EARLY = 100  # steps
 PAIR = ("mart", "abc-mart")
 TITLES = {"mart": "MART", "abc-mart": "ABC-MART"}
@@ -141,7 +141,7 @@ def _pairs(table: Table, values: Mapping[Cell, T]) -> tuple[tuple[T, T], ...]:
 
 def _means(algorithm: str, ours: Mapping[Cell, int], paper: Mapping[Cell, int]) -> Means:
     cells = [cell for cell in ours if cell.algorithm == algorithm]
-    far = (c for c in cells if ours[c] - paper[c] > MOST_DEVIATIONS * math.sqrt(paper[c]))
+    far = (c for c in cells if ours[c] - paper[c] > MAX_DEVIATIONS * math.sqrt(paper[c]))
     n = len(cells)
     return Means(
         n,

@@ -96,8 +96,8 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
     )
 
 
-from abcgbm.demo import p_value, relative_improvement
-from experiments import algorithms, figures
+def last_or_chosen(done: TaskResult) -> str:
+    """Say how often the last iteration is better than the validated one."""
     lines = [done[cell] for cell in all_cells() if cell.is_validated and cell in done]
     better = sum(line["final_errors"] < line["validated_errors"] for line in lines)
     return f"{better} of {len(lines)}"

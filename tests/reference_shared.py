@@ -26,7 +26,7 @@ from reference import (
 )
 
 DIRECTIONS = 4  # a kind of draws, beside those of `reference`
-MOST_WAYS = 8  # to sort categories
+MAX_WAYS = 8  # to sort categories
 BITS_OF_REPEATED = 24  # of all weights: up to these, weight 2 is the row given twice
 SHARED = reference.Algorithm("shared", None)
 
@@ -158,13 +158,13 @@ class SearchTarget(Target):
     def ways(self, sums: list[Sums]) -> list[int]:
         """Directions in which categories are sorted: those in which they differ most."""
         directions = range(self.n_drawn or self.n_classes)
-        if len(directions) <= MOST_WAYS:
+        if len(directions) <= MAX_WAYS:
             return list(directions)
         of_places = [
             sum((sums[c] for c in codes), Sums()) for codes in reference.places(sums, self)
         ]
         spread = [self.spread([along(s, d) for s in of_places]) for d in directions]
-        return sorted(sorted(directions, key=lambda d: (-spread[d], d))[:MOST_WAYS])
+        return sorted(sorted(directions, key=lambda d: (-spread[d], d))[:MAX_WAYS])
 
     def spread(self, of_codes: list[Sums]) -> float:
         total = 0.0

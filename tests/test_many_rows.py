@@ -27,14 +27,14 @@ pytestmark = [
 ]
 
 GB = 10**9
-MOST_DISK = 20  # GB that a test writes without being asked to
+MAX_DISK = 20  # GB that a test writes without being asked to
 LIMIT = 2**31
 
 
 @contextmanager
 def room(memory: int, disk: int, folder: Path) -> Iterator[None]:
     """Only one test at a time, and only where there is room for it."""
-    if disk > MOST_DISK and "ABCGBM_HUGE" not in os.environ:
+    if disk > MAX_DISK and "ABCGBM_HUGE" not in os.environ:
         pytest.skip(f"writes {disk} GB to the disk, for minutes; ABCGBM_HUGE=1 asks for it")
     with (Path(tempfile.gettempdir()) / "abcgbm-test-many-rows").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
