@@ -22,8 +22,8 @@ from distributed import Client, LocalCluster, Worker
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.distributed import DaskABCBoostClassifier
-from abcgbm.distributed.driver import Driver
-from abcgbm.distributed.session import Sessions
+from abcgbm.distributed.dask_session import Sessions
+from abcgbm.distributed.recovery import Driver
 
 N_ROWS, N_COLUMNS, N_CLASSES, N_PARTITIONS = 20_000, 12, 4, 6
 PARAMETERS = {"max_iter": 40, "learning_rate": 0.15, "max_leaf_nodes": 16}

@@ -6,9 +6,9 @@ import time
 import numpy as np
 from distributed import Client, LocalCluster
 
-from abcgbm.distributed.ranks_on_workers import RanksOnWorkers
-from abcgbm.distributed.session import Done, Session
-from abcgbm.ranks.reducer import Reducer
+from abcgbm.communication.communicator import Reducer
+from abcgbm.distributed.dask_engine import RanksOnWorkers
+from abcgbm.distributed.dask_session import Done, Session
 
 SIZES = {"8 KB": 1 << 10, "1 MB": 1 << 17, "20 MB": 20 << 17}
 N_TIMES = {"8 KB": 300, "1 MB": 200, "20 MB": 20}

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.demo.statistics import relative_improvement
+from abcgbm.demo import relative_improvement
 from experiments.cells import Cell, Table
 from experiments.curves import Curves
 from experiments.store import Line

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch
-from abcgbm.demo.statistics import Readings, error_curve, loss_curve
+from abcgbm.demo import Readings, error_curve, loss_curve
 from experiments import datasets
 
 ROOT = Path(__file__).parent.parent

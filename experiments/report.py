@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from string import Template
 
-from abcgbm.demo.statistics import p_value, relative_improvement
+from abcgbm.demo import p_value, relative_improvement
 from experiments import figures
 from experiments.agreement import (
     PAIR,

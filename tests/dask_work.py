@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from distributed import Worker
 
-from abcgbm.distributed.link import PIECE
-from abcgbm.distributed.session import Done, Session, Sessions
-from abcgbm.ranks.reducer import Reducer
+from abcgbm.communication.communicator import Reducer
+from abcgbm.distributed.dask_session import Done, Session, Sessions
+from abcgbm.distributed.mesh import PIECE
 
 
 def sums(session: Session, reducer: Reducer) -> Done:

@@ -8,8 +8,8 @@ from mpi4py import MPI
 from sklearn.datasets import load_iris
 
 from abcgbm import ABCBoostClassifier
+from abcgbm.communication.communicator import RanksError
 from abcgbm.distributed.mpi import MPIReducer
-from abcgbm.ranks.reducer import RanksError
 
 
 def sums(reducer: MPIReducer) -> None:

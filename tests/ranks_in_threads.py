@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from abcgbm.ranks.reducer import Buffer, Header, RankLostError, RanksError, Reducer
+from abcgbm.communication.communicator import Buffer, Header, RankLostError, RanksError, Reducer
 
 WAIT = 60.0  # seconds; long, for a busy machine
 

@@ -11,11 +11,11 @@ import core
 import reference
 from abcgbm import BaseClassSearch
 from abcgbm.model.history import Record
-from abcgbm.settings.algorithm import Algorithm
+from abcgbm.parameters.algorithms import Algorithm
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import Boosting
 from abcgbm.training.boosting import choose_and_step as choose_and_step_by
-from abcgbm.training.stopping import MACHINE_ACCURACY, least_loss
+from abcgbm.training.early_stopping import MACHINE_ACCURACY, least_loss
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
 
@@ -223,7 +223,7 @@ def test_search_without_progress_is_not_done_twice(n_steps_before):
 def test_progress_hears_of_every_step(monkeypatch):
     heard = []
     monkeypatch.setattr(
-        "abcgbm.training.course.ProgressLine.show", lambda _, *what: heard.append(what)
+        "abcgbm.training.fit_run.ProgressLine.show", lambda _, *what: heard.append(what)
     )
     model = small(verbose=1).fit(*noisy_data())
     assert heard[0][0] == 0  # before the first step
@@ -239,7 +239,7 @@ def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypat
             raise RuntimeError(f"at step {step}")
 
     with monkeypatch.context() as patched:
-        patched.setattr("abcgbm.training.course.ProgressLine.show", complain)
+        patched.setattr("abcgbm.training.fit_run.ProgressLine.show", complain)
         with pytest.raises(RuntimeError, match="at step 1"):
             small(n_jobs=2, verbose=1).fit(*noisy_data())
     assert small(n_jobs=2).fit(*noisy_data()).stop_reason_ == "max_iter"

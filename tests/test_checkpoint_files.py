@@ -17,10 +17,9 @@ import pytest
 from abcgbm import ABCBoostClassifier, BaseClassSearch, ModelFileError
 from abcgbm.data.digest import digest_of
 from abcgbm.model.file import Saved, load, save
-from abcgbm.settings.settings import Settings
-from abcgbm.training.checkpoint import Checkpoint
-from abcgbm.training.checkpoint_writer import CheckpointWriter
-from abcgbm.training.facts import _AS_GIVEN, FREE
+from abcgbm.parameters.parameters import Settings
+from abcgbm.training.checkpoint import Checkpoint, CheckpointWriter
+from abcgbm.training.fingerprint import _AS_GIVEN, FREE
 from model_files import members_of, mended
 from models import noisy_data, small
 
@@ -426,7 +425,7 @@ def test_disk_that_is_full_is_warned_of_once_and_training_goes_on(path, monkeypa
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("abcgbm.model.file.saved.write_whole", full)
+    monkeypatch.setattr("abcgbm.model.file.model_file.write_whole", full)
     with pytest.warns(UserWarning, match="could not be written: .*No space left") as caught:
         model = small(checkpoint=path, checkpoint_every=1).fit(X, Y)
     assert len(caught) == 1

@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss, precision_recall_fscore_support
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch
 from abcgbm.cli import main
+from abcgbm.data.files.file_source import open_table
 from abcgbm.data.files.formats import Reading
-from abcgbm.data.files.table_file import open_table
 from abcgbm.report import report_html
 
 pytest.importorskip("pyarrow")
@@ -314,8 +314,8 @@ def test_predictions_are_the_same_in_every_format(folder, trained, ending):
 @pytest.mark.parametrize("size", [50, 1000])
 def test_prediction_is_the_same_wherever_the_file_is_cut(folder, trained, monkeypatch, size):
     assert main(["predict", "m.abc", "test.csv", "--proba", "-o", "whole.csv"]) == 0
-    monkeypatch.setattr("abcgbm.data.files.delimited.BLOCK_BYTES", size)
-    monkeypatch.setattr("abcgbm.data.files.delimited.DelimitedFile.__init__.__defaults__", (size,))
+    monkeypatch.setattr("abcgbm.data.files.csv.BLOCK_BYTES", size)
+    monkeypatch.setattr("abcgbm.data.files.csv.DelimitedFile.__init__.__defaults__", (size,))
     assert main(["predict", "m.abc", "test.csv", "--proba", "-o", "cut.csv"]) == 0
     assert read("cut.csv") == read("whole.csv")
 

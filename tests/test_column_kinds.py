@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm.distributed.joining import join
-from abcgbm.ranks.share import Share
+from abcgbm.communication.shard import Share
+from abcgbm.distributed.concat import join
 from ranks_in_threads import on_ranks
 from test_ranks import errors_of, file_of, fitted
 

@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch
-from abcgbm.settings.defaults import Size, settled
-from abcgbm.settings.settings import Settings
+from abcgbm.parameters.defaults import Size, settled
+from abcgbm.parameters.parameters import Settings
 from models import assert_same_model, noisy_data
 
 X, Y = noisy_data(n_rows=1500, n_classes=4)

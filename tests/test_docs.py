@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 
 import abcgbm
 from abcgbm import ABCBoostClassifier
-from abcgbm.settings import names
+from abcgbm.parameters import hints as names
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -10,7 +10,7 @@ import pytest
 
 import reference
 from abcgbm.model.ensemble import ALL_CLASSES, Ensemble, EnsembleBuilder
-from abcgbm.model.importances import class_gain_importances, gain_importances
+from abcgbm.model.explanation import class_gain_importances, gain_importances
 from models import ensemble_arrays, noisy_data, small
 
 NUMBERS, Y = noisy_data(n_rows=250, n_classes=3)

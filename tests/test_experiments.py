@@ -38,7 +38,7 @@ from experiments.curves import Curves, decode, encode, pack, unpack
 from experiments.store import Results, append_line, only_run, read_lines
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.demo.statistics import error_curve, p_value, relative_improvement
+from abcgbm.demo import error_curve, p_value, relative_improvement
 from models import end_of
 
 ROOT = Path(__file__).parents[1]

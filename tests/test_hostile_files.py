@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from abcgbm import ABCBoostClassifier, ModelFileError
-from abcgbm.data.tables import Schema
+from abcgbm.data.schema import Schema
 from abcgbm.model.file.archive import archive_of
 from model_files import (
     FRAME,

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from abcgbm import ABCBoostClassifier, BinMapper
 from abcgbm.model.ensemble import ALL_CLASSES, NO_BASE, Ensemble, EnsembleBuilder
-from abcgbm.model.importances import class_gain_importances, gain_importances
+from abcgbm.model.explanation import class_gain_importances, gain_importances
 from models import noisy_data, small
 
 N_CLASSES = 3

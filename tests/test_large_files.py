@@ -10,7 +10,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from abcgbm import ABCBoostClassifier, LargeTable
-from abcgbm.data.parts import parted_table
+from abcgbm.data.files import batched_table as parted_table
 from large_files import (
     FEW,
     N_ROWS,

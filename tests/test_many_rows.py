@@ -18,7 +18,7 @@ import pytest
 
 import core
 from abcgbm import _core
-from abcgbm.settings.free_memory import available_bytes
+from abcgbm.parameters.machine import available_bytes
 
 _bench = pytest.importorskip("abcgbm._bench", reason="the module of the benchmarks is in no wheel")
 pytestmark = [

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abcgbm.settings.free_memory import available_bytes
-from abcgbm.training import training
+from abcgbm.parameters.machine import available_bytes
+from abcgbm.training import training_run as training
 from abcgbm.training.memory import TrainingSize, check
 from models import noisy_data, run_python, small
 

@@ -22,9 +22,9 @@ import format_one
 from abcgbm import ABCBoostClassifier, BaseClassSearch, FixedBase, ModelFileError
 from abcgbm.data.categories import Levels
 from abcgbm.data.digest import digest_of
+from abcgbm.data.files.atomic import write_whole
 from abcgbm.model.file import Saved, save
-from abcgbm.model.file.atomic import write_whole
-from abcgbm.model.file.values import JsonReader, to_json
+from abcgbm.model.file.json_values import JsonReader, to_json
 from golden import MODELS
 from model_files import FRAME, LABELS, X, Y, content_of, document_in, loaded, members_of, mended
 from models import assert_same_model, noisy_data, run_python, small

@@ -7,7 +7,7 @@ from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingCla
 from sklearn.pipeline import make_pipeline
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.settings import names
+from abcgbm.parameters import hints as names
 from models import noisy_data, small
 
 X, Y = noisy_data()

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.distributed.on_rank import Kept, Outcome, RankRows, fit_on_rank
-from abcgbm.ranks.interrupts import Interrupts, uninterrupted
-from abcgbm.ranks.reducer import Alone, RanksError
-from abcgbm.ranks.share import Share
+from abcgbm.communication.collectives import Interrupts, uninterrupted
+from abcgbm.communication.communicator import Alone, RanksError
+from abcgbm.communication.shard import Share
+from abcgbm.distributed.shard_fit import Kept, Outcome, RankRows, fit_on_rank
 from abcgbm.training.callbacks import Afar, Means, StepReport
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 from test_ranks import drawn, file_of, spread
@@ -160,7 +160,7 @@ def test_state_is_given_now_and_then(monkeypatch):
     def on_step(report: StepReport, means: Means) -> bool:
         kept._not_before = 0.0 if report.step in (3, 5) else 1e9
         monkeypatch.setattr(
-            "abcgbm.distributed.on_rank._MOST_BYTES", 2**24 if report.step < 5 else 9
+            "abcgbm.distributed.shard_fit._MOST_BYTES", 2**24 if report.step < 5 else 9
         )
         states.append(kept.if_due())
         return False

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from abcgbm.settings.threads import effective_n_threads
+from abcgbm.parameters.machine import effective_n_threads
 from models import noisy_data, small
 
 X, Y = noisy_data(n_rows=200, n_features=5)

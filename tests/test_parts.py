@@ -18,11 +18,10 @@ import pyarrow.parquet
 
 from abcgbm import ABCBoostClassifier, BinMapper, LargeTable, _core
 from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds
+from abcgbm.data.counting import ColumnCounts, Scratch
+from abcgbm.data.files.file_source import open_table
 from abcgbm.data.files.formats import Reading
-from abcgbm.data.files.table_file import open_table
-from abcgbm.data.parts.counts import ColumnCounts
-from abcgbm.data.parts.scratch import Scratch
-from abcgbm.data.tables import read_table
+from abcgbm.data.table import read_table
 
 FEW = {"max_iter": 3, "learning_rate": 0.15, "max_leaf_nodes": 5, "min_samples_leaf": 1}
 

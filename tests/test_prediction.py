@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.data import encoding
+from abcgbm.data import binned_table as encoding
 from inputs import DATA, NAMES, WORKS, labels_of, pandas_with, words
 from models import assert_same_model, noisy_data, small
 

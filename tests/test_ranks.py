@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.ranks.share import Share
+from abcgbm.communication.shard import Share
 from ranks_in_threads import on_ranks
 
 ROWS = 180

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm.ranks import reducer as reducer_module
-from abcgbm.ranks.reducer import Alone, RankLostError, RanksError
+from abcgbm.communication import communicator as reducer_module
+from abcgbm.communication.communicator import Alone, RankLostError, RanksError
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 
 RANKS = (1, 2, 3, 7)

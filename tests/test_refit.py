@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper
-from abcgbm.training.stopping import Stopping
+from abcgbm.training.early_stopping import Stopping
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_classes=4)

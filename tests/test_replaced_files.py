@@ -9,8 +9,8 @@ import pytest
 
 from abcgbm import LargeTable
 from abcgbm.cli import main
+from abcgbm.data.files.atomic import write_whole
 from abcgbm.model.file import load
-from abcgbm.model.file.atomic import write_whole
 from large_files import FEW, PARTS, TABLE, WRITERS, fit, written
 from models import noisy_data, small
 from ranks_in_threads import on_ranks

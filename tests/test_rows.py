@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper
-from abcgbm.data.rows import CountedRows, GivenRows
-from abcgbm.data.tables import Table, read_table
+from abcgbm.data.samples import CountedRows, GivenRows
+from abcgbm.data.table import Table, read_table
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=300, n_classes=3)

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from abcgbm.data import shared_bins
+from abcgbm.communication.collectives import dealt
+from abcgbm.communication.shard import ALONE, Share
+from abcgbm.data import sharded_binning as shared_bins
 from abcgbm.data.binned_table import BinnedTable
-from abcgbm.data.row_bins import Binning, bin_rows
-from abcgbm.data.rows import GivenRows, rows_to_learn
-from abcgbm.data.tables import read_table
-from abcgbm.ranks.share import ALONE, Share
-from abcgbm.ranks.together import dealt
+from abcgbm.data.binning import Binning, bin_rows
+from abcgbm.data.samples import GivenRows, rows_to_learn
+from abcgbm.data.table import read_table
 from abcgbm.training.validation import hold_out
 from ranks_in_threads import on_ranks
 from test_ranks import spread

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.data.rows import Classes
-from abcgbm.data.tables import Schema
+from abcgbm.data.samples import Classes
+from abcgbm.data.schema import Schema
 from abcgbm.model.ensemble import ALL_CLASSES
-from abcgbm.settings.defaults import MOST_DIRECTIONS, Size, settled
-from abcgbm.settings.settings import Settings
-from abcgbm.training.plan import Plan, make_plan
-from abcgbm.training.step_plan import StepPlan, plan_step
+from abcgbm.parameters.defaults import MOST_DIRECTIONS, Size, settled
+from abcgbm.parameters.parameters import Settings
+from abcgbm.training.boosting import StepPlan, plan_step
+from abcgbm.training.resolved import Plan, make_plan
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=500, n_classes=5)

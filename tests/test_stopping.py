@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from abcgbm import BaseClassSearch
-from abcgbm.training.stopping import Limits, Stopping, best_step
+from abcgbm.training.early_stopping import Limits, Stopping, best_step
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=500, n_classes=4)

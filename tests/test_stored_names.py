@@ -7,7 +7,8 @@ import pytest
 
 import models
 from abcgbm.model.ensemble import Ensemble
-from abcgbm.model.file import saved, trees
+from abcgbm.model.file import model_file as saved
+from abcgbm.model.file import model_file as trees
 from abcgbm.model.history import History
 from golden import digest
 from model_files import content_of, loaded, members_of, small_models

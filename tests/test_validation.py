@@ -24,8 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.settings.settings import Settings
-from abcgbm.training import draws
+from abcgbm.parameters.parameters import Settings
+from abcgbm.training import validation as draws
 from abcgbm.training.validation import hold_out
 from models import assert_same_model, noisy_data, small
 

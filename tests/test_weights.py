@@ -12,13 +12,14 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import reference
 from abcgbm import BinMapper
-from abcgbm.data.exact_sums import SCALE, exact_class_sums
 from abcgbm.data.weights import (
+    SCALE,
     IntegerWeights,
     WeightGrid,
     WeightSums,
     check_weights,
     class_weights,
+    exact_class_sums,
     mean_factor,
 )
 from models import assert_same_model, noisy_data, small

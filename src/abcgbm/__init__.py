@@ -4,13 +4,13 @@
 # then maps memory for its stack and gives it back thousands of times.
 import sklearn as _sklearn  # noqa: F401
 
+from abcgbm._version import VERSION
 from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.data.bin_mapper import BinMapper
 from abcgbm.data.binned_table import BinnedTable
-from abcgbm.data.binning import BinMapper
-from abcgbm.data.parts.large_table import LargeTable
+from abcgbm.data.files.large_table import LargeTable
 from abcgbm.model.file import ModelFileError
-from abcgbm.settings.base_class import BaseClassSearch, FixedBase
-from abcgbm.settings.version import VERSION
+from abcgbm.parameters.algorithms import BaseClassSearch, FixedBase
 from abcgbm.training.callbacks import StepReport
 
 __all__ = [

@@ -14,31 +14,34 @@ from typing import Any, Self, cast
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from abcgbm.data.columns import Floats
-from abcgbm.data.parts.large_table import is_large
-from abcgbm.data.reading import AnyTable, read_like
-from abcgbm.fit_task import FRAMES_AROUND_FIT, CallbackSupportMixin, FitTask, with_callbacks
+from abcgbm.communication.collectives import together
+from abcgbm.communication.communicator import Reducer
+from abcgbm.communication.shard import Share, as_share
+from abcgbm.data.arrays import Floats
+from abcgbm.data.files.large_table import is_large
+from abcgbm.data.samples import AnyTable, read_like
+from abcgbm.fitted import Truncation
 from abcgbm.inspection import ModelInspection
-from abcgbm.model.export.exports import Exports
 from abcgbm.model.history import History
+from abcgbm.model.losses import Outputs, ScoringClassifier
 from abcgbm.model.model import Model
-from abcgbm.model.outputs import Outputs, ScoringClassifier
-from abcgbm.model.part_prediction import PartPrediction
-from abcgbm.model.saving import ModelFiles
-from abcgbm.model.truncation import Truncation
-from abcgbm.ranks.reducer import Reducer
-from abcgbm.ranks.share import Share, as_share
-from abcgbm.ranks.together import together
-from abcgbm.settings.defaults import PAPER, too_few_steps
-from abcgbm.settings.names import hint, with_hints
-from abcgbm.settings.settings import Settings
-from abcgbm.settings.threads import effective_n_threads
+from abcgbm.parameters.defaults import PAPER, too_few_steps
+from abcgbm.parameters.hints import hint, with_hints
+from abcgbm.parameters.machine import effective_n_threads
+from abcgbm.parameters.parameters import Settings
+from abcgbm.persistence import Exports, ModelFiles
+from abcgbm.prediction import PartPrediction
+from abcgbm.sklearn_callbacks import (
+    FRAMES_AROUND_FIT,
+    CallbackSupportMixin,
+    FitTask,
+    with_callbacks,
+)
 from abcgbm.training.callbacks import StepReport
 from abcgbm.training.checkpoint import Checkpoint
-from abcgbm.training.course import Course
-from abcgbm.training.preparation import FitArguments, prepare
-from abcgbm.training.start import EarlierFit
-from abcgbm.training.training import Trained
+from abcgbm.training.fit_run import Course, FitArguments, prepare
+from abcgbm.training.training_run import Trained
+from abcgbm.training.warm_start import EarlierFit
 
 
 class ABCBoostClassifier(

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from abcgbm.data.columns import Floats
+from abcgbm.data.arrays import Floats
 from abcgbm.data.labels import class_numbers
-from abcgbm.data.reading import AnyTable
-from abcgbm.data.rows import CountedRows, GivenRows
-from abcgbm.model.explanation import Explanation, explain
-from abcgbm.model.importances import (
+from abcgbm.data.samples import AnyTable, CountedRows, GivenRows
+from abcgbm.errors import shown_bytes
+from abcgbm.fitted import FittedAttributes
+from abcgbm.model.explanation import (
+    Explanation,
     class_gain_importances,
     class_split_importances,
+    explain,
     gain_importances,
     permutation_importances,
     split_importances,
 )
-from abcgbm.model.tree_table import trees_to_frame
-from abcgbm.model.tree_view import TreeView, view_tree
-from abcgbm.model.views import FittedAttributes
-from abcgbm.settings.checks import check_choice, check_integer, check_truth_value
-from abcgbm.settings.free_memory import available_bytes, shown_bytes
-from abcgbm.settings.settings import check_random_state, generator_of
+from abcgbm.model.tree_views import TreeView, trees_to_frame, view_tree
+from abcgbm.parameters.machine import available_bytes
+from abcgbm.parameters.parameters import check_random_state, generator_of
+from abcgbm.parameters.validators import check_choice, check_integer, check_truth_value
 
 _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, which takes its time
 

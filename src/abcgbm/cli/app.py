@@ -9,12 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from abcgbm import __version__
-from abcgbm.cli.convert import convert
+from abcgbm.cli.console import IS_DEBUG, MISUSED, exit_code, tell, told
 from abcgbm.cli.demo import demo
 from abcgbm.cli.evaluate import evaluate
 from abcgbm.cli.explain import explain
-from abcgbm.cli.failure import IS_DEBUG, MISUSED, exit_code, tell, told
-from abcgbm.cli.look import inspect
+from abcgbm.cli.inspect import convert, inspect
 from abcgbm.cli.options import grouped
 from abcgbm.cli.predict import predict
 from abcgbm.cli.report import report

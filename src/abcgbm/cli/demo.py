@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from abcgbm.cli.failure import Misuse
+from abcgbm import demo as comparison
+from abcgbm.cli.console import Misuse
 from abcgbm.cli.options import Force, writable
-from abcgbm.demo import comparison
 
 PICTURES = (".png", ".svg", ".pdf")
 

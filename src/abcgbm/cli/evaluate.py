@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from abcgbm import ABCBoostClassifier
+from abcgbm.cli.console import screen
 from abcgbm.cli.options import Label, ModelFile, TableFile, TableOptions, Threads
-from abcgbm.cli.screen import screen
 from abcgbm.cli.tables import LabelledTable, check_label, read_like
-from abcgbm.data.files.errors import TableFileError
-from abcgbm.data.files.formats import shortened
-from abcgbm.evaluation.confusion import Confusion
+from abcgbm.errors import TableFileError, shortened
+from abcgbm.evaluation.class_metrics import Confusion
 
 _SHOWN_LABELS = 5
 

@@ -10,12 +10,12 @@ import typer
 from numpy.typing import NDArray
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.cli.failure import tell
-from abcgbm.cli.look import label_of
+from abcgbm.cli.console import tell
+from abcgbm.cli.inspect import label_of
 from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
 from abcgbm.cli.tables import LabelledTable, read_like
-from abcgbm.data.files.errors import require_pyarrow
-from abcgbm.model.file.table_output import check_output, write_tables
+from abcgbm.data.files.writer import check_output, write_tables
+from abcgbm.errors import require_pyarrow
 
 _ROWS_AT_A_TIME = 1024
 

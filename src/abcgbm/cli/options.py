@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from abcgbm.cli.failure import Misuse
+from abcgbm.cli.console import Misuse
 from abcgbm.data.files.formats import FORMATS, Reading
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")]

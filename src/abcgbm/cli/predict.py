@@ -10,12 +10,12 @@ import numpy as np
 import typer
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.cli.failure import Misuse, tell
+from abcgbm.cli.console import Misuse, tell
 from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
 from abcgbm.cli.tables import LabelledTable, read_like
-from abcgbm.data.files.errors import require_pyarrow
-from abcgbm.model.file.table_output import check_output, write_tables
-from abcgbm.model.part_prediction import prediction_columns
+from abcgbm.data.files.writer import check_output, write_tables
+from abcgbm.errors import require_pyarrow
+from abcgbm.prediction import prediction_columns
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.cli.failure import tell
+from abcgbm.cli.console import tell
 from abcgbm.cli.options import Label, ModelFile, OutputOptions, TableFile, TableOptions, Threads
 from abcgbm.cli.tables import LabelledTable, read_labelled
-from abcgbm.data.files.errors import TableFileError
-from abcgbm.data.files.formats import shortened
+from abcgbm.errors import TableFileError, shortened, shown_bytes
 from abcgbm.report import write_report
-from abcgbm.settings.free_memory import shown_bytes
 
 
 @dataclass(frozen=True)

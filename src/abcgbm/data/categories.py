@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.columns import Level
-from abcgbm.data.warn_once import WarnsOnce
+from abcgbm.data.arrays import Level
+from abcgbm.data.once import WarnsOnce
 
 _SHOWN = 5  # levels in an error
 _BATCH = 20  # values that are suspicious if none of them is known

@@ -15,17 +15,18 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abcgbm.data.cells import REAL_KINDS, naming
-from abcgbm.data.columns import (
+from abcgbm.data.arrays import (
+    REAL_KINDS,
     Floats,
     Level,
     LevelOf,
     Rows,
-    SparseColumns,
     chunks,
     levels_of_floats,
+    naming,
 )
-from abcgbm.data.lazy import lazy
+from abcgbm.data.once import lazy
+from abcgbm.data.sparse import SparseColumns
 
 Frame = nw.DataFrame[Any]
 Series = nw.Series[Any]

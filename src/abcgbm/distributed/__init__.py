@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-_WHERE = {"DaskABCBoostClassifier": "dask_classifier", "MPIReducer": "mpi"}
+_WHERE = {"DaskABCBoostClassifier": "dask_estimator", "MPIReducer": "mpi"}
 __all__ = ["DaskABCBoostClassifier", "MPIReducer"]
 
 

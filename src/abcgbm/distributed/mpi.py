@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm.communication.communicator import Buffer, Header, RanksError, Reducer
+
 try:
     from mpi4py import MPI
 except ImportError as error:
     raise ImportError(
         f"MPIReducer needs mpi4py and an MPI library: pip install 'abcgbm[mpi]' ({error})"
     ) from error
-
-from abcgbm.ranks.reducer import Buffer, Header, RanksError, Reducer
 
 
 class MPIReducer(Reducer):

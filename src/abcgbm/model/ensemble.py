@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.data.lazy import lazy
-from abcgbm.model.seal import read_only
-from abcgbm.settings.version import VERSION
+from abcgbm._version import VERSION
+from abcgbm.data.once import lazy
+from abcgbm.model.array_checks import read_only
 
 NO_BASE = -1  # in arrays of base classes
 ALL_CLASSES = -1  # in arrays of trees' classes: a shared tree

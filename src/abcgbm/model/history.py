@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.columns import Floats
-from abcgbm.model.checks import check_array, check_range
+from abcgbm.data.arrays import Floats
+from abcgbm.model.array_checks import Sealed, check_array, check_range, read_only
 from abcgbm.model.ensemble import NO_BASE
-from abcgbm.model.seal import Sealed, read_only
 
 
 @dataclass(frozen=True)

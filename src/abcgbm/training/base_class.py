@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.labels import label_objects, listed
-from abcgbm.settings.base_class import BaseClassSearch, FixedBase
-from abcgbm.settings.checks import check_integer
+from abcgbm.parameters.algorithms import BaseClassSearch, FixedBase
+from abcgbm.parameters.validators import check_integer
 
 _POLICIES = ("auto", "worst", "exhaustive")
 

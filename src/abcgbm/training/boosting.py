@@ -1,4 +1,4 @@
-"""The loop over steps."""
+"""The boosting loop."""
 
 from __future__ import annotations
 
@@ -10,14 +10,48 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from abcgbm import _core
+from abcgbm.communication.collectives import Interrupts, on_first
+from abcgbm.communication.communicator import Reducer
+from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import Record
-from abcgbm.ranks.interrupts import Interrupts
-from abcgbm.ranks.reducer import Reducer
-from abcgbm.ranks.together import on_first
-from abcgbm.training.plan import Plan
-from abcgbm.training.step_plan import StepPlan, plan_step
-from abcgbm.training.stopping import Stopping
+from abcgbm.parameters.algorithms import Algorithm
+from abcgbm.training.early_stopping import Stopping
+from abcgbm.training.resolved import Plan
 from abcgbm.training.validation import Monitor
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """The trees of one step, in the words of the native core.
+
+    Attributes
+    ----------
+    bases : tuple of int
+        Candidates for the class that takes the trees' values with a minus sign; (NO_BASE,) for none.
+    base_derivatives : bool
+        Whether residuals and hessians are those against the base class.
+    leaf_scale : float
+        Factor of the leaf values.
+    """
+
+    bases: tuple[int, ...]
+    base_derivatives: bool
+    leaf_scale: float
+
+
+def plan_step(algorithm: Algorithm, n_classes: int, bases: tuple[int, ...]) -> StepPlan:
+    """Say how a step with these candidates for the base class, or with none, is taken.
+
+    The factor (K-1)/K belongs to plain boosting alone. With two classes plain boosting is boosting
+    against base class 0: half the quotient r - p over p (1 - p) is the quotient of 2 (r - p) over
+    4 p (1 - p), so one tree serves both classes. A shared tree does so by itself.
+    """
+    if bases:
+        return StepPlan(bases, algorithm.base_derivatives, 1.0)
+    if n_classes == 2 and not algorithm.shared_trees:  # noqa: PLR2004
+        return StepPlan((0,), True, 1.0)
+    return StepPlan((NO_BASE,), False, (n_classes - 1) / n_classes)
+
 
 _MOST_DRAWS = 20  # of rows, features and directions, for one step
 

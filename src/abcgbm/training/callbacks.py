@@ -1,4 +1,4 @@
-"""Those who hear of every step: the progress line, the user's functions, scikit-learn's callbacks."""
+"""Callbacks: reports of iterations, and the callbacks of scikit-learn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.settings.settings import Callback
+from abcgbm.parameters.parameters import Callback
 from abcgbm.training.boosting import Boosting
-from abcgbm.training.checkpoint_writer import CheckpointWriter
+from abcgbm.training.checkpoint import CheckpointWriter
 from abcgbm.training.progress import ProgressLine
 
 

@@ -1,17 +1,22 @@
-"""A training under way, such that it can be broken off and gone on with."""
+"""Checkpoints: the state of a fit, when it is written and which file it may replace."""
 
-from collections.abc import Mapping
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from abcgbm.model.file import ModelFileError, Saved, load, save, split_parameters
-from abcgbm.model.file.saved import Target
+from abcgbm.model.file import ModelFileError, Saved, checkpoint_state, load, save, split_parameters
+from abcgbm.model.file.model_file import Target
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
-from abcgbm.training.facts import Facts, differences
-from abcgbm.training.plan import Plan
-from abcgbm.training.start import EarlierFit
-from abcgbm.training.training import Trained
+from abcgbm.training.fingerprint import Facts, differences
+from abcgbm.training.resolved import Plan
+from abcgbm.training.training_run import Trained
+from abcgbm.training.warm_start import EarlierFit
 
 _STATE = ("phase", "facts", "n_earlier", "validated")  # what is written beside trees and records
 
@@ -171,3 +176,152 @@ def _cure(then: Facts, now: Facts) -> str:
         f" (the default depends on the number of rows and on the version: {rate}={then[rate]} "
         "continues as before)"
     )
+
+
+_EXPECTED = (
+    "expected a path without a file, or a file that may be replaced: an empty one, a model file, or a "
+    "checkpoint of the same training (abcgbm train --force replaces others, too)"
+)
+
+
+def check_replaceable(path: Path | None, read: Iterable[Path], *, force: bool) -> None:
+    """Raise an OSError if a checkpoint would replace a file that may be of use.
+
+    A device or a pipe is written to, not replaced.
+
+    Parameters
+    ----------
+    path : Path or None
+        Where checkpoints are written; None: nowhere.
+    read : iterable of Path
+        The files that the fit reads. None of them is ever replaced.
+    force : bool
+        Whether a file that is no model file may be replaced.
+    """
+    if path is None or not path.is_file():
+        return
+    for other in read:
+        if other.exists() and path.samefile(other):
+            raise FileExistsError(
+                f"checkpoint={str(path)!r} is {str(other)!r}, which the fit reads; expected another file"
+            )
+    if not os.access(path, os.W_OK):
+        raise PermissionError(f"checkpoint={str(path)!r}: the file cannot be written to")
+    if not force and path.stat().st_size > 0:
+        _check_model_file(path)
+
+
+def _check_model_file(path: Path) -> None:
+    try:
+        checkpoint_state(path)
+    except ModelFileError as error:
+        raise FileExistsError(
+            f"checkpoint={str(path)!r}: the file exists, and is no model file; {_EXPECTED}"
+        ) from error
+
+
+def check_same_training(path: Path | None, facts: Facts) -> None:
+    """Raise a FileExistsError if there is a checkpoint of a fit that depends on other facts."""
+    if path is None or not path.is_file() or path.stat().st_size == 0:
+        return
+    state = checkpoint_state(path)
+    if state is None:
+        return
+    then = state.get("facts")
+    known = {name: str(fact) for name, fact in then.items()} if isinstance(then, dict) else {}
+    found = differences(known, facts)
+    if found:
+        raise FileExistsError(
+            f"checkpoint={str(path)!r}: the file is the checkpoint of another training: "
+            f"{'; '.join(found)}; {_EXPECTED}"
+        )
+
+
+Save = Callable[[Checkpoint, Path], None]
+
+_SECONDS = 60.0  # between two checkpoints, where no number of steps is given
+_TIMES_ITS_COST = 20  # that much time lies between two of them at least: 5% of a fit at most
+
+
+class CheckpointWriter:
+    """Writes a file every so many steps, and when training ends for whatever reason.
+
+    A file that cannot be written is no reason to lose the training: it is warned of, once, and the
+    next one is tried all the same.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None: nothing is written.
+    every : int or None
+        Steps from one checkpoint to the next; None: about a minute.
+    save : callable
+        Writes a checkpoint to a path, whole or not at all.
+    clock : callable
+        Gives the time, in seconds.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        every: int | None,
+        save: Save,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._path = path
+        self._every = every
+        self._save = save
+        self._clock = clock
+        self._take: Callable[[], Checkpoint | None] = lambda: None
+        self._n_steps = 0  # since the last attempt
+        self._has_news = self._has_warned = False
+        self._not_before = clock() + _SECONDS
+
+    @contextmanager
+    def watching(self, take: Callable[[], Checkpoint | None]) -> Iterator[Self]:
+        """Watch a training; ``take`` gives its state after the last whole step, if there is one."""
+        self._take = take
+        try:
+            yield self
+        finally:
+            if self._has_news:
+                self._write()
+            self._take = lambda: None  # a training is not kept longer than it lasts
+
+    def end_step(self) -> None:
+        """Hear that a step was made."""
+        self._n_steps += 1
+        self._has_news = self._path is not None
+        if self._has_news and self._is_due():
+            self._write()
+
+    def _is_due(self) -> bool:
+        if self._every is not None:
+            return self._n_steps >= self._every
+        return self._clock() >= self._not_before
+
+    def _write(self) -> None:
+        began = self._clock()
+        self._n_steps = 0
+        try:
+            self._try_to_write()
+        except (OSError, MemoryError, TypeError, ValueError) as error:
+            self._warn(error)
+        now = self._clock()
+        self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
+
+    def _try_to_write(self) -> None:
+        checkpoint = self._take()
+        if checkpoint is not None and self._path is not None:
+            self._save(checkpoint, self._path)
+        self._has_news = False
+
+    def _warn(self, error: Exception) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"checkpoint={str(self._path)!r} could not be written: {error!r}; training goes on, "
+                "and tries again at the next checkpoint",
+                UserWarning,
+                stacklevel=2,
+            )

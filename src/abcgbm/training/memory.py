@@ -1,10 +1,10 @@
-"""How much memory a training needs, and whether there is so much."""
+"""Estimated memory of a training."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 from abcgbm import _core
-from abcgbm.settings.free_memory import shown_bytes
+from abcgbm.errors import shown_bytes
 
 _FLOAT = 8  # bytes
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from abcgbm.settings.free_memory import shown_bytes
+from abcgbm.errors import shown_bytes
 
 _EVERY = 0.1  # seconds between two drawings of the live line
 _LOG_EVERY = 10.0  # seconds between two lines where it cannot change

@@ -1,4 +1,4 @@
-"""Rows that are not learned from: holding some out, and scoring the model on them as it grows."""
+"""Hold-out split and validation scores."""
 
 import inspect
 from collections.abc import Sequence
@@ -8,14 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.data.columns import Floats
-from abcgbm.data.rows import LabelledRows
+from abcgbm.communication.shard import ALONE, Share
+from abcgbm.data.arrays import Floats
+from abcgbm.data.samples import LabelledRows
 from abcgbm.model.ensemble import NO_BASE
-from abcgbm.model.outputs import Outputs, ScoringClassifier, are_centred
-from abcgbm.ranks.share import ALONE, Share
-from abcgbm.settings.settings import Scorer
-from abcgbm.training import draws
-from abcgbm.training.plan import Plan
+from abcgbm.model.losses import Outputs, ScoringClassifier, are_centred
+from abcgbm.parameters.parameters import Scorer
+from abcgbm.training.resolved import Plan
+
+HELD_OUT = 3  # the kind of draw; the core's are 1 (rows) and 2 (features)
+
+
+def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return splitmix64 of each number: a bijection without pattern."""
+    with np.errstate(over="ignore"):
+        x = x + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+def draw(seed: int, kind: int, number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return one draw for each number; no two numbers have the same."""
+    key = mix(mix(np.array([seed], np.uint64)) ^ np.uint64(kind))
+    return mix(mix(key) ^ number)
 
 
 def hold_out(
@@ -34,7 +51,7 @@ def hold_out(
             f"validation_fraction={fraction!r} of {of_class.sum()} row(s) in {n_classes} classes "
             "holds out no row; expected a larger fraction, more rows, X_val, or early_stopping=False"
         )
-    drawn = draws.draw(seed, draws.HELD_OUT, share.settled(len(y)).numbers())
+    drawn = draw(seed, HELD_OUT, share.settled(len(y)).numbers())
     bounds = smallest_bounds([np.sort(drawn[y == k]) for k in range(n_classes)], n_out, share)
     is_held_out = (n_out[y] > 0) & (drawn <= bounds[y])
     return np.flatnonzero(is_held_out), np.flatnonzero(~is_held_out)

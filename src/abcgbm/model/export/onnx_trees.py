@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm.data.arrays import Floats
 from abcgbm.data.categories import Levels
-from abcgbm.data.columns import Floats
 from abcgbm.model.trees import Tree
 
 _FLOAT_BITS = 24  # of a float's significand

@@ -1,0 +1,316 @@
+"""The fit of one rank."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+from distributed import Worker
+
+from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.communication.communicator import RanksError, Reducer
+from abcgbm.communication.shard import Share
+from abcgbm.distributed.concat import form_of, join, no_rows_of
+from abcgbm.distributed.dask_partitions import Form, Part, Placed
+from abcgbm.distributed.dask_session import Done, Session
+from abcgbm.distributed.warned import Warned, warnings_kept
+from abcgbm.training.callbacks import Afar, Means, StepReport
+from abcgbm.training.checkpoint import Checkpoint
+from abcgbm.training.fit_run import Course, FitArguments
+
+_SECONDS = 30.0  # between two states that are kept elsewhere
+_TIMES_ITS_COST = 20  # that much time lies between two of them at least
+_MOST_BYTES = 2**24  # of a state that is sent with the report of a step
+
+
+class RankRows(NamedTuple):
+    """The rows of a rank, as ``fit`` takes them."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    X_val: Any = None
+    y_val: Any = None
+    sample_weight_val: Any = None
+
+
+class Outcome(NamedTuple):
+    """What has come of a fit.
+
+    Attributes
+    ----------
+    model : ABCBoostClassifier or None
+        The fitted estimator; None if the fit was broken off.
+    checkpoint : bytes or None
+        If it was: the state after the last step that was whole; None if there was none.
+    n_steps : int
+        The steps of the model, or of that state.
+    error : BaseException or None
+        What broke it off.
+    warned : tuple of Warned
+        What the user should be told.
+    """
+
+    model: ABCBoostClassifier | None
+    checkpoint: bytes | None
+    n_steps: int
+    error: BaseException | None
+    warned: tuple[Warned, ...] = ()
+
+
+class Kept:
+    """Gives the state of a fit now and then, for those who keep it elsewhere."""
+
+    def __init__(self) -> None:
+        self.take: Callable[[], bytes | None] = lambda: None
+        self._not_before = time.monotonic() + _SECONDS
+
+    def if_due(self) -> bytes | None:
+        """Return the state after the last step, if it is time for one and it is small."""
+        began = time.monotonic()
+        if began < self._not_before:
+            return None
+        state = self.take()
+        now = time.monotonic()
+        self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
+        return state if state is not None and len(state) <= _MOST_BYTES else None
+
+
+def fit_on_rank(
+    params: dict[str, Any],
+    rows: RankRows,
+    share: Share,
+    *,
+    checkpoint: bytes | None = None,
+    afar: Afar | None = None,
+    kept: Kept | None = None,
+) -> Outcome:
+    """Fit ``ABCBoostClassifier(**params)`` with the rows of this rank, as all ranks do.
+
+    Parameters
+    ----------
+    params : dict
+        The parameters.
+    rows : RankRows
+        The rows of this rank; there may be none.
+    share : Share
+        The rank, and where its rows stand among all.
+    checkpoint : bytes or None
+        The state to go on from, the same on all ranks.
+    afar : Afar or None
+        Who follows the fit, on rank 0 alone.
+    kept : Kept or None
+        Is told how the state can be taken.
+    """
+    model = ABCBoostClassifier(**params)
+    courses: list[Course] = []
+    given = FitArguments(*rows, share, goes_on=True)
+    resume_from = None if checkpoint is None else BytesIO(checkpoint)
+
+    def told(course: Course) -> None:
+        course.afar = afar if afar is not None and share.reducer.rank == 0 else course.afar
+        courses.append(course)
+        if kept is not None:
+            kept.take = lambda: _written(model, course.state())
+
+    def fit() -> Outcome:
+        try:
+            remark = model._fit(given, resume_from, told, 0.0 if afar is None else afar.elapsed)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
+            state = courses[0].state() if courses else None
+            return _broken_off(model, _given(checkpoint) if state is None else state, error)
+        warned.extend([] if remark is None else [Warned(remark, UserWarning)])
+        return Outcome(model, None, model.model_.n_steps, None)
+
+    with warnings_kept() as warned:
+        outcome = fit()
+    return outcome._replace(warned=tuple(warned))
+
+
+def _given(checkpoint: bytes | None) -> Checkpoint | None:
+    """Return the state that was to be gone on with; None if there is none that could be."""
+    if checkpoint is None:
+        return None
+    try:
+        return Checkpoint.load(BytesIO(checkpoint))
+    except ValueError:
+        return None
+
+
+def _broken_off(
+    model: ABCBoostClassifier, state: Checkpoint | None, error: BaseException
+) -> Outcome:
+    if state is None:
+        return Outcome(None, None, 0, error)
+    return Outcome(None, _written(model, state), state.history.n_steps, error)
+
+
+def _written(model: ABCBoostClassifier, state: Checkpoint | None) -> bytes | None:
+    if state is None:
+        return None
+    file = BytesIO()
+    state.save(file, model.get_params(deep=False))
+    return file.getvalue()
+
+
+Columns = tuple[Any, Any, Any]  # X, y, sample_weight
+
+
+class Step(NamedTuple):
+    """What the client hears of a step: a report, the losses as means, and now and then the state."""
+
+    report: StepReport
+    means: Means
+    state: bytes | None = None
+
+
+class MovedError(RanksError):
+    """A worker does not have the partitions any longer that it had."""
+
+
+@dataclass(frozen=True)
+class RankWork:
+    """The fit of one rank.
+
+    Attributes
+    ----------
+    params : dict
+        Parameters of the estimator.
+    placed : Placed
+        The partitions that the rank has.
+    form : Form
+        Of what the rows of all ranks consist.
+    checkpoint : bytes or None
+        The state to go on from.
+    stopped : frozenset of tuple
+        Phases and steps after which somebody has asked to stop already.
+    elapsed : float
+        Seconds that have passed since the fit began.
+    """
+
+    params: dict[str, Any]
+    placed: Placed
+    form: Form
+    checkpoint: bytes | None
+    stopped: frozenset[tuple[str, int]] = frozenset()
+    elapsed: float = 0.0
+
+    def __call__(self, session: Session, reducer: Reducer) -> Done:
+        """Fit, and report each step."""
+        params = self.params
+        if params["n_jobs"] is None:
+            params = params | {"n_jobs": session.worker.state.nthreads}
+        rows, share = self._read(session.worker, reducer)
+        _check_same_tables(share, rows.X)
+        kept = Kept()
+
+        def report(report: StepReport, means: Means) -> bool:
+            return session.report(Step(report, means, kept.if_due()))
+
+        afar = Afar(report, self.stopped, self.elapsed)
+        outcome = fit_on_rank(params, rows, share, checkpoint=self.checkpoint, afar=afar, kept=kept)
+        return Done(outcome, outcome.error)
+
+    def _read(self, worker: Worker, reducer: Reducer) -> tuple[RankRows, Share]:
+        learned = [(number, _held(worker, key)) for number, key in self.placed.learned]
+        validated = [(number, _held(worker, key)) for number, key in self.placed.validated]
+        columns, of_validation = _joined(learned, ""), _joined(validated, "_val")
+        if not learned:
+            columns = _none_like(of_validation, self.form.has_weights)
+        if not validated and self.form.has_validation:
+            of_validation = _none_like(columns, self.form.has_validation_weights)
+        return RankRows(*columns, *of_validation), Share(
+            reducer, _sizes(learned), _sizes(validated)
+        )
+
+
+def _sizes(parts: list[tuple[int, Part]]) -> list[tuple[int, int]]:
+    return [(number, part.n_rows) for number, part in parts]
+
+
+def _check_same_tables(share: Share, X: Any) -> None:
+    """Raise the same error on all ranks unless the tables of all have the same type and columns."""
+    own = (share.parts[0][0], form_of(X)) if share.parts else None
+    forms = [form for form in share.reducer.gather(own) if form]
+    first, expected = min(forms, key=lambda form: form[0])
+    for number, form in sorted(forms, key=lambda form: form[0]):
+        if form != expected:
+            raise ValueError(
+                f"partition {number} of X is {form}, partition {first} {expected}; expected the same"
+            )
+
+
+def _none_like(columns: Columns, has_weights: bool) -> Columns:
+    """No rows, in a table like another."""
+    X, y, _ = columns
+    return no_rows_of(X), no_rows_of(y), np.zeros(0) if has_weights else None
+
+
+def _held(worker: Worker, key: Any) -> Part:
+    try:
+        part: Part = worker.data[key]
+    except KeyError as error:
+        raise MovedError(f"worker {worker.address} has not got {key!r} any longer") from error
+    return part
+
+
+def _joined(parts: list[tuple[int, Part]], suffix: str) -> Columns:
+    if not parts:
+        return None, None, None
+    columns = []
+    for name in ("X", "y", "sample_weight"):
+        pieces = [(number, getattr(part, name)) for number, part in parts]
+        columns.append(None if pieces[0][1] is None else join(pieces, name + suffix))
+    return columns[0], columns[1], columns[2]
+
+
+# ------------------------------------------------------------------------- what a client sees of it
+
+
+class Summary(NamedTuple):
+    """What has come of a rank: its steps, whether there is a model or a checkpoint, and the error.
+
+    And what the user should be told.
+    """
+
+    n_steps: int
+    has_model: bool
+    has_checkpoint: bool
+    error: BaseException | None
+    warned: tuple[Warned, ...] = ()
+
+
+def summary_of(done: Done) -> Summary:
+    """Say what has come of a rank; an error that cannot be sent becomes one that can."""
+    outcome: Outcome = done.result or Outcome(None, None, 0, done.error)
+    has_model, has_checkpoint = outcome.model is not None, outcome.checkpoint is not None
+    error = _sendable(outcome.error)
+    return Summary(outcome.n_steps, has_model, has_checkpoint, error, outcome.warned)
+
+
+def model_of(done: Done) -> bytes:
+    """Return the model that came of a rank, as it is sent."""
+    return pickle.dumps(done.result.model)
+
+
+def checkpoint_of(done: Done) -> bytes:
+    """Return the state in which a rank was broken off."""
+    return done.result.checkpoint  # type: ignore[no-any-return]
+
+
+def _sendable(error: BaseException | None) -> BaseException | None:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def read_model(sent: bytes) -> Any:
+    """Return a model that was sent."""
+    return pickle.loads(sent)

@@ -1,0 +1,179 @@
+"""Fitted attributes of the classifier, and models of its first iterations."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from abcgbm.data.arrays import Floats
+from abcgbm.model.ensemble import NO_BASE
+from abcgbm.model.explanation import class_gain_importances, gain_importances
+from abcgbm.model.history import History
+from abcgbm.model.model import Model
+from abcgbm.parameters.validators import check_integer
+
+
+class FittedAttributes:
+    """What scikit-learn's users look for in an estimator that has ``model_`` and ``history_``."""
+
+    model_: Model
+    history_: History
+    refit_history_: History | None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is a model."""
+        return "model_" in self.__dict__
+
+    @property
+    def _model(self) -> Model:
+        check_is_fitted(self)  # its error is an AttributeError, too, as hasattr expects
+        return self.model_
+
+    @property
+    def _history(self) -> History:
+        check_is_fitted(self)
+        return self.history_
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return self._model.classes
+
+    @property
+    def init_(self) -> Floats:
+        """Scores before the first step."""
+        return self._model.ensemble.init.copy()
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen during fit."""
+        return len(self._model.encoding.schema.is_categorical)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Their names, if X was a data frame with string column names."""
+        names = self._model.encoding.schema.feature_names
+        if names is None:
+            raise AttributeError("feature_names_in_: X had no column names, or not only strings")
+        return names
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each feature in the gain of all splits; zeros if there is no split."""
+        return gain_importances(self._model.ensemble)
+
+    @property
+    def class_importances_(self) -> Floats:
+        """Share of each feature in the gain of each class; zeros for a class without any."""
+        return class_gain_importances(self._model.ensemble)
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of steps taken."""
+        return self._history.n_steps
+
+    @property
+    def best_iter_(self) -> int:
+        """Number of steps of the model."""
+        return self._history.best_step
+
+    @property
+    def train_loss_(self) -> Floats:
+        """Training loss before the first step and after each."""
+        return self._history.train_loss.copy()
+
+    @property
+    def class_losses_(self) -> Floats:
+        """The part of each class in it."""
+        return self._history.class_losses.copy()
+
+    @property
+    def base_classes_(self) -> NDArray[Any]:
+        """The base class of each step, as a label; None without one."""
+        bases = self._history.base_class.tolist()
+        of_class = self._model.labels
+        labels = np.empty(len(bases), dtype=object)
+        labels[:] = [None if base == NO_BASE else of_class[base] for base in bases]
+        return labels
+
+    @property
+    def search_losses_(self) -> Floats:
+        """The training loss after the step of each base class that a search tried."""
+        return self._history.all_search_losses()
+
+    @property
+    def validation_loss_(self) -> Floats:
+        """The loss of the validation rows; empty without validation."""
+        return self._history.validation_loss.copy()
+
+    @property
+    def validation_score_(self) -> Floats:
+        """Their score; empty without validation."""
+        return self._history.validation_score.copy()
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """What the parameters became that were left open, by name."""
+        return dict(self._history.chosen)
+
+    @property
+    def stop_reason_(self) -> str:
+        """Why training stopped."""
+        return self._history.stop_reason
+
+
+class Truncation(FittedAttributes):
+    """What an estimator with ``model_`` and ``history_`` needs to be cut."""
+
+    def truncate(self, n_steps: int) -> Self:
+        """Return a classifier with the first ``n_steps`` steps of this one, which stays as it is.
+
+        It predicts as this one does with ``n_steps=n_steps``, and its record ends there: ``n_iter_``
+        and ``best_iter_`` are ``n_steps``, and ``stop_reason_`` is "truncated" if anything was cut. A
+        warm start goes on from its last step. ``model[:n_steps]`` is the same; there a negative
+        number counts from the end.
+
+        Parameters
+        ----------
+        n_steps : int
+            Steps to keep: 0 to those of the model.
+        """
+        most = self._model.n_steps
+        n_steps = check_integer("n_steps", n_steps, 0, most, note=" (those of the model)")
+        cut: Self = clone(self)
+        cut.model_ = self.model_.first_steps(n_steps)
+        cut.history_ = _first_steps(self.history_, n_steps)
+        second = self.refit_history_
+        cut.refit_history_ = None if second is None else _first_steps(second, n_steps)
+        return cut
+
+    def __getitem__(self, steps: Any) -> Self:
+        """Return a classifier with the first steps of this one: ``model[:100]``, ``model[:-5]``."""
+        is_slice = isinstance(steps, slice)
+        if not is_slice or steps.start not in (None, 0) or steps.step not in (None, 1):
+            error = ValueError if is_slice else TypeError
+            raise error(
+                f"model[{_shown(steps)}]; expected a slice from the first step on, such as [:100]: "
+                "a step says nothing without those before it"
+            )
+        most, stop = self._model.n_steps, steps.stop
+        if stop is None:
+            return self.truncate(most)
+        stop = check_integer("the end of a slice", stop, -most, most, note=" (steps of the model)")
+        return self.truncate(stop + most if stop < 0 else stop)
+
+    __iter__ = None  # a classifier is no sequence, though it can be sliced
+
+
+def _first_steps(history: History, n_steps: int) -> History:
+    is_whole = n_steps == history.n_steps
+    return history if is_whole else history.first_steps(n_steps, "truncated")
+
+
+def _shown(steps: Any) -> str:
+    if not isinstance(steps, slice):
+        return repr(steps)
+    parts = [steps.start, steps.stop] + ([] if steps.step is None else [steps.step])
+    return ":".join("" if part is None else repr(part) for part in parts)
