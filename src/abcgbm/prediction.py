@@ -17,6 +17,7 @@ from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
 from abcgbm.model.losses import Outputs
 from abcgbm.model.model import Model
+from abcgbm.parameters.hints import with_prediction_hints
 
 
 def prediction_columns(
@@ -36,8 +37,9 @@ class PartPrediction:
 
     model_: Model
 
-    def predict_parts(
-        self, X: Any, *, proba: bool = False, n_steps: int | None = None
+    @with_prediction_hints
+    def predict_batches(
+        self, X: Any, *, proba: bool = False, n_iter: int | None = None
     ) -> Iterator[NDArray[Any]]:
         """Yield what ``predict`` would return, or ``predict_proba``, a part of the rows at a time.
 
@@ -47,39 +49,40 @@ class PartPrediction:
             The table; its columns are found by name, and others are left alone.
         proba : bool, default=False
             Whether probabilities are wanted rather than labels.
-        n_steps : int, optional
-            Ask the model of its first steps alone.
+        n_iter : int, optional
+            Predict with the first iterations only.
         """
-        for raw in self._raw_parts(X, n_steps):
+        for raw in self._raw_parts(X, n_iter):
             if proba:
                 yield self._outputs().probabilities(raw, self._n_threads())
             else:
                 yield self._outputs().labels(raw)
 
+    @with_prediction_hints
     def predict_to_file(
         self,
         X: Any,
         path: str | os.PathLike[str],
         *,
         proba: bool = False,
-        n_steps: int | None = None,
+        n_iter: int | None = None,
     ) -> int:
         """Write predictions to a file, a part of the rows at a time, and return how many they are.
 
         Parameters
         ----------
         X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
-            The table, as for ``predict_parts``.
+            The table, as for ``predict_batches``.
         path : path
             A name that ends in .parquet, .feather, .csv or .tsv (text perhaps with .gz or .zst). A
             file that is there is replaced when all is written, or left as it was.
         proba : bool, default=False
             Whether there is a column for the probability of each class, too, beside ``prediction``.
-        n_steps : int, optional
-            Ask the model of its first steps alone.
+        n_iter : int, optional
+            Predict with the first iterations only.
         """
         check_output(Path(path))
-        tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_steps))
+        tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_iter))
         return write_tables(tables, Path(path))
 
     def _predicted_table(self, raw: Floats, proba: bool) -> Any:
@@ -88,13 +91,13 @@ class PartPrediction:
         columns = prediction_columns(self.model_, outputs.labels(raw), found)
         return require_pyarrow().table(columns)
 
-    def _raw_parts(self, X: Any, n_steps: int | None) -> Iterator[Floats]:
+    def _raw_parts(self, X: Any, n_iter: int | None) -> Iterator[Floats]:
         self._check_fitted()
         for part in feature_parts(as_large(X), self.model_.encoding.schema, type(self).__name__):
-            yield self.model_.raw(part, self._n_threads(), n_steps)
+            yield self.model_.raw(part, self._n_threads(), n_iter)
 
-    def _raw_of_all(self, X: Any, n_steps: int | None) -> Floats:
-        parts = [*self._raw_parts(X, n_steps)]
+    def _raw_of_all(self, X: Any, n_iter: int | None) -> Floats:
+        parts = [*self._raw_parts(X, n_iter)]
         if not parts:
             raise ValueError(f"X is {as_large(X)!r}, which has no rows; expected at least 1")
         return np.concatenate(parts)

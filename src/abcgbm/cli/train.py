@@ -26,7 +26,7 @@ from abcgbm.data.files.sources import files_of
 from abcgbm.data.files.svmlight import SvmlightFile
 from abcgbm.errors import TableFileError, require_pyarrow, shortened, shown_bytes
 from abcgbm.parameters.machine import available_bytes
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.checkpoint import check_replaceable
 from abcgbm.training.fit_run import FitArguments
 
@@ -304,7 +304,7 @@ def train(
     target = writable(model, [*read, *resumed], force=further.force)
     say = (lambda _: None) if further.quiet else tell
     estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
-    settings = Settings.from_parameters(estimator.get_params(deep=False))  # before a file is read
+    settings = Parameters.from_parameters(estimator.get_params(deep=False))  # before a file is read
     further.check_checkpoint(settings.checkpoint, target, read)
     if (parts := parts_to_learn(file, columns.columns(), tables, further.room())) is not None:
         say(parts.shown(columns.categorical))

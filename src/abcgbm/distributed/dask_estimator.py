@@ -22,7 +22,7 @@ from distributed import Client
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.distributed.dask_partitions import Partitions, Rows, is_lazy
 from abcgbm.distributed.recovery import Driver, Watching, check_running
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 
 
 def predict_lazily(model: ABCBoostClassifier, method: str, X: Any, client: Client | None) -> Any:
@@ -219,7 +219,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         if checkpoint is not None:
             self._take(ABCBoostClassifier.load_model(io.BytesIO(checkpoint)))
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> Parameters:
         """Check the parameters, those too that mean nothing here."""
         for name, only in (("warm_start", False), ("checkpoint", None)):
             value = getattr(self, name)
@@ -228,7 +228,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
                     f"{name}={value!r}; expected {only!r} with DaskABCBoostClassifier: a fit goes on by "
                     "itself where workers were lost"
                 )
-        settings = Settings.from_parameters(self._parameters())
+        settings = Parameters.from_parameters(self._parameters())
         if settings.scoring.scorer is not None:
             raise ValueError(
                 f"scoring={self.scoring!r}; expected 'loss' or 'error' with DaskABCBoostClassifier: no "

@@ -24,8 +24,8 @@ from abcgbm.distributed.shard_fit import (
     summary_of,
 )
 from abcgbm.distributed.warned import Warned
-from abcgbm.parameters.parameters import Settings
-from abcgbm.training.callbacks import Means, StepReport
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.training.callbacks import Means, IterationReport
 from abcgbm.training.progress import ProgressLine
 
 
@@ -34,11 +34,11 @@ class Watching:
 
     Parameters
     ----------
-    settings : Settings
+    settings : Parameters
         What to show, and whom to call.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Parameters) -> None:
         self.callbacks = settings.callbacks
         most = settings.max_iter if isinstance(settings.max_iter, int) else None
         self._line = ProgressLine(most, settings.verbose)
@@ -55,10 +55,10 @@ class Watching:
     ) -> None:
         self._line.__exit__(kind, error, trace)
 
-    def hear(self, report: StepReport, means: Means) -> bool:
+    def hear(self, report: IterationReport, means: Means) -> bool:
         """Hear of a step; return whether to stop."""
         if self._line.enabled:
-            self._line.show(report.step, *means, report.phase, report.base_class)
+            self._line.show(report.iteration, *means, report.phase, report.base_class)
         returned = [callback(report) for callback in self.callbacks]
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
@@ -94,7 +94,7 @@ class Driver:
         params: dict[str, Any],
         rows: Partitions,
         stall: float,
-        on_step: Callable[[StepReport, Means], bool],
+        on_step: Callable[[IterationReport, Means], bool],
         *,
         waits: bool,
     ) -> None:

@@ -19,8 +19,8 @@ from abcgbm.distributed.concat import form_of, join, no_rows_of
 from abcgbm.distributed.dask_partitions import Form, Part, Placed
 from abcgbm.distributed.dask_session import Done, Session
 from abcgbm.distributed.warned import Warned, warnings_kept
-from abcgbm.training.callbacks import Afar, Means, StepReport
-from abcgbm.training.checkpoint import Checkpoint
+from abcgbm.training.callbacks import Afar, Means, IterationReport
+from abcgbm.training.checkpoint import FitState
 from abcgbm.training.fit_run import Course, FitArguments
 
 _SECONDS = 30.0  # between two states that are kept elsewhere
@@ -132,25 +132,25 @@ def fit_on_rank(
     return outcome._replace(warned=tuple(warned))
 
 
-def _given(checkpoint: bytes | None) -> Checkpoint | None:
+def _given(checkpoint: bytes | None) -> FitState | None:
     """Return the state that was to be gone on with; None if there is none that could be."""
     if checkpoint is None:
         return None
     try:
-        return Checkpoint.load(BytesIO(checkpoint))
+        return FitState.load(BytesIO(checkpoint))
     except ValueError:
         return None
 
 
 def _broken_off(
-    model: ABCBoostClassifier, state: Checkpoint | None, error: BaseException
+    model: ABCBoostClassifier, state: FitState | None, error: BaseException
 ) -> Outcome:
     if state is None:
         return Outcome(None, None, 0, error)
     return Outcome(None, _written(model, state), state.history.n_steps, error)
 
 
-def _written(model: ABCBoostClassifier, state: Checkpoint | None) -> bytes | None:
+def _written(model: ABCBoostClassifier, state: FitState | None) -> bytes | None:
     if state is None:
         return None
     file = BytesIO()
@@ -164,7 +164,7 @@ Columns = tuple[Any, Any, Any]  # X, y, sample_weight
 class Step(NamedTuple):
     """What the client hears of a step: a report, the losses as means, and now and then the state."""
 
-    report: StepReport
+    report: IterationReport
     means: Means
     state: bytes | None = None
 
@@ -209,7 +209,7 @@ class RankWork:
         _check_same_tables(share, rows.X)
         kept = Kept()
 
-        def report(report: StepReport, means: Means) -> bool:
+        def report(report: IterationReport, means: Means) -> bool:
             return session.report(Step(report, means, kept.if_due()))
 
         afar = Afar(report, self.stopped, self.elapsed)

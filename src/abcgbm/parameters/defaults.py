@@ -5,7 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.algorithms import (
+    ALGORITHM_NAMES,
+    AdaptiveBaseClass,
+    AlgorithmObject,
+    MultiOutputTrees,
+    TreePerClass,
+)
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.parameters.validators import is_auto
 
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
@@ -20,16 +27,24 @@ _MANY_ROWS = 50_000  # from which on a step takes so long that fewer are taken
 
 # What the paper's experiments have in common.
 PAPER: dict[str, Any] = {
-    "trees": "per-class",
     "learning_rate": 0.1,
     "max_iter": 1000,
     "max_leaf_nodes": 20,
     "l2_regularization": 0.0,
     "max_features": None,
-    "base_class": None,
-    "base_step": "full",
-    "init": "zero",
 }
+
+
+def paper_algorithm(name: str) -> str | AlgorithmObject:
+    """Return the algorithm of a name as the paper has it.
+
+    The raw scores start at zero, one base class is tried, and it moves as Alg. 3 is printed.
+    """
+    if name not in ALGORITHM_NAMES:
+        return name  # fit says which there are
+    if name.startswith("abc-"):
+        return AdaptiveBaseClass(name.removeprefix("abc-"), line_search=False)
+    return MultiOutputTrees(baseline="zero") if name == "multi-output" else TreePerClass(name)
 
 
 class Size(NamedTuple):
@@ -58,18 +73,18 @@ _SHARED: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(100),
     "l2_regularization": _ridge_of_rows(4),
     "max_features": lambda _: 0.5,
-    "init": lambda _: "prior",
-    "gain_directions": lambda size: min(size.n_classes, MOST_DIRECTIONS),
+    "baseline": lambda _: "prior",
+    "n_projections": lambda size: min(size.n_classes, MOST_DIRECTIONS),
 }
 _PER_CLASS: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(300),
     "l2_regularization": lambda _: 0.0,
     "max_features": lambda _: None,
-    "init": lambda _: "zero",
+    "baseline": lambda _: "zero",
 }
 
 
-def settled(settings: Settings, size: Size, *, has_validation: bool) -> Settings:
+def settled(settings: Parameters, size: Size, *, has_validation: bool) -> Parameters:
     """Return the settings with what the data decide, and whether there are rows to validate on."""
     rules = _SHARED if settings.algorithm.shared_trees else _PER_CLASS
     chosen = {name: rule(size) for name, rule in rules.items() if is_auto(getattr(settings, name))}
@@ -83,7 +98,7 @@ def settled(settings: Settings, size: Size, *, has_validation: bool) -> Settings
     return replace(settings, **chosen)
 
 
-def too_few_steps(given: Settings, rate: float) -> str | None:
+def too_few_steps(given: Parameters, rate: float) -> str | None:
     """Return what to change if ``max_iter`` is too small for the default learning rate, else None.
 
     The rate does not follow ``max_iter``: a second fit with the steps that validation chose would
@@ -101,14 +116,14 @@ def too_few_steps(given: Settings, rate: float) -> str | None:
     )
 
 
-def _learning_rate(settings: Settings, size: Size) -> float:
+def _learning_rate(settings: Parameters, size: Size) -> float:
     """Return the rate; it does not depend on ``max_iter``."""
     if not settings.algorithm.shared_trees:
         return _RATE_PER_CLASS
     return _RATE if size.n_rows < _MANY_ROWS else _RATE_OF_MANY_ROWS
 
 
-def _steps(settings: Settings, size: Size) -> int:
+def _steps(settings: Parameters, size: Size) -> int:
     """Return the number of steps where neither a number is given nor validation chooses one."""
     if not settings.algorithm.shared_trees:
         return _STEPS_PER_CLASS

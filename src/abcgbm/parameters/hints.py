@@ -312,6 +312,12 @@ def attribute_hint(name: str, known: Collection[str], table: Table = ATTRIBUTES)
     return "" if ours is None else f"; did you mean {ours}?"
 
 
+def export_hint(name: str) -> str:
+    """Return what takes the place of a name that the package exported before."""
+    ours = _by_name(EXPORTS).get(name)
+    return "" if ours is None else f"; did you mean {ours}?"
+
+
 def value_hint(parameter: str, value: Any) -> str:
     """Return what was probably meant by a value that a parameter does not take."""
     if not isinstance(value, str):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from abcgbm.model.file import ModelFileError, Saved, checkpoint_state, load, save, split_parameters
+from abcgbm.model.file.document import FORMAT
 from abcgbm.model.file.model_file import Target
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
@@ -40,7 +41,7 @@ class Validated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class FitState:
     """The state of a fit after a step.
 
     Attributes
@@ -72,8 +73,13 @@ class Checkpoint:
         saved = load(source)
         if saved.checkpoint is None:
             raise ValueError(
-                f"resume_from={source!r} is a model, but no checkpoint; expected a file that a fit "
-                "with checkpoint=path wrote. A model is gone on from by load_model and warm_start=True"
+                f"resume_from={source!r} is a model, but no checkpoint; expected a file that "
+                "callbacks=[Checkpoint(path)] wrote. A model is continued by load_model and warm_start=True"
+            )
+        if saved.format < FORMAT:
+            raise ValueError(
+                f"resume_from={source!r} is a checkpoint of abcgbm {saved.written_by} (file format "
+                f"{saved.format}), which this version does not resume; load_model reads its model"
             )
         checkpoint = cls._from_saved(saved)
         checkpoint._check_state()
@@ -237,7 +243,7 @@ def check_same_training(path: Path | None, facts: Facts) -> None:
         )
 
 
-Save = Callable[[Checkpoint, Path], None]
+Save = Callable[[FitState, Path], None]
 
 _SECONDS = 60.0  # between two checkpoints, where no number of steps is given
 _TIMES_ITS_COST = 20  # that much time lies between two of them at least: 5% of a fit at most
@@ -272,13 +278,13 @@ class CheckpointWriter:
         self._every = every
         self._save = save
         self._clock = clock
-        self._take: Callable[[], Checkpoint | None] = lambda: None
+        self._take: Callable[[], FitState | None] = lambda: None
         self._n_steps = 0  # since the last attempt
         self._has_news = self._has_warned = False
         self._not_before = clock() + _SECONDS
 
     @contextmanager
-    def watching(self, take: Callable[[], Checkpoint | None]) -> Iterator[Self]:
+    def watching(self, take: Callable[[], FitState | None]) -> Iterator[Self]:
         """Watch a training; ``take`` gives its state after the last whole step, if there is one."""
         self._take = take
         try:

@@ -10,7 +10,7 @@ from abcgbm._version import VERSION
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinnedRows
 from abcgbm.data.digest import digest_of
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.resolved import Plan
 
@@ -18,7 +18,6 @@ Facts = dict[str, str]  # a short value as text, of a longer one its digest
 
 # Parameters that decide on the trees just as they are.
 _AS_GIVEN = (
-    "trees",
     "learning_rate",
     "max_leaf_nodes",
     "max_depth",
@@ -31,9 +30,9 @@ _AS_GIVEN = (
     "categorical_penalty",
     "handle_unknown",
     "subsample",
-    "base_step",
-    "refresh",
-    "init",
+    "sequential_residuals",
+    "line_search",
+    "baseline",
     "validation_fraction",
     "n_iter_no_change",
     "refit",
@@ -43,9 +42,9 @@ _AS_GIVEN = (
 # These stand for nothing in the model, or only for how far training goes.
 FREE = (
     "max_iter",
-    "max_time",
+    "time_limit",
     "callbacks",
-    "on_interrupt",
+    "keep_on_interrupt",
     "n_jobs",
     "verbose",
     "warm_start",
@@ -106,7 +105,7 @@ def _of_plan(plan: Plan) -> dict[str, Any]:
         **{name: getattr(settings, name) for name in _AS_GIVEN},
         "algorithm": settings.algorithm.name,
         "base_class": _policy(plan.base_policy),
-        "gain_directions": plan.n_directions,
+        "n_projections": plan.n_directions,
         "max_features": features.max_features or None,
         "interaction_cst": (features.max_path_features, features.interaction_groups),
         "early_stopping": plan.stops_early,
@@ -122,7 +121,7 @@ def _policy(policy: BasePolicy) -> str:
     return repr(replace(policy, first=0) if isinstance(policy, WorstBases) else policy)
 
 
-def _scoring(settings: Settings) -> str:
+def _scoring(settings: Parameters) -> str:
     """Of a callable only what it calls itself can be known, without where it lies in memory."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", str(settings.scoring.given))
 

@@ -34,10 +34,10 @@ from abcgbm.data.samples import (
 )
 from abcgbm.model.file.json_values import to_json
 from abcgbm.parameters.defaults import Size, settled
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.callbacks import Afar, StepListener, StepWatcher
 from abcgbm.training.checkpoint import (
-    Checkpoint,
+    FitState,
     CheckpointWriter,
     Save,
     Validated,
@@ -53,7 +53,7 @@ from abcgbm.training.validation import hold_out
 from abcgbm.training.warm_start import EarlierFit
 
 Again = Callable[[Trained], Training]  # makes the training of ``refit``
-State = Callable[[], Checkpoint | None]  # tells how far the training under way is
+State = Callable[[], FitState | None]  # tells how far the training under way is
 
 
 def _unknown() -> None:
@@ -73,7 +73,7 @@ class Course:
 
     Attributes
     ----------
-    settings : Settings
+    settings : Parameters
         The parameters.
     first : Training or Trained
         The training that is validated; if that was over when the fit was broken off, its outcome.
@@ -95,7 +95,7 @@ class Course:
         Where progress is written.
     """
 
-    settings: Settings
+    settings: Parameters
     first: Training | Trained
     again: Again | None
     facts: Facts
@@ -134,9 +134,9 @@ class Course:
             so_far = training.trained("callback")
             return {"model_": so_far.model, "history_": so_far.history, "refit_history_": None}
 
-        def checkpoint() -> Checkpoint | None:
+        def checkpoint() -> FitState | None:
             state = training.state()
-            return state and Checkpoint(*state, self.facts, self.n_earlier, validated)
+            return state and FitState(*state, self.facts, self.n_earlier, validated)
 
         self.state = checkpoint if self.goes_on else _unknown
         verbose = settings.verbose if self.reducer.rank == 0 else 0
@@ -154,16 +154,16 @@ class Course:
 
     def _refit(self, trained: Trained, listeners: Listeners) -> Trained | None:
         """Train on all rows, for the steps that validation chose; None if not to the end."""
-        if self.again is None or trained.history.stop_reason in ("max_time", "interrupted"):
+        if self.again is None or trained.history.stop_reason in ("time_limit", "interrupted"):
             return None
         try:
             validated = Validated.from_trained(trained)
             refitted = self._train(self.again(trained), listeners, validated)
         except KeyboardInterrupt:
-            if self.settings.on_interrupt == "raise":
+            if not self.settings.keep_on_interrupt:
                 raise
             return None
-        broken_off = ("max_time", "callback", "interrupted")
+        broken_off = ("time_limit", "callback", "interrupted")
         return None if refitted.history.stop_reason in broken_off else refitted
 
 
@@ -171,7 +171,7 @@ _OTHERWISE = ("random_state", "scoring")  # rank 0 draws for all; told by its na
 
 
 def check_same_settings(
-    settings: Settings, earlier: EarlierFit | None, resumed: Checkpoint | None, share: Share
+    settings: Parameters, earlier: EarlierFit | None, resumed: FitState | None, share: Share
 ) -> None:
     """Raise ValueError, on all ranks, unless they have the same parameters and go on from the same."""
     if share.is_alone:
@@ -187,7 +187,7 @@ def check_same_settings(
 
 
 def _told(
-    settings: Settings, earlier: EarlierFit | None, resumed: Checkpoint | None
+    settings: Parameters, earlier: EarlierFit | None, resumed: FitState | None
 ) -> dict[str, Any]:
     if settings.scoring.scorer is not None:
         raise ValueError(
@@ -223,10 +223,10 @@ class FitArguments(NamedTuple):
 
 
 def prepare(
-    settings: Settings,
+    settings: Parameters,
     given: FitArguments,
     earlier: EarlierFit | None,
-    resumed: Checkpoint | None,
+    resumed: FitState | None,
     began: float,
     owner: str,
 ) -> Course:
@@ -236,13 +236,13 @@ def prepare(
 
     Parameters
     ----------
-    settings : Settings
+    settings : Parameters
         The parameters.
     given : FitArguments
         The arguments of fit.
     earlier : EarlierFit or None
         What a warm start goes on from, or went on from before it was broken off.
-    resumed : Checkpoint or None
+    resumed : FitState or None
         The state in which a fit was broken off that is to be gone on with.
     began : float
         When the fit began, on the monotonic clock.
@@ -284,7 +284,7 @@ def prepare(
 
 
 def _labelled(
-    settings: Settings,
+    settings: Parameters,
     given: FitArguments,
     earlier: EarlierFit | None,
     owner: str,
@@ -308,7 +308,7 @@ def _check_checkpoint(path: Path | None, given: FitArguments) -> None:
         check_replaceable(path, read, force=given.force)
 
 
-def _may_be_kept(settings: Settings, given: FitArguments) -> bool:
+def _may_be_kept(settings: Parameters, given: FitArguments) -> bool:
     """Whether there may be a checkpoint."""
     return settings.checkpoint is not None or given.goes_on
 
@@ -331,7 +331,7 @@ def _first_training(
     learned: BinnedRows,
     validated: BinnedRows | None,
     earlier: EarlierFit | None,
-    resumed: Checkpoint | None,
+    resumed: FitState | None,
 ) -> Training | Trained:
     """Return the training that is validated or, if that was over, what has come of it."""
     if resumed is None:
@@ -360,7 +360,7 @@ def _check_can_be_saved(labels: NDArray[Any], plan: Plan) -> None:
             ) from error
 
 
-def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Trained) -> Training:
+def _train_again(rows: LabelledRows, resumed: FitState | None, trained: Trained) -> Training:
     """Return a training on all rows, for as many steps as validation chose."""
     plan = trained.plan.again(trained.history.best_step)
     steps = resumed.steps if resumed is not None and resumed.validated is not None else None
@@ -372,7 +372,7 @@ def _train_again(rows: LabelledRows, resumed: Checkpoint | None, trained: Traine
     return uninterrupted(rows.share.reducer, made)
 
 
-def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) -> RowsTable:
+def _read(X: Any, settings: Parameters, earlier: EarlierFit | None, owner: str) -> RowsTable:
     """Read the table to learn from; a warm start needs the columns that the model knows."""
     if earlier is None:
         return read_to_learn(X, settings.categorical_features, owner)
@@ -382,7 +382,7 @@ def _read(X: Any, settings: Settings, earlier: EarlierFit | None, owner: str) ->
     return read_rows_like(X, earlier.model.encoding.schema, owner)
 
 
-def _known_classes(settings: Settings, earlier: EarlierFit | None) -> NDArray[Any] | None:
+def _known_classes(settings: Parameters, earlier: EarlierFit | None) -> NDArray[Any] | None:
     if earlier is not None:
         return earlier.model.classes
     return None if settings.classes is None else known_classes(settings.classes)

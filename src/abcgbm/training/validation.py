@@ -103,10 +103,10 @@ class ValidatedModel(ScoringClassifier):
         """Tell scikit-learn that there is a model."""
         return True
 
-    def _raw(self, X: Any, n_steps: int | None) -> Floats:
-        if n_steps is not None:
+    def _raw(self, X: Any, n_iter: int | None) -> Floats:
+        if n_iter is not None:
             raise ValueError(
-                f"n_steps={n_steps!r}; expected None: a scorer sees the model as it stands"
+                f"n_iter={n_iter!r}; expected None: a scorer sees the model as it stands"
             )
         if X is not self.rows:
             raise ValueError("other rows were asked for; predict the X that the scorer is handed")

@@ -15,7 +15,7 @@ from abcgbm.data.samples import LabelledRows
 from abcgbm.data.schema import chosen_columns
 from abcgbm.model.history import History, Record
 from abcgbm.model.model import Model
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.parameters.validators import is_auto
 
 
@@ -52,27 +52,27 @@ class EarlierFit:
             raw[:, part] = model.raw(rows.table.take(row_numbers[part]), n_threads).T
         return raw
 
-    def kept(self, settings: Settings) -> Settings:
+    def kept(self, settings: Parameters) -> Parameters:
         """Return the settings with what is left open, but stays as the model has it."""
-        kept: dict[str, Any] = {"init": self._init()}
+        kept: dict[str, Any] = {"baseline": self._baseline()}
         if "learning_rate" in self.history.chosen:
             kept["learning_rate"] = self.history.chosen["learning_rate"]
         return replace(
             settings, **{name: x for name, x in kept.items() if is_auto(getattr(settings, name))}
         )
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: Parameters) -> None:
         """Raise ValueError if settings contradict the model."""
         if settings.classes is not None:
             self._check_classes(settings.classes)
         if (
-            not is_auto(settings.init)
-            and settings.init != self._init()
+            not is_auto(settings.baseline)
+            and settings.baseline != self._baseline()
             and not self._began_with_one_class()
         ):
             raise ValueError(
-                f"init={settings.init!r} with warm_start=True; the model began with "
-                f"init={self._init()!r}; expected that, or warm_start=False for a model of its own"
+                f"baseline={settings.baseline!r} with warm_start=True; the model began with "
+                f"baseline={self._baseline()!r}; expected that, or warm_start=False"
             )
 
     def check_steps(self, given: int | str | None) -> None:
@@ -103,7 +103,7 @@ class EarlierFit:
                 f"classes={classes!r} with warm_start=True; expected those of the model, {mine}"
             )
 
-    def _init(self) -> str:
+    def _baseline(self) -> str:
         return "prior" if self.model.ensemble.init.any() else "zero"
 
     def _began_with_one_class(self) -> bool:
