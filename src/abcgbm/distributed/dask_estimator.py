@@ -22,7 +22,9 @@ from distributed import Client
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.distributed.dask_partitions import Partitions, Rows, is_lazy
 from abcgbm.distributed.recovery import Driver, Watching, check_running
-from abcgbm.parameters.parameters import Parameters
+from abcgbm.parameters.algorithms import AlgorithmObject, TimeLimit
+from abcgbm.parameters.hints import with_prediction_hints
+from abcgbm.parameters.parameters import Parameters, callback_list
 
 
 def predict_lazily(model: ABCBoostClassifier, method: str, X: Any, client: Client | None) -> Any:
@@ -113,7 +115,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
     All parameters are those of ``ABCBoostClassifier``. ``callbacks`` are called where ``fit`` was,
     and each step waits for what they say, which takes a few hundredths of a second. ``n_jobs`` is the
     number of threads on each worker; None: as many as Dask has there. ``warm_start`` and
-    ``checkpoint`` must be left alone: a fit goes on by itself where workers were lost.
+    ``Checkpoint`` are not supported: a fit resumes by itself where workers were lost.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     @_with_client
     def __init__(
-        self, algorithm: str = "auto", *, client: Client | None = None, **parameters: Any
+        self, algorithm: str | AlgorithmObject = "auto", *, client: Client | None = None, **parameters: Any
     ) -> None:
         super().__init__(algorithm, **parameters)
         self.client = client
@@ -180,10 +182,17 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
                 self.__dict__.pop(name, None)
             stall = parse_timedelta(dask.config.get(_STALL, "6s"))
             rows = Partitions(client, learned, validated, stall)
-            self._train(client, rows, Watching(settings), stall)
+            self._train(client, rows, Watching(settings), stall, settings.keep_on_interrupt)
         return self
 
-    def _train(self, client: Client, rows: Partitions, watching: Watching, stall: float) -> None:
+    def _train(
+        self,
+        client: Client,
+        rows: Partitions,
+        watching: Watching,
+        stall: float,
+        keep_on_interrupt: bool,  # noqa: FBT001
+    ) -> None:
         driver = Driver(
             client,
             self._parameters_of_ranks(),
@@ -193,15 +202,15 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             waits=bool(watching.callbacks),
         )
         try:
-            self._drive(driver, watching)
+            self._drive(driver, watching, keep_on_interrupt)
         finally:
             for warned in driver.warned:
                 warnings.warn(*warned, stacklevel=3)
 
-    def _drive(self, driver: Driver, watching: Watching) -> None:
+    def _drive(self, driver: Driver, watching: Watching, keep_on_interrupt: bool) -> None:  # noqa: FBT001
         try:
             with watching:
-                fitted = driver.run(keeps_interrupted=self.on_interrupt == "keep")
+                fitted = driver.run(keeps_interrupted=keep_on_interrupt)
         except BaseException:
             self._keep_so_far(driver.checkpoint)
             raise
@@ -221,14 +230,17 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     def _settings(self) -> Parameters:
         """Check the parameters, those too that mean nothing here."""
-        for name, only in (("warm_start", False), ("checkpoint", None)):
-            value = getattr(self, name)
-            if value != only:
-                raise ValueError(
-                    f"{name}={value!r}; expected {only!r} with DaskABCBoostClassifier: a fit goes on by "
-                    "itself where workers were lost"
-                )
         settings = Parameters.from_parameters(self._parameters())
+        given = {
+            "warm_start=True": settings.warm_start,
+            "callbacks with a Checkpoint": settings.checkpoint is not None,
+        }
+        for what, is_given in given.items():
+            if is_given:
+                raise ValueError(
+                    f"{what}; expected none with DaskABCBoostClassifier: a fit resumes by itself where "
+                    "workers were lost"
+                )
         if settings.scoring.scorer is not None:
             raise ValueError(
                 f"scoring={self.scoring!r}; expected 'loss' or 'error' with DaskABCBoostClassifier: no "
@@ -237,7 +249,9 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         return settings
 
     def _parameters_of_ranks(self) -> dict[str, Any]:
-        return self._parameters() | {"callbacks": None, "verbose": 0, "on_interrupt": "raise"}
+        """Return the parameters of a worker: of the callbacks it knows the time limit only."""
+        limits = [of for of in callback_list(self.callbacks) if isinstance(of, TimeLimit)]
+        return self._parameters() | {"callbacks": limits or None, "verbose": 0}
 
     def _ready_client(self) -> Client:
         """Return a client that is connected to a cluster with workers."""
@@ -257,29 +271,33 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     # ------------------------------------------------------------------------------------ predicting
 
-    def predict(self, X: Any, *, n_steps: int | None = None) -> Any:
+    @with_prediction_hints
+    def predict(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the most probable label of each row: of a collection lazily, else at once."""
-        return self._of(X, "predict", n_steps)
+        return self._of(X, "predict", n_iter)
 
-    def predict_proba(self, X: Any, *, n_steps: int | None = None) -> Any:
+    @with_prediction_hints
+    def predict_proba(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return class probabilities: of a collection lazily, else at once."""
-        return self._of(X, "predict_proba", n_steps)
+        return self._of(X, "predict_proba", n_iter)
 
-    def predict_log_proba(self, X: Any, *, n_steps: int | None = None) -> Any:
+    @with_prediction_hints
+    def predict_log_proba(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the logarithms of class probabilities: of a collection lazily, else at once."""
-        return self._of(X, "predict_log_proba", n_steps)
+        return self._of(X, "predict_log_proba", n_iter)
 
-    def decision_function(self, X: Any, *, n_steps: int | None = None) -> Any:
+    @with_prediction_hints
+    def decision_function(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the scores F: of a collection lazily, else at once."""
-        return self._of(X, "decision_function", n_steps)
+        return self._of(X, "decision_function", n_iter)
 
-    def _of(self, X: Any, method: str, n_steps: int | None) -> Any:
+    def _of(self, X: Any, method: str, n_iter: int | None) -> Any:
         self._check_fitted()
         if not is_lazy(X):
-            return getattr(super(), method)(X, n_steps=n_steps)
+            return getattr(super(), method)(X, n_iter=n_iter)
         local = self.to_local()
-        if n_steps is not None:
-            local = local.truncate(n_steps)
+        if n_iter is not None:
+            local = local.truncate(n_iter)
         local.n_jobs = 1  # Dask has a task for each of its threads
         return predict_lazily(local, method, X, self._client_or_none())
 

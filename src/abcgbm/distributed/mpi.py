@@ -41,7 +41,7 @@ class MPIReducer(Reducer):
     Each process has its rows, and calls
 
     >>> from mpi4py import MPI
-    >>> ABCBoostClassifier().fit(X, y, share=MPIReducer(MPI.COMM_WORLD))  # doctest: +SKIP
+    >>> ABCBoostClassifier().fit(X, y, communicator=MPIReducer(MPI.COMM_WORLD))  # doctest: +SKIP
     """
 
     most_bytes: int = 1 << 30

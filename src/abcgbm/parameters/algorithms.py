@@ -185,6 +185,15 @@ def named_algorithm(name: str) -> AlgorithmObject:
     return AdaptiveBaseClass("mart") if name == "abc-mart" else TreePerClass(name)
 
 
+def algorithm_name(algorithm: Any) -> str:
+    """Return the name of an algorithm that is a name itself or an object, for titles and messages."""
+    if isinstance(algorithm, MultiOutputTrees):
+        return "multi-output"
+    if isinstance(algorithm, AdaptiveBaseClass):
+        return f"abc-{algorithm.criterion}"
+    return str(algorithm.criterion) if isinstance(algorithm, TreePerClass) else str(algorithm)
+
+
 class Categorical(ParameterGroup):
     """Which columns are categorical, and how their splits are found.
 

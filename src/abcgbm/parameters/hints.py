@@ -244,6 +244,33 @@ NOT_A_VALUE: Mapping[str, Table] = {
     },
 }
 
+# Options of the shell.
+OPTIONS: Table = {
+    "--max-iter": "--steps --iterations --n-estimators --num-iterations --num-boost-round --num-trees",
+    "--max-leaf-nodes": "--leaves --num-leaves --max-leaves",
+    "--random-state": "--seed --random-seed",
+    "--n-jobs": "--threads --num-threads --nthread --thread-count",
+    "--time-limit": "--max-time",
+    "--n-iter-no-change": "--early-stopping-rounds --early-stopping-round --od-wait",
+    "--algorithm": "--trees --boosting --boosting-type --booster --base-class",
+    "--learning-rate": "--eta --shrinkage-rate",
+    "--max-depth": "--depth",
+    "--l2-regularization": "--reg-lambda --lambda-l2 --l2-leaf-reg",
+    "--max-features": "--colsample-bytree --colsample-bynode --feature-fraction --rsm",
+    "--subsample": "--bagging-fraction",
+    "--max-bins": "--max-bin --border-count",
+    "--scoring": "--metric --eval-metric",
+    "--categorical": "--cat-features --categorical-feature",
+    "--valid": "--X-val --eval-set --test-set --valid-data",
+    "--label": "--target --label-column --y",
+    "--model": "--save-model --output-model --model-file",
+    "--quiet": "--silent --verbose",
+    "--checkpoint": "--snapshot-file",
+    "--checkpoint-every": "--snapshot-interval --snapshot-freq",
+    "--resume": "--resume-from --input-model",
+    "--keep-on-interrupt": "--on-interrupt",
+}
+
 # Names that the package itself exported.
 EXPORTS: Table = {
     "AdaptiveBaseClass(n_candidates=2, gap=5)": "BaseClassSearch",
@@ -309,6 +336,12 @@ def prediction_hint(name: str, here: Collection[str]) -> str:
 def attribute_hint(name: str, known: Collection[str], table: Table = ATTRIBUTES) -> str:
     """Return what was probably meant by an unknown attribute."""
     ours = _by_name(table).get(name) or _nearest(name, known)
+    return "" if ours is None else f"; did you mean {ours}?"
+
+
+def option_hint(option: str) -> str:
+    """Return which option of the shell was probably meant."""
+    ours = _by_name(OPTIONS).get(option)
     return "" if ours is None else f"; did you mean {ours}?"
 
 
