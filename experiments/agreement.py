@@ -63,11 +63,11 @@ class BothLower:
     @classmethod
     def of(cls, mart: Curves, abc: Curves) -> "BothLower":
         """Compare two runs."""
-        n_steps = min(mart.test_errors.size, abc.test_errors.size)
-        steps = slice(1, n_steps + 1)  # losses begin before the first step
+        n_iter = min(mart.test_errors.size, abc.test_errors.size)
+        steps = slice(1, n_iter + 1)  # losses begin before the first step
         return cls(
             abc.train_loss[steps] < mart.train_loss[steps],
-            abc.test_errors[:n_steps] < mart.test_errors[:n_steps],
+            abc.test_errors[:n_iter] < mart.test_errors[:n_iter],
         )
 
 

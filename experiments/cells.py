@@ -30,7 +30,7 @@ VALIDATED_RATE = 0.1  # cells of this learning rate also choose a step by valida
 
 
 @dataclass(frozen=True)
-class Settings:
+class Parameters:
     """What the paper does not print."""
 
     min_samples_leaf: float
@@ -48,7 +48,7 @@ class Cell:
     max_leaf_nodes: int
     learning_rate: float
     max_iter: int
-    settings: Settings
+    settings: Parameters
 
     @property
     def is_validated(self) -> bool:
@@ -65,9 +65,9 @@ class Cell:
     def of_line(cls, line: dict[str, Any]) -> "Cell":
         """Return the cell that a line of results belongs to."""
         # The first lines do not have all settings.
-        given = {f.name: line[f.name] for f in fields(Settings) if f.name in line}
+        given = {f.name: line[f.name] for f in fields(Parameters) if f.name in line}
         names = ("dataset", "algorithm", "max_leaf_nodes", "learning_rate", "max_iter")
-        return cls(*(line[name] for name in names), Settings(**given))
+        return cls(*(line[name] for name in names), Parameters(**given))
 
     def __str__(self) -> str:
         return f"{self.dataset} {self.algorithm} J={self.max_leaf_nodes} nu={self.learning_rate}"
@@ -101,10 +101,10 @@ class Table:
 
 
 @cache
-def present_settings() -> Settings:
+def present_settings() -> Parameters:
     """Return the settings of all tables."""
     given = _toml("settings")
-    return Settings(**{field.name: given[field.name] for field in fields(Settings)})
+    return Parameters(**{field.name: given[field.name] for field in fields(Parameters)})
 
 
 @cache
@@ -157,7 +157,7 @@ def trial_cells() -> list[Cell]:
     trial, present = _toml("settings")["trial"], present_settings()
     choices = [
         replace(present, **{field.name: value})
-        for field in fields(Settings)
+        for field in fields(Parameters)
         for value in trial[field.name]
     ]
     return [

@@ -64,8 +64,8 @@ def error_limits(row: Sequence[Runs]) -> tuple[float, float]:
 def improvement(runs: Runs) -> NDArray[np.float64]:
     """Return R_err of ABC-MART over MART in percent after each step that both made."""
     mart, abc = runs["mart"].test_errors, runs["abc-mart"].test_errors
-    n_steps = min(mart.size, abc.size)
-    return 100.0 * (1.0 - abc[:n_steps] / np.maximum(mart[:n_steps], 1))
+    n_iter = min(mart.size, abc.size)
+    return 100.0 * (1.0 - abc[:n_iter] / np.maximum(mart[:n_iter], 1))
 
 
 def draw_improvement(ax: Axes, runs: Runs) -> None:

@@ -190,7 +190,7 @@ def measure(name: str, system: str, setting: str) -> dict[str, Any]:
     task = make_task(train, setting, MIN_SAMPLES_LEAF.get(name, 10))
     with threadpool_limits(N_THREADS):  # HistGradientBoosting has no such parameter
         wall, cpu = time.perf_counter(), time.process_time()
-        model, n_steps = of.fit(task)
+        model, n_iter = of.fit(task)
         seconds = {
             "seconds": round(time.perf_counter() - wall, 2),
             "cpu_seconds": round(time.process_time() - cpu, 2),
@@ -201,7 +201,7 @@ def measure(name: str, system: str, setting: str) -> dict[str, Any]:
         "system": system,
         "version": version(of.package),
         "setting": setting,
-        "steps": int(n_steps),
+        "steps": int(n_iter),
         "errors": int(np.count_nonzero(proba.argmax(axis=1) != test.y)),
         "n_test": len(test.y),
         "n_unknown": int(np.count_nonzero(test.y < 0)),

@@ -50,7 +50,7 @@ NOTES = {
     "another order: with the public file the last tenth, which chooses the step, is another one.",
 }
 
-Done = Mapping[Cell, Line]
+TaskResult = Mapping[Cell, Line]
 
 
 def write_page(page: Path, results: Results, trial: Results) -> None:
@@ -95,14 +95,14 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
     )
 
 
-def last_or_chosen(done: Done) -> str:
+def last_or_chosen(done: TaskResult) -> str:
     """Say how often the last step is better than the one chosen by validation."""
     lines = [done[cell] for cell in all_cells() if cell.is_validated and cell in done]
     better = sum(line["final_errors"] < line["validated_errors"] for line in lines)
     return f"{better} of {len(lines)}"
 
 
-def progress_table(done: Done) -> str:
+def progress_table(done: TaskResult) -> str:
     """Say how many cells of each data set are done, and what they cost."""
     lines = []
     for name in (*NAMES, "all"):
@@ -113,13 +113,13 @@ def progress_table(done: Done) -> str:
     return markdown(["", "cells run", "CPU hours"], lines)
 
 
-def summary_table(done: Done) -> str:
+def summary_table(done: TaskResult) -> str:
     """The paper's summary table: the best cell of each grid, ours / paper."""
     head = ["ours / paper", "MART", "ABC-MART", "R_err (%)", "P-value"]
     return markdown(head, [_summary_line(table(name), done) for name in NAMES])
 
 
-def _summary_line(of: Table, done: Done) -> list[str]:
+def _summary_line(of: Table, done: TaskResult) -> list[str]:
     paper = of.summary
     best = [_best(of, algorithm, done) for algorithm in PAIR]
     mart, abc = best
@@ -141,7 +141,7 @@ def _summary_line(of: Table, done: Done) -> list[str]:
     ]
 
 
-def significance(done: Done) -> str:
+def significance(done: TaskResult) -> str:
     """Say in words what the summary table's P-values say."""
     found: dict[str, list[str]] = {"ours": [], "the paper's": []}
     for name in NAMES:
@@ -154,7 +154,7 @@ def significance(done: Done) -> str:
     return f"P-values below {SIGNIFICANT}: {'; '.join(said)}."
 
 
-def _best(of: Table, algorithm: str, done: Done) -> int | None:
+def _best(of: Table, algorithm: str, done: TaskResult) -> int | None:
     cells = (cell for cell in of.cells if cell.algorithm == algorithm and cell in done)
     return min((done[cell]["lowest_errors"] for cell in cells), default=None)
 
@@ -175,7 +175,7 @@ def means_table(agreements: Iterable[Agreement]) -> str:
     return markdown(head, lines)
 
 
-def settings_table(done: Done) -> str:
+def settings_table(done: TaskResult) -> str:
     """The trial of the settings: lowest / last / chosen errors; the paper's below."""
     cells = trial_cells()
     if not any(cell in done for cell in cells):
@@ -195,7 +195,7 @@ def _column_of(cell: Cell) -> tuple[str, int, str]:
     return cell.dataset, cell.max_leaf_nodes, cell.algorithm
 
 
-def guards_table(done: Done) -> str:
+def guards_table(done: TaskResult) -> str:
     """How often the guards acted, summed over the cells in which that was counted."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for cell in sorted(all_cells(), key=lambda cell: NAMES.index(cell.dataset)):
@@ -214,7 +214,7 @@ def _guards(lines: list[Line]) -> list[str]:
     return [str(len(lines)), mended, f"{total('bounded_leaves'):,} of {total('n_leaves'):,}"]
 
 
-def _section(name: str, done: Done, results: Results, folder: str) -> str:
+def _section(name: str, done: TaskResult, results: Results, folder: str) -> str:
     of, about = table(name), describe(name)
     title = (
         f"### {name.capitalize()}\n\n{about.n_classes} classes, {about.n_train:,} rows to train and "
@@ -237,7 +237,7 @@ def _section(name: str, done: Done, results: Results, folder: str) -> str:
     )
 
 
-def errors_table(of: Table, algorithm: str, done: Done) -> str:
+def errors_table(of: Table, algorithm: str, done: TaskResult) -> str:
     """One of the paper's tables: ours / paper / difference for every cell."""
 
     def show(leaves: int, rate: float) -> str:
@@ -251,7 +251,7 @@ def errors_table(of: Table, algorithm: str, done: Done) -> str:
     return _grid(TITLES[algorithm], of, show)
 
 
-def improvement_table(of: Table, done: Done) -> str:
+def improvement_table(of: Table, done: TaskResult) -> str:
     """R_err of every cell beside the paper's."""
 
     def show(leaves: int, rate: float) -> str:
@@ -265,7 +265,7 @@ def improvement_table(of: Table, done: Done) -> str:
     return _grid("", of, show)
 
 
-def final_table(of: Table, done: Done) -> str:
+def final_table(of: Table, done: TaskResult) -> str:
     """Errors after the last step, and which step that was."""
 
     def show(leaves: int, rate: float) -> str:
@@ -278,7 +278,7 @@ def final_table(of: Table, done: Done) -> str:
     return _grid("errors (steps)", of, show)
 
 
-def column_table(of: Table, done: Done) -> str:
+def column_table(of: Table, done: TaskResult) -> str:
     """Lowest, last and chosen errors of all algorithms at the validated learning rate."""
     lines = []
     for leaves in of.max_leaf_nodes:
@@ -287,11 +287,11 @@ def column_table(of: Table, done: Done) -> str:
     return markdown(["", *ALGORITHMS], lines)
 
 
-def _column(of: Table, leaves: int, done: Done) -> list[Line | None]:
+def _column(of: Table, leaves: int, done: TaskResult) -> list[Line | None]:
     return [done.get(of.cell(name, leaves, VALIDATED_RATE)) for name in ALGORITHMS]
 
 
-def column_means_table(done: Done) -> str:
+def column_means_table(done: TaskResult) -> str:
     """Means over J of what ``column_table`` shows, of algorithms that have been run for all J."""
     lines = []
     for name in NAMES:
@@ -350,7 +350,7 @@ def history_table(of: Table, curves: figures.AllCurves) -> str:
     return _grid("", of, show)
 
 
-def _alternatives(done: Done, results: Results, folder: str) -> str:
+def _alternatives(done: TaskResult, results: Results, folder: str) -> str:
     cells = alternatives()
     head = ["", "lowest / last / chosen by validation", "steps", "mended"]
     lines = []
@@ -368,7 +368,7 @@ def _alternatives(done: Done, results: Results, folder: str) -> str:
     return "\n\n".join(text)
 
 
-def _alternatives_in_words(cells: list[Cell], done: Done) -> str:
+def _alternatives_in_words(cells: list[Cell], done: TaskResult) -> str:
     _, abc, *others = cells
     where = f"{abc.dataset.capitalize()}, J = {abc.max_leaf_nodes}, nu = {abc.learning_rate}"
     if any(cell not in done for cell in cells):

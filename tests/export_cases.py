@@ -45,12 +45,12 @@ def warm_started() -> ABCBoostClassifier:
     return model.set_params(algorithm="logitboost", trees="shared", max_iter=7).fit(X, Y)
 
 
-def first_steps(n_steps: int, X: Any, y: Any, **parameters: Any) -> Any:
+def first_iterations(n_iter: int, X: Any, y: Any, **parameters: Any) -> Any:
     """Make a model that keeps some steps, or none."""
 
     def fit() -> ABCBoostClassifier:
         model = small(**parameters).fit(X, y)
-        trees = model.model_.ensemble.first_steps(n_steps)
+        trees = model.model_.ensemble.first_iterations(n_iter)
         model.model_ = replace(model.model_, ensemble=trees)
         return model
 
@@ -81,15 +81,15 @@ CASES: dict[str, Callable[[], ABCBoostClassifier]] = {
     "infinities": of(INFINITE, Y, "abc-mart"),
     "large trees": of(X, Y, trees="shared", max_leaf_nodes=60, min_samples_leaf=1),
     "warm start": warm_started,
-    "truncated": first_steps(3, X, Y, algorithm="abc-mart"),
-    "no step": first_steps(0, X, Y, algorithm="mart"),
-    "no step, prior": first_steps(0, X, NAMES[Y], trees="shared", init="prior"),
+    "truncated": first_iterations(3, X, Y, algorithm="abc-mart"),
+    "no step": first_iterations(0, X, Y, algorithm="mart"),
+    "no step, prior": first_iterations(0, X, NAMES[Y], trees="shared", init="prior"),
     "frame of numbers": of(FRAME[["size", "x/y"]], Y, "abc-mart"),
     "frame, mart": of(FRAME, FRAME_Y, "mart", categorical_penalty=0.0),
     "frame, abc-mart": of(FRAME, NAMES[FRAME_Y], "abc-mart", categorical_penalty=0.0),
     "frame, shared": of(FRAME, FRAME_Y, trees="shared", categorical_penalty=0.0),
     "frame, shared codes": of(FRAME, FRAME_Y, trees="shared", categorical_penalty=0.0, max_bins=3),
-    "frame, no step": first_steps(0, FRAME, FRAME_Y, algorithm="mart"),
+    "frame, no step": first_iterations(0, FRAME, FRAME_Y, algorithm="mart"),
     "numbered": of(ARRAY, FRAME_Y, categorical_features=[2, 3], categorical_penalty=0.0),
 }
 

@@ -14,7 +14,7 @@ from abcgbm.model.history import Record
 from abcgbm.parameters.algorithms import Algorithm
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import Boosting
-from abcgbm.training.boosting import choose_and_step as choose_and_step_by
+from abcgbm.training.boosting import choose_and_train as choose_and_step_by
 from abcgbm.training.early_stopping import MACHINE_ACCURACY, least_loss
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
@@ -95,7 +95,7 @@ def test_algorithm_that_is_not_named_depends_on_the_trees(trees, name):
 def test_training_ends_at_max_iter():
     model = small(max_iter=3).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (3, "max_iter")
-    assert model.model_.ensemble.n_steps == 3
+    assert model.model_.ensemble.n_iter == 3
 
 
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
@@ -103,7 +103,7 @@ def test_training_ends_at_machine_accuracy(algorithm):
     model = small(algorithm, learning_rate=1.0, max_iter=1000).fit(*SEPARABLE)
     assert model.stop_reason_ == "machine_accuracy"
     assert model.train_loss_[-1] < MACHINE_ACCURACY <= model.train_loss_[-2]
-    assert model.model_.ensemble.n_steps == model.n_iter_ < 1000
+    assert model.model_.ensemble.n_iter == model.n_iter_ < 1000
 
 
 @pytest.mark.parametrize("weight", [2.0**-60, 2.0**-10, 2.0**10])
@@ -132,7 +132,7 @@ def test_training_ends_where_no_tree_splits(parameters):
     assert (len(model.train_loss_), len(model.base_classes_)) == (1, 0)
     assert model.class_losses_.shape == (1, 4)
     assert model.search_losses_.shape == (0, 4)
-    assert model.model_.ensemble.n_steps == 0
+    assert model.model_.ensemble.n_iter == 0
 
 
 @every_variant
@@ -140,7 +140,7 @@ def test_step_that_changes_nothing_is_not_kept(parameters):
     with pytest.warns(UserWarning, match="every class has the same probability everywhere"):
         model = small(**parameters, learning_rate=1e-300).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
-    assert model.model_.ensemble.n_steps == 0
+    assert model.model_.ensemble.n_iter == 0
 
 
 # ------------------------------------------------------------------------------ a base that is kept
@@ -188,7 +188,7 @@ class StuckTrainer:
         return SimpleNamespace(changed=bool(self.fruitful & {*bases}))
 
 
-def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
+def choose_and_train(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
     settings = SimpleNamespace(algorithm=Algorithm.from_names("abc-mart"), refresh="step")
     plan = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
     losses = np.array([4.0, 3.0, 2.0, 1.0])
@@ -203,7 +203,7 @@ def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int |
 )
 def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, tried):
     trainer = StuckTrainer(*fruitful)
-    last, parts = choose_and_step(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
+    last, parts = choose_and_train(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
     assert trainer.tried == tried
     assert last == tried[-1]
     assert bool(parts) == bool({*fruitful} & {*last})
@@ -213,7 +213,7 @@ def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, trie
 def test_search_without_progress_is_not_done_twice(n_steps_before):
     trainer = StuckTrainer()
     policy = WorstBases(0, n_candidates=2, gap=5)
-    assert choose_and_step(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
+    assert choose_and_train(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
     assert trainer.tried == [(0, 1)]
 
 

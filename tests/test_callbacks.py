@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import BaseClassSearch, StepReport
+from abcgbm import BaseClassSearch, IterationReport
 from models import assert_same_model, ensemble_arrays, noisy_data, run_python, small
 
 X, Y = noisy_data(n_classes=4)
@@ -132,8 +132,8 @@ def test_what_cannot_be_called_is_named(bad):
 
 
 def test_report_is_documented():
-    for field in dataclasses.fields(StepReport):
-        assert field.name in StepReport.__doc__
+    for field in dataclasses.fields(IterationReport):
+        assert field.name in IterationReport.__doc__
 
 
 def test_fitted_model_with_a_closure_can_be_pickled():
@@ -191,24 +191,24 @@ def test_clone_is_otherwise_that_of_scikit_learn():
 
 @pytest.mark.parametrize("n_steps", [1, 4])
 @pytest.mark.parametrize("source", ["callback", "scorer"])
-def test_interrupted_training_keeps_the_steps_taken(n_steps, source):
+def test_interrupted_training_keeps_the_steps_taken(n_iter, source):
     def callback(report):
-        if source == "callback" and report.step == n_steps:
+        if source == "callback" and report.step == n_iter:
             raise KeyboardInterrupt
 
     scored = []
 
     def scorer(model, rows, labels):
         scored.append(1)
-        if source == "scorer" and len(scored) == n_steps + 2:  # once before the first step
+        if source == "scorer" and len(scored) == n_iter + 2:  # once before the first step
             raise KeyboardInterrupt
         return 1.0
 
     model = small(on_interrupt="keep", callbacks=callback, scoring=scorer, early_stopping=False)
     model.fit(X, NAMES, **VALIDATION)
-    assert (model.n_iter_, model.stop_reason_) == (n_steps, "interrupted")
-    assert_same_trees(model, small(max_iter=n_steps).fit(X, NAMES))
-    assert len(model.train_loss_) == len(model.validation_loss_) == n_steps + 1
+    assert (model.n_iter_, model.stop_reason_) == (n_iter, "interrupted")
+    assert_same_trees(model, small(max_iter=n_iter).fit(X, NAMES))
+    assert len(model.train_loss_) == len(model.validation_loss_) == n_iter + 1
 
 
 def interrupted_at(step):
@@ -324,11 +324,11 @@ def test_callback_of_scikit_learn_is_given_the_model_so_far():
     hooks = Hooks()
     small(max_iter=3).set_callbacks(hooks).fit(X, Y)
     models, hooks.models = hooks.models, []  # scikit-learn keeps callbacks in a cache for ever
-    for n_steps, model in enumerate(models, start=1):
-        expected = small(max_iter=n_steps).fit(X, Y)
+    for n_iter, model in enumerate(models, start=1):
+        expected = small(max_iter=n_iter).fit(X, Y)
         assert_same_trees(model, expected)
         assert model.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
-        assert model.n_iter_ == n_steps
+        assert model.n_iter_ == n_iter
 
 
 def test_step_without_progress_is_ended_too():

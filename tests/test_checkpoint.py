@@ -106,9 +106,9 @@ def test_no_score_is_asked_for_twice_and_one_that_is_no_number_counts_as_before(
     whole = small(**parameters, scoring=NowAndThen())
     paths = every_checkpoint(whole, tmp_path, **WITH_VALIDATION)
     assert (whole.best_iter_, whole.stop_reason_) == (6, "early_stopping")
-    for n_steps, path in enumerate(paths[:-1], start=1):
+    for n_iter, path in enumerate(paths[:-1], start=1):
         scorer = NowAndThen()
-        scorer.n_asked = n_steps + 1  # that before the first step included
+        scorer.n_asked = n_iter + 1  # that before the first step included
         resumed = small(**parameters, scoring=scorer).fit(**WITH_VALIDATION, resume_from=path)
         assert_same_fit(resumed, whole)
 
@@ -177,14 +177,14 @@ PARAMETERS = st.fixed_dictionaries(
 
 
 @given(st.sampled_from([*ALGORITHMS]), PARAMETERS, st.integers(1, 30))
-def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_steps):
+def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_iter):
     """Of all trainings of the fit; one that ends sooner goes on from its end."""
     parameters = ALGORITHMS[name] | parameters | {"early_stopping": True, "max_iter": 12}
     heard = []
 
     def break_off(report):
         heard.append(report)
-        if len(heard) == n_steps:
+        if len(heard) == n_iter:
             raise InterruptedError
 
     with TemporaryDirectory() as folder, warnings.catch_warnings():

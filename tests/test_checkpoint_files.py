@@ -16,10 +16,10 @@ import pytest
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch, ModelFileError
 from abcgbm.data.digest import digest_of
-from abcgbm.model.file import Saved, load, save
-from abcgbm.parameters.parameters import Settings
-from abcgbm.training.checkpoint import Checkpoint, CheckpointWriter
-from abcgbm.training.fingerprint import _AS_GIVEN, FREE
+from abcgbm.model.file import ModelContents, load, save
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.training.checkpoint import CheckpointWriter, FitState
+from abcgbm.training.fingerprint import _AS_GIVEN, NOT_IN_FINGERPRINT
 from model_files import members_of, mended
 from models import noisy_data, small
 
@@ -29,11 +29,11 @@ VALIDATION = {"X_val": ROWS[250:], "y_val": LABELS[250:]}
 EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
 
 
-def stopped_after(n_steps: int, path: Path, *, data=(X, Y), rows=None, **parameters) -> None:
+def stopped_after(n_iter: int, path: Path, *, data=(X, Y), rows=None, **parameters) -> None:
     """Leave the checkpoint of a fit that was broken off."""
 
     def stop(report):
-        return report.step == n_steps
+        return report.step == n_iter
 
     small(checkpoint=path, callbacks=stop, **parameters).fit(*data, **rows or {})
 
@@ -86,8 +86,8 @@ def test_parameter_that_would_change_the_model_is_named(name, value, path):
 def test_every_parameter_is_compared_or_may_be_another():
     """`refresh`, `refit` and `min_hessian_leaf` go with other parameters, `monotonic_cst` with none."""
     elsewhere = {"refresh", "refit", "min_hessian_leaf", "gain_directions", "monotonic_cst"}
-    known = {*OTHER_PARAMETERS, *FREE, *elsewhere, "categorical_features"}
-    assert known == set(Settings.__annotations__)
+    known = {*OTHER_PARAMETERS, *NOT_IN_FINGERPRINT, *elsewhere, "categorical_features"}
+    assert known == set(Parameters.__annotations__)
     assert set(_AS_GIVEN) <= {*OTHER_PARAMETERS, *elsewhere}
 
 
@@ -206,7 +206,7 @@ def test_open_file_can_be_gone_on_from(path):
 def test_file_that_is_gone_on_from_may_be_written_to_as_well(path):
     stopped_after(3, path)
     small(checkpoint=str(path), checkpoint_every=2).fit(X, Y, resume_from=str(path))
-    assert load(path).model.n_steps == 8
+    assert load(path).model.n_iter == 8
 
 
 def test_checkpoint_is_a_model_of_the_best_step_so_far(path):
@@ -272,7 +272,7 @@ def test_state_that_no_training_has_is_refused(name, path):
     stopped_after(3, path)
     saved = load(path)
     state = states_gone_wrong(dict(saved.checkpoint))[name]
-    save(Saved(saved.model, saved.history, None, saved.parameters, state), path)
+    save(ModelContents(saved.model, saved.history, None, saved.parameters, state), path)
     with pytest.raises(
         ValueError, match=r"state of the checkpoint|no trees|y was not given|shape of X was not"
     ):
@@ -311,7 +311,7 @@ def test_checkpoint_whose_digests_were_mended_is_refused_or_can_be_used(of_refit
         content[rng.integers(len(content))] = rng.integers(256)
         file = mended(members | {name: bytes(content)})
         with suppress(ModelFileError):
-            Checkpoint.load(io.BytesIO(file)).model.check()
+            FitState.load(io.BytesIO(file)).model.check()
             ABCBoostClassifier.load_model(io.BytesIO(file)).model_.check()
 
 
@@ -319,14 +319,19 @@ def test_checkpoint_that_has_not_its_best_step_is_refused(path):
     stopped_after(3, path)
     saved = load(path)
     with pytest.raises(ValueError, match="a checkpoint of 2 steps; its best step is 3"):
-        save(Saved(saved.model.first_steps(2), saved.history, None, {}, saved.checkpoint), path)
+        save(
+            ModelContents(
+                saved.model.first_iterations(2), saved.history, None, {}, saved.checkpoint
+            ),
+            path,
+        )
 
 
 def test_trees_that_do_not_give_the_losses_of_the_record_are_refused(path, tmp_path):
     stopped_after(3, path)
     stopped_after(3, tmp_path / "other", learning_rate=0.05)
     saved, other = load(path), load(tmp_path / "other")
-    save(Saved(other.model, saved.history, None, {}, saved.checkpoint), path)
+    save(ModelContents(other.model, saved.history, None, {}, saved.checkpoint), path)
     with pytest.raises(ValueError, match="do not give the losses"):
         small().fit(X, Y, resume_from=path)
 
@@ -336,7 +341,7 @@ def test_another_version_is_named(path):
     saved = load(path)
     facts = saved.checkpoint["facts"] | {"version of abcgbm": "0.0.1"}
     state = saved.checkpoint | {"facts": facts}
-    save(Saved(saved.model, saved.history, None, {}, state), path)
+    save(ModelContents(saved.model, saved.history, None, {}, state), path)
     with pytest.raises(ValueError, match=r"version of abcgbm was 0.0.1, is "):
         small().fit(X, Y, resume_from=path)
 
@@ -368,7 +373,7 @@ class Written:
         with writer.watching(lambda: "state"):
             while self.now < n_seconds:
                 self.now += 1
-                writer.end_step()
+                writer.end_iteration()
         return self.seconds
 
 
@@ -401,7 +406,7 @@ def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_step(path):
 
     with pytest.raises(RuntimeError, match="stop here"):
         small(checkpoint=path, callbacks=fail).fit(X, Y)
-    assert load(path).model.n_steps == 4
+    assert load(path).model.n_iter == 4
     assert small().fit(X, Y, resume_from=path).model_ == small().fit(X, Y).model_
 
 
@@ -417,7 +422,7 @@ def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(on_interrupt, path):
             model.fit(X, Y)
     else:
         assert model.fit(X, Y).stop_reason_ == "interrupted"
-    assert load(path).model.n_steps == 4
+    assert load(path).model.n_iter == 4
     assert small().fit(X, Y, resume_from=path).model_ == small().fit(X, Y).model_
 
 
@@ -447,7 +452,7 @@ def test_checkpoint_is_written_again_once_it_can_be(tmp_path):
     with pytest.warns(UserWarning, match="could not be written") as caught:
         small(checkpoint=path, checkpoint_every=1, callbacks=come_and_go).fit(X, Y)
     assert len(caught) == 1
-    assert load(path).model.n_steps == 8
+    assert load(path).model.n_iter == 8
 
 
 @pytest.mark.parametrize(
@@ -482,7 +487,7 @@ def test_checkpoint_that_cannot_be_made_is_warned_of(path):
     writer = CheckpointWriter(path, 1, refuse)
     warned = pytest.warns(UserWarning, match="could not be written.*not this one")
     with warned, writer.watching(object):
-        writer.end_step()
+        writer.end_iteration()
 
 
 def test_writer_keeps_no_training_that_has_ended(path):
@@ -494,7 +499,7 @@ def test_writer_keeps_no_training_that_has_ended(path):
     known = weakref.ref(state)
     writer = CheckpointWriter(None, None, save)
     with writer.watching(state.take):
-        writer.end_step()
+        writer.end_iteration()
     del state
     gc.collect()
     assert known() is None

@@ -283,11 +283,11 @@ def test_each_stage_is_the_model_of_so_many_steps(variant, data):
         list(getattr(small(**variant).fit(X, y), f"staged_{method}")(X))
         for method in ("predict", "predict_proba", "decision_function")
     ]
-    for n_steps in (1, 5):
-        shorter = small(**variant, max_iter=n_steps).fit(X, y)
+    for n_iter in (1, 5):
+        shorter = small(**variant, max_iter=n_iter).fit(X, y)
         expected = (shorter.predict(X), shorter.predict_proba(X), shorter.decision_function(X))
         for of_method, array in zip(stages, expected, strict=True):
-            assert of_method[n_steps - 1].tobytes() == array.tobytes()
+            assert of_method[n_iter - 1].tobytes() == array.tobytes()
 
 
 def test_prediction_is_the_same_for_any_batch(data):

@@ -30,7 +30,7 @@ from abcgbm.distributed import DaskABCBoostClassifier
 from abcgbm.distributed import concat as joining
 from abcgbm.distributed import dask_estimator as dask_classifier
 from abcgbm.distributed import recovery as driver
-from abcgbm.distributed.dask_engine import LostWorkersError, RanksOnWorkers, workers_of
+from abcgbm.distributed.dask_engine import LostWorkersError, WorkerGroup, workers_of
 from abcgbm.distributed.dask_partitions import LostDataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -86,10 +86,10 @@ def on_workers(client, column, ends, n_workers):
 # ----------------------------------------------------------------------------------------- transport
 
 
-def run(client, function, view=work.result_of, *, stall=6.0):
+def run(client, function, view=work.result_of, *, heartbeat_timeout=6.0):
     """Let all workers do something as ranks; return what came of each."""
     addresses = sorted(client.nthreads())
-    ranks = RanksOnWorkers(client, addresses, stall)
+    ranks = WorkerGroup(client, addresses, heartbeat_timeout)
     ranks.start([function] * len(addresses))
     try:
         answers = ranks.collect(view, range(len(addresses)), 30)
@@ -127,7 +127,7 @@ def test_worker_that_is_stopped_is_noticed(client):
     address = sorted(client.nthreads())[1]
     pid = client.run(os.getpid)[address]
     addresses = sorted(client.nthreads())
-    ranks = RanksOnWorkers(client, addresses, 2.0)
+    ranks = WorkerGroup(client, addresses, 2.0)
     ranks.start([work.stopped] * 3)
     try:
         errors = ranks.collect(work.error_of, [0, 2], 30).given
@@ -260,7 +260,7 @@ def test_predictions_of_collections_are_lazy_and_those_of_tables(client):
         np.testing.assert_array_equal(lazily.compute(), getattr(model, method)(X))
         assert lazily.compute().index.equals(X.index)
     assert list(model.predict_proba(frame).columns) == ["no", "perhaps", "yes"]
-    np.testing.assert_array_equal(model.predict(frame, n_steps=1), model.predict(X, n_steps=1))
+    np.testing.assert_array_equal(model.predict(frame, n_iter=1), model.predict(X, n_iter=1))
 
 
 def no_client():
@@ -403,10 +403,10 @@ def lost_once(method, at):
 def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    ask, asked = lost_once(RanksOnWorkers.ask, 3)
-    start, started = lost_once(RanksOnWorkers.start, 0)
-    monkeypatch.setattr(RanksOnWorkers, "ask", ask)
-    monkeypatch.setattr(RanksOnWorkers, "start", start)
+    ask, asked = lost_once(WorkerGroup.ask, 3)
+    start, started = lost_once(WorkerGroup.start, 0)
+    monkeypatch.setattr(WorkerGroup, "ask", ask)
+    monkeypatch.setattr(WorkerGroup, "start", start)
     monkeypatch.setattr(driver, "_SETTLING", 0.1)
     steps = []
     model = DaskABCBoostClassifier(**FEW, callbacks=lambda report: steps.append(report.step))
@@ -420,7 +420,7 @@ def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch)
 def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    ask, answering, lost, steps = RanksOnWorkers.ask, RanksOnWorkers.answering, [], []
+    ask, answering, lost, steps = WorkerGroup.ask, WorkerGroup.answering, [], []
 
     def failing(ranks, n_answered, *, asks_to_stop):
         if asks_to_stop and not lost:
@@ -434,8 +434,8 @@ def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(clie
         return report.step == 3
 
     left = lambda ranks: answering(ranks)[1 if ranks in lost else 0 :]
-    monkeypatch.setattr(RanksOnWorkers, "ask", failing)
-    monkeypatch.setattr(RanksOnWorkers, "answering", left)
+    monkeypatch.setattr(WorkerGroup, "ask", failing)
+    monkeypatch.setattr(WorkerGroup, "answering", left)
     model = DaskABCBoostClassifier(callbacks=stop_at_three).fit(*lazy).set_params(callbacks=None)
     local = ABCBoostClassifier(callbacks=lambda report: report.step == 3).fit(X, y)
     assert bytes_of(model) == bytes_of(local.set_params(callbacks=None))

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 
 from abcgbm import ABCBoostClassifier, BaseClassSearch
 from abcgbm.parameters.defaults import Size, settled
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from models import assert_same_model, noisy_data
 
 X, Y = noisy_data(n_rows=1500, n_classes=4)
@@ -90,7 +90,7 @@ def test_leaves_follow_the_rows(n_rows, leaves):
     ids=str,
 )
 def test_rate_does_not_depend_on_max_iter(given, rate):
-    settings = Settings.from_parameters(ABCBoostClassifier(**given).get_params())
+    settings = Parameters.from_parameters(ABCBoostClassifier(**given).get_params())
     chosen = settled(settings, Size(1000, 3), has_validation=False)
     assert chosen.learning_rate == rate
 
@@ -144,15 +144,15 @@ def test_resumed_fit_is_not_warned_of_again(tmp_path):
 
 @pytest.mark.parametrize(("n_rows", "n_steps", "rate"), [(49_999, 300, 0.04), (50_000, 200, 0.06)])
 @pytest.mark.parametrize("has_validation", [False, True])
-def test_many_rows_take_fewer_steps(n_rows, n_steps, rate, has_validation):
-    settings = Settings.from_parameters(ABCBoostClassifier().get_params())
+def test_many_rows_take_fewer_steps(n_rows, n_iter, rate, has_validation):
+    settings = Parameters.from_parameters(ABCBoostClassifier().get_params())
     chosen = settled(settings, Size(n_rows, 3), has_validation=has_validation)
     assert chosen.learning_rate == rate
-    assert chosen.max_iter == (None if has_validation else n_steps)
+    assert chosen.max_iter == (None if has_validation else n_iter)
 
 
 def test_there_are_no_more_than_1024_leaves():
-    settings = Settings.from_parameters(ABCBoostClassifier().get_params())
+    settings = Parameters.from_parameters(ABCBoostClassifier().get_params())
     chosen = settled(settings, Size(10**8, 3), has_validation=False)
     assert chosen.max_leaf_nodes == 1024
 

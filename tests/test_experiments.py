@@ -27,7 +27,7 @@ from experiments.cells import (
     ALGORITHMS,
     DATASETS,
     Cell,
-    Settings,
+    Parameters,
     all_cells,
     alternatives,
     present_settings,
@@ -43,7 +43,7 @@ from models import end_of
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT.parent / "shared" / "paper" / "tables.json"
-CELL = Cell("optdigits", "mart", 4, 0.1, 20, Settings(10, 255))
+CELL = Cell("optdigits", "mart", 4, 0.1, 20, Parameters(10, 255))
 
 
 def digits():
@@ -230,7 +230,7 @@ def test_cell_counts_as_done_only_with_its_line(tmp_path):
 def test_other_settings_are_other_cells(tmp_path):
     results = Results(tmp_path)
     results.add(line_of(CELL, 5), CURVES)
-    assert replace(CELL, settings=Settings(1, 255)) not in results.cells()
+    assert replace(CELL, settings=Parameters(1, 255)) not in results.cells()
 
 
 def test_one_run_at_a_time_fills_a_folder(tmp_path):
@@ -746,7 +746,7 @@ def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
 @pytest.mark.slow
 def test_cell_that_fails_is_told_of_and_the_others_are_kept(tmp_path, capsys):
     good = replace(CELL, max_iter=3)
-    bad = replace(good, settings=Settings(-1, 255))
+    bad = replace(good, settings=Parameters(-1, 255))
     with pytest.raises(OSError, match="1 of 2 cells could not be run"):
         fill_missing(Results(tmp_path), [bad, good], 1)
     assert "failed, its process ended with code 1" in capsys.readouterr().err

@@ -61,7 +61,7 @@ def shared_stump(feature: int, *class_gain: float):
 def ensemble_of(*steps) -> Ensemble:
     builder = EnsembleBuilder(n_features=2, n_classes=N_CLASSES)
     for step in steps:
-        builder.add_step([step])
+        builder.add_iteration([step])
     return builder.build(lambda feature, code: 0.0 * feature)
 
 
@@ -95,9 +95,9 @@ def test_first_steps_have_their_own_importances():
     steps = [shared_stump(0, 1, 1, 0), stump(2, 1, 1.0), shared_stump(1, 0, 3, 1)]
     whole = ensemble_of(*steps)
     assert whole.gain_start.tolist() == [0, 1, 1, 2]
-    for n_steps in range(4):
-        first = whole.first_steps(n_steps)
-        expected = ensemble_of(*steps[:n_steps])
+    for n_iter in range(4):
+        first = whole.first_iterations(n_iter)
+        expected = ensemble_of(*steps[:n_iter])
         found, wanted = vars(first), vars(expected)
         for name in wanted:
             np.testing.assert_array_equal(found[name], wanted[name], err_msg=name, strict=True)

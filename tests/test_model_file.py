@@ -20,10 +20,10 @@ from sklearn.exceptions import NotFittedError
 
 import format_one
 from abcgbm import ABCBoostClassifier, BaseClassSearch, FixedBase, ModelFileError
-from abcgbm.data.categories import Levels
+from abcgbm.data.categories import CategoryMap
 from abcgbm.data.digest import digest_of
 from abcgbm.data.files.atomic import write_whole
-from abcgbm.model.file import Saved, save
+from abcgbm.model.file import ModelContents, save
 from abcgbm.model.file.json_values import JsonReader, to_json
 from golden import MODELS
 from model_files import FRAME, LABELS, X, Y, content_of, document_in, loaded, members_of, mended
@@ -507,7 +507,7 @@ def _names(model):
 
 
 def test_many_levels_are_looked_at_once():
-    levels = Levels("shop", {f"{i:06}": i for i in range(200_000)})
+    levels = CategoryMap("shop", {f"{i:06}": i for i in range(200_000)})
     levels.check()
 
 
@@ -530,9 +530,9 @@ def test_folder_that_is_not_there_is_named(tmp_path):
 
 def test_model_and_history_have_the_same_steps():
     model = small(max_iter=3).fit(*noisy_data())
-    shorter = model.model_.first_steps(2)
+    shorter = model.model_.first_iterations(2)
     with pytest.raises(ValueError, match="a model of 2 steps; its history has 3"):
-        save(Saved(shorter, model.history_, None, {}), io.BytesIO())
+        save(ModelContents(shorter, model.history_, None, {}), io.BytesIO())
 
 
 @pytest.mark.parametrize(

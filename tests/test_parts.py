@@ -175,7 +175,7 @@ def test_model_is_that_of_the_whole_table(
     np.testing.assert_array_equal(
         model.predict_proba(large), expected.predict_proba(whole.drop(["y", "w"]))
     )
-    found = np.concatenate([*model.predict_parts(large)])
+    found = np.concatenate([*model.predict_batches(large)])
     assert found.tolist() == expected.predict(whole.drop(["y", "w"])).tolist()
 
 

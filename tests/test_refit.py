@@ -97,7 +97,7 @@ def test_attributes_tell_of_the_validated_training():
     model = small(**HELD_OUT, refit=True).fit(X, Y)
     assert model.stop_reason_ == "early_stopping"
     assert len(model.validation_loss_) == len(model.train_loss_) == model.n_iter_ + 1
-    assert model.best_iter_ == model.model_.n_steps < model.n_iter_
+    assert model.best_iter_ == model.model_.n_iter < model.n_iter_
     assert model.refit_history_.stop_reason == "max_iter"
     assert len(model.refit_history_.validation_loss) == 0
     assert len(list(model.staged_predict(X))) == model.best_iter_
@@ -206,9 +206,9 @@ def test_refitted_model_can_be_pickled_searched_and_gone_on_with():
     assert twin.refit_history_ == model.refit_history_
     search = GridSearchCV(small(**HELD_OUT, refit=True), {"max_leaf_nodes": [3, 4]}, cv=2).fit(X, Y)
     assert search.best_estimator_.refit_history_ is not None
-    n_steps = model.best_iter_ + 3
-    model.set_params(refit=False, early_stopping=False, warm_start=True, max_iter=n_steps)
-    whole = small(**EAGER | {"max_iter": n_steps}).fit(X, Y)
+    n_iter = model.best_iter_ + 3
+    model.set_params(refit=False, early_stopping=False, warm_start=True, max_iter=n_iter)
+    whole = small(**EAGER | {"max_iter": n_iter}).fit(X, Y)
     assert_same_model(model.fit(X, Y), whole)
     assert model.refit_history_ is None
 

@@ -81,13 +81,13 @@ def test_checkpoint_replaces_an_empty_file_and_a_model(path):
 def test_checkpoint_of_the_same_training_is_replaced(path):
     small(checkpoint=path, max_iter=3).fit(X, Y)
     small(checkpoint=path, max_iter=5).fit(X, Y)
-    assert load(path).model.n_steps == 5
+    assert load(path).model.n_iter == 5
     relative = os.path.relpath(path)
     small(checkpoint=relative, max_iter=7).fit(X, Y, resume_from=path)
-    assert load(path).model.n_steps == 7
+    assert load(path).model.n_iter == 7
     with path.open("rb") as file:
         small(checkpoint=path).fit(X, Y, resume_from=file)
-    assert load(path).model.n_steps == 8
+    assert load(path).model.n_iter == 8
 
 
 @pytest.mark.parametrize("resumes", [False, True])
@@ -116,10 +116,10 @@ def test_warm_start_keeps_its_model_if_its_checkpoint_is_refused(path):
 def test_all_ranks_refuse_what_the_first_one_refuses(path):
     path.write_text("notes")
 
-    def refused(reducer):
-        rows = slice(reducer.rank, None, 2)
+    def refused(communicator):
+        rows = slice(communicator.rank, None, 2)
         with pytest.raises(OSError, match="is no model file"):
-            small(checkpoint=path).fit(X[rows], Y[rows], share=reducer)
+            small(checkpoint=path).fit(X[rows], Y[rows], share=communicator)
         return True
 
     assert on_ranks(2, refused) == [True, True]
@@ -165,7 +165,7 @@ def test_other_files_beside_those_that_are_read_may_be_replaced(tmp_path):
     path.touch()
     for _ in range(2):
         fit(tmp_path / "parts", settings={"checkpoint": path})
-        assert load(path).model.n_steps == FEW["max_iter"]
+        assert load(path).model.n_iter == FEW["max_iter"]
 
 
 # ------------------------------------------------------------------------------- checkpoints, the shell
@@ -243,8 +243,8 @@ def test_resumed_checkpoint_is_replaced_and_other_names_of_it_stay_whole(folder)
         f"learning_rate={load(folder / 'ck').history.chosen['learning_rate']}",
     ]
     assert main([*line, *steps, "-m", "a.abc", "--resume", "ck", "--checkpoint", "ck"]) == 0
-    assert load(folder / "ck").model.n_steps == 4
-    assert load(folder / "second").model.n_steps == 2
+    assert load(folder / "ck").model.n_iter == 4
+    assert load(folder / "second").model.n_iter == 2
     assert main([*line, *steps, "-m", "b.abc"]) == 0
     assert (folder / "a.abc").read_bytes() == (folder / "b.abc").read_bytes()
 

@@ -36,17 +36,17 @@ two_kinds = pytest.mark.parametrize(
 )
 
 
-def assert_same_training(ours, theirs, n_classes: int, n_steps: int = 3) -> list[ref.Round]:
-    rounds, expected = (ref.boost(this, SHARED, n_classes, n_steps) for this in (ours, theirs))
+def assert_same_training(ours, theirs, n_classes: int, n_iter: int = 3) -> list[ref.Round]:
+    rounds, expected = (ref.boost(this, SHARED, n_classes, n_iter) for this in (ours, theirs))
     core.assert_same_rounds(rounds, expected)
     np.testing.assert_array_equal(ours.raw(), theirs.raw())
     return rounds
 
 
-def assert_trained_alike(problem: Problem, n_steps: int = 3, n_threads: int = 1) -> list[ref.Round]:
+def assert_trained_alike(problem: Problem, n_iter: int = 3, n_threads: int = 1) -> list[ref.Round]:
     problem = problem.with_params(shared=True)
     trainers = core.trainer(problem, n_threads), reference_trainer(problem)
-    return assert_same_training(*trainers, problem.n_classes, n_steps)
+    return assert_same_training(*trainers, problem.n_classes, n_iter)
 
 
 def all_classes(problem: Problem) -> tuple[list[int], int, bool, float]:

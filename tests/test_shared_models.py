@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.data.samples import Classes
+from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema
 from abcgbm.model.ensemble import ALL_CLASSES
-from abcgbm.parameters.defaults import MOST_DIRECTIONS, Size, settled
-from abcgbm.parameters.parameters import Settings
-from abcgbm.training.boosting import StepPlan, plan_step
-from abcgbm.training.resolved import Plan, make_plan
+from abcgbm.parameters.defaults import MAX_PROJECTIONS, Size, settled
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.training.boosting import IterationPlan, plan_iteration
+from abcgbm.training.resolved import ResolvedParameters, resolve_parameters
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=500, n_classes=5)
@@ -27,20 +27,20 @@ def shared(**parameters) -> ABCBoostClassifier:
 # ------------------------------------------------------------------------------- what is settled
 
 
-def plan_of(n_classes: int, **parameters) -> Plan:
-    settings = Settings.from_parameters(ABCBoostClassifier(**parameters).get_params())
-    classes = Classes(np.arange(n_classes), np.ones(n_classes))
+def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
+    settings = Parameters.from_parameters(ABCBoostClassifier(**parameters).get_params())
+    classes = ClassLabels(np.arange(n_classes), np.ones(n_classes))
     settings = settled(settings, Size(1000, n_classes), has_validation=False)
-    return make_plan(settings, Schema(np.zeros(3, bool)), classes, 0.0)
+    return resolve_parameters(settings, Schema(np.zeros(3, bool)), classes, 0.0)
 
 
 @pytest.mark.parametrize(
     ("given", "n_classes", "n_directions"),
     [
         ("auto", 2, 2),
-        ("auto", MOST_DIRECTIONS, MOST_DIRECTIONS),
-        ("auto", MOST_DIRECTIONS + 1, MOST_DIRECTIONS),
-        ("auto", 1000, MOST_DIRECTIONS),
+        ("auto", MAX_PROJECTIONS, MAX_PROJECTIONS),
+        ("auto", MAX_PROJECTIONS + 1, MAX_PROJECTIONS),
+        ("auto", 1000, MAX_PROJECTIONS),
         ("all", 1000, 1000),
         (5, 1000, 5),
         (np.int64(5), 4, 4),
@@ -63,8 +63,8 @@ def test_trees_per_class_have_no_directions():
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_step_of_a_shared_tree_has_no_base_class(n_classes):
     algorithm = plan_of(n_classes, trees="shared").settings.algorithm
-    expected = StepPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
-    assert plan_step(algorithm, n_classes, ()) == expected
+    expected = IterationPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
+    assert plan_iteration(algorithm, n_classes, ()) == expected
 
 
 # ------------------------------------------------------------------------------------- the trees

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from abcgbm import BinMapper
 from abcgbm.data.samples import LabelledRows
 from abcgbm.model.losses import log_frequencies
-from abcgbm.training.warm_start import EarlierFit
+from abcgbm.training.warm_start import PreviousFit
 from models import KINDS_OF_FIT, assert_same_model, ensemble_arrays, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=500, n_classes=4)
@@ -264,7 +264,7 @@ def test_start_may_be_changed_without_changing_the_model():
 def test_scores_of_an_earlier_fit_are_made_once_it_is_known_that_there_is_memory(monkeypatch):
     model = small(max_iter=4, warm_start=True).fit(X, Y)
     monkeypatch.setattr("abcgbm.training.training_run.available_bytes", lambda: 0)
-    monkeypatch.setattr(EarlierFit, "raw", None)
+    monkeypatch.setattr(PreviousFit, "raw", None)
     with pytest.raises(MemoryError, match="training needs about"):
         model.set_params(max_iter=8).fit(X, Y)
 

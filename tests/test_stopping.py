@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from abcgbm import BaseClassSearch
-from abcgbm.training.early_stopping import Limits, Stopping, best_step
+from abcgbm.training.early_stopping import Limits, Stopping, best_iteration
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=500, n_classes=4)
@@ -41,8 +41,8 @@ def reasons(limits: Limits, states: list[tuple[int, float, float]], **more) -> l
         (10, 0.0, "machine_accuracy"),
     ],
 )
-def test_reasons_to_stop(n_steps, loss, expected):
-    assert reasons(Limits(max_iter=10), [(n_steps, loss, math.nan)]) == [expected]
+def test_reasons_to_stop(n_iter, loss, expected):
+    assert reasons(Limits(max_iter=10), [(n_iter, loss, math.nan)]) == [expected]
 
 
 def test_without_a_limit_only_machine_accuracy_stops():
@@ -104,7 +104,7 @@ def test_request_to_stop_is_a_reason():
     ],
 )
 def test_best_step_has_the_largest_score_and_is_the_first_of_such(scores, best):
-    assert best_step(scores) == best
+    assert best_iteration(scores) == best
 
 
 # ------------------------------------------------------------------------------------- in models

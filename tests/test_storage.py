@@ -179,12 +179,12 @@ for _ in range(10**6):
 
 
 @pytest.mark.parametrize("n_steps", [1, 3])
-def test_nothing_is_left_by_a_process_that_is_killed(n_steps, tmp_path):
+def test_nothing_is_left_by_a_process_that_is_killed(n_iter, tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as process:
         assert process.stdout is not None
-        assert process.stdout.read(n_steps) == b"x" * n_steps
+        assert process.stdout.read(n_iter) == b"x" * n_iter
         process.kill()
         assert process.wait(HANGS_AFTER) == -signal.SIGKILL
     assert list(tmp_path.iterdir()) == []

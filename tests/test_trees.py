@@ -93,9 +93,9 @@ def test_frame_has_a_row_for_each_node(model):
     np.testing.assert_array_equal(frame["left"], ensemble.left)
     starts = frame.groupby("tree").size().cumsum()
     np.testing.assert_array_equal(starts, ensemble.tree_start[1:])
-    first_step = frame.groupby("tree")["step"].first()
+    first_iteration = frame.groupby("tree")["step"].first()
     np.testing.assert_array_equal(
-        np.searchsorted(first_step, np.arange(ensemble.n_steps + 1)), ensemble.step_start
+        np.searchsorted(first_iteration, np.arange(ensemble.n_iter + 1)), ensemble.step_start
     )
     is_leaf = frame["feature"].isna()
     assert (frame.loc[is_leaf, ["left", "right"]] == -1).all(axis=None)
@@ -163,7 +163,7 @@ def test_labels_that_are_dates_stay_dates(backend, unit):
 def test_model_without_trees_has_an_empty_frame(backend):
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small().fit(np.zeros((30, 1)), [0, 1, 2] * 10)
-    assert model.model_.n_steps == 0
+    assert model.model_.n_iter == 0
     frame = model.trees_to_dataframe(backend)
     assert len(frame) == 0
     assert "threshold" in frame
@@ -177,12 +177,12 @@ def test_leaves_of_the_first_steps():
     model = small().fit(X, y)
     whole = model.apply(X)
     assert whole.shape == (400, 24)
-    np.testing.assert_array_equal(model.apply(X, n_steps=3), whole[:, :9])
-    assert model.apply(X, n_steps=0).shape == (400, 0)
+    np.testing.assert_array_equal(model.apply(X, n_iter=3), whole[:, :9])
+    assert model.apply(X, n_iter=0).shape == (400, 0)
     binned = BinMapper().fit(X).transform(X)
     np.testing.assert_array_equal(small().fit(binned, y).apply(binned), whole)
     with pytest.raises(ValueError, match="n_steps=9"):
-        model.apply(X, n_steps=9)
+        model.apply(X, n_iter=9)
 
 
 @pytest.mark.parametrize("ask", ["tree", "trees_to_dataframe", "apply", "feature_importances"])

@@ -47,7 +47,7 @@ def test_first_steps_predict_as_stages_do(variant):
         cut = whole[:m]
         assert cut.predict_proba(ROWS).tobytes() == staged.tobytes()
         for method in ("predict", "predict_proba", "predict_log_proba"):
-            one, other = getattr(cut, method)(ROWS), getattr(whole, method)(ROWS, n_steps=m)
+            one, other = getattr(cut, method)(ROWS), getattr(whole, method)(ROWS, n_iter=m)
             assert one.tobytes() == other.tobytes()
 
 
@@ -89,8 +89,8 @@ def test_model_stays_as_it_is_when_another_is_cut_from_it():
 def test_record_of_a_second_training_is_cut_too():
     whole = small(**EAGER, early_stopping=True, refit=True).fit(X, Y)
     cut = whole.truncate(2)
-    assert cut.refit_history_.n_steps == cut.best_iter_ == cut.n_iter_ == 2
-    assert cut.predict_proba(X).tobytes() == whole.predict_proba(X, n_steps=2).tobytes()
+    assert cut.refit_history_.n_iter == cut.best_iter_ == cut.n_iter_ == 2
+    assert cut.predict_proba(X).tobytes() == whole.predict_proba(X, n_iter=2).tobytes()
 
 
 def test_training_goes_on_from_the_last_step_that_was_kept():

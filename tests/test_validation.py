@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.parameters.parameters import Settings
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.training import validation as draws
 from abcgbm.training.validation import hold_out
 from models import assert_same_model, noisy_data, small
@@ -138,8 +138,8 @@ def test_threads_do_not_matter(n_jobs):
 def staged_scores(scorer, variant, labels, weight=None):
     """What a scorer says of the model of each number of steps."""
     given_weight = {} if weight is None else {"sample_weight": weight}
-    for n_steps in range(1, 9):
-        model = small(**variant, max_iter=n_steps).fit(X[LEARNED], labels[LEARNED])
+    for n_iter in range(1, 9):
+        model = small(**variant, max_iter=n_iter).fit(X[LEARNED], labels[LEARNED])
         yield scorer(model, X[VALIDATED], labels[VALIDATED], **given_weight)
 
 
@@ -442,10 +442,10 @@ def test_scorer_of_another_task_is_refused_before_the_fit(name):
     elif OF_CLUSTERINGS.fullmatch(name):
         expected = f"scoring='{name}' is a metric of clusterings, .* 'error', 'balanced_accuracy'"
     else:
-        assert Settings.from_parameters(given).scoring.given == name
+        assert Parameters.from_parameters(given).scoring.given == name
         return
     with pytest.raises(ValueError, match=expected):
-        Settings.from_parameters(given)
+        Parameters.from_parameters(given)
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_warm_start_and_large_tables_are_warned_of(parquet):
     model = of_words().set_params(warm_start=True, max_iter=5)
     assert len(warned(lambda: model.fit(frame(["peat"] * N), Y))) == 1
     path, model = parquet(["peat"] * N), of_words()
-    assert len(warned(lambda: [model.predict(path), [*model.predict_parts(path)]])) == 1
+    assert len(warned(lambda: [model.predict(path), [*model.predict_batches(path)]])) == 1
     answers = of_words()
     assert len(warned(lambda: [answers_of(answers, frame(["peat"] * N), Y) for _ in "ab"])) == 1
 

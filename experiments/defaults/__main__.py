@@ -36,7 +36,7 @@ PAGE = ROOT / "docs" / "defaults.md"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedParameters:
     """What a run is asked to measure."""
 
     systems: Sequence[str] = tuple(PEERS)
@@ -53,7 +53,7 @@ class Plan:
         return self.peer_python if cell.system in PEERS else sys.executable
 
 
-def cells(plan: Plan) -> Iterator[Cell]:
+def cells(plan: ResolvedParameters) -> Iterator[Cell]:
     """Yield the cells: part after part, small tables first."""
     known: dict[str, Parameters] = {name: {} for name in PEERS} | candidates(plan.candidates)
     unknown = [name for name in plan.systems if name not in known]
@@ -77,7 +77,7 @@ def in_order(mode: str, kind: str, tables: Sequence[str] | None) -> Iterator[tup
             yield from ((name, part) for part in parts_of_table(name, mode, kind))
 
 
-def run(plan: Plan, results: Results) -> None:
+def run(plan: ResolvedParameters, results: Results) -> None:
     """Measure every cell that is still to be measured; each is kept as soon as it is known."""
     wanted = list(cells(plan))
     for label in clashes(results.lines, wanted):
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     results = Results(given.pop("file"))
     if command == "run":
-        run(Plan(**given), results)
+        run(ResolvedParameters(**given), results)
     elif command == "show":
         print(*page.tables(results.lines, **given), sep="\n")
     else:

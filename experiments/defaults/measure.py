@@ -67,7 +67,7 @@ def measure(job: Job) -> Line:
     warm_up(of)
     fitted, seconds, most = timed_fit(of, task, job.limit)
     judged = judge(fitted.model.predict_proba(of.as_table(judged_rows, levels)), judged_rows.y)
-    return {**judged, "cpu": round(seconds, 4), "steps": int(fitted.n_steps), **most, **origin(of)}
+    return {**judged, "cpu": round(seconds, 4), "steps": int(fitted.n_iter), **most, **origin(of)}
 
 
 def parts_of(parts: Parts, part: str) -> tuple[Rows, Rows]:

@@ -41,7 +41,7 @@ class Fitted(NamedTuple):
     """A model, and the number of steps it predicts with."""
 
     model: Any
-    n_steps: int
+    n_iter: int
 
 
 class System(NamedTuple):

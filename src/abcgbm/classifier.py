@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,16 +13,16 @@ from typing import Any, Self, cast
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from abcgbm.communication.collectives import together
-from abcgbm.communication.communicator import Reducer
-from abcgbm.communication.shard import Share, as_share
+from abcgbm.communication.collectives import raise_together
+from abcgbm.communication.communicator import Communicator
+from abcgbm.communication.shard import Shard, as_shard
 from abcgbm.data.arrays import Floats
 from abcgbm.data.files.large_table import is_large
 from abcgbm.data.samples import AnyTable, read_like
 from abcgbm.fitted import Truncation
 from abcgbm.inspection import ModelInspection
 from abcgbm.model.history import History
-from abcgbm.model.losses import Outputs, ScoringClassifier
+from abcgbm.model.losses import ScoringClassifier, SoftmaxLink
 from abcgbm.model.model import Model
 from abcgbm.parameters.algorithms import (
     ALGORITHM_NAMES,
@@ -34,12 +33,12 @@ from abcgbm.parameters.algorithms import (
     TimeLimit,
     named_algorithm,
 )
-from abcgbm.parameters.defaults import PAPER, paper_algorithm, too_few_steps
+from abcgbm.parameters.defaults import PAPER, paper_algorithm, too_few_iterations
 from abcgbm.parameters.hints import attribute_hint, hint, with_hints
 from abcgbm.parameters.machine import effective_n_threads
 from abcgbm.parameters.parameters import Parameters, callback_list
 from abcgbm.persistence import Exports, ModelFiles
-from abcgbm.prediction import PartPrediction
+from abcgbm.prediction import BatchPrediction
 from abcgbm.sklearn_callbacks import (
     FRAMES_AROUND_FIT,
     CallbackSupportMixin,
@@ -48,9 +47,9 @@ from abcgbm.sklearn_callbacks import (
 )
 from abcgbm.training.callbacks import IterationReport
 from abcgbm.training.checkpoint import FitState
-from abcgbm.training.fit_run import Course, FitArguments, prepare
-from abcgbm.training.training_run import Trained
-from abcgbm.training.warm_start import EarlierFit
+from abcgbm.training.fit_run import FitArguments, FitRun, prepare
+from abcgbm.training.training_run import TrainingResult
+from abcgbm.training.warm_start import PreviousFit
 
 Callback = Callable[[IterationReport], object] | DeclaredCallback
 
@@ -61,7 +60,7 @@ class ABCBoostClassifier(
     ModelFiles,
     Exports,
     Truncation,
-    PartPrediction,
+    BatchPrediction,
     ScoringClassifier,
 ):
     """Gradient boosted trees for multi-class classification.
@@ -283,7 +282,7 @@ class ABCBoostClassifier(
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
         resume_from: Any = None,
-        communicator: Reducer | Share | None = None,
+        communicator: Communicator | Shard | None = None,
     ) -> Self:
         """Fit the model.
 
@@ -324,7 +323,7 @@ class ABCBoostClassifier(
         self
         """
         rows = (X, y, sample_weight, X_val, y_val, sample_weight_val)
-        remark = self._fit(FitArguments(*rows, as_share(communicator)), resume_from)
+        remark = self._fit(FitArguments(*rows, as_shard(communicator)), resume_from)
         if remark is not None:
             warnings.warn(remark, UserWarning, stacklevel=3 + FRAMES_AROUND_FIT)
         return self
@@ -333,28 +332,30 @@ class ABCBoostClassifier(
         self,
         given: FitArguments,
         resume_from: Any,
-        told: Callable[[Course], object] | None = None,
+        told: Callable[[FitRun], object] | None = None,
         elapsed: float = 0.0,
     ) -> str | None:
         """Fit the model; return a remark for the user.
 
         ``told`` hears of the course before it runs; so many seconds of the fit are over already.
         """
-        began, share = time.monotonic() - elapsed, given.share
-        settings = together(share, lambda: Parameters.from_parameters(self._parameters()))
+        began, shard = time.monotonic() - elapsed, given.shard
+        settings = raise_together(shard, lambda: Parameters.from_parameters(self._parameters()))
         with self._being_fitted():
-            earlier, resumed = together(share, lambda: self._steps_before(settings, resume_from))
+            earlier, resumed = raise_together(
+                shard, lambda: self._iterations_before(settings, resume_from)
+            )
             course = prepare(settings, given, earlier, resumed, began, type(self).__name__)
             if told is not None:
                 told(course)
-            task = self._begin_task(course.n_steps_to_come, given)
+            task = self._begin_task(course.n_iter_left, given)
             trained, refitted = course.run(task, self._save_checkpoint)
             self._keep(trained, refitted)
             task.end()
-        if share.reducer.rank > 0:
+        if shard.communicator.rank > 0:
             return None
-        is_whole = resumed is None or given.goes_on
-        return trained.remark or (self._too_few_steps(settings) if is_whole else None)
+        is_whole = resumed is None or given.keeps_state
+        return trained.remark or (self._too_few_iterations(settings) if is_whole else None)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as scikit-learn does.
@@ -389,7 +390,9 @@ class ABCBoostClassifier(
         """Parameters of a fit on all rows, with as many steps as this model has."""
         n_iter = self.best_iteration_
         if n_iter == 0:
-            raise AttributeError("refit_params_: the model has no iteration, and max_iter is at least 1")
+            raise AttributeError(
+                "refit_params_: the model has no iteration, and max_iter is at least 1"
+            )
         callbacks = [
             of for of in callback_list(self.callbacks) if not isinstance(of, TimeLimit | Checkpoint)
         ]
@@ -438,24 +441,24 @@ class ABCBoostClassifier(
             f"{type(self).__name__!r} object has no attribute {name!r}{attribute_hint(name, known)}"
         )
 
-    def _steps_before(
+    def _iterations_before(
         self, settings: Parameters, resume_from: Any
-    ) -> tuple[EarlierFit | None, FitState | None]:
+    ) -> tuple[PreviousFit | None, FitState | None]:
         """Return what a warm start goes on from, and where a fit was broken off, if it was."""
         resumed = None if resume_from is None else FitState.load(resume_from)
-        earlier = self._earlier_fit(settings)
+        earlier = self._previous_fit(settings)
         return (earlier, None) if resumed is None else (resumed.earlier, resumed)
 
     def _save_checkpoint(self, checkpoint: FitState, path: Path) -> None:
         checkpoint.save(path, self.get_params(deep=False))
 
-    def _earlier_fit(self, settings: Parameters) -> EarlierFit | None:
+    def _previous_fit(self, settings: Parameters) -> PreviousFit | None:
         """Return what a warm start goes on from; without one drop an earlier fit.
 
         So a fit which fails or is interrupted leaves no model, but for a warm start the earlier one.
         """
         if settings.warm_start and self.__sklearn_is_fitted__():
-            return EarlierFit(self.model_, self.refit_history_ or self.history_)
+            return PreviousFit(self.model_, self.refit_history_ or self.history_)
         for name in ("model_", "history_", "refit_history_"):
             self.__dict__.pop(name, None)
         return None
@@ -498,25 +501,25 @@ class ABCBoostClassifier(
         clone.callbacks = self.callbacks
         return clone
 
-    def _begin_task(self, n_steps: int | None, given: FitArguments) -> FitTask:
+    def _begin_task(self, n_iter: int | None, given: FitArguments) -> FitTask:
         """Begin the fit as scikit-learn's callbacks see it."""
         weight = given.sample_weight
         metadata = None if weight is None else {"sample_weight": weight}
-        task = FitTask(self, n_steps, {"X": given.X, "y": given.y, "metadata": metadata})
+        task = FitTask(self, n_iter, {"X": given.X, "y": given.y, "metadata": metadata})
         task.begin()
         return task
 
-    def _keep(self, trained: Trained, refitted: Trained | None) -> None:
+    def _keep(self, trained: TrainingResult, refitted: TrainingResult | None) -> None:
         """Keep the model, and how it came about."""
         self.model_ = trained.model if refitted is None else refitted.model
         self.history_ = trained.history
         self.refit_history_ = None if refitted is None else refitted.history
 
-    def _too_few_steps(self, settings: Parameters) -> str | None:
+    def _too_few_iterations(self, settings: Parameters) -> str | None:
         """Return a remark if all steps that were asked for are too few."""
         if self.history_.stop_reason != "max_iter":
             return None
-        return too_few_steps(settings, self.resolved_params_["learning_rate"])
+        return too_few_iterations(settings, self.resolved_params_["learning_rate"])
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -537,7 +540,7 @@ class ABCBoostClassifier(
         table = self._read(X)
         return self.model_.staged_raw(table, self._n_threads())
 
-    def _outputs(self) -> Outputs:
+    def _outputs(self) -> SoftmaxLink:
         return self.model_.outputs
 
     def _n_threads(self) -> int:

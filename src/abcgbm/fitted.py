@@ -71,12 +71,12 @@ class FittedAttributes:
     @property
     def n_iter_(self) -> int:
         """Number of iterations of the training."""
-        return self._history.n_steps
+        return self._history.n_iter
 
     @property
     def best_iteration_(self) -> int:
         """Number of iterations of the model."""
-        return self._history.best_step
+        return self._history.best_iteration
 
     @property
     def best_score_(self) -> float:
@@ -84,7 +84,7 @@ class FittedAttributes:
         scores = self._history.validation_score
         if not len(scores):
             raise AttributeError("best_score_: there were no validation rows")
-        return float(scores[self._history.best_step])
+        return float(scores[self._history.best_iteration])
 
     @property
     def train_loss_(self) -> Floats:
@@ -134,13 +134,13 @@ class Truncation(FittedAttributes):
         n_iter : int
             Iterations to keep: 0 to those of the model.
         """
-        most = self._model.n_steps
+        most = self._model.n_iter
         n_iter = check_integer("n_iter", n_iter, 0, most, note=" (those of the model)")
         cut: Self = clone(self)
-        cut.model_ = self.model_.first_steps(n_iter)
-        cut.history_ = _first_steps(self.history_, n_iter)
+        cut.model_ = self.model_.first_iterations(n_iter)
+        cut.history_ = _first_iterations(self.history_, n_iter)
         second = self.refit_history_
-        cut.refit_history_ = None if second is None else _first_steps(second, n_iter)
+        cut.refit_history_ = None if second is None else _first_iterations(second, n_iter)
         return cut
 
     def __getitem__(self, steps: Any) -> Self:
@@ -152,18 +152,20 @@ class Truncation(FittedAttributes):
                 f"model[{_shown(steps)}]; expected a slice from the first iteration on, such as [:100]: "
                 "an iteration says nothing without those before it"
             )
-        most, stop = self._model.n_steps, steps.stop
+        most, stop = self._model.n_iter, steps.stop
         if stop is None:
             return self.truncate(most)
-        stop = check_integer("the end of a slice", stop, -most, most, note=" (iterations of the model)")
+        stop = check_integer(
+            "the end of a slice", stop, -most, most, note=" (iterations of the model)"
+        )
         return self.truncate(stop + most if stop < 0 else stop)
 
     __iter__ = None  # a classifier is no sequence, though it can be sliced
 
 
-def _first_steps(history: History, n_steps: int) -> History:
-    is_whole = n_steps == history.n_steps
-    return history if is_whole else history.first_steps(n_steps, "truncated")
+def _first_iterations(history: History, n_iter: int) -> History:
+    is_whole = n_iter == history.n_iter
+    return history if is_whole else history.first_iterations(n_iter, "truncated")
 
 
 def _shown(steps: Any) -> str:

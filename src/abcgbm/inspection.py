@@ -25,7 +25,7 @@ from abcgbm.model.tree_views import TreeView, trees_to_frame, view_tree
 from abcgbm.parameters.hints import with_prediction_hints
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.parameters.parameters import check_random_state, generator_of
-from abcgbm.parameters.validators import check_choice, check_integer, check_truth_value
+from abcgbm.parameters.validators import check_boolean, check_choice, check_integer
 
 _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, which takes its time
 
@@ -107,7 +107,7 @@ class ModelInspection(FittedAttributes):
             class without rows in ``y``.
         """
         check_choice("kind", kind, ("gain", "split", "cover", "permutation"))
-        check_truth_value("per_class", per_class)
+        check_boolean("per_class", per_class)
         ensemble = self._model.ensemble
         if kind == "permutation":
             check_integer("n_repeats", n_repeats, 1)

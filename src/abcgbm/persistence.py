@@ -16,7 +16,7 @@ from abcgbm.model.export.c_source import c_source
 from abcgbm.model.export.json_dump import plain_model
 from abcgbm.model.export.onnx_model import onnx_model, register_in_skl2onnx
 from abcgbm.model.export.treelite_model import treelite_model
-from abcgbm.model.file import Saved, kept_parameters, load, save, set_parameters
+from abcgbm.model.file import ModelContents, kept_parameters, load, save, set_parameters
 from abcgbm.model.tree_views import text_of
 
 _VERSION = "_abcgbm_version"  # in the state of a pickle
@@ -47,7 +47,7 @@ class ModelFiles(FittedAttributes):
         model, history = self._model, self._history
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
         parameters = kept_parameters(given, stacklevel=2)
-        save(Saved(model, history, self.refit_history_, parameters), file)
+        save(ModelContents(model, history, self.refit_history_, parameters), file)
 
     @classmethod
     def load_model(cls, file: str | os.PathLike[str] | IO[bytes]) -> Self:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.arrays import Floats
-from abcgbm.data.files.batched_table import feature_parts
+from abcgbm.data.files.batched_table import feature_batches
 from abcgbm.data.files.large_table import as_large
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
-from abcgbm.model.losses import Outputs
+from abcgbm.model.losses import SoftmaxLink
 from abcgbm.model.model import Model
 from abcgbm.parameters.hints import with_prediction_hints
 
@@ -32,7 +32,7 @@ def prediction_columns(
     return columns | dict(zip(names, probabilities.T, strict=True))
 
 
-class PartPrediction:
+class BatchPrediction:
     """What an estimator can say of tables that do not fit into memory."""
 
     model_: Model
@@ -93,7 +93,7 @@ class PartPrediction:
 
     def _raw_parts(self, X: Any, n_iter: int | None) -> Iterator[Floats]:
         self._check_fitted()
-        for part in feature_parts(as_large(X), self.model_.encoding.schema, type(self).__name__):
+        for part in feature_batches(as_large(X), self.model_.encoding.schema, type(self).__name__):
             yield self.model_.raw(part, self._n_threads(), n_iter)
 
     def _raw_of_all(self, X: Any, n_iter: int | None) -> Floats:
@@ -105,7 +105,7 @@ class PartPrediction:
     def _check_fitted(self) -> None:
         raise NotImplementedError
 
-    def _outputs(self) -> Outputs:
+    def _outputs(self) -> SoftmaxLink:
         raise NotImplementedError
 
     def _n_threads(self) -> int:

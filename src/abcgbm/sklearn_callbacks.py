@@ -30,32 +30,32 @@ class FitTask:
     ----------
     estimator : ABCBoostClassifier
         The estimator.
-    n_steps : int or None
+    n_iter : int or None
         Steps to come, at most.
     arguments : dict
         X, y and metadata of the fit.
     """
 
-    def __init__(self, estimator: Any, n_steps: int | None, arguments: dict[str, Any]) -> None:
+    def __init__(self, estimator: Any, n_iter: int | None, arguments: dict[str, Any]) -> None:
         self._arguments = {"estimator": estimator, **arguments}
         self._task: Any = None
         self._step: Any = None
         # A private interface: a change of it may concern those who set callbacks, but nobody else.
         if hasattr(estimator, "_skl_callbacks"):
-            self._task = estimator._init_callback_context(max_subtasks=n_steps)
+            self._task = estimator._init_callback_context(max_subtasks=n_iter)
 
     def begin(self) -> None:
         """Tell that the fit begins."""
         if self._task is not None:
             self._task.call_on_fit_task_begin(**self._arguments)
 
-    def begin_step(self) -> None:
+    def begin_iteration(self) -> None:
         """Tell that a step begins."""
         if self._task is not None:
             self._step = self._task.subcontext(task_name="step")
             self._step.call_on_fit_task_begin(**self._arguments)
 
-    def end_step(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
+    def end_iteration(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
         """Tell that a step ended, and how the model could be made; return whether to stop."""
         if self._task is None:
             return False

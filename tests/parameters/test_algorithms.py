@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from support.models import assert_same_model, noisy_data, small
 
 from abcgbm import (
     ABCBoostClassifier,
@@ -18,7 +19,6 @@ from abcgbm import (
     TreePerClass,
 )
 from abcgbm.parameters.algorithms import ALGORITHM_NAMES, named_algorithm
-from support.models import assert_same_model, noisy_data, small
 
 OBJECTS = [
     MultiOutputTrees(n_projections=3, baseline="zero"),
@@ -49,7 +49,7 @@ def test_object_is_cloned_pickled_and_compared_by_value(given):
 @pytest.mark.parametrize("given", [of for of in OBJECTS if type(of).__name__ != "Categorical"])
 def test_repr_is_the_call_that_makes_the_object(given):
     names = {type(of).__name__: type(of) for of in OBJECTS}
-    assert eval(repr(given), {}, names) == given  # noqa: S307
+    assert eval(repr(given), {}, names) == given
 
 
 def test_object_with_another_value_is_another():

@@ -5,79 +5,297 @@ import inspect
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
+from support.models import noisy_data, small
 
 import abcgbm
 from abcgbm import ABCBoostClassifier, IterationReport
 from abcgbm.parameters import hints
-from support.models import noisy_data, small
 
 X, Y = noisy_data()
 PARAMETERS = set(ABCBoostClassifier().get_params())
 FIT = set(inspect.signature(ABCBoostClassifier.fit).parameters) - {"self"}
 PREDICT = set(inspect.signature(ABCBoostClassifier.predict).parameters) - {"self"}
 # Parameters of the constructor in 0.2 that are gone.
-OF_VERSION_0_2 = (
-    "trees min_gain min_hessian_leaf categorical_smoothing categorical_penalty handle_unknown "
-    "monotonic_cst base_class base_step refresh gain_directions init max_time checkpoint "
-    "checkpoint_every on_interrupt recenter"
-).split()
+OF_VERSION_0_2 = [
+    "trees",
+    "min_gain",
+    "min_hessian_leaf",
+    "categorical_smoothing",
+    "categorical_penalty",
+    "handle_unknown",
+    "monotonic_cst",
+    "base_class",
+    "base_step",
+    "refresh",
+    "gain_directions",
+    "init",
+    "max_time",
+    "checkpoint",
+    "checkpoint_every",
+    "on_interrupt",
+    "recenter",
+]
 # Constructors, fit and predict of other packages, as of LightGBM 4.6, XGBoost 3.0, CatBoost 1.2.
-LIGHTGBM = (
-    "boosting_type num_leaves max_depth learning_rate n_estimators subsample_for_bin objective "
-    "class_weight min_split_gain min_child_weight min_child_samples subsample subsample_freq "
-    "colsample_bytree reg_alpha reg_lambda random_state n_jobs importance_type"
-).split()
-XGBOOST = (
-    "max_depth max_leaves max_bin grow_policy learning_rate n_estimators verbosity objective booster "
-    "tree_method n_jobs gamma min_child_weight max_delta_step subsample sampling_method "
-    "colsample_bytree colsample_bylevel colsample_bynode reg_alpha reg_lambda scale_pos_weight "
-    "base_score random_state missing num_parallel_tree monotone_constraints "
-    "interaction_constraints importance_type device validate_parameters enable_categorical "
-    "feature_types feature_weights max_cat_to_onehot max_cat_threshold multi_strategy eval_metric "
-    "early_stopping_rounds callbacks"
-).split()
-CATBOOST = (
-    "iterations learning_rate depth l2_leaf_reg model_size_reg rsm loss_function border_count "
-    "feature_border_type per_float_feature_quantization input_borders output_borders "
-    "fold_permutation_block od_pval od_wait od_type nan_mode counter_calc_method "
-    "leaf_estimation_iterations leaf_estimation_method thread_count random_seed use_best_model "
-    "best_model_min_trees verbose silent logging_level metric_period ctr_leaf_count_limit "
-    "store_all_simple_ctr max_ctr_complexity has_time target_border classes_count class_weights "
-    "auto_class_weights class_names one_hot_max_size random_strength name ignored_features "
-    "train_dir custom_loss custom_metric eval_metric bagging_temperature save_snapshot snapshot_file "
-    "snapshot_interval fold_len_multiplier used_ram_limit gpu_ram_part pinned_memory_size "
-    "allow_writing_files final_ctr_computation_mode approx_on_full_history boosting_type simple_ctr "
-    "combinations_ctr per_feature_ctr ctr_target_border_count task_type device_config devices "
-    "bootstrap_type subsample mvs_reg sampling_unit sampling_frequency dev_efb_max_buckets "
-    "sparse_features_conflict_fraction max_depth n_estimators num_boost_round num_trees "
-    "colsample_bylevel random_state reg_lambda objective eta max_bin scale_pos_weight data_partition "
-    "metadata early_stopping_rounds cat_features grow_policy min_data_in_leaf min_child_samples "
-    "max_leaves num_leaves score_function leaf_estimation_backtracking monotone_constraints "
-    "feature_weights penalties_coefficient first_feature_use_penalties model_shrink_rate "
-    "model_shrink_mode langevin diffusion_temperature posterior_sampling boost_from_average "
-    "text_features tokenizers dictionaries feature_calcers text_processing embedding_features "
-    "callback eval_fraction"
-).split()
-FIT_ELSEWHERE = (
-    "eval_set eval_names eval_sample_weight eval_class_weight eval_init_score eval_metric init_score "
-    "feature_name categorical_feature callbacks init_model verbose base_margin "
-    "early_stopping_rounds xgb_model sample_weight_eval_set base_margin_eval_set feature_weights "
-    "cat_features use_best_model logging_level plot plot_file column_description verbose_eval "
-    "metric_period silent save_snapshot snapshot_file log_cout log_cerr monitor share"
-).split()
-PREDICT_ELSEWHERE = (
-    "n_steps num_iteration start_iteration raw_score pred_leaf pred_contrib validate_features "
-    "output_margin base_margin iteration_range ntree_limit prediction_type ntree_start ntree_end "
-    "thread_count verbose task_type"
-).split()
-ATTRIBUTES_OF_0_2 = (
-    "best_iter_ chosen_ init_ base_classes_ search_losses_ class_importances_ predict_parts"
-).split()
-ATTRIBUTES_ELSEWHERE = (
-    "best_iteration best_score booster_ evals_result_ feature_name_ n_estimators_ n_features_ "
-    "objective_ n_classes_ get_booster evals_result intercept_ tree_count_ get_best_iteration "
-    "get_feature_importance calc_leaf_indexes train_score_ estimators_ feature_names_"
-).split()
+LIGHTGBM = [
+    "boosting_type",
+    "num_leaves",
+    "max_depth",
+    "learning_rate",
+    "n_estimators",
+    "subsample_for_bin",
+    "objective",
+    "class_weight",
+    "min_split_gain",
+    "min_child_weight",
+    "min_child_samples",
+    "subsample",
+    "subsample_freq",
+    "colsample_bytree",
+    "reg_alpha",
+    "reg_lambda",
+    "random_state",
+    "n_jobs",
+    "importance_type",
+]
+XGBOOST = [
+    "max_depth",
+    "max_leaves",
+    "max_bin",
+    "grow_policy",
+    "learning_rate",
+    "n_estimators",
+    "verbosity",
+    "objective",
+    "booster",
+    "tree_method",
+    "n_jobs",
+    "gamma",
+    "min_child_weight",
+    "max_delta_step",
+    "subsample",
+    "sampling_method",
+    "colsample_bytree",
+    "colsample_bylevel",
+    "colsample_bynode",
+    "reg_alpha",
+    "reg_lambda",
+    "scale_pos_weight",
+    "base_score",
+    "random_state",
+    "missing",
+    "num_parallel_tree",
+    "monotone_constraints",
+    "interaction_constraints",
+    "importance_type",
+    "device",
+    "validate_parameters",
+    "enable_categorical",
+    "feature_types",
+    "feature_weights",
+    "max_cat_to_onehot",
+    "max_cat_threshold",
+    "multi_strategy",
+    "eval_metric",
+    "early_stopping_rounds",
+    "callbacks",
+]
+CATBOOST = [
+    "iterations",
+    "learning_rate",
+    "depth",
+    "l2_leaf_reg",
+    "model_size_reg",
+    "rsm",
+    "loss_function",
+    "border_count",
+    "feature_border_type",
+    "per_float_feature_quantization",
+    "input_borders",
+    "output_borders",
+    "fold_permutation_block",
+    "od_pval",
+    "od_wait",
+    "od_type",
+    "nan_mode",
+    "counter_calc_method",
+    "leaf_estimation_iterations",
+    "leaf_estimation_method",
+    "thread_count",
+    "random_seed",
+    "use_best_model",
+    "best_model_min_trees",
+    "verbose",
+    "silent",
+    "logging_level",
+    "metric_period",
+    "ctr_leaf_count_limit",
+    "store_all_simple_ctr",
+    "max_ctr_complexity",
+    "has_time",
+    "target_border",
+    "classes_count",
+    "class_weights",
+    "auto_class_weights",
+    "class_names",
+    "one_hot_max_size",
+    "random_strength",
+    "name",
+    "ignored_features",
+    "train_dir",
+    "custom_loss",
+    "custom_metric",
+    "eval_metric",
+    "bagging_temperature",
+    "save_snapshot",
+    "snapshot_file",
+    "snapshot_interval",
+    "fold_len_multiplier",
+    "used_ram_limit",
+    "gpu_ram_part",
+    "pinned_memory_size",
+    "allow_writing_files",
+    "final_ctr_computation_mode",
+    "approx_on_full_history",
+    "boosting_type",
+    "simple_ctr",
+    "combinations_ctr",
+    "per_feature_ctr",
+    "ctr_target_border_count",
+    "task_type",
+    "device_config",
+    "devices",
+    "bootstrap_type",
+    "subsample",
+    "mvs_reg",
+    "sampling_unit",
+    "sampling_frequency",
+    "dev_efb_max_buckets",
+    "sparse_features_conflict_fraction",
+    "max_depth",
+    "n_estimators",
+    "num_boost_round",
+    "num_trees",
+    "colsample_bylevel",
+    "random_state",
+    "reg_lambda",
+    "objective",
+    "eta",
+    "max_bin",
+    "scale_pos_weight",
+    "data_partition",
+    "metadata",
+    "early_stopping_rounds",
+    "cat_features",
+    "grow_policy",
+    "min_data_in_leaf",
+    "min_child_samples",
+    "max_leaves",
+    "num_leaves",
+    "score_function",
+    "leaf_estimation_backtracking",
+    "monotone_constraints",
+    "feature_weights",
+    "penalties_coefficient",
+    "first_feature_use_penalties",
+    "model_shrink_rate",
+    "model_shrink_mode",
+    "langevin",
+    "diffusion_temperature",
+    "posterior_sampling",
+    "boost_from_average",
+    "text_features",
+    "tokenizers",
+    "dictionaries",
+    "feature_calcers",
+    "text_processing",
+    "embedding_features",
+    "callback",
+    "eval_fraction",
+]
+FIT_ELSEWHERE = [
+    "eval_set",
+    "eval_names",
+    "eval_sample_weight",
+    "eval_class_weight",
+    "eval_init_score",
+    "eval_metric",
+    "init_score",
+    "feature_name",
+    "categorical_feature",
+    "callbacks",
+    "init_model",
+    "verbose",
+    "base_margin",
+    "early_stopping_rounds",
+    "xgb_model",
+    "sample_weight_eval_set",
+    "base_margin_eval_set",
+    "feature_weights",
+    "cat_features",
+    "use_best_model",
+    "logging_level",
+    "plot",
+    "plot_file",
+    "column_description",
+    "verbose_eval",
+    "metric_period",
+    "silent",
+    "save_snapshot",
+    "snapshot_file",
+    "log_cout",
+    "log_cerr",
+    "monitor",
+    "share",
+]
+PREDICT_ELSEWHERE = [
+    "n_steps",
+    "num_iteration",
+    "start_iteration",
+    "raw_score",
+    "pred_leaf",
+    "pred_contrib",
+    "validate_features",
+    "output_margin",
+    "base_margin",
+    "iteration_range",
+    "ntree_limit",
+    "prediction_type",
+    "ntree_start",
+    "ntree_end",
+    "thread_count",
+    "verbose",
+    "task_type",
+]
+ATTRIBUTES_OF_0_2 = [
+    "best_iter_",
+    "chosen_",
+    "init_",
+    "base_classes_",
+    "search_losses_",
+    "class_importances_",
+    "predict_parts",
+]
+ATTRIBUTES_ELSEWHERE = [
+    "best_iteration",
+    "best_score",
+    "booster_",
+    "evals_result_",
+    "feature_name_",
+    "n_estimators_",
+    "n_features_",
+    "objective_",
+    "n_classes_",
+    "get_booster",
+    "evals_result",
+    "intercept_",
+    "tree_count_",
+    "get_best_iteration",
+    "get_feature_importance",
+    "calc_leaf_indexes",
+    "train_score_",
+    "estimators_",
+    "feature_names_",
+]
 
 
 def names_in(table):

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import screen
-from abcgbm.cli.options import Label, ModelFile, TableFile, TableOptions, Jobs
+from abcgbm.cli.options import Jobs, Label, ModelFile, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, check_label, read_like
 from abcgbm.errors import TableFileError, shortened
 from abcgbm.evaluation.class_metrics import Confusion

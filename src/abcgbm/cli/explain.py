@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import tell
 from abcgbm.cli.inspect import label_of
-from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Jobs
+from abcgbm.cli.options import Jobs, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow

@@ -29,7 +29,9 @@ from abcgbm.parameters.hints import hint
 
 # These have options of another kind, or no meaning in one run.
 _NO_OPTION = ("n_jobs", "verbose", "warm_start", "callbacks")
-_OBJECTS = {of.__name__: of for of in (MultiOutputTrees, TreePerClass, AdaptiveBaseClass, Categorical)}
+_OBJECTS = {
+    of.__name__: of for of in (MultiOutputTrees, TreePerClass, AdaptiveBaseClass, Categorical)
+}
 _PYTHON = {"None": None, "True": True, "False": False}
 # Options that say what callbacks do in Python, by names that may be given to --set.
 _CALLBACK_OPTIONS = {
@@ -96,7 +98,7 @@ def callbacks_of(
     time_limit: float | None,
     checkpoint: Path | None,
     every: int | None,
-    keep_on_interrupt: bool,  # noqa: FBT001
+    keep_on_interrupt: bool,
 ) -> list[Any] | None:
     """Return the callbacks that options ask for."""
     if every is not None and checkpoint is None:

@@ -11,7 +11,7 @@ import typer
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import Misuse, tell
-from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Jobs
+from abcgbm.cli.options import Jobs, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow

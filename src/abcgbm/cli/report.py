@@ -11,7 +11,7 @@ import typer
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import tell
-from abcgbm.cli.options import Label, ModelFile, OutputOptions, TableFile, TableOptions, Jobs
+from abcgbm.cli.options import Jobs, Label, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_labelled
 from abcgbm.errors import TableFileError, shortened, shown_bytes
 from abcgbm.report import write_report

@@ -13,7 +13,7 @@ import typer
 
 from abcgbm import ABCBoostClassifier, Categorical, LargeTable
 from abcgbm.cli.console import Misuse, tell
-from abcgbm.cli.options import Label, TableFile, TableOptions, Jobs, writable
+from abcgbm.cli.options import Jobs, Label, TableFile, TableOptions, writable
 from abcgbm.cli.parameters import ParameterOptions, callbacks_of, given_parameters
 from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
 from abcgbm.data.files.arrow import ArrowFile
@@ -56,7 +56,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class PartsToLearn:
+class BatchesToLearn:
     """A table to learn from that is read in parts.
 
     Attributes
@@ -114,9 +114,9 @@ class PartsToLearn:
         return f"{self.path}: a table{of}, read in parts; categories: {found}"
 
 
-def parts_to_learn(
+def batches_to_learn(
     path: Path, columns: Columns, tables: TableOptions, memory: Memory
-) -> PartsToLearn | None:
+) -> BatchesToLearn | None:
     """Return a table that is to be read in parts; None if it is one file that fits into memory."""
     reading = tables.reading()
     if not _is_for_parts(path, reading, memory):
@@ -143,7 +143,7 @@ def parts_to_learn(
         column_called(names, name, path, "column to ignore") for name in columns.ignored
     ]
     large.leave_out(given["ignore"])
-    return PartsToLearn(large, path, label, weight, given)
+    return BatchesToLearn(large, path, label, weight, given)
 
 
 def _is_for_parts(path: Path, reading: Reading, memory: Memory) -> bool:
@@ -215,7 +215,9 @@ class FurtherOptions:
     ] = None
     checkpoint_every: Annotated[
         int | None,
-        typer.Option("--checkpoint-every", help="Iterations between checkpoints; default: a minute."),
+        typer.Option(
+            "--checkpoint-every", help="Iterations between checkpoints; default: a minute."
+        ),
     ] = None
     resume: Annotated[Path | None, typer.Option("--resume", help="A checkpoint to resume.")] = None
     keep_on_interrupt: Annotated[
@@ -281,7 +283,7 @@ def train(
     estimator = further.estimator(parameters)
     settings = Parameters.from_parameters(estimator.get_params(deep=False))  # before a file is read
     further.check_checkpoint(settings.checkpoint, target, read)
-    if (parts := parts_to_learn(file, columns.columns(), tables, further.room())) is not None:
+    if (parts := batches_to_learn(file, columns.columns(), tables, further.room())) is not None:
         say(parts.shown(columns.categorical))
         parts.choose_categories(estimator, columns.categorical)
         validation = parts.validation(further.valid)

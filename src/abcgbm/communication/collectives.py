@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from abcgbm.communication.communicator import Reducer
-from abcgbm.communication.shard import Share
+from abcgbm.communication.communicator import Communicator
+from abcgbm.communication.shard import Shard
 
 T = TypeVar("T")
 
@@ -38,45 +38,45 @@ class _Failure(NamedTuple):
         return next(kind for kind in _KINDS if kind.__name__ == self.kind)(self.message)
 
 
-def gathered(share: Share, work: Callable[[], T]) -> list[T]:
+def allgather_results(shard: Shard, work: Callable[[], T]) -> list[T]:
     """Return what some work that needs no other rank returns on each, by rank.
 
     If it fails on any, all ranks raise the error of the first of them, which names it.
     """
-    if share.is_alone:
+    if shard.is_single:
         return [work()]
     done: T | None = None
     failure, own = None, None
     try:
         done = work()
     except Exception as error:  # noqa: BLE001
-        own, failure = error, _Failure.of(error, share.name)
-    told = share.reducer.gather((done, failure))
+        own, failure = error, _Failure.of(error, shard.name)
+    told = shard.communicator.gather((done, failure))
     for _, of_rank in told:
         if of_rank is not None:
             raise of_rank.error() from own
     return [value for value, _ in told]
 
 
-def together(share: Share, work: Callable[[], T]) -> T:
+def raise_together(shard: Shard, work: Callable[[], T]) -> T:
     """Return what some work returns on this rank; an error of any rank is one of all."""
     done: list[T] = []
-    gathered(share, lambda: done.append(work()))
+    allgather_results(shard, lambda: done.append(work()))
     return done[0]
 
 
-def on_first(reducer: Reducer, ask: Callable[[], T]) -> T:
+def on_rank_zero(communicator: Communicator, ask: Callable[[], T]) -> T:
     """Ask on rank 0 alone, and return its answer on all ranks; so with what it raises."""
-    if reducer.n_ranks == 1:
+    if communicator.n_ranks == 1:
         return ask()
     answer: T | None = None
     failure, own = None, None
-    if reducer.rank == 0:
+    if communicator.rank == 0:
         try:
             answer = ask()
         except BaseException as error:  # noqa: BLE001
             own, failure = error, _Failure.of(error, "rank 0")
-    answer, failure = reducer.broadcast((answer, failure))
+    answer, failure = communicator.broadcast((answer, failure))
     if own is not None:
         raise own
     if failure is not None:
@@ -84,14 +84,14 @@ def on_first(reducer: Reducer, ask: Callable[[], T]) -> T:
     return answer
 
 
-def dealt(
-    share: Share, pieces: Sequence[Any], finish: Callable[[range, list[list[Any]]], list[T]]
+def split_by_feature(
+    shard: Shard, pieces: Sequence[Any], finish: Callable[[range, list[list[Any]]], list[T]]
 ) -> list[T]:
     """Deal things out to the ranks; return all of them, finished.
 
     Parameters
     ----------
-    share : Share
+    shard : Shard
         The rank.
     pieces : sequence
         What this rank has of each thing.
@@ -99,12 +99,12 @@ def dealt(
         Is given the places of some things, and of each the pieces of all ranks, by rank; returns
         what becomes of each.
     """
-    n_ranks, rank = share.reducer.n_ranks, share.reducer.rank
+    n_ranks, rank = shard.communicator.n_ranks, shard.communicator.rank
     sent = [pickle.dumps(pieces[to::n_ranks], protocol=5) for to in range(n_ranks)]
-    received = [pickle.loads(item) for item in share.reducer.exchange(sent)]
+    received = [pickle.loads(item) for item in shard.communicator.exchange(sent)]
     own = range(rank, len(pieces), n_ranks)
-    finished = gathered(
-        share, lambda: finish(own, [list(of) for of in zip(*received, strict=True)])
+    finished = allgather_results(
+        shard, lambda: finish(own, [list(of) for of in zip(*received, strict=True)])
     )
     return [finished[place % n_ranks][place // n_ranks] for place in range(len(pieces))]
 
@@ -116,14 +116,14 @@ class Interrupts:
 
     Parameters
     ----------
-    reducer : Reducer
+    communicator : Communicator
         The rank.
     """
 
-    def __init__(self, reducer: Reducer) -> None:
+    def __init__(self, communicator: Communicator) -> None:
         in_main_thread = threading.current_thread() is threading.main_thread()
         self._keeps = (
-            reducer.n_ranks > 1
+            communicator.n_ranks > 1
             and in_main_thread
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         )
@@ -150,9 +150,9 @@ class Interrupts:
         self._was_asked = True
 
 
-def uninterrupted(reducer: Reducer, work: Callable[[], T]) -> T:
+def uninterrupted(communicator: Communicator, work: Callable[[], T]) -> T:
     """Do some work of all ranks; a Ctrl-C waits for its end, and is one of all then."""
-    with Interrupts(reducer) as interrupts:
+    with Interrupts(communicator) as interrupts:
         done = work()
-        on_first(reducer, interrupts.raise_if_asked)
+        on_rank_zero(communicator, interrupts.raise_if_asked)
     return done

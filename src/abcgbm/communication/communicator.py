@@ -66,7 +66,7 @@ class Header(NamedTuple):
             )
 
 
-class Reducer(ABC):
+class Communicator(ABC):
     """One of several ranks, each of which holds some of the rows.
 
     All ranks call the same methods in the same order. A rank that cannot go on raises RanksError.
@@ -171,7 +171,7 @@ class Reducer(ABC):
         return Header(self._number, what, dtype, count)
 
 
-class Alone(Reducer):
+class SingleProcess(Communicator):
     """The only rank: there is nobody to exchange anything with."""
 
     def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:

@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.communication.communicator import Alone, Reducer
+from abcgbm.communication.communicator import Communicator, SingleProcess
 
 Part = tuple[int, int]  # the number of a partition, and its rows
-_MOST_NAMED = 5  # partitions in an error
+_MAX_NAMED = 5  # partitions in an error
 
 
-class Share(NamedTuple):
+class Shard(NamedTuple):
     """What a rank has of the rows.
 
     All rows in their order are the partitions by their numbers, and in each its rows in their order.
 
     Attributes
     ----------
-    reducer : Reducer
+    communicator : Communicator
         The rank.
     parts : sequence of (int, int), or None
         The number and the rows of each partition that the rank's rows are made of, in their order;
@@ -33,40 +33,40 @@ class Share(NamedTuple):
         Whether the user knows of the partitions, so that errors name them.
     """
 
-    reducer: Reducer
+    communicator: Communicator
     parts: Sequence[Part] | None = None
     validated: Sequence[Part] | None = None
     is_cut: bool = True
 
     @property
-    def is_alone(self) -> bool:
+    def is_single(self) -> bool:
         """Whether there is no other rank."""
-        return self.reducer.n_ranks == 1
+        return self.communicator.n_ranks == 1
 
     @property
     def name(self) -> str:
         """What errors call the rank, and what it holds."""
-        rank = f"rank {self.reducer.rank}"
+        rank = f"rank {self.communicator.rank}"
         if not self.parts or not self.is_cut:
             return rank
-        numbers = [str(number) for number, _ in self.parts[:_MOST_NAMED]]
-        more = ", ..." if len(self.parts) > _MOST_NAMED else ""
+        numbers = [str(number) for number, _ in self.parts[:_MAX_NAMED]]
+        more = ", ..." if len(self.parts) > _MAX_NAMED else ""
         return f"{rank} (partition{'s' if len(self.parts) > 1 else ''} {', '.join(numbers)}{more})"
 
-    def of_validation(self) -> Share:
+    def of_validation(self) -> Shard:
         """Return the share of the rows to validate on, which are no part of those to learn from."""
-        return Share(self.reducer, self.validated)
+        return Shard(self.communicator, self.validated)
 
-    def settled(self, n_rows: int) -> Share:
+    def settled(self, n_rows: int) -> Shard:
         """Return the share of a table of so many rows, whose parts are known."""
         if self.parts is None:
-            return self._replace(parts=((self.reducer.rank, n_rows),), is_cut=False)
+            return self._replace(parts=((self.communicator.rank, n_rows),), is_cut=False)
         n_given = sum(n for _, n in self.parts)
         if n_given != n_rows:
             raise ValueError(f"share has parts of {n_given} rows together; X has {n_rows} rows")
         return self
 
-    def taken(self, places: NDArray[np.int64]) -> Share:
+    def taken(self, places: NDArray[np.int64]) -> Shard:
         """Return the share of some of the rows, by their places, ascending."""
         assert self.parts is not None, "settled first"
         ends = np.cumsum([n for _, n in self.parts])
@@ -77,7 +77,9 @@ class Share(NamedTuple):
     def numbers(self) -> NDArray[np.uint64]:
         """Return the number of each row among those of all ranks; all ranks must ask."""
         assert self.parts is not None, "settled first"
-        parts = sorted(part for of_rank in self.reducer.gather([*self.parts]) for part in of_rank)
+        parts = sorted(
+            part for of_rank in self.communicator.gather([*self.parts]) for part in of_rank
+        )
         _check_each_once(parts)
         first = dict(
             zip((p for p, _ in parts), np.cumsum([0, *(n for _, n in parts)]), strict=False)
@@ -94,16 +96,16 @@ def _check_each_once(parts: list[Part]) -> None:
         )
 
 
-ALONE = Share(Alone())
+LOCAL = Shard(SingleProcess())
 
 
-def as_share(given: Any) -> Share:
+def as_shard(given: Any) -> Shard:
     """Return what a user gave as a share: one, a rank, or None where there is no other."""
     if given is None:
-        return ALONE
-    if isinstance(given, Reducer):
-        return Share(given)
-    if not isinstance(given, Share):
+        return LOCAL
+    if isinstance(given, Communicator):
+        return Shard(given)
+    if not isinstance(given, Shard):
         raise TypeError(
             f"share={given!r}; expected None, a Reducer such as MPIReducer(comm), or a Share"
         )

@@ -124,7 +124,7 @@ Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.int64]
 Level = str | float | None  # None is missing
 CHUNK = 65_536  # rows that are Python objects at a time
-_MOST_SIGNED = 2**31  # rows that int32 can number
+_MAX_SIGNED = 2**31  # rows that int32 can number
 
 
 def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
@@ -133,7 +133,7 @@ def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-def levels_of_floats(column: Floats) -> Iterator[list[Level]]:
+def categories_of_floats(column: Floats) -> Iterator[list[Level]]:
     """Yield floats as levels; NaN is missing."""
     for rows in chunks(len(column)):
         values = (column[rows] + 0.0).astype(object)  # 0.0 is added so that -0.0 is 0.0
@@ -141,7 +141,7 @@ def levels_of_floats(column: Floats) -> Iterator[list[Level]]:
         yield values.tolist()
 
 
-class LevelOf(dict[Any, Level]):
+class CategoryNormalizer(dict[Any, Level]):
     """The level that a Python value is; values seen once are looked up.
 
     Parameters
@@ -269,7 +269,7 @@ class ArrayColumns:
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        return levels_of_floats(self.floats(np.array([column]))[:, 0])
+        return categories_of_floats(self.floats(np.array([column]))[:, 0])
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ class ObjectColumns(ArrayColumns):
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        level_of = LevelOf(self.labels[column])
+        level_of = CategoryNormalizer(self.labels[column])
         for rows in chunks(len(self.objects)):
             yield level_of.all(self.objects[rows, column].tolist())
 
@@ -312,6 +312,6 @@ RowNumbers = NDArray[np.int32] | NDArray[np.uint32]
 
 def row_numbers(indices: NDArray[Any], n_rows: int) -> RowNumbers:
     """Return the row numbers of sparse columns in the type that the core takes, copied if need be."""
-    if n_rows <= _MOST_SIGNED:
+    if n_rows <= _MAX_SIGNED:
         return indices.astype(np.int32, copy=False)
     return indices.astype(np.uint32, copy=False)

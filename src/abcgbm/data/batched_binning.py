@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from abcgbm import _core
 from abcgbm.data.arrays import Floats
-from abcgbm.data.binned_table import BinnedTable, Encoding, seen_levels
-from abcgbm.data.categories import Levels
-from abcgbm.data.counting import ColumnCounts, Scratch, level_digest
-from abcgbm.data.files.batched_table import PartedTable
+from abcgbm.data.binned_table import BinnedTable, ColumnEncoder, seen_categories
+from abcgbm.data.categories import CategoryMap
+from abcgbm.data.counting import ColumnCounts, Scratch, category_digest
+from abcgbm.data.files.batched_table import BatchedTable
 from abcgbm.data.files.large_table import ChangedTableError
 from abcgbm.data.schema import Kind
 from abcgbm.data.table import Table
@@ -40,7 +40,7 @@ class Learning:
         What a level is that was not learned, once the model is asked.
     n_threads : int
         Number of threads.
-    known : dict of int to Levels, or None
+    known : dict of int to CategoryMap, or None
         Levels that are known already; None: they are learned.
     """
 
@@ -50,7 +50,7 @@ class Learning:
     most_codes: int
     handle_unknown: str
     n_threads: int
-    known: dict[int, Levels] | None = None
+    known: dict[int, CategoryMap] | None = None
 
     def seen(self, rows: slice) -> NDArray[np.bool_] | None:
         """Tell which of some rows are seen; None: all."""
@@ -61,10 +61,10 @@ class Learning:
 class _Bins:
     """The levels and thresholds that are known so far."""
 
-    levels: dict[int, Levels] = field(default_factory=dict)
+    levels: dict[int, CategoryMap] = field(default_factory=dict)
     thresholds: dict[int, Floats] = field(default_factory=dict)
 
-    def add_levels(self, levels: dict[int, Levels]) -> None:
+    def add_levels(self, levels: dict[int, CategoryMap]) -> None:
         self.levels |= levels
         self.thresholds |= {f: of.thresholds() for f, of in levels.items()}
 
@@ -73,7 +73,7 @@ class _Bins:
             builder.set_thresholds(feature, self.thresholds[feature])
 
 
-def learn_and_bin(table: PartedTable, how: Learning) -> BinnedTable:
+def learn_and_bin(table: BatchedTable, how: Learning) -> BinnedTable:
     """Learn bins from rows, and code all rows."""
     is_categorical = table.schema.is_categorical
     storage = table.storage_of_codes()
@@ -84,13 +84,13 @@ def learn_and_bin(table: PartedTable, how: Learning) -> BinnedTable:
             _read_once(table, group, how, bins, builder)
         else:
             _read_twice(table, group, how, bins, builder)
-    encoding = Encoding(table.schema, dict(sorted(bins.levels.items())), how.handle_unknown)
+    encoding = ColumnEncoder(table.schema, dict(sorted(bins.levels.items())), how.handle_unknown)
     thresholds = tuple(bins.thresholds[feature] for feature in range(table.shape[1]))
     return BinnedTable(builder.finish(), thresholds, encoding)
 
 
 def bin_like(
-    table: PartedTable,
+    table: BatchedTable,
     other: BinnedTable,
     n_threads: int,
     is_seen: NDArray[np.bool_] | None = None,
@@ -113,7 +113,7 @@ def bin_like(
 
 
 def _read_once(
-    table: PartedTable,
+    table: BatchedTable,
     group: Group,
     how: Learning,
     bins: _Bins,
@@ -129,20 +129,22 @@ def _read_once(
     bins.tell(builder, group)
     builder.add_block(group[numeric].astype(np.int32), values, how.n_threads)
     for column in whole.features(Kind.CATEGORICAL).tolist():
-        codes = bins.levels[int(group[column])].codes(seen_levels(whole, column, how.is_seen))
+        codes = bins.levels[int(group[column])].codes(seen_categories(whole, column, how.is_seen))
         number = group[column : column + 1].astype(np.int32)
         builder.add_block(number, codes[:, None], how.n_threads)
 
 
-def _levels_of(table: PartedTable, group: Group, whole: Table, how: Learning) -> dict[int, Levels]:
+def _levels_of(
+    table: BatchedTable, group: Group, whole: Table, how: Learning
+) -> dict[int, CategoryMap]:
     columns = whole.features(Kind.CATEGORICAL).tolist()
     if how.known is not None:
         return {int(group[c]): how.known[int(group[c])] for c in columns}
     is_learned = None if how.weight.all() else how.weight > 0
     return {
-        int(group[c]): Levels.learn(
+        int(group[c]): CategoryMap.learn(
             table.schema.label(int(group[c])),
-            seen_levels(whole, c, is_learned),
+            seen_categories(whole, c, is_learned),
             how.weight,
             how.most_codes,
         )
@@ -154,7 +156,7 @@ def _levels_of(table: PartedTable, group: Group, whole: Table, how: Learning) ->
 
 
 def _read_twice(
-    table: PartedTable,
+    table: BatchedTable,
     group: Group,
     how: Learning,
     bins: _Bins,
@@ -175,11 +177,11 @@ def _read_twice(
             )
 
 
-def _count(table: PartedTable, group: Group, how: Learning, bins: _Bins) -> list[int]:
+def _count(table: BatchedTable, group: Group, how: Learning, bins: _Bins) -> list[int]:
     """Learn the bins of columns; return what the rows made of each of them."""
     with closing(Scratch(table.large.cache_dir)) as scratch:
-        most_bytes = table.large.free_bytes() // _SHARE
-        counts = ColumnCounts(table.kinds(group), how.n_threads, scratch, most_bytes)
+        max_bytes = table.large.free_bytes() // _SHARE
+        counts = ColumnCounts(table.kinds(group), how.n_threads, scratch, max_bytes)
         for first_row, part in table.parts(group):
             rows = slice(first_row, first_row + len(part))
             counts.add(part, how.weight[rows], first_row)
@@ -203,7 +205,7 @@ class _Coder:
         Where the codes go; it knows the thresholds.
     group : ndarray of int
         The features.
-    levels : dict of int to Levels
+    levels : dict of int to CategoryMap
         The levels of those that are categories.
     handle_unknown : {"missing", "error"}
         What a level is that is not among these.
@@ -213,7 +215,7 @@ class _Coder:
         self,
         builder: _core.BinnedBuilder,
         group: Group,
-        levels: dict[int, Levels],
+        levels: dict[int, CategoryMap],
         handle_unknown: str,
     ) -> None:
         self._builder, self._group = builder, group
@@ -231,13 +233,13 @@ class _Coder:
         for column in self._digests:
             self._digest(part, column, first_row)
             levels = self._levels[int(self._group[column])]
-            codes = levels.codes(seen_levels(part, column, is_seen), self._handle_unknown)
+            codes = levels.codes(seen_categories(part, column, is_seen), self._handle_unknown)
             number = self._group[column : column + 1].astype(np.int32)
             self._builder.add_rows(number, codes[:, None], first_row, n_threads)
 
     def _digest(self, part: Table, column: int, first_row: int) -> None:
         for chunk in part.levels(column):
-            self._digests[column] += level_digest(chunk, first_row)
+            self._digests[column] += category_digest(chunk, first_row)
             first_row += len(chunk)
 
     def settle(self, n_threads: int) -> list[int]:

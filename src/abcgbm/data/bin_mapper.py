@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.arrays import Floats
-from abcgbm.data.binned_table import BinnedTable, Encoding, bin_table
+from abcgbm.data.binned_table import BinnedTable, ColumnEncoder, bin_table
 from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds, most_codes
 from abcgbm.data.counting import ColumnCounts
 from abcgbm.data.digest import digest_of
@@ -46,7 +46,7 @@ class BinMapper(BaseEstimator):
     thresholds_ : list of ndarray
         For each feature the thresholds between its bins, ascending. A value's code is the number of
         thresholds below it; NaN has the last code. Those of a category lie between its codes.
-    encoding_ : Encoding
+    encoding_ : ColumnEncoder
         The columns, and the levels of those that are categories.
     n_features_in_, feature_names_in_
         Of the table seen during fit, as in scikit-learn.
@@ -143,19 +143,23 @@ class BinMapper(BaseEstimator):
     def _read_part(self, X: Any, seen: ColumnCounts | None) -> Table:
         owner = type(self).__name__
         if seen is not None:
-            encoding: Encoding = self.encoding_
+            encoding: ColumnEncoder = self.encoding_
             return encoding.read(_not_binned(X), owner)
         return read_table(_not_binned(X), self.categorical_features, owner)
 
-    def _learned(self, schema: Schema, seen: ColumnCounts) -> tuple[Encoding, tuple[Floats, ...]]:
+    def _learned(
+        self, schema: Schema, seen: ColumnCounts
+    ) -> tuple[ColumnEncoder, tuple[Floats, ...]]:
         """Return the levels and thresholds of what was counted."""
         names = {f: schema.label(f) for f in range(len(schema.is_categorical))}
         levels = seen.levels(names, most_codes(self.max_bins))
         found = seen.thresholds(self.max_bins) | {f: of.thresholds() for f, of in levels.items()}
-        encoding = Encoding(schema, dict(sorted(levels.items())), self.handle_unknown)
+        encoding = ColumnEncoder(schema, dict(sorted(levels.items())), self.handle_unknown)
         return encoding, tuple(found[f] for f in sorted(found))
 
-    def _keep(self, schema: Schema, encoding: Encoding, thresholds: tuple[Floats, ...]) -> None:
+    def _keep(
+        self, schema: Schema, encoding: ColumnEncoder, thresholds: tuple[Floats, ...]
+    ) -> None:
         """Take over what was learned."""
         fitted: dict[str, Any] = {"n_features_in_": len(schema.is_categorical)}
         if schema.feature_names is not None:

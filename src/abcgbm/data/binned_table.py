@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from abcgbm import _core
 from abcgbm.data.arrays import ArrayColumns, Floats, Level, chunks
-from abcgbm.data.categories import Levels
+from abcgbm.data.categories import CategoryMap
 from abcgbm.data.digest import digest_of
 from abcgbm.data.schema import Kind, Schema
 from abcgbm.data.table import Table, read_table_like
@@ -21,21 +21,21 @@ CHUNK_BYTES = 2**26  # of numbers made for prediction at a time
 
 
 @dataclass(frozen=True)
-class Encoding:
+class ColumnEncoder:
     """How a table becomes numbers, as learned from an earlier one.
 
     Attributes
     ----------
     schema : Schema
         The columns a table must have.
-    levels : dict of int to Levels
+    levels : dict of int to CategoryMap
         The levels of each categorical feature, and their codes.
     handle_unknown : {"missing", "error"}
         What a level is that was not learned.
     """
 
     schema: Schema
-    levels: dict[int, Levels]
+    levels: dict[int, CategoryMap]
     handle_unknown: str = "missing"
 
     def check(self) -> None:
@@ -52,7 +52,7 @@ class Encoding:
                 f"handle_unknown={self.handle_unknown!r}; expected 'missing' or 'error'"
             )
 
-    def for_model(self) -> Encoding:
+    def for_model(self) -> ColumnEncoder:
         """Return a copy that has not warned yet, because each model warns once."""
         levels = {feature: replace(of) for feature, of in self.levels.items()}
         return replace(self, schema=replace(self.schema), levels=levels)
@@ -135,13 +135,13 @@ class BinnedTable:
         The codes, as the core holds them.
     thresholds : tuple of ndarray
         For each feature the thresholds between its bins.
-    encoding : Encoding
+    encoding : ColumnEncoder
         The columns, and the levels of those that are categories.
     """
 
     binned: _core.Binned
     thresholds: tuple[Floats, ...]
-    encoding: Encoding
+    encoding: ColumnEncoder
 
     def __repr__(self) -> str:
         n_rows, n_features = self.shape
@@ -241,7 +241,7 @@ class BinnedTable:
         return np.append(thresholds, [np.inf, np.nan])
 
 
-def _check_bins(binned: _core.Binned, thresholds: Any, encoding: Encoding) -> None:
+def _check_bins(binned: _core.Binned, thresholds: Any, encoding: ColumnEncoder) -> None:
     """Raise ValueError unless codes, thresholds and levels are those of one table."""
     is_categorical = encoding.schema.is_categorical
     if [len(t) + 2 for t in thresholds] != list(binned.n_bins):
@@ -253,7 +253,7 @@ def _check_bins(binned: _core.Binned, thresholds: Any, encoding: Encoding) -> No
 def bin_table(
     table: Table,
     thresholds: tuple[Floats, ...],
-    encoding: Encoding,
+    encoding: ColumnEncoder,
     n_threads: int,
     is_seen: NDArray[np.bool_] | None = None,
 ) -> BinnedTable:
@@ -264,7 +264,7 @@ def bin_table(
 
 
 def builder_of(
-    n_rows: int, thresholds: tuple[Floats, ...], encoding: Encoding
+    n_rows: int, thresholds: tuple[Floats, ...], encoding: ColumnEncoder
 ) -> _core.BinnedBuilder:
     """Return what codes so many rows in memory."""
     is_categorical = encoding.schema.is_categorical.astype(np.uint8)
@@ -274,7 +274,7 @@ def builder_of(
 def add_all(
     builder: _core.BinnedBuilder,
     table: Table,
-    encoding: Encoding,
+    encoding: ColumnEncoder,
     n_threads: int,
     is_seen: NDArray[np.bool_] | None = None,
 ) -> None:
@@ -283,7 +283,7 @@ def add_all(
     for features, values in column_blocks(table, n_threads):
         builder.add_block(features, values, n_threads)
     for feature, levels in encoding.levels.items():
-        codes = levels.codes(seen_levels(table, feature, is_seen), encoding.handle_unknown)
+        codes = levels.codes(seen_categories(table, feature, is_seen), encoding.handle_unknown)
         builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
     if part is not None:
         builder.add_sparse(part.features, part.columns(len(table)), n_threads)
@@ -301,7 +301,7 @@ def check_binned(table: BinnedTable, schema: Schema | None = None, name: str = "
     return table
 
 
-def seen_levels(
+def seen_categories(
     table: Table, feature: int, is_seen: NDArray[np.bool_] | None
 ) -> Iterator[list[Level]]:
     """Yield the levels of a feature, a chunk of rows at a time; of rows not seen they are missing."""

@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.communication.collectives import together
+from abcgbm.communication.collectives import raise_together
 from abcgbm.data.arrays import Floats, row_numbers
 from abcgbm.data.batched_binning import Learning, bin_like, learn_and_bin
 from abcgbm.data.binned_table import (
     BinnedTable,
-    Encoding,
+    ColumnEncoder,
     add_all,
     bin_table,
     builder_of,
     column_blocks,
-    seen_levels,
+    seen_categories,
 )
-from abcgbm.data.categories import Levels
-from abcgbm.data.files.batched_table import PartedTable
+from abcgbm.data.categories import CategoryMap
+from abcgbm.data.files.batched_table import BatchedTable
 from abcgbm.data.samples import LabelledRows
 from abcgbm.data.schema import Kind
-from abcgbm.data.sharded_binning import SharedLearning, encoding_of
+from abcgbm.data.sharded_binning import ShardedBinning, encoding_of
 from abcgbm.data.sparse import SparsePart
 from abcgbm.data.table import Table
 from abcgbm.data.weights import IntegerWeights
@@ -51,25 +51,25 @@ def most_codes(max_bins: int) -> int:
 
 def learn_encoding(
     table: Table, weight: NDArray[np.int64], max_bins: int, handle_unknown: str
-) -> Encoding:
+) -> ColumnEncoder:
     """Learn the levels of a table's categories, and their codes: 16 times ``max_bins`` at most.
 
     ``weight``, of shape (n_rows,), is 0 for rows that are not looked at.
     """
     is_seen, most = _mask_of(weight > 0), most_codes(max_bins)
     levels = {
-        feature: Levels.learn(
-            table.schema.label(feature), seen_levels(table, feature, is_seen), weight, most
+        feature: CategoryMap.learn(
+            table.schema.label(feature), seen_categories(table, feature, is_seen), weight, most
         )
         for feature in table.features(Kind.CATEGORICAL).tolist()
     }
-    return Encoding(table.schema, levels, handle_unknown)
+    return ColumnEncoder(table.schema, levels, handle_unknown)
 
 
 def learn_thresholds(
     table: Table,
     weight: NDArray[np.int64],
-    encoding: Encoding,
+    encoding: ColumnEncoder,
     max_bins: int,
     n_threads: int,
 ) -> tuple[Floats, ...]:
@@ -130,14 +130,14 @@ class Binning:
         What a level is that was not learned.
     n_threads : int
         Number of threads.
-    known : Encoding or None
+    known : ColumnEncoder or None
         The levels that the trees of an earlier fit know; no others are learned then.
     """
 
     max_bins: int
     handle_unknown: str
     n_threads: int
-    known: Encoding | None = None
+    known: ColumnEncoder | None = None
 
 
 def bin_rows(
@@ -154,8 +154,8 @@ def bin_rows(
         table = _learn_and_bin([learned, validated], how)
         return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, table)
     table = _learn_and_bin([learned], how)
-    share = validated.share
-    other = together(share, lambda: _bin_like(table, validated, how.n_threads))
+    shard = validated.shard
+    other = raise_together(shard, lambda: _bin_like(table, validated, how.n_threads))
     return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, other)
 
 
@@ -165,13 +165,13 @@ def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
     if isinstance(table, BinnedTable):
         return table
     weight, is_seen = _weight_in_table(learned), _is_among(parts, len(table))
-    if isinstance(table, PartedTable):
+    if isinstance(table, BatchedTable):
         coded = learn_and_bin(table, _learning(weight, is_seen, how))
         if how.known is None:
             return coded
         # The model keeps the names that it knows, or that there are none.
         return replace(coded, encoding=replace(how.known, handle_unknown=how.handle_unknown))
-    if not learned.share.is_alone:
+    if not learned.shard.is_single:
         return _with_all_ranks(learned, weight, is_seen, how)
     if how.known is None:
         encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
@@ -190,9 +190,9 @@ def _with_all_ranks(
     how: Binning,
 ) -> BinnedTable:
     """Learn from the rows of all ranks, and code those of this one."""
-    table, share = cast(Table, learned.table), learned.share
+    table, shard = cast(Table, learned.table), learned.shard
     total, most = learned.integer_weights.n_units, most_codes(how.max_bins)
-    learning = SharedLearning(share, weight, total, how.max_bins, most, how.n_threads, how.known)
+    learning = ShardedBinning(shard, weight, total, how.max_bins, most, how.n_threads, how.known)
     layout = learning.learn(table)
     encoding = encoding_of(layout, table.schema, learning, how.handle_unknown)
     thresholds = tuple(of.thresholds for of in layout.features)
@@ -204,7 +204,7 @@ def _with_all_ranks(
         add_all(builder, table, lenient, how.n_threads, is_seen)
         return builder
 
-    binned = layout.finish(together(share, coded), len(table))
+    binned = layout.finish(raise_together(shard, coded), len(table))
     return BinnedTable(binned, thresholds, encoding)
 
 
@@ -236,7 +236,7 @@ def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedT
     if isinstance(other, Table):
         is_seen = _is_among([rows], len(other))
         return bin_table(other, table.thresholds, table.encoding, n_threads, is_seen)
-    if isinstance(other, PartedTable):
+    if isinstance(other, BatchedTable):
         is_seen = _is_among([rows], len(other))
         return bin_like(other, table, n_threads, is_seen)
     if not other.has_bins_of(table):

@@ -17,7 +17,7 @@ _BATCH = 20  # values that are suspicious if none of them is known
 
 
 @dataclass(frozen=True, repr=False)
-class Levels(WarnsOnce):
+class CategoryMap(WarnsOnce):
     """The levels of a column in ascending order, each with its code.
 
     Codes follow the order of the values, so that neither the order of rows nor that of a category
@@ -55,7 +55,7 @@ class Levels(WarnsOnce):
         most_codes : int
             Most codes.
         """
-        return cls.from_weights(column, level_weights(chunks, weight), most_codes)
+        return cls.from_weights(column, category_weights(chunks, weight), most_codes)
 
     @classmethod
     def from_weights(cls, column: str, total: dict[Any, int], most_codes: int) -> Self:
@@ -169,7 +169,7 @@ def _shown(levels: Collection[Any]) -> str:
 _NAMES = {str: "strings", float: "numbers"}
 
 
-def level_weights(chunks: Iterable[list[Level]], weight: NDArray[np.int64]) -> dict[Any, int]:
+def category_weights(chunks: Iterable[list[Level]], weight: NDArray[np.int64]) -> dict[Any, int]:
     """Return the weight of each level in some rows: integers, which add up over parts of the rows."""
     total: dict[Any, int] = {}
     start = 0

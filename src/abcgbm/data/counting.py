@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from abcgbm import _core
 from abcgbm.data.arrays import Floats, Level
-from abcgbm.data.categories import Levels
+from abcgbm.data.categories import CategoryMap
 from abcgbm.data.schema import Kind
 from abcgbm.data.table import Table
 
@@ -89,7 +89,7 @@ def digest_of(values: NDArray[np.uint64], first_row: int) -> int:
 _BYTES_OF_A_VALUE = 16  # and its weight
 
 
-class LevelCounts:
+class CategoryCounts:
     """The levels of a category, and the weight of each in the rows so far.
 
     Attributes
@@ -112,18 +112,18 @@ class LevelCounts:
             for level, of_row in zip(chunk, of_rows.tolist(), strict=True):
                 if of_row:
                     self.weight[level] = self.weight.get(level, 0) + of_row
-            self.digest += level_digest(chunk, first_row + start)
+            self.digest += category_digest(chunk, first_row + start)
             start += len(chunk)
         self.weight.pop(None, None)
 
-    def merge(self, other: LevelCounts) -> None:
+    def merge(self, other: CategoryCounts) -> None:
         """Count what another has counted."""
         for level, weight in other.weight.items():
             self.weight[level] = self.weight.get(level, 0) + weight
         self.digest += other.digest
 
 
-def level_digest(chunk: list[Level], first_row: int) -> int:
+def category_digest(chunk: list[Level], first_row: int) -> int:
     """Return the digest of levels in the rows from ``first_row`` on."""
     hashes = np.fromiter(map(hash, chunk), dtype=np.int64, count=len(chunk)).view(np.uint64)
     return digest_of(hashes, first_row)
@@ -143,7 +143,7 @@ class ColumnCounts:
         Number of threads.
     scratch : Scratch or None
         Where values are kept that are too many; None: they are never too many.
-    most_bytes : int or None
+    max_bytes : int or None
         What they may take in memory.
 
     Attributes
@@ -157,14 +157,16 @@ class ColumnCounts:
         kinds: Iterable[int],
         n_threads: int,
         scratch: Scratch | None = None,
-        most_bytes: int | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         kind = np.asarray([*kinds])
         self._numeric = np.flatnonzero(kind != Kind.CATEGORICAL)
-        self._levels = {c: LevelCounts() for c in np.flatnonzero(kind == Kind.CATEGORICAL).tolist()}
+        self._levels = {
+            c: CategoryCounts() for c in np.flatnonzero(kind == Kind.CATEGORICAL).tolist()
+        }
         self._values = _core.ValueCounts(len(self._numeric))
         self._n_threads = n_threads
-        self._scratch, self._most_bytes = scratch, most_bytes
+        self._scratch, self._max_bytes = scratch, max_bytes
         self._spilled: list[list[Any]] = []  # by time, then by column
         self.n_rows = 0
 
@@ -201,19 +203,19 @@ class ColumnCounts:
         found = self._values.thresholds(runs, max_bins, self._n_threads)
         return dict(zip(self._numeric.tolist(), found, strict=True))
 
-    def levels(self, names: dict[int, str], most_codes: int) -> dict[int, Levels]:
+    def levels(self, names: dict[int, str], most_codes: int) -> dict[int, CategoryMap]:
         """Return the levels of each category, whose names errors use."""
         return {
-            column: Levels.from_weights(names[column], counts.weight, most_codes)
+            column: CategoryMap.from_weights(names[column], counts.weight, most_codes)
             for column, counts in self._levels.items()
         }
 
     # ------------------------------------------------------------------------------------- spilling
 
     def _is_too_much(self) -> bool:
-        if self._scratch is None or self._most_bytes is None:
+        if self._scratch is None or self._max_bytes is None:
             return False
-        return self._values.n_held * _BYTES_OF_A_VALUE > self._most_bytes
+        return self._values.n_held * _BYTES_OF_A_VALUE > self._max_bytes
 
     def _spill(self) -> None:
         scratch = self._scratch

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from abcgbm.communication.collectives import together
-from abcgbm.communication.shard import ALONE, Share
+from abcgbm.communication.collectives import raise_together
+from abcgbm.communication.shard import LOCAL, Shard
 from abcgbm.data.arrays import chunks, is_missing, naming
 
 # How pandas, Arrow and polars ask which values are missing, and leave these out.
@@ -106,9 +106,9 @@ def check_no_time_zone(dtype: Any, name: str) -> None:
         )
 
 
-_MOST_AT_ONCE = 250_000  # labels that are sorted in one call
-_MOST_SHOWN = 10  # labels in an error message
-_MOST_CHARACTERS = 22  # of a label in a drawing
+_MAX_AT_ONCE = 250_000  # labels that are sorted in one call
+_MAX_SHOWN = 10  # labels in an error message
+_MAX_CHARACTERS = 22  # of a label in a drawing
 ALLOWED_LABELS = "strings, integers, truth values, floats that are whole numbers, or dates"
 _KINDS = "biufUSTMmO"  # of arrays that may hold labels
 
@@ -309,16 +309,16 @@ def check_classes(classes: NDArray[Any]) -> None:
 
 
 def encode_labels(
-    labels: AnyLabels, classes: NDArray[Any] | None = None, share: Share = ALONE
+    labels: AnyLabels, classes: NDArray[Any] | None = None, shard: Shard = LOCAL
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the sorted classes, which are those of all ranks, and the class number of each row.
 
     With given classes all labels must be among them; a class may be without rows.
     """
     if classes is not None:
-        return classes, together(share, lambda: class_numbers(labels, classes))
-    found, which = together(share, lambda: _unique(labels, "y"))
-    known = _united(share.reducer.gather((share.name, found)))
+        return classes, raise_together(shard, lambda: class_numbers(labels, classes))
+    found, which = raise_together(shard, lambda: _unique(labels, "y"))
+    known = _united(shard.communicator.gather((shard.name, found)))
     if len(known) < 2:  # noqa: PLR2004
         raise ValueError(f"y has 1 class, {known.tolist()[0]!r}; expected at least 2 classes")
     return known, which if known is found else _numbered(found, which, known)
@@ -399,7 +399,7 @@ def _unique(labels: AnyLabels, name: str) -> tuple[NDArray[Any], NDArray[np.int3
 
 def _unique_in_chunks(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Do what ``np.unique`` does; between two chunks other threads have a turn of Python's lock."""
-    cut = chunks(len(labels), _MOST_AT_ONCE)
+    cut = chunks(len(labels), _MAX_AT_ONCE)
     of_chunks = [np.unique(labels[rows], return_inverse=True) for rows in cut]
     if len(of_chunks) < 2:  # noqa: PLR2004
         found, which = of_chunks[0] if of_chunks else np.unique(labels, return_inverse=True)
@@ -417,8 +417,8 @@ def _shown(labels: Any) -> str:
 
 def listed(labels: list[Any]) -> str:
     """Return labels as text, the first ten of them."""
-    more = ", ..." if len(labels) > _MOST_SHOWN else ""
-    return ", ".join(map(repr, labels[:_MOST_SHOWN])) + more
+    more = ", ..." if len(labels) > _MAX_SHOWN else ""
+    return ", ".join(map(repr, labels[:_MAX_SHOWN])) + more
 
 
 def shown_label(label: Any) -> str:
@@ -430,7 +430,7 @@ def shown_label(label: Any) -> str:
 def short_label(label: Any) -> str:
     """Return a label, or any name, as text that fits into a drawing."""
     text = shown_label(label)
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+    return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 1] + "…"
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:

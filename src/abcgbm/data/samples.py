@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.communication.collectives import gathered, together
-from abcgbm.communication.shard import ALONE, Share
+from abcgbm.communication.collectives import allgather_results, raise_together
+from abcgbm.communication.shard import LOCAL, Shard
 from abcgbm.data.arrays import Floats
 from abcgbm.data.binned_table import BinnedTable, check_binned
-from abcgbm.data.files.batched_table import PartedTable, features_like, features_of
+from abcgbm.data.files.batched_table import BatchedTable, features_like, features_of
 from abcgbm.data.files.large_table import LargeTable, Watch, as_large, read_labels
 from abcgbm.data.labels import (
     AnyLabels,
@@ -26,7 +26,7 @@ from abcgbm.data.labels import (
 )
 from abcgbm.data.once import lazy
 from abcgbm.data.schema import Schema
-from abcgbm.data.shard_schema import Look, agreed_schema, empty_table
+from abcgbm.data.shard_schema import PartialSchema, empty_table, unite_schemas
 from abcgbm.data.table import Table, read_table, read_table_like, with_schema
 from abcgbm.data.weights import (
     IntegerWeights,
@@ -39,7 +39,7 @@ from abcgbm.data.weights import (
 )
 
 AnyTable = Table | BinnedTable
-RowsTable = AnyTable | PartedTable
+RowsTable = AnyTable | BatchedTable
 
 
 class LargeRows(NamedTuple):
@@ -75,7 +75,7 @@ def read_to_learn(X: Any, categorical_features: Any, owner: str) -> RowsTable:
         return check_binned(X)
     if isinstance(X, LargeRows):
         schema = features_of(X.large, X.apart, categorical_features)
-        return PartedTable(X.large, schema, X.n_rows, owner)
+        return BatchedTable(X.large, schema, X.n_rows, owner)
     return read_table(X, categorical_features, owner)
 
 
@@ -89,7 +89,7 @@ def read_like(X: Any, schema: Schema, owner: str, name: str = "X") -> AnyTable:
 def read_rows_like(X: Any, schema: Schema, owner: str, name: str = "X") -> RowsTable:
     """Do the same for rows to learn from or to validate on, which may be read in parts."""
     if isinstance(X, LargeRows):
-        return PartedTable(X.large, features_like(X.large, X.apart, schema), X.n_rows, owner)
+        return BatchedTable(X.large, features_like(X.large, X.apart, schema), X.n_rows, owner)
     return read_like(X, schema, owner, name)
 
 
@@ -97,20 +97,20 @@ def read_rows_like(X: Any, schema: Schema, owner: str, name: str = "X") -> RowsT
 
 
 def read_together(
-    share: Share, X: Any, read: Callable[[Any], RowsTable], name: str = "X"
+    shard: Shard, X: Any, read: Callable[[Any], RowsTable], name: str = "X"
 ) -> RowsTable:
     """Read the table of this rank; all have the same columns, and some may have no rows."""
-    if share.is_alone:
+    if shard.is_single:
         return read(X)
     tables: list[Table] = []
 
-    def look() -> tuple[str, Look | None]:
+    def look() -> tuple[str, PartialSchema | None]:
         if has_no_rows(X):
-            return share.name, None
+            return shard.name, None
         tables.append(_in_memory(read(X), name))
-        return share.name, Look.of(tables[0])
+        return shard.name, PartialSchema.of(tables[0])
 
-    schema = agreed_schema(gathered(share, look), name)
+    schema = unite_schemas(allgather_results(shard, look), name)
     return with_schema(tables[0], schema) if tables else empty_table(schema)
 
 
@@ -138,7 +138,7 @@ class LabelledRows:
 
     Attributes
     ----------
-    table : Table, BinnedTable or PartedTable
+    table : Table, BinnedTable or BatchedTable
         The table, all of it.
     which : ndarray of int64 of shape (n_rows,) or slice
         Which rows of it these are, ascending.
@@ -152,7 +152,7 @@ class LabelledRows:
         The mean of the factors of all rows that count: what bounds on rows are multiplied by.
     given : object
         The table in the user's own form, if these are all of its rows; else None.
-    share : Share
+    shard : Shard
         Where they stand among the rows of all ranks.
     """
 
@@ -163,7 +163,7 @@ class LabelledRows:
     factor: Floats
     class_factor: float = 1.0
     given: Any = None
-    share: Share = ALONE
+    shard: Shard = LOCAL
 
     def __len__(self) -> int:
         return len(self.y)
@@ -185,13 +185,13 @@ class LabelledRows:
     @lazy
     def integer_weights(self) -> IntegerWeights:
         """These weights as integers, which training and validation count."""
-        return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor, self.share)
+        return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor, self.shard)
 
     @lazy
     def of_class(self) -> NDArray[np.int64]:
         """How many rows of all ranks each class has; when it is asked for first, by all of them."""
         of_class: NDArray[np.int64] = np.bincount(self.y, minlength=len(self.factor))
-        self.share.reducer.sum(of_class)
+        self.shard.communicator.sum(of_class)
         return of_class
 
     @property
@@ -207,12 +207,12 @@ class LabelledRows:
             y=self.y[places],
             sample_weight=self.sample_weight[places],
             given=None,
-            share=self.share.taken(places),
+            shard=self.shard.taken(places),
         )
 
     def as_given(self) -> Any:
         """Return the rows as the user gave them, or else as a table of them alone."""
-        if isinstance(self.table, PartedTable):
+        if isinstance(self.table, BatchedTable):
             raise ValueError(  # noqa: TRY004 (the value of scoring)
                 "a scorer cannot be handed rows that are read in parts; expected scoring='loss' or "
                 "'error', or an X_val that is in memory"
@@ -225,11 +225,11 @@ class GivenRows(NamedTuple):
 
     Attributes
     ----------
-    table : Table, BinnedTable or PartedTable
+    table : Table, BinnedTable or BatchedTable
         Their table.
     y, sample_weight : array-like or None
         Their labels and weights.
-    share : Share
+    shard : Shard
         Where they stand among the rows of all ranks.
     suffix : {"", "_val"}
         What the names of the arguments end with.
@@ -238,7 +238,7 @@ class GivenRows(NamedTuple):
     table: RowsTable
     y: Any
     sample_weight: Any = None
-    share: Share = ALONE
+    shard: Shard = LOCAL
     suffix: str = ""
 
     def weights(self) -> Floats:
@@ -259,7 +259,7 @@ class CountedRows:
 
     Attributes
     ----------
-    table : Table, BinnedTable or PartedTable
+    table : Table, BinnedTable or BatchedTable
         The table, all of it.
     which : ndarray of int64 of shape (n_rows,) or slice
         Which rows of it count.
@@ -269,7 +269,7 @@ class CountedRows:
         Their weights.
     suffix : {"", "_val"}
         What the names of the arguments end with.
-    share : Share
+    shard : Shard
         Where they stand among the rows of all ranks that count.
     """
 
@@ -278,7 +278,7 @@ class CountedRows:
     labels: AnyLabels
     weight: Floats
     suffix: str = ""
-    share: Share = ALONE
+    shard: Shard = LOCAL
 
     @classmethod
     def from_given(cls, given: GivenRows, *, has_classes: bool = False) -> Self:
@@ -286,19 +286,19 @@ class CountedRows:
 
         ``has_classes``: which labels there are is known already.
         """
-        table, share, suffix = given.table, given.share, given.suffix
-        has_classes |= not share.is_alone  # a rank alone may have few rows of many labels
-        weight = together(share, given.weights)
-        check_sum_of_weights(weight, f"sample_weight{suffix}", share)
+        table, shard, suffix = given.table, given.shard, given.suffix
+        has_classes |= not shard.is_single  # a rank alone may have few rows of many labels
+        weight = raise_together(shard, given.weights)
+        check_sum_of_weights(weight, f"sample_weight{suffix}", shard)
         which = slice(None) if weight.all() else np.flatnonzero(weight)
-        labels = together(share, partial(given.labels, which, has_classes=has_classes))
-        share = together(share, partial(share.settled, len(table)))
-        share = share if isinstance(which, slice) else share.taken(which)
-        return cls(table, which, labels, weight[which], suffix, share)
+        labels = raise_together(shard, partial(given.labels, which, has_classes=has_classes))
+        shard = raise_together(shard, partial(shard.settled, len(table)))
+        shard = shard if isinstance(which, slice) else shard.taken(which)
+        return cls(table, which, labels, weight[which], suffix, shard)
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
         """Return what the weights of the rows of all ranks add up to; those here are of classes y."""
-        return WeightSums.from_rows(self.weight, y, n_classes).of_all(self.share)
+        return WeightSums.from_rows(self.weight, y, n_classes).of_all(self.shard)
 
     def weighed(
         self, y: NDArray[np.int32], factor: Floats, sums: WeightSums, given: Any = None
@@ -311,13 +311,13 @@ class CountedRows:
         of_all = given if len(y) == len(self.table) else None
         mean = mean_factor(sums, factor)
         rows = LabelledRows(
-            self.table, self.which, y, self.weight, factor, mean, of_all, self.share
+            self.table, self.which, y, self.weight, factor, mean, of_all, self.shard
         )
         counts = factor[y] > 0
         return rows if counts.all() else rows.take(np.flatnonzero(counts))
 
 
-class Classes(NamedTuple):
+class ClassLabels(NamedTuple):
     """The labels, sorted, and the factor of the weights of each."""
 
     labels: NDArray[Any]
@@ -326,16 +326,16 @@ class Classes(NamedTuple):
 
 def rows_to_learn(
     given: GivenRows, known: NDArray[Any] | None, class_weight: Any
-) -> tuple[LabelledRows, Classes]:
+) -> tuple[LabelledRows, ClassLabels]:
     """Check labels and weights; return the rows that count, and the classes.
 
     ``known`` are the labels that can occur; None: those that do.
     """
     counted = CountedRows.from_given(given, has_classes=known is not None)
-    labels, class_of_row = encode_labels(counted.labels, known, given.share)
+    labels, class_of_row = encode_labels(counted.labels, known, given.shard)
     sums = counted.sums(class_of_row, len(labels))
     factor = class_weights(class_weight, labels, sums)
-    return counted.weighed(class_of_row, factor, sums), Classes(labels, factor)
+    return counted.weighed(class_of_row, factor, sums), ClassLabels(labels, factor)
 
 
 class ToValidate(NamedTuple):
@@ -356,17 +356,19 @@ class ToValidate(NamedTuple):
 
 
 def rows_to_validate(
-    given: ToValidate, schema: Schema, classes: Classes, owner: str, share: Share = ALONE
+    given: ToValidate, schema: Schema, classes: ClassLabels, owner: str, shard: Shard = LOCAL
 ) -> LabelledRows | None:
     """Check X_val, y_val and sample_weight_val; return the rows that count, if any were given."""
-    share = share.of_validation()
-    if not any(gathered(share, given.are_given)):
+    shard = shard.of_validation()
+    if not any(allgather_results(shard, given.are_given)):
         return None
     read = partial(read_rows_like, schema=schema, owner=owner, name="X_val")
     rows = GivenRows(
-        read_together(share, given.X, read, "X_val"), given.y, given.sample_weight, share, "_val"
+        read_together(shard, given.X, read, "X_val"), given.y, given.sample_weight, shard, "_val"
     )
     counted = CountedRows.from_given(rows, has_classes=True)
-    class_of_row = together(share, lambda: class_numbers(counted.labels, classes.labels, "y_val"))
+    class_of_row = raise_together(
+        shard, lambda: class_numbers(counted.labels, classes.labels, "y_val")
+    )
     sums = counted.sums(class_of_row, len(classes.labels))
     return counted.weighed(class_of_row, classes.factor, sums, given=given.X)

@@ -14,7 +14,7 @@ from abcgbm.data.schema import Schema
 from abcgbm.data.table import Table
 
 
-class Look(NamedTuple):
+class PartialSchema(NamedTuple):
     """What the columns of one rank's table are.
 
     Attributes
@@ -38,7 +38,7 @@ class Look(NamedTuple):
         return cls(table.schema, is_known)
 
 
-def agreed_schema(looks: Sequence[tuple[str, Look | None]], name: str = "X") -> Schema:
+def unite_schemas(looks: Sequence[tuple[str, PartialSchema | None]], name: str = "X") -> Schema:
     """Return the columns of all ranks, each given with its name; None: it has no rows.
 
     What a column is say those ranks that have a value of it.
@@ -67,15 +67,15 @@ def _shown(schema: Schema) -> str:
     return f"{len(schema.is_categorical)} without names" if names is None else str(names.tolist())
 
 
-def _is_categorical(seen: Sequence[tuple[str, Look]], feature: int) -> bool:
+def _is_categorical(seen: Sequence[tuple[str, PartialSchema]], feature: int) -> bool:
     said = [(bool(look.schema.is_categorical[feature]), f"on {rank}") for rank, look in seen]
     known = [of for of, (_, look) in zip(said, seen, strict=True) if look.is_known[feature]]
     if not known:
         return any(of for of, _ in said)
-    return are_levels(seen[0][1].schema.label(feature), known)
+    return is_categorical_everywhere(seen[0][1].schema.label(feature), known)
 
 
-def are_levels(column: str, said: Sequence[tuple[bool, str]]) -> bool:
+def is_categorical_everywhere(column: str, said: Sequence[tuple[bool, str]]) -> bool:
     """Tell whether a column holds levels, not numbers; it must be the same at all places.
 
     ``said`` are pairs of whether it does, and where.

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.communication.collectives import dealt, gathered, together
-from abcgbm.communication.shard import Share
+from abcgbm.communication.collectives import allgather_results, raise_together, split_by_feature
+from abcgbm.communication.shard import Shard
 from abcgbm.data.arrays import Floats
-from abcgbm.data.binned_table import Encoding, seen_levels
-from abcgbm.data.categories import Levels, level_weights
+from abcgbm.data.binned_table import ColumnEncoder, seen_categories
+from abcgbm.data.categories import CategoryMap, category_weights
 from abcgbm.data.schema import Kind, Schema
 from abcgbm.data.table import Table
 
-_MOST_VALUES = 2**24  # that a rank counts at a time, but for what makes groups even
+_MAX_VALUES = 2**24  # that a rank counts at a time, but for what makes groups even
 
 Run = tuple[Floats, NDArray[np.int64]]  # distinct values, ascending, and their weights
 
@@ -28,7 +28,7 @@ class FeatureBins(NamedTuple):
 
     Attributes
     ----------
-    levels : Levels or None
+    levels : CategoryMap or None
         Its levels, if it is a category.
     thresholds : ndarray
         Between its bins.
@@ -36,14 +36,14 @@ class FeatureBins(NamedTuple):
         The heaviest code.
     """
 
-    levels: Levels | None
+    levels: CategoryMap | None
     thresholds: Floats
     common: int
     n_listed: int  # what all others weigh
 
     @classmethod
     def of(
-        cls, levels: Levels | None, thresholds: Floats, weight: NDArray[np.int64]
+        cls, levels: CategoryMap | None, thresholds: Floats, weight: NDArray[np.int64]
     ) -> FeatureBins:
         """Look for the common code by the weight of each."""
         common = int(np.argmax(weight))
@@ -51,12 +51,12 @@ class FeatureBins(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SharedLayout:
+class ShardedLayout:
     """How the codes of all ranks are stored: alike, whatever rows a rank has.
 
     Attributes
     ----------
-    share : Share
+    shard : Shard
         The rank.
     features : list of FeatureBins
         What is known of each feature.
@@ -64,7 +64,7 @@ class SharedLayout:
         What the rows of all ranks weigh.
     """
 
-    share: Share
+    shard: Shard
     features: list[FeatureBins]
     total: int
 
@@ -78,23 +78,23 @@ class SharedLayout:
 
         They are those that the rank with most rows finds, without what meets elsewhere.
         """
-        rows = self.share.reducer.gather(n_rows)
-        asked = self.share.reducer.rank == rows.index(max(rows))
-        found = gathered(self.share, lambda: builder.bundles() if asked else [])
+        rows = self.shard.communicator.gather(n_rows)
+        asked = self.shard.communicator.rank == rows.index(max(rows))
+        found = allgather_results(self.shard, lambda: builder.bundles() if asked else [])
         bundles = found[rows.index(max(rows))]
-        meets = together(self.share, lambda: builder.meeting(bundles))
-        self.share.reducer.sum(meets)
+        meets = raise_together(self.shard, lambda: builder.meeting(bundles))
+        self.shard.communicator.sum(meets)
         kept = [[f for f in bundle if not meets[f]] for bundle in bundles]
-        return together(self.share, lambda: builder.finish(kept))
+        return raise_together(self.shard, lambda: builder.finish(kept))
 
 
 @dataclass(frozen=True)
-class SharedLearning:
+class ShardedBinning:
     """What is learned of which rows of all ranks.
 
     Attributes
     ----------
-    share : Share
+    shard : Shard
         The rank.
     weight : ndarray of int64 of shape (n_rows,)
         Weights of its rows; 0 for those that are not learned from.
@@ -104,32 +104,32 @@ class SharedLearning:
         Most bins of a number, and most codes of a category.
     n_threads : int
         Number of threads.
-    known : Encoding or None
+    known : ColumnEncoder or None
         Levels that are known already.
     """
 
-    share: Share
+    shard: Shard
     weight: NDArray[np.int64]
     total: int
     max_bins: int
     most_codes: int
     n_threads: int
-    known: Encoding | None = None
+    known: ColumnEncoder | None = None
 
-    def learn(self, table: Table) -> SharedLayout:
+    def learn(self, table: Table) -> ShardedLayout:
         """Learn the bins of all features, some at a time."""
         features: list[FeatureBins] = []
         for group in self._groups(*table.shape):
-            pieces = together(self.share, lambda: self._counted(table, group))  # noqa: B023
+            pieces = raise_together(self.shard, lambda: self._counted(table, group))  # noqa: B023
             finisher = _Finisher(self, table.schema, group)
-            features += dealt(self.share, pieces, finisher.finish)
-        return SharedLayout(self.share, features, self.total)
+            features += split_by_feature(self.shard, pieces, finisher.finish)
+        return ShardedLayout(self.shard, features, self.total)
 
     def _groups(self, n_rows: int, n_features: int) -> Iterator[NDArray[np.intp]]:
-        most_rows = np.array([float(n_rows)])
-        self.share.reducer.maximum(most_rows)
-        size = max(1, _MOST_VALUES // max(1, int(most_rows[0])))
-        size += -size % self.share.reducer.n_ranks  # or some would wait while others merge
+        max_rows = np.array([float(n_rows)])
+        self.shard.communicator.maximum(max_rows)
+        size = max(1, _MAX_VALUES // max(1, int(max_rows[0])))
+        size += -size % self.shard.communicator.n_ranks  # or some would wait while others merge
         for start in range(0, n_features, size):
             yield np.arange(start, min(start + size, n_features))
 
@@ -140,7 +140,9 @@ class SharedLearning:
         counted |= _sparse_runs(table, group, self.weight)
         is_seen = self.weight > 0
         for feature in group[table.schema.is_categorical[group]].tolist():
-            counted[feature] = level_weights(seen_levels(table, feature, is_seen), self.weight)
+            counted[feature] = category_weights(
+                seen_categories(table, feature, is_seen), self.weight
+            )
         return [counted[feature] for feature in group.tolist()]
 
     def _runs(self, table: Table, features: NDArray[np.intp]) -> list[Run]:
@@ -180,7 +182,7 @@ def _run(values: Floats, weight: NDArray[np.int64]) -> Run:
 class _Finisher:
     """Merges what all ranks have counted of some features."""
 
-    how: SharedLearning
+    how: ShardedBinning
     schema: Schema
     group: NDArray[np.intp]
 
@@ -214,7 +216,7 @@ class _Finisher:
         if how.known is not None:
             levels = how.known.levels[feature]
         else:
-            levels = Levels.from_weights(self.schema.label(feature), total, how.most_codes)
+            levels = CategoryMap.from_weights(self.schema.label(feature), total, how.most_codes)
         weight = np.zeros(len(levels.thresholds()) + 2, dtype=np.int64)
         for level, of_level in total.items():
             weight[levels.code_of.get(level, -1)] += of_level
@@ -223,11 +225,11 @@ class _Finisher:
 
 
 def encoding_of(
-    layout: SharedLayout, schema: Schema, how: SharedLearning, unknown: str
-) -> Encoding:
+    layout: ShardedLayout, schema: Schema, how: ShardedBinning, unknown: str
+) -> ColumnEncoder:
     """Return the levels that were learned, or those known before."""
     if how.known is not None:
         return replace(how.known, handle_unknown=unknown)
     found = enumerate(layout.features)
     levels = {feature: of.levels for feature, of in found if of.levels is not None}
-    return Encoding(schema, levels, unknown)
+    return ColumnEncoder(schema, levels, unknown)

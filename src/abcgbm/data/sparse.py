@@ -17,12 +17,12 @@ from abcgbm.data.arrays import (
     Level,
     RowNumbers,
     Rows,
-    levels_of_floats,
+    categories_of_floats,
     row_numbers,
 )
 from abcgbm.data.once import lazy
 
-_MOST_ROWS = 2**32 - 1  # row numbers of sparse columns are 32-bit
+_MAX_ROWS = 2**32 - 1  # row numbers of sparse columns are 32-bit
 _TWO = 2  # dimensions of a table
 
 
@@ -114,9 +114,9 @@ _TRIPLES = {
 
 def sparse_columns(matrix: Any, name: str = "X") -> SparseColumns:
     """Return the columns of a csr or csc array, as ``compressed`` gives it, whose rest is zero."""
-    if matrix.shape[0] > _MOST_ROWS:
+    if matrix.shape[0] > _MAX_ROWS:
         raise ValueError(
-            f"{name} is sparse and has {matrix.shape[0]} rows; expected 1 to {_MOST_ROWS}"
+            f"{name} is sparse and has {matrix.shape[0]} rows; expected 1 to {_MAX_ROWS}"
         )
     with np.errstate(over="ignore"):
         matrix = matrix.astype(np.float64, copy=False)
@@ -196,7 +196,7 @@ class SparseColumns:
 
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
-        return levels_of_floats(self.floats(np.array([column]))[:, 0])
+        return categories_of_floats(self.floats(np.array([column]))[:, 0])
 
     def part(self, columns: NDArray[np.intp], features: NDArray[np.intp]) -> SparsePart:
         """Return some columns for the core, under their numbers in the table."""

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from abcgbm.communication.shard import ALONE, Share
+from abcgbm.communication.shard import LOCAL, Shard
 from abcgbm.data.arrays import Floats, as_float, as_reals, chunks
 from abcgbm.data.labels import class_numbers
 from abcgbm.parameters.validators import is_finite_real
@@ -78,10 +78,10 @@ def lowest_bit(values: Floats) -> int:
 
 _TOTAL_BITS = 30  # of the sum of all integer weights, unless class factors need more
 _FACTOR_BITS = 9  # of the mean class factor, at least, where sample weights are exact
-_LEAST_TOTAL, _MOST_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
-_MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
-_MOST_WHOLE = 2.0**53  # up to which every integer is a float
-_LEAST_SLACK, _MOST_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
+_MIN_TOTAL, _MAX_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
+_MAX_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
+_MAX_WHOLE = 2.0**53  # up to which every integer is a float
+_MIN_SLACK, _MAX_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
 
 
 # ------------------------------------------------------------------------------------- given weights
@@ -114,11 +114,11 @@ def read_weights(
     return weights
 
 
-def check_sum_of_weights(weights: Floats, name: str, share: Share = ALONE) -> None:
+def check_sum_of_weights(weights: Floats, name: str, shard: Shard = LOCAL) -> None:
     """Raise ValueError if the weights of all rows, over all ranks, sum to 0, too little or too much."""
     no_class = np.broadcast_to(np.int32(0), len(weights))
     (own,) = exact_class_sums(weights, no_class, 1)
-    total = sum(share.reducer.gather(own))
+    total = sum(shard.communicator.gather(own))
     if total == 0:
         raise ValueError(f"all weights are zero: {name} is 0 at every row; expected some above 0")
     check_total(Fraction(total, 1 << SCALE), name)
@@ -131,7 +131,7 @@ def whole_weights(
     if sample_weight is None:
         return np.ones(n_rows, dtype=np.int64)
     weights = check_weights(sample_weight, n_rows, name)
-    other = np.flatnonzero((weights != np.rint(weights)) | (weights > _MOST_WHOLE))
+    other = np.flatnonzero((weights != np.rint(weights)) | (weights > _MAX_WHOLE))
     if len(other):
         raise ValueError(
             f"{name} is {weights[other[0]]} at row {other[0]}; expected whole numbers, at most 2^53"
@@ -141,10 +141,8 @@ def whole_weights(
 
 def check_total(total: Fraction, name: str) -> None:
     """Raise ValueError if weights sum to more or less than the arithmetic can hold."""
-    if not _LEAST_TOTAL <= total <= _MOST_TOTAL:
-        raise ValueError(
-            f"{name} sums to {as_float(total)}; expected {_LEAST_TOTAL} to {_MOST_TOTAL}"
-        )
+    if not _MIN_TOTAL <= total <= _MAX_TOTAL:
+        raise ValueError(f"{name} sums to {as_float(total)}; expected {_MIN_TOTAL} to {_MAX_TOTAL}")
 
 
 # --------------------------------------------------------------------------------- sums over the rows
@@ -177,9 +175,9 @@ class WeightSums:
         sums = tuple(a + b for a, b in zip(self.of_class, other.of_class, strict=True))
         return type(self)(sums, min(self.lowest_bit, other.lowest_bit))
 
-    def of_all(self, share: Share) -> Self:
+    def of_all(self, shard: Shard) -> Self:
         """Return the sums of the rows of all ranks."""
-        sums: Self = reduce(type(self).merged, share.reducer.gather(self))
+        sums: Self = reduce(type(self).merged, shard.communicator.gather(self))
         return sums
 
     @property
@@ -344,7 +342,7 @@ class IntegerWeights:
         Rows that weigh half a unit or less, and count as one.
     n_units : int
         The sum of the weights.
-    share : Share
+    shard : Shard
         The rank whose rows these are: all but their weights is of the rows of all ranks.
     """
 
@@ -353,7 +351,7 @@ class IntegerWeights:
     lost: float
     n_raised: int
     n_units: int
-    share: Share = ALONE
+    shard: Shard = LOCAL
 
     @classmethod
     def of_rows(
@@ -362,13 +360,13 @@ class IntegerWeights:
         """Sum up the weights of some rows."""
         return cls(weight, unit, lost, n_raised, int(weight.sum()))
 
-    def of_all(self, share: Share) -> IntegerWeights:
+    def of_all(self, shard: Shard) -> IntegerWeights:
         """Return the same weights, and what they are together with those of all other ranks."""
         lost, counts = np.array([self.lost]), np.array([self.n_raised, self.n_units])
-        share.reducer.maximum(lost)
-        share.reducer.sum(counts)
+        shard.communicator.maximum(lost)
+        shard.communicator.sum(counts)
         n_raised, n_units = counts.tolist()
-        return IntegerWeights(self.weight, self.unit, float(lost[0]), n_raised, n_units, share)
+        return IntegerWeights(self.weight, self.unit, float(lost[0]), n_raised, n_units, shard)
 
     @classmethod
     def from_rows(
@@ -376,14 +374,14 @@ class IntegerWeights:
         weight: Floats,
         y: NDArray[np.int32] | None = None,
         factor: Floats | None = None,
-        share: Share = ALONE,
+        shard: Shard = LOCAL,
     ) -> IntegerWeights:
         """Round positive weights, times the factors of their classes; None: no classes matter."""
         y = np.broadcast_to(np.int32(0), len(weight)) if y is None else y
         factor = np.ones(1) if factor is None else factor
-        sums = WeightSums.from_rows(weight, y, len(factor)).of_all(share)
-        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(share)
-        if rounded.n_raised and share.reducer.rank == 0:
+        sums = WeightSums.from_rows(weight, y, len(factor)).of_all(shard)
+        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(shard)
+        if rounded.n_raised and shard.communicator.rank == 0:
             least = rounded.unit / rounded.total
             warnings.warn(
                 f"{rounded.n_raised} row(s) weigh at most {least / 2:.1e} of the sum of all "
@@ -401,7 +399,7 @@ class IntegerWeights:
     def count(self, rows: NDArray[np.bool_]) -> int:
         """Return the sum of the integers of some rows, of all ranks together; all must ask."""
         counted = self.weight[rows].sum(keepdims=True)
-        self.share.reducer.sum(counted)
+        self.shard.communicator.sum(counted)
         return int(counted[0])
 
     def units(self, amount: float) -> int:
@@ -410,5 +408,5 @@ class IntegerWeights:
         Rows that weigh so much have so many, whatever they have lost by rounding; but for those of
         less than 512 units, which may lose more.
         """
-        slack = _LEAST_SLACK + min(_MOST_SLACK, self.lost)
-        return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MOST_UNITS)))
+        slack = _MIN_SLACK + min(_MAX_SLACK, self.lost)
+        return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MAX_UNITS)))

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from abcgbm.data.arrays import REAL_KINDS
 from abcgbm.data.frames import Frame, FrameColumns, Series, as_frame, sparse_columns_of
-from abcgbm.data.shard_schema import are_levels
+from abcgbm.data.shard_schema import is_categorical_everywhere
 
 Numbered = Sequence[tuple[int, Any]]
 
@@ -22,7 +22,10 @@ def alike_frames(parts: Numbered, name: str) -> list[Any]:
     frames = [_frame(part, name) for _, part in parts]
     differ = [column for column in frames[0].columns if _differs(column, frames)]
     for column in differ:
-        looks = [_look(frame, column, number, name) for frame, (number, _) in _with(frames, parts)]
+        looks = [
+            _partial_schema(frame, column, number, name)
+            for frame, (number, _) in _with(frames, parts)
+        ]
         is_levels = _holds_levels(
             looks, [f"in partition {number} of {name}" for number, _ in parts]
         )
@@ -69,7 +72,7 @@ def _type_of(series: Series) -> str:
     return f"categories of {getattr(categories, 'dtype', 'strings')}"
 
 
-def _look(frame: Any, column: str, number: int, name: str) -> FrameColumns:
+def _partial_schema(frame: Any, column: str, number: int, name: str) -> FrameColumns:
     label = f"column {column!r} of partition {number} of {name}"
     selected = frame.get_column(column).to_frame()
     if sparse_columns_of(selected).all():
@@ -81,7 +84,9 @@ def _look(frame: Any, column: str, number: int, name: str) -> FrameColumns:
 def _holds_levels(looks: Sequence[FrameColumns], where: Sequence[str]) -> bool:
     known = [(look.holds_levels(0), at) for look, at in _with(looks, where) if look.has_values(0)]
     column = looks[0].frame.columns[0]
-    return are_levels(f"column {column!r}", known or [(looks[0].holds_levels(0), "")])
+    return is_categorical_everywhere(
+        f"column {column!r}", known or [(looks[0].holds_levels(0), "")]
+    )
 
 
 def _as_numbers(look: FrameColumns) -> Series:
@@ -157,7 +162,7 @@ def no_rows_of(table: Any) -> Any:
     return table.slice(0, 0) if type(table).__module__.startswith("pyarrow") else table[:0]
 
 
-def form_of(table: Any) -> str:
+def table_kind_of(table: Any) -> str:
     """Say what a table is, and which columns it has."""
     return f"a {_type(table).__name__} with the columns {_columns(table)}"
 

@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 from distributed import Client, Scheduler, Worker
 
 from abcgbm.communication.communicator import RankLostError, RanksError
-from abcgbm.distributed.dask_session import PATIENCE, Done, News, SessionPlan, Sessions
+from abcgbm.distributed.dask_session import (
+    PATIENCE,
+    ProgressUpdate,
+    SessionPlan,
+    Sessions,
+    TaskResult,
+)
 
 _AGAIN = 2.0  # seconds that a worker has for an answer when it is asked once more
 
@@ -35,7 +41,9 @@ async def begin_session(name: str, work: Any, dask_worker: Worker) -> None:
     Sessions.of(dask_worker)[name].begin(work)
 
 
-async def ask_session(name: str, n_answered: int, asks_to_stop: bool, dask_worker: Worker) -> News:
+async def ask_session(
+    name: str, n_answered: int, asks_to_stop: bool, dask_worker: Worker
+) -> ProgressUpdate:
     """Wait for news of a rank, and answer the last."""
     return await Sessions.of(dask_worker)[name].ask(n_answered, asks_to_stop)
 
@@ -46,7 +54,7 @@ async def touch_session(name: str, dask_worker: Worker) -> None:
 
 
 async def collect_session(
-    name: str, limit: float, view: Callable[[Done], Any], dask_worker: Worker
+    name: str, limit: float, view: Callable[[TaskResult], Any], dask_worker: Worker
 ) -> Any:
     """Return something of what has come of a rank's work, once it is done; None if it is not."""
     done = await Sessions.of(dask_worker)[name].collect(limit)
@@ -170,7 +178,7 @@ class Answers(NamedTuple):
     errors: dict[int, BaseException]
 
 
-class RanksOnWorkers:
+class WorkerGroup:
     """The ranks of a session: one for each of some workers.
 
     Parameters
@@ -179,25 +187,33 @@ class RanksOnWorkers:
         Of the cluster.
     addresses : sequence of str
         The workers.
-    stall : float
+    heartbeat_timeout : float
         Seconds after which a silent rank is taken to be lost.
     waits : bool
         Whether each report waits for an answer.
     """
 
     def __init__(
-        self, client: Client, addresses: Sequence[str], stall: float, *, waits: bool = False
+        self,
+        client: Client,
+        addresses: Sequence[str],
+        heartbeat_timeout: float,
+        *,
+        waits: bool = False,
     ) -> None:
         self.client, self.addresses = client, tuple(addresses)
         self.name = uuid.uuid4().hex[:12]
         self.silent: set[str] = set()  # workers that have not answered when they were looked for
-        self._stall, self._waits = stall, waits
-        self._answer, self._start = max(ANSWER, stall + _WAITED), max(START, stall)
+        self._heartbeat_timeout, self._waits = heartbeat_timeout, waits
+        self._answer, self._start = (
+            max(ANSWER, heartbeat_timeout + _WAITED),
+            max(START, heartbeat_timeout),
+        )
 
-    def start(self, works: Sequence[Callable[..., Done]]) -> None:
+    def start(self, works: Sequence[Callable[..., TaskResult]]) -> None:
         """Let all ranks begin their work, or none: then all are ended and the reason is raised."""
         plans = [
-            SessionPlan(self.name, rank, self.addresses, self._stall, self._waits)
+            SessionPlan(self.name, rank, self.addresses, self._heartbeat_timeout, self._waits)
             for rank in range(len(self.addresses))
         ]
         try:
@@ -209,7 +225,7 @@ class RanksOnWorkers:
             self.end("not all workers could begin")
             raise
 
-    def ask(self, n_answered: int, *, asks_to_stop: bool) -> News:
+    def ask(self, n_answered: int, *, asks_to_stop: bool) -> ProgressUpdate:
         """Wait for news of rank 0, and answer the last."""
         arguments = (self.name, n_answered, asks_to_stop)
         return self._all(ask_session, {0: arguments}, self._answer)[0]  # type: ignore[no-any-return]
@@ -232,11 +248,13 @@ class RanksOnWorkers:
     def answering(self) -> list[int]:
         """Return the ranks whose workers are known to the scheduler and answer."""
         known = {*self.client.nthreads()} & {*self.addresses}
-        self.silent = {*silent_workers(self.client, known, self._stall)}
+        self.silent = {*silent_workers(self.client, known, self._heartbeat_timeout)}
         there = known - self.silent
         return [rank for rank, address in enumerate(self.addresses) if address in there]
 
-    def collect(self, view: Callable[[Done], Any], ranks: Sequence[int], limit: float) -> Answers:
+    def collect(
+        self, view: Callable[[TaskResult], Any], ranks: Sequence[int], limit: float
+    ) -> Answers:
         """Return something of what has come of the work of ranks, and which ranks answer nothing."""
         arguments = (self.name, limit, view)
         return self._some(collect_session, dict.fromkeys(ranks, arguments), limit + self._answer)

@@ -21,7 +21,7 @@ from distributed import Client
 
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.distributed.dask_partitions import Partitions, Rows, is_lazy
-from abcgbm.distributed.recovery import Driver, Watching, check_running
+from abcgbm.distributed.recovery import ClientCallbacks, RetryingFit, check_running
 from abcgbm.parameters.algorithms import AlgorithmObject, TimeLimit
 from abcgbm.parameters.hints import with_prediction_hints
 from abcgbm.parameters.parameters import Parameters, callback_list
@@ -95,7 +95,7 @@ except ImportError as error:
     ) from error
 
 _NO_WORKERS = 10.0  # seconds in which a worker must turn up
-_STALL = "abcgbm.stall"  # in dask's configuration: how long a rank may be silent
+_HEARTBEAT_TIMEOUT = "abcgbm.stall"  # in dask's configuration: how long a rank may be silent
 _FITTED = ("model_", "history_", "refit_history_")
 
 
@@ -135,7 +135,11 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     @_with_client
     def __init__(
-        self, algorithm: str | AlgorithmObject = "auto", *, client: Client | None = None, **parameters: Any
+        self,
+        algorithm: str | AlgorithmObject = "auto",
+        *,
+        client: Client | None = None,
+        **parameters: Any,
     ) -> None:
         super().__init__(algorithm, **parameters)
         self.client = client
@@ -180,24 +184,30 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         with self._being_fitted(), _connected(client):
             for name in _FITTED:
                 self.__dict__.pop(name, None)
-            stall = parse_timedelta(dask.config.get(_STALL, "6s"))
-            rows = Partitions(client, learned, validated, stall)
-            self._train(client, rows, Watching(settings), stall, settings.keep_on_interrupt)
+            heartbeat_timeout = parse_timedelta(dask.config.get(_HEARTBEAT_TIMEOUT, "6s"))
+            rows = Partitions(client, learned, validated, heartbeat_timeout)
+            self._train(
+                client,
+                rows,
+                ClientCallbacks(settings),
+                heartbeat_timeout,
+                settings.keep_on_interrupt,
+            )
         return self
 
     def _train(
         self,
         client: Client,
         rows: Partitions,
-        watching: Watching,
-        stall: float,
-        keep_on_interrupt: bool,  # noqa: FBT001
+        watching: ClientCallbacks,
+        heartbeat_timeout: float,
+        keep_on_interrupt: bool,
     ) -> None:
-        driver = Driver(
+        driver = RetryingFit(
             client,
             self._parameters_of_ranks(),
             rows,
-            stall,
+            heartbeat_timeout,
             watching.hear,
             waits=bool(watching.callbacks),
         )
@@ -207,7 +217,9 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             for warned in driver.warned:
                 warnings.warn(*warned, stacklevel=3)
 
-    def _drive(self, driver: Driver, watching: Watching, keep_on_interrupt: bool) -> None:  # noqa: FBT001
+    def _drive(
+        self, driver: RetryingFit, watching: ClientCallbacks, keep_on_interrupt: bool
+    ) -> None:
         try:
             with watching:
                 fitted = driver.run(keeps_interrupted=keep_on_interrupt)

@@ -150,7 +150,7 @@ def _n_rows(column: Any) -> int:
 # --------------------------------------------------------------------------------------- on the workers
 
 
-class Placed(NamedTuple):
+class Placement(NamedTuple):
     """What a rank has: its worker, and the numbers and keys of partitions."""
 
     address: str
@@ -158,7 +158,7 @@ class Placed(NamedTuple):
     validated: list[tuple[int, Any]]
 
 
-class Form(NamedTuple):
+class TableKind(NamedTuple):
     """Of what the rows of a fit consist, on ranks too that have none of some."""
 
     has_weights: bool
@@ -177,16 +177,16 @@ class Partitions:
         To learn from.
     validated : Rows or None
         To validate on.
-    stall : float
+    heartbeat_timeout : float
         Seconds that a worker may be silent at least.
     """
 
     def __init__(
-        self, client: Client, learned: Rows, validated: Rows | None, stall: float = 0.0
+        self, client: Client, learned: Rows, validated: Rows | None, heartbeat_timeout: float = 0.0
     ) -> None:
         self._client = client
-        self._answer = max(_ANSWER, stall)
-        self.form = Form(
+        self._answer = max(_ANSWER, heartbeat_timeout)
+        self.form = TableKind(
             learned.has_weights,
             validated is not None,
             validated is not None and validated.has_weights,
@@ -197,7 +197,7 @@ class Partitions:
         n_learned = len(delayed[0])
         self._learned, self._validated = futures[:n_learned], futures[n_learned:]
 
-    def place(self, *, is_again: bool) -> list[Placed]:
+    def place(self, *, is_again: bool) -> list[Placement]:
         """Wait for all partitions, and choose a worker for each among those that have it.
 
         ``is_again`` says that they were lost: then the time without progress is bounded.
@@ -209,8 +209,8 @@ class Partitions:
                 return self._choose({key: sorted(names) for key, names in holders.items()})
             time.sleep(0.1)
 
-    def _choose(self, holders: dict[Any, list[str]]) -> list[Placed]:
-        placed: dict[str, Placed] = {}
+    def _choose(self, holders: dict[Any, list[str]]) -> list[Placement]:
+        placed: dict[str, Placement] = {}
         for which, futures in (("learned", self._learned), ("validated", self._validated)):
             for number, future in enumerate(futures):
                 n_parts = {
@@ -218,7 +218,7 @@ class Partitions:
                     for a in holders[future.key]
                 }
                 address = min(n_parts, key=n_parts.__getitem__)
-                rank = placed.setdefault(address, Placed(address, [], []))
+                rank = placed.setdefault(address, Placement(address, [], []))
                 getattr(rank, which).append((number, future.key))
         return [placed[address] for address in sorted(placed)]
 

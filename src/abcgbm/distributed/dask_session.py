@@ -13,8 +13,8 @@ from distributed import Worker
 from distributed.comm import Comm, connect
 from distributed.core import Status
 
-from abcgbm.communication.communicator import RankLostError, RanksError, Reducer
-from abcgbm.distributed.mesh import Link, Mesh
+from abcgbm.communication.communicator import Communicator, RankLostError, RanksError
+from abcgbm.distributed.mesh import Connection, Mesh
 
 PATIENCE = 30.0  # seconds after which a session that its client does not ask about ends
 _POLL = 2.0  # seconds that a client waits at most for news
@@ -33,7 +33,7 @@ class SessionPlan(NamedTuple):
         Number of this one.
     addresses : tuple of str
         The workers, by rank.
-    stall : float
+    heartbeat_timeout : float
         Seconds after which a silent rank is taken to be lost.
     waits : bool
         Whether each report waits for what the client says to it.
@@ -42,18 +42,18 @@ class SessionPlan(NamedTuple):
     name: str
     rank: int
     addresses: tuple[str, ...]
-    stall: float
+    heartbeat_timeout: float
     waits: bool = False
 
 
-class Done(NamedTuple):
+class TaskResult(NamedTuple):
     """What has come of a rank's work; an error is told to the other ranks."""
 
     result: Any
     error: BaseException | None
 
 
-class News(NamedTuple):
+class ProgressUpdate(NamedTuple):
     """What a client hears: the reports that are new, and whether the work is done."""
 
     reports: list[Any]
@@ -73,8 +73,8 @@ class Session:
 
     def __init__(self, plan: SessionPlan, worker: Worker) -> None:
         self.plan, self.worker = plan, worker
-        self.done: Done | None = None
-        self.mesh = Mesh(plan.rank, plan.addresses, plan.stall)
+        self.done: TaskResult | None = None
+        self.mesh = Mesh(plan.rank, plan.addresses, plan.heartbeat_timeout)
         self._asked = time.monotonic()
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
@@ -102,25 +102,27 @@ class Session:
         except OSError as error:
             lost = self.mesh.describe(rank)
             raise RankLostError(f"{lost} cannot be reached: {error}", rank) from error
-        self.mesh.add(Link(comm, rank, address))
+        self.mesh.add(Connection(comm, rank, address))
 
-    def begin(self, work: Callable[[Session, Reducer], Done]) -> None:
+    def begin(self, work: Callable[[Session, Communicator], TaskResult]) -> None:
         """Start the thread."""
         self._asked = time.monotonic()
         name = f"abcgbm {self.plan.name} rank {self.plan.rank}"
-        arguments = (work, self.mesh.reducer())
+        arguments = (work, self.mesh.communicator())
         self._thread = threading.Thread(target=self._run, args=arguments, name=name, daemon=True)
         self._thread.start()
 
-    def _run(self, work: Callable[[Session, Reducer], Done], reducer: Reducer) -> None:
+    def _run(
+        self, work: Callable[[Session, Communicator], TaskResult], communicator: Communicator
+    ) -> None:
         try:
-            done = work(self, reducer)
+            done = work(self, communicator)
         except BaseException as error:  # noqa: BLE001
-            done = Done(None, error)
+            done = TaskResult(None, error)
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._finish, done)
 
-    def _finish(self, done: Done) -> None:
+    def _finish(self, done: TaskResult) -> None:
         self.done, self._asked = done, time.monotonic()
         if done.error is not None:
             me, error = self.mesh.describe(self.plan.rank), done.error
@@ -149,7 +151,7 @@ class Session:
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._news.set)
 
-    async def ask(self, n_answered: int, asks_to_stop: bool) -> News:
+    async def ask(self, n_answered: int, asks_to_stop: bool) -> ProgressUpdate:
         """Hear how many reports the client has dealt with; return others, soon after there are any."""
         self._asked = time.monotonic()
         self._news.clear()
@@ -162,13 +164,13 @@ class Session:
             await _wait(self._news, _POLL)
         self._asked = time.monotonic()
         with self._answered:
-            return News(list(self._reports), self.done is not None)
+            return ProgressUpdate(list(self._reports), self.done is not None)
 
     def touch(self) -> None:
         """Take note that the client is there."""
         self._asked = time.monotonic()
 
-    async def collect(self, limit: float) -> Done | None:
+    async def collect(self, limit: float) -> TaskResult | None:
         """Return what has come of the work; None if it is not done within so many seconds."""
         until = time.monotonic() + limit
         while self.done is None and time.monotonic() < until:
@@ -248,7 +250,7 @@ class Sessions:
             comm.abort()
         else:
             joined = self._by_name[session]
-            joined.mesh.add(Link(comm, rank, joined.plan.addresses[rank]))
+            joined.mesh.add(Connection(comm, rank, joined.plan.addresses[rank]))
             await joined.mesh.ended()
         return Status.dont_reply
 

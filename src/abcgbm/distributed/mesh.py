@@ -13,7 +13,13 @@ from distributed.comm import Comm
 from distributed.protocol import Serialized
 from tornado.iostream import StreamClosedError
 
-from abcgbm.communication.communicator import Buffer, Header, RankLostError, RanksError, Reducer
+from abcgbm.communication.communicator import (
+    Buffer,
+    Communicator,
+    Header,
+    RankLostError,
+    RanksError,
+)
 
 # Bytes of a message. Longer parts are sent in pieces, so that a peer whose bytes take their time is
 # heard of nevertheless.
@@ -21,7 +27,7 @@ PIECE = 4 << 20
 _HEADER, _LAST, _PART = "header", "last", "part"
 
 
-class Link:
+class Connection:
     """What connects this rank with another.
 
     Parameters
@@ -140,16 +146,16 @@ class Mesh:
         Number of this one.
     names : sequence of str
         What errors call the ranks, by number.
-    stall : float
+    heartbeat_timeout : float
         Seconds after which a silent peer is taken to be lost.
     """
 
-    def __init__(self, rank: int, names: Sequence[str], stall: float) -> None:
+    def __init__(self, rank: int, names: Sequence[str], heartbeat_timeout: float) -> None:
         self.rank, self.names = rank, names
         self.error: RanksError | None = None
         self.is_closed = False
-        self._stall = stall
-        self._links: dict[int, Link] = {}
+        self._heartbeat_timeout = heartbeat_timeout
+        self._links: dict[int, Connection] = {}
         self._inboxes: dict[int, asyncio.Queue[dict[str, Any] | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._goodbyes: set[asyncio.Task[None]] = set()
@@ -169,7 +175,7 @@ class Mesh:
 
     # ------------------------------------------------------------------------------------- beginning
 
-    def add(self, link: Link) -> None:
+    def add(self, link: Connection) -> None:
         """Take a connection with a peer."""
         if self.is_closed or link.rank in self._links:
             link.abort()
@@ -213,7 +219,7 @@ class Mesh:
             raise
 
     async def _swap_with(
-        self, others: Sequence[Link], header: Header, parts: Sequence[Buffer]
+        self, others: Sequence[Connection], header: Header, parts: Sequence[Buffer]
     ) -> list[Buffer]:
         for link in others:
             with self._minding(link):
@@ -226,7 +232,7 @@ class Mesh:
                 await link.flush()
         return received
 
-    async def _let_go(self, links: Sequence[Link]) -> None:
+    async def _let_go(self, links: Sequence[Connection]) -> None:
         """See to it that nobody reads the parts any more: their memory is about to be freed."""
         for link in links:
             try:
@@ -255,7 +261,7 @@ class Mesh:
         return part  # type: ignore[no-any-return]
 
     @contextmanager
-    def _minding(self, link: Link) -> Iterator[None]:
+    def _minding(self, link: Connection) -> Iterator[None]:
         """Make of a connection that is closed a peer that is lost."""
         try:
             yield
@@ -271,7 +277,7 @@ class Mesh:
 
     # -------------------------------------------------------------------------------------- watching
 
-    async def _listen(self, link: Link) -> None:
+    async def _listen(self, link: Connection) -> None:
         with suppress(RanksError), self._minding(link):
             while True:
                 message = await link.read()
@@ -288,7 +294,7 @@ class Mesh:
         else:
             self.fail(RankLostError(reason, rank))
 
-    def _lose(self, link: Link, how: str) -> None:
+    def _lose(self, link: Connection, how: str) -> None:
         self.fail(RankLostError(f"{self.describe(link.rank)} {how}", link.rank))
 
     async def _watch(self) -> None:
@@ -300,8 +306,8 @@ class Mesh:
             away, before = now - before - BEAT, now
             for link in list(self._links.values()):
                 link.heard += away  # what came while this rank itself was held up is not yet read
-                if now - link.heard > self._stall:
-                    self._lose(link, f"has been silent for {self._stall:g} s")
+                if now - link.heard > self._heartbeat_timeout:
+                    self._lose(link, f"has been silent for {self._heartbeat_timeout:g} s")
                     return
                 with suppress(RanksError), self._minding(link):
                     await link.beat()
@@ -345,12 +351,12 @@ class Mesh:
         while self._goodbyes:
             await asyncio.wait(self._goodbyes)
 
-    def reducer(self) -> MeshReducer:
+    def communicator(self) -> MeshCommunicator:
         """Return the reducer of this rank, for the thread that trains."""
-        return MeshReducer(self, asyncio.get_running_loop())
+        return MeshCommunicator(self, asyncio.get_running_loop())
 
 
-class MeshReducer(Reducer):
+class MeshCommunicator(Communicator):
     """A rank on a Dask worker: its thread waits while the worker's event loop sends and receives.
 
     Parameters
@@ -373,7 +379,7 @@ class MeshReducer(Reducer):
         return asyncio.run_coroutine_threadsafe(self._mesh.swap(header, parts), self._loop).result()
 
 
-async def _leave(link: Link, last_word: dict[str, Any] | None) -> None:
+async def _leave(link: Connection, last_word: dict[str, Any] | None) -> None:
     try:
         if last_word is not None:
             await asyncio.wait_for(link.tell(last_word), _GOODBYE)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.communication.communicator import Buffer, Header, RanksError, Reducer
+from abcgbm.communication.communicator import Buffer, Communicator, Header, RanksError
 
 try:
     from mpi4py import MPI
@@ -20,7 +20,7 @@ except ImportError as error:
     ) from error
 
 
-class MPIReducer(Reducer):
+class MPICommunicator(Communicator):
     """One process of several that `mpirun` has started.
 
     Each exchange begins with one of a few bytes, by which all ranks learn whether they are in step.
@@ -33,7 +33,7 @@ class MPIReducer(Reducer):
 
     Attributes
     ----------
-    most_bytes : int
+    max_bytes : int
         How many go in one call of MPI, which numbers them by 32 bits.
 
     Examples
@@ -44,7 +44,7 @@ class MPIReducer(Reducer):
     >>> ABCBoostClassifier().fit(X, y, communicator=MPIReducer(MPI.COMM_WORLD))  # doctest: +SKIP
     """
 
-    most_bytes: int = 1 << 30
+    max_bytes: int = 1 << 30
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         if not isinstance(comm, MPI.Intracomm):
@@ -89,7 +89,7 @@ class MPIReducer(Reducer):
 
     def _pieces(self, largest: int) -> Iterator[slice]:
         """Cut items so that those of all ranks together are as many bytes as MPI can number."""
-        size = max(1, self.most_bytes // self.n_ranks)
+        size = max(1, self.max_bytes // self.n_ranks)
         return (slice(start, start + size) for start in range(0, largest, size))
 
     def _reduce(self, what: str, values: NDArray[Any]) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 from distributed import Client
 
 from abcgbm.communication.communicator import RankLostError, RanksError
-from abcgbm.distributed.dask_engine import LostWorkersError, RanksOnWorkers, forget_workers
-from abcgbm.distributed.dask_partitions import Partitions, Placed
+from abcgbm.distributed.dask_engine import LostWorkersError, WorkerGroup, forget_workers
+from abcgbm.distributed.dask_partitions import Partitions, Placement
 from abcgbm.distributed.shard_fit import (
-    MovedError,
-    RankWork,
+    PartitionsMovedError,
+    ShardTask,
     Step,
     Summary,
     checkpoint_of,
@@ -23,13 +23,13 @@ from abcgbm.distributed.shard_fit import (
     read_model,
     summary_of,
 )
-from abcgbm.distributed.warned import Warned
+from abcgbm.distributed.warned import CapturedWarning
 from abcgbm.parameters.parameters import Parameters
-from abcgbm.training.callbacks import Means, IterationReport
+from abcgbm.training.callbacks import IterationReport, Means
 from abcgbm.training.progress import ProgressLine
 
 
-class Watching:
+class ClientCallbacks:
     """Hears of the steps of a fit on a cluster.
 
     Parameters
@@ -66,10 +66,10 @@ class Watching:
 _SETTLING = 15.0  # seconds that ranks have to end once one has
 _SENDING = 300.0  # seconds for a model or a checkpoint on its way
 _BETWEEN = 0.05  # seconds between two questions, where no step waits for an answer
-_MOST_IN_VAIN = 6  # attempts in a row that take no step
+_MAX_IN_VAIN = 6  # attempts in a row that take no step
 
 
-class Driver:
+class RetryingFit:
     """Trains on the workers that hold the rows, until there is a model.
 
     Parameters
@@ -80,9 +80,9 @@ class Driver:
         Parameters of the estimator, as ranks have them.
     rows : Partitions
         What to learn from and to validate on.
-    stall : float
+    heartbeat_timeout : float
         Seconds after which a silent rank is taken to be lost.
-    on_step : callable
+    on_iteration : callable
         Is told of each step; returns whether to stop.
     waits : bool
         Whether the next step waits for what `on_step` says.
@@ -93,17 +93,22 @@ class Driver:
         client: Client,
         params: dict[str, Any],
         rows: Partitions,
-        stall: float,
-        on_step: Callable[[IterationReport, Means], bool],
+        heartbeat_timeout: float,
+        on_iteration: Callable[[IterationReport, Means], bool],
         *,
         waits: bool,
     ) -> None:
         self.checkpoint: bytes | None = None
-        self.n_steps = 0
+        self.n_iter = 0
         self.attempts: list[str] = []  # why each but the last ended
-        self.warned: dict[Warned, None] = {}  # what rank 0 would tell the user
-        self._client, self._params, self._rows, self._stall = client, params, rows, stall
-        self._on_step, self._waits = on_step, waits
+        self.warned: dict[CapturedWarning, None] = {}  # what rank 0 would tell the user
+        self._client, self._params, self._rows, self._heartbeat_timeout = (
+            client,
+            params,
+            rows,
+            heartbeat_timeout,
+        )
+        self._on_step, self._waits = on_iteration, waits
         self._was_interrupted = self._keeps_interrupted = False
         self._stopped: set[tuple[str, int]] = set()  # phases and steps where `on_step` said so
         self._began = time.monotonic()
@@ -121,16 +126,16 @@ class Driver:
             before = self.checkpoint
             try:
                 return self._attempt(placed)
-            except (LostWorkersError, MovedError) as error:
+            except (LostWorkersError, PartitionsMovedError) as error:
                 in_vain = in_vain + 1 if self.checkpoint == before else 0
-                if in_vain == _MOST_IN_VAIN:
+                if in_vain == _MAX_IN_VAIN:
                     raise
                 self.attempts.append(str(error))
 
-    def _attempt(self, placed: list[Placed]) -> Any:
+    def _attempt(self, placed: list[Placement]) -> Any:
         addresses = [rank.address for rank in placed]
         self._n_heard, self._stops = 0, False
-        ranks = RanksOnWorkers(self._client, addresses, self._stall, waits=self._waits)
+        ranks = WorkerGroup(self._client, addresses, self._heartbeat_timeout, waits=self._waits)
         works = [self._work(rank) for rank in placed]
         reason = "the client was interrupted"
         try:
@@ -148,11 +153,11 @@ class Driver:
             ranks.end(reason)
         return model
 
-    def _work(self, placed: Placed) -> RankWork:
+    def _work(self, placed: Placement) -> ShardTask:
         stopped, elapsed = frozenset(self._stopped), time.monotonic() - self._began
-        return RankWork(self._params, placed, self._rows.form, self.checkpoint, stopped, elapsed)
+        return ShardTask(self._params, placed, self._rows.form, self.checkpoint, stopped, elapsed)
 
-    def _start(self, ranks: RanksOnWorkers, works: list[RankWork]) -> None:
+    def _start(self, ranks: WorkerGroup, works: list[ShardTask]) -> None:
         try:
             ranks.start(works)
         except LostWorkersError:
@@ -161,7 +166,7 @@ class Driver:
 
     # ------------------------------------------------------------------------------------- listening
 
-    def _follow(self, ranks: RanksOnWorkers) -> None:
+    def _follow(self, ranks: WorkerGroup) -> None:
         """Hear of steps until rank 0 is done, or lost: then others know more."""
         is_over = False
         while not is_over:
@@ -172,7 +177,7 @@ class Driver:
             except KeyboardInterrupt:
                 self._interrupt()
 
-    def _listen(self, ranks: RanksOnWorkers) -> bool:
+    def _listen(self, ranks: WorkerGroup) -> bool:
         """Hear of the steps that are new; return whether rank 0 is done."""
         news = ranks.ask(self._n_heard, asks_to_stop=self._stops or self._was_interrupted)
         for step in news.reports:
@@ -186,7 +191,7 @@ class Driver:
         """Tell of a step, once: what was broken off takes some a second time."""
         report = step.report
         if step.state is not None:
-            self.checkpoint, self.n_steps = step.state, report.step
+            self.checkpoint, self.n_iter = step.state, report.step
         place = (report.phase, report.step)
         if report.step > self._heard.get(report.phase, 0):
             self._heard[report.phase] = report.step
@@ -207,7 +212,7 @@ class Driver:
 
     # ------------------------------------------------------------------------------ what has come of it
 
-    def _gathered(self, ranks: RanksOnWorkers) -> Any:
+    def _gathered(self, ranks: WorkerGroup) -> Any:
         """Return the model, or keep the best state that a rank has and raise what went wrong.
 
         None if nothing did: all ranks answer, and none has ended.
@@ -226,23 +231,23 @@ class Driver:
             return None
         self._keep_best(ranks, summaries)
         for summary in summaries.values():
-            if isinstance(summary.error, MovedError) or not isinstance(summary.error, RanksError):
+            if isinstance(summary.error, PartitionsMovedError) or not isinstance(
+                summary.error, RanksError
+            ):
                 raise summary.error or RuntimeError("a rank ended without a model")
         errors = {rank: s.error for rank, s in summaries.items() if s.error is not None}
         gone = set(range(len(ranks.addresses))) - {*answering}
         raise ranks.error_of(answers.errors | {rank: _lost(ranks, rank) for rank in gone} | errors)
 
-    def _keep_best(self, ranks: RanksOnWorkers, summaries: dict[int, Summary]) -> None:
+    def _keep_best(self, ranks: WorkerGroup, summaries: dict[int, Summary]) -> None:
         """Keep the state after the most steps; all ranks began where the last attempt ended."""
-        with_state = {rank: s.n_steps for rank, s in summaries.items() if s.has_checkpoint}
+        with_state = {rank: s.n_iter for rank, s in summaries.items() if s.has_checkpoint}
         if with_state:
-            self.n_steps = max(with_state.values())
-            best = [rank for rank, n_steps in with_state.items() if n_steps == self.n_steps]
+            self.n_iter = max(with_state.values())
+            best = [rank for rank, n_iter in with_state.items() if n_iter == self.n_iter]
             self.checkpoint = self._fetched(ranks, checkpoint_of, best)
 
-    def _fetched(
-        self, ranks: RanksOnWorkers, view: Callable[..., bytes], holders: list[int]
-    ) -> bytes:
+    def _fetched(self, ranks: WorkerGroup, view: Callable[..., bytes], holders: list[int]) -> bytes:
         """Return something that several ranks have, of the first that answers."""
         errors: dict[int, BaseException] = {}
         for rank in holders:
@@ -262,5 +267,5 @@ def check_running(client: Client) -> None:
         )
 
 
-def _lost(ranks: RanksOnWorkers, rank: int) -> RankLostError:
+def _lost(ranks: WorkerGroup, rank: int) -> RankLostError:
     return RankLostError(f"worker {ranks.addresses[rank]} (rank {rank}) does not answer", rank)

@@ -13,22 +13,22 @@ import numpy as np
 from distributed import Worker
 
 from abcgbm.classifier import ABCBoostClassifier
-from abcgbm.communication.communicator import RanksError, Reducer
-from abcgbm.communication.shard import Share
-from abcgbm.distributed.concat import form_of, join, no_rows_of
-from abcgbm.distributed.dask_partitions import Form, Part, Placed
-from abcgbm.distributed.dask_session import Done, Session
-from abcgbm.distributed.warned import Warned, warnings_kept
-from abcgbm.training.callbacks import Afar, Means, IterationReport
+from abcgbm.communication.communicator import Communicator, RanksError
+from abcgbm.communication.shard import Shard
+from abcgbm.distributed.concat import join, no_rows_of, table_kind_of
+from abcgbm.distributed.dask_partitions import Part, Placement, TableKind
+from abcgbm.distributed.dask_session import Session, TaskResult
+from abcgbm.distributed.warned import CapturedWarning, warnings_kept
+from abcgbm.training.callbacks import IterationReport, Means, RemoteListener
 from abcgbm.training.checkpoint import FitState
-from abcgbm.training.fit_run import Course, FitArguments
+from abcgbm.training.fit_run import FitArguments, FitRun
 
 _SECONDS = 30.0  # between two states that are kept elsewhere
 _TIMES_ITS_COST = 20  # that much time lies between two of them at least
-_MOST_BYTES = 2**24  # of a state that is sent with the report of a step
+_MAX_BYTES = 2**24  # of a state that is sent with the report of a step
 
 
-class RankRows(NamedTuple):
+class ShardRows(NamedTuple):
     """The rows of a rank, as ``fit`` takes them."""
 
     X: Any
@@ -39,7 +39,7 @@ class RankRows(NamedTuple):
     sample_weight_val: Any = None
 
 
-class Outcome(NamedTuple):
+class ShardResult(NamedTuple):
     """What has come of a fit.
 
     Attributes
@@ -48,22 +48,22 @@ class Outcome(NamedTuple):
         The fitted estimator; None if the fit was broken off.
     checkpoint : bytes or None
         If it was: the state after the last step that was whole; None if there was none.
-    n_steps : int
+    n_iter : int
         The steps of the model, or of that state.
     error : BaseException or None
         What broke it off.
-    warned : tuple of Warned
+    warned : tuple of CapturedWarning
         What the user should be told.
     """
 
     model: ABCBoostClassifier | None
     checkpoint: bytes | None
-    n_steps: int
+    n_iter: int
     error: BaseException | None
-    warned: tuple[Warned, ...] = ()
+    warned: tuple[CapturedWarning, ...] = ()
 
 
-class Kept:
+class StateSender:
     """Gives the state of a fit now and then, for those who keep it elsewhere."""
 
     def __init__(self) -> None:
@@ -78,54 +78,54 @@ class Kept:
         state = self.take()
         now = time.monotonic()
         self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
-        return state if state is not None and len(state) <= _MOST_BYTES else None
+        return state if state is not None and len(state) <= _MAX_BYTES else None
 
 
 def fit_on_rank(
     params: dict[str, Any],
-    rows: RankRows,
-    share: Share,
+    rows: ShardRows,
+    shard: Shard,
     *,
     checkpoint: bytes | None = None,
-    afar: Afar | None = None,
-    kept: Kept | None = None,
-) -> Outcome:
+    afar: RemoteListener | None = None,
+    kept: StateSender | None = None,
+) -> ShardResult:
     """Fit ``ABCBoostClassifier(**params)`` with the rows of this rank, as all ranks do.
 
     Parameters
     ----------
     params : dict
         The parameters.
-    rows : RankRows
+    rows : ShardRows
         The rows of this rank; there may be none.
-    share : Share
+    shard : Shard
         The rank, and where its rows stand among all.
     checkpoint : bytes or None
         The state to go on from, the same on all ranks.
-    afar : Afar or None
+    afar : RemoteListener or None
         Who follows the fit, on rank 0 alone.
-    kept : Kept or None
+    kept : StateSender or None
         Is told how the state can be taken.
     """
     model = ABCBoostClassifier(**params)
-    courses: list[Course] = []
-    given = FitArguments(*rows, share, goes_on=True)
+    courses: list[FitRun] = []
+    given = FitArguments(*rows, shard, keeps_state=True)
     resume_from = None if checkpoint is None else BytesIO(checkpoint)
 
-    def told(course: Course) -> None:
-        course.afar = afar if afar is not None and share.reducer.rank == 0 else course.afar
+    def told(course: FitRun) -> None:
+        course.afar = afar if afar is not None and shard.communicator.rank == 0 else course.afar
         courses.append(course)
         if kept is not None:
             kept.take = lambda: _written(model, course.state())
 
-    def fit() -> Outcome:
+    def fit() -> ShardResult:
         try:
             remark = model._fit(given, resume_from, told, 0.0 if afar is None else afar.elapsed)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
             state = courses[0].state() if courses else None
-            return _broken_off(model, _given(checkpoint) if state is None else state, error)
-        warned.extend([] if remark is None else [Warned(remark, UserWarning)])
-        return Outcome(model, None, model.model_.n_steps, None)
+            return _interrupted(model, _given(checkpoint) if state is None else state, error)
+        warned.extend([] if remark is None else [CapturedWarning(remark, UserWarning)])
+        return ShardResult(model, None, model.model_.n_iter, None)
 
     with warnings_kept() as warned:
         outcome = fit()
@@ -142,12 +142,12 @@ def _given(checkpoint: bytes | None) -> FitState | None:
         return None
 
 
-def _broken_off(
+def _interrupted(
     model: ABCBoostClassifier, state: FitState | None, error: BaseException
-) -> Outcome:
+) -> ShardResult:
     if state is None:
-        return Outcome(None, None, 0, error)
-    return Outcome(None, _written(model, state), state.history.n_steps, error)
+        return ShardResult(None, None, 0, error)
+    return ShardResult(None, _written(model, state), state.history.n_iter, error)
 
 
 def _written(model: ABCBoostClassifier, state: FitState | None) -> bytes | None:
@@ -169,21 +169,21 @@ class Step(NamedTuple):
     state: bytes | None = None
 
 
-class MovedError(RanksError):
+class PartitionsMovedError(RanksError):
     """A worker does not have the partitions any longer that it had."""
 
 
 @dataclass(frozen=True)
-class RankWork:
+class ShardTask:
     """The fit of one rank.
 
     Attributes
     ----------
     params : dict
         Parameters of the estimator.
-    placed : Placed
+    placed : Placement
         The partitions that the rank has.
-    form : Form
+    form : TableKind
         Of what the rows of all ranks consist.
     checkpoint : bytes or None
         The state to go on from.
@@ -194,29 +194,29 @@ class RankWork:
     """
 
     params: dict[str, Any]
-    placed: Placed
-    form: Form
+    placed: Placement
+    form: TableKind
     checkpoint: bytes | None
     stopped: frozenset[tuple[str, int]] = frozenset()
     elapsed: float = 0.0
 
-    def __call__(self, session: Session, reducer: Reducer) -> Done:
+    def __call__(self, session: Session, communicator: Communicator) -> TaskResult:
         """Fit, and report each step."""
         params = self.params
         if params["n_jobs"] is None:
             params = params | {"n_jobs": session.worker.state.nthreads}
-        rows, share = self._read(session.worker, reducer)
-        _check_same_tables(share, rows.X)
-        kept = Kept()
+        rows, shard = self._read(session.worker, communicator)
+        _check_same_tables(shard, rows.X)
+        kept = StateSender()
 
         def report(report: IterationReport, means: Means) -> bool:
             return session.report(Step(report, means, kept.if_due()))
 
-        afar = Afar(report, self.stopped, self.elapsed)
-        outcome = fit_on_rank(params, rows, share, checkpoint=self.checkpoint, afar=afar, kept=kept)
-        return Done(outcome, outcome.error)
+        afar = RemoteListener(report, self.stopped, self.elapsed)
+        outcome = fit_on_rank(params, rows, shard, checkpoint=self.checkpoint, afar=afar, kept=kept)
+        return TaskResult(outcome, outcome.error)
 
-    def _read(self, worker: Worker, reducer: Reducer) -> tuple[RankRows, Share]:
+    def _read(self, worker: Worker, communicator: Communicator) -> tuple[ShardRows, Shard]:
         learned = [(number, _held(worker, key)) for number, key in self.placed.learned]
         validated = [(number, _held(worker, key)) for number, key in self.placed.validated]
         columns, of_validation = _joined(learned, ""), _joined(validated, "_val")
@@ -224,8 +224,8 @@ class RankWork:
             columns = _none_like(of_validation, self.form.has_weights)
         if not validated and self.form.has_validation:
             of_validation = _none_like(columns, self.form.has_validation_weights)
-        return RankRows(*columns, *of_validation), Share(
-            reducer, _sizes(learned), _sizes(validated)
+        return ShardRows(*columns, *of_validation), Shard(
+            communicator, _sizes(learned), _sizes(validated)
         )
 
 
@@ -233,10 +233,10 @@ def _sizes(parts: list[tuple[int, Part]]) -> list[tuple[int, int]]:
     return [(number, part.n_rows) for number, part in parts]
 
 
-def _check_same_tables(share: Share, X: Any) -> None:
+def _check_same_tables(shard: Shard, X: Any) -> None:
     """Raise the same error on all ranks unless the tables of all have the same type and columns."""
-    own = (share.parts[0][0], form_of(X)) if share.parts else None
-    forms = [form for form in share.reducer.gather(own) if form]
+    own = (shard.parts[0][0], table_kind_of(X)) if shard.parts else None
+    forms = [form for form in shard.communicator.gather(own) if form]
     first, expected = min(forms, key=lambda form: form[0])
     for number, form in sorted(forms, key=lambda form: form[0]):
         if form != expected:
@@ -255,7 +255,9 @@ def _held(worker: Worker, key: Any) -> Part:
     try:
         part: Part = worker.data[key]
     except KeyError as error:
-        raise MovedError(f"worker {worker.address} has not got {key!r} any longer") from error
+        raise PartitionsMovedError(
+            f"worker {worker.address} has not got {key!r} any longer"
+        ) from error
     return part
 
 
@@ -278,27 +280,27 @@ class Summary(NamedTuple):
     And what the user should be told.
     """
 
-    n_steps: int
+    n_iter: int
     has_model: bool
     has_checkpoint: bool
     error: BaseException | None
-    warned: tuple[Warned, ...] = ()
+    warned: tuple[CapturedWarning, ...] = ()
 
 
-def summary_of(done: Done) -> Summary:
+def summary_of(done: TaskResult) -> Summary:
     """Say what has come of a rank; an error that cannot be sent becomes one that can."""
-    outcome: Outcome = done.result or Outcome(None, None, 0, done.error)
+    outcome: ShardResult = done.result or ShardResult(None, None, 0, done.error)
     has_model, has_checkpoint = outcome.model is not None, outcome.checkpoint is not None
     error = _sendable(outcome.error)
-    return Summary(outcome.n_steps, has_model, has_checkpoint, error, outcome.warned)
+    return Summary(outcome.n_iter, has_model, has_checkpoint, error, outcome.warned)
 
 
-def model_of(done: Done) -> bytes:
+def model_of(done: TaskResult) -> bytes:
     """Return the model that came of a rank, as it is sent."""
     return pickle.dumps(done.result.model)
 
 
-def checkpoint_of(done: Done) -> bytes:
+def checkpoint_of(done: TaskResult) -> bytes:
     """Return the state in which a rank was broken off."""
     return done.result.checkpoint  # type: ignore[no-any-return]
 

@@ -15,8 +15,8 @@ from abcgbm.evaluation.predictions import Answers, mean_loss
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import History
 
-_MOST_ANSWERS = 200_000_000  # probabilities that are computed for one curve
-_MOST_POINTS, _LEAST_POINTS = 500, 25
+_MAX_ANSWERS = 200_000_000  # probabilities that are computed for one curve
+_MAX_POINTS, _MIN_POINTS = 500, 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +53,15 @@ class StagedScores:
         return int(self.loss.argmin())
 
 
-def staged_scores(answers: Answers, most_points: int | None = None) -> StagedScores:
+def staged_scores(answers: Answers, max_points: int | None = None) -> StagedScores:
     """Judge a model before its first step and after each, or after evenly spaced ones if it is long.
 
     ``most_points`` bounds the points; by default it follows from the rows and classes.
     """
     model = answers.model.model_
-    if most_points is None:
-        most_points = min(_MOST_POINTS, affordable_points(answers))
-    steps = spaced(model.n_steps, most_points)
+    if max_points is None:
+        max_points = min(_MAX_POINTS, affordable_points(answers))
+    steps = spaced(model.n_iter, max_points)
     raw = np.tile(model.ensemble.init, (len(answers.table), 1))
     scores = [_score(raw, answers)]
     wanted = {*steps.tolist()}
@@ -74,7 +74,7 @@ def staged_scores(answers: Answers, most_points: int | None = None) -> StagedSco
 
 def affordable_points(answers: Answers) -> int:
     """Return how many steps can be judged in seconds."""
-    return max(_LEAST_POINTS, _MOST_ANSWERS // max(1, answers.log_proba.size))
+    return max(_MIN_POINTS, _MAX_ANSWERS // max(1, answers.log_proba.size))
 
 
 def spaced(last: int, most: int) -> NDArray[np.int64]:
@@ -97,7 +97,7 @@ class BaseClassRun(NamedTuple):
 
     class_number: int
     first: int
-    n_steps: int
+    n_iter: int
 
 
 def history_of_model(model: ABCBoostClassifier) -> History:
@@ -107,7 +107,7 @@ def history_of_model(model: ABCBoostClassifier) -> History:
 
 def base_class_runs(model: ABCBoostClassifier) -> list[BaseClassRun]:
     """Return the runs of base classes of a model, in order; steps without one are in none."""
-    base = history_of_model(model).base_classes[: model.model_.n_steps]
+    base = history_of_model(model).base_classes[: model.model_.n_iter]
     starts = np.flatnonzero(np.diff(base, prepend=NO_BASE - 1))
     ends = np.append(starts, len(base))[1:]
     runs = zip(base[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)

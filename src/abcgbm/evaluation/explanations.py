@@ -13,9 +13,9 @@ from abcgbm.data.arrays import Floats
 from abcgbm.evaluation.predictions import Answers
 from abcgbm.model.explanation import Explanation, explain
 
-MOST_ROWS, _LEAST_ROWS = 300, 10
-_MOST_VALUES = 20_000_000  # rows x features x classes that are kept
-_MOST_WALKS = 6_000_000  # rows x trees that are gone through
+MAX_ROWS, _MIN_ROWS = 300, 10
+_MAX_VALUES = 20_000_000  # rows x features x classes that are kept
+_MAX_WALKS = 6_000_000  # rows x trees that are gone through
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +52,9 @@ class ShapleySummary:
         return values
 
 
-def shapley_summary(answers: Answers, most_rows: int = MOST_ROWS) -> ShapleySummary:
+def shapley_summary(answers: Answers, max_rows: int = MAX_ROWS) -> ShapleySummary:
     """Explain rows that are drawn, always the same ones; all of them if they are few."""
-    n_rows = min(len(answers), most_rows, _affordable_rows(answers))
+    n_rows = min(len(answers), max_rows, _affordable_rows(answers))
     drawn = np.random.default_rng(0).choice(len(answers), n_rows, replace=False)
     place = np.sort(drawn).astype(np.int64)
     return ShapleySummary(place, explain_rows(answers, place))
@@ -71,10 +71,10 @@ def _affordable_rows(answers: Answers) -> int:
     ensemble = answers.model.model_.ensemble
     values = ensemble.n_features * ensemble.n_classes
     walks = max(1, len(ensemble.tree_class))
-    return max(_LEAST_ROWS, min(_MOST_VALUES // values, _MOST_WALKS // walks))
+    return max(_MIN_ROWS, min(_MAX_VALUES // values, _MAX_WALKS // walks))
 
 
-_MOST_ROWS, _MOST_REASONS = 20, 3
+_MAX_ROWS, _MAX_REASONS = 20, 3
 
 
 class Reason(NamedTuple):
@@ -110,7 +110,7 @@ class HardRow(NamedTuple):
     reasons: list[Reason]
 
 
-def hardest_rows(answers: Answers, most: int = _MOST_ROWS) -> list[HardRow]:
+def hardest_rows(answers: Answers, most: int = _MAX_ROWS) -> list[HardRow]:
     """Return the wrong answers of largest probability, the first rows among equals."""
     wrong = np.flatnonzero(~answers.is_right)
     said = answers.log_proba[wrong].max(axis=1)
@@ -138,7 +138,7 @@ def _reasons(found: Explanation, at: int, predicted: int, truth: int | None) -> 
     values = found.values[at]
     lead = values[:, predicted] - (0.0 if truth is None else values[:, truth])
     shown = found.data if found.display_data is None else found.display_data
-    largest = np.argsort(-lead, kind="stable")[:_MOST_REASONS].tolist()
+    largest = np.argsort(-lead, kind="stable")[:_MAX_REASONS].tolist()
     return [
         Reason(found.feature_names[f], shown[at, f], float(lead[f])) for f in largest if lead[f] > 0
     ]

@@ -61,7 +61,7 @@ def read_only(owner: Any) -> None:
             value.setflags(write=False)
 
 
-class Sealed:
+class ReadOnly:
     """A frozen dataclass whose pickled state holds a digest of its fields, which loading checks.
 
     A digest tells damage from what was saved, not good from bad: anybody can make one. So what is

@@ -187,16 +187,16 @@ class Explanation:
         return labels.index(known_label(class_, labels))
 
 
-def explain(model: Model, table: AnyTable, n_threads: int, n_steps: int | None) -> Explanation:
+def explain(model: Model, table: AnyTable, n_threads: int, n_iter: int | None) -> Explanation:
     """Explain the scores of rows after all steps, or after the first ones."""
-    n_steps = model.check_steps(n_steps)
+    n_iter = model.check_n_iter(n_iter)
     data = model.numbers(table)
-    values = model.ensemble.shapley_values(data, n_threads, n_steps)
+    values = model.ensemble.shapley_values(data, n_threads, n_iter)
     if model.outputs.is_centred:
         values -= values.mean(axis=2, keepdims=True)
     return Explanation(
         values,
-        model.outputs.by_class(model.ensemble.mean_scores(n_steps)),
+        model.outputs.by_class(model.ensemble.mean_scores(n_iter)),
         data,
         _with_levels(model, data),
         [*model.feature_labels],

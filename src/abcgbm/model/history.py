@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.arrays import Floats
-from abcgbm.model.array_checks import Sealed, check_array, check_range, read_only
+from abcgbm.model.array_checks import ReadOnly, check_array, check_range, read_only
 from abcgbm.model.ensemble import NO_BASE
 
 
@@ -40,7 +40,7 @@ class Record:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History(Sealed):
+class History(ReadOnly):
     """Record of a training. Entry 0 of losses and scores is the state before the first iteration.
 
     Losses are exact sums over rows; the attributes of the estimator are means.
@@ -58,7 +58,7 @@ class History(Sealed):
         search of shape (n_steps, 0).
     validation_loss, validation_score : ndarray of shape (n_steps + 1,)
         On the validation rows; empty without any.
-    best_step : int
+    best_iteration : int
         The step that the model was cut to.
     stop_reason : str
         Why training stopped.
@@ -77,7 +77,7 @@ class History(Sealed):
     search_losses: Floats
     validation_loss: Floats
     validation_score: Floats
-    best_step: int
+    best_iteration: int
     stop_reason: str
     seed: int
     chosen: dict[str, Any]
@@ -93,17 +93,17 @@ class History(Sealed):
 
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit each other."""
-        (n_steps,) = check_array("base_classes", self.base_classes, np.int32, (None,))
-        _, n_classes = check_array("class_losses", self.class_losses, float, (n_steps + 1, None))
+        (n_iter,) = check_array("base_classes", self.base_classes, np.int32, (None,))
+        _, n_classes = check_array("class_losses", self.class_losses, float, (n_iter + 1, None))
         n_searched = n_classes if np.size(self.search_losses) else 0
-        n_validated = n_steps + 1 if np.size(self.validation_loss) else 0
-        check_array("train_loss", self.train_loss, float, (n_steps + 1,))
-        check_array("search_losses", self.search_losses, float, (n_steps, n_searched))
+        n_validated = n_iter + 1 if np.size(self.validation_loss) else 0
+        check_array("train_loss", self.train_loss, float, (n_iter + 1,))
+        check_array("search_losses", self.search_losses, float, (n_iter, n_searched))
         check_array("validation_loss", self.validation_loss, float, (n_validated,))
         check_array("validation_score", self.validation_score, float, (n_validated,))
         check_range("base_classes", self.base_classes, NO_BASE, n_classes)
-        if not 0 <= self.best_step <= n_steps:
-            raise ValueError(f"best_step={self.best_step}; expected 0 to {n_steps}")
+        if not 0 <= self.best_iteration <= n_iter:
+            raise ValueError(f"best_step={self.best_iteration}; expected 0 to {n_iter}")
         if not 0 <= self.seed < 2**64:
             raise ValueError(f"seed={self.seed}; expected 0 to less than 2^64")
         for weight in (self.train_weight, self.validation_weight):
@@ -115,11 +115,11 @@ class History(Sealed):
 
     def __repr__(self) -> str:
         losses = f"loss {self.train_loss[0]:.6g} to {self.train_loss[-1]:.6g}"
-        return f"History({self.n_steps} steps, {losses}, stop_reason={self.stop_reason!r})"
+        return f"History({self.n_iter} steps, {losses}, stop_reason={self.stop_reason!r})"
 
     @classmethod
     def from_records(cls, records: Sequence[Record], **known: Any) -> Self:
-        """Put records end to end; ``known`` are the attributes from ``best_step`` on."""
+        """Put records end to end; ``known`` are the attributes from ``best_iteration`` on."""
         losses = np.array([r.validation_loss for r in records])
         scores = np.array([r.validation_score for r in records])
         has_validation = not np.isnan(losses).all()
@@ -135,7 +135,7 @@ class History(Sealed):
         )
 
     @property
-    def n_steps(self) -> int:
+    def n_iter(self) -> int:
         """Number of steps taken."""
         return len(self.base_classes)
 
@@ -145,7 +145,7 @@ class History(Sealed):
 
         An array of shape (n_steps, n_classes).
         """
-        losses: Floats = np.full((self.n_steps, self.class_losses.shape[1]), np.nan)
+        losses: Floats = np.full((self.n_iter, self.class_losses.shape[1]), np.nan)
         if self.search_losses.size:
             losses[:] = self.search_losses
         return losses
@@ -162,11 +162,11 @@ class History(Sealed):
         """Return the validation loss per unit of weight; NaN if the weight is not known."""
         return _mean(self.validation_loss, self.validation_weight)
 
-    def first_steps(self, n_steps: int, stop_reason: str) -> "History":
+    def first_iterations(self, n_iter: int, stop_reason: str) -> "History":
         """Return the record of the first steps alone, the last of them as the best one."""
         return History.from_records(
-            self.records()[: n_steps + 1],
-            best_step=n_steps,
+            self.records()[: n_iter + 1],
+            best_iteration=n_iter,
             stop_reason=stop_reason,
             seed=self.seed,
             chosen=self.chosen,
@@ -176,7 +176,7 @@ class History(Sealed):
 
     def records(self) -> list[Record]:
         """Return the state before the first step and after each one, as a training keeps it."""
-        none = np.full(self.n_steps + 1, np.nan)
+        none = np.full(self.n_iter + 1, np.nan)
         no_search = np.full(self.class_losses.shape[1], np.nan)
         has_validation = len(self.validation_loss) > 0
         columns = (

@@ -14,7 +14,7 @@ from abcgbm.data.samples import LabelledRows
 from abcgbm.parameters.hints import with_prediction_hints
 
 
-def are_centred(*, recenter: bool, has_base: bool, init: Floats) -> bool:
+def reports_centred_scores(*, recenter: bool, has_base: bool, init: Floats) -> bool:
     """Whether scores are reported without their row mean: the one rule of it.
 
     With a base class scores sum to zero by themselves, but for plain warm-up steps and where the
@@ -24,7 +24,7 @@ def are_centred(*, recenter: bool, has_base: bool, init: Floats) -> bool:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class SoftmaxLink:
     """What scores say.
 
     Attributes
@@ -103,7 +103,7 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
     def _raw(self, X: Any, n_iter: int | None) -> Floats:
         raise NotImplementedError
 
-    def _outputs(self) -> Outputs:
+    def _outputs(self) -> SoftmaxLink:
         raise NotImplementedError
 
     def _n_threads(self) -> int:
@@ -135,7 +135,7 @@ def log_frequencies(rows: LabelledRows) -> Floats:
     """
     weight_of_class = np.zeros(len(rows.of_class), dtype=np.int64)
     np.add.at(weight_of_class, rows.y, rows.integer_weights.weight)
-    rows.share.reducer.sum(weight_of_class)
+    rows.share.communicator.sum(weight_of_class)
     n_rows, total = rows.n_rows, int(weight_of_class.sum())
     # Twice the weight times the rows, so that half an average row is an integer too.
     counts = [2 * n_rows * int(w) or total for w in weight_of_class]

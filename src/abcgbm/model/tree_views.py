@@ -16,7 +16,7 @@ from abcgbm.model.model import Model
 from abcgbm.model.trees import Node, Tree, nodes_of, tree_of, trees_of
 from abcgbm.parameters.validators import check_choice, check_integer
 
-_MOST_VALUES = 3  # of a leaf that are shown: the largest
+_MAX_VALUES = 3  # of a leaf that are shown: the largest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,8 +86,8 @@ class TreeView:
         if not node.is_leaf:
             return [node.condition]
         values = self.leaf_values[node.number]
-        largest = sorted(values.items(), key=lambda item: -abs(item[1]))[:_MOST_VALUES]
-        more = ["..."] if len(values) > _MOST_VALUES else []
+        largest = sorted(values.items(), key=lambda item: -abs(item[1]))[:_MAX_VALUES]
+        more = ["..."] if len(values) > _MAX_VALUES else []
         return [_shown_value(*item) for item in largest] + more
 
     def to_dot(self) -> str:
@@ -157,9 +157,9 @@ def text_of(model: Model) -> str:
 
 def view_tree(model: Model, step: Any, class_: Any) -> TreeView:
     """Return the tree of an iteration and a class; None: the only one of the iteration."""
-    if model.n_steps == 0:
+    if model.n_iter == 0:
         raise ValueError(f"iteration={step!r}; the model has no iterations, and so no trees")
-    step = check_integer("iteration", step, 0, model.n_steps - 1, note=" (those of the model)")
+    step = check_integer("iteration", step, 0, model.n_iter - 1, note=" (those of the model)")
     numbers = range(*model.ensemble.step_start[step : step + 2])
     k = None if class_ is None else model.labels.index(known_label(class_, model.labels))
     tree = _tree_for(step, k, [tree_of(model, number) for number in numbers], model.labels)

@@ -124,7 +124,7 @@ def _left_codes(model: Model, nodes: slice) -> dict[int, NDArray[np.int64]]:
     return found
 
 
-_MOST_LEVELS = 6  # in a condition
+_MAX_LEVELS = 6  # in a condition
 
 
 class Node(NamedTuple):
@@ -174,8 +174,8 @@ class Node(NamedTuple):
     def condition(self) -> str:
         """What is true of the rows that go left."""
         if self.levels is not None:
-            shown = ", ".join(str(level) for level in self.levels[:_MOST_LEVELS])
-            more = len(self.levels) - _MOST_LEVELS
+            shown = ", ".join(str(level) for level in self.levels[:_MAX_LEVELS])
+            more = len(self.levels) - _MAX_LEVELS
             rule = f"{self.feature} in {{{shown}{f', {more} more' if more > 0 else ''}}}"
         elif math.isinf(self.threshold) and self.threshold > 0 and not self.missing_left:
             return f"{self.feature} is not missing"

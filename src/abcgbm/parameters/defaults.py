@@ -17,12 +17,12 @@ from abcgbm.parameters.validators import is_auto
 
 # The classes up to which the cuts of shared trees are measured in all of them, and the directions that
 # are drawn where there are more.
-MOST_DIRECTIONS = 7
+MAX_PROJECTIONS = 7
 _RATE, _RATE_OF_MANY_ROWS, _RATE_PER_CLASS = 0.04, 0.06, 0.1
-_LEAST_WAY = 3  # steps times their rate, below which a model is far from what the data allow
+_MIN_WAY = 3  # steps times their rate, below which a model is far from what the data allow
 _STEPS, _STEPS_OF_MANY_ROWS, _STEPS_PER_CLASS = 300, 200, 100
-_LEAST_LEAVES = 12
-_MOST_LEAVES = 1024
+_MIN_LEAVES = 12
+_MAX_LEAVES = 1024
 _MANY_ROWS = 50_000  # from which on a step takes so long that fewer are taken
 
 # What the paper's experiments have in common.
@@ -59,7 +59,7 @@ def _leaves(rows_per_leaf: int) -> Callable[[Size], int]:
 
     def leaves(size: Size) -> int:
         n = min(size.n_rows // rows_per_leaf, math.isqrt(size.n_rows))
-        return max(_LEAST_LEAVES, min(_MOST_LEAVES, n))
+        return max(_MIN_LEAVES, min(_MAX_LEAVES, n))
 
     return leaves
 
@@ -74,7 +74,7 @@ _SHARED: dict[str, Callable[[Size], Any]] = {
     "l2_regularization": _ridge_of_rows(4),
     "max_features": lambda _: 0.5,
     "baseline": lambda _: "prior",
-    "n_projections": lambda size: min(size.n_classes, MOST_DIRECTIONS),
+    "n_projections": lambda size: min(size.n_classes, MAX_PROJECTIONS),
 }
 _PER_CLASS: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(300),
@@ -98,20 +98,20 @@ def settled(settings: Parameters, size: Size, *, has_validation: bool) -> Parame
     return replace(settings, **chosen)
 
 
-def too_few_steps(given: Parameters, rate: float) -> str | None:
+def too_few_iterations(given: Parameters, rate: float) -> str | None:
     """Return what to change if ``max_iter`` is too small for the default learning rate, else None.
 
     The rate does not follow ``max_iter``: a second fit with the steps that validation chose would
     then be another training. A warm start may add steps later.
     """
-    n_steps = given.max_iter
-    if not isinstance(n_steps, int) or not is_auto(given.learning_rate) or given.warm_start:
+    n_iter = given.max_iter
+    if not isinstance(n_iter, int) or not is_auto(given.learning_rate) or given.warm_start:
         return None
-    if n_steps * rate >= _LEAST_WAY:
+    if n_iter * rate >= _MIN_WAY:
         return None
     return (
-        f"max_iter={n_steps} with the default learning rate of {rate:g} ends training early: their "
-        f"product is {n_steps * rate:.3g}, below {_LEAST_WAY}. Give max_iter={math.ceil(_LEAST_WAY / rate)} or "
+        f"max_iter={n_iter} with the default learning rate of {rate:g} ends training early: their "
+        f"product is {n_iter * rate:.3g}, below {_MIN_WAY}. Give max_iter={math.ceil(_MIN_WAY / rate)} or "
         "more, or set learning_rate"
     )
 

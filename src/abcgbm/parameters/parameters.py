@@ -32,12 +32,11 @@ from abcgbm.parameters.machine import effective_n_threads
 from abcgbm.parameters.validators import (
     Check,
     anything,
+    check_boolean,
     check_choice,
     check_integer,
-    check_truth_value,
     choice,
     integer,
-    is_auto,
     is_integral,
     optional,
     or_auto,
@@ -105,7 +104,9 @@ def _categorical_columns(name: str, value: Any) -> Any:
 
 def _class_weight(name: str, value: Any) -> Any:
     if isinstance(value, str) and value != "balanced":
-        raise ValueError(f"{name}={value!r}; expected None, 'balanced' or a dict of labels to factors")
+        raise ValueError(
+            f"{name}={value!r}; expected None, 'balanced' or a dict of labels to factors"
+        )
     return value
 
 
@@ -277,14 +278,16 @@ class Parameters:
     n_iter_no_change: Annotated[int, integer(1)]
     tol: Annotated[float, _FROM_ZERO]
     scoring: Annotated[Scoring, _with_value_hint("scoring", _scoring)]
-    refit: Annotated[bool, check_truth_value]
-    warm_start: Annotated[bool, check_truth_value]
+    refit: Annotated[bool, check_boolean]
+    warm_start: Annotated[bool, check_boolean]
     n_jobs: Annotated[int | None, _n_jobs]
     random_state: Annotated[Any, check_random_state]
     verbose: Annotated[int, _verbose]
     # Of the algorithm.
     algorithm: Algorithm
-    baseline: str  # "auto" where the algorithm was given by name: a warm start keeps that of the model
+    baseline: (
+        str  # "auto" where the algorithm was given by name: a warm start keeps that of the model
+    )
     min_gain: float
     min_hessian_leaf: float
     n_projections: int | str
@@ -363,14 +366,14 @@ _ALGORITHM_CHECKS: dict[str, Check] = {
     "min_gain": _FROM_ZERO,
     "min_hessian_leaf": _FROM_ZERO,
     "n_projections": _n_projections,
-    "sequential_residuals": check_truth_value,
-    "recenter": check_truth_value,
+    "sequential_residuals": check_boolean,
+    "recenter": check_boolean,
     "n_candidates": optional(integer(1)),
     "gap": integer(0),
     "warmup": integer(0),
     "base_label": anything,
-    "base_derivatives": check_truth_value,
-    "line_search": check_truth_value,
+    "base_derivatives": check_boolean,
+    "line_search": check_boolean,
 }
 
 

@@ -58,7 +58,7 @@ def check_real(name: str, value: Any, allowed: str, is_allowed: Callable[[float]
     return float(value)
 
 
-def check_truth_value(name: str, value: Any) -> bool:
+def check_boolean(name: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name}={value!r}; expected True or False")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _STYLES = {"training": "-", "refit": "-.", "validation": "--", "test": ":"}
-_MOST_IN_A_COLUMN = 8  # of a legend
+_MAX_IN_A_COLUMN = 8  # of a legend
 _NAMES = {
     "training": "mean training loss",
     "refit": "mean training loss of the refit",
@@ -160,7 +160,9 @@ def plot_errors(
         ax.plot(step, rate, label=name, color=colour(number), lw=1.3)
         _dot(ax, step[lowest], rate[lowest], colour(number))
     ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.4g} %")
-    return _finish(ax, "Errors by iteration (dot: lowest point)", "wrong answers", n_lines=len(named))
+    return _finish(
+        ax, "Errors by iteration (dot: lowest point)", "wrong answers", n_lines=len(named)
+    )
 
 
 # -------------------------------------------------------------------------------------- what to draw
@@ -185,13 +187,13 @@ def _curves(
 ) -> Iterator[_Curve]:
     """Yield all curves that are known of a model."""
     history, refitted = model.history_, model.refit_history_
-    steps = np.arange(history.n_steps + 1)
+    steps = np.arange(history.n_iter + 1)
     yield _Curve("training", steps, history.train_loss, history.train_weight)
     if refitted is not None:
-        steps_of_refit = np.arange(refitted.n_steps + 1)
+        steps_of_refit = np.arange(refitted.n_iter + 1)
         yield _Curve("refit", steps_of_refit, refitted.train_loss, refitted.train_weight)
     if len(history.validation_loss):
-        validation = (history.validation_loss, history.validation_weight, history.best_step)
+        validation = (history.validation_loss, history.validation_weight, history.best_iteration)
         yield _Curve("validation", steps, *validation)
     if staged is not None:
         yield _Curve("test", staged[0].step, staged[0].loss, weight=1.0)  # is a mean already
@@ -256,7 +258,7 @@ def _finish(ax: Axes, title: str, y_name: str, *, n_lines: int) -> Axes:
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(alpha=0.3)
-    ax.legend(fontsize="small", ncols=1 if n_lines <= _MOST_IN_A_COLUMN else 2)
+    ax.legend(fontsize="small", ncols=1 if n_lines <= _MAX_IN_A_COLUMN else 2)
     return finish(ax, title, "iteration", y_name)
 
 
@@ -282,17 +284,17 @@ def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> A
     if not runs:
         raise ValueError(
             f"no iteration of the model has a base class (algorithm={algorithm_of(model)!r}, "
-            f"{len(model.classes_)} classes, {model.model_.n_steps} iterations); expected a model of "
+            f"{len(model.classes_)} classes, {model.model_.n_iter} iterations); expected a model of "
             "'abc-mart' or 'abc-logitboost', or AdaptiveBaseClass(...), and three or more classes"
         )
-    labels, n_steps = model.model_.labels, model.model_.n_steps
+    labels, n_iter = model.model_.labels, model.model_.n_iter
     ax = axes_of(ax, 7.0 + wide_enough(labels), 1.0 + long_enough(len(labels), 2.0, 9.0))
     for k in range(len(labels)):
         # Edges keep a step visible that is narrower than a pixel.
-        places = [(run.first - 0.5, run.n_steps) for run in runs if run.class_number == k]
+        places = [(run.first - 0.5, run.n_iter) for run in runs if run.class_number == k]
         fill = colour(k % 2)
         ax.broken_barh(places, (k - _THICK / 2, _THICK), color=fill, lw=0.5)
-    ax.set_xlim(0.5, n_steps + 0.5)
+    ax.set_xlim(0.5, n_iter + 0.5)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     name_ticks(ax, "y", labels)
     return finish(ax, "Base class of each step", "iteration", "class")
@@ -325,7 +327,7 @@ def plot_class_losses(
         The losses of a class are sums over its rows, so that a large class has large ones. Their
         scale is logarithmic if they fall to less than a tenth.
     """
-    losses = history_of_model(checked(model)).class_losses[: model.model_.n_steps + 1]
+    losses = history_of_model(checked(model)).class_losses[: model.model_.n_iter + 1]
     labels = model.model_.labels
     told = _told_classes(losses[-1], labels, classes)
     drawn = losses / losses.sum(axis=1, keepdims=True) if shares else losses

@@ -54,7 +54,7 @@ def plot_importances(
     *,
     X: Any = None,
     y: ArrayLike | None = None,
-    most_features: int = 20,
+    max_features: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the features that matter most, as bars.
@@ -67,7 +67,7 @@ def plot_importances(
         As for ``model.feature_importances``.
     X, y : table and array-like, optional
         Rows and their labels, for "permutation".
-    most_features : int, default=20
+    max_features : int, default=20
         How many to draw; those that do not matter at all are left out.
     ax : Axes, optional
         Where to draw; by default in a new figure.
@@ -78,7 +78,7 @@ def plot_importances(
         The most important feature is on top.
     """
     values = checked(model).feature_importances(kind, X=X, y=y)
-    features = _most_important(model, values, most_features)
+    features = _most_important(model, values, max_features)
     names = [model.model_.feature_labels[f] for f in features]
     ax = axes_of(ax, 5.0 + wide_enough(names), 1.0 + long_enough(len(features), 1.0, 9.0))
     ax.barh(range(len(features)), values[features], color=colour(0))
@@ -95,7 +95,7 @@ def plot_class_importances(
     *,
     X: Any = None,
     y: ArrayLike | None = None,
-    most_features: int = 20,
+    max_features: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw which features matter to which class, as a map: a row for each feature.
@@ -108,7 +108,7 @@ def plot_class_importances(
         As for ``model.feature_importances``.
     X, y : table and array-like, optional
         Rows and their labels, for "permutation".
-    most_features : int, default=20
+    max_features : int, default=20
         How many to draw: those that matter most to any class.
     ax : Axes, optional
         Where to draw; by default in a new figure.
@@ -119,7 +119,7 @@ def plot_class_importances(
         Features are sorted by their mean over the classes. The bar of colours is beside it.
     """
     values = checked(model).feature_importances(kind, per_class=True, X=X, y=y)
-    features = _most_important(model, np.nan_to_num(values).mean(axis=0), most_features)
+    features = _most_important(model, np.nan_to_num(values).mean(axis=0), max_features)
     labels, names = model.model_.labels, [model.model_.feature_labels[f] for f in features]
     width = 1.0 + wide_enough(names) + long_enough(len(labels), 3.5, 12.0)
     ax = axes_of(ax, width, wide_enough(labels) + long_enough(len(features), 2.0, 9.0))
@@ -136,13 +136,13 @@ def _most_important(model: ABCBoostClassifier, values: Floats, most: int) -> lis
     features = largest(values, check_integer("most_features", most, 1))
     if not features:
         raise ValueError(
-            f"no feature of the model has any importance ({model.model_.n_steps} steps, "
+            f"no feature of the model has any importance ({model.model_.n_iter} steps, "
             f"{model.n_features_in_} features); expected a model with splits that matter"
         )
     return features
 
 
-_WIDE, _MOST_LINES = 24, 4  # of the words of a node: characters, lines
+_WIDE, _MAX_LINES = 24, 4  # of the words of a node: characters, lines
 _LARGEST, _SMALLEST = 8.0, 1.5  # letters, in points
 _LETTER, _LINE = 0.6, 1.3  # width and height of a letter, of its size
 _MARGIN = 0.9  # inches for the title
@@ -219,7 +219,7 @@ def _wrapped(tree: TreeView, node: Node) -> str:
     if node.is_leaf:
         return "\n".join(_leaf_line(words) for words in tree.words_of(node))
     lines = textwrap.wrap(node.condition, _WIDE)
-    cut = lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], "…"]
+    cut = lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES - 1], "…"]
     return "\n".join(cut).replace("$", r"\$")
 
 

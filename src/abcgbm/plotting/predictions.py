@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 
-_MOST_WITH_NUMBERS = 12  # classes
+_MAX_WITH_NUMBERS = 12  # classes
 _DARK = 0.4  # brightness of a colour up to which letters on it are white
 _OF_RED_GREEN_BLUE = (0.299, 0.587, 0.114)  # parts of the brightness of a colour
 
@@ -83,7 +83,7 @@ def plot_confusion(
     wrong = _draw_shares(ax, of_wrong, "Oranges", most or 1.0)
     if most:
         ax.figure.colorbar(wrong, ax=ax, label="wrong answers: share of the class", shrink=0.8)
-    if len(found.labels) <= _MOST_WITH_NUMBERS:
+    if len(found.labels) <= _MAX_WITH_NUMBERS:
         _write_counts(ax, counts, shares, right, wrong)
     name_ticks(ax, "x", found.labels)
     name_ticks(ax, "y", names)

@@ -90,14 +90,14 @@ def size_of(model: ABCBoostClassifier) -> dict[str, Any]:
     ensemble = model.model_.ensemble
     arrays = [np.asarray(getattr(ensemble, field.name)) for field in fields(ensemble)]
     return {
-        "steps": ensemble.n_steps,
+        "steps": ensemble.n_iter,
         "trees": len(ensemble.tree_class),
         "leaves": int(np.count_nonzero(ensemble.feature < 0)),
         "megabytes": sum(array.nbytes for array in arrays) / 1e6,
     }
 
 
-_MOST_FEATURES, _MOST_SWARMS, _MOST_PAIRS, _MOST_UNSEEN = 20, 10, 15, 10
+_MAX_FEATURES, _MAX_SWARMS, _MAX_PAIRS, _MAX_UNSEEN = 20, 10, 15, 10
 
 
 def content_of(
@@ -142,8 +142,8 @@ def _summary(answers: Answers) -> dict[str, Any]:
         "n_features": answers.model.n_features_in_,
         "stop_reason": answers.model.stop_reason_,
         "n_unseen": int(np.count_nonzero(~answers.is_known)),
-        "unseen": [shown_label(label) for label in unseen[:_MOST_UNSEEN]],
-        "more_unseen": max(0, len(unseen) - _MOST_UNSEEN),
+        "unseen": [shown_label(label) for label in unseen[:_MAX_UNSEEN]],
+        "more_unseen": max(0, len(unseen) - _MAX_UNSEEN),
     }
 
 
@@ -182,7 +182,9 @@ def _loss_chart(staged: StagedScores, history: History, refitted: History | None
     series = [_relative(name, np.arange(len(loss)), loss) for name, loss in given]
     series.append(_relative("test loss (mean)", staged.step, staged.loss))
     text = "Losses by iteration, each divided by its value before the first iteration."
-    return charts.curves("Losses by iteration", text, "loss, relative to iteration 0", series, is_log=True)
+    return charts.curves(
+        "Losses by iteration", text, "loss, relative to iteration 0", series, is_log=True
+    )
 
 
 def _relative(name: str, step: Any, loss: Floats) -> Series:
@@ -213,7 +215,7 @@ def _readings(staged: StagedScores, total: float) -> list[dict[str, Any]]:
 
 def _bases(answers: Answers) -> dict[str, Any] | None:
     """Draw which class was the base when; None where there was none."""
-    runs, n_steps = base_class_runs(answers.model), answers.model.model_.n_steps
+    runs, n_iter = base_class_runs(answers.model), answers.model.model_.n_iter
     if not runs:
         return None
     labels = [shown_label(label) for label in answers.labels]
@@ -226,7 +228,7 @@ def _bases(answers: Answers) -> dict[str, Any] | None:
         {"label": label, "path": "".join(path), "count": n}
         for label, path, n in zip(labels, paths, counts, strict=True)
     ]
-    return {"n_steps": n_steps, "rows": rows, "shown": [short_label(label) for label in labels]}
+    return {"n_steps": n_iter, "rows": rows, "shown": [short_label(label) for label in labels]}
 
 
 # ----------------------------------------------------------------------------------------- classes
@@ -243,7 +245,7 @@ def _classes(answers: Answers) -> dict[str, Any]:
         "rows": [dict(zip(fields, row, strict=True)) for row in rows],
         "pairs": [
             {"label": names[r], "prediction": names[c], "count": float(found.counts[r, c])}
-            for r, c in found.worst(_MOST_PAIRS)
+            for r, c in found.worst(_MAX_PAIRS)
         ],
     }
 
@@ -267,7 +269,7 @@ def _bars(names: Sequence[str], values: Floats, features: Sequence[int]) -> list
 def _importances(answers: Answers) -> dict[str, Any]:
     model, names = answers.model, answers.model.model_.feature_labels
     overall, by_class = model.feature_importances_, model.feature_importances_by_class_.T
-    features = largest(overall, _MOST_FEATURES)
+    features = largest(overall, _MAX_FEATURES)
     shown = [names[f] for f in features]
     return {
         "bars": _bars(names, overall, features),
@@ -281,9 +283,9 @@ def _importances(answers: Answers) -> dict[str, Any]:
 def _shapley(answers: Answers) -> dict[str, Any]:
     found = shapley_summary(answers)
     names = found.explanation.feature_names
-    features = largest(found.overall, _MOST_FEATURES)
+    features = largest(found.overall, _MAX_FEATURES)
     shown, by_class = [names[f] for f in features], found.by_class[features]
-    swarmed = features[:_MOST_SWARMS]
+    swarmed = features[:_MAX_SWARMS]
     return {
         "n_rows": len(found.place),
         "is_drawn": len(found.place) < len(answers),

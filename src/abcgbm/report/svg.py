@@ -84,7 +84,7 @@ def _linear_ticks(low: float, high: float, about: int) -> list[float]:
 # Margins have room for letters twice as large, which small screens get.
 _WIDTH, _HEIGHT = 680, 310
 _LEFT, _RIGHT, _TOP, _GROUND = 80, 656, 14, 254
-_MOST_POINTS = 400
+_MAX_POINTS = 400
 _MISSING = 5  # the colour after those of five fifths
 
 
@@ -131,7 +131,7 @@ def curves(title: str, text: str, y_name: str, series: Sequence[Series], *, is_l
 
 
 def _line(series: Series, x: Scale, y: Scale) -> dict[str, Any]:
-    at = spaced(len(series.step) - 1, _MOST_POINTS)
+    at = spaced(len(series.step) - 1, _MAX_POINTS)
     at = at[series.drawn[at] > 0] if y.is_log else at
     places = zip(
         x(series.step[at].astype(np.float64)).tolist(), y(series.drawn[at]).tolist(), strict=True
@@ -214,7 +214,7 @@ def _dots(places: Floats, colours: NDArray[np.intp], height: int) -> list[str]:
 
 
 _SMALL, _LARGE, _WIDE = 14, 40, 620  # of a square, and of all columns together
-_MOST_WITH_NUMBERS = 12  # columns
+_MAX_WITH_NUMBERS = 12  # columns
 _CHARACTER = 6.6  # its width in labels
 
 
@@ -235,7 +235,7 @@ def matrix(
         "rows": [short_label(name) for name in rows],
         "columns": [short_label(name) for name in columns],
         "cells": cells,
-        "has_numbers": len(columns) <= _MOST_WITH_NUMBERS,
+        "has_numbers": len(columns) <= _MAX_WITH_NUMBERS,
         "data": {"rows": [*rows], "columns": [*columns], "cells": cells, "orders": {}},
     }
 

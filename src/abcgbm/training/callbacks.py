@@ -56,12 +56,12 @@ Means = tuple[float, float | None]  # losses of a row: of those learned from, of
 
 
 @dataclass(frozen=True)
-class Afar:
+class RemoteListener:
     """Who follows a fit from another process, where it may have been broken off before.
 
     Attributes
     ----------
-    on_step : callable or None
+    on_iteration : callable or None
         Is told of each step, after the callbacks, with the losses as means; True asks to stop.
     stopped : frozenset of tuple
         Phases and steps after which somebody has asked to stop already.
@@ -69,22 +69,22 @@ class Afar:
         Seconds that have passed since the fit began there.
     """
 
-    on_step: Callable[[IterationReport, Means], bool] | None = None
+    on_iteration: Callable[[IterationReport, Means], bool] | None = None
     stopped: frozenset[tuple[str, int]] = field(default_factory=frozenset)
     elapsed: float = 0.0
 
 
-class StepListener(Protocol):
+class FitCallback(Protocol):
     """Hears of the steps of a fit; it may ask how the model could be made, and to stop."""
 
-    def begin_step(self) -> None:
+    def begin_iteration(self) -> None:
         """Hear that a step begins."""
 
-    def end_step(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
+    def end_iteration(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
         """Hear that a step ended, and how the model could be made; return whether to stop."""
 
 
-class StepWatcher:
+class CallbackList:
     """Tells everyone who wants to know of each step.
 
     Parameters
@@ -95,7 +95,7 @@ class StepWatcher:
         The line that is shown.
     callbacks : sequence of callable
         The user's functions.
-    task : StepListener
+    task : FitCallback
         The fit as scikit-learn's callbacks see it.
     fitted : callable
         Gives the fitted attributes, as if training ended here.
@@ -104,7 +104,7 @@ class StepWatcher:
 
     Attributes
     ----------
-    afar : Afar
+    afar : RemoteListener
         Who follows from another process; nobody, unless it is set.
     """
 
@@ -113,7 +113,7 @@ class StepWatcher:
         labels: list[Any],
         progress: ProgressLine,
         callbacks: Sequence[Callback],
-        task: StepListener,
+        task: FitCallback,
         fitted: Callable[[], dict[str, Any]],
         checkpoints: CheckpointWriter,
     ) -> None:
@@ -123,40 +123,40 @@ class StepWatcher:
         self._task = task
         self._fitted = fitted
         self._checkpoints = checkpoints
-        self.afar = Afar()
+        self.afar = RemoteListener()
 
     def was_asked(self, boosting: Boosting) -> bool:
         """Return whether somebody asked to stop here, before the fit was broken off."""
-        return (boosting.phase, boosting.n_steps) in self.afar.stopped
+        return (boosting.phase, boosting.n_iter) in self.afar.stopped
 
-    def begin_step(self) -> None:
+    def begin_iteration(self) -> None:
         """Hear that a step begins."""
-        self._task.begin_step()
+        self._task.begin_iteration()
 
-    def end_step(self, boosting: Boosting, *, has_progress: bool) -> bool:
+    def end_iteration(self, boosting: Boosting, *, has_progress: bool) -> bool:
         """Tell all, in order; return whether any of them asks to stop."""
         if not has_progress:
-            self._task.end_step(None)
+            self._task.end_iteration(None)
             return False
-        self._checkpoints.end_step()
-        has_listeners = self._progress.enabled or self._callbacks or self.afar.on_step
+        self._checkpoints.end_iteration()
+        has_listeners = self._progress.enabled or self._callbacks or self.afar.on_iteration
         asked = self._tell(boosting) if has_listeners else False
-        return self._task.end_step(self._fitted) or asked
+        return self._task.end_iteration(self._fitted) or asked
 
     def _tell(self, boosting: Boosting) -> bool:
         report = self._report(boosting)
         losses, phase = boosting.mean_losses(), report.phase
         self._progress.show(report.iteration, *losses, phase, report.base_class)
         returned = [callback(report) for callback in self._callbacks]
-        if self.afar.on_step is not None:
-            returned.append(self.afar.on_step(report, losses))
+        if self.afar.on_iteration is not None:
+            returned.append(self.afar.on_iteration(report, losses))
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
     def _report(self, boosting: Boosting) -> IterationReport:
         last, trees = boosting.records[-1], boosting.trees[-1]
         train_loss, validation_loss = boosting.mean_losses()
         return IterationReport(
-            iteration=boosting.n_steps,
+            iteration=boosting.n_iter,
             train_loss=train_loss,
             class_losses=last.class_losses / boosting.total_weight,
             base_class=None if last.base_class is None else self._labels[last.base_class],

@@ -9,15 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from abcgbm.model.file import ModelFileError, Saved, checkpoint_state, load, save, split_parameters
+from abcgbm.model.file import (
+    ModelContents,
+    ModelFileError,
+    checkpoint_state,
+    load,
+    save,
+    split_parameters,
+)
 from abcgbm.model.file.document import FORMAT
 from abcgbm.model.file.model_file import Target
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
-from abcgbm.training.fingerprint import Facts, differences
-from abcgbm.training.resolved import Plan
-from abcgbm.training.training_run import Trained
-from abcgbm.training.warm_start import EarlierFit
+from abcgbm.training.fingerprint import Fingerprint, differences
+from abcgbm.training.resolved import ResolvedParameters
+from abcgbm.training.training_run import TrainingResult
+from abcgbm.training.warm_start import PreviousFit
 
 _STATE = ("phase", "facts", "n_earlier", "validated")  # what is written beside trees and records
 
@@ -31,13 +38,13 @@ class Validated(NamedTuple):
     phase: str
 
     @classmethod
-    def from_trained(cls, trained: Trained) -> "Validated":
+    def from_trained(cls, trained: TrainingResult) -> "Validated":
         """Keep what has come of a training, but for its plan."""
         return cls(trained.model, trained.history, trained.remark, trained.plan.phase)
 
-    def as_trained(self, plan: Plan) -> Trained:
+    def as_trained(self, plan: ResolvedParameters) -> TrainingResult:
         """Return it as if it had just been trained by this plan."""
-        return Trained(self.model, self.history, self.remark, in_phase(plan, self.phase))
+        return TrainingResult(self.model, self.history, self.remark, in_phase(plan, self.phase))
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class FitState:
     model: Model
     history: History
     phase: str
-    facts: Facts
+    facts: Fingerprint
     n_earlier: int | None
     validated: Validated | None
 
@@ -86,7 +93,7 @@ class FitState:
         return checkpoint
 
     @classmethod
-    def _from_saved(cls, saved: Saved) -> Self:
+    def _from_saved(cls, saved: ModelContents) -> Self:
         state: Mapping[str, Any] = saved.checkpoint or {}
         try:
             phase, facts, n_earlier, first = (state[name] for name in _STATE)
@@ -101,11 +108,11 @@ class FitState:
 
     def _check_state(self) -> None:
         """Raise a ModelFileError unless a fit could have come to this state."""
-        n_steps, n_earlier, facts = self.history.n_steps, self.n_earlier, self.facts
+        n_iter, n_earlier, facts = self.history.n_iter, self.n_earlier, self.facts
         is_sound = (
             self._has_sound_phase()
-            and n_steps == self.model.n_steps
-            and (n_earlier is None or (type(n_earlier) is int and 0 <= n_earlier <= n_steps))
+            and n_iter == self.model.n_iter
+            and (n_earlier is None or (type(n_earlier) is int and 0 <= n_earlier <= n_iter))
             and isinstance(facts, dict)
             and all(isinstance(fact, str) for fact in facts.values())
         )
@@ -127,24 +134,27 @@ class FitState:
         values = (self.phase, self.facts, self.n_earlier, summary)
         state = dict(zip(_STATE, values, strict=True))
         if first is None:
-            save(Saved(self.model, self.history, None, kept, state), target)
+            save(ModelContents(self.model, self.history, None, kept, state), target)
         else:
-            save(Saved(first.model, first.history, self.history, kept, state, self.model), target)
+            save(
+                ModelContents(first.model, first.history, self.history, kept, state, self.model),
+                target,
+            )
 
     @property
-    def earlier(self) -> EarlierFit | None:
+    def earlier(self) -> PreviousFit | None:
         """What a warm start went on from."""
         if self.n_earlier is None:
             return None
-        history = self.history.first_steps(self.n_earlier, "checkpoint")
-        return EarlierFit(self.model.first_steps(self.n_earlier), history)
+        history = self.history.first_iterations(self.n_earlier, "checkpoint")
+        return PreviousFit(self.model.first_iterations(self.n_earlier), history)
 
     @property
-    def steps(self) -> EarlierFit:
+    def steps(self) -> PreviousFit:
         """All steps of the training under way."""
-        return EarlierFit(self.model, replace(self.history, best_step=self.history.n_steps))
+        return PreviousFit(self.model, replace(self.history, best_iteration=self.history.n_iter))
 
-    def check(self, facts: Facts, plan: Plan) -> None:
+    def check(self, facts: Fingerprint, plan: ResolvedParameters) -> None:
         """Raise ValueError unless a fit would come to this state, if nobody broke it off."""
         found = differences(self.facts, facts)
         if found:
@@ -152,9 +162,9 @@ class FitState:
                 f"resume_from: the checkpoint is of another training: {'; '.join(found)}"
                 f"{_cure(self.facts, facts)}"
             )
-        self._check_steps(plan.limits.max_iter)
+        self._check_n_iter(plan.limits.max_iter)
 
-    def _check_steps(self, max_iter: int | None) -> None:
+    def _check_n_iter(self, max_iter: int | None) -> None:
         first = self.history if self.validated is None else self.validated.history
         was = first.chosen.get("max_iter")
         if self.phase != "train" and max_iter != was:
@@ -162,19 +172,19 @@ class FitState:
                 f"max_iter={max_iter!r} with resume_from; expected {was!r} as before: the training "
                 "that it bounds has ended"
             )
-        if max_iter is not None and max_iter < first.n_steps:
+        if max_iter is not None and max_iter < first.n_iter:
             raise ValueError(
-                f"max_iter={max_iter!r} with resume_from; expected at least the {first.n_steps} "
+                f"max_iter={max_iter!r} with resume_from; expected at least the {first.n_iter} "
                 "steps of the checkpoint"
             )
 
 
-def in_phase(plan: Plan, phase: str) -> Plan:
+def in_phase(plan: ResolvedParameters, phase: str) -> ResolvedParameters:
     """Return the plan of a fit as it is in a phase that ends with validation, "train" or "plain"."""
     return plan.plain() if phase == "plain" else plan
 
 
-def _cure(then: Facts, now: Facts) -> str:
+def _cure(then: Fingerprint, now: Fingerprint) -> str:
     rate = "learning_rate"
     if then.get(rate) in (None, now[rate]):
         return ""
@@ -226,7 +236,7 @@ def _check_model_file(path: Path) -> None:
         ) from error
 
 
-def check_same_training(path: Path | None, facts: Facts) -> None:
+def check_same_training(path: Path | None, facts: Fingerprint) -> None:
     """Raise a FileExistsError if there is a checkpoint of a fit that depends on other facts."""
     if path is None or not path.is_file() or path.stat().st_size == 0:
         return
@@ -279,7 +289,7 @@ class CheckpointWriter:
         self._save = save
         self._clock = clock
         self._take: Callable[[], FitState | None] = lambda: None
-        self._n_steps = 0  # since the last attempt
+        self._n_iter = 0  # since the last attempt
         self._has_news = self._has_warned = False
         self._not_before = clock() + _SECONDS
 
@@ -294,21 +304,21 @@ class CheckpointWriter:
                 self._write()
             self._take = lambda: None  # a training is not kept longer than it lasts
 
-    def end_step(self) -> None:
+    def end_iteration(self) -> None:
         """Hear that a step was made."""
-        self._n_steps += 1
+        self._n_iter += 1
         self._has_news = self._path is not None
         if self._has_news and self._is_due():
             self._write()
 
     def _is_due(self) -> bool:
         if self._every is not None:
-            return self._n_steps >= self._every
+            return self._n_iter >= self._every
         return self._clock() >= self._not_before
 
     def _write(self) -> None:
         began = self._clock()
-        self._n_steps = 0
+        self._n_iter = 0
         try:
             self._try_to_write()
         except (OSError, MemoryError, TypeError, ValueError) as error:

@@ -63,7 +63,7 @@ class Stopping:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits = limits
-        self._least_loss = least_loss
+        self._min_loss = least_loss
         self._clock = clock
         self._best = -math.inf
         self._n_waited = -1  # the first score is no wait
@@ -71,7 +71,7 @@ class Stopping:
         for score in [*(score for score in scores if not math.isnan(score)), *taken]:
             self._note(score)
 
-    def reason(self, n_steps: int, loss: float, score: float, *, asked: bool = False) -> str | None:
+    def reason(self, n_iter: int, loss: float, score: float, *, asked: bool = False) -> str | None:
         """Return why training stops before its next step, or None if it goes on.
 
         Further reasons are known elsewhere: ``"no_progress"`` (no tree of a step splits, or the
@@ -80,8 +80,8 @@ class Stopping:
         self._note(score)
         limits = self._limits
         reasons = {
-            "machine_accuracy": loss < self._least_loss,
-            "max_iter": limits.max_iter is not None and n_steps >= limits.max_iter,
+            "machine_accuracy": loss < self._min_loss,
+            "max_iter": limits.max_iter is not None and n_iter >= limits.max_iter,
             "early_stopping": limits.n_iter_no_change is not None
             and self._n_waited >= limits.n_iter_no_change,
             "callback": asked,
@@ -104,7 +104,7 @@ class Stopping:
             self._n_waited += 1
 
 
-def best_step(scores: Sequence[float]) -> int:
+def best_iteration(scores: Sequence[float]) -> int:
     """Return the step of the largest validation score, the first among equals.
 
     ``scores[0]`` is that before the first step. NaN is no score; without any the last step is the best.

@@ -12,9 +12,9 @@ from abcgbm.data.binning import BinnedRows
 from abcgbm.data.digest import digest_of
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
-from abcgbm.training.resolved import Plan
+from abcgbm.training.resolved import ResolvedParameters
 
-Facts = dict[str, str]  # a short value as text, of a longer one its digest
+Fingerprint = dict[str, str]  # a short value as text, of a longer one its digest
 
 # Parameters that decide on the trees just as they are.
 _AS_GIVEN = (
@@ -40,7 +40,7 @@ _AS_GIVEN = (
     "recenter",
 )
 # These stand for nothing in the model, or only for how far training goes.
-FREE = (
+NOT_IN_FINGERPRINT = (
     "max_iter",
     "time_limit",
     "callbacks",
@@ -51,12 +51,14 @@ FREE = (
     "checkpoint",
     "checkpoint_every",
 )
-_MOST_CHARACTERS = 60  # of a value that is kept as it is
+_MAX_CHARACTERS = 60  # of a value that is kept as it is
 _DIGEST = "sha256:"
 _TABLES = ("", "_val")  # what the names of their arguments end with
 
 
-def facts_of(plan: Plan, learned: BinnedRows, validated: BinnedRows | None) -> Facts:
+def fingerprint_of(
+    plan: ResolvedParameters, learned: BinnedRows, validated: BinnedRows | None
+) -> Fingerprint:
     """Return what a training depends on, settled: "auto" is what it became."""
     facts = {"version of abcgbm": VERSION, **_of_plan(plan), **_of_columns(learned.table)}
     for rows, suffix in zip((learned, validated), _TABLES, strict=True):
@@ -64,7 +66,7 @@ def facts_of(plan: Plan, learned: BinnedRows, validated: BinnedRows | None) -> F
     return {name: _text(value) for name, value in facts.items()}
 
 
-def differences(then: Facts, now: Facts) -> list[str]:
+def differences(then: Fingerprint, now: Fingerprint) -> list[str]:
     """Say of each fact that is another now what it was and what it is; values too long are left out."""
     names = [name for name in (then | now) if not _is_same(name, then, now)]
     follow = {
@@ -78,7 +80,7 @@ def differences(then: Facts, now: Facts) -> list[str]:
     ]
 
 
-def _is_same(name: str, then: Facts, now: Facts) -> bool:
+def _is_same(name: str, then: Fingerprint, now: Fingerprint) -> bool:
     """Whether a fact is. One rank alone knows digests of rows, several know those of their bins."""
     for suffix in _TABLES:
         bins = _bins(suffix)
@@ -96,10 +98,10 @@ def _difference(name: str, then: str | None, now: str | None) -> str:
 
 def _text(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= _MOST_CHARACTERS else _DIGEST + digest_of(text)
+    return text if len(text) <= _MAX_CHARACTERS else _DIGEST + digest_of(text)
 
 
-def _of_plan(plan: Plan) -> dict[str, Any]:
+def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
     settings, features = plan.settings, plan.features
     return {
         **{name: getattr(settings, name) for name in _AS_GIVEN},
@@ -138,7 +140,7 @@ def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
     rows, table = binned
     bins = [table.thresholds, table.encoding.levels]
     shape = {_shape(suffix): f"{rows.n_rows} rows, {table.shape[1]} features"}
-    if not rows.share.is_alone:  # and another rank may have these rows another time
+    if not rows.shard.is_single:  # and another rank may have these rows another time
         return shape | {_bins(suffix): _DIGEST + digest_of(bins)}
     values = ([table.binned.state(), *bins], rows.y, rows.sample_weight)
     digests = (_DIGEST + digest_of(of) for of in values)

@@ -11,16 +11,21 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from abcgbm._version import VERSION
-from abcgbm.communication.collectives import gathered, on_first, together, uninterrupted
-from abcgbm.communication.communicator import Reducer
-from abcgbm.communication.shard import ALONE, Share
+from abcgbm.communication.collectives import (
+    allgather_results,
+    on_rank_zero,
+    raise_together,
+    uninterrupted,
+)
+from abcgbm.communication.communicator import Communicator
+from abcgbm.communication.shard import LOCAL, Shard
 from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinnedRows, Binning, bin_rows
 from abcgbm.data.digest import digest_of
 from abcgbm.data.files.large_table import files_read, is_large
 from abcgbm.data.labels import ALLOWED_LABELS, known_classes
 from abcgbm.data.samples import (
-    Classes,
+    ClassLabels,
     GivenRows,
     LabelledRows,
     RowsTable,
@@ -35,24 +40,24 @@ from abcgbm.data.samples import (
 from abcgbm.model.file.json_values import to_json
 from abcgbm.parameters.defaults import Size, settled
 from abcgbm.parameters.parameters import Parameters
-from abcgbm.training.callbacks import Afar, StepListener, StepWatcher
+from abcgbm.training.callbacks import CallbackList, FitCallback, RemoteListener
 from abcgbm.training.checkpoint import (
-    FitState,
     CheckpointWriter,
+    FitState,
     Save,
     Validated,
     check_replaceable,
     check_same_training,
     in_phase,
 )
-from abcgbm.training.fingerprint import FREE, Facts, facts_of
+from abcgbm.training.fingerprint import NOT_IN_FINGERPRINT, Fingerprint, fingerprint_of
 from abcgbm.training.progress import ProgressLine, ProgressOutput, ReadingLine
-from abcgbm.training.resolved import Plan, make_plan
-from abcgbm.training.training_run import Trained, Training
+from abcgbm.training.resolved import ResolvedParameters, resolve_parameters
+from abcgbm.training.training_run import TrainingResult, TrainingRun
 from abcgbm.training.validation import hold_out
-from abcgbm.training.warm_start import EarlierFit
+from abcgbm.training.warm_start import PreviousFit
 
-Again = Callable[[Trained], Training]  # makes the training of ``refit``
+MakeRefit = Callable[[TrainingResult], TrainingRun]  # makes the training of ``refit``
 State = Callable[[], FitState | None]  # tells how far the training under way is
 
 
@@ -63,19 +68,19 @@ def _unknown() -> None:
 class Listeners(NamedTuple):
     """Who hears of the steps of all trainings of a fit."""
 
-    task: StepListener
+    task: FitCallback
     writer: CheckpointWriter
 
 
 @dataclass
-class Course:
+class FitRun:
     """The trainings of a fit that are still to come.
 
     Attributes
     ----------
     settings : Parameters
         The parameters.
-    first : Training or Trained
+    first : TrainingRun or TrainingResult
         The training that is validated; if that was over when the fit was broken off, its outcome.
     again : callable or None
         Makes the training of ``refit`` after it, if that is asked for.
@@ -83,51 +88,51 @@ class Course:
         What the fit depends on; empty if neither a checkpoint is written nor one gone on from.
     n_earlier : int or None
         Steps of the model that a warm start goes on from; None without one.
-    reducer : Reducer
+    communicator : Communicator
         The rank; the first one alone shows progress, writes checkpoints and asks callbacks.
-    goes_on : bool
+    keeps_state : bool
         Whether the fit is gone on with, if it is broken off.
     state : callable
         If the fit goes on: tells how far the training is, or was when it was broken off.
-    afar : Afar
+    afar : RemoteListener
         Who follows from another process.
     output : ProgressOutput
         Where progress is written.
     """
 
     settings: Parameters
-    first: Training | Trained
-    again: Again | None
-    facts: Facts
+    first: TrainingRun | TrainingResult
+    again: MakeRefit | None
+    facts: Fingerprint
     n_earlier: int | None
-    reducer: Reducer = ALONE.reducer
-    goes_on: bool = False
+    communicator: Communicator = LOCAL.communicator
+    keeps_state: bool = False
     state: State = _unknown
-    afar: Afar = field(default_factory=Afar)
+    afar: RemoteListener = field(default_factory=RemoteListener)
     output: ProgressOutput = field(default_factory=ProgressOutput)
 
     @property
-    def n_steps_to_come(self) -> int | None:
+    def n_iter_left(self) -> int | None:
         """Most steps that are left; None: nobody knows."""
-        return None if isinstance(self.first, Trained) else self.first.n_steps_to_come
+        return None if isinstance(self.first, TrainingResult) else self.first.n_iter_left
 
-    def run(self, task: StepListener, save: Save) -> tuple[Trained, Trained | None]:
+    def run(self, task: FitCallback, save: Save) -> tuple[TrainingResult, TrainingResult | None]:
         """Train; return what has come of it, and of ``refit`` if that came to its end.
 
         ``task`` hears of every step; ``save`` writes a checkpoint.
         """
-        settings, is_first = self.settings, self.reducer.rank == 0
+        settings, is_first = self.settings, self.communicator.rank == 0
         path = settings.checkpoint and settings.checkpoint.absolute()  # whoever goes elsewhere
         path = path if is_first else None
         listeners = Listeners(task, CheckpointWriter(path, settings.checkpoint_every, save))
         first = self.first
-        trained = first if isinstance(first, Trained) else self._train(first, listeners)
+        trained = first if isinstance(first, TrainingResult) else self._train(first, listeners)
         del first, self.first  # which may be as large as the next one
         return trained, self._refit(trained, listeners)
 
     def _train(
-        self, training: Training, listeners: Listeners, validated: Validated | None = None
-    ) -> Trained:
+        self, training: TrainingRun, listeners: Listeners, validated: Validated | None = None
+    ) -> TrainingResult:
         settings = self.settings
 
         def fitted() -> dict[str, Any]:
@@ -138,11 +143,11 @@ class Course:
             state = training.state()
             return state and FitState(*state, self.facts, self.n_earlier, validated)
 
-        self.state = checkpoint if self.goes_on else _unknown
-        verbose = settings.verbose if self.reducer.rank == 0 else 0
+        self.state = checkpoint if self.keeps_state else _unknown
+        verbose = settings.verbose if self.communicator.rank == 0 else 0
         progress = ProgressLine(training.max_iter, verbose, self.output)
         with progress, listeners.writer.watching(checkpoint) as writer:
-            watcher = StepWatcher(
+            watcher = CallbackList(
                 training.class_labels, progress, settings.callbacks, listeners.task, fitted, writer
             )
             watcher.afar = self.afar
@@ -152,7 +157,7 @@ class Course:
         self.state = lambda: ended  # without the training, which is not kept longer than it lasts
         return training.trained(reason)
 
-    def _refit(self, trained: Trained, listeners: Listeners) -> Trained | None:
+    def _refit(self, trained: TrainingResult, listeners: Listeners) -> TrainingResult | None:
         """Train on all rows, for the steps that validation chose; None if not to the end."""
         if self.again is None or trained.history.stop_reason in ("time_limit", "interrupted"):
             return None
@@ -163,20 +168,20 @@ class Course:
             if not self.settings.keep_on_interrupt:
                 raise
             return None
-        broken_off = ("time_limit", "callback", "interrupted")
-        return None if refitted.history.stop_reason in broken_off else refitted
+        interrupted = ("time_limit", "callback", "interrupted")
+        return None if refitted.history.stop_reason in interrupted else refitted
 
 
 _OTHERWISE = ("random_state", "scoring")  # rank 0 draws for all; told by its name
 
 
-def check_same_settings(
-    settings: Parameters, earlier: EarlierFit | None, resumed: FitState | None, share: Share
+def check_same_on_all_ranks(
+    settings: Parameters, earlier: PreviousFit | None, resumed: FitState | None, shard: Shard
 ) -> None:
     """Raise ValueError, on all ranks, unless they have the same parameters and go on from the same."""
-    if share.is_alone:
+    if shard.is_single:
         return
-    told = gathered(share, lambda: (share.name, _told(settings, earlier, resumed)))
+    told = allgather_results(shard, lambda: (shard.name, _told(settings, earlier, resumed)))
     first, expected = told[0]
     for rank, of_rank in told:
         for name, value in of_rank.items():
@@ -187,14 +192,14 @@ def check_same_settings(
 
 
 def _told(
-    settings: Parameters, earlier: EarlierFit | None, resumed: FitState | None
+    settings: Parameters, earlier: PreviousFit | None, resumed: FitState | None
 ) -> dict[str, Any]:
     if settings.scoring.scorer is not None:
         raise ValueError(
             f"scoring={settings.scoring.given!r} where several ranks share rows; expected 'loss' or "
             "'error': no rank has all rows that a scorer would see"
         )
-    names = [f.name for f in fields(settings) if f.name not in (*FREE, *_OTHERWISE)]
+    names = [f.name for f in fields(settings) if f.name not in (*NOT_IN_FINGERPRINT, *_OTHERWISE)]
     parameters = {name: repr(getattr(settings, name)) for name in ("max_iter", *names)}
     return {
         "the version of abcgbm": VERSION,
@@ -217,19 +222,19 @@ class FitArguments(NamedTuple):
     X_val: Any = None
     y_val: Any = None
     sample_weight_val: Any = None
-    share: Share = ALONE
-    goes_on: bool = False
+    shard: Shard = LOCAL
+    keeps_state: bool = False
     force: bool = False
 
 
 def prepare(
     settings: Parameters,
     given: FitArguments,
-    earlier: EarlierFit | None,
+    earlier: PreviousFit | None,
     resumed: FitState | None,
     began: float,
     owner: str,
-) -> Course:
+) -> FitRun:
     """Return the trainings that can be run.
 
     The tables are not kept, but for what training needs.
@@ -240,7 +245,7 @@ def prepare(
         The parameters.
     given : FitArguments
         The arguments of fit.
-    earlier : EarlierFit or None
+    earlier : PreviousFit or None
         What a warm start goes on from, or went on from before it was broken off.
     resumed : FitState or None
         The state in which a fit was broken off that is to be gone on with.
@@ -249,56 +254,58 @@ def prepare(
     owner : str
         The estimator that errors speak of.
     """
-    share, output = given.share, ProgressOutput()
-    check_same_settings(settings, earlier, resumed, share)
-    on_first(share.reducer, partial(_check_checkpoint, settings.checkpoint, given))
+    shard, output = given.shard, ProgressOutput()
+    check_same_on_all_ranks(settings, earlier, resumed, shard)
+    on_rank_zero(shard.communicator, partial(_check_checkpoint, settings.checkpoint, given))
     rows, classes, held_out = _labelled(settings, given, earlier, owner, output)
     left_open = settings if earlier is None else earlier.kept(settings)
     size = Size(rows.n_rows, len(classes.labels))
-    plan = make_plan(
+    plan = resolve_parameters(
         settled(left_open, size, has_validation=held_out is not None),
         rows.table.schema,
         classes,
         began,
         seed=None if earlier is None else earlier.history.seed,
-        reducer=share.reducer,
+        communicator=shard.communicator,
     )
-    together(share, partial(_check_can_be_saved, classes.labels, plan))
+    raise_together(shard, partial(_check_can_be_saved, classes.labels, plan))
     if earlier is not None:
-        earlier.check_steps(settings.max_iter)
+        earlier.check_n_iter(settings.max_iter)
     again = None
     if plan.stops_early and held_out is None:
         again = partial(_train_again, rows, resumed) if settings.refit else None
         rows, held_out = _hold_out(rows, plan)
     learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
-    needs_facts = resumed is not None or _may_be_kept(settings, given) or not share.is_alone
-    facts = facts_of(plan, learned, validated) if needs_facts else {}
+    needs_facts = resumed is not None or _may_be_kept(settings, given) or not shard.is_single
+    facts = fingerprint_of(plan, learned, validated) if needs_facts else {}
     if resumed is not None:
         resumed.check(facts, plan)
     if not given.force:
-        on_first(share.reducer, partial(check_same_training, settings.checkpoint, facts))
+        on_rank_zero(shard.communicator, partial(check_same_training, settings.checkpoint, facts))
     first = _first_training(plan, learned, validated, earlier, resumed)
-    n_earlier = None if earlier is None else earlier.model.n_steps
-    reducer, goes_on = share.reducer, given.goes_on
-    return Course(settings, first, again, facts, n_earlier, reducer, goes_on, output=output)
+    n_earlier = None if earlier is None else earlier.model.n_iter
+    communicator, keeps_state = shard.communicator, given.keeps_state
+    return FitRun(
+        settings, first, again, facts, n_earlier, communicator, keeps_state, output=output
+    )
 
 
 def _labelled(
     settings: Parameters,
     given: FitArguments,
-    earlier: EarlierFit | None,
+    earlier: PreviousFit | None,
     owner: str,
     output: ProgressOutput,
-) -> tuple[LabelledRows, Classes, LabelledRows | None]:
+) -> tuple[LabelledRows, ClassLabels, LabelledRows | None]:
     """Read, label and weigh the rows to learn from, and those to validate on if there are any."""
-    share = given.share
-    given = together(share, lambda: _with_labels(given, settings.verbose, output))
-    table = read_together(share, given.X, lambda X: _read(X, settings, earlier, owner))
-    to_learn = GivenRows(table, given.y, given.sample_weight, share)
+    shard = given.shard
+    given = raise_together(shard, lambda: _with_labels(given, settings.verbose, output))
+    table = read_together(shard, given.X, lambda X: _read(X, settings, earlier, owner))
+    to_learn = GivenRows(table, given.y, given.sample_weight, shard)
     known = _known_classes(settings, earlier)
     rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
     to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
-    return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, share)
+    return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, shard)
 
 
 def _check_checkpoint(path: Path | None, given: FitArguments) -> None:
@@ -310,7 +317,7 @@ def _check_checkpoint(path: Path | None, given: FitArguments) -> None:
 
 def _may_be_kept(settings: Parameters, given: FitArguments) -> bool:
     """Whether there may be a checkpoint."""
-    return settings.checkpoint is not None or given.goes_on
+    return settings.checkpoint is not None or given.keeps_state
 
 
 def _with_labels(given: FitArguments, verbose: int, output: ProgressOutput) -> FitArguments:
@@ -327,22 +334,22 @@ def _with_labels(given: FitArguments, verbose: int, output: ProgressOutput) -> F
 
 
 def _first_training(
-    plan: Plan,
+    plan: ResolvedParameters,
     learned: BinnedRows,
     validated: BinnedRows | None,
-    earlier: EarlierFit | None,
+    earlier: PreviousFit | None,
     resumed: FitState | None,
-) -> Training | Trained:
+) -> TrainingRun | TrainingResult:
     """Return the training that is validated or, if that was over, what has come of it."""
     if resumed is None:
-        return Training(plan, learned, validated, earlier)
+        return TrainingRun(plan, learned, validated, earlier)
     if resumed.validated is not None:
         return resumed.validated.as_trained(plan)
     plan = in_phase(plan, resumed.phase)
-    return Training(plan, learned, validated, earlier, resumed.steps)
+    return TrainingRun(plan, learned, validated, earlier, resumed.steps)
 
 
-def _check_can_be_saved(labels: NDArray[Any], plan: Plan) -> None:
+def _check_can_be_saved(labels: NDArray[Any], plan: ResolvedParameters) -> None:
     """A model that cannot be saved is found out before the training, not after it."""
     try:
         to_json(labels)
@@ -360,19 +367,21 @@ def _check_can_be_saved(labels: NDArray[Any], plan: Plan) -> None:
             ) from error
 
 
-def _train_again(rows: LabelledRows, resumed: FitState | None, trained: Trained) -> Training:
+def _train_again(
+    rows: LabelledRows, resumed: FitState | None, trained: TrainingResult
+) -> TrainingRun:
     """Return a training on all rows, for as many steps as validation chose."""
-    plan = trained.plan.again(trained.history.best_step)
+    plan = trained.plan.again(trained.history.best_iteration)
     steps = resumed.steps if resumed is not None and resumed.validated is not None else None
 
-    def made() -> Training:
+    def made() -> TrainingRun:
         learned, _ = bin_rows(rows, None, _binning(plan, None))
-        return Training(plan, learned, None, None, steps)
+        return TrainingRun(plan, learned, None, None, steps)
 
-    return uninterrupted(rows.share.reducer, made)
+    return uninterrupted(rows.shard.communicator, made)
 
 
-def _read(X: Any, settings: Parameters, earlier: EarlierFit | None, owner: str) -> RowsTable:
+def _read(X: Any, settings: Parameters, earlier: PreviousFit | None, owner: str) -> RowsTable:
     """Read the table to learn from; a warm start needs the columns that the model knows."""
     if earlier is None:
         return read_to_learn(X, settings.categorical_features, owner)
@@ -382,19 +391,19 @@ def _read(X: Any, settings: Parameters, earlier: EarlierFit | None, owner: str) 
     return read_rows_like(X, earlier.model.encoding.schema, owner)
 
 
-def _known_classes(settings: Parameters, earlier: EarlierFit | None) -> NDArray[Any] | None:
+def _known_classes(settings: Parameters, earlier: PreviousFit | None) -> NDArray[Any] | None:
     if earlier is not None:
         return earlier.model.classes
     return None if settings.classes is None else known_classes(settings.classes)
 
 
-def _hold_out(rows: LabelledRows, plan: Plan) -> tuple[LabelledRows, LabelledRows]:
+def _hold_out(rows: LabelledRows, plan: ResolvedParameters) -> tuple[LabelledRows, LabelledRows]:
     fraction = plan.settings.validation_fraction
-    out, kept = hold_out(rows.y, plan.n_classes, fraction, plan.seed, rows.share)
+    out, kept = hold_out(rows.y, plan.n_classes, fraction, plan.seed, rows.shard)
     return rows.take(kept), rows.take(out)
 
 
-def _binning(plan: Plan, earlier: EarlierFit | None) -> Binning:
+def _binning(plan: ResolvedParameters, earlier: PreviousFit | None) -> Binning:
     """A warm start keeps the levels of categories: the trees so far know their codes."""
     known = None if earlier is None else earlier.model.encoding
     settings = plan.settings

@@ -8,12 +8,12 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.communication.communicator import Reducer
-from abcgbm.communication.shard import ALONE
-from abcgbm.data.samples import Classes
+from abcgbm.communication.communicator import Communicator
+from abcgbm.communication.shard import LOCAL
+from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema, find_feature
 from abcgbm.parameters.parameters import Parameters
-from abcgbm.parameters.validators import is_auto, is_integer
+from abcgbm.parameters.validators import is_integer
 from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.early_stopping import Limits
 
@@ -37,7 +37,9 @@ class FeatureRules:
     interaction_groups: list[list[int]]
 
     @classmethod
-    def from_settings(cls, max_features: Any, interaction_cst: Any, schema: Schema) -> Self:
+    def from_parameters_object(
+        cls, max_features: Any, interaction_cst: Any, schema: Schema
+    ) -> Self:
         """Make rules of two parameters, for a table of these columns."""
         n_features = len(schema.is_categorical)
         return cls(
@@ -116,14 +118,14 @@ _LEFT_OPEN = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedParameters:
     """What a training goes by.
 
     Attributes
     ----------
     settings : Parameters
         What the user gave, and what the data decide.
-    classes : Classes
+    classes : ClassLabels
         The labels, and the factors of their weights.
     base_policy : BasePolicy
         Which base classes are tried; it has drawn the first one.
@@ -144,7 +146,7 @@ class Plan:
     """
 
     settings: Parameters
-    classes: Classes
+    classes: ClassLabels
     base_policy: BasePolicy
     seed: int
     features: FeatureRules
@@ -153,12 +155,12 @@ class Plan:
     n_directions: int = 0
     phase: str = "train"
 
-    def again(self, n_steps: int) -> "Plan":
+    def again(self, n_iter: int) -> "ResolvedParameters":
         """Return the plan of a second training, of so many steps and without validation."""
-        limits = replace(self.limits, max_iter=n_steps, n_iter_no_change=None)
+        limits = replace(self.limits, max_iter=n_iter, n_iter_no_change=None)
         return replace(self, limits=limits, phase="refit")
 
-    def plain(self) -> "Plan":
+    def plain(self) -> "ResolvedParameters":
         """Return the plan of the same training without a base class."""
         algorithm = replace(self.settings.algorithm, base_derivatives=False)
         settings = replace(self.settings, algorithm=algorithm, base_class=None)
@@ -195,15 +197,15 @@ class Plan:
         return self.settings.subsample < 1 or self.features.max_features > 0 or draws_directions
 
 
-def make_plan(
+def resolve_parameters(
     settings: Parameters,
     schema: Schema,
-    classes: Classes,
+    classes: ClassLabels,
     began: float,
     *,
     seed: int | None = None,
-    reducer: Reducer = ALONE.reducer,
-) -> Plan:
+    communicator: Communicator = LOCAL.communicator,
+) -> ResolvedParameters:
     """Settle what is still open.
 
     Parameters
@@ -212,21 +214,23 @@ def make_plan(
         What the user gave, and what the data decide.
     schema : Schema
         The columns of the table.
-    classes : Classes
+    classes : ClassLabels
         Its labels.
     began : float
         When the fit began, on the monotonic clock.
     seed : int or None
         That of an earlier fit, if this one goes on from it.
-    reducer : Reducer
+    communicator : Communicator
         The rank; what is drawn is drawn on the first one.
     """
     rng = settings.generator()
     policy = resolve_base_class(settings.base_class, classes.labels, rng)
-    policy, drawn = reducer.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
-    rules = FeatureRules.from_settings(settings.max_features, settings.interaction_cst, schema)
+    policy, drawn = communicator.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
+    rules = FeatureRules.from_parameters_object(
+        settings.max_features, settings.interaction_cst, schema
+    )
     limits = _limits(settings, began)
-    return Plan(
+    return ResolvedParameters(
         settings,
         classes,
         policy,

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from abcgbm import _core
-from abcgbm.communication.collectives import together, uninterrupted
+from abcgbm.communication.collectives import raise_together, uninterrupted
 from abcgbm.data.arrays import Floats
 from abcgbm.data.binning import BinnedRows
-from abcgbm.data.files.batched_table import PartedTable
+from abcgbm.data.files.batched_table import BatchedTable
 from abcgbm.data.samples import LabelledRows
 from abcgbm.data.weights import IntegerWeights
 from abcgbm.model.ensemble import Ensemble, EnsembleBuilder
@@ -19,45 +19,45 @@ from abcgbm.model.losses import has_one_class, init_scores
 from abcgbm.model.model import Model
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.training import memory
-from abcgbm.training.boosting import Boosting, Watcher, boost, record
-from abcgbm.training.early_stopping import Stopping, best_step, least_loss
-from abcgbm.training.resolved import Plan
+from abcgbm.training.boosting import Boosting, IterationObserver, boost, record
+from abcgbm.training.early_stopping import Stopping, best_iteration, least_loss
+from abcgbm.training.resolved import ResolvedParameters
 from abcgbm.training.validation import Monitor
-from abcgbm.training.warm_start import EarlierFit, comparable
+from abcgbm.training.warm_start import PreviousFit, comparable
 
 
-class Trained(NamedTuple):
+class TrainingResult(NamedTuple):
     """What has come of a training: a model, its record, a remark for the user, and the plan followed."""
 
     model: Model
     history: History
     remark: str | None
-    plan: Plan
+    plan: ResolvedParameters
 
 
-class Training:
+class TrainingRun:
     """One training: its native state, and what has come of it so far.
 
     Parameters
     ----------
-    plan : Plan
+    plan : ResolvedParameters
         What it goes by.
     learned, validated : BinnedRows
         The rows to learn from, and those to validate on, if any.
-    earlier : EarlierFit or None
+    earlier : PreviousFit or None
         What a warm start goes on from.
-    resumed : EarlierFit or None
+    resumed : PreviousFit or None
         The steps that this very training took before it was broken off, those of a warm start
         included.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ResolvedParameters,
         learned: BinnedRows,
         validated: BinnedRows | None,
-        earlier: EarlierFit | None,
-        resumed: EarlierFit | None = None,
+        earlier: PreviousFit | None,
+        resumed: PreviousFit | None = None,
     ) -> None:
         self._plan = plan
         self._earlier = earlier
@@ -69,8 +69,8 @@ class Training:
         self._total_weight = weights.total
         self._n_rows = self._rows.n_rows
         self._init = self._start()
-        self._storage = together(
-            self._rows.share, lambda: _storage_for(learned, self._size(validated))
+        self._storage = raise_together(
+            self._rows.shard, lambda: _storage_for(learned, self._size(validated))
         )
         self._boosting = self._begin()
 
@@ -86,13 +86,13 @@ class Training:
         return self._plan.limits.max_iter
 
     @property
-    def n_steps_to_come(self) -> int | None:
+    def n_iter_left(self) -> int | None:
         """Most steps that are left; None: nobody knows, as it may begin anew with early stopping."""
         if self.max_iter is None or self._plan.stops_early:
             return None
-        return max(0, self.max_iter - self._boosting.n_steps)
+        return max(0, self.max_iter - self._boosting.n_iter)
 
-    def run(self, watcher: Watcher) -> str:
+    def run(self, watcher: IterationObserver) -> str:
         """Take steps until it is time to stop; return the reason.
 
         If validation wants none of them, begin anew without a base class.
@@ -101,31 +101,31 @@ class Training:
         if self._is_worth_a_plain_start(reason):
             del self._boosting  # which is as large as the next one
             self._plan, self._before = self._plan.plain(), self._earlier
-            self._boosting = uninterrupted(self._rows.share.reducer, self._begin)
+            self._boosting = uninterrupted(self._rows.shard.communicator, self._begin)
             reason = self._boost(watcher)
         return reason
 
-    def _boost(self, watcher: Watcher) -> str:
+    def _boost(self, watcher: IterationObserver) -> str:
         scores = [record.validation_score for record in self._boosting.records[:-1]]
         n_earlier = len(self._earlier.records) - 1 if self._earlier else 0
         least = least_loss(self._total_weight)
         stopping = Stopping(self._plan.limits, scores[:n_earlier], scores[n_earlier:], least)
-        return boost(self._boosting, self._plan, stopping, watcher, self._rows.share.reducer)
+        return boost(self._boosting, self._plan, stopping, watcher, self._rows.shard.communicator)
 
     def _is_worth_a_plain_start(self, reason: str) -> bool:
         """Whether validation chose no step with a base class, and nobody asked to stop."""
         has_base = any(r.base_class is not None for r in self._boosting.records)
         asked = reason in ("callback", "interrupted", "time_limit")
         has_others = self._plan.n_classes > 2  # noqa: PLR2004 (of two each is the other's base)
-        return has_base and has_others and self._best_step() == 0 and not asked
+        return has_base and has_others and self._best_iteration() == 0 and not asked
 
-    def trained(self, reason: str) -> Trained:
+    def trained(self, reason: str) -> TrainingResult:
         """Return what has come of it, if it stopped here for this reason."""
-        return Trained(self.model(), self.history(reason), self._remark(), self._plan)
+        return TrainingResult(self.model(), self.history(reason), self._remark(), self._plan)
 
     def model(self) -> Model:
         """Return the model, as if training ended here."""
-        return self._model_of_all_steps().first_steps(self._best_step())
+        return self._model_of_all_steps().first_iterations(self._best_iteration())
 
     def _model_of_all_steps(self) -> Model:
         labels, recenter = self._plan.classes.labels, self._plan.settings.recenter
@@ -135,7 +135,7 @@ class Training:
         """Return the record of the training, which stopped for this reason."""
         return History.from_records(
             self._boosting.records,
-            best_step=self._best_step(),
+            best_iteration=self._best_iteration(),
             stop_reason=reason,
             seed=self._plan.seed,
             chosen=self._plan.chosen,
@@ -176,7 +176,7 @@ class Training:
             n_validation_rows=len(validated.rows) if validated else 0,
             n_classes=self._plan.n_classes,
             total_bins=self._table.binned.total_bins,
-            max_leaf_nodes=min(settings.max_leaf_nodes, self._most_leaves()),
+            max_leaf_nodes=min(settings.max_leaf_nodes, self._max_leaves()),
             n_threads=self._plan.n_threads,
             n_candidates=self._plan.base_policy.n_candidates,
             has_hessian=settings.algorithm.hessian_split,
@@ -184,14 +184,14 @@ class Training:
             n_directions=self._plan.n_directions,
             is_warm_start=self._before is not None,
             has_scorer=settings.scoring.scorer is not None,
-            has_ranks=not self._rows.share.is_alone,
+            has_ranks=not self._rows.shard.is_single,
         )
 
-    def _most_leaves(self) -> int:
+    def _max_leaves(self) -> int:
         """Return how many leaves the rows are enough for; at least 2."""
-        return max(2, int(min(self._total_weight / self._least_weight(), 2**31)) + 1)
+        return max(2, int(min(self._total_weight / self._min_weight(), 2**31)) + 1)
 
-    def _least_weight(self) -> float:
+    def _min_weight(self) -> float:
         """Return what the rows of a leaf weigh at least; below 1 it is given as a share of all."""
         least = self._plan.settings.min_samples_leaf
         return least * (self._total_weight if least < 1 else self._rows.class_factor)
@@ -208,13 +208,13 @@ class Training:
 
     def _labels(self, rows: LabelledRows, weights: IntegerWeights) -> _core.Labels:
         n_classes = self._plan.n_classes
-        share = None if rows.share.is_alone else self._share_of(rows)
-        return _core.Labels(rows.y, weights.weight, weights.unit, n_classes, self._storage, share)
+        shard = None if rows.shard.is_single else self._share_of(rows)
+        return _core.Labels(rows.y, weights.weight, weights.unit, n_classes, self._storage, shard)
 
     def _share_of(self, rows: LabelledRows) -> _core.Share:
         """Return the rank as the core has it; draws of rows alone need their numbers."""
         draws = self._plan.settings.subsample < 1 and rows is self._rows
-        return _core.Share(rows.share.reducer, rows.share.numbers() if draws else None)
+        return _core.Share(rows.shard.communicator, rows.shard.numbers() if draws else None)
 
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
         settings, features = self._plan.settings, self._plan.features
@@ -229,7 +229,7 @@ class Training:
         )
         split = _core.SplitParams(
             hessian_split=settings.algorithm.hessian_split,
-            min_weight=weights.units(self._least_weight()),
+            min_weight=weights.units(self._min_weight()),
             min_hessian_leaf=settings.min_hessian_leaf,
             l2_regularization=settings.l2_regularization,
             categorical_smoothing=settings.categorical_smoothing * class_factor,
@@ -277,22 +277,22 @@ class Training:
 
     # ------------------------------------------------------------------------------------ the end
 
-    def _best_step(self) -> int:
+    def _best_iteration(self) -> int:
         if not self._plan.stops_early:
-            return self._boosting.n_steps
-        return best_step([r.validation_score for r in self._boosting.records])
+            return self._boosting.n_iter
+        return best_iteration([r.validation_score for r in self._boosting.records])
 
     def _ensemble(self) -> Ensemble:
         builder = EnsembleBuilder(self._table.shape[1], self._plan.n_classes, self._init)
         n_before = len(self._before.records) - 1 if self._before else 0
-        for trees in self._boosting.trees[: self._boosting.n_steps - n_before]:
-            builder.add_step(trees)
+        for trees in self._boosting.trees[: self._boosting.n_iter - n_before]:
+            builder.add_iteration(trees)
         grown = builder.build(self._table.upper_value)
         return self._before.model.ensemble.followed_by(grown) if self._before else grown
 
     def _remark(self) -> str | None:
         """Return why nothing was learned, and what might help; or that training began anew."""
-        if self._best_step() == 0:
+        if self._best_iteration() == 0:
             return self._why_constant()
         if self._plan.phase != "plain":
             return None
@@ -306,7 +306,7 @@ class Training:
         if self._init.any():
             what = "every row has the same probabilities"
         cause, cure = "no tree can be split", self._if_not_split()
-        if self._boosting.n_steps > 0:
+        if self._boosting.n_iter > 0:
             cause, cure = "no step makes the validation score better", self._if_not_better()
         rows = f"{self._n_rows} row(s) of total weight {self._total_weight:g}"
         return f"{cause}, so {what}: {rows}{cure}"
@@ -320,7 +320,7 @@ class Training:
 
     def _if_not_split(self) -> str:
         """Say why no tree can be split, as far as that is plain, and what might help."""
-        if self._total_weight < 2 * self._least_weight():
+        if self._total_weight < 2 * self._min_weight():
             return self._if_too_light()
         if has_one_class(self._rows):
             return "; they are all of one class"
@@ -348,7 +348,7 @@ class Training:
 def _storage_for(learned: BinnedRows, size: memory.TrainingSize) -> _core.Storage:
     """Return where scores and the like can lie; raise MemoryError if they fit nowhere."""
     table = learned.rows.table
-    if not isinstance(table, PartedTable):
+    if not isinstance(table, BatchedTable):
         memory.check(size, available_bytes())
         return _core.Storage()
     fits = table.code_bytes + size.total() <= table.large.free_bytes()

@@ -8,7 +8,7 @@ import numpy as np
 
 from abcgbm.data.arrays import Floats
 from abcgbm.data.binned_table import row_chunks
-from abcgbm.data.files.batched_table import PartedTable
+from abcgbm.data.files.batched_table import BatchedTable
 from abcgbm.data.labels import known_classes
 from abcgbm.data.once import lazy
 from abcgbm.data.samples import LabelledRows
@@ -20,7 +20,7 @@ from abcgbm.parameters.validators import is_auto
 
 
 @dataclass(frozen=True)
-class EarlierFit:
+class PreviousFit:
     """Steps that were taken before: what a warm start, or a training that was broken off, goes on from.
 
     Attributes
@@ -37,14 +37,14 @@ class EarlierFit:
     @lazy
     def records(self) -> list[Record]:
         """The state before the first step and after each one of the model."""
-        return self.history.records()[: self.history.best_step + 1]
+        return self.history.records()[: self.history.best_iteration + 1]
 
     def raw(self, rows: LabelledRows, handle_unknown: str, n_threads: int) -> Floats:
         """Return the scores of rows, of shape (n_classes, n_rows), some rows at a time."""
         model = self.model.with_unknown(handle_unknown)
         raw = np.empty((len(model.classes), len(rows)))
         row_numbers = rows.row_numbers
-        if isinstance(rows.table, PartedTable):
+        if isinstance(rows.table, BatchedTable):
             for places, table in rows.table.parts_of_rows(row_numbers):
                 raw[:, places] = model.raw(table, n_threads).T
             return raw
@@ -75,12 +75,12 @@ class EarlierFit:
                 f"baseline={self._baseline()!r}; expected that, or warm_start=False"
             )
 
-    def check_steps(self, given: int | str | None) -> None:
+    def check_n_iter(self, given: int | str | None) -> None:
         """Raise ValueError if the model has more steps already than are asked for."""
-        if isinstance(given, int) and given < self.model.n_steps:
+        if isinstance(given, int) and given < self.model.n_iter:
             raise ValueError(
                 f"max_iter={given!r} with warm_start=True; expected at least the "
-                f"{self.model.n_steps} steps of the model"
+                f"{self.model.n_iter} steps of the model"
             )
 
     def check_categories(self, categorical_features: Any) -> None:

@@ -18,7 +18,7 @@ from abcgbm.parameters.machine import available_bytes
 
 
 @dataclass(frozen=True, eq=False)
-class PartedTable:
+class BatchedTable:
     """Rows of features that are read again whenever they are needed.
 
     Attributes
@@ -56,7 +56,7 @@ class PartedTable:
         is_categorical = self.schema.is_categorical[features]
         return [Kind.CATEGORICAL if is_one else Kind.NUMERIC for is_one in is_categorical.tolist()]
 
-    def groups(self, most_bytes: int, of_value: int, n_threads: int = 1) -> list[NDArray[np.intp]]:
+    def groups(self, max_bytes: int, of_value: int, n_threads: int = 1) -> list[NDArray[np.intp]]:
         """Return the features in groups that are read together.
 
         Where columns can be read apart, those of a group take so many bytes at most, but for a group
@@ -66,13 +66,13 @@ class PartedTable:
         n_features = self.shape[1]
         size = n_features
         if self.large.source.is_columnar:
-            size = max(1, most_bytes // (of_value * self.n_rows))
+            size = max(1, max_bytes // (of_value * self.n_rows))
             size -= size % n_threads if size > n_threads else 0
         return [np.arange(f, min(f + size, n_features)) for f in range(0, n_features, size)]
 
-    def fits(self, features: NDArray[np.intp], most_bytes: int, of_value: int) -> bool:
+    def fits(self, features: NDArray[np.intp], max_bytes: int, of_value: int) -> bool:
         """Whether all rows of some features take no more than so many bytes."""
-        return of_value * self.n_rows * len(features) <= most_bytes
+        return of_value * self.n_rows * len(features) <= max_bytes
 
     def whole(self, features: NDArray[np.intp]) -> Table:
         """Return some features of all rows, in memory."""
@@ -106,7 +106,7 @@ class PartedTable:
     def parts(self, features: NDArray[np.intp]) -> Iterator[tuple[int, Table]]:
         """Yield the number of the first row of each part, and the part: some features of its rows."""
         first_row = 0
-        for table in feature_parts(self.large, _some(self.schema, features), self.owner):
+        for table in feature_batches(self.large, _some(self.schema, features), self.owner):
             if first_row + len(table) > self.n_rows:
                 self._check_rows(first_row + len(table))
             yield first_row, table
@@ -133,7 +133,7 @@ def _some(schema: Schema, features: NDArray[np.intp]) -> Schema:
     return Schema(schema.is_categorical[features], None if names is None else names[features])
 
 
-def feature_parts(large: LargeTable, schema: Schema, owner: str) -> Iterator[Table]:
+def feature_batches(large: LargeTable, schema: Schema, owner: str) -> Iterator[Table]:
     """Yield the features that a schema names, of all rows, a part at a time."""
     known = features_like(large, (), schema)
     names = known.feature_names

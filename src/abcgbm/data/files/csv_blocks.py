@@ -113,10 +113,10 @@ def _marks(delimiter: str) -> re.Pattern[bytes]:
 
 
 _HEAD_BYTES = 2**16  # of a block, to see whether it is text
-_MOST_CONTROL = 0.01  # share of control characters in text
+_MAX_CONTROL = 0.01  # share of control characters in text
 _CONTROL = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_MOST_AROUND = 20  # characters each side of one that is wrong, in an error
+_MAX_AROUND = 20  # characters each side of one that is wrong, in an error
 
 
 def python_rows(block: Block, delimiter: str, path: Path) -> Iterator[tuple[range, list[str]]]:
@@ -142,7 +142,7 @@ def check_utf8(
         odd = [] if cell.isascii() else [i for i, c in enumerate(cell) if "\udc80" <= c <= "\udcff"]
         if odd:
             check_is_text(block, path)
-            around = cell[max(0, odd[0] - _MOST_AROUND) : odd[0] + _MOST_AROUND]
+            around = cell[max(0, odd[0] - _MAX_AROUND) : odd[0] + _MAX_AROUND]
             shown = around.encode("utf-8", "surrogateescape")
             what = f"{shown!r} is not UTF-8; name the file's own encoding, such as latin-1"
             column = names[place] if place < len(names) else str(place)
@@ -161,13 +161,13 @@ def check_is_text(block: Block, path: Path) -> None:
         head[0::2].count(0),
         head[1::2].count(0),
     )
-    if n_control > _MOST_CONTROL * len(head) and not is_utf16:
+    if n_control > _MAX_CONTROL * len(head) and not is_utf16:
         what = "binary data, not text; expected rows of cells, or the format of the file"
         raise TableFileError(path, what, hint="format")
 
 
 BLOCK_BYTES = 2**24
-_MOST_BYTES_OF_A_ROW = 2**28
+_MAX_BYTES_OF_A_ROW = 2**28
 _ENDS = b"\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -226,9 +226,9 @@ def text_blocks(
         while read:
             rest += read
             end = end_of_rows(rest, newline, delimiter)
-            if end == 0 and len(rest) > _MOST_BYTES_OF_A_ROW:
+            if end == 0 and len(rest) > _MAX_BYTES_OF_A_ROW:
                 check_quotes(rest, delimiter)
-                what = f"more than {_MOST_BYTES_OF_A_ROW >> 20} MB without the end of a row"
+                what = f"more than {_MAX_BYTES_OF_A_ROW >> 20} MB without the end of a row"
                 raise TableFileError(path, what, line)
             if end:
                 yield Block(line, rest[:end])

@@ -155,7 +155,7 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _READING = ("format", "header", "delimiter", "decimal", "encoding", "missing")
 _BINARY_UNITS = {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _IF_UNKNOWN = 4 * 10**9  # bytes of memory, where nobody can tell how many there are
-_MOST_CHARACTERS = 60  # of what was given, in an error
+_MAX_CHARACTERS = 60  # of what was given, in an error
 
 Shown = Callable[[int], None]  # is told how many rows were read so far
 
@@ -392,4 +392,4 @@ def _shortly(given: Any) -> str:
     if isinstance(given, str):
         return repr(given)
     text = " ".join(repr(given).split())
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.categories import Levels
+from abcgbm.data.categories import CategoryMap
 from abcgbm.model.export.onnx_trees import search_tree, tree_attributes
 from abcgbm.model.model import Model
 from abcgbm.model.trees import trees_or_nothing
@@ -105,7 +105,7 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
     return graph.add("Concat", *parts, *codes.values(), axis=1), place
 
 
-def _add_codes(graph: Graph, levels: Levels, column: str) -> str:
+def _add_codes(graph: Graph, levels: CategoryMap, column: str) -> str:
     """Add what makes codes of levels; those that were not learned, and missing ones, have the last."""
     if not levels.has_strings:
         return _add_codes_of_numbers(graph, levels, graph.cast(column, np.float64), 0)
@@ -119,7 +119,7 @@ def _add_codes(graph: Graph, levels: Levels, column: str) -> str:
     return graph.cast(codes, np.float64)
 
 
-def _add_codes_of_numbers(graph: Graph, levels: Levels, matrix: str, column: int) -> str:
+def _add_codes_of_numbers(graph: Graph, levels: CategoryMap, matrix: str, column: int) -> str:
     """Add what makes codes of levels that are numbers, in a column of a matrix of doubles.
 
     Of the encoders in ONNX some know floats alone, some are new; a tree is neither.

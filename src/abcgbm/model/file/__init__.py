@@ -7,11 +7,11 @@ ever executed.
 
 from abcgbm.errors import ModelFileError
 from abcgbm.model.file.document import kept_parameters, set_parameters, split_parameters
-from abcgbm.model.file.model_file import Saved, checkpoint_state, load, save
+from abcgbm.model.file.model_file import ModelContents, checkpoint_state, load, save
 
 __all__ = [
+    "ModelContents",
     "ModelFileError",
-    "Saved",
     "checkpoint_state",
     "kept_parameters",
     "load",

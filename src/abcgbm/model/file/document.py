@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.binned_table import Encoding
-from abcgbm.data.categories import Levels
+from abcgbm.data.binned_table import ColumnEncoder
+from abcgbm.data.categories import CategoryMap
 from abcgbm.data.schema import Schema
 from abcgbm.errors import ModelFileError, as_model_file_errors
 from abcgbm.model.file.format_1 import resolved_from_format_1, weight_from_format_1
@@ -115,7 +115,7 @@ FORMAT = 2
 NEEDS = "0.3.0"  # the first version that reads this format
 _START = b'{\n "digest": "'
 _N_HEX = 64
-_MOST_BYTES = 2**28
+_MAX_BYTES = 2**28
 _WEIGHTS = {"train_weight", "validation_weight"}  # of the rows of a history
 
 
@@ -131,7 +131,7 @@ def text_of(document: dict[str, Any]) -> bytes:
 def document_of(text: bytes) -> dict[str, Any]:
     """Return the document of a text that somebody else may have written; of this format only."""
     end = len(_START) + _N_HEX
-    if len(text) > _MOST_BYTES or not text.startswith(_START):
+    if len(text) > _MAX_BYTES or not text.startswith(_START):
         raise ModelFileError("model.json does not begin as that of a model file")
     if text[len(_START) : end] != hashlib.sha256(text[end:]).hexdigest().encode():
         raise ModelFileError(
@@ -183,7 +183,7 @@ def entry(document: Any, name: str, *kinds: type) -> Any:
 # ---------------------------------------------------------------------------------------- features
 
 
-def json_of_encoding(encoding: Encoding) -> dict[str, Any]:
+def json_of_encoding(encoding: ColumnEncoder) -> dict[str, Any]:
     """Return names and levels of features; which are categories is an array beside."""
     names = encoding.schema.feature_names
     return {
@@ -198,7 +198,7 @@ def json_of_encoding(encoding: Encoding) -> dict[str, Any]:
 
 def encoding_of_json(
     document: Any, is_categorical: NDArray[np.bool_], reader: JsonReader
-) -> Encoding:
+) -> ColumnEncoder:
     """Return how tables become numbers."""
     names = entry(document, "names", list, type(None))
     schema = Schema(is_categorical, None if names is None else _objects(names))
@@ -214,7 +214,7 @@ def encoding_of_json(
         feature: _levels(schema.label(feature), of_feature, reader)
         for feature, of_feature in zip(categorical, of_features, strict=True)
     }
-    return Encoding(schema, levels, entry(document, "handle_unknown", str))
+    return ColumnEncoder(schema, levels, entry(document, "handle_unknown", str))
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:
@@ -223,7 +223,7 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     return array
 
 
-def _levels(column: str, document: Any, reader: JsonReader) -> Levels:
+def _levels(column: str, document: Any, reader: JsonReader) -> CategoryMap:
     levels = reader.value(entry(document, "levels", list))
     last = entry(document, "n_codes", int) - 1
     if {type(level) for level in levels} - {str, float} or not -1 <= last < len(levels):
@@ -231,7 +231,7 @@ def _levels(column: str, document: Any, reader: JsonReader) -> Levels:
     code_of = {level: min(code, last) for code, level in enumerate(levels)}
     if len(code_of) != len(levels):
         raise ModelFileError(f"model.json: a level of {column} is there twice")
-    return Levels(column, code_of)
+    return CategoryMap(column, code_of)
 
 
 # ---------------------------------------------------------------------------------------- training
@@ -242,8 +242,8 @@ def json_of_history(history: History | None) -> dict[str, Any] | None:
     if history is None:
         return None
     return {
-        "n_steps": history.n_steps,
-        "best_step": history.best_step,
+        "n_steps": history.n_iter,
+        "best_step": history.best_iteration,
         "stop_reason": history.stop_reason,
         "seed": history.seed,
         "resolved_params": {name: to_json(value) for name, value in history.chosen.items()},
@@ -292,7 +292,7 @@ def _history(
     }
     return History(
         **arrays,
-        best_step=entry(document, "best_step", int),
+        best_iteration=entry(document, "best_step", int),
         stop_reason=entry(document, "stop_reason", str),
         seed=entry(document, "seed", int),
         chosen={name: reader.value(value) for name, value in resolved.items()},

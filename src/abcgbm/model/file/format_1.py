@@ -109,7 +109,9 @@ def algorithm_from_format_1(given: Mapping[str, Any]) -> Any:
     name = given["algorithm"]
     if _is_multi_output(given):
         name = "logitboost" if name == "auto" else name
-        return MultiOutputTrees(name, n_projections=given["gain_directions"], **_of_trees(given, "prior"))
+        return MultiOutputTrees(
+            name, n_projections=given["gain_directions"], **_of_trees(given, "prior")
+        )
     if name == "auto":
         name = "mart" if given["refresh"] == "class" else "abc-mart"
     if name not in ALGORITHM_NAMES:

@@ -25,8 +25,8 @@ from abcgbm.parameters.algorithms import (
     TreePerClass,
 )
 
-_MOST_BYTES = 2**28  # of all arrays together: a dtype such as U99999999 makes much of little
-_MOST_KEYS = 2**13  # of all dictionaries and sets together: keys can be made to collide
+_MAX_BYTES = 2**28  # of all arrays together: a dtype such as U99999999 makes much of little
+_MAX_KEYS = 2**13  # of all dictionaries and sets together: keys can be made to collide
 _DTYPE = re.compile(r"[<>|][biufUSMmO]\d*(\[([1-9]\d{0,8})?[A-Za-z]+\])?")
 _WIDEST_FLOAT = 8  # bytes: a float of Python has no more
 
@@ -51,8 +51,8 @@ class JsonReader:
 
     def __init__(self, format_: int = 2) -> None:
         self._tags = _TAGS_OF_FORMAT_1 if format_ == 1 else _TAGS
-        self._bytes_left = _MOST_BYTES
-        self._keys_left = _MOST_KEYS
+        self._bytes_left = _MAX_BYTES
+        self._keys_left = _MAX_KEYS
 
     def value(self, json: Any) -> Any:
         """Return the value that ``to_json`` was given."""
@@ -74,7 +74,7 @@ class JsonReader:
         """Return what is to be hashed."""
         self._keys_left -= len(json)
         if self._keys_left < 0:
-            raise ValueError(f"dictionaries and sets of more than {_MOST_KEYS} keys")
+            raise ValueError(f"dictionaries and sets of more than {_MAX_KEYS} keys")
         return [self.value(key) for key in json]
 
     def array(self, json: Any) -> NDArray[Any]:
@@ -85,7 +85,7 @@ class JsonReader:
         dtype = np.dtype(text)
         self._bytes_left -= dtype.itemsize * len(values)
         if self._bytes_left < 0:
-            raise ValueError(f"arrays of more than {_MOST_BYTES} bytes")
+            raise ValueError(f"arrays of more than {_MAX_BYTES} bytes")
         array = _filled(dtype, [self.value(part) for part in values]).reshape(shape)
         if _array_to_json(array) != json:
             raise ValueError(f"an array of {text} that does not hold what it says")
@@ -147,8 +147,8 @@ def _from_pairs(read: JsonReader, json: Any) -> dict[Any, Any]:
 
 
 def _check_keys(values: Any) -> None:
-    if len(values) > _MOST_KEYS:
-        raise TypeError(f"{len(values)} keys cannot be held by a model file, at most {_MOST_KEYS}")
+    if len(values) > _MAX_KEYS:
+        raise TypeError(f"{len(values)} keys cannot be held by a model file, at most {_MAX_KEYS}")
 
 
 def _time_to_json(value: datetime) -> str:
@@ -222,7 +222,5 @@ _TAGS_OF_FORMAT_1 = _TAGS | {
             **{name: read.value(value) for name, value in json.items()}
         ),
     ),
-    "FixedBase": _Tag(
-        FixedBase, _not_written, lambda read, json: FixedBase(read.value(json))
-    ),
+    "FixedBase": _Tag(FixedBase, _not_written, lambda read, json: FixedBase(read.value(json))),
 }

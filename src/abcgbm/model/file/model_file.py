@@ -101,7 +101,7 @@ def trees_of_arrays(read_stored: ReadArray, n_codes: NDArray[np.int64], n_classe
         **by_node,
         **by_tree,
         **_leaf_arrays(read, feature < 0, shared, n_classes),
-        **_step_arrays(read, n_classes),
+        **_iteration_arrays(read, n_classes),
         init=read("init", np.float64, (n_classes,)),
         n_features=len(n_codes),
         n_classes=n_classes,
@@ -148,7 +148,7 @@ def _leaf_arrays(
     return {"value": value, "leaf_value": read("leaf_value", np.float32, (n_shared, n_classes))}
 
 
-def _step_arrays(read: ReadArray, n_classes: int) -> Arrays:
+def _iteration_arrays(read: ReadArray, n_classes: int) -> Arrays:
     step_start = read("step_start", np.int64, (None,))
     gain_feature = read("gain_feature", np.int32, (None,))
     return {
@@ -174,7 +174,7 @@ STORED_NAMES_OF_HISTORY = {
 
 
 @dataclass(frozen=True)
-class Saved:
+class ModelContents:
     """What is kept of a fitted classifier.
 
     Attributes
@@ -213,22 +213,22 @@ class Saved:
             if part is not None:
                 part.check()
         check_parameters(self.parameters)
-        best, most = (self.refit_history or self.history).best_step, self.model.n_steps
+        best, most = (self.refit_history or self.history).best_iteration, self.model.n_iter
         if self.checkpoint is None and best != most:
             raise ValueError(f"a model of {most} steps; its history has {best}")
-        if self.checkpoint is not None and self.history.best_step > most:
+        if self.checkpoint is not None and self.history.best_iteration > most:
             raise ValueError(
-                f"a checkpoint of {most} steps; its best step is {self.history.best_step}"
+                f"a checkpoint of {most} steps; its best step is {self.history.best_iteration}"
             )
 
     def fitted(self) -> tuple[Model, History, History | None]:
         """Return a model that can be used and its records; of a checkpoint that of the best step."""
         if self.checkpoint is None:
             return self.model, self.history, self.refit_history
-        return self.model.first_steps(self.history.best_step), self.history, None
+        return self.model.first_iterations(self.history.best_iteration), self.history, None
 
 
-def save(saved: Saved, target: Target) -> None:
+def save(saved: ModelContents, target: Target) -> None:
     """Write a model file: to a path whole or not at all, or to a file that is open."""
     if isinstance(target, str | os.PathLike):
         write_whole(target, _content_of(saved))
@@ -237,7 +237,7 @@ def save(saved: Saved, target: Target) -> None:
     target.write(_content_of(saved))
 
 
-def load(source: Target) -> Saved:
+def load(source: Target) -> ModelContents:
     """Read a model file; whatever is wrong with it is a ``ModelFileError``."""
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as file, _named(Path(source)):
@@ -277,7 +277,7 @@ def _check_stream(stream: Any, method: str) -> None:
 # ------------------------------------------------------------------------------------------ writing
 
 
-def _content_of(saved: Saved) -> bytes:
+def _content_of(saved: ModelContents) -> bytes:
     saved.check()  # what is written can be read
     members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
     document = {
@@ -306,7 +306,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _arrays_of(saved: Saved) -> dict[str, NDArray[Any]]:
+def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
     """Return the arrays of all members, in their order."""
     arrays = _arrays_of_model(saved.model, "")
     if saved.refit_model is not None:
@@ -360,7 +360,7 @@ class _Members:
             raise ModelFileError(f"members that belong to no model: {sorted(self._unread)}")
 
 
-def _saved_of(file: IO[bytes]) -> Saved:
+def _saved_of(file: IO[bytes]) -> ModelContents:
     archive = Archive(file)
     document = document_of(archive.read(_DOCUMENT))
     members = _Members(archive, entry(document, "digests", dict))
@@ -372,7 +372,7 @@ def _saved_of(file: IO[bytes]) -> Saved:
     return saved
 
 
-def _read(document: dict[str, Any], members: _Members) -> Saved:
+def _read(document: dict[str, Any], members: _Members) -> ModelContents:
     format_ = document["format"]
     reader = JsonReader(format_)
     model = _read_model(document, members, reader, "")
@@ -395,7 +395,7 @@ def _read(document: dict[str, Any], members: _Members) -> Saved:
     first, second = read_history("history"), read_history("refit_history")
     if first is None:
         raise ModelFileError("model.json has no history")
-    return Saved(
+    return ModelContents(
         model=model,
         history=first,
         refit_history=second,
@@ -426,13 +426,13 @@ def _read_model(
 
 
 def _history_arrays(
-    name: str, n_steps: int, members: _Members, n_classes: int
+    name: str, n_iter: int, members: _Members, n_classes: int
 ) -> dict[str, NDArray[Any]]:
     shapes: dict[str, Shape] = {
-        "train_loss": (n_steps + 1,),
-        "class_losses": (n_steps + 1, n_classes),
-        "base_classes": (n_steps,),
-        "search_losses": (n_steps, None),
+        "train_loss": (n_iter + 1,),
+        "class_losses": (n_iter + 1, n_classes),
+        "base_classes": (n_iter,),
+        "search_losses": (n_iter, None),
         "validation_loss": (None,),
         "validation_score": (None,),
     }
