@@ -62,7 +62,7 @@ def same_model(communicator: MPICommunicator) -> None:
         model, local = (
             ABCBoostClassifier(max_iter=3, learning_rate=0.15, trees=trees) for _ in range(2)
         )
-        model.fit(X[own], y[own], share=communicator)
+        model.fit(X[own], y[own], communicator=communicator)
         assert bytes_of(model) == bytes_of(local.fit(X, y))
 
 

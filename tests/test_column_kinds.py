@@ -63,8 +63,8 @@ BAD = {
 def on_two(tables, labels=(LABELS, LABELS)):
     def work(communicator):
         rank = communicator.rank
-        share = Shard(communicator, [(rank + 3, N)])
-        return fitted({"X": tables[rank], "y": labels[rank], "share": share}, {})
+        shard = Shard(communicator, [(rank + 3, N)])
+        return fitted({"X": tables[rank], "y": labels[rank], "communicator": shard}, {})
 
     return work
 

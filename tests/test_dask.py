@@ -582,7 +582,7 @@ def test_client_that_is_none_or_closed_or_without_workers_is_an_error(monkeypatc
 
 @pytest.mark.parametrize(("module", "extra"), [("distributed", "dask"), ("mpi4py", "mpi")])
 def test_missing_extra_is_named(monkeypatch, module, extra):
-    name = {"dask": "DaskABCBoostClassifier", "mpi": "MPIReducer"}[extra]
+    name = {"dask": "DaskABCBoostClassifier", "mpi": "MPICommunicator"}[extra]
     file = {"dask": "dask_classifier", "mpi": "mpi"}[extra]
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delitem(sys.modules, f"abcgbm.distributed{file}", raising=False)

@@ -61,9 +61,9 @@ def test_outcome_is_the_model(params):
 
     def with_steps(communicator: ThreadReducer) -> ShardResult:
         rows, parts = fit[communicator.rank]
-        share = Shard(communicator, parts)
+        shard = Shard(communicator, parts)
         afar = RemoteListener(lambda report, means: steps.append(report.step))
-        return fit_on_rank(params, rows, share, afar=afar)
+        return fit_on_rank(params, rows, shard, afar=afar)
 
     for outcome in on_ranks(2, with_steps):
         assert outcome.error is None
@@ -104,7 +104,7 @@ def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has
     def stopped(communicator: ThreadReducer) -> None:
         rows, parts = rows_of(2, 1)[communicator.rank]
         model = ABCBoostClassifier(**params | {"max_iter": 3}, checkpoint=tmp_path / "of ranks")
-        model.fit(*rows[:2], share=Shard(communicator, parts))
+        model.fit(*rows[:2], communicator=Shard(communicator, parts))
 
     on_ranks(2, stopped)
     keeps_state = ABCBoostClassifier(**params).fit(**ALL, resume_from=tmp_path / "of ranks")
@@ -131,8 +131,8 @@ def test_training_that_was_told_to_stop_and_broken_off_stops_at_once(after, n_ra
     def fit(afar: RemoteListener, checkpoint: bytes | None = None, given: Any = given) -> Any:
         def on_rank(communicator: ThreadReducer) -> ShardResult:
             rows, parts = given[communicator.rank]
-            share = Shard(communicator, parts)
-            return fit_on_rank(params, rows, share, checkpoint=checkpoint, afar=afar)
+            shard = Shard(communicator, parts)
+            return fit_on_rank(params, rows, shard, checkpoint=checkpoint, afar=afar)
 
         return on_ranks(len(given), on_rank)
 
@@ -163,7 +163,7 @@ def test_state_is_given_now_and_then(monkeypatch):
     def on_iteration(report: IterationReport, means: Means) -> bool:
         kept._not_before = 0.0 if report.step in (3, 5) else 1e9
         monkeypatch.setattr(
-            "abcgbm.distributed.shard_fit._MOST_BYTES", 2**24 if report.step < 5 else 9
+            "abcgbm.distributed.shard_fit._MAX_BYTES", 2**24 if report.step < 5 else 9
         )
         states.append(kept.if_due())
         return False

@@ -86,7 +86,7 @@ def on_each(given: dict[str, Any], params: dict[str, Any], held: list[Held], rng
             name: taken(values, (other if name.endswith("_val") else mine).rows)
             for name, values in given.items()
         }
-        return fitted(of_rank | {"share": Shard(communicator, mine.parts)}, params)
+        return fitted(of_rank | {"communicator": Shard(communicator, mine.parts)}, params)
 
     return on_ranks(len(held), fit)
 
@@ -205,7 +205,7 @@ def test_ranks_may_have_tables_of_other_forms():
     def fit(communicator):
         rows = np.arange(ROWS)[communicator.rank * 60 : communicator.rank * 60 + 60]
         X = forms[communicator.rank](np.nan_to_num(of_all["X"][rows]))
-        return fitted({"X": X, "y": of_all["y"][rows].tolist(), "share": communicator}, {})
+        return fitted({"X": X, "y": of_all["y"][rows].tolist(), "communicator": communicator}, {})
 
     expected = file_of(fitted(of_all | {"X": np.nan_to_num(of_all["X"])}, {}))
     assert [file_of(model) == expected for model in on_ranks(3, fit)] == [True] * 3
@@ -222,7 +222,7 @@ def test_class_may_be_on_one_rank_alone_and_a_rank_without_rows():
         rows = slice(ends[communicator.rank], ends[communicator.rank + 1])
         none = communicator.rank == 1
         mine = {"X": None, "y": None} if none else {"X": X[rows], "y": y[rows]}
-        return fitted(mine | {"share": communicator}, {"subsample": 0.7})
+        return fitted(mine | {"communicator": communicator}, {"subsample": 0.7})
 
     assert [file_of(model) == expected for model in on_ranks(4, fit)] == [True] * 4
 
@@ -235,10 +235,12 @@ def test_warm_start_goes_on_from_the_same_model():
 
     def fit(communicator):
         rows, parts = held[communicator.rank]
-        share = Shard(communicator, parts)
+        shard = Shard(communicator, parts)
         model = ABCBoostClassifier(max_iter=3, learning_rate=0.15, **params)
-        model.fit(of_all["X"][rows], of_all["y"][rows], share=share)
-        return model.set_params(max_iter=6).fit(of_all["X"][rows], of_all["y"][rows], share=share)
+        model.fit(of_all["X"][rows], of_all["y"][rows], communicator=shard)
+        return model.set_params(max_iter=6).fit(
+            of_all["X"][rows], of_all["y"][rows], communicator=shard
+        )
 
     assert [file_of(model) == expected for model in on_ranks(2, fit)] == [True] * 2
 
@@ -249,7 +251,7 @@ def test_random_state_of_the_first_rank_is_that_of_all():
     def fit(communicator):
         rows = slice(90 * communicator.rank, 90 * communicator.rank + 90)
         model = ABCBoostClassifier("mart", max_iter=3, learning_rate=0.1, subsample=0.5)
-        return model.fit(of_all["X"][rows], of_all["y"][rows], share=communicator)
+        return model.fit(of_all["X"][rows], of_all["y"][rows], communicator=communicator)
 
     one, other = on_ranks(2, fit)
     assert file_of(one) == file_of(other)
@@ -282,7 +284,7 @@ def test_first_rank_alone_asks_callbacks_and_shows_progress(capsys):
             return report.step == 2
 
         params = {"callbacks": callback, "verbose": 1}
-        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "share": communicator}
+        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "communicator": communicator}
         return fitted(of_rank, params)
 
     models = on_ranks(2, fit)
@@ -301,7 +303,7 @@ def test_error_of_a_callback_is_raised_on_all_ranks(error):
 
     def fit(communicator):
         rows = slice(90 * communicator.rank, 90 * communicator.rank + 90)
-        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "share": communicator}
+        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "communicator": communicator}
         with pytest.raises((KeyboardInterrupt, ArithmeticError), match="asked"):
             fitted(of_rank, {"callbacks": callback})
         return fitted(of_rank, {"callbacks": callback, "on_interrupt": "keep"}).stop_reason_
@@ -344,16 +346,19 @@ WRONG = {
         "rank 1: .*feature names of X_val",
     ),
     "path": (bad(X="nowhere.parquet", y="y"), "rank 1: "),
-    "parts": (bad(X=NAMED, share=[(5, 39)]), r"rank 1 \(partition 5\): share has parts of 39 rows"),
+    "parts": (
+        bad(X=NAMED, communicator=[(5, 39)]),
+        r"rank 1 \(partition 5\): the shard has parts of 39 rows",
+    ),
     "part of X_val": (
-        bad(X=NAMED, X_val=NAMED, y_val=GOOD["y"] + 1, share=([(5, 40)], [(2, 40)])),
+        bad(X=NAMED, X_val=NAMED, y_val=GOOD["y"] + 1, communicator=([(5, 40)], [(2, 40)])),
         r"rank 1 \(partition 2\): y_val has labels",
     ),
     "text in a part": (
-        bad(X=NAMED.assign(a="text"), share=[(5, 40)]),
+        bad(X=NAMED.assign(a="text"), communicator=[(5, 40)]),
         r"a.* on rank 1 \(partition 5\), and numbers on rank 0; expected",
     ),
-    "same part": (bad(X=NAMED, share=[(0, 40)]), "partition 0 is there twice"),
+    "same part": (bad(X=NAMED, communicator=[(0, 40)]), "partition 0 is there twice"),
 }
 
 
@@ -361,8 +366,10 @@ WRONG = {
 def test_what_is_wrong_on_one_rank_is_an_error_of_all(wrong, message):
     def fit(communicator):
         mine = dict(wrong) if communicator.rank == 1 else bad(X=NAMED)
-        parts = mine.get("share")
-        mine["share"] = Shard(communicator, *(parts if isinstance(parts, tuple) else [parts]))
+        parts = mine.get("communicator")
+        mine["communicator"] = Shard(
+            communicator, *(parts if isinstance(parts, tuple) else [parts])
+        )
         fitted(mine, {"subsample": 0.5})
 
     found = errors_of(3, fit)
@@ -382,7 +389,7 @@ PARAMS_APART = {
 @pytest.mark.parametrize(("params", "message"), PARAMS_APART.values(), ids=PARAMS_APART)
 def test_parameters_must_be_the_same(params, message):
     def fit(communicator):
-        fitted(GOOD | {"share": communicator}, params if communicator.rank == 1 else {})
+        fitted(GOOD | {"communicator": communicator}, params if communicator.rank == 1 else {})
 
     for of_rank in errors_of(2, fit):
         assert isinstance(of_rank, ValueError)
@@ -398,11 +405,13 @@ def test_parameters_must_be_the_same(params, message):
     ],
 )
 def test_what_all_ranks_lack_is_an_error(mine, message):
-    for of_rank in errors_of(2, lambda communicator: fitted(mine | {"share": communicator}, {})):
+    for of_rank in errors_of(
+        2, lambda communicator: fitted(mine | {"communicator": communicator}, {})
+    ):
         assert isinstance(of_rank, ValueError)
         assert re.search(message, str(of_rank))
 
 
 def test_share_is_a_rank():
-    with pytest.raises(TypeError, match="share=3; expected None, a Reducer"):
-        ABCBoostClassifier().fit(**GOOD, share=3)
+    with pytest.raises(TypeError, match="communicator=3; expected None, a Communicator"):
+        ABCBoostClassifier().fit(**GOOD, communicator=3)

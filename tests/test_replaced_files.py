@@ -119,7 +119,7 @@ def test_all_ranks_refuse_what_the_first_one_refuses(path):
     def refused(communicator):
         rows = slice(communicator.rank, None, 2)
         with pytest.raises(OSError, match="is no model file"):
-            small(checkpoint=path).fit(X[rows], Y[rows], share=communicator)
+            small(checkpoint=path).fit(X[rows], Y[rows], communicator=communicator)
         return True
 
     assert on_ranks(2, refused) == [True, True]

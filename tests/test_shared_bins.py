@@ -38,7 +38,7 @@ def on_each(X, y, n_ranks, seed, max_bins=255) -> list[BinnedTable]:
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("most_values", [2**24, 100])
 def test_all_ranks_have_one_layout(make, most_values, monkeypatch):
-    monkeypatch.setattr(shared_bins, "_MOST_VALUES", most_values)
+    monkeypatch.setattr(shared_bins, "_MAX_VALUES", most_values)
     for seed in range(3):
         X = table(np.random.default_rng(seed))
         y = np.arange(len(X)) % 3
@@ -74,7 +74,7 @@ def test_features_that_meet_on_any_rank_are_in_no_bundle_together():
 
 
 def test_every_rank_merges_a_feature_at_a_time_where_there_are_many_rows(monkeypatch):
-    monkeypatch.setattr(shared_bins, "_MOST_VALUES", 1)
+    monkeypatch.setattr(shared_bins, "_MAX_VALUES", 1)
     merged = []
 
     def kept(self, places, pieces):

@@ -46,7 +46,7 @@ def test_every_field_has_one_stored_name():
     assert models.STORED_NAMES.keys() == names_of(Ensemble)
     assert trees.STORED_NAMES.keys() == names_of(Ensemble) - NOT_STORED
     others = {
-        "best_step",
+        "best_iteration",
         "stop_reason",
         "seed",
         "chosen",

@@ -113,7 +113,7 @@ def fit_rank(job: Job) -> float:
     X, y = whole(job.table, communicator.rank, communicator.n_ranks)
     MPI.COMM_WORLD.Barrier()
     began = time.perf_counter()
-    ABCBoostClassifier(**parameters(job)).fit(X, y, share=communicator)
+    ABCBoostClassifier(**parameters(job)).fit(X, y, communicator=communicator)
     return time.perf_counter() - began
 
 

@@ -63,7 +63,7 @@ class Shard(NamedTuple):
             return self._replace(parts=((self.communicator.rank, n_rows),), is_cut=False)
         n_given = sum(n for _, n in self.parts)
         if n_given != n_rows:
-            raise ValueError(f"share has parts of {n_given} rows together; X has {n_rows} rows")
+            raise ValueError(f"the shard has parts of {n_given} rows together; X has {n_rows} rows")
         return self
 
     def taken(self, places: NDArray[np.int64]) -> Shard:
@@ -107,6 +107,7 @@ def as_shard(given: Any) -> Shard:
         return Shard(given)
     if not isinstance(given, Shard):
         raise TypeError(
-            f"share={given!r}; expected None, a Reducer such as MPIReducer(comm), or a Share"
+            f"communicator={given!r}; expected None, a Communicator such as MPICommunicator(comm), or a "
+            "Shard"
         )
     return given
