@@ -948,9 +948,9 @@ def step_arguments(name: str, base: int, n_classes: int) -> tuple[list[int], int
 def one_round(trainer: Any, algorithm: Algorithm, base: int, n_classes: int) -> Round:
     classes, base, *rest = step_arguments(algorithm.name, base, n_classes)
     if algorithm.refresh == "step":
-        step = trainer.step(classes, base, *rest)
+        step = trainer.iteration(classes, base, *rest)
     else:
-        steps = [trainer.step([k], base, *rest) for k in classes]
+        steps = [trainer.iteration([k], base, *rest) for k in classes]
         step = joined([s for s in steps if s.changed] or steps)
     return Round(step, base, trainer.class_losses())
 

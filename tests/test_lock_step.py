@@ -131,7 +131,7 @@ def test_few_rounds_for_many_leaves():
         given = share_of(problem, dealt(4000, 2)[communicator.rank], communicator)
         trainer = _core.Trainer(params=core.train_params(**problem.params), n_threads=1, **given)
         before = communicator.n_swaps
-        trainer.step([0, 1, 2, 3], [-1], False, 1.0, 0)
+        trainer.iteration([0, 1, 2, 3], [-1], False, 1.0, 0)
         return communicator.n_swaps - before
 
     n_swaps = outcomes(2, rounds_of_step)
@@ -148,7 +148,7 @@ def test_scattered_sums_are_fewer_bytes():
             params = core.train_params(**problem.params)
             trainer = _core.Trainer(params=params, n_threads=1, **given)
             before = communicator.n_bytes
-            trainer.step([0, 1, 2, 3], [-1], False, 1.0, 0)
+            trainer.iteration([0, 1, 2, 3], [-1], False, 1.0, 0)
             return communicator.n_bytes - before
 
         return sum(outcomes(3, work))

@@ -140,7 +140,7 @@ def rows_of(n_copies: int, storage: Any) -> dict[str, Any]:
 
 def trained(rows: dict[str, Any], classes: list[int], **params: Any) -> tuple[Any, Any]:
     trainer = _core.Trainer(**rows, params=core.train_params(**PARAMS, **params))
-    return trainer.step(classes, [-1], False, 0.99), trainer
+    return trainer.iteration(classes, [-1], False, 0.99), trainer
 
 
 @pytest.mark.parametrize(

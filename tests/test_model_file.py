@@ -19,7 +19,13 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 import format_one
-from abcgbm import ABCBoostClassifier, BaseClassSearch, FixedBase, ModelFileError
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BaseClassSearch,
+    FixedBase,
+    ModelFileError,
+)
 from abcgbm.data.categories import CategoryMap
 from abcgbm.data.digest import digest_of
 from abcgbm.data.files.atomic import write_whole
@@ -56,8 +62,10 @@ def test_loaded_model_predicts_goes_on_and_shows_the_same():
     twin = loaded(content_of(model))
     np.testing.assert_array_equal(twin.predict(FRAME), model.predict(FRAME))
     np.testing.assert_array_equal(twin.predict_proba(FRAME), model.predict_proba(FRAME))
-    np.testing.assert_array_equal(twin.class_importances_, model.class_importances_)
-    assert twin.chosen_ == model.chosen_
+    np.testing.assert_array_equal(
+        twin.feature_importances_by_class_, model.feature_importances_by_class_
+    )
+    assert twin.resolved_params_ == model.resolved_params_
     assert twin.base_classes_.tolist() == model.base_classes_.tolist()
     assert_all_is_same(
         twin.set_params(max_iter=4).fit(FRAME, LABELS),
@@ -66,7 +74,7 @@ def test_loaded_model_predicts_goes_on_and_shows_the_same():
 
 
 def test_validated_and_second_training_are_kept():
-    model = small(trees="shared", early_stopping=True, refit=True, **SMALL).fit(FRAME, LABELS)
+    model = small("multi-output", early_stopping=True, refit=True, **SMALL).fit(FRAME, LABELS)
     twin = loaded(content_of(model))
     assert twin.refit_history_ == model.refit_history_ is not None
     np.testing.assert_array_equal(twin.validation_score_, model.validation_score_)
@@ -247,7 +255,7 @@ def test_more_keys_than_are_read_are_not_written():
 
 def test_parameters_come_back_with_their_types():
     given = {
-        "base_class": BaseClassSearch(2, gap=3),
+        "algorithm": AdaptiveBaseClass(n_candidates=2, gap=3),
         "class_weight": {"heath": 2.0, "wood": np.float32(0.5)},
         "classes": np.array(["heath", "marsh", "wood"]),
         "interaction_cst": [[0, 1], ["soil"]],

@@ -42,7 +42,7 @@ def test_shared_trees_are_those_of_one_thread(hessian_split, n_directions):
         problem = random_problem(5, 6000, 4, 6, **params)
         trainer = core.trainer(problem, n_threads)
         for _ in range(3):
-            trainer.step(list(range(6)), -1, False, 5 / 6)
+            trainer.iteration(list(range(6)), -1, False, 5 / 6)
         return trainer.raw().tobytes() + trainer.residuals()[0].tobytes()
 
     assert trained(N_THREADS) == trained(1)

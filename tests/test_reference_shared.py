@@ -181,7 +181,7 @@ def test_shared_tree_of_two_classes_is_the_tree_of_one(seed, hessian_split):
         for name in ("feature", "bin", "left", "missing_left", "left_set"):
             np.testing.assert_array_equal(getattr(both, name), getattr(one, name), err_msg=name)
         np.testing.assert_allclose(both.gain, 2 * one.gain, rtol=1e-7, atol=1e-8)
-        against = trainer.step([1], 0, True, 1.0)  # two classes against one: the same function
+        against = trainer.iteration([1], 0, True, 1.0)  # two classes against one: the same function
         values = against.value[against.feature < 0]
         np.testing.assert_allclose(both.leaf_value, np.c_[-values, values], rtol=1e-6)
 
@@ -213,7 +213,7 @@ def test_tree_worked_by_hand():
 def test_gains_by_feature_and_class_add_up_to_those_of_the_splits(problem):
     trainer = reference_trainer(problem)
     K = problem.n_classes
-    step = trainer.step(range(K), -1, False, (K - 1) / K)
+    step = trainer.iteration(range(K), -1, False, (K - 1) / K)
     features = step.feature[step.feature >= 0]
     assert step.gain_feature.tolist() == sorted(set(features.tolist()))
     of_splits = [step.gain[step.feature == f].sum() for f in step.gain_feature]
@@ -270,7 +270,7 @@ def test_leaves_are_those_of_the_textbook(hessian_split, n_directions):
     trainer = grown(problem)[1]
     for trainer.number in range(2):
         tree, F = trainer.grow_shared(3 / 4), trainer.raw().T
-        step = trainer.step(range(4), -1, False, 3 / 4)
+        step = trainer.iteration(range(4), -1, False, 3 / 4)
         assert step.n_halvings == 0
         values = textbook_leaf_values(tree, F, problem.y, 0.1)
         np.testing.assert_allclose(step.leaf_value, values, rtol=1e-5)
@@ -291,6 +291,6 @@ def test_steps_lower_the_loss(hessian_split, n_directions):
 def test_loss_never_rises(problem):
     trainer, K = reference_trainer(problem.with_params(subsample=1.0)), problem.n_classes
     before = trainer.loss()
-    step = trainer.step(range(K), -1, False, (K - 1) / K)
+    step = trainer.iteration(range(K), -1, False, (K - 1) / K)
     assert trainer.loss() <= before
     assert step.changed == bool(step.leaf_value.any() and len(step.feature) > 1)

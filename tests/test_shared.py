@@ -94,11 +94,11 @@ def test_longer_training_is_that_of_the_reference(n_classes, n_directions, hessi
 @both_splits
 @pytest.mark.parametrize("n_directions", [0, 1, 9])
 def test_training_on_all_kinds_of_columns_is_that_of_the_reference(n_directions, hessian_split):
-    params = {"categorical_smoothing": 1.0, "categorical_penalty": 0.1}
+    params = {"categorical_features": Categorical(smoothing=1.0, penalty=0.1)}
     params |= {"n_directions": n_directions, "hessian_split": hessian_split}
     problem = mixed_problem(3, 40, 11, **params)
     rounds = assert_trained_alike(with_fractions(problem), 2)
-    assert {3, 6} & {f for r in rounds for f in r.step.feature.tolist()}  # many categories
+    assert {3, 6} & {f for r in rounds for f in r.iteration.feature.tolist()}  # many categories
 
 
 def test_trees_of_the_digits_are_those_of_the_reference():
@@ -116,9 +116,9 @@ OPTIONS = {
     "groups": {"interaction_groups": [list(range(14)), list(range(10, 28))]},
     "two features on a path": {"max_path_features": 2},
     "depth": {"max_depth": 2},
-    "gain": {"min_gain": 3.0},
+    "gain": {"algorithm": AdaptiveBaseClass(min_gain=3.0)},
     "weight": {"min_weight": 12},
-    "hessian": {"min_hessian_leaf": 12.0, "l2_regularization": 1.0},
+    "hessian": {"algorithm": AdaptiveBaseClass(min_hessian_leaf=12.0), "l2_regularization": 1.0},
     "large l2": {"l2_regularization": 1e80},
 }
 
@@ -229,7 +229,7 @@ def test_steps_of_the_guard_are_those_of_the_reference(n_directions, hessian_spl
     problem = Problem(X, y, 12, raw=raw, params=params)
     problem = problem.with_params(n_directions=n_directions, hessian_split=hessian_split)
     rounds = assert_trained_alike(problem)
-    assert any(r.step.n_halvings > 0 for r in rounds)  # or this test has not seen the guard
+    assert any(r.iteration.n_halvings > 0 for r in rounds)  # or this test has not seen the guard
 
 
 def test_loss_never_rises_with_many_classes():
@@ -245,11 +245,15 @@ def test_loss_never_rises_with_many_classes():
 
 @both_splits
 def test_step_without_a_split_changes_nothing(hessian_split):
-    for params in ({"min_weight": 16}, {"subsample": 1e-300}, {"min_gain": 1e300}):
+    for params in (
+        {"min_weight": 16},
+        {"subsample": 1e-300},
+        {"algorithm": AdaptiveBaseClass(min_gain=1e300)},
+    ):
         problem = random_problem(0, 30, 2, 3, shared=True, hessian_split=hessian_split)
         problem = problem.with_params(**params)
         trainer, expected = core.trainer(problem), reference_trainer(problem)
-        step = trainer.step(*all_classes(problem))
+        step = trainer.iteration(*all_classes(problem))
         core.assert_same_step(step, expected.step(*all_classes(problem)))
         assert not step.changed
         assert not trainer.raw().any()
@@ -268,7 +272,11 @@ def test_trees_on_many_categories_are_those_of_the_reference(
     X = rng.permutation(np.arange(200.0) % 140)[:, None]
     X[rng.random(X.shape) < 0.05] = math.nan
     y = (np.nan_to_num(X[:, 0]) * 7919 % n_classes + rng.integers(0, 2, 200)) % n_classes
-    params = {"min_weight": 5, "max_leaf_nodes": 3, "categorical_smoothing": 2.0}
+    params = {
+        "min_weight": 5,
+        "max_leaf_nodes": 3,
+        "categorical_features": Categorical(smoothing=2.0),
+    }
     problem = Problem(X, y.astype(np.int32), n_classes, categorical=(0,), params=params)
     problem = problem.with_params(n_directions=n_directions, hessian_split=hessian_split)
     assert_trained_alike(problem, 1)
@@ -325,7 +333,7 @@ def training(problem: Problem, n_threads: int = 1) -> list[bytes]:
     problem = problem.with_params(shared=True)
     rounds = ref.boost(core.trainer(problem, n_threads), SHARED, problem.n_classes, 3)
     assert len(rounds) == 3
-    return [core.step_bytes(r.step) + r.class_losses.tobytes() for r in rounds]
+    return [core.step_bytes(r.iteration) + r.class_losses.tobytes() for r in rounds]
 
 
 @every_large
@@ -354,7 +362,9 @@ def test_steps_are_the_same_for_any_row_order_and_thread_count(problem, random, 
     order = np.array(random.sample(range(len(problem.y)), len(problem.y)))
     trainers = core.trainer(problem), core.trainer(problem.rows(order), n_threads)
     one, other = (ref.boost(trainer, SHARED, problem.n_classes, 2) for trainer in trainers)
-    assert [core.step_bytes(r.step) for r in one] == [core.step_bytes(r.step) for r in other]
+    assert [core.step_bytes(r.iteration) for r in one] == [
+        core.step_bytes(r.iteration) for r in other
+    ]
     np.testing.assert_array_equal(trainers[0].raw()[:, order], trainers[1].raw())
 
 
@@ -450,7 +460,7 @@ def test_number_of_directions_is_a_natural_number(n_directions):
 def test_step_rejects_wrong_input_and_leaves_the_scores_alone(arguments):
     trainer = core.trainer(random_problem(0, 20, 2, 3, shared=True))
     with pytest.raises((ValueError, TypeError)):
-        trainer.step(*arguments)
+        trainer.iteration(*arguments)
     assert not trainer.raw().any()
 
 

@@ -69,7 +69,7 @@ def steps(problem: Problem, storage: Any, **kind: Any) -> Iterator[bytes]:
     trainer = _core.Trainer(**rows_of(problem, storage), params=params)
     validation = _core.Validation(**rows_of(problem, storage))
     for step in range(3):
-        made = trainer.step(range(problem.n_classes), bases, with_base, 0.75, step)
+        made = trainer.iteration(range(problem.n_classes), bases, with_base, 0.75, step)
         validation.add(made)
         arrays = (trainer.raw(), trainer.residuals()[0], trainer.class_losses(), validation.raw())
         yield core.step_bytes(made)

@@ -53,7 +53,7 @@ def test_validation_follows_guarded_steps(K):
     followed_by(trainer, validation, lambda: assert_same_state(validation, trainer))
     rounds = ref.boost(trainer, ref.Algorithm("abc-mart"), K, 5)
     assert len(rounds) == 5
-    assert K == 2 or any(r.step.base_scale < 1 for r in rounds)
+    assert K == 2 or any(r.iteration.base_scale < 1 for r in rounds)
 
 
 def other_rows(problem: Problem, random, n: int) -> Problem:
@@ -166,7 +166,7 @@ def test_training_goes_on_after_its_validation_is_gone():
     step = first_iteration(problem)
     validation.add(step)
     del validation
-    trainer.step([0, 1, 2], -1, False, 1.0)
+    trainer.iteration([0, 1, 2], -1, False, 1.0)
     again = core.validation(problem)
     again.add(step)
     assert_same_state(again, trainer)

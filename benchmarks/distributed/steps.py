@@ -63,7 +63,7 @@ def measure(job: dict[str, Any], communicator: TimedReducer) -> dict[str, Any]:
     for number in range(1 + job["n_steps"]):
         MPI.COMM_WORLD.Barrier()
         before, began = communicator.numbers(), time.perf_counter()
-        trainer.step(classes, [-1], False, 1.0, number)
+        trainer.iteration(classes, [-1], False, 1.0, number)
         found.append([time.perf_counter() - began, *(communicator.numbers() - before)])
     seconds, of_exchange, n_sums, n_bytes = min(found[1:])
     return job | {

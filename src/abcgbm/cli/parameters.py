@@ -130,13 +130,13 @@ def with_object(value: Any) -> Any:
     try:
         call = ast.parse(value.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-            raise ValueError(expected)
+            raise ValueError(expected)  # noqa: TRY004
         arguments = [ast.literal_eval(argument) for argument in call.args]
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(expected) from error
     if None in named:
-        raise ValueError(expected)
+        raise ValueError(expected)  # noqa: TRY004
     return _OBJECTS[called[1]](*arguments, **named)
 
 

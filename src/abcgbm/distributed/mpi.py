@@ -16,7 +16,7 @@ try:
     from mpi4py import MPI
 except ImportError as error:
     raise ImportError(
-        f"MPIReducer needs mpi4py and an MPI library: pip install 'abcgbm[mpi]' ({error})"
+        f"MPICommunicator needs mpi4py and an MPI library: pip install 'abcgbm[mpi]' ({error})"
     ) from error
 
 
@@ -41,7 +41,7 @@ class MPICommunicator(Communicator):
     Each process has its rows, and calls
 
     >>> from mpi4py import MPI
-    >>> ABCBoostClassifier().fit(X, y, communicator=MPIReducer(MPI.COMM_WORLD))  # doctest: +SKIP
+    >>> ABCBoostClassifier().fit(X, y, communicator=MPICommunicator(MPI.COMM_WORLD))  # doctest: +SKIP
     """
 
     max_bytes: int = 1 << 30

@@ -146,7 +146,7 @@ class AdaptiveBaseClass(ParameterGroup):
         have the same class it is always "prior".
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         criterion: str = "mart",
         *,

@@ -37,6 +37,7 @@ from abcgbm.parameters.validators import (
     check_integer,
     choice,
     integer,
+    is_integer,
     is_integral,
     optional,
     or_auto,
@@ -410,7 +411,9 @@ def _algorithm_object(given: Any) -> AlgorithmObject:
     expected = f"algorithm={given!r}; expected {names}, or an object"
     if isinstance(given, str):
         said = value_hint("algorithm", given) or _nearest_name(given)
-        raise ValueError(f"{expected} of MultiOutputTrees, TreePerClass or AdaptiveBaseClass{said}")
+        raise ValueError(  # noqa: TRY004 (a name, but not one of these)
+            f"{expected} of MultiOutputTrees, TreePerClass or AdaptiveBaseClass{said}"
+        )
     if isinstance(given, type) and issubclass(given, ParameterGroup):
         raise TypeError(f"{expected}: {given.__name__}()")
     raise TypeError(f"{expected} of MultiOutputTrees, TreePerClass or AdaptiveBaseClass")
