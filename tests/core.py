@@ -69,7 +69,7 @@ class Trainer:
         self.number = 0  # of the step that is being made
         self.raw, self.residuals = core.raw, core.residuals
         self.loss, self.class_losses = core.loss, core.class_losses
-        self.native_step = core.step
+        self.native_step = core.train_iteration
         self._classes = range(len(core.class_losses()))
 
     def step(
@@ -148,7 +148,7 @@ def is_shared(step: Any) -> bool:
 def assert_same_rounds(ours: Sequence[reference.Round], theirs: Sequence[reference.Round]) -> None:
     assert [r.base for r in ours] == [r.base for r in theirs]
     for one, other in zip(ours, theirs, strict=True):
-        assert_same_step(one.step, other.iteration)
+        assert_same_step(one.step, other.step)
         np.testing.assert_array_equal(one.class_losses, other.class_losses)
 
 
@@ -171,11 +171,11 @@ def most_histograms_wanted(step: Any) -> int:
 
 def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[str, np.ndarray]:
     """The trees of a training over values instead of bins, as `Forest` takes them."""
-    step = reference.joined([r.iteration for r in rounds])
+    step = reference.joined([r.step for r in rounds])
     ends = [np.append(t, np.inf) for t in thresholds]  # the last bin: every value goes left
     pairs = zip(step.feature, step.bin, strict=True)
     threshold = [ends[f][b] if f >= 0 else 0.0 for f, b in pairs]
-    n_trees = [len(r.iteration.tree_class) for r in rounds]
+    n_trees = [len(r.step.tree_class) for r in rounds]
     return {
         "feature": step.feature.astype(np.int32),
         "threshold": np.array(threshold, np.float64),
@@ -187,8 +187,8 @@ def forest_arrays(rounds: Sequence[reference.Round], thresholds: Any) -> dict[st
         "tree_start": step.tree_start.astype(np.int64),
         "tree_class": step.tree_class.astype(np.int32),
         "tree_base": np.repeat([r.base for r in rounds], n_trees).astype(np.int32),
-        "tree_base_scale": np.repeat([r.iteration.base_scale for r in rounds], n_trees),
-        "leaf_value": np.concatenate([r.iteration.leaf_value for r in rounds]),
+        "tree_base_scale": np.repeat([r.step.base_scale for r in rounds], n_trees),
+        "leaf_value": np.concatenate([r.step.leaf_value for r in rounds]),
     }
 
 
@@ -252,7 +252,7 @@ def bytes_of_training(problem: Problem, algorithm: reference.Algorithm, n_thread
     model = forest(arrays, problem.X.shape[1], n_classes)
     raw = predict(model, problem.X, n_classes, len(arrays["tree_class"]), n_threads)
     proba = [softmax(raw).tobytes(), log_softmax(raw).tobytes()]
-    steps = [step_bytes(r.iteration) + r.class_losses.tobytes() for r in rounds]
+    steps = [step_bytes(r.step) + r.class_losses.tobytes() for r in rounds]
     held_out = validation(problem, n_threads, raw=this.raw())
     validated = [held_out.leading().tobytes(), np.float64(held_out.loss()).tobytes()]
     return b"".join([*steps, this.raw().tobytes(), *validated, raw.tobytes(), *proba])
@@ -269,8 +269,12 @@ def shared_fingerprint(n_threads: int = 1) -> str:
     """With all directions, and with fewer, as many as and more than a SIMD register has numbers."""
     digest = hashlib.sha256()
     variants = itertools.product(SHARED_PROBLEMS, [False, True], [0, 3, 8, 9])
-    for problem, hessian_split, n_directions in variants:
-        params = {"hessian_split": hessian_split, "n_directions": n_directions, "shared": True}
+    for problem, hessian_split, n_projections in variants:
+        params = {
+            "hessian_split": hessian_split,
+            "n_projections": n_projections,
+            "multi_output": True,
+        }
         digest.update(bytes_of_training(problem.with_params(**params), SHARED, n_threads))
     return digest.hexdigest()
 

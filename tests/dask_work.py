@@ -16,40 +16,40 @@ from abcgbm.distributed.mesh import PIECE
 def sums(session: Session, communicator: Communicator) -> TaskResult:
     """Sum values of several pieces, and exchange items of several sizes."""
     values = np.arange(PIECE // 4 + 3) + communicator.rank
-    communicator.sum(values)
+    communicator.allreduce(values, "sum")
     largest = np.array([communicator.rank, -communicator.rank], dtype=np.float64)
-    communicator.maximum(largest)
+    communicator.allreduce(largest, "maximum")
     items = [bytes([communicator.rank]) * to for to in range(communicator.n_ranks)]
     received = [bytes(item) for item in communicator.exchange(items)]
     return TaskResult(
-        (values[0], values[-1], largest, received, communicator.gather(communicator.rank)), None
+        (values[0], values[-1], largest, received, communicator.allgather(communicator.rank)), None
     )
 
 
 def out_of_step(session: Session, communicator: Communicator) -> TaskResult:
     values = np.zeros(10, dtype=np.int32 if communicator.rank == 1 else np.int64)
-    communicator.sum(values)
+    communicator.allreduce(values, "sum")
     return TaskResult(None, None)
 
 
 def failing(session: Session, communicator: Communicator) -> TaskResult:
     if communicator.rank == 1:
         raise MemoryError("no room for 8 GiB")
-    return TaskResult(communicator.gather(None), None)
+    return TaskResult(communicator.allgather(None), None)
 
 
 def stopped(session: Session, communicator: Communicator) -> TaskResult:
-    communicator.gather(None)
+    communicator.allgather(None)
     if communicator.rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
-    return TaskResult(communicator.gather(None), None)
+    return TaskResult(communicator.allgather(None), None)
 
 
 def killed(session: Session, communicator: Communicator) -> TaskResult:
-    communicator.gather(None)
+    communicator.allgather(None)
     if communicator.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return TaskResult(communicator.gather(None), None)
+    return TaskResult(communicator.allgather(None), None)
 
 
 def result_of(done: TaskResult) -> Any:

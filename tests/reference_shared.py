@@ -34,13 +34,13 @@ SHARED = reference.Algorithm("shared", None)
 # --------------------------------------------------------------------------------------- directions
 
 
-def drawn_directions(seed: int, step: int, n_directions: int, n_classes: int) -> list[list[int]]:
+def drawn_directions(seed: int, step: int, n_projections: int, n_classes: int) -> list[list[int]]:
     """A sign for each class, in each direction."""
 
     def sign(d: int, k: int) -> int:
         return 1 if draw(seed, DIRECTIONS, step, d * n_classes + k) < 2**63 else -1
 
-    return [[sign(d, k) for k in range(n_classes)] for d in range(n_directions)]
+    return [[sign(d, k) for k in range(n_classes)] for d in range(n_projections)]
 
 
 def derivatives_along(u: Sequence[int], Rint: Sequence[int], y: int, shift: int) -> tuple[int, int]:
@@ -248,7 +248,7 @@ class Trainer(reference.Trainer):
     @property
     def n_drawn(self) -> int:
         """Directions that are drawn; 0: all classes are looked at."""
-        n = self.params.n_directions
+        n = self.params.n_projections
         return n if n < self.n_classes else 0
 
     def lost_bits(self, of_class: Sequence[Target]) -> tuple[int, int]:

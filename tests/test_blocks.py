@@ -62,7 +62,7 @@ def test_trees_on_hundreds_of_columns_are_those_of_the_reference(hessian_split):
     table = core.binned(problem)
     assert table.total_bins > 3 * BLOCK
     ours, theirs = (
-        trainer.iteration([1, 2], 0, True, 1.0)
+        trainer.step([1, 2], 0, True, 1.0)
         for trainer in (core.trainer(problem, binned=table), reference_trainer(problem))
     )
     core.assert_same_step(ours, theirs)

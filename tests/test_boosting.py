@@ -191,7 +191,7 @@ class StuckTrainer:
     def __init__(self, *fruitful: int) -> None:
         self.fruitful, self.tried = set(fruitful), []
 
-    def step(self, classes, bases, base_derivatives, leaf_scale, number):
+    def train_iteration(self, classes, bases, base_derivatives, leaf_scale, number):
         self.tried.append(bases)
         return SimpleNamespace(changed=bool(self.fruitful & {*bases}))
 

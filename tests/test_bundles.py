@@ -41,7 +41,7 @@ def assert_same_training(trainer, theirs, algorithm: ref.Algorithm, n_classes: i
 
 def features_of(rounds: list) -> set[int]:
     """The features that trees are cut on."""
-    return {f for r in rounds for f in r.iteration.feature.tolist() if f >= 0}
+    return {f for r in rounds for f in r.step.feature.tolist() if f >= 0}
 
 
 @given(one_hot_problems(), st.data())
@@ -164,7 +164,7 @@ def test_bundles_may_have_any_number_of_bins(n_bins, n_distinct):
     assert table.code_bytes == (2 if n_distinct == 1000 else 1)
     assert_codes(problem, table)
     trainers = core.trainer(problem, binned=table), reference_trainer(problem)
-    ours, theirs = (trainer.iteration([1], -1, False, 2 / 3) for trainer in trainers)
+    ours, theirs = (trainer.step([1], -1, False, 2 / 3) for trainer in trainers)
     core.assert_same_step(ours, theirs)
     rows = np.random.default_rng(0).permutation(len(problem.y))
     np.testing.assert_array_equal(table.take(rows).codes(), table.codes()[rows])

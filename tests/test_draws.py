@@ -42,7 +42,7 @@ def test_trees_weigh_the_rows_that_are_drawn_for_their_step(seed, share):
     problem = random_problem(3, 50, 2, 3, subsample=share, seed=seed)
     trainer = core.trainer(problem)
     for trainer.number in (0, 1, 2**63):
-        step = trainer.iteration(*PLAIN)
+        step = trainer.step(*PLAIN)
         expected = drawn_rows(problem, trainer.number).sum()
         np.testing.assert_array_equal(step.weight[step.tree_start[:-1]], [expected] * 3)
 
@@ -78,7 +78,7 @@ def test_rows_that_are_not_drawn_have_no_part_in_the_trees(problem, random):
 def test_step_without_drawn_rows_changes_nothing(hessian_split):
     problem = random_problem(0, 30, 2, 3, subsample=1e-300, hessian_split=hessian_split)
     trainer = core.trainer(problem)
-    step = trainer.iteration(*PLAIN)
+    step = trainer.step(*PLAIN)
     assert not step.changed
     assert step.feature.tolist() == [-1] * 3
     assert not trainer.raw().any()
@@ -87,7 +87,7 @@ def test_step_without_drawn_rows_changes_nothing(hessian_split):
 def test_rows_that_are_not_drawn_are_moved_by_the_trees():
     problem = random_problem(1, 200, 2, 3, subsample=0.5, seed=0)
     trainer = core.trainer(problem)
-    rounds = [ref.Round(trainer.iteration(*PLAIN), -1, trainer.class_losses())]
+    rounds = [ref.Round(trainer.step(*PLAIN), -1, trainer.class_losses())]
     arrays = core.forest_arrays(rounds, problem.thresholds())
     raw = core.predict(core.forest(arrays, 2, 3), problem.X, 3, 3)
     np.testing.assert_array_equal(trainer.raw().T, raw)

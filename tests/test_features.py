@@ -18,7 +18,7 @@ def roots_of(problem: Problem, n_iter: int) -> np.ndarray:
     """The feature of each root, by step and class."""
     trainer, features = core.trainer(problem), []
     for trainer.number in range(n_iter):
-        step = trainer.iteration(*PLAIN)
+        step = trainer.step(*PLAIN)
         features.append(step.feature[step.tree_start[:-1]])
     return np.array(features)
 

@@ -178,7 +178,7 @@ def test_leaf_values_are_finite_and_on_their_grid():
     problem = random_problem(6, 300, 3, 5, min_weight=1, max_leaf_nodes=30, learning_rate=1.0)
     trainer = core.trainer(problem)
     for _ in range(30):
-        step = trainer.iteration([1, 2, 3, 4], 0, True, 1.0)
+        step = trainer.step([1, 2, 3, 4], 0, True, 1.0)
         assert np.abs(step.value).max() <= 50
         np.testing.assert_array_equal(step.value * 2.0**32, np.rint(step.value * 2.0**32))
 

@@ -160,11 +160,11 @@ def test_step_is_interrupted(algorithm, base, n_threads):
 
 
 @both_thread_counts
-@pytest.mark.parametrize("n_directions", [0, 7])
-def test_step_of_a_shared_tree_is_interrupted(n_directions, n_threads):
+@pytest.mark.parametrize("n_projections", [0, 7])
+def test_step_of_a_shared_tree_is_interrupted(n_projections, n_threads):
     def step(n_rows):
         y = np.arange(n_rows) % 20
-        params = {"max_leaf_nodes": 255, "shared": True, "n_directions": n_directions}
+        params = {"max_leaf_nodes": 255, "multi_output": True, "n_projections": n_projections}
         problem = Cut(normal(n_rows, 64), y, 20, params=params)
         return partial(core.trainer(problem, n_threads).step, list(range(20)), -1, False)
 

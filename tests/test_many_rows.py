@@ -121,7 +121,7 @@ N_CLASSES = 100
 SMALL = 101
 N_COPIES = LIMIT // ((N_CLASSES - 1) * SMALL) + 1  # all scores of the last class lie beyond
 PARAMS = {"min_weight": 10 * N_COPIES, "max_leaf_nodes": 4}
-SHARED = {"shared": True, "n_directions": 1, "hessian_split": True}
+SHARED = {"multi_output": True, "n_projections": 1, "hessian_split": True}
 
 
 def rows_of(n_copies: int, storage: Any) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def rows_of(n_copies: int, storage: Any) -> dict[str, Any]:
 
 def trained(rows: dict[str, Any], classes: list[int], **params: Any) -> tuple[Any, Any]:
     trainer = _core.Trainer(**rows, params=core.train_params(**PARAMS, **params))
-    return trainer.iteration(classes, [-1], False, 0.99), trainer
+    return trainer.train_iteration(classes, [-1], False, 0.99), trainer
 
 
 @pytest.mark.parametrize(

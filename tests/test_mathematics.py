@@ -137,12 +137,12 @@ def test_with_two_classes_abc_mart_is_mart(problem, base_class):
     plain = ref.boost(mart, ref.Algorithm("mart", None), 2, 4)
     base = ref.boost(abc, ref.Algorithm("abc-mart", base_class, first_base=1), 2, 4)
     np.testing.assert_array_equal(np.diff(mart.raw(), axis=0), np.diff(abc.raw(), axis=0))
-    if all(is_whole(r.iteration) for r in plain):
+    if all(is_whole(r.step) for r in plain):
         np.testing.assert_array_equal(mart.raw(), abc.raw())
     for one, other in zip(plain, base, strict=True):
         sign = 1 if other.base == 0 else -1
-        np.testing.assert_array_equal(one.step.feature, other.iteration.feature)
-        np.testing.assert_array_equal(one.step.value, sign * np.asarray(other.iteration.value))
+        np.testing.assert_array_equal(one.step.feature, other.step.feature)
+        np.testing.assert_array_equal(one.step.value, sign * np.asarray(other.step.value))
 
 
 def test_with_two_classes_abc_mart_is_the_textbooks_mart_of_two_trees():
@@ -169,7 +169,7 @@ def test_scores_sum_to_exactly_zero_with_a_base_class(problem, data):
     name = data.draw(st.sampled_from(["abc-mart", "mart"]))
     trainer = core.trainer(replace(gently(problem), raw=None))
     rounds = ref.boost(trainer, ref.Algorithm(name, "worst", first_base=first), K, 4)
-    assume(all(is_whole(r.iteration) for r in rounds))
+    assume(all(is_whole(r.step) for r in rounds))
     np.testing.assert_array_equal(trainer.raw().sum(axis=0), np.zeros(len(problem.y)))
 
 
@@ -180,7 +180,7 @@ def test_tree_of_class_k_with_base_b_is_minus_the_tree_of_b_with_base_k(problem,
     start = [c for c in range(K) if c != k]
     trainers = [core.trainer(gently(problem)) for _ in range(2)]
     for trainer in trainers:
-        trainer.iteration(start, k, True, 1.0)  # so that scores are not all zero
+        trainer.step(start, k, True, 1.0)  # so that scores are not all zero
     one, other = trainers[0].step([k], b, True, 1.0), trainers[1].step([b], k, True, 1.0)
     assume(is_whole(one) and is_whole(other))
     for name in ("feature", "left", "bin", "missing_left", "gain", "left_set_size", "left_set"):

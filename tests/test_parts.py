@@ -118,7 +118,7 @@ def test_counts_merge_to_those_of_all_rows_in_any_order(data):
     assert len(parts[0].thresholds([], 4, 1)[0]) == len(whole.thresholds([], 4, 1)[0])
     for mine, theirs in zip(parts[0].take(1)[0], whole.take(1)[0], strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    assert parts[0].n_held == 0
+    assert parts[0].n_values == 0
 
 
 def test_digest_is_another_if_values_change_places():

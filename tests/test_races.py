@@ -33,16 +33,16 @@ def test_steps_validation_and_prediction_are_those_of_one_thread(algorithm, hess
     assert results(*args, N_THREADS) == results(*args, 1)
 
 
-@pytest.mark.parametrize("n_directions", [0, 3])
+@pytest.mark.parametrize("n_projections", [0, 3])
 @pytest.mark.parametrize("hessian_split", [False, True])
-def test_shared_trees_are_those_of_one_thread(hessian_split, n_directions):
-    params = {"hessian_split": hessian_split, "shared": True, "n_directions": n_directions}
+def test_shared_trees_are_those_of_one_thread(hessian_split, n_projections):
+    params = {"hessian_split": hessian_split, "multi_output": True, "n_projections": n_projections}
 
     def trained(n_threads: int) -> bytes:
         problem = random_problem(5, 6000, 4, 6, **params)
         trainer = core.trainer(problem, n_threads)
         for _ in range(3):
-            trainer.iteration(list(range(6)), -1, False, 5 / 6)
+            trainer.step(list(range(6)), -1, False, 5 / 6)
         return trainer.raw().tobytes() + trainer.residuals()[0].tobytes()
 
     assert trained(N_THREADS) == trained(1)

@@ -24,8 +24,8 @@ def values_of(rank: int, n_values: int, dtype: str) -> np.ndarray:
 def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values, small):
     def work(communicator: ThreadReducer) -> tuple[np.ndarray, np.ndarray]:
         total, largest = (values_of(communicator.rank, n_values, dtype) for _ in range(2))
-        communicator.sum(total)
-        communicator.maximum(largest)
+        communicator.allreduce(total, "sum")
+        communicator.allreduce(largest, "maximum")
         return total, largest
 
     all_values = np.stack([values_of(rank, n_values, dtype) for rank in range(n_ranks)])
@@ -43,7 +43,7 @@ def test_each_rank_gets_its_own_stretch_of_a_scattered_sum(n_ranks):
 
     def work(communicator: ThreadReducer) -> np.ndarray:
         values = values_of(communicator.rank, 50, "int64")
-        communicator.reduce_scatter("sum", values, ends)
+        communicator.reduce_scatter(values, ends, "sum")
         return np.split(values, ends[:-1])[communicator.rank]
 
     total = sum(values_of(rank, 50, "int64") for rank in range(n_ranks))
@@ -57,7 +57,7 @@ def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
         received = [bytes(item) for item in communicator.exchange(items)]
         return (
             received,
-            communicator.gather(f"of {communicator.rank}"),
+            communicator.allgather(f"of {communicator.rank}"),
             communicator.broadcast(communicator.rank),
         )
 
@@ -70,10 +70,10 @@ def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
 @pytest.mark.parametrize(
     "other",
     [
-        lambda communicator: communicator.maximum(np.zeros(9, dtype=np.int64)),
-        lambda communicator: communicator.sum(np.zeros(8, dtype=np.int64)),
-        lambda communicator: communicator.sum(np.zeros(9, dtype=np.int32)),
-        lambda communicator: communicator.gather(1),
+        lambda communicator: communicator.allreduce(np.zeros(9, dtype=np.int64), "maximum"),
+        lambda communicator: communicator.allreduce(np.zeros(8, dtype=np.int64), "sum"),
+        lambda communicator: communicator.allreduce(np.zeros(9, dtype=np.int32), "sum"),
+        lambda communicator: communicator.allgather(1),
     ],
     ids=["operation", "count", "type", "items"],
 )
@@ -82,7 +82,7 @@ def test_ranks_out_of_step_are_an_error_on_every_rank(other):
         if communicator.rank == 1:
             other(communicator)
         else:
-            communicator.sum(np.zeros(9, dtype=np.int64))
+            communicator.allreduce(np.zeros(9, dtype=np.int64), "sum")
 
     errors = outcomes(3, work)
     assert all(isinstance(error, RanksError) for error in errors)
@@ -93,7 +93,7 @@ def test_rank_that_is_gone_is_named_with_its_reason():
     def work(communicator: ThreadReducer) -> None:
         if communicator.rank == 2:
             raise MemoryError("no room for 8 GiB")
-        communicator.gather(None)
+        communicator.allgather(None)
 
     first, _, third = outcomes(3, work)
     assert isinstance(third, MemoryError)
@@ -105,8 +105,8 @@ def test_rank_that_is_gone_is_named_with_its_reason():
 def test_nothing_is_exchanged_with_a_rank_alone():
     communicator = SingleProcess()
     values = np.arange(5)
-    communicator.sum(values)
-    communicator.reduce_scatter("maximum", values, np.array([5]))
+    communicator.allreduce(values, "sum")
+    communicator.reduce_scatter(values, np.array([5]), "maximum")
     assert values.tolist() == [0, 1, 2, 3, 4]
     assert communicator.exchange([b"item"]) == [b"item"]
-    assert communicator.gather("item") == ["item"] == [communicator.broadcast("item")]
+    assert communicator.allgather("item") == ["item"] == [communicator.broadcast("item")]

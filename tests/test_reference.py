@@ -274,7 +274,7 @@ def test_training_follows_the_textbook_to_nine_digits(algorithm, textbook, K):
     trainer = reference_trainer(problem)
     rounds = ref.boost(trainer, algorithm, K, 6)
     assert len(rounds) == 6
-    assert all(r.iteration.n_halvings == 0 for r in rounds)
+    assert all(r.step.n_halvings == 0 for r in rounds)
     np.testing.assert_allclose(trainer.raw().T, textbook(X, y, K, 6, 6), atol=1e-9)
 
 

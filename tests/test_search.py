@@ -32,7 +32,7 @@ def replayed(problem: Problem, bases: list[int]) -> core.Trainer:
     """A training that took these base classes."""
     trainer = core.trainer(problem)
     for base in bases:
-        trainer.iteration([k for k in range(problem.n_classes) if k != base], base, True, 1.0)
+        trainer.step([k for k in range(problem.n_classes) if k != base], base, True, 1.0)
     return trainer
 
 
@@ -150,7 +150,7 @@ def test_losses_of_a_search_are_those_after_the_guard():
     guarded = []
     for base in bases:
         trainer = core.trainer(problem)
-        step = trainer.iteration([k for k in range(60) if k != base], base, True, 1.0)
+        step = trainer.step([k for k in range(60) if k != base], base, True, 1.0)
         guarded.append((trainer.loss(), step.base_scale))
     assert all(scale < 1 for _, scale in guarded)
     searched = core.trainer(problem).search(bases).candidate_losses

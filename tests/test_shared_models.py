@@ -35,7 +35,7 @@ def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
 
 
 @pytest.mark.parametrize(
-    ("given", "n_classes", "n_directions"),
+    ("given", "n_classes", "n_projections"),
     [
         ("auto", 2, 2),
         ("auto", MAX_PROJECTIONS, MAX_PROJECTIONS),
@@ -48,15 +48,15 @@ def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
         (1, 2, 1),
     ],
 )
-def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_directions):
+def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_projections):
     plan = plan_of(n_classes, trees="shared", max_features=None, gain_directions=given)
-    assert plan.n_directions == n_directions
-    assert plan.has_draws == (n_directions < n_classes)
+    assert plan.n_projections == n_projections
+    assert plan.has_draws == (n_projections < n_classes)
 
 
 def test_trees_per_class_have_no_directions():
     plan = plan_of(20, algorithm="mart")
-    assert (plan.n_directions, plan.has_draws) == (0, False)
+    assert (plan.n_projections, plan.has_draws) == (0, False)
     assert plan_of(20, algorithm="mart", subsample=0.5).has_draws
 
 

@@ -21,7 +21,7 @@ def table_of(problem: Problem, thresholds: list[np.ndarray]):
 def first_iteration(problem: Problem, thresholds: list[np.ndarray]):
     """The first step of the core, which is that of the reference."""
     trainer = core.trainer(problem, binned=table_of(problem, thresholds))
-    step = trainer.iteration(*TWO_CLASSES)
+    step = trainer.step(*TWO_CLASSES)
     expected = reference_trainer_with([t.tolist() for t in thresholds], problem)
     core.assert_same_step(step, expected.step(*TWO_CLASSES))
     return step
@@ -215,7 +215,7 @@ def test_sides_with_scores_equal_after_rounding_are_told_apart_too(n_before, n_t
     )
     thresholds = [np.array(t) for t in problem.thresholds()]
     trainer = core.trainer(problem, n_threads, binned=table_of(problem, thresholds))
-    step = trainer.iteration([0], -1, False, 1.0)
+    step = trainer.step([0], -1, False, 1.0)
     expected = reference_trainer_with([t.tolist() for t in thresholds], problem)
     core.assert_same_step(step, expected.step([0], -1, False, 1.0))
     assert (step.feature[0], step.bin[0], step.missing_left[0]) == (n_before, 2, False)

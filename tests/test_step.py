@@ -46,7 +46,7 @@ def test_longer_training_is_that_of_the_reference(algorithm, K):
 
 def training(problem: Problem, algorithm: ref.Algorithm, n_threads: int = 1) -> tuple[bytes, ...]:
     rounds = ref.boost(core.trainer(problem, n_threads), algorithm, problem.n_classes, 5)
-    return tuple(core.step_bytes(r.iteration) + r.class_losses.tobytes() for r in rounds)
+    return tuple(core.step_bytes(r.step) + r.class_losses.tobytes() for r in rounds)
 
 
 @every_variant
@@ -88,7 +88,7 @@ def test_loss_never_rises_with_many_classes(learning_rate):
     losses = [first] + [r.class_losses.sum() for r in rounds]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.95 * first
-    assert any(r.iteration.base_scale < 1 for r in rounds)  # or this test has not seen the guard
+    assert any(r.step.base_scale < 1 for r in rounds)  # or this test has not seen the guard
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_steps_of_the_guard_are_those_of_the_reference(K, learning_rate, algorit
     problem = Problem(X, y, K, params=params)
     trainers = core.trainer(problem), reference_trainer(problem)
     ours, theirs = (ref.boost(trainer, algorithm, K, 3) for trainer in trainers)
-    assert any(acts(r.iteration) for r in theirs)  # or this test has not seen the guard
+    assert any(acts(r.step) for r in theirs)  # or this test has not seen the guard
     core.assert_same_rounds(ours, theirs)
     np.testing.assert_array_equal(trainers[0].raw(), trainers[1].raw())
 
@@ -136,7 +136,7 @@ def test_guard_is_that_of_the_reference_where_losses_are_coarse():
         for base in range(6):
             others = [k for k in range(6) if k != base]
             ours, theirs = (
-                trainer.iteration(others, base, False, 5 / 6)
+                trainer.step(others, base, False, 5 / 6)
                 for trainer in (core.trainer(problem), reference_trainer(problem))
             )
             assert (ours.base_scale, ours.n_halvings) == (theirs.base_scale, theirs.n_halvings)
@@ -178,7 +178,7 @@ def test_scores_are_those_of_the_paper_where_the_guard_does_not_act(algorithm):
 def test_step_without_a_split_changes_nothing():
     problem = random_problem(0, 30, 2, 3, min_weight=16)
     trainer = core.trainer(problem)
-    step = trainer.iteration([0, 1, 2], -1, False, 2 / 3)
+    step = trainer.step([0, 1, 2], -1, False, 2 / 3)
     assert not step.changed
     assert not trainer.raw().any()
 
@@ -281,7 +281,7 @@ def test_trainer_rejects_wrong_thread_count(n_threads):
 def test_step_rejects_wrong_input_and_leaves_the_scores_alone(arguments):
     trainer = core.trainer(PROBLEM)
     with pytest.raises((ValueError, TypeError)):
-        trainer.iteration(*arguments)
+        trainer.step(*arguments)
     assert not trainer.raw().any()
 
 

@@ -53,7 +53,7 @@ def test_validation_follows_guarded_steps(K):
     followed_by(trainer, validation, lambda: assert_same_state(validation, trainer))
     rounds = ref.boost(trainer, ref.Algorithm("abc-mart"), K, 5)
     assert len(rounds) == 5
-    assert K == 2 or any(r.iteration.base_scale < 1 for r in rounds)
+    assert K == 2 or any(r.step.base_scale < 1 for r in rounds)
 
 
 def other_rows(problem: Problem, random, n: int) -> Problem:
@@ -129,7 +129,7 @@ def columns_of(problem: Problem, *columns: int) -> Problem:
 def test_step_of_another_training_is_refused_and_leaves_the_scores_alone(other, said):
     problem = PROBLEM.with_params(max_leaf_nodes=20, categorical_smoothing=0.0)
     validation = core.validation(other)
-    with pytest.raises(ValueError, match=f"step: of a training with other {said}"):
+    with pytest.raises(ValueError, match=f"result: of a training with other {said}"):
         validation.add(first_iteration(problem))
     assert not validation.raw().any()
 
@@ -166,7 +166,7 @@ def test_training_goes_on_after_its_validation_is_gone():
     step = first_iteration(problem)
     validation.add(step)
     del validation
-    trainer.iteration([0, 1, 2], -1, False, 1.0)
+    trainer.step([0, 1, 2], -1, False, 1.0)
     again = core.validation(problem)
     again.add(step)
     assert_same_state(again, trainer)

@@ -45,12 +45,15 @@ def trainer_of(job: dict[str, Any], communicator: TimedReducer) -> Any:
     kinds = np.zeros(shape.n_features, np.uint8)
     builder = _core.BinnedBuilder(len(X), [thresholds] * shape.n_features, kinds)
     builder.add_block(np.arange(shape.n_features, dtype=np.int32), X.astype(np.float64), 1)
-    share = _core.Share(communicator) if communicator.n_ranks > 1 else None
-    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, share=share)
+    share = _core.Shard(communicator) if communicator.n_ranks > 1 else None
+    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, shard=share)
     grow = _core.GrowParams(job["max_leaf_nodes"])
     split = _core.SplitParams(job["hessian_split"], l2_regularization=0.1)
     params = _core.TrainParams(
-        grow, split, shared=job["shared"], n_directions=min(7, shape.n_classes) * job["shared"]
+        grow,
+        split,
+        multi_output=job["shared"],
+        n_projections=min(7, shape.n_classes) * job["shared"],
     )
     return _core.Trainer(builder.finish(), labels, params, 1, None)
 
@@ -63,7 +66,7 @@ def measure(job: dict[str, Any], communicator: TimedReducer) -> dict[str, Any]:
     for number in range(1 + job["n_steps"]):
         MPI.COMM_WORLD.Barrier()
         before, began = communicator.numbers(), time.perf_counter()
-        trainer.iteration(classes, [-1], False, 1.0, number)
+        trainer.train_iteration(classes, [-1], False, 1.0, number)
         found.append([time.perf_counter() - began, *(communicator.numbers() - before)])
     seconds, of_exchange, n_sums, n_bytes = min(found[1:])
     return job | {

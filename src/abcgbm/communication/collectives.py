@@ -51,7 +51,7 @@ def allgather_results(shard: Shard, work: Callable[[], T]) -> list[T]:
         done = work()
     except Exception as error:  # noqa: BLE001
         own, failure = error, _Failure.of(error, shard.name)
-    told = shard.communicator.gather((done, failure))
+    told = shard.communicator.allgather((done, failure))
     for _, of_rank in told:
         if of_rank is not None:
             raise of_rank.error() from own

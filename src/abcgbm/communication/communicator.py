@@ -77,14 +77,14 @@ class Communicator(ABC):
         Number of this one, from 0 on.
     n_ranks : int
         How many there are.
-    scatters_from : int
+    min_scatter_bytes : int
         From how many bytes on each rank gets its share of the histograms of a round alone, and
         the best cuts are exchanged: fewer bytes, but more exchanges.
     """
 
     rank: int = 0
     n_ranks: int = 1
-    scatters_from: int = 1 << 20
+    min_scatter_bytes: int = 1 << 20
 
     def __init__(self) -> None:
         self._number = 0
@@ -99,50 +99,58 @@ class Communicator(ABC):
 
     # -------------------------------------------------------------------------- numbers, in place
 
-    def sum(self, values: NDArray[Any]) -> None:
-        """Replace integers by their sums over all ranks."""
-        self._reduce("sum", values)
+    def allreduce(self, values: NDArray[Any], op: str) -> None:
+        """Replace the values by their sum or maximum over all ranks.
 
-    def maximum(self, values: NDArray[Any]) -> None:
-        """Replace numbers by their maxima over all ranks."""
-        self._reduce("maximum", values)
-
-    def reduce_scatter(self, what: str, values: NDArray[Any], ends: NDArray[np.intp]) -> None:
-        """Reduce the stretch of values that is this rank's own; the others are left as they are.
-
-        The stretch of rank r ends at ``ends[r]``, and begins where that of the one before ends.
+        Parameters
+        ----------
+        values : ndarray
+            Changed in place; integers for ``"sum"``, whose result must not depend on the order.
+        op : {"sum", "maximum"}
+            The reduction.
         """
-        stretches = np.split(values, ends[:-1])
-        header = self._next(f"scattered {what}", values.dtype.str, values.size)
-        own = stretches[self.rank]
-        received = self.swap(header, [part.view(np.uint8).data for part in stretches])
-        for rank, part in enumerate(received):
-            if rank != self.rank:
-                _COMBINE[what](own, np.frombuffer(part, dtype=values.dtype), out=own)
-
-    def _reduce(self, what: str, values: NDArray[Any]) -> None:
         if self.n_ranks == 1 or not values.size:
             return
         if self.n_ranks == 2 or values.nbytes <= _SMALL:  # noqa: PLR2004
-            self._reduce_at_once(what, values)
+            self._allreduce_at_once(values, op)
             return
         ends = np.arange(1, self.n_ranks + 1) * values.size // self.n_ranks
-        self.reduce_scatter(what, values, ends)
-        stretches = np.split(values, ends[:-1])
-        own = stretches[self.rank].view(np.uint8).data
-        header = self._next(f"gathered {what}", values.dtype.str, values.size)
-        for to, part in zip(stretches, self.swap(header, [own] * self.n_ranks), strict=True):
-            if to is not stretches[self.rank]:
+        self.reduce_scatter(values, ends, op)
+        segments = np.split(values, ends[:-1])
+        own = segments[self.rank].view(np.uint8).data
+        header = self._next(f"gathered {op}", values.dtype.str, values.size)
+        for to, part in zip(segments, self.swap(header, [own] * self.n_ranks), strict=True):
+            if to is not segments[self.rank]:
                 to[:] = np.frombuffer(part, dtype=values.dtype)
 
-    def _reduce_at_once(self, what: str, values: NDArray[Any]) -> None:
-        """Send everything to everyone: more bytes from three ranks on, but one exchange, not two."""
+    def reduce_scatter(self, values: NDArray[Any], ends: NDArray[np.intp], op: str) -> None:
+        """Reduce this rank's segment of the values; the other segments stay as they are.
+
+        Parameters
+        ----------
+        values : ndarray
+            Its segment is changed in place.
+        ends : ndarray of shape (n_ranks,)
+            The segment of rank r ends at ``ends[r]`` and starts at the end of the one before.
+        op : {"sum", "maximum"}
+            The reduction.
+        """
+        segments = np.split(values, ends[:-1])
+        header = self._next(f"scattered {op}", values.dtype.str, values.size)
+        own = segments[self.rank]
+        received = self.swap(header, [part.view(np.uint8).data for part in segments])
+        for rank, part in enumerate(received):
+            if rank != self.rank:
+                _COMBINE[op](own, np.frombuffer(part, dtype=values.dtype), out=own)
+
+    def _allreduce_at_once(self, values: NDArray[Any], op: str) -> None:
+        """Send all values to every rank: from three ranks on more bytes, but a single exchange."""
         own = values.view(np.uint8).data
-        header = self._next(what, values.dtype.str, values.size)
+        header = self._next(op, values.dtype.str, values.size)
         received = self.swap(header, [own] * self.n_ranks)
         for rank, part in enumerate(received):
             if rank != self.rank:
-                _COMBINE[what](values, np.frombuffer(part, dtype=values.dtype), out=values)
+                _COMBINE[op](values, np.frombuffer(part, dtype=values.dtype), out=values)
 
     # --------------------------------------------------------------------------------------- items
 
@@ -152,7 +160,7 @@ class Communicator(ABC):
             return list(items)
         return self.swap(self._next("exchange", "bytes", -1), items)
 
-    def gather(self, item: Any) -> list[Any]:
+    def allgather(self, item: Any) -> list[Any]:
         """Return the items of all ranks, by rank, on every rank."""
         if self.n_ranks == 1:
             return [item]

@@ -78,7 +78,7 @@ class Shard(NamedTuple):
         """Return the number of each row among those of all ranks; all ranks must ask."""
         assert self.partitions is not None, "settled first"
         parts = sorted(
-            part for of_rank in self.communicator.gather([*self.partitions]) for part in of_rank
+            part for of_rank in self.communicator.allgather([*self.partitions]) for part in of_rank
         )
         _check_each_once(parts)
         first = dict(

@@ -244,5 +244,5 @@ class _Coder:
 
     def settle(self, n_threads: int) -> list[int]:
         """Say that all rows have come; return what they made of each column."""
-        found = self._builder.settle(self._group.astype(np.int32), n_threads).tolist()
+        found = self._builder.finish_features(self._group.astype(np.int32), n_threads).tolist()
         return [self._digests.get(c, of_codes) % 2**64 for c, of_codes in enumerate(found)]

@@ -215,7 +215,7 @@ class ColumnCounts:
     def _is_too_much(self) -> bool:
         if self._scratch is None or self._max_bytes is None:
             return False
-        return self._values.n_held * _BYTES_OF_A_VALUE > self._max_bytes
+        return self._values.n_values * _BYTES_OF_A_VALUE > self._max_bytes
 
     def _spill(self) -> None:
         scratch = self._scratch

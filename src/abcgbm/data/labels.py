@@ -318,7 +318,7 @@ def encode_labels(
     if classes is not None:
         return classes, raise_together(shard, lambda: class_numbers(labels, classes))
     found, which = raise_together(shard, lambda: _unique(labels, "y"))
-    known = _united(shard.communicator.gather((shard.name, found)))
+    known = _united(shard.communicator.allgather((shard.name, found)))
     if len(known) < 2:  # noqa: PLR2004
         raise ValueError(f"y has 1 class, {known.tolist()[0]!r}; expected at least 2 classes")
     return known, which if known is found else _numbered(found, which, known)

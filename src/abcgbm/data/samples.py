@@ -191,7 +191,7 @@ class LabelledRows:
     def of_class(self) -> NDArray[np.int64]:
         """How many rows of all ranks each class has; when it is asked for first, by all of them."""
         of_class: NDArray[np.int64] = np.bincount(self.y, minlength=len(self.factor))
-        self.shard.communicator.sum(of_class)
+        self.shard.communicator.allreduce(of_class, "sum")
         return of_class
 
     @property

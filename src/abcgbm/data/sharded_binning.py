@@ -71,19 +71,19 @@ class ShardedLayout:
     def tell(self, builder: _core.BinnedBuilder) -> None:
         """Say which features are sparse."""
         for number, of in enumerate(self.features):
-            builder.set_common(number, of.common, of.n_listed, self.total)
+            builder.set_common_code(number, of.common, of.n_listed, self.total)
 
     def finish(self, builder: _core.BinnedBuilder, n_rows: int) -> _core.Binned:
         """Return the table, with bundles of features that meet on no rank.
 
         They are those that the rank with most rows finds, without what meets elsewhere.
         """
-        rows = self.shard.communicator.gather(n_rows)
+        rows = self.shard.communicator.allgather(n_rows)
         asked = self.shard.communicator.rank == rows.index(max(rows))
         found = allgather_results(self.shard, lambda: builder.bundles() if asked else [])
         bundles = found[rows.index(max(rows))]
-        meets = raise_together(self.shard, lambda: builder.meeting(bundles))
-        self.shard.communicator.sum(meets)
+        meets = raise_together(self.shard, lambda: builder.conflicts(bundles))
+        self.shard.communicator.allreduce(meets, "sum")
         kept = [[f for f in bundle if not meets[f]] for bundle in bundles]
         return raise_together(self.shard, lambda: builder.finish(kept))
 
@@ -127,7 +127,7 @@ class ShardedBinning:
 
     def _groups(self, n_rows: int, n_features: int) -> Iterator[NDArray[np.intp]]:
         max_rows = np.array([float(n_rows)])
-        self.shard.communicator.maximum(max_rows)
+        self.shard.communicator.allreduce(max_rows, "maximum")
         size = max(1, _MAX_VALUES // max(1, int(max_rows[0])))
         size += -size % self.shard.communicator.n_ranks  # or some would wait while others merge
         for start in range(0, n_features, size):

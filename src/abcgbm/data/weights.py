@@ -118,7 +118,7 @@ def check_sum_of_weights(weights: Floats, name: str, shard: Shard = LOCAL) -> No
     """Raise ValueError if the weights of all rows, over all ranks, sum to 0, too little or too much."""
     no_class = np.broadcast_to(np.int32(0), len(weights))
     (own,) = exact_class_sums(weights, no_class, 1)
-    total = sum(shard.communicator.gather(own))
+    total = sum(shard.communicator.allgather(own))
     if total == 0:
         raise ValueError(f"all weights are zero: {name} is 0 at every row; expected some above 0")
     check_total(Fraction(total, 1 << SCALE), name)
@@ -177,7 +177,7 @@ class WeightSums:
 
     def of_all(self, shard: Shard) -> Self:
         """Return the sums of the rows of all ranks."""
-        sums: Self = reduce(type(self).merged, shard.communicator.gather(self))
+        sums: Self = reduce(type(self).merged, shard.communicator.allgather(self))
         return sums
 
     @property
@@ -363,8 +363,8 @@ class IntegerWeights:
     def of_all(self, shard: Shard) -> IntegerWeights:
         """Return the same weights, and what they are together with those of all other ranks."""
         lost, counts = np.array([self.lost]), np.array([self.n_raised, self.n_units])
-        shard.communicator.maximum(lost)
-        shard.communicator.sum(counts)
+        shard.communicator.allreduce(lost, "maximum")
+        shard.communicator.allreduce(counts, "sum")
         n_raised, n_units = counts.tolist()
         return IntegerWeights(self.weight, self.unit, float(lost[0]), n_raised, n_units, shard)
 
@@ -399,7 +399,7 @@ class IntegerWeights:
     def count(self, rows: NDArray[np.bool_]) -> int:
         """Return the sum of the integers of some rows, of all ranks together; all must ask."""
         counted = self.weight[rows].sum(keepdims=True)
-        self.shard.communicator.sum(counted)
+        self.shard.communicator.allreduce(counted, "sum")
         return int(counted[0])
 
     def units(self, amount: float) -> int:

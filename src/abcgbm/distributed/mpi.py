@@ -72,7 +72,7 @@ class MPICommunicator(Communicator):
             arrivals.take(piece, into, counts)
         return [part.data for part in arrivals.parts]
 
-    def gather(self, item: Any) -> list[Any]:
+    def allgather(self, item: Any) -> list[Any]:
         """Return the items of all ranks, by rank, on every rank; none is copied for each of them."""
         if self.n_ranks == 1:
             return [item]
@@ -92,11 +92,12 @@ class MPICommunicator(Communicator):
         size = max(1, self.max_bytes // self.n_ranks)
         return (slice(start, start + size) for start in range(0, largest, size))
 
-    def _reduce(self, what: str, values: NDArray[Any]) -> None:
+    def allreduce(self, values: NDArray[Any], op: str) -> None:
+        """Replace the values by their sum or maximum over all ranks."""
         if self.n_ranks == 1 or not values.size:
             return
-        self._check(self._next(what, values.dtype.str, values.size))
-        self._comm.Allreduce(MPI.IN_PLACE, values, op={"sum": MPI.SUM, "maximum": MPI.MAX}[what])
+        self._check(self._next(op, values.dtype.str, values.size))
+        self._comm.Allreduce(MPI.IN_PLACE, values, op={"sum": MPI.SUM, "maximum": MPI.MAX}[op])
 
     def _check(self, header: Header, size: int = 0) -> int:
         """Return the largest size; raise RanksError on all ranks unless all are about to do the same."""

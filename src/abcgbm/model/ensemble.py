@@ -279,11 +279,11 @@ class EnsembleBuilder:
         self.n_features = n_features
         self.n_classes = n_classes
         self._init = np.zeros(n_classes) if init is None else init
-        self._trees: list[_core.StepResult] = []
+        self._trees: list[_core.IterationResult] = []
         self._step_start = [0]
         self._gain_start = [0]
 
-    def add_iteration(self, parts: Sequence[_core.StepResult]) -> None:
+    def add_iteration(self, parts: Sequence[_core.IterationResult]) -> None:
         """Add one step: usually one part; with sequential residuals one for each class."""
         self._trees += parts
         n_trees = sum(len(part.tree_class) for part in parts)

@@ -135,7 +135,7 @@ def log_frequencies(rows: LabelledRows) -> Floats:
     """
     weight_of_class = np.zeros(len(rows.of_class), dtype=np.int64)
     np.add.at(weight_of_class, rows.y, rows.integer_weights.weight)
-    rows.shard.communicator.sum(weight_of_class)
+    rows.shard.communicator.allreduce(weight_of_class, "sum")
     n_rows, total = rows.n_rows, int(weight_of_class.sum())
     # Twice the weight times the rows, so that half an average row is an integer too.
     counts = [2 * n_rows * int(w) or total for w in weight_of_class]

@@ -56,7 +56,7 @@ def plan_iteration(algorithm: Algorithm, n_classes: int, bases: tuple[int, ...])
 _MAX_DRAWS = 20  # of rows, features and directions, for one step
 
 Trees = tuple[
-    _core.StepResult, ...
+    _core.IterationResult, ...
 ]  # of a step: one part or, with sequential residuals, one for each class
 
 
@@ -251,7 +251,7 @@ def train_iteration(
     classes = [k for k in range(n_classes) if (k,) != how.bases]
     groups = [[k] for k in classes] if sequential else [classes]
     parts = [
-        trainer.step(group, how.bases, how.base_derivatives, how.leaf_scale, key)
+        trainer.train_iteration(group, how.bases, how.base_derivatives, how.leaf_scale, key)
         for group in groups
     ]
     return tuple(part for part in parts if part.changed)

@@ -107,7 +107,7 @@ def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
         **{name: getattr(settings, name) for name in _AS_GIVEN},
         "algorithm": settings.algorithm.name,
         "base_class": _policy(plan.base_policy),
-        "n_projections": plan.n_directions,
+        "n_projections": plan.n_projections,
         "max_features": features.max_features or None,
         "interaction_cst": (features.max_path_features, features.interaction_groups),
         "early_stopping": plan.stops_early,

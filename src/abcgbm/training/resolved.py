@@ -140,7 +140,7 @@ class ResolvedParameters:
     phase : {"train", "plain", "refit"}
         Which training of a fit it is for: the first, the one without a base class that follows if
         validation wants no step of the first, or the one on all rows at the end.
-    n_directions : int
+    n_projections : int
         The directions that the cuts of shared trees are measured in: the classes, or fewer, which
         are drawn. 0 for trees per class.
     """
@@ -152,7 +152,7 @@ class ResolvedParameters:
     features: FeatureRules
     limits: Limits
     n_threads: int
-    n_directions: int = 0
+    n_projections: int = 0
     phase: str = "train"
 
     def again(self, n_iter: int) -> "ResolvedParameters":
@@ -181,7 +181,7 @@ class ResolvedParameters:
         """What the parameters became that may be left open, by name."""
         settings = self.settings
         return {
-            "algorithm": settings.algorithm_object(self.n_directions),
+            "algorithm": settings.algorithm_object(self.n_projections),
             **{name: getattr(settings, name) for name in _LEFT_OPEN},
             "max_iter": self.limits.max_iter,
             "early_stopping": self.stops_early,
@@ -193,7 +193,7 @@ class ResolvedParameters:
 
         Then a step that changes nothing is tried again with other draws before it ends training.
         """
-        draws_directions = 0 < self.n_directions < self.n_classes
+        draws_directions = 0 < self.n_projections < self.n_classes
         return self.settings.subsample < 1 or self.features.max_features > 0 or draws_directions
 
 
@@ -238,11 +238,11 @@ def resolve_parameters(
         rules,
         limits,
         settings.n_threads,
-        _n_directions(settings, len(classes.labels)),
+        _n_projections(settings, len(classes.labels)),
     )
 
 
-def _n_directions(settings: Parameters, n_classes: int) -> int:
+def _n_projections(settings: Parameters, n_classes: int) -> int:
     if not settings.algorithm.shared_trees:
         return 0
     given = settings.n_projections

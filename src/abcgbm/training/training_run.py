@@ -181,7 +181,7 @@ class TrainingRun:
             n_candidates=self._plan.base_policy.n_candidates,
             has_hessian=settings.algorithm.hessian_split,
             shared_trees=settings.algorithm.shared_trees,
-            n_directions=self._plan.n_directions,
+            n_projections=self._plan.n_projections,
             is_warm_start=self._before is not None,
             has_scorer=settings.scoring.scorer is not None,
             has_ranks=not self._rows.shard.is_single,
@@ -211,10 +211,10 @@ class TrainingRun:
         shard = None if rows.shard.is_single else self._share_of(rows)
         return _core.Labels(rows.y, weights.weight, weights.unit, n_classes, self._storage, shard)
 
-    def _share_of(self, rows: LabelledRows) -> _core.Share:
+    def _share_of(self, rows: LabelledRows) -> _core.Shard:
         """Return the rank as the core has it; draws of rows alone need their numbers."""
         draws = self._plan.settings.subsample < 1 and rows is self._rows
-        return _core.Share(rows.shard.communicator, rows.shard.numbers() if draws else None)
+        return _core.Shard(rows.shard.communicator, rows.shard.numbers() if draws else None)
 
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
         settings, features = self._plan.settings, self._plan.features
@@ -241,9 +241,9 @@ class TrainingRun:
             learning_rate=settings.learning_rate,
             subsample=settings.subsample,
             seed=self._plan.seed,
-            shared=settings.algorithm.shared_trees,
-            n_directions=self._plan.n_directions,
-            search_base=settings.line_search,
+            multi_output=settings.algorithm.shared_trees,
+            n_projections=self._plan.n_projections,
+            base_line_search=settings.line_search,
         )
 
     def _monitor(self, validated: BinnedRows) -> Monitor:

@@ -44,7 +44,7 @@ def hold_out(
     keyed by the seed and the row's number among those of all ranks.
     """
     of_class: NDArray[np.int64] = np.bincount(y, minlength=n_classes)
-    shard.communicator.sum(of_class)
+    shard.communicator.allreduce(of_class, "sum")
     n_out = np.clip(np.floor(fraction * of_class + 0.5).astype(np.int64), 0, of_class - 1)
     if not (n_out > 0).any():
         raise ValueError(
@@ -71,7 +71,7 @@ def smallest_bounds(
         bounds = low[:, None] + ends  # the last of each stretch
         n_up_to = [np.searchsorted(*of, side="right") for of in zip(drawn, bounds, strict=True)]
         counts = np.array(n_up_to, dtype=np.int64).reshape(bounds.shape)
-        shard.communicator.sum(counts.reshape(-1))
+        shard.communicator.allreduce(counts.reshape(-1), "sum")
         place = (counts < n_requested[:, None]).sum(axis=1)
         low += np.minimum(place, 255).astype(np.uint64) << np.uint64(shift)
     return low
@@ -157,7 +157,7 @@ class Monitor:
         """What the rows weigh together."""
         return self._rows.integer_weights.total
 
-    def add(self, parts: Sequence[_core.StepResult]) -> None:
+    def add(self, parts: Sequence[_core.IterationResult]) -> None:
         """Move the scores by the trees of a step."""
         for part in parts:
             self._state.add(part)
