@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from support.models import assert_same_model, noisy_data, small
 
 from abcgbm import (
     ABCBoostClassifier,
@@ -19,6 +18,7 @@ from abcgbm import (
     TreePerClass,
 )
 from abcgbm.parameters.algorithms import ALGORITHM_NAMES, named_algorithm
+from models import assert_same_model, noisy_data, small
 
 OBJECTS = [
     MultiOutputTrees(n_projections=3, baseline="zero"),
@@ -114,9 +114,10 @@ def test_integral_floats_are_accepted():
 @pytest.mark.parametrize("name", ALGORITHM_NAMES)
 def test_name_stands_for_its_object(name):
     X, y = noisy_data()
-    named = small(name, max_iter=8).fit(X, y)
-    assert_same_model(named, small(named_algorithm(name), max_iter=8).fit(X, y))
-    assert named.resolved_params_["algorithm"].criterion == named_algorithm(name).criterion
+    given = {"max_iter": 8, "max_leaf_nodes": 6, "learning_rate": 0.5}
+    named = ABCBoostClassifier(name, **given).fit(X, y)
+    assert_same_model(named, ABCBoostClassifier(named_algorithm(name), **given).fit(X, y))
+    assert type(named.resolved_params_["algorithm"]) is type(named_algorithm(name))
 
 
 def test_grid_search_reaches_the_parameters_of_an_algorithm():

@@ -5,11 +5,11 @@ import inspect
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from support.models import noisy_data, small
 
 import abcgbm
 from abcgbm import ABCBoostClassifier, IterationReport
 from abcgbm.parameters import hints
+from models import noisy_data, small
 
 X, Y = noisy_data()
 PARAMETERS = set(ABCBoostClassifier().get_params())

@@ -181,7 +181,7 @@ ATTRIBUTES: Table = {
     "baseline_": "init_ intercept_ base_score_",
     "feature_importances_by_class_": "class_importances_",
     "feature_importances_": "feature_importance get_feature_importance get_score get_fscore "
-    "feature_importance_ feature_importances",
+    "feature_importance_",
     "history_.base_classes": "base_classes_",
     "history_.candidate_losses": "search_losses_",
     "predict_batches": "predict_parts",

@@ -407,16 +407,15 @@ def _algorithm_object(given: Any) -> AlgorithmObject:
         return given
     if isinstance(given, str) and given in ("auto", *ALGORITHM_NAMES):
         return named_algorithm(given)
-    names = " or ".join(map(repr, ("auto", *ALGORITHM_NAMES)))
-    expected = f"algorithm={given!r}; expected {names}, or an object"
+    names = ", ".join(map(repr, ("auto", *ALGORITHM_NAMES)))
+    objects = "MultiOutputTrees(), TreePerClass() or AdaptiveBaseClass()"
+    expected = f"algorithm={given!r}; expected {names}, {objects}"
     if isinstance(given, str):
         said = value_hint("algorithm", given) or _nearest_name(given)
-        raise ValueError(  # noqa: TRY004 (a name, but not one of these)
-            f"{expected} of MultiOutputTrees, TreePerClass or AdaptiveBaseClass{said}"
-        )
+        raise ValueError(f"{expected}{said}")  # noqa: TRY004 (a name, but not one of these)
     if isinstance(given, type) and issubclass(given, ParameterGroup):
-        raise TypeError(f"{expected}: {given.__name__}()")
-    raise TypeError(f"{expected} of MultiOutputTrees, TreePerClass or AdaptiveBaseClass")
+        raise TypeError(f"algorithm={given.__name__}; expected an object: {given.__name__}()")
+    raise TypeError(expected)
 
 
 def _nearest_name(name: str) -> str:

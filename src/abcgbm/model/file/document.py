@@ -82,8 +82,10 @@ def split_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dic
         if name in _NOT_OF_THE_MODEL:
             continue
         if name == "callbacks":
-            kept[name], others = _split_callbacks(value)
+            kept_here, others = _split_callbacks(value)
             dropped |= others
+            if kept_here is not None or not others:
+                kept[name] = kept_here
         elif _can_be_held(value):
             kept[name] = value
         else:
