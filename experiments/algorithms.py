@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
 from abcgbm.demo import Readings, error_curve, loss_curve
 from experiments import datasets
 
@@ -25,13 +25,13 @@ SETTING = {"max_leaf_nodes": 20, "learning_rate": 0.1, "max_iter": 100}
 VARIANTS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart, worst": {"algorithm": "abc-mart"},
-    "abc-mart, s2g5": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 5)},
+    "abc-mart, s2g5": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=5)},
     "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost, worst": {"algorithm": "abc-logitboost", "base_class": "worst"},
-    "abc-logitboost, s2g5": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
-    "shared trees": {"algorithm": "logitboost", "trees": "shared", "l2_regularization": 0.001},
-    "abc-mart, exhaustive": {"algorithm": "abc-mart", "base_class": "exhaustive"},
-    "abc-logitboost, exhaustive": {"algorithm": "abc-logitboost", "base_class": "exhaustive"},
+    "abc-logitboost, worst": {"algorithm": AdaptiveBaseClass("logitboost")},
+    "abc-logitboost, s2g5": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)},
+    "shared trees": {"algorithm": "multi-output", "l2_regularization": 0.001},
+    "abc-mart, exhaustive": {"algorithm": AdaptiveBaseClass(n_candidates=None)},
+    "abc-logitboost, exhaustive": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=None)},
 }
 
 

@@ -84,7 +84,7 @@ def fit_ours(algorithm: str, task: Task) -> tuple[Any, int]:
     if task.validation is None:
         return model.fit(*task.train), model.n_iter_
     model.fit(*task.train, X_val=task.validation.X, y_val=task.validation.y)
-    return model, model.best_iter_
+    return model, model.best_iteration_
 
 
 def fit_lightgbm(task: Task) -> tuple[Any, int]:

@@ -20,7 +20,7 @@ def base_scales(model: ABCBoostClassifier) -> np.ndarray:
 
 
 def step_of(trainer: core.Trainer, base: int, n_classes: int) -> ref.Step:
-    return trainer.step([k for k in range(n_classes) if k != base], base, True, 1.0)
+    return trainer.iteration([k for k in range(n_classes) if k != base], base, True, 1.0)
 
 
 def losses_by_halvings(problem: Problem) -> list[float]:
@@ -136,4 +136,4 @@ def test_first_steps_lower_the_validation_loss(algorithm, n_classes, n_rows, l2)
     model = ABCBoostClassifier(algorithm, max_iter=10, learning_rate=0.1, l2_regularization=l2)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model.validation_loss_[10] < model.validation_loss_[0]
-    assert model.best_iter_ > 0
+    assert model.best_iteration_ > 0

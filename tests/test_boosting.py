@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 import core
 import reference
-from abcgbm import BaseClassSearch
+from abcgbm import AdaptiveBaseClass, TreePerClass
 from abcgbm.model.history import Record
 from abcgbm.parameters.algorithms import Algorithm
 from abcgbm.training.base_class import BasePolicy, WorstBases
@@ -22,14 +22,20 @@ from strategies import random_problem
 VARIANTS = {
     "mart": ({"algorithm": "mart"}, reference.Algorithm("mart", None)),
     "mart class by class": (
-        {"algorithm": "mart", "refresh": "class"},
+        {"algorithm": TreePerClass("mart", sequential_residuals=True)},
         reference.Algorithm("mart", None, refresh="class"),
     ),
-    "Mb": ({"algorithm": "mart", "base_class": "worst"}, reference.Algorithm("mart", "worst")),
+    "Mb": (
+        {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
+        reference.Algorithm("mart", "worst"),
+    ),
     "abc-mart": ({"algorithm": "abc-mart"}, reference.Algorithm("abc-mart", "worst")),
-    "fixed base": ({"base_class": 1}, reference.Algorithm("abc-mart", 1)),
+    "fixed base": (
+        {"algorithm": AdaptiveBaseClass(base_label=1)},
+        reference.Algorithm("abc-mart", 1),
+    ),
     "search": (
-        {"base_class": BaseClassSearch(2, 1)},
+        {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
         reference.Algorithm("abc-mart", reference.Search(2, 1)),
     ),
     "logitboost": ({"algorithm": "logitboost"}, reference.Algorithm("mart", None)),
@@ -131,7 +137,7 @@ def test_training_ends_where_no_tree_splits(parameters):
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
     assert (len(model.train_loss_), len(model.base_classes_)) == (1, 0)
     assert model.class_losses_.shape == (1, 4)
-    assert model.search_losses_.shape == (0, 4)
+    assert model.history_.candidate_losses.shape == (0, 4)
     assert model.model_.ensemble.n_iter == 0
 
 
@@ -161,18 +167,20 @@ def two_pairs() -> tuple[np.ndarray, np.ndarray]:
     return table[:, :2], table[:, 2].astype(int)
 
 
-GREEDY = {"min_gain": 30, "learning_rate": 0.3, "max_iter": 40}
+GREEDY = {"algorithm": AdaptiveBaseClass(min_gain=30), "learning_rate": 0.3, "max_iter": 40}
 
 
 def test_base_that_is_only_kept_gives_way_to_a_new_search():
     X, y = two_pairs()
-    model = small(base_class=BaseClassSearch(4, gap=1000), **GREEDY).fit(X, y)
+    model = small(AdaptiveBaseClass(n_candidates=4, gap=1000), **GREEDY).fit(X, y)
     bases = model.base_classes_.tolist()
     change = next(step for step, base in enumerate(bases) if base != bases[0])
     assert {bases[0] // 2, bases[change] // 2} == {0, 1}  # one pair, then the other
-    searched = ~np.isnan(model.search_losses_).all(axis=1)
+    searched = ~np.isnan(model.history_.candidate_losses).all(axis=1)
     assert np.flatnonzero(searched).tolist() == [0, change]
-    fixed = small(base_class=bases[0], **GREEDY).fit(X, y)  # the kept base alone ends there
+    fixed = small(AdaptiveBaseClass(base_label=bases[0]), **GREEDY).fit(
+        X, y
+    )  # the kept base alone ends there
     assert (fixed.n_iter_, fixed.stop_reason_) == (change, "no_progress")
     assert model.stop_reason_ == "no_progress"
 
@@ -250,16 +258,27 @@ def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypat
 
 def test_refresh_makes_a_difference_with_many_classes_but_none_with_two():
     X, y = noisy_data(n_classes=4)
-    by_step, by_class = (small("mart", refresh=r).fit(X, y) for r in ("step", "class"))
+    by_step, by_class = (
+        small(TreePerClass("mart", sequential_residuals=r == "class")).fit(X, y)
+        for r in ("step", "class")
+    )
     assert by_step.predict_proba(X).tobytes() != by_class.predict_proba(X).tobytes()
     X, y = noisy_data(n_classes=2)
-    assert_same_model(*(small("mart", refresh=r).fit(X, y) for r in ("step", "class")))
+    assert_same_model(
+        *(
+            small(TreePerClass("mart", sequential_residuals=r == "class")).fit(X, y)
+            for r in ("step", "class")
+        )
+    )
 
 
 def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
     X, y = noisy_data(n_classes=4)
     one, other = (
-        small("mart", refresh=r, max_iter=1).fit(X, y).model_.ensemble for r in ("step", "class")
+        small(TreePerClass("mart", sequential_residuals=r == "class"), max_iter=1)
+        .fit(X, y)
+        .model_.ensemble
+        for r in ("step", "class")
     )
     end = one.tree_start[1]
     assert other.tree_start[1] == end
@@ -275,7 +294,7 @@ def test_guard_that_never_acts_leaves_full_steps():
     reports = []
     model = small(callbacks=reports.append).fit(X, y)
     assert (model.model_.ensemble.tree_base_scale == 1).all()
-    assert not any(report.is_mended for report in reports)
+    assert not any(report.was_scaled_back for report in reports)
 
 
 def test_guard_shortens_steps_of_many_classes():
@@ -284,7 +303,7 @@ def test_guard_shortens_steps_of_many_classes():
     model = small(max_iter=10, callbacks=reports.append).fit(X, y)
     scale = model.model_.ensemble.tree_base_scale[model.model_.ensemble.step_start[:-1]]
     assert (scale < 1).any()
-    assert [report.is_mended for report in reports] == (scale < 1).tolist()
+    assert [report.was_scaled_back for report in reports] == (scale < 1).tolist()
     assert (np.diff(model.train_loss_) <= 0).all()
 
 

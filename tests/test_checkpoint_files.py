@@ -14,7 +14,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, ModelFileError
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BaseClassSearch,
+    Categorical,
+    Checkpoint,
+    ModelFileError,
+    MultiOutputTrees,
+)
 from abcgbm.data.digest import digest_of
 from abcgbm.model.file import ModelContents, load, save
 from abcgbm.parameters.parameters import Parameters
@@ -33,9 +41,9 @@ def stopped_after(n_iter: int, path: Path, *, data=(X, Y), rows=None, **paramete
     """Leave the checkpoint of a fit that was broken off."""
 
     def stop(report):
-        return report.step == n_iter
+        return report.iteration == n_iter
 
-    small(checkpoint=path, callbacks=stop, **parameters).fit(*data, **rows or {})
+    small(callbacks=[stop, Checkpoint(path)], **parameters).fit(*data, **rows or {})
 
 
 @pytest.fixture
@@ -46,24 +54,16 @@ def path(tmp_path) -> Path:
 # ------------------------------------------------------------------------------ another training
 
 OTHER_PARAMETERS = {
-    "algorithm": "logitboost",
-    "trees": "shared",
+    "algorithm": MultiOutputTrees(min_gain=0.5),
     "learning_rate": 0.2,
     "max_leaf_nodes": 5,
     "max_depth": 3,
     "min_samples_leaf": 11,
-    "min_gain": 0.5,
     "l2_regularization": 1.0,
     "max_bins": 60,
-    "categorical_smoothing": 5.0,
-    "categorical_penalty": 2.0,
-    "handle_unknown": "error",
     "subsample": 0.5,
     "max_features": 2,
     "interaction_cst": "pairwise",
-    "base_class": 2,
-    "base_step": "search",
-    "init": "prior",
     "class_weight": {0: 2.0},
     "classes": [0, 1, 2, 3, 4],
     "early_stopping": True,
@@ -71,8 +71,8 @@ OTHER_PARAMETERS = {
     "validation_fraction": 0.2,
     "n_iter_no_change": 9,
     "tol": 0.0,
-    "recenter": True,
     "random_state": 1,
+    "categorical_features": Categorical(smoothing=5.0, penalty=2.0, handle_unknown="error"),
 }
 
 
@@ -124,16 +124,16 @@ def test_all_that_differs_is_named_at_once(path):
 def test_parameter_left_open_may_be_given_as_what_it_became(path):
     settings = {"max_iter": 80, "random_state": 3}
     whole = ABCBoostClassifier(**settings).fit(X, Y)
-    stop = {"checkpoint": path, "callbacks": lambda r: r.step == 3}
+    stop = {"callbacks": [lambda r: r.iteration == 3, Checkpoint(path)]}
     ABCBoostClassifier(**settings, **stop).fit(X, Y)
     names = ("trees", "learning_rate", "max_leaf_nodes")
-    given = {name: whole.chosen_[name] for name in names}
+    given = {name: whole.resolved_params_[name] for name in names}
     resumed = ABCBoostClassifier(**settings, **given).fit(X, Y, resume_from=path)
     assert (resumed.model_, resumed.history_) == (whole.model_, whole.history_)
 
 
 def test_other_default_rate_is_refused_with_its_cure(path):
-    given = {"learning_rate": 0.12, "checkpoint": path, "callbacks": lambda r: r.step == 3}
+    given = {"learning_rate": 0.12, "callbacks": [lambda r: r.iteration == 3, Checkpoint(path)]}
     ABCBoostClassifier(max_iter=100, **given).fit(X, Y)
     cure = r"learning_rate was 0.12, is 0.04 \(.*: learning_rate=0.12 continues as before"
     with pytest.raises(ValueError, match=cure):
@@ -143,7 +143,9 @@ def test_other_default_rate_is_refused_with_its_cure(path):
 
 
 def test_default_rate_does_not_hinder_more_steps(path):
-    ABCBoostClassifier(max_iter=80, checkpoint=path, callbacks=lambda r: r.step == 3).fit(X, Y)
+    ABCBoostClassifier(max_iter=80, callbacks=[lambda r: r.iteration == 3, Checkpoint(path)]).fit(
+        X, Y
+    )
     resumed = ABCBoostClassifier(max_iter=90).fit(X, Y, resume_from=path)
     assert resumed.model_ == ABCBoostClassifier(max_iter=90).fit(X, Y).model_
 
@@ -162,7 +164,7 @@ def test_number_of_steps_is_fixed_once_validation_has_ended(path):
         return report.phase == "refit"
 
     held_out = EAGER | {"early_stopping": True, "refit": True}
-    small(**held_out, checkpoint=path, callbacks=stop).fit(X, Y)
+    small(callbacks=[stop, Checkpoint(path)], **held_out).fit(X, Y)
     assert phases[-1] == "refit"
     with pytest.raises(ValueError, match="max_iter=70 with resume_from; expected 60 as before"):
         small(**held_out | {"max_iter": 70}).fit(X, Y, resume_from=path)
@@ -205,24 +207,26 @@ def test_open_file_can_be_gone_on_from(path):
 
 def test_file_that_is_gone_on_from_may_be_written_to_as_well(path):
     stopped_after(3, path)
-    small(checkpoint=str(path), checkpoint_every=2).fit(X, Y, resume_from=str(path))
+    small(callbacks=[Checkpoint(str(path), every=2)]).fit(X, Y, resume_from=str(path))
     assert load(path).model.n_iter == 8
 
 
 def test_checkpoint_is_a_model_of_the_best_step_so_far(path):
     whole = small(**EAGER).fit(X, Y, **VALIDATION)
-    assert whole.best_iter_ + 2 < whole.n_iter_
+    assert whole.best_iteration_ + 2 < whole.n_iter_
     stopped_after(whole.n_iter_ - 1, path, rows=VALIDATION, **EAGER)
     loaded = ABCBoostClassifier.load_model(path)
     assert loaded.model_ == whole.model_
-    assert (loaded.n_iter_, loaded.best_iter_) == (whole.n_iter_ - 1, whole.best_iter_)
+    assert (loaded.n_iter_, loaded.best_iteration_) == (whole.n_iter_ - 1, whole.best_iteration_)
     assert (loaded.stop_reason_, loaded.refit_history_) == ("checkpoint", None)
     assert loaded.get_params()["learning_rate"] == 0.25
 
 
 def test_checkpoint_of_a_second_training_is_the_model_that_was_validated(path):
     held_out = EAGER | {"early_stopping": True}
-    small(**held_out, refit=True, checkpoint=path, callbacks=lambda r: r.phase == "refit").fit(X, Y)
+    small(callbacks=[lambda r: r.phase == "refit", Checkpoint(path)], **held_out, refit=True).fit(
+        X, Y
+    )
     loaded, validated = ABCBoostClassifier.load_model(path), small(**held_out).fit(X, Y)
     assert (loaded.model_, loaded.history_) == (validated.model_, validated.history_)
     assert loaded.refit_history_ is None
@@ -231,8 +235,10 @@ def test_checkpoint_of_a_second_training_is_the_model_that_was_validated(path):
 def test_saved_model_has_the_same_bytes_whether_it_was_broken_off_or_not(path):
     stopped_after(3, path, base_class=BaseClassSearch(2, gap=1))
     files = io.BytesIO(), io.BytesIO()
-    parameters = {"base_class": BaseClassSearch(2, gap=1)}
-    small(**parameters, checkpoint=path).fit(X, Y, resume_from=path).save_model(files[0])
+    parameters = {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}
+    small(callbacks=[Checkpoint(path)], **parameters).fit(X, Y, resume_from=path).save_model(
+        files[0]
+    )
     small(**parameters, n_jobs=1).fit(X, Y).save_model(files[1])
     assert files[0].getvalue() == files[1].getvalue()
 
@@ -286,7 +292,7 @@ def of_refit(tmp_path_factory) -> bytes:
     frame = NAMED.assign(level=np.array(["p", "q", "r"])[(Y + (X[:, 0] > 0)) % 3])
     held_out = {"early_stopping": True, "refit": True, "max_iter": 2, "max_leaf_nodes": 4}
     stop = {"callbacks": lambda report: report.phase == "refit"}
-    small(**held_out, checkpoint=path, **stop).fit(frame, Y)
+    small(callbacks=[Checkpoint(path)], **held_out, **stop).fit(frame, Y)
     return path.read_bytes()
 
 
@@ -401,11 +407,11 @@ def test_nothing_is_written_where_no_step_was_made():
 
 def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_step(path):
     def fail(report):
-        if report.step == 4:
+        if report.iteration == 4:
             raise RuntimeError("stop here")
 
     with pytest.raises(RuntimeError, match="stop here"):
-        small(checkpoint=path, callbacks=fail).fit(X, Y)
+        small(callbacks=[fail, Checkpoint(path)]).fit(X, Y)
     assert load(path).model.n_iter == 4
     assert small().fit(X, Y, resume_from=path).model_ == small().fit(X, Y).model_
 
@@ -413,7 +419,7 @@ def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_step(path):
 @pytest.mark.parametrize("on_interrupt", ["raise", "keep"])
 def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(on_interrupt, path):
     def interrupt(report):
-        if report.step == 4:
+        if report.iteration == 4:
             raise KeyboardInterrupt
 
     model = small(checkpoint=path, callbacks=interrupt, on_interrupt=on_interrupt)
@@ -432,7 +438,7 @@ def test_disk_that_is_full_is_warned_of_once_and_training_goes_on(path, monkeypa
 
     monkeypatch.setattr("abcgbm.model.file.model_file.write_whole", full)
     with pytest.warns(UserWarning, match="could not be written: .*No space left") as caught:
-        model = small(checkpoint=path, checkpoint_every=1).fit(X, Y)
+        model = small(callbacks=[Checkpoint(path, every=1)]).fit(X, Y)
     assert len(caught) == 1
     assert str(path) in str(caught[0].message)
     assert model.model_ == small().fit(X, Y).model_
@@ -444,13 +450,13 @@ def test_checkpoint_is_written_again_once_it_can_be(tmp_path):
     path = folder / "file"
 
     def come_and_go(report):
-        if report.step == 2:
+        if report.iteration == 2:
             shutil.rmtree(folder)
-        if report.step == 5:
+        if report.iteration == 5:
             folder.mkdir()
 
     with pytest.warns(UserWarning, match="could not be written") as caught:
-        small(checkpoint=path, checkpoint_every=1, callbacks=come_and_go).fit(X, Y)
+        small(callbacks=[come_and_go, Checkpoint(path, every=1)]).fit(X, Y)
     assert len(caught) == 1
     assert load(path).model.n_iter == 8
 
@@ -458,9 +464,21 @@ def test_checkpoint_is_written_again_once_it_can_be(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"checkpoint": "no/such/folder/file"}, ValueError, "no/such/folder' does not exist"),
-        ({"checkpoint": "."}, ValueError, "checkpoint='.' is a folder; expected None or a path"),
-        ({"checkpoint": 3}, TypeError, "checkpoint=3; expected None or a path in a folder"),
+        (
+            {"callbacks": [Checkpoint("no/such/folder/file")]},
+            ValueError,
+            "no/such/folder' does not exist",
+        ),
+        (
+            {"callbacks": [Checkpoint(".")]},
+            ValueError,
+            "checkpoint='.' is a folder; expected None or a path",
+        ),
+        (
+            {"callbacks": [Checkpoint(3)]},
+            TypeError,
+            "checkpoint=3; expected None or a path in a folder",
+        ),
         ({"checkpoint_every": 0}, ValueError, "checkpoint_every=0; expected None or an integer"),
         ({"checkpoint_every": 1.5}, TypeError, "checkpoint_every=1.5; expected None or an integer"),
     ],
@@ -476,7 +494,7 @@ def test_path_that_cannot_be_written_to_is_an_error_before_training(given, error
 def test_labels_that_no_file_can_hold_are_found_out_before_training(path):
     labels = np.array([pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")], dtype=object)
     with pytest.raises(TypeError, match=r"y has labels such as Timestamp.*held by a model file"):
-        small(checkpoint=path).fit(X, labels[Y % 2])
+        small(callbacks=[Checkpoint(path)]).fit(X, labels[Y % 2])
     assert not path.exists()
 
 
@@ -512,6 +530,6 @@ def test_checkpoint_stays_where_it_was_when_the_process_goes_elsewhere(tmp_path,
     def go(report):
         monkeypatch.chdir(tmp_path / "elsewhere")
 
-    small(checkpoint="run.abcgbm", checkpoint_every=1, max_iter=3, callbacks=go).fit(X, Y)
+    small(max_iter=3, callbacks=[go, Checkpoint("run.abcgbm", every=1)]).fit(X, Y)
     assert (tmp_path / "run.abcgbm").exists()
     assert not (tmp_path / "elsewhere" / "run.abcgbm").exists()

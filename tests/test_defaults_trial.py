@@ -18,7 +18,7 @@ from experiments.defaults.candidates import CANDIDATES, settled
 from experiments.defaults.cells import Cell, parts_of_table
 from experiments.defaults.worker import Workers
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
 
 WITHOUT_DATA = ["iris", "wine", *pool.GENERATED, *pool.HELD_BACK]
 SMALL = [name for name in WITHOUT_DATA if pool.shapes()[name].rows <= 3_100]
@@ -146,8 +146,14 @@ def test_category_of_many_levels_is_numbers_for_hist_gradient_boosting():
 
 def test_parameter_may_depend_on_the_table():
     sizes = {"rows": 9000, "features": 4, "classes": 3}
-    given = {"max_leaf_nodes": "=max(8, rows // 300)", "init": "prior"}
-    assert settled(given, sizes) == {"max_leaf_nodes": 30, "init": "prior"}
+    given = {
+        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "max_leaf_nodes": "=max(8, rows // 300)",
+    }
+    assert settled(given, sizes) == {
+        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "max_leaf_nodes": 30,
+    }
 
 
 @pytest.mark.parametrize("name", CANDIDATES)
@@ -238,7 +244,9 @@ def test_process_answers_and_one_that_takes_too_long_is_ended(tmp_path):
         assert workers.ask(sys.executable, job)["n"] == 45
         assert (
             "ValueError"
-            in workers.ask(sys.executable, job._replace(parameters={"init": "no"}))["reason"]
+            in workers.ask(sys.executable, job._replace(parameters={"algorithm": "abc-mart"}))[
+                "reason"
+            ]
         )
     with Workers(0.01) as workers:
         assert workers.ask(sys.executable, job) == {"reason": "took more than 0.01 s"}

@@ -12,20 +12,28 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import reference_explain
-from abcgbm import ABCBoostClassifier, BinMapper, inspection
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    Categorical,
+    MultiOutputTrees,
+    TreePerClass,
+    inspection,
+)
 from models import ensemble_arrays, noisy_data, small
 from strategies import mixed_problem
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart recentred": {"algorithm": "mart", "recenter": True},
+    "mart recentred": {"algorithm": TreePerClass("mart", recenter=True)},
     "abc-mart": {"algorithm": "abc-mart"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "prior": {"algorithm": "mart", "init": "prior"},
-    "shared": {"trees": "shared"},
-    "shared from zero": {"trees": "shared", "init": "zero"},
+    "prior": {"algorithm": TreePerClass("mart", baseline="prior")},
+    "shared": {"algorithm": "multi-output"},
+    "shared from zero": {"algorithm": MultiOutputTrees(baseline="zero")},
 }
-CHEAP_LEVELS = {"categorical_smoothing": 0.0, "categorical_penalty": 0.0}
+CHEAP_LEVELS = {"categorical_features": Categorical(smoothing=0.0, penalty=0.0)}
 
 
 def reported(model: ABCBoostClassifier, X, n_iter: int | None = None) -> np.ndarray:
@@ -78,7 +86,7 @@ def test_values_are_those_of_the_definition(problem, variant):
     values, means = reference_explain.explained(ensemble_arrays(model), found.data, 4)
     if model.model_.outputs.is_centred:
         values, means = (a - a.mean(axis=-1, keepdims=True) for a in (values, means))
-        means += model.init_ - model.init_.mean()
+        means += model.baseline_ - model.baseline_.mean()
     np.testing.assert_allclose(found.values, values, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.base_values, means, rtol=0, atol=1e-9)
 
@@ -134,10 +142,10 @@ def test_features_without_names_are_numbered():
 
 def test_model_without_steps_has_its_start_as_base_values():
     X, y = noisy_data()
-    model = small(init="prior").fit(X, y)
+    model = small(AdaptiveBaseClass(baseline="prior")).fit(X, y)
     found = model.explain(X, n_iter=0)
     assert not found.values.any()
-    np.testing.assert_allclose(found.base_values, model.init_ - model.init_.mean())
+    np.testing.assert_allclose(found.base_values, model.baseline_ - model.baseline_.mean())
 
 
 def test_wrong_arguments_are_refused():

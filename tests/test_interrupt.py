@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import core
 import reference
-from abcgbm import ABCBoostClassifier, BinMapper, _core
+from abcgbm import ABCBoostClassifier, BinMapper, Checkpoint, _core
 from models import HANGS_AFTER, assert_same_model, noisy_data, run_python, small
 from strategies import Problem
 
@@ -277,7 +277,7 @@ def test_interrupted_fit_leaves_a_checkpoint_of_its_last_whole_step(tmp_path):
     X, y = noisy_data()
     slow, path = {"learning_rate": 1e-6}, tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt), signal_soon():
-        small(**slow, max_iter=10**9, checkpoint=path).fit(X, y)
+        small(callbacks=[Checkpoint(path)], **slow, max_iter=10**9).fit(X, y)
     n_more = ABCBoostClassifier.load_model(path).n_iter_ + 2
     resumed = small(**slow, max_iter=n_more).fit(X, y, resume_from=path)
     assert_same_model(resumed, small(**slow, max_iter=n_more).fit(X, y))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from abcgbm.model.file import load
 from models import HANGS_AFTER, noisy_data
 
@@ -24,20 +24,27 @@ VALIDATION = {"X_val": ROWS[VALIDATED], "y_val": LABELS[VALIDATED]}
 PATIENT = {"early_stopping": True, "n_iter_no_change": 30}
 FITS = {
     "soon done": (
-        {"base_class": BaseClassSearch(2, gap=1), "max_iter": 40, "max_leaf_nodes": 4},
+        {
+            "algorithm": AdaptiveBaseClass(n_candidates=2, gap=1),
+            "max_iter": 40,
+            "max_leaf_nodes": 4,
+        },
         {"X": ROWS[:200], "y": LABELS[:200]},
     ),
     "search": (
         {
-            "algorithm": "abc-logitboost",
-            "base_class": BaseClassSearch(3, gap=2, warmup=2),
+            "algorithm": AdaptiveBaseClass("logitboost", n_candidates=3, gap=2, warmup=2),
             "max_iter": 60,
             "subsample": 0.7,
         },
         DATA,
     ),
     "shared": (
-        {"trees": "shared", "gain_directions": 3, "learning_rate": 0.3, **PATIENT},
+        {
+            "algorithm": MultiOutputTrees(n_projections=3, baseline="zero"),
+            "learning_rate": 0.3,
+            **PATIENT,
+        },
         DATA | VALIDATION,
     ),
     "refit": (
@@ -45,7 +52,11 @@ FITS = {
         DATA,
     ),
     "weights": (
-        {"algorithm": "mart", "refresh": "class", "max_iter": 60, "class_weight": "balanced"},
+        {
+            "algorithm": TreePerClass("mart", sequential_residuals=True),
+            "max_iter": 60,
+            "class_weight": "balanced",
+        },
         DATA | {"sample_weight": np.arange(1000) % 3},
     ),
 }
@@ -137,4 +148,6 @@ def say(line: object) -> None:
 if __name__ == "__main__":
     say("begun")
     path = Path(sys.argv[2])
-    fit(sys.argv[1], path, checkpoint=path, checkpoint_every=1, callbacks=lambda r: say(r.step))
+    fit(
+        sys.argv[1], path, checkpoint=path, checkpoint_every=1, callbacks=lambda r: say(r.iteration)
+    )

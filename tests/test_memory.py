@@ -213,7 +213,7 @@ PEAK = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import ABCBoostClassifier, BinMapper, MultiOutputTrees
 from abcgbm.training import memory
 
 def peak():  # of this program alone; getrusage counts what the one that started it had
@@ -237,8 +237,8 @@ sys.stdout.write(f"{{asked[0]}} {{grown}}")
     [
         {"algorithm": "abc-mart"},
         {"algorithm": "logitboost"},
-        {"trees": "shared"},
-        {"trees": "shared", "gain_directions": "all"},
+        {"algorithm": "multi-output"},
+        {"algorithm": MultiOutputTrees(n_projections="all", baseline="zero")},
     ],
     ids=str,
 )

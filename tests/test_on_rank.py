@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, Checkpoint, TimeLimit
 from abcgbm.communication.collectives import Interrupts, uninterrupted
 from abcgbm.communication.communicator import RanksError, SingleProcess
 from abcgbm.communication.shard import Shard
@@ -62,7 +62,7 @@ def test_outcome_is_the_model(params):
     def with_steps(communicator: ThreadReducer) -> ShardResult:
         rows, parts = fit[communicator.rank]
         shard = Shard(communicator, parts)
-        afar = RemoteListener(lambda report, means: steps.append(report.step))
+        afar = RemoteListener(lambda report, means: steps.append(report.iteration))
         return fit_on_rank(params, rows, shard, afar=afar)
 
     for outcome in on_ranks(2, with_steps):
@@ -97,13 +97,15 @@ def test_training_goes_on_on_other_ranks_wherever_one_was_lost(params):
 def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has(tmp_path):
     params = FITS["abc-mart"]
     path = tmp_path / "checkpoint"
-    ABCBoostClassifier(**params | {"max_iter": 3}, checkpoint=path).fit(**ALL)
+    ABCBoostClassifier(callbacks=[Checkpoint(path)], **params | {"max_iter": 3}).fit(**ALL)
     again = on_ranks(2, work(params, 2, 6, path.read_bytes()))
     assert {file_of(of.model) for of in again} == {expected(params)}
 
     def stopped(communicator: ThreadReducer) -> None:
         rows, parts = rows_of(2, 1)[communicator.rank]
-        model = ABCBoostClassifier(**params | {"max_iter": 3}, checkpoint=tmp_path / "of ranks")
+        model = ABCBoostClassifier(
+            callbacks=[Checkpoint(tmp_path / "of ranks")], **params | {"max_iter": 3}
+        )
         model.fit(*rows[:2], communicator=Shard(communicator, parts))
 
     on_ranks(2, stopped)
@@ -115,7 +117,7 @@ def stopping(after: tuple[str, int], fails: bool) -> Any:
     """Let ranks stop after a step; or fail there, and answer that before they go on."""
 
     def on_iteration(report: IterationReport, means: Means) -> bool:
-        is_there = (report.phase, report.step) == after
+        is_there = (report.phase, report.iteration) == after
         if is_there and fails:
             raise RanksError("lost before the answer was known")
         return is_there
@@ -161,9 +163,9 @@ def test_state_is_given_now_and_then(monkeypatch):
     kept, states = StateSender(), []
 
     def on_iteration(report: IterationReport, means: Means) -> bool:
-        kept._not_before = 0.0 if report.step in (3, 5) else 1e9
+        kept._not_before = 0.0 if report.iteration in (3, 5) else 1e9
         monkeypatch.setattr(
-            "abcgbm.distributed.shard_fit._MAX_BYTES", 2**24 if report.step < 5 else 9
+            "abcgbm.distributed.shard_fit._MAX_BYTES", 2**24 if report.iteration < 5 else 9
         )
         states.append(kept.if_due())
         return False
@@ -194,7 +196,7 @@ def test_what_fails_before_the_first_step_leaves_no_state():
 
 def test_checkpoint_of_other_rows_is_refused_on_all_ranks(tmp_path):
     path = tmp_path / "checkpoint"
-    ABCBoostClassifier(**PARAMS, checkpoint=path).fit(ALL["X"] + 1, ALL["y"])
+    ABCBoostClassifier(callbacks=[Checkpoint(path)], **PARAMS).fit(ALL["X"] + 1, ALL["y"])
     for outcome in on_ranks(2, work(PARAMS, 2, 1, path.read_bytes())):
         assert "do not give the losses that it records" in str(outcome.error)
     model = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL))
@@ -249,7 +251,7 @@ def test_time_is_that_of_the_first_rank():
 
     def fit(communicator: ThreadReducer) -> ShardResult:
         rows, parts = given[communicator.rank]
-        limits = {"max_iter": 50, "max_time": 1e-6 if communicator.rank == 0 else 1e6}
+        limits = {"max_iter": 50, "callbacks": [TimeLimit(1e-6 if communicator.rank == 0 else 1e6)]}
         return fit_on_rank(PARAMS | limits, rows, Shard(communicator, parts))
 
     for outcome in on_ranks(2, fit):
@@ -257,7 +259,7 @@ def test_time_is_that_of_the_first_rank():
 
 
 def test_time_that_has_passed_before_counts():
-    params = PARAMS | {"max_iter": 50, "max_time": 1e5}
+    params = PARAMS | {"max_iter": 50, "callbacks": [TimeLimit(1e5)]}
     outcome = fit_on_rank(
         params, rows_of(1, 1)[0][0], Shard(SingleProcess()), afar=RemoteListener(elapsed=1e6)
     )

@@ -10,12 +10,12 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
 
-from abcgbm import ABCBoostClassifier, plotting
+from abcgbm import ABCBoostClassifier, TreePerClass, plotting
 from abcgbm.evaluation import answers_of, class_calibration, staged_scores, top_calibration
 from abcgbm.training.validation import hold_out
 from export_cases import CASES, case
-from format_one import FOLDER as MODEL_FILES
-from format_one import frame
+from stored_models import FOLDER as MODEL_FILES
+from stored_models import frame
 from models import noisy_data, small
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -189,7 +189,11 @@ def test_losses_are_the_means_that_verbose_prints(init, capsys):
     weight = np.arange(1.0, 301.0) / 7
     rows = {"X_val": REST, "y_val": LABELS, "sample_weight_val": np.full(len(LABELS), 0.3)}
     model = small(
-        "mart", init=init, verbose=1, max_iter=3, scoring="error", class_weight="balanced"
+        TreePerClass("mart", baseline=init),
+        verbose=1,
+        max_iter=3,
+        scoring="error",
+        class_weight="balanced",
     )
     model.fit(X[:300], NAMES[:300], weight, **rows)
     last = capsys.readouterr().err.splitlines()[-1]
@@ -232,7 +236,7 @@ def test_warm_start_without_validation_keeps_the_validation_losses_drawn():
 def test_dot_is_the_step_that_validation_chose():
     ax = plotting.plot_losses(WATCHED, kinds=["validation"])
     (dot,) = [line for line in ax.lines if line.get_label() == "_dot"]
-    best = WATCHED.best_iter_
+    best = WATCHED.best_iteration_
     assert dot.get_xdata().tolist() == [best]
     assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best] / len(HELD_OUT)]
     assert best < WATCHED.n_iter_

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, KeepOnInterrupt, TreePerClass
 from abcgbm.communication.shard import Shard
 from ranks_in_threads import on_ranks
 
 ROWS = 180
 KINDS = {
     "mart": {"algorithm": "mart"},
-    "logitboost": {"algorithm": "logitboost", "trees": "per-class"},
+    "logitboost": {"algorithm": "logitboost"},
     "abc-mart": {"algorithm": "abc-mart"},
-    "abc-logitboost": {"algorithm": "abc-logitboost", "base_step": "full"},
-    "shared": {"trees": "shared"},
-    "class after class": {"algorithm": "mart", "refresh": "class"},
+    "abc-logitboost": {"algorithm": AdaptiveBaseClass("logitboost", line_search=False)},
+    "shared": {"algorithm": "multi-output"},
+    "class after class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
 }
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
@@ -280,8 +280,8 @@ def test_first_rank_alone_asks_callbacks_and_shows_progress(capsys):
         rows = slice(90 * communicator.rank, 90 * communicator.rank + 90)
 
         def callback(report):
-            heard[communicator.rank].append(report.step)
-            return report.step == 2
+            heard[communicator.rank].append(report.iteration)
+            return report.iteration == 2
 
         params = {"callbacks": callback, "verbose": 1}
         of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "communicator": communicator}
@@ -298,7 +298,7 @@ def test_error_of_a_callback_is_raised_on_all_ranks(error):
     of_all = drawn(8)
 
     def callback(report):
-        if report.step == 2:
+        if report.iteration == 2:
             raise error("asked")
 
     def fit(communicator):
@@ -306,7 +306,7 @@ def test_error_of_a_callback_is_raised_on_all_ranks(error):
         of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "communicator": communicator}
         with pytest.raises((KeyboardInterrupt, ArithmeticError), match="asked"):
             fitted(of_rank, {"callbacks": callback})
-        return fitted(of_rank, {"callbacks": callback, "on_interrupt": "keep"}).stop_reason_
+        return fitted(of_rank, {"callbacks": [callback, KeepOnInterrupt()]}).stop_reason_
 
     found = errors_of(2, fit)
     if error is KeyboardInterrupt:

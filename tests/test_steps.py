@@ -6,15 +6,15 @@ import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 
-from abcgbm import BinMapper
+from abcgbm import BinMapper, TreePerClass
 from models import noisy_data, small
 
 METHODS = ("predict", "predict_proba", "decision_function")
 VARIANTS = {
     "abc-mart": {},
-    "mart, prior": {"algorithm": "mart", "init": "prior"},
-    "class by class": {"algorithm": "mart", "refresh": "class"},
-    "shared": {"trees": "shared"},
+    "mart, prior": {"algorithm": TreePerClass("mart", baseline="prior")},
+    "class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "shared": {"algorithm": "multi-output"},
     "deep": {"max_leaf_nodes": 60, "min_samples_leaf": 1},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
@@ -42,7 +42,7 @@ def test_logarithms_are_those_of_the_probabilities():
 @every_variant
 def test_no_step_is_the_start(variant):
     model = small(**variant).fit(X, Y)
-    start = np.exp(model.init_) / np.exp(model.init_).sum()
+    start = np.exp(model.baseline_) / np.exp(model.baseline_).sum()
     np.testing.assert_allclose(model.predict_proba(X, n_iter=0), [start] * len(X), rtol=1e-12)
 
 
@@ -68,9 +68,9 @@ def test_steps_that_the_model_does_not_have_are_refused(method, bad, error):
 
 def test_early_stopping_leaves_the_steps_to_the_best():
     model = small(max_iter=30, early_stopping=True, learning_rate=0.5).fit(X, Y)
-    assert model.best_iter_ < model.n_iter_
-    model.predict(X, n_iter=model.best_iter_)
-    with pytest.raises(ValueError, match=f"from 0 to {model.best_iter_} "):
+    assert model.best_iteration_ < model.n_iter_
+    model.predict(X, n_iter=model.best_iteration_)
+    with pytest.raises(ValueError, match=f"from 0 to {model.best_iteration_} "):
         model.predict(X, n_iter=model.n_iter_)
 
 

@@ -23,7 +23,7 @@ from sklearn.metrics import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, BinMapper, TreePerClass
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training import validation as draws
 from abcgbm.training.validation import hold_out
@@ -36,11 +36,11 @@ VALIDATION = {"X_val": X[VALIDATED], "y_val": Y[VALIDATED]}
 WEIGHT = np.random.default_rng(0).integers(1, 4, 400).astype(float)
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
     "abc-mart": {"algorithm": "abc-mart"},
-    "abc-logitboost, prior": {"algorithm": "abc-logitboost", "init": "prior"},
-    "shared": {"trees": "shared"},
+    "abc-logitboost, prior": {"algorithm": AdaptiveBaseClass("logitboost", baseline="prior")},
+    "shared": {"algorithm": "multi-output"},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 

@@ -19,9 +19,7 @@ class Shared(Ours):
 
     def chosen(self, setting: Setting) -> dict[str, Any]:
         return {
-            "algorithm": "logitboost",
-            "trees": "shared",
-            "gain_directions": self.directions,
+            "algorithm": MultiOutputTrees(n_projections=self.directions, baseline="zero"),
             "l2_regularization": setting.ridge,
         }
 

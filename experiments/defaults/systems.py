@@ -67,7 +67,7 @@ def fit_ours(task: Task, steps: int | None) -> Fitted:
     with warnings.catch_warnings():  # fits of a few steps measure what a step costs
         warnings.filterwarnings("ignore", ".*with the default learning rate", UserWarning)
         model.fit(task.X, task.y, **dict(zip(("X_val", "y_val"), rows, strict=False)))
-    return Fitted(model, model.best_iter_)
+    return Fitted(model, model.best_iteration_)
 
 
 def fit_lightgbm(task: Task, steps: int | None) -> Fitted:

@@ -58,7 +58,7 @@ class ClientCallbacks:
     def hear(self, report: IterationReport, means: Means) -> bool:
         """Hear of a step; return whether to stop."""
         if self._line.enabled:
-            self._line.show(report.step, *means, report.phase, report.base_class)
+            self._line.show(report.iteration, *means, report.phase, report.base_class)
         returned = [callback(report) for callback in self.callbacks]
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
