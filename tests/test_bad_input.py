@@ -10,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 from abcgbm import (
     ABCBoostClassifier,
     AdaptiveBaseClass,
-    BaseClassSearch,
     BinMapper,
     Categorical,
     TimeLimit,

@@ -14,9 +14,9 @@ from abcgbm import ABCBoostClassifier, TreePerClass, plotting
 from abcgbm.evaluation import answers_of, class_calibration, staged_scores, top_calibration
 from abcgbm.training.validation import hold_out
 from export_cases import CASES, case
+from models import noisy_data, small
 from stored_models import FOLDER as MODEL_FILES
 from stored_models import frame
-from models import noisy_data, small
 
 matplotlib = pytest.importorskip("matplotlib")
 
