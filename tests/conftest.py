@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 
 # Scripts that tests start import the same helpers as the tests: `pythonpath` of pyproject.toml.
 HELPERS = [
-    str(Path(__file__).parent / name) for name in ("support", "reference", "core", "communication")
+    str(Path(__file__).parent / name)
+    for name in ("support", "reference", "core", "communication", "promises")
 ]
 os.environ["PYTHONPATH"] = os.pathsep.join(
     [*HELPERS, *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -244,7 +244,7 @@ def test_bin_table_rejects_wrong_input(X, thresholds):
 
 @pytest.mark.parametrize("n_digits", [None, 3, 2])
 @pytest.mark.parametrize("max_bins", [2, 7, 255, 512, 600])
-@pytest.mark.parametrize("max_weight", [1, 3])
+@pytest.mark.parametrize("most_weight", [1, 3])
 def test_thresholds_of_many_values_are_those_of_the_slow_twin(n_digits, max_bins, most_weight):
     rng = np.random.default_rng(max_bins)
     column = rng.standard_normal(40_000) * rng.choice([1e-3, 1.0, 50.0], 40_000)
