@@ -28,7 +28,7 @@ SITE = ROOT / "docs" / "conf.py"
 RUN, SHOWN = ("python", "sh"), ("text", "console")
 OF_SPHINX = ("{toctree}", "{eval-rst}")
 # Languages that show data, each with the test that compares it with the truth.
-CHECKED = {("serving.md", "c"): "test_docs.py", ("README.md", ""): "test_cli.py"}
+CHECKED = {("deployment.md", "c"): "test_docs.py", ("README.md", ""): "test_cli.py"}
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
@@ -190,7 +190,7 @@ def test_link_leads_somewhere(page, file, heading):
         ("../README.md", "models", "index.md"),
         ("tables.md", "models", "tables.md"),
         ("../tables.md", "api/classifier", "../tables.md"),
-        ("docs/models.md", "project/changelog", "../models.md"),
+        ("docs/tables.md", "project/changelog", "../tables.md"),
         ("ARCHITECTURE.md", "project/changelog", "architecture.md"),
         ("README.md", "project/changelog", "../index.md"),
         ("LICENSE", "project/contributing", "LICENSE"),
@@ -301,7 +301,7 @@ def test_functions_of_c_that_a_page_shows_are_those_of_the_file():
         [[0.0], [1.0], [2.0]] * 10, [0, 1, 2] * 10
     )
     block = re.search(
-        r"^```c\n(.*?)^```", text_of(ROOT / "docs" / "serving.md"), re.DOTALL | re.MULTILINE
+        r"^```c\n(.*?)^```", text_of(ROOT / "docs" / "deployment.md"), re.DOTALL | re.MULTILINE
     )
     declared = re.findall(r"^(\w+ abcgbm_\w+\(.*?\));", block[1], re.MULTILINE)
     assert len(declared) == 4

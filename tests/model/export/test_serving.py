@@ -90,7 +90,7 @@ def test_rounds_go_round_the_systems(serving, tiny_run):
 
 def test_page_shows_the_best_round(serving, tiny_run, tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("words\n<!-- benchmark -->\nold\n<!-- end of benchmark -->\nmore\n")
+    page.write_text("words\n<!-- serving -->\nold\n<!-- end of serving -->\nmore\n")
     serving.main(["report", "--file", str(tiny_run), "--page", str(page)])
     best = min(
         of["alone"]["p50"] for of in serving.Results(tiny_run).lines if of["system"] == "mart"
