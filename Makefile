@@ -16,7 +16,7 @@ ifneq ($(wildcard ../shared/data),)
   export ABCGBM_DATA ?= $(abspath ../shared/data)
 endif
 
-CORE := $(wildcard $(patsubst %,cpp/%/*.cpp,base data loss tree boost predict))
+CORE := $(wildcard $(patsubst %,cpp/%/*.cpp,base data loss tree grow boost predict))
 CPP := $(wildcard cpp/*/*.[ch]pp)
 # Folders too: a file that is gone is a change.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)

@@ -3,8 +3,8 @@
 ``python -m benchmarks.compare run`` measures what is not yet in ``benchmarks/results/latest.jsonl``;
 it may be stopped and started again, or be given a part of the work. What failed is noted with its
 reason and not tried again until that line is deleted. ``--name`` names another file:
-so everything is measured anew. ``python -m benchmarks.compare report`` writes ``docs/benchmarks.md``
-and its figures from that file. The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
+so everything is measured again. ``python -m benchmarks.compare report`` writes from that file the
+tables of ``docs/benchmarks.md`` between their markers, its figures, and all tables into a page beside the file. The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
 """
 
 import argparse
@@ -38,7 +38,7 @@ WITHOUT_THREADS = ("curve", "size", "limit")
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedParameters:
     """What a run is asked to measure."""
 
     sets: Sequence[str] = datasets.NAMES
@@ -77,7 +77,7 @@ class Plan:
         return LOAD_REPEATS if what == "load" else self.repeats
 
 
-def cells(plan: Plan) -> Iterator[Cell]:
+def cells(plan: ResolvedParameters) -> Iterator[Cell]:
     """Yield all cells, set by set; within one, repeats are interleaved over systems."""
     names = dict.fromkeys(name for what in plan.what for name in plan.sets_of(what))
     for name in names:
@@ -88,7 +88,7 @@ def cells(plan: Plan) -> Iterator[Cell]:
                         yield Cell(what, name, system, threads, plan.steps_of(what), repeat)
 
 
-def run(plan: Plan, results: Results) -> None:
+def run(plan: ResolvedParameters, results: Results) -> None:
     """Measure every cell that is still to be measured; each is kept as soon as it is known."""
     for name, of_set in groupby(cells(plan), lambda cell: cell.set):
         open_cells = [cell for cell in of_set if not is_settled(cell, results)]
@@ -113,7 +113,9 @@ def is_settled(cell: Cell, results: Results) -> bool:
     return is_capped or results.find(cell) is not None or results.why_not(cell) is not None
 
 
-def measure(cell: Cell, folder: str, about: Line, plan: Plan, results: Results) -> None:
+def measure(
+    cell: Cell, folder: str, about: Line, plan: ResolvedParameters, results: Results
+) -> None:
     """Measure one cell, unless what was measured meanwhile settles it."""
     if is_settled(cell, results):
         return
@@ -153,7 +155,7 @@ def leave_out(reasons: list[tuple[str, str, str]], results: Results) -> None:
             results.add(line)
 
 
-def check(plan: Plan) -> None:
+def check(plan: ResolvedParameters) -> None:
     """Refuse names that are not known, and peers that are not there, before any work."""
     known = (*datasets.NAMES, "or rows x features x classes such as 20000x20x10")
     for name in (*plan.sets, *plan.grid):
@@ -204,7 +206,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report.write(results, given["docs"])
         return
     leave_out(given.pop("leave_out", []), results)
-    plan = Plan(**given, command=shlex.join(["python", "-m", "benchmarks.compare", *arguments]))
+    plan = ResolvedParameters(
+        **given, command=shlex.join(["python", "-m", "benchmarks.compare", *arguments])
+    )
     check(plan)
     run(plan, results)
 

@@ -22,8 +22,8 @@ from distributed import Client, LocalCluster, Worker
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.distributed import DaskABCBoostClassifier
-from abcgbm.distributed.driver import Driver
-from abcgbm.distributed.session import Sessions
+from abcgbm.distributed.dask_session import Sessions
+from abcgbm.distributed.recovery import RetryingFit
 
 N_ROWS, N_COLUMNS, N_CLASSES, N_PARTITIONS = 20_000, 12, 4, 6
 PARAMETERS = {"max_iter": 40, "learning_rate": 0.15, "max_leaf_nodes": 16}
@@ -71,11 +71,11 @@ def bytes_of(model: Any) -> bytes:
 def is_noted(attempt: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
     """Let an attempt of a driver say when it ended because a worker was lost."""
 
-    def noted(driver: Driver, *arguments: Any) -> Any:
+    def noted(driver: RetryingFit, *arguments: Any) -> Any:
         try:
             return attempt(driver, *arguments)
         except Exception as error:
-            fault.log.append(f"after {driver.n_steps} steps: {type(error).__name__}: {error}")
+            fault.log.append(f"after {driver.n_iter} steps: {type(error).__name__}: {error}")
             raise
 
     return noted
@@ -84,7 +84,7 @@ def is_noted(attempt: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
 def when_noticed(gathered: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
     """Let a driver say when it turns from listening to what is left."""
 
-    def noted(driver: Driver, *arguments: Any) -> Any:
+    def noted(driver: RetryingFit, *arguments: Any) -> Any:
         if np.isnan(fault.noticed) and not np.isnan(fault.sent):
             fault.noticed = time.monotonic()
         return gathered(driver, *arguments)
@@ -114,12 +114,15 @@ def fit(fault: Fault | None, n_workers: int) -> tuple[bytes, float]:
 
 
 def with_fault(fault: Fault, n_workers: int) -> tuple[bytes, float]:
-    attempt, gathered = Driver._attempt, Driver._gathered
-    Driver._attempt, Driver._gathered = is_noted(attempt, fault), when_noticed(gathered, fault)
+    attempt, gathered = RetryingFit._attempt, RetryingFit._gathered
+    RetryingFit._attempt, RetryingFit._gathered = (
+        is_noted(attempt, fault),
+        when_noticed(gathered, fault),
+    )
     try:
         return fit(fault, n_workers)
     finally:
-        Driver._attempt, Driver._gathered = attempt, gathered
+        RetryingFit._attempt, RetryingFit._gathered = attempt, gathered
 
 
 def series(number: signal.Signals, n_faults: int, longest: float, n_workers: int) -> int:

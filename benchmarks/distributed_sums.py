@@ -6,25 +6,25 @@ import time
 import numpy as np
 from distributed import Client, LocalCluster
 
-from abcgbm.distributed.ranks_on_workers import RanksOnWorkers
-from abcgbm.distributed.session import Done, Session
-from abcgbm.ranks.reducer import Reducer
+from abcgbm.communication.communicator import Communicator
+from abcgbm.distributed.dask_engine import WorkerGroup
+from abcgbm.distributed.dask_session import Session, TaskResult
 
 SIZES = {"8 KB": 1 << 10, "1 MB": 1 << 17, "20 MB": 20 << 17}
 N_TIMES = {"8 KB": 300, "1 MB": 200, "20 MB": 20}
 
 
-def work(session: Session, reducer: Reducer) -> Done:
+def work(session: Session, communicator: Communicator) -> TaskResult:
     found = {}
     for name, size in SIZES.items():
         values = np.ones(size, dtype=np.int64)
         seconds = []
         for _ in range(N_TIMES[name]):
             began = time.perf_counter()
-            reducer.sum(values)
+            communicator.allreduce(values, "sum")
             seconds.append(time.perf_counter() - began)
         found[name] = 1000 * np.quantile(seconds, [0, 0.5, 0.9])
-    return Done(found, None)
+    return TaskResult(found, None)
 
 
 def main(n_workers: int) -> None:
@@ -32,7 +32,7 @@ def main(n_workers: int) -> None:
         LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
-        ranks = RanksOnWorkers(client, sorted(client.nthreads()), 6.0)
+        ranks = WorkerGroup(client, sorted(client.nthreads()), 6.0)
         ranks.start([work] * n_workers)
         answers = ranks.collect(lambda done: done, [0], 120)
         ranks.end("done")

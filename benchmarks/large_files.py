@@ -33,10 +33,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from abcgbm import ABCBoostClassifier, LargeTable
-from abcgbm.data.reading import read_large, read_to_learn
-from abcgbm.data.row_bins import Binning, bin_rows
-from abcgbm.data.rows import GivenRows, rows_to_learn
-from abcgbm.settings.threads import effective_n_threads
+from abcgbm.data.binning import Binning, bin_rows
+from abcgbm.data.samples import GivenRows, read_large, read_to_learn, rows_to_learn
+from abcgbm.parameters.machine import effective_n_threads
 from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, Told
 from benchmarks.report import Lines, markdown
 from benchmarks.results import FOLDER, Line, Results, origin

@@ -74,7 +74,7 @@ def additions(model: Any, n_columns: float) -> Additions:
     """Count the additions of a training, where a row is added to so many columns."""
     trees = model.model_.ensemble
     has_hessian = model.algorithm.endswith("logitboost")
-    n_lines = np.full(trees.n_steps, _lines(trees.n_classes))
+    n_lines = np.full(trees.n_iter, _lines(trees.n_classes))
     if has_hessian:
         n_lines += _lines(np.diff(trees.step_start))
     first_nodes = trees.tree_start[trees.step_start[:-1]]

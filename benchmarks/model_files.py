@@ -43,7 +43,7 @@ class Task:
 
     X: Floats
     y: NDArray[np.int64]
-    n_steps: int
+    n_iter: int
     n_leaves: int
 
     @property
@@ -51,12 +51,12 @@ class Task:
         return int(self.y.max()) + 1
 
 
-def drawn(n_rows: int, n_features: int, n_classes: int, n_steps: int, n_leaves: int) -> Task:
+def drawn(n_rows: int, n_features: int, n_classes: int, n_iter: int, n_leaves: int) -> Task:
     """Classes around centres, values rounded to 16 as in Letter."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, n_rows)
     X = rng.normal(size=(n_classes, n_features))[y] * 1.3 + rng.normal(size=(n_rows, n_features))
-    return Task(np.clip(np.round(2 * X + 8), 0, 15), y, n_steps, n_leaves)
+    return Task(np.clip(np.round(2 * X + 8), 0, 15), y, n_iter, n_leaves)
 
 
 LETTER = (20_000, 16, 26, 50, 20)
@@ -85,7 +85,7 @@ def _fit_ours(trees: str) -> Callable[[Task], Any]:
         model = ABCBoostClassifier(
             "logitboost",
             trees=trees,
-            max_iter=task.n_steps,
+            max_iter=task.n_iter,
             max_leaf_nodes=task.n_leaves,
             learning_rate=0.1,
             n_jobs=1,
@@ -115,7 +115,7 @@ def _fit_xgboost(strategy: str) -> Callable[[Task], Any]:
             "eta": 0.1,
             "nthread": 1,
         }
-        return xgboost.train(parameters, xgboost.DMatrix(task.X, task.y), task.n_steps)
+        return xgboost.train(parameters, xgboost.DMatrix(task.X, task.y), task.n_iter)
 
     return fit
 
@@ -136,7 +136,7 @@ def _fit_lightgbm(task: Task) -> Any:
         "num_threads": 1,
         "verbose": -1,
     }
-    return lightgbm.train(parameters, lightgbm.Dataset(task.X, task.y), task.n_steps)
+    return lightgbm.train(parameters, lightgbm.Dataset(task.X, task.y), task.n_iter)
 
 
 def _load_lightgbm(path: str) -> Predict:
@@ -146,7 +146,7 @@ def _load_lightgbm(path: str) -> Predict:
 
 def _fit_catboost(task: Task) -> Any:
     model = import_module("catboost").CatBoostClassifier(
-        iterations=task.n_steps,
+        iterations=task.n_iter,
         grow_policy="Lossguide",
         max_leaves=task.n_leaves,
         learning_rate=0.1,
@@ -288,8 +288,8 @@ def flips(file: str, system: System, folder: Path, n_flips: int) -> dict[str, in
 
 def tables(results: dict[str, Any]) -> Lines:
     """Return the tables, and the versions of what was measured."""
-    n_rows, n_features, n_classes, n_steps, n_leaves = LETTER
-    task = f"{n_rows:,} rows, {n_features} features, {n_classes} classes, {n_steps} steps"
+    n_rows, n_features, n_classes, n_iter, n_leaves = LETTER
+    task = f"{n_rows:,} rows, {n_features} features, {n_classes} classes, {n_iter} steps"
     times = ["save, ms", "load, ms", "load and predict a row, ms"]
     what = ["crash", "hang", "silently another model", "out of memory", "error", "same"]
     versions = ", ".join(f"{name} {of}" for name, of in results["versions"].items())

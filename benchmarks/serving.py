@@ -70,7 +70,7 @@ SERVED: dict[str, Served] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedParameters:
     """What a run is asked to measure."""
 
     set: str = "20000x20x10"
@@ -97,7 +97,7 @@ class Job:
 # ------------------------------------------------------------------------------------------- models
 
 
-def write_models(plan: Plan, folder: Path) -> None:
+def write_models(plan: ResolvedParameters, folder: Path) -> None:
     """Fit each system once, and write what will be loaded."""
     data = sets.load(plan.set)
     np.save(folder / "rows.npy", data.X_test)
@@ -205,7 +205,7 @@ def in_child(job: Job) -> child.Result:
     return child.run(command, 1, give_up_seconds=600)
 
 
-def run(plan: Plan, results: Results) -> None:
+def run(plan: ResolvedParameters, results: Results) -> None:
     """Measure round by round; each line is kept as soon as it is known."""
     with TemporaryDirectory(prefix="serving-") as folder:
         write_models(plan, Path(folder))
@@ -295,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_tables(given["page"], tables(Results(given["file"])))
     else:
         results = Results(given.pop("file"))
-        run(Plan(**given), results)
+        run(ResolvedParameters(**given), results)
 
 
 if __name__ == "__main__":

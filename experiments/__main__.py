@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from abcgbm.demo.statistics import p_value, relative_improvement
+from abcgbm.demo import p_value, relative_improvement
 from experiments import report
 from experiments.agreement import PAIR
 from experiments.cells import DATASETS, Cell, all_cells, table, trial_cells

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from abcgbm import BaseClassSearch
+from abcgbm import AdaptiveBaseClass
 
 TABLES = Path(__file__).parent / "tables"
 # Cheap ones first; the last two take most of the time.
@@ -18,11 +18,11 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart": {"algorithm": "abc-mart"},
     "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
-    "shared": {"algorithm": "logitboost", "trees": "shared", "l2_regularization": 0.001},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
-    "b1": {"algorithm": "abc-mart", "base_class": 1},
-    "b7": {"algorithm": "abc-mart", "base_class": 7},
+    "abc-logitboost": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)},
+    "shared": {"algorithm": "multi-output", "l2_regularization": 0.001},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
+    "b1": {"algorithm": AdaptiveBaseClass(base_label=1)},
+    "b7": {"algorithm": AdaptiveBaseClass(base_label=7)},
 }
 # What an algorithm has no use for: MART draws nothing, ABC-MART computes its residuals once a step.
 UNUSED = {"mart": "random_state", "abc-mart": "refresh"}
@@ -30,7 +30,7 @@ VALIDATED_RATE = 0.1  # cells of this learning rate also choose a step by valida
 
 
 @dataclass(frozen=True)
-class Settings:
+class Parameters:
     """What the paper does not print."""
 
     min_samples_leaf: float
@@ -48,7 +48,7 @@ class Cell:
     max_leaf_nodes: int
     learning_rate: float
     max_iter: int
-    settings: Settings
+    settings: Parameters
 
     @property
     def is_validated(self) -> bool:
@@ -65,9 +65,9 @@ class Cell:
     def of_line(cls, line: dict[str, Any]) -> "Cell":
         """Return the cell that a line of results belongs to."""
         # The first lines do not have all settings.
-        given = {f.name: line[f.name] for f in fields(Settings) if f.name in line}
+        given = {f.name: line[f.name] for f in fields(Parameters) if f.name in line}
         names = ("dataset", "algorithm", "max_leaf_nodes", "learning_rate", "max_iter")
-        return cls(*(line[name] for name in names), Settings(**given))
+        return cls(*(line[name] for name in names), Parameters(**given))
 
     def __str__(self) -> str:
         return f"{self.dataset} {self.algorithm} J={self.max_leaf_nodes} nu={self.learning_rate}"
@@ -101,10 +101,10 @@ class Table:
 
 
 @cache
-def present_settings() -> Settings:
+def present_settings() -> Parameters:
     """Return the settings of all tables."""
     given = _toml("settings")
-    return Settings(**{field.name: given[field.name] for field in fields(Settings)})
+    return Parameters(**{field.name: given[field.name] for field in fields(Parameters)})
 
 
 @cache
@@ -157,7 +157,7 @@ def trial_cells() -> list[Cell]:
     trial, present = _toml("settings")["trial"], present_settings()
     choices = [
         replace(present, **{field.name: value})
-        for field in fields(Settings)
+        for field in fields(Parameters)
         for value in trial[field.name]
     ]
     return [

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import ABCBoostClassifier, __version__
-from abcgbm.training.callbacks import StepReport
+from abcgbm.training.callbacks import IterationReport
 from experiments import datasets
 from experiments.cells import ALGORITHMS, Cell
 from experiments.curves import Curves
@@ -65,9 +65,9 @@ def _fit(cell: Cell, data: Split, tell: Tell) -> tuple[ABCBoostClassifier, int]:
     """
     mended: list[int] = []
 
-    def tell_errors(report: StepReport) -> None:
-        if report.is_mended:
-            mended.append(report.step)
+    def tell_errors(report: IterationReport) -> None:
+        if report.was_scaled_back:
+            mended.append(report.iteration)
         tell(f"{_state(cell, report)}, {_errors(report, len(data.y_test))} test errors")
 
     model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
@@ -83,7 +83,7 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
     """
     out = datasets.validation_rows(cell.dataset, len(data.y_train))
 
-    def tell_score(report: StepReport) -> None:
+    def tell_score(report: IterationReport) -> None:
         errors = f"{_errors(report, int(out.sum()))} of {out.sum()} rows held out are wrong"
         tell(f"choosing a step: {_state(cell, report)}, {errors}")
 
@@ -113,12 +113,12 @@ def best_of(scores: NDArray[np.float64], losses: NDArray[np.float64]) -> int:
     return int(np.lexsort((losses, -scores))[0])
 
 
-def _errors(report: StepReport, n_rows: int) -> int:
+def _errors(report: IterationReport, n_rows: int) -> int:
     return round(-(report.validation_score or 0.0) * n_rows)
 
 
-def _state(cell: Cell, report: StepReport) -> str:
-    return f"step {report.step} of at most {cell.max_iter}, loss {report.train_loss:.3g}"
+def _state(cell: Cell, report: IterationReport) -> str:
+    return f"step {report.iteration} of at most {cell.max_iter}, loss {report.train_loss:.3g}"
 
 
 def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:

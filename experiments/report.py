@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from string import Template
 
-from abcgbm.demo.statistics import p_value, relative_improvement
-from experiments import figures
+from abcgbm.demo import p_value, relative_improvement
+from experiments import algorithms, figures
 from experiments.agreement import (
     PAIR,
     TITLES,
@@ -33,24 +33,25 @@ from experiments.store import Line, Results
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "paper.md"
-OPEN = "open"
+OPEN = "-"
 SIGNIFICANT = 0.05
 ALGORITHMS = ["mart", "abc-mart", "logitboost", "abc-logitboost", "shared"]
+SHOWN = {"shared": "multi-output"}  # names in the tables of algorithms in results
+RESIDUALS = {"step": "iteration", "class": "class"}  # how often they are computed
 
 NOTES = {
-    "covertype": "The rows are in order of area, and the last tenth has none of class 4: the step is "
-    "chosen on every tenth row instead. Test errors fall to the end here; where the chosen step is far "
-    "from it, the fit that chooses gave up too early, and the chosen errors are higher than they need be.",
-    "optdigits": "The test rows are the paper's, so it is no chance of theirs that ABC-MART makes more "
-    "errors here than the paper's, above all with J = 4 and 8. It comes from what the paper does not "
-    "print, or from something that we do not know of: in the trial above the smallest leaf and the draw "
-    "of the first base class move a cell by some errors, but none of the settings comes down to the "
-    "paper's count with J = 4.",
-    "isolet": "The paper prints 6,218 rows to train; the public file has 6,238. Ours are those rows in "
-    "another order: with the public file the last tenth, which chooses the step, is another one.",
+    "covertype": "The rows are ordered by area, and the last tenth has none of class 4, so every tenth row "
+    "is the validation set instead. Test errors fall until the end here. Where the validated iteration is far "
+    "from the end, its fit stopped too early, and the errors at that iteration are higher than necessary.",
+    "optdigits": "ABC-MART makes more errors here than the paper's, above all with J = 4 and 8. The test rows "
+    "are the paper's, so they are not the reason. The reason is in what the paper does not print, or unknown: in the "
+    "trial above the minimum leaf and the draw of the first base class change a cell by some errors, but no setting "
+    "reaches the paper's count with J = 4.",
+    "isolet": "The paper prints 6,218 training rows; the public file has 6,238. Ours are those rows in "
+    "a different order; with the order of the public file the last tenth, the validation set, would be different.",
 }
 
-Done = Mapping[Cell, Line]
+TaskResult = Mapping[Cell, Line]
 
 
 def write_page(page: Path, results: Results, trial: Results) -> None:
@@ -84,8 +85,8 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
         min_samples_leaf=settings.min_samples_leaf,
         max_bins=settings.max_bins,
         random_state=settings.random_state,
-        refresh=settings.refresh,
         settings=settings_table(tried),
+        short_runs=algorithms.table(),
         guards=guards_table(done),
         longest=f"{LONGEST:.0f}",
         patience=PATIENCE,
@@ -95,14 +96,14 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
     )
 
 
-def last_or_chosen(done: Done) -> str:
-    """Say how often the last step is better than the one chosen by validation."""
+def last_or_chosen(done: TaskResult) -> str:
+    """Say how often the last iteration is better than the validated one."""
     lines = [done[cell] for cell in all_cells() if cell.is_validated and cell in done]
     better = sum(line["final_errors"] < line["validated_errors"] for line in lines)
     return f"{better} of {len(lines)}"
 
 
-def progress_table(done: Done) -> str:
+def progress_table(done: TaskResult) -> str:
     """Say how many cells of each data set are done, and what they cost."""
     lines = []
     for name in (*NAMES, "all"):
@@ -113,13 +114,13 @@ def progress_table(done: Done) -> str:
     return markdown(["", "cells run", "CPU hours"], lines)
 
 
-def summary_table(done: Done) -> str:
+def summary_table(done: TaskResult) -> str:
     """The paper's summary table: the best cell of each grid, ours / paper."""
     head = ["ours / paper", "MART", "ABC-MART", "R_err (%)", "P-value"]
     return markdown(head, [_summary_line(table(name), done) for name in NAMES])
 
 
-def _summary_line(of: Table, done: Done) -> list[str]:
+def _summary_line(of: Table, done: TaskResult) -> list[str]:
     paper = of.summary
     best = [_best(of, algorithm, done) for algorithm in PAIR]
     mart, abc = best
@@ -141,7 +142,7 @@ def _summary_line(of: Table, done: Done) -> list[str]:
     ]
 
 
-def significance(done: Done) -> str:
+def significance(done: TaskResult) -> str:
     """Say in words what the summary table's P-values say."""
     found: dict[str, list[str]] = {"ours": [], "the paper's": []}
     for name in NAMES:
@@ -154,7 +155,7 @@ def significance(done: Done) -> str:
     return f"P-values below {SIGNIFICANT}: {'; '.join(said)}."
 
 
-def _best(of: Table, algorithm: str, done: Done) -> int | None:
+def _best(of: Table, algorithm: str, done: TaskResult) -> int | None:
     cells = (cell for cell in of.cells if cell.algorithm == algorithm and cell in done)
     return min((done[cell]["lowest_errors"] for cell in cells), default=None)
 
@@ -175,27 +176,34 @@ def means_table(agreements: Iterable[Agreement]) -> str:
     return markdown(head, lines)
 
 
-def settings_table(done: Done) -> str:
+def settings_table(done: TaskResult) -> str:
     """The trial of the settings: lowest / last / chosen errors; the paper's below."""
     cells = trial_cells()
     if not any(cell in done for cell in cells):
-        return "Not measured yet: `python -m experiments settings`."
+        return "Not measured yet: run `python -m experiments settings`."
     paper = {_column_of(c): str(table(c.dataset).paper_of(c)) for c in cells}
     shown = {(c.settings, _column_of(c)): _readings(done.get(c)) for c in cells}
     lines = [
-        [*map(str, astuple(settings)), *(shown.get((settings, column), "") for column in paper)]
+        [
+            *map(_setting, astuple(settings)),
+            *(shown.get((settings, column), "") for column in paper),
+        ]
         for settings in dict.fromkeys(cell.settings for cell in cells)
     ]
-    names = ["smallest leaf", "bins", "random_state", "refresh"]
+    names = ["minimum leaf", "bins", "random_state", "residuals per"]
     titles = [f"{name.capitalize()}, J = {j}, {TITLES[a]}" for name, j, a in paper]
     return markdown([*names, *titles], [*lines, ["paper", "", "", "", *paper.values()]])
+
+
+def _setting(value: float | str) -> str:
+    return RESIDUALS.get(str(value), str(value))
 
 
 def _column_of(cell: Cell) -> tuple[str, int, str]:
     return cell.dataset, cell.max_leaf_nodes, cell.algorithm
 
 
-def guards_table(done: Done) -> str:
+def guards_table(done: TaskResult) -> str:
     """How often the guards acted, summed over the cells in which that was counted."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for cell in sorted(all_cells(), key=lambda cell: NAMES.index(cell.dataset)):
@@ -203,7 +211,7 @@ def guards_table(done: Done) -> str:
         if "mended_steps" in done.get(cell, {}):
             group.append(done[cell])
     lines = [[*names, *_guards(group)] for names, group in groups.items() if group]
-    return markdown(["", "", "cells counted", "steps mended", "leaves bounded"], lines)
+    return markdown(["", "", "cells counted", "iterations scaled back", "leaves clipped"], lines)
 
 
 def _guards(lines: list[Line]) -> list[str]:
@@ -214,11 +222,11 @@ def _guards(lines: list[Line]) -> list[str]:
     return [str(len(lines)), mended, f"{total('bounded_leaves'):,} of {total('n_leaves'):,}"]
 
 
-def _section(name: str, done: Done, results: Results, folder: str) -> str:
+def _section(name: str, done: TaskResult, results: Results, folder: str) -> str:
     of, about = table(name), describe(name)
     title = (
-        f"### {name.capitalize()}\n\n{about.n_classes} classes, {about.n_train:,} rows to train and "
-        f"{about.n_test:,} to test, {about.n_features} features. {NOTES.get(name, '')}".rstrip()
+        f"### {name.capitalize()}\n\n{about.n_classes} classes, {about.n_train:,} training rows, "
+        f"{about.n_test:,} test rows, {about.n_features} features. {NOTES.get(name, '')}".rstrip()
     )
     tables = [errors_table(of, algorithm, done) for algorithm in PAIR]
     return "\n\n".join(
@@ -228,16 +236,16 @@ def _section(name: str, done: Done, results: Results, folder: str) -> str:
             *tables,
             "**R_err (%): ours / paper**",
             improvement_table(of, done),
-            "**Errors after the last step: MART / ABC-MART**",
+            "**Errors after the last iteration: MART / ABC-MART**",
             final_table(of, done),
-            f"**nu = {VALIDATED_RATE}, all algorithms: lowest / last / chosen by validation (step)**",
+            f"**nu = {VALIDATED_RATE}, all algorithms: lowest / last / validated (iteration)**",
             column_table(of, done),
             _pictures(of, results, folder),
         ]
     )
 
 
-def errors_table(of: Table, algorithm: str, done: Done) -> str:
+def errors_table(of: Table, algorithm: str, done: TaskResult) -> str:
     """One of the paper's tables: ours / paper / difference for every cell."""
 
     def show(leaves: int, rate: float) -> str:
@@ -251,7 +259,7 @@ def errors_table(of: Table, algorithm: str, done: Done) -> str:
     return _grid(TITLES[algorithm], of, show)
 
 
-def improvement_table(of: Table, done: Done) -> str:
+def improvement_table(of: Table, done: TaskResult) -> str:
     """R_err of every cell beside the paper's."""
 
     def show(leaves: int, rate: float) -> str:
@@ -265,7 +273,7 @@ def improvement_table(of: Table, done: Done) -> str:
     return _grid("", of, show)
 
 
-def final_table(of: Table, done: Done) -> str:
+def final_table(of: Table, done: TaskResult) -> str:
     """Errors after the last step, and which step that was."""
 
     def show(leaves: int, rate: float) -> str:
@@ -275,23 +283,23 @@ def final_table(of: Table, done: Done) -> str:
             for line in lines
         )
 
-    return _grid("errors (steps)", of, show)
+    return _grid("errors (iterations)", of, show)
 
 
-def column_table(of: Table, done: Done) -> str:
+def column_table(of: Table, done: TaskResult) -> str:
     """Lowest, last and chosen errors of all algorithms at the validated learning rate."""
     lines = []
     for leaves in of.max_leaf_nodes:
         shown = [_readings(line, with_step=True) for line in _column(of, leaves, done)]
         lines.append([f"J = {leaves}", *shown])
-    return markdown(["", *ALGORITHMS], lines)
+    return markdown(["", *map(_name, ALGORITHMS)], lines)
 
 
-def _column(of: Table, leaves: int, done: Done) -> list[Line | None]:
+def _column(of: Table, leaves: int, done: TaskResult) -> list[Line | None]:
     return [done.get(of.cell(name, leaves, VALIDATED_RATE)) for name in ALGORITHMS]
 
 
-def column_means_table(done: Done) -> str:
+def column_means_table(done: TaskResult) -> str:
     """Means over J of what ``column_table`` shows, of algorithms that have been run for all J."""
     lines = []
     for name in NAMES:
@@ -299,7 +307,11 @@ def column_means_table(done: Done) -> str:
         columns = [_column(of, leaves, done) for leaves in of.max_leaf_nodes]
         shown = [_mean_readings(of_one) for of_one in zip(*columns, strict=True)]
         lines.append([name.capitalize(), str(len(columns)), *shown])
-    return markdown(["", "number of J", *ALGORITHMS], lines)
+    return markdown(["", "number of J", *map(_name, ALGORITHMS)], lines)
+
+
+def _name(algorithm: str) -> str:
+    return SHOWN.get(algorithm, algorithm)
 
 
 def _mean_readings(lines: Sequence[Line | None]) -> str:
@@ -331,8 +343,10 @@ def _pictures(of: Table, results: Results, folder: str) -> str:
         for kind in _figures(of, curves)
     ]
     if of.draws_improvement:
-        title = "**R_err (%) at its largest / after the last step (steps)**"
-        paper = "The paper: it may be considerably larger if training is stopped earlier."
+        title = "**R_err (%) at its maximum / after the last iteration (iterations)**"
+        paper = (
+            "According to the paper it may be considerably larger if training is stopped earlier."
+        )
         links += [f"{title}. {paper}", history_table(of, curves)]
     return ("\n\n".join(links) or "No figures yet.") + "\n"
 
@@ -350,9 +364,9 @@ def history_table(of: Table, curves: figures.AllCurves) -> str:
     return _grid("", of, show)
 
 
-def _alternatives(done: Done, results: Results, folder: str) -> str:
+def _alternatives(done: TaskResult, results: Results, folder: str) -> str:
     cells = alternatives()
-    head = ["", "lowest / last / chosen by validation", "steps", "mended"]
+    head = ["", "lowest / last / validated", "iterations", "scaled back"]
     lines = []
     for cell in cells:
         line = done.get(cell)
@@ -368,7 +382,7 @@ def _alternatives(done: Done, results: Results, folder: str) -> str:
     return "\n\n".join(text)
 
 
-def _alternatives_in_words(cells: list[Cell], done: Done) -> str:
+def _alternatives_in_words(cells: list[Cell], done: TaskResult) -> str:
     _, abc, *others = cells
     where = f"{abc.dataset.capitalize()}, J = {abc.max_leaf_nodes}, nu = {abc.learning_rate}"
     if any(cell not in done for cell in cells):

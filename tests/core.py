@@ -69,7 +69,7 @@ class Trainer:
         self.number = 0  # of the step that is being made
         self.raw, self.residuals = core.raw, core.residuals
         self.loss, self.class_losses = core.loss, core.class_losses
-        self.native_step = core.step
+        self.native_step = core.train_iteration
         self._classes = range(len(core.class_losses()))
 
     def step(
@@ -269,8 +269,12 @@ def shared_fingerprint(n_threads: int = 1) -> str:
     """With all directions, and with fewer, as many as and more than a SIMD register has numbers."""
     digest = hashlib.sha256()
     variants = itertools.product(SHARED_PROBLEMS, [False, True], [0, 3, 8, 9])
-    for problem, hessian_split, n_directions in variants:
-        params = {"hessian_split": hessian_split, "n_directions": n_directions, "shared": True}
+    for problem, hessian_split, n_projections in variants:
+        params = {
+            "hessian_split": hessian_split,
+            "n_projections": n_projections,
+            "multi_output": True,
+        }
         digest.update(bytes_of_training(problem.with_params(**params), SHARED, n_threads))
     return digest.hexdigest()
 

@@ -8,53 +8,55 @@ from typing import Any
 import numpy as np
 from distributed import Worker
 
-from abcgbm.distributed.link import PIECE
-from abcgbm.distributed.session import Done, Session, Sessions
-from abcgbm.ranks.reducer import Reducer
+from abcgbm.communication.communicator import Communicator
+from abcgbm.distributed.dask_session import Session, Sessions, TaskResult
+from abcgbm.distributed.mesh import PIECE
 
 
-def sums(session: Session, reducer: Reducer) -> Done:
+def sums(session: Session, communicator: Communicator) -> TaskResult:
     """Sum values of several pieces, and exchange items of several sizes."""
-    values = np.arange(PIECE // 4 + 3) + reducer.rank
-    reducer.sum(values)
-    largest = np.array([reducer.rank, -reducer.rank], dtype=np.float64)
-    reducer.maximum(largest)
-    items = [bytes([reducer.rank]) * to for to in range(reducer.n_ranks)]
-    received = [bytes(item) for item in reducer.exchange(items)]
-    return Done((values[0], values[-1], largest, received, reducer.gather(reducer.rank)), None)
+    values = np.arange(PIECE // 4 + 3) + communicator.rank
+    communicator.allreduce(values, "sum")
+    largest = np.array([communicator.rank, -communicator.rank], dtype=np.float64)
+    communicator.allreduce(largest, "maximum")
+    items = [bytes([communicator.rank]) * to for to in range(communicator.n_ranks)]
+    received = [bytes(item) for item in communicator.exchange(items)]
+    return TaskResult(
+        (values[0], values[-1], largest, received, communicator.allgather(communicator.rank)), None
+    )
 
 
-def out_of_step(session: Session, reducer: Reducer) -> Done:
-    values = np.zeros(10, dtype=np.int32 if reducer.rank == 1 else np.int64)
-    reducer.sum(values)
-    return Done(None, None)
+def out_of_step(session: Session, communicator: Communicator) -> TaskResult:
+    values = np.zeros(10, dtype=np.int32 if communicator.rank == 1 else np.int64)
+    communicator.allreduce(values, "sum")
+    return TaskResult(None, None)
 
 
-def failing(session: Session, reducer: Reducer) -> Done:
-    if reducer.rank == 1:
+def failing(session: Session, communicator: Communicator) -> TaskResult:
+    if communicator.rank == 1:
         raise MemoryError("no room for 8 GiB")
-    return Done(reducer.gather(None), None)
+    return TaskResult(communicator.allgather(None), None)
 
 
-def stopped(session: Session, reducer: Reducer) -> Done:
-    reducer.gather(None)
-    if reducer.rank == 1:
+def stopped(session: Session, communicator: Communicator) -> TaskResult:
+    communicator.allgather(None)
+    if communicator.rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
-    return Done(reducer.gather(None), None)
+    return TaskResult(communicator.allgather(None), None)
 
 
-def killed(session: Session, reducer: Reducer) -> Done:
-    reducer.gather(None)
-    if reducer.rank == 1:
+def killed(session: Session, communicator: Communicator) -> TaskResult:
+    communicator.allgather(None)
+    if communicator.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return Done(reducer.gather(None), None)
+    return TaskResult(communicator.allgather(None), None)
 
 
-def result_of(done: Done) -> Any:
+def result_of(done: TaskResult) -> Any:
     return done.result
 
 
-def error_of(done: Done) -> str:
+def error_of(done: TaskResult) -> str:
     return f"{type(done.error).__name__}: {done.error}"
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, Categorical
 from models import noisy_data, small
 
 RNG = np.random.default_rng(5)
@@ -42,15 +42,15 @@ class Case(NamedTuple):
 def warm_started() -> ABCBoostClassifier:
     """A tree for each class in the first steps, shared trees in the next."""
     model = small("mart", warm_start=True, max_iter=3).fit(X, Y)
-    return model.set_params(algorithm="logitboost", trees="shared", max_iter=7).fit(X, Y)
+    return model.set_params(algorithm="multi-output", max_iter=7).fit(X, Y)
 
 
-def first_steps(n_steps: int, X: Any, y: Any, **parameters: Any) -> Any:
+def first_iterations(n_iter: int, X: Any, y: Any, **parameters: Any) -> Any:
     """Make a model that keeps some steps, or none."""
 
     def fit() -> ABCBoostClassifier:
         model = small(**parameters).fit(X, y)
-        trees = model.model_.ensemble.first_steps(n_steps)
+        trees = model.model_.ensemble.first_iterations(n_iter)
         model.model_ = replace(model.model_, ensemble=trees)
         return model
 
@@ -81,16 +81,18 @@ CASES: dict[str, Callable[[], ABCBoostClassifier]] = {
     "infinities": of(INFINITE, Y, "abc-mart"),
     "large trees": of(X, Y, trees="shared", max_leaf_nodes=60, min_samples_leaf=1),
     "warm start": warm_started,
-    "truncated": first_steps(3, X, Y, algorithm="abc-mart"),
-    "no step": first_steps(0, X, Y, algorithm="mart"),
-    "no step, prior": first_steps(0, X, NAMES[Y], trees="shared", init="prior"),
+    "truncated": first_iterations(3, X, Y, algorithm="abc-mart"),
+    "no step": first_iterations(0, X, Y, algorithm="mart"),
+    "no step, prior": first_iterations(0, X, NAMES[Y], trees="shared", init="prior"),
     "frame of numbers": of(FRAME[["size", "x/y"]], Y, "abc-mart"),
-    "frame, mart": of(FRAME, FRAME_Y, "mart", categorical_penalty=0.0),
-    "frame, abc-mart": of(FRAME, NAMES[FRAME_Y], "abc-mart", categorical_penalty=0.0),
+    "frame, mart": of(FRAME, FRAME_Y, "mart", categorical_features=Categorical(penalty=0.0)),
+    "frame, abc-mart": of(
+        FRAME, NAMES[FRAME_Y], "abc-mart", categorical_features=Categorical(penalty=0.0)
+    ),
     "frame, shared": of(FRAME, FRAME_Y, trees="shared", categorical_penalty=0.0),
     "frame, shared codes": of(FRAME, FRAME_Y, trees="shared", categorical_penalty=0.0, max_bins=3),
-    "frame, no step": first_steps(0, FRAME, FRAME_Y, algorithm="mart"),
-    "numbered": of(ARRAY, FRAME_Y, categorical_features=[2, 3], categorical_penalty=0.0),
+    "frame, no step": first_iterations(0, FRAME, FRAME_Y, algorithm="mart"),
+    "numbered": of(ARRAY, FRAME_Y, categorical_features=Categorical([2, 3], penalty=0.0)),
 }
 
 
@@ -156,5 +158,5 @@ def long_case(name: str) -> Case:
     """A model of a thousand steps."""
     parameters = LONG[name] | {"max_iter": 1000, "learning_rate": 0.02, "l2_regularization": 1.0}
     model = small(**parameters).fit(X, Y)
-    assert model.best_iter_ == 1000
+    assert model.best_iteration_ == 1000
     return Case(model, number_rows(model, X, np.random.default_rng(8)))

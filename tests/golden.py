@@ -16,55 +16,59 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, FixedBase
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    Categorical,
+    MultiOutputTrees,
+    TreePerClass,
+)
+from abcgbm.parameters.algorithms import AlgorithmObject
 from models import ensemble_arrays
 
 FILE = Path(__file__).parent / "data" / "golden.json"
 LABELS = np.array(["ash", "birch", "cedar", "elm", "fir", "larch", "oak", "pine", "yew"])
 PARAMETERS: dict[str, Any] = {
-    "algorithm": "abc-mart",
-    "trees": "per-class",
     "learning_rate": 0.1,
     "max_iter": 6,
     "max_leaf_nodes": 7,
     "max_depth": None,
     "min_samples_leaf": 5,
-    "min_gain": 0.0,
     "l2_regularization": 0.0,
-    "min_hessian_leaf": 0.0,
     "max_bins": 255,
-    "categorical_features": "auto",
-    "categorical_smoothing": 10.0,
-    "categorical_penalty": 1.0,
-    "handle_unknown": "missing",
-    "subsample": 1.0,
+    "categorical_features": Categorical(
+        "auto", smoothing=10.0, penalty=1.0, handle_unknown="missing"
+    ),
     "max_features": None,
     "interaction_cst": None,
-    "monotonic_cst": None,
-    "base_class": None,
-    "base_step": "full",
-    "refresh": "step",
-    "gain_directions": "auto",
-    "init": "zero",
+    "subsample": 1.0,
     "classes": None,
     "class_weight": None,
-    "warm_start": False,
     "early_stopping": "auto",
-    "scoring": "loss",
     "validation_fraction": 0.1,
     "n_iter_no_change": 10,
-    "refit": False,
     "tol": 1e-7,
-    "max_time": None,
+    "scoring": "loss",
+    "refit": False,
+    "warm_start": False,
     "callbacks": None,
-    "checkpoint": None,
-    "checkpoint_every": None,
-    "on_interrupt": "raise",
-    "recenter": False,
     "n_jobs": 2,
     "random_state": 5,
     "verbose": 0,
 }
+# Parameters of the algorithms, each as the models have it unless they change it.
+OF_TREES: dict[str, Any] = {"min_gain": 0.0, "min_hessian_leaf": 0.0, "baseline": "zero"}
+OF_PLAIN = {"sequential_residuals": False, "recenter": False} | OF_TREES
+OF_ABC = {
+    "n_candidates": 1,
+    "gap": 0,
+    "warmup": 0,
+    "base_label": None,
+    "base_derivatives": True,
+    "line_search": False,
+} | OF_TREES
+NAMES = {of for group in (OF_PLAIN, OF_ABC, {"n_projections": "all"}) for of in group}
 
 
 # ---------------------------------------------------------------------------------------------- data
@@ -131,8 +135,22 @@ def weights(n_rows: int = 300) -> np.ndarray:
 # -------------------------------------------------------------------------------------------- models
 
 
+def algorithm_of(name: str, changed: dict[str, Any]) -> AlgorithmObject:
+    """The object of an algorithm by the name that the paper has for it, or of multi-output trees."""
+    if name.startswith("shared "):
+        of_trees = OF_TREES | {"n_projections": "all"} | changed
+        return MultiOutputTrees(name.removeprefix("shared "), **of_trees)
+    if name.startswith("abc-"):
+        return AdaptiveBaseClass(name.removeprefix("abc-"), **OF_ABC | changed)
+    return TreePerClass(name, **OF_PLAIN | changed)
+
+
 def fit(data: Rows, *, model: dict[str, Any], **given: Any) -> ABCBoostClassifier:
-    return ABCBoostClassifier(**PARAMETERS | model).fit(data.X, data.y, **given)
+    """Fit a model; parameters of its algorithm are given as if they were its own."""
+    changed = {name: value for name, value in model.items() if name in NAMES}
+    others = {name: value for name, value in model.items() if name not in (*NAMES, "algorithm")}
+    algorithm = algorithm_of(model.get("algorithm", "abc-mart"), changed)
+    return ABCBoostClassifier(algorithm, **PARAMETERS | others).fit(data.X, data.y, **given)
 
 
 def case(
@@ -144,9 +162,8 @@ def case(
 def shared(
     algorithm: str, data: Rows, given: dict[str, Any] | None = None, **changed: Any
 ) -> Callable[[], ABCBoostClassifier]:
-    """Shared trees, cuts measured in all classes unless directions are given."""
-    settings = {"trees": "shared", "gain_directions": "all", "l2_regularization": 0.01}
-    return case(algorithm, data, given, **settings | changed)
+    """Multi-output trees, splits searched in all classes unless projections are given."""
+    return case(f"shared {algorithm}", data, given, **{"l2_regularization": 0.01} | changed)
 
 
 def warm_started(data: Rows, **changed: Any) -> ABCBoostClassifier:
@@ -156,11 +173,13 @@ def warm_started(data: Rows, **changed: Any) -> ABCBoostClassifier:
 
 
 def changed_trees(data: Rows, first: str, then: str) -> ABCBoostClassifier:
-    """Three steps with trees of one kind, then three of the other."""
+    """Three iterations with trees of one kind, then three of the other."""
     model = fit(
-        data, model={"algorithm": "auto", "trees": first, "max_iter": 3, "warm_start": True}
+        data,
+        model={"algorithm": first, "max_iter": 3, "warm_start": True},
     )
-    return model.set_params(trees=then, max_iter=6).fit(data.X, data.y)
+    later = algorithm_of(then, {})
+    return model.set_params(algorithm=later, max_iter=6).fit(data.X, data.y)
 
 
 def binned(data: Rows, **changed: Any) -> ABCBoostClassifier:
@@ -175,7 +194,7 @@ def validated(data: Rows) -> dict[str, Any]:
 
 ALGORITHMS = ("mart", "abc-mart", "logitboost", "abc-logitboost")
 PLAIN = ("mart", "logitboost")
-SEARCH = BaseClassSearch(n_candidates=2, gap=2, warmup=1)
+SEARCH: dict[str, Any] = {"n_candidates": 2, "gap": 2, "warmup": 1}
 TWO, THREE, FIVE, NINE = (numbers(k) for k in (2, 3, 5, 9))
 MANY = numbers(40, 600)  # the guard acts
 FRAME, SPARSE = frame(), mostly_zero()
@@ -194,20 +213,20 @@ MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
     **{f"{name}, sparse": case(name, SPARSE) for name in ALGORITHMS},
     **{f"{name}, weights": case(name, FIVE, {"sample_weight": weights()}) for name in ALGORITHMS},
     **{f"{name}, balanced": case(name, FIVE, **BALANCED) for name in ALGORITHMS},
-    "Mb": case("mart", FIVE, base_class="worst"),
-    "mart, refresh class": case("mart", FIVE, refresh="class"),
-    "logitboost, refresh class": case("logitboost", FIVE, refresh="class"),
-    "abc-mart, fixed": case("abc-mart", FIVE, base_class="cedar"),
-    "abc-mart, FixedBase": case("abc-mart", FIVE, base_class=FixedBase("elm")),
-    "abc-mart, exhaustive": case("abc-mart", FIVE, base_class="exhaustive"),
-    "abc-logitboost, exhaustive": case("abc-logitboost", FIVE, base_class="exhaustive"),
-    "abc-mart, search": case("abc-mart", NINE, base_class=SEARCH),
-    "abc-logitboost, search": case("abc-logitboost", NINE, base_class=SEARCH),
-    "abc-mart, search, forty classes": case("abc-mart", MANY, base_class=SEARCH, max_iter=4),
+    "Mb": case("abc-mart", FIVE, base_derivatives=False),
+    "mart, refresh class": case("mart", FIVE, sequential_residuals=True),
+    "logitboost, refresh class": case("logitboost", FIVE, sequential_residuals=True),
+    "abc-mart, fixed": case("abc-mart", FIVE, base_label="cedar"),
+    "abc-mart, FixedBase": case("abc-mart", FIVE, base_label="elm"),
+    "abc-mart, exhaustive": case("abc-mart", FIVE, n_candidates=None),
+    "abc-logitboost, exhaustive": case("abc-logitboost", FIVE, n_candidates=None),
+    "abc-mart, search": case("abc-mart", NINE, **SEARCH),
+    "abc-logitboost, search": case("abc-logitboost", NINE, **SEARCH),
+    "abc-mart, search, forty classes": case("abc-mart", MANY, **SEARCH, max_iter=4),
     "abc-mart, fractional weights": case("abc-mart", FIVE, {"sample_weight": weights() / 7}),
     "abc-mart, class weights": case("abc-mart", FIVE, class_weight={"ash": 2.5, "fir": 0.5}),
-    "abc-mart, prior": case("abc-mart", FIVE, init="prior"),
-    "mart, prior, recentred": case("mart", FIVE, init="prior", recenter=True),
+    "abc-mart, prior": case("abc-mart", FIVE, baseline="prior"),
+    "mart, prior, recentred": case("mart", FIVE, baseline="prior", recenter=True),
     "mart, subsample": case("mart", FIVE, subsample=0.5),
     "abc-logitboost, subsample and weights": case(
         "abc-logitboost", FIVE, {"sample_weight": weights()}, subsample=0.7
@@ -221,11 +240,15 @@ MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
     "mart, l2": case("mart", FIVE, l2_regularization=2.0),
     "abc-mart, few bins": case("abc-mart", FIVE, max_bins=4),
     "abc-mart, many bins": case("abc-mart", numbers(3, 1500), max_bins=1000, max_leaf_nodes=20),
-    "abc-mart, few levels": case("abc-mart", FRAME, max_bins=20, categorical_smoothing=0.0),
+    "abc-mart, few levels": case(
+        "abc-mart", FRAME, max_bins=20, categorical_features=Categorical(smoothing=0.0)
+    ),
     "abc-mart, numbers as levels": case(
         "abc-mart", Rows(np.floor(8 * FIVE.X), FIVE.y), categorical_features=[0, 3]
     ),
-    "abc-mart, absent class": case("abc-mart", FIVE, classes=[*LABELS[:5], "yew"], init="prior"),
+    "abc-mart, absent class": case(
+        "abc-mart", FIVE, classes=[*LABELS[:5], "yew"], baseline="prior"
+    ),
     "abc-mart, validation rows": case("abc-mart", TRAIN, validated(FIVE), n_iter_no_change=1),
     "mart, held out": case("mart", FIVE, early_stopping=True, n_iter_no_change=2, max_iter=30),
     "mart, held out, error": case(
@@ -233,25 +256,25 @@ MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
     ),
     "abc-mart, warm start": partial(warm_started, FIVE),
     "abc-logitboost, warm start, search": partial(
-        warm_started, NINE, algorithm="abc-logitboost", base_class=SEARCH, subsample=0.8
+        warm_started, NINE, algorithm="abc-logitboost", **SEARCH, subsample=0.8
     ),
     "abc-mart, binned before": partial(binned, FIVE),
     **{f"shared {name}, two classes": shared(name, TWO) for name in PLAIN},
     **{f"shared {name}, five classes": shared(name, FIVE) for name in PLAIN},
     **{f"shared {name}, nine classes": shared(name, NINE) for name in PLAIN},
     **{f"shared {name}, forty classes": shared(name, MANY) for name in PLAIN},
-    **{f"shared {name}, drawn": shared(name, NINE, gain_directions=3) for name in PLAIN},
+    **{f"shared {name}, drawn": shared(name, NINE, n_projections=3) for name in PLAIN},
     **{f"shared {name}, categories": shared(name, FRAME) for name in PLAIN},
     **{f"shared {name}, sparse": shared(name, SPARSE) for name in PLAIN},
     **{f"shared {name}, weights": shared(name, FIVE, WEIGHTS) for name in PLAIN},
-    "shared logitboost, auto": shared("logitboost", MANY, gain_directions="auto"),
-    "shared logitboost, drawn, categories": shared("logitboost", FRAME, gain_directions=2),
+    "shared logitboost, auto": shared("logitboost", MANY, n_projections="auto"),
+    "shared logitboost, drawn, categories": shared("logitboost", FRAME, n_projections=2),
     "shared logitboost, no ridge": shared("logitboost", FIVE, l2_regularization=0.0),
     "shared logitboost, bounds": shared(
         "logitboost", FIVE, min_hessian_leaf=2.0, min_gain=0.01, max_depth=3
     ),
     "shared logitboost, balanced": shared("logitboost", FIVE, **BALANCED),
-    "shared logitboost, prior": shared("logitboost", FIVE, init="prior"),
+    "shared logitboost, prior": shared("logitboost", FIVE, baseline="prior"),
     "shared logitboost, full steps": shared("logitboost", NINE, learning_rate=1.0),
     "shared logitboost, subsample": shared("logitboost", FIVE, subsample=0.5),
     "shared mart, subsample and weights": shared("mart", FIVE, WEIGHTS, subsample=0.7),
@@ -261,10 +284,10 @@ MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
         "logitboost", TRAIN, validated(FIVE), n_iter_no_change=1
     ),
     "shared logitboost, warm start": partial(
-        warm_started, NINE, algorithm="logitboost", trees="shared", gain_directions=3
+        warm_started, NINE, algorithm="shared logitboost", n_projections=3, l2_regularization=0.0
     ),
-    "shared, then per class": partial(changed_trees, FIVE, "shared", "per-class"),
-    "per class, then shared": partial(changed_trees, FIVE, "per-class", "shared"),
+    "shared, then per class": partial(changed_trees, FIVE, "shared logitboost", "abc-mart"),
+    "per class, then shared": partial(changed_trees, FIVE, "abc-mart", "shared logitboost"),
 }
 
 

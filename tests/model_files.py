@@ -27,7 +27,7 @@ def small_models() -> dict[str, ABCBoostClassifier]:
     few = {"max_iter": 2, "max_leaf_nodes": 4}
     return {
         "per class": small("abc-logitboost", **few).fit(FRAME, LABELS),
-        "shared": small(trees="shared", early_stopping=True, refit=True, **few).fit(FRAME, LABELS),
+        "shared": small("multi-output", early_stopping=True, refit=True, **few).fit(FRAME, LABELS),
     }
 
 

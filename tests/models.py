@@ -7,26 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from strategies import random_problem
 
 HANGS_AFTER = 300  # seconds: a process that takes this long is stuck, not slow
 # Parameters for all kinds of training.
 KINDS_OF_FIT = {
     "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
     "abc-mart": {"algorithm": "abc-mart"},
-    "fixed base": {"base_class": 2},
-    "search with a gap": {"base_class": BaseClassSearch(3, gap=2)},
-    "search with a warm-up": {"base_class": BaseClassSearch(2, gap=1, warmup=3)},
-    "exhaustive": {"base_class": "exhaustive"},
+    "fixed base": {"algorithm": AdaptiveBaseClass(base_label=2)},
+    "search with a gap": {"algorithm": AdaptiveBaseClass(n_candidates=3, gap=2)},
+    "search with a warm-up": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1, warmup=3)},
+    "exhaustive": {"algorithm": AdaptiveBaseClass(n_candidates=None)},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "prior": {"init": "prior"},
+    "prior": {"algorithm": AdaptiveBaseClass(baseline="prior")},
     "drawn rows and features": {"subsample": 0.6, "max_features": 2, "random_state": 3},
-    "shared": {"trees": "shared"},
-    "shared, drawn": {"trees": "shared", "gain_directions": 2, "subsample": 0.6},
+    "shared": {"algorithm": "multi-output"},
+    "shared, drawn": {
+        "algorithm": MultiOutputTrees(n_projections=2, baseline="zero"),
+        "subsample": 0.6,
+    },
 }
 
 # The field of an `Ensemble`, and the name under which the golden digests know it. It is written out
@@ -64,11 +67,17 @@ def noisy_data(
     return problem.X, problem.y
 
 
-def small(algorithm: str = "auto", **parameters: Any) -> ABCBoostClassifier:
-    """A classifier that is soon trained; what is not given is as the paper has it."""
+def small(algorithm: Any = "abc-mart", **parameters: Any) -> ABCBoostClassifier:
+    """A classifier that is trained quickly; what is not given is as the paper has it."""
     return ABCBoostClassifier.paper(
         algorithm, **({"max_iter": 8, "max_leaf_nodes": 6} | parameters)
     )
+
+
+def base_labels(model: ABCBoostClassifier) -> list[Any]:
+    """The base class of each iteration, as a label; None without one."""
+    labels = model.classes_.tolist()
+    return [None if k < 0 else labels[k] for k in model.history_.base_classes]
 
 
 def ensemble_arrays(model: ABCBoostClassifier) -> dict[str, np.ndarray]:
@@ -81,7 +90,7 @@ def ensemble_arrays(model: ABCBoostClassifier) -> dict[str, np.ndarray]:
 
 def model_bytes(model: ABCBoostClassifier) -> bytes:
     """The trees and the history of a model."""
-    history = (model.train_loss_, model.class_losses_)
+    history = (model.history_.train_loss, model.history_.class_losses)
     return b"".join(a.tobytes() for a in (*ensemble_arrays(model).values(), *history))
 
 

@@ -8,54 +8,61 @@ from mpi4py import MPI
 from sklearn.datasets import load_iris
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.distributed.mpi import MPIReducer
-from abcgbm.ranks.reducer import RanksError
+from abcgbm.communication.communicator import RanksError
+from abcgbm.distributed.mpi import MPICommunicator
 
 
-def sums(reducer: MPIReducer) -> None:
+def sums(communicator: MPICommunicator) -> None:
     for dtype in ("int32", "int64", "float64"):
-        values = np.arange(7, dtype=dtype) + reducer.rank
+        values = np.arange(7, dtype=dtype) + communicator.rank
         largest = values.copy()
-        reducer.sum(values)
-        reducer.maximum(largest)
-        n = reducer.n_ranks
+        communicator.allreduce(values, "sum")
+        communicator.allreduce(largest, "maximum")
+        n = communicator.n_ranks
         np.testing.assert_array_equal(values, np.arange(7) * n + n * (n - 1) // 2)
         np.testing.assert_array_equal(largest, np.arange(7) + n - 1)
     values = np.full(5, 2**40)
-    reducer.reduce_scatter("sum", values, np.linspace(0, 5, reducer.n_ranks + 1).astype(int)[1:])
-    assert values.max() == reducer.n_ranks * 2**40
-    assert reducer.gather("x" * reducer.rank) == ["x" * r for r in range(reducer.n_ranks)]
-    assert reducer.broadcast(reducer.rank) == 0
-    items = [bytes([reducer.rank]) * to for to in range(reducer.n_ranks)]
-    received = [bytes(item) for item in reducer.exchange(items)]
-    assert received == [bytes([r]) * reducer.rank for r in range(reducer.n_ranks)]
+    communicator.reduce_scatter(
+        "sum", values, np.linspace(0, 5, communicator.n_ranks + 1).astype(int)[1:]
+    )
+    assert values.max() == communicator.n_ranks * 2**40
+    assert communicator.allgather("x" * communicator.rank) == [
+        "x" * r for r in range(communicator.n_ranks)
+    ]
+    assert communicator.broadcast(communicator.rank) == 0
+    items = [bytes([communicator.rank]) * to for to in range(communicator.n_ranks)]
+    received = [bytes(item) for item in communicator.exchange(items)]
+    assert received == [bytes([r]) * communicator.rank for r in range(communicator.n_ranks)]
 
 
-def in_pieces(reducer: MPIReducer) -> None:
-    reducer.most_bytes = 7  # in one call
-    sums(reducer)
-    reducer.most_bytes = MPIReducer.most_bytes
+def in_pieces(communicator: MPICommunicator) -> None:
+    communicator.max_bytes = 7  # in one call
+    sums(communicator)
+    communicator.max_bytes = MPICommunicator.max_bytes
 
 
-def out_of_step(reducer: MPIReducer) -> None:
-    call = reducer.maximum if reducer.rank == 1 else reducer.sum
+def out_of_step(communicator: MPICommunicator) -> None:
+    op = "maximum" if communicator.rank == 1 else "sum"
     with pytest.raises(RanksError, match="out of step"):
-        call(np.zeros(3, dtype=np.int64))
+        communicator.allreduce(np.zeros(3, dtype=np.int64), op)
 
 
-def same_model(reducer: MPIReducer) -> None:
+def same_model(communicator: MPICommunicator) -> None:
     """Rank 0 has more rows than the others, and the last one none."""
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
-    ends = [0, *(100 + 50 * (rank + 1) // reducer.n_ranks for rank in range(reducer.n_ranks))]
-    ends[-2:] = [150, 150] if reducer.n_ranks > 2 else ends[-2:]
-    own = slice(ends[reducer.rank], ends[reducer.rank + 1])
+    ends = [
+        0,
+        *(100 + 50 * (rank + 1) // communicator.n_ranks for rank in range(communicator.n_ranks)),
+    ]
+    ends[-2:] = [150, 150] if communicator.n_ranks > 2 else ends[-2:]
+    own = slice(ends[communicator.rank], ends[communicator.rank + 1])
     for trees in ("per-class", "shared"):
         model, local = (
             ABCBoostClassifier(max_iter=3, learning_rate=0.15, trees=trees) for _ in range(2)
         )
-        model.fit(X[own], y[own], share=reducer)
+        model.fit(X[own], y[own], communicator=communicator)
         assert bytes_of(model) == bytes_of(local.fit(X, y))
 
 
@@ -67,5 +74,5 @@ def bytes_of(model: ABCBoostClassifier) -> bytes:
 
 if __name__ == "__main__":
     for what in (sums, in_pieces, same_model, out_of_step):
-        what(MPIReducer(MPI.COMM_WORLD))
+        what(MPICommunicator(MPI.COMM_WORLD))
     print("well")

@@ -5,7 +5,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from abcgbm.ranks.reducer import Buffer, Header, RankLostError, RanksError, Reducer
+from abcgbm.communication.communicator import (
+    Buffer,
+    Communicator,
+    Header,
+    RankLostError,
+    RanksError,
+)
 
 WAIT = 60.0  # seconds; long, for a busy machine
 
@@ -41,7 +47,7 @@ class Meeting:
                 raise RankLostError(f"rank {lost} is gone: {reason}", lost)
 
 
-class ThreadReducer(Reducer):
+class ThreadReducer(Communicator):
     """A rank that is a thread; it leaves at the exchange ``leaves_at``, as if it were killed."""
 
     def __init__(self, meeting: Meeting, rank: int, leaves_at: int | None = None) -> None:
@@ -79,9 +85,9 @@ def outcomes(
     meeting = Meeting(n_ranks, wait)
 
     def on(rank: int) -> Any:
-        reducer = ThreadReducer(meeting, rank, leaves[1] if rank == leaves[0] else None)
+        communicator = ThreadReducer(meeting, rank, leaves[1] if rank == leaves[0] else None)
         try:
-            return work(reducer)
+            return work(communicator)
         except Exception as error:  # noqa: BLE001
             meeting.leave(rank, str(error))
             return error

@@ -316,9 +316,9 @@ class TrainParams:
     max_path_features: int = 0  # that may meet on a path; 0: no bound
     interaction_groups: Sequence[Sequence[int]] = ()  # none: all features may meet
     seed: int = 0
-    shared: bool = False  # one tree for all classes: see reference_shared
-    n_directions: int = 0  # in which a shared tree is cut; 0: all classes
-    search_base: bool = False  # how far the base class moves is sought at every step
+    multi_output: bool = False  # one tree for all classes: see reference_shared
+    n_projections: int = 0  # in which a shared tree is cut; 0: all classes
+    base_line_search: bool = False  # how far the base class moves is sought at every step
 
 
 @dataclass(frozen=True)
@@ -622,7 +622,7 @@ class Shortening:
 
 @dataclass
 class Step:
-    """The trees of a step, one after the other, as flat arrays (see `abcgbm._core.StepResult`)."""
+    """The trees of a step, one after the other, as flat arrays (see `abcgbm._core.IterationResult`)."""
 
     feature: np.ndarray
     bin: np.ndarray
@@ -837,7 +837,7 @@ class Trainer:
     def when_to_shorten_base(self, trees: Sequence[Tree], base: int) -> str:
         if base < 0 or len(trees) == 1:
             return "never"
-        return "always" if self.params.search_base else "if the loss rises"
+        return "always" if self.params.base_line_search else "if the loss rises"
 
 
 def line_search(

@@ -26,7 +26,7 @@ from reference import (
 )
 
 DIRECTIONS = 4  # a kind of draws, beside those of `reference`
-MOST_WAYS = 8  # to sort categories
+MAX_WAYS = 8  # to sort categories
 BITS_OF_REPEATED = 24  # of all weights: up to these, weight 2 is the row given twice
 SHARED = reference.Algorithm("shared", None)
 
@@ -34,13 +34,13 @@ SHARED = reference.Algorithm("shared", None)
 # --------------------------------------------------------------------------------------- directions
 
 
-def drawn_directions(seed: int, step: int, n_directions: int, n_classes: int) -> list[list[int]]:
+def drawn_directions(seed: int, step: int, n_projections: int, n_classes: int) -> list[list[int]]:
     """A sign for each class, in each direction."""
 
     def sign(d: int, k: int) -> int:
         return 1 if draw(seed, DIRECTIONS, step, d * n_classes + k) < 2**63 else -1
 
-    return [[sign(d, k) for k in range(n_classes)] for d in range(n_directions)]
+    return [[sign(d, k) for k in range(n_classes)] for d in range(n_projections)]
 
 
 def derivatives_along(u: Sequence[int], Rint: Sequence[int], y: int, shift: int) -> tuple[int, int]:
@@ -158,13 +158,13 @@ class SearchTarget(Target):
     def ways(self, sums: list[Sums]) -> list[int]:
         """Directions in which categories are sorted: those in which they differ most."""
         directions = range(self.n_drawn or self.n_classes)
-        if len(directions) <= MOST_WAYS:
+        if len(directions) <= MAX_WAYS:
             return list(directions)
         of_places = [
             sum((sums[c] for c in codes), Sums()) for codes in reference.places(sums, self)
         ]
         spread = [self.spread([along(s, d) for s in of_places]) for d in directions]
-        return sorted(sorted(directions, key=lambda d: (-spread[d], d))[:MOST_WAYS])
+        return sorted(sorted(directions, key=lambda d: (-spread[d], d))[:MAX_WAYS])
 
     def spread(self, of_codes: list[Sums]) -> float:
         total = 0.0
@@ -248,7 +248,7 @@ class Trainer(reference.Trainer):
     @property
     def n_drawn(self) -> int:
         """Directions that are drawn; 0: all classes are looked at."""
-        n = self.params.n_directions
+        n = self.params.n_projections
         return n if n < self.n_classes else 0
 
     def lost_bits(self, of_class: Sequence[Target]) -> tuple[int, int]:

@@ -74,7 +74,7 @@ def reference_trainer_with(thresholds: list[list[float]], problem: Problem) -> r
     binned = reference.bin_table(problem.X, thresholds, problem.is_categorical())
     params = reference.TrainParams(**problem.params)
     labels = reference.Labels(problem.y, problem.weight, problem.unit, problem.n_classes)
-    kind = reference_shared.Trainer if params.shared else reference.Trainer
+    kind = reference_shared.Trainer if params.multi_output else reference.Trainer
     return kind(binned, labels, params, problem.raw)
 
 
@@ -182,7 +182,7 @@ grow_params = st.fixed_dictionaries(
         "subsample": st.sampled_from([1.0, 1.0, 0.6]),
         "max_features": st.integers(0, 3),
         "max_path_features": st.sampled_from([0, 0, 1, 2]),
-        "search_base": st.booleans(),
+        "base_line_search": st.booleans(),
         "seed": st.integers(0, 2**64 - 1),
     }
 )
@@ -324,7 +324,7 @@ def shared_problems(draw: st.DrawFn, of: st.SearchStrategy[Problem] | None = Non
     problem = draw(problems(max_classes=30) if of is None else of)
     problem = draw(st.one_of(st.just(problem), with_heavy_rows(problem)))
     problem = draw(st.one_of(st.just(problem), with_far_scores(problem)))
-    return problem.with_params(shared=True, n_directions=draw(st.sampled_from(DIRECTIONS)))
+    return problem.with_params(multi_output=True, n_projections=draw(st.sampled_from(DIRECTIONS)))
 
 
 @st.composite

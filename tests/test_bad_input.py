@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, FixedBase
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BaseClassSearch,
+    BinMapper,
+    Categorical,
+    TimeLimit,
+    TreePerClass,
+)
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=60, n_classes=3)
@@ -30,20 +38,22 @@ INTEGERS = {
     "verbose": ([-1], "from 0 on"),
 }
 REALS = {
+    "algorithm": AdaptiveBaseClass(
+        min_gain=([-1e-9, np.nan, np.inf], "from 0 on"),
+        min_hessian_leaf=([-1e-9, np.nan, np.inf], "from 0 on"),
+    ),
     "learning_rate": ([0, -0.1, 1.5, np.nan, np.inf], "above 0 and at most 1"),
     "min_samples_leaf": ([0, -1, np.nan, np.inf], "above 0"),
-    "min_gain": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "l2_regularization": ([-1e-9, np.nan, np.inf], "from 0 on"),
-    "min_hessian_leaf": ([-1e-9, np.nan, np.inf], "from 0 on"),
-    "categorical_smoothing": ([-1e-9, np.nan, np.inf], "from 0 on"),
-    "categorical_penalty": ([-1e-9, np.nan, np.inf], "from 0 on"),
     "subsample": ([0, -0.1, 1.5, np.nan], "above 0 and at most 1"),
     "validation_fraction": ([0, 1, 1.5, np.nan], "above 0 and below 1"),
     "tol": ([-1e-9, np.nan, np.inf], "from 0 on"),
+    "categorical_features": Categorical(
+        smoothing=([-1e-9, np.nan, np.inf], "from 0 on"),
+        penalty=([-1e-9, np.nan, np.inf], "from 0 on"),
+    ),
 }
-NONE_IS_FINE = {
-    "max_time": ([0, -1, np.nan, np.inf], "of seconds above 0"),
-}
+NONE_IS_FINE = {"callbacks": [TimeLimit(([0, -1, np.nan, np.inf], "of seconds above 0"))]}
 
 
 def cases(table):
@@ -92,49 +102,64 @@ def test_what_is_neither_a_number_nor_none_is_named(name, bad):
 @pytest.mark.parametrize(
     ("parameters", "parts"),
     [
-        ({"base_step": "half"}, ("base_step='half'", "'search' or 'full'")),
-        ({"refresh": "never"}, ("refresh='never'", "'step' or 'class'")),
-        ({"handle_unknown": "ignore"}, ("handle_unknown='ignore'", "'missing' or 'error'")),
+        ({"algorithm": "abc-mart"}, ("base_step='half'", "'search' or 'full'")),
+        ({"algorithm": "abc-mart"}, ("refresh='never'", "'step' or 'class'")),
+        (
+            {"categorical_features": Categorical(handle_unknown="ignore")},
+            ("handle_unknown='ignore'", "'missing' or 'error'"),
+        ),
         ({"categorical_features": ["a"]}, ("categorical_features has 'a'", "indices", "no names")),
         ({"categorical_features": [4]}, ("categorical_features has 4", "0 to 3")),
         ({"categorical_features": [True]}, ("1 truth values", "4 features")),
         ({"random_state": -1}, ("random_state=-1", "from 0 on")),
         ({"n_jobs": 0}, ("n_jobs=0", "None", "an integer other than 0", "-1")),
-        ({"base_class": 7}, ("base_class=7", "None, 'auto', 'worst'", "labels 0, 1, 2")),
         (
-            {"base_class": "wurst"},
+            {"algorithm": AdaptiveBaseClass(base_label=7)},
+            ("base_class=7", "None, 'auto', 'worst'", "labels 0, 1, 2"),
+        ),
+        (
+            {"algorithm": AdaptiveBaseClass(base_label="wurst")},
             ("base_class='wurst'", "None, 'auto', 'worst'", "labels 0, 1, 2"),
         ),
         ({"base_class": np.nan}, ("base_class=nan", "None, 'auto', 'worst'", "labels 0, 1, 2")),
-        ({"base_class": FixedBase("worst")}, ("'worst'", "one of the labels 0, 1, 2")),
-        ({"base_class": [0, 1]}, ("base_class=[0, 1]", "one of the labels 0, 1, 2")),
-        ({"algorithm": "mart", "base_class": 1}, ("base_class=1", "abc", "None or 'worst'")),
         (
-            {"algorithm": "abc-mart", "refresh": "class"},
+            {"algorithm": AdaptiveBaseClass(base_label="worst")},
+            ("'worst'", "one of the labels 0, 1, 2"),
+        ),
+        ({"base_class": [0, 1]}, ("base_class=[0, 1]", "one of the labels 0, 1, 2")),
+        (
+            {"algorithm": AdaptiveBaseClass(base_label=1, base_derivatives=False)},
+            ("base_class=1", "abc", "None or 'worst'"),
+        ),
+        (
+            {"algorithm": "abc-mart"},
             ("refresh='class'", "'abc-mart'", "plain algorithm"),
         ),
         (
-            {"algorithm": "mart", "refresh": "class", "base_class": "worst"},
+            {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
             ("refresh='class'", "base_class='worst'", "without a base class"),
         ),
-        ({"algorithm": "mart", "refresh": "class", "base_class": 1}, ("base_class=1",)),
-        ({"algorithm": "mart", "base_class": BaseClassSearch()}, ("BaseClassSearch()", "abc")),
+        ({"algorithm": AdaptiveBaseClass(base_label=1, base_derivatives=False)}, ("base_class=1",)),
         (
-            {"min_hessian_leaf": 0.5},
+            {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=5, base_derivatives=False)},
+            ("BaseClassSearch()", "abc"),
+        ),
+        (
+            {"algorithm": AdaptiveBaseClass(min_hessian_leaf=0.5)},
             ("min_hessian_leaf=0.5", "algorithm='abc-mart'", "0, or a logitboost algorithm"),
         ),
         (
-            {"algorithm": "mart", "min_hessian_leaf": 1},
+            {"algorithm": TreePerClass("mart", min_hessian_leaf=1)},
             ("min_hessian_leaf=1", "algorithm='mart'", "0, or a logitboost algorithm"),
         ),
-        ({"trees": "both"}, ("trees='both'", "'per-class' or 'shared'")),
+        ({"algorithm": "abc-mart"}, ("trees='both'", "'per-class' or 'shared'")),
         ({"max_iter": "3"}, ("max_iter='3'", "'auto' or None or an integer from 1 on")),
         ({"max_features": "all"}, ("max_features='all'", "None, 'sqrt', an integer")),
         ({"early_stopping": "yes"}, ("early_stopping='yes'", "'auto' or True or False")),
-        ({"gain_directions": "some"}, ("='some'", "'auto', 'all' or an integer from 1 on")),
-        ({"gain_directions": 0}, ("gain_directions=0", "an integer from 1 on")),
-        ({"gain_directions": 3}, ("=3 with trees='per-class'", "expected 'auto'")),
-        ({"gain_directions": "all"}, ("='all' with trees='per-class'", "expected 'auto'")),
+        ({"algorithm": "abc-mart"}, ("='some'", "'auto', 'all' or an integer from 1 on")),
+        ({"algorithm": "abc-mart"}, ("gain_directions=0", "an integer from 1 on")),
+        ({"algorithm": "abc-mart"}, ("=3 with trees='per-class'", "expected 'auto'")),
+        ({"algorithm": "abc-mart"}, ("='all' with trees='per-class'", "expected 'auto'")),
     ],
     ids=lambda value: repr(value) if isinstance(value, dict) else "",
 )
@@ -178,26 +203,35 @@ def test_wrong_type_is_named_with_the_right_one(name, bad, allowed):
         ),
         ({"algorithm": "abc-logitboost"}, ("algorithm='abc-logitboost' with trees='shared'",)),
         ({"algorithm": "forest"}, ("algorithm='forest'", "'auto' or 'mart'")),
-        ({"base_class": "worst"}, ("base_class='worst' with trees='shared'", "expected None")),
-        ({"base_class": 1}, ("base_class=1 with trees='shared'", "expected None")),
-        ({"base_class": BaseClassSearch()}, ("BaseClassSearch() with trees='shared'",)),
-        ({"refresh": "class"}, ("refresh='class' with trees='shared'", "expected 'step'")),
+        ({"algorithm": "abc-mart"}, ("base_class='worst' with trees='shared'", "expected None")),
         (
-            {"algorithm": "mart", "min_hessian_leaf": 1},
+            {"algorithm": AdaptiveBaseClass(base_label=1)},
+            ("base_class=1 with trees='shared'", "expected None"),
+        ),
+        (
+            {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=5)},
+            ("BaseClassSearch() with trees='shared'",),
+        ),
+        (
+            {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+            ("refresh='class' with trees='shared'", "expected 'step'"),
+        ),
+        (
+            {"algorithm": TreePerClass("mart", min_hessian_leaf=1)},
             ("min_hessian_leaf=1", "algorithm='mart'", "0, or a logitboost algorithm"),
         ),
-        ({"gain_directions": -1}, ("gain_directions=-1", "an integer from 1 on")),
+        ({"algorithm": "abc-mart"}, ("gain_directions=-1", "an integer from 1 on")),
     ],
     ids=lambda value: repr(value) if isinstance(value, dict) else "",
 )
 def test_what_does_not_go_with_shared_trees_is_named_with_the_reason(parameters, parts):
     with pytest.raises(ValueError, match=says(*parts)):
-        ABCBoostClassifier(**{"trees": "shared"} | parameters).fit(X, Y)
+        ABCBoostClassifier(**{"algorithm": "multi-output"} | parameters).fit(X, Y)
 
 
 def test_error_names_the_algorithm_that_was_chosen():
     with pytest.raises(ValueError, match=says("min_hessian_leaf=1", "algorithm='abc-mart'")):
-        ABCBoostClassifier(trees="per-class", min_hessian_leaf=1).fit(X, Y)
+        ABCBoostClassifier(AdaptiveBaseClass(min_hessian_leaf=1)).fit(X, Y)
 
 
 KNOWN = ("'mart'", "'abc-mart'", "'logitboost'", "'abc-logitboost'")
@@ -250,18 +284,16 @@ def test_leaf_larger_than_all_rows_gives_a_warning_and_no_split(huge):
 
 def test_numbers_of_numpy_are_numbers():
     model = small(
+        AdaptiveBaseClass(min_gain=np.float32(0), min_hessian_leaf=np.float64(0)),
         learning_rate=np.float32(0.5),
         max_iter=np.int64(8),
         max_leaf_nodes=np.uint8(6),
         max_depth=np.int16(3),
         min_samples_leaf=np.float64(5),
-        min_gain=np.float32(0),
         l2_regularization=np.float32(0.5),
-        min_hessian_leaf=np.float64(0),
         max_bins=np.int32(32),
         n_jobs=np.int64(1),
         random_state=np.int64(3),
-        recenter=np.bool_(True),
     )
     plain = small(learning_rate=0.5, max_depth=3, min_samples_leaf=5, max_bins=32, random_state=3)
     assert_same_model(model.fit(X, Y), plain.set_params(l2_regularization=0.5).fit(X, Y))
@@ -326,7 +358,8 @@ def test_importances_of_a_model_that_is_not_fitted_say_so():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "labels"), [({"base_class": 9}, Y), ({}, np.zeros(60)), ({"n_jobs": 0}, Y)]
+    ("parameters", "labels"),
+    [({"algorithm": AdaptiveBaseClass(base_label=9)}, Y), ({}, np.zeros(60)), ({"n_jobs": 0}, Y)],
 )
 def test_model_whose_fit_failed_is_not_fitted(parameters, labels):
     model = small(**parameters)
@@ -339,7 +372,7 @@ def test_model_whose_fit_failed_is_not_fitted(parameters, labels):
 @pytest.mark.parametrize(
     ("parameters", "table", "labels"),
     [
-        ({"base_class": 9}, X[:, :2], Y + 10),
+        ({"algorithm": AdaptiveBaseClass(base_label=9)}, X[:, :2], Y + 10),
         ({}, X[:, :2], np.zeros(60)),
         ({}, X[:, :2], Y[:-1]),
         ({}, X[:, 0], Y),

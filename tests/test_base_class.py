@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from abcgbm import FixedBase
+from abcgbm import AdaptiveBaseClass, FixedBase
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=300, n_classes=4)
@@ -20,8 +20,8 @@ def expected_bases(model):
     "variant",
     [
         {"algorithm": "abc-mart"},
-        {"algorithm": "abc-mart", "base_class": "worst"},
-        {"algorithm": "mart", "base_class": "worst"},
+        {"algorithm": "abc-mart"},
+        {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
     ],
 )
 @pytest.mark.parametrize("y", [Y, NAMES])
@@ -32,7 +32,7 @@ def test_base_is_the_class_of_largest_loss_before_the_step(variant, y):
 
 
 def test_no_base_class_given_means_the_worst_for_abc_and_none_for_mart():
-    assert_same_model(small("abc-mart").fit(X, Y), small("abc-mart", base_class="worst").fit(X, Y))
+    assert_same_model(small("abc-mart").fit(X, Y), small("abc-mart").fit(X, Y))
     mart = small("mart").fit(X, Y)
     assert mart.base_classes_.tolist() == [None] * 8
     assert (mart.model_.ensemble.tree_base == -1).all()
@@ -82,19 +82,19 @@ def test_truth_value_is_no_class_number(given):
 
 def test_number_is_no_truth_value():
     with pytest.raises(ValueError, match=r"base_class=1; .* labels False, True"):
-        small(base_class=1).fit(X, Y > 1)
+        small(AdaptiveBaseClass(base_label=1)).fit(X, Y > 1)
 
 
 def test_label_spelled_like_a_policy_needs_fixed_base():
-    policy = small(base_class="worst", max_iter=20).fit(X, NAMES)
-    fixed = small(base_class=FixedBase("worst"), max_iter=20).fit(X, NAMES)
+    policy = small("abc-mart", max_iter=20).fit(X, NAMES)
+    fixed = small(AdaptiveBaseClass(base_label="worst"), max_iter=20).fit(X, NAMES)
     assert policy.base_classes_.tolist()[1:] == expected_bases(policy)[1:]
     assert fixed.base_classes_.tolist() == ["worst"] * 20
-    assert_same_model(fixed, small(base_class=3, max_iter=20).fit(X, Y))
+    assert_same_model(fixed, small(AdaptiveBaseClass(base_label=3), max_iter=20).fit(X, Y))
 
 
 def test_fixed_base_survives_cloning():
-    model = small(base_class=FixedBase("worst"))
+    model = small(AdaptiveBaseClass(base_label="worst"))
     assert clone(model).base_class == FixedBase("worst")
     assert repr(FixedBase("worst")) == "FixedBase(label='worst')"
 
@@ -109,7 +109,7 @@ def test_base_of_two_classes_is_told_though_the_model_is_the_same():
 
 def test_mb_has_plain_derivatives_and_a_base_class():
     given = {"max_iter": 1, "learning_rate": 1.0}
-    model = small("mart", base_class="worst", base_step="full", **given).fit(X, Y)
+    model = small(AdaptiveBaseClass(base_derivatives=False, line_search=False), **given).fit(X, Y)
     plain = small("mart", **given).fit(X, Y)
     base = model.base_classes_[0]
     assert model.model_.ensemble.tree_class.tolist() == [k for k in range(4) if k != base]
@@ -123,7 +123,7 @@ def test_mb_has_plain_derivatives_and_a_base_class():
 def test_mb_is_neither_mart_nor_abc_mart():
     models = [
         small("mart").fit(X, Y),
-        small("mart", base_class="worst").fit(X, Y),
+        small(AdaptiveBaseClass(base_derivatives=False)).fit(X, Y),
         small("abc-mart").fit(X, Y),
     ]
     assert len({m.predict_proba(X).tobytes() for m in models}) == 3
@@ -137,7 +137,7 @@ def test_trees_of_a_step_are_k_or_one_fewer():
 def test_ties_go_to_the_lowest_class():
     y = np.repeat(np.arange(4), 20)
     X = np.eye(4)[y]  # all classes alike
-    model = small(base_class="worst", max_iter=2).fit(X, y)
+    model = small("abc-mart", max_iter=2).fit(X, y)
     losses = model.class_losses_[1]
     assert np.count_nonzero(losses == losses.max()) == 3
     assert model.base_classes_[1] == np.flatnonzero(losses == losses.max())[0]
@@ -146,4 +146,4 @@ def test_ties_go_to_the_lowest_class():
 def test_message_shows_ten_labels_at_most():
     y = np.arange(300) % 12
     with pytest.raises(ValueError, match=r"base_class=99; .* 0, 1, .*, 9, \.\.\.$"):
-        small(base_class=99).fit(X, y)
+        small(AdaptiveBaseClass(base_label=99)).fit(X, y)

@@ -20,7 +20,7 @@ def base_scales(model: ABCBoostClassifier) -> np.ndarray:
 
 
 def step_of(trainer: core.Trainer, base: int, n_classes: int) -> ref.Step:
-    return trainer.step([k for k in range(n_classes) if k != base], base, True, 1.0)
+    return trainer.iteration([k for k in range(n_classes) if k != base], base, True, 1.0)
 
 
 def losses_by_halvings(problem: Problem) -> list[float]:
@@ -41,19 +41,21 @@ def losses_by_halvings(problem: Problem) -> list[float]:
 @pytest.mark.parametrize("subsample", [1.0, 0.7])
 def test_steps_are_those_of_the_reference_where_the_loss_would_not_rise(hessian_split, subsample):
     params = {"hessian_split": hessian_split, "subsample": subsample, "learning_rate": 0.4}
-    problem = random_problem(0, 90, 2, 12, min_weight=2, search_base=True, **params)
+    problem = random_problem(0, 90, 2, 12, min_weight=2, base_line_search=True, **params)
     trainers = core.trainer(problem), reference_trainer(problem)
     ours, theirs = (ref.boost(t, ref.Algorithm(), 12, 2) for t in trainers)
     core.assert_same_rounds(ours, theirs)
     np.testing.assert_array_equal(trainers[0].raw(), trainers[1].raw())
-    full = step_of(core.trainer(problem.with_params(search_base=False)), theirs[0].base, 12)
+    full = step_of(core.trainer(problem.with_params(base_line_search=False)), theirs[0].base, 12)
     assert full.base_scale == 1  # or the guard alone would have done it
     assert theirs[0].step.base_scale < 1
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_base_part_is_halved_as_long_as_the_loss_falls(seed):
-    problem = random_problem(seed, 90, 2, 12, min_weight=2, learning_rate=0.5, search_base=True)
+    problem = random_problem(
+        seed, 90, 2, 12, min_weight=2, learning_rate=0.5, base_line_search=True
+    )
     losses = losses_by_halvings(problem)
     n_halvings = next(n for n in range(10) if losses[n + 1] >= losses[n])
     assert n_halvings > 0
@@ -65,7 +67,7 @@ def test_base_part_is_halved_as_long_as_the_loss_falls(seed):
 @pytest.mark.parametrize("hessian_split", [False, True])
 def test_losses_of_a_search_are_those_after_the_sought_step(hessian_split):
     params = {"hessian_split": hessian_split, "learning_rate": 0.5, "min_weight": 2}
-    problem = random_problem(0, 60, 2, 12, **params, search_base=True)
+    problem = random_problem(0, 60, 2, 12, **params, base_line_search=True)
     found = core.trainer(problem).search(range(12))
     after = []
     for base in range(12):
@@ -79,7 +81,7 @@ def test_losses_of_a_search_are_those_after_the_sought_step(hessian_split):
 
 
 def test_sought_step_is_the_same_for_any_thread_count():
-    problem = random_problem(6, 700, 3, 25, learning_rate=0.5, search_base=True)
+    problem = random_problem(6, 700, 3, 25, learning_rate=0.5, base_line_search=True)
     one, three = (core.trainer(problem, n_threads) for n_threads in (1, 3))
     for base in (3, 4):
         ours, theirs = step_of(one, base, 25), step_of(three, base, 25)
@@ -134,4 +136,4 @@ def test_first_steps_lower_the_validation_loss(algorithm, n_classes, n_rows, l2)
     model = ABCBoostClassifier(algorithm, max_iter=10, learning_rate=0.1, l2_regularization=l2)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model.validation_loss_[10] < model.validation_loss_[0]
-    assert model.best_iter_ > 0
+    assert model.best_iteration_ > 0

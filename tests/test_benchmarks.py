@@ -10,9 +10,9 @@ if not (Path(__file__).parents[1] / "benchmarks").is_dir():
     pytest.skip("benchmarks/ is not in the source distribution", allow_module_level=True)
 
 from benchmarks import analysis, child, compare, generated, measure, report, sets
-from benchmarks.compare import Plan
+from benchmarks.compare import ResolvedParameters
 from benchmarks.peers import SYSTEMS, Setting
-from benchmarks.results import Cell, Results
+from benchmarks.results import FOLDER, ROOT, Cell, Results
 
 TINY = "120x3x3"
 CELL = Cell("training", TINY, "mart", 1, 2, 0)
@@ -49,7 +49,7 @@ def test_run_measures_every_cell(tiny_run):
 
 @pytest.mark.slow
 def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
-    plan = Plan(
+    plan = ResolvedParameters(
         sets=[TINY],
         what=["training", "curve", "prediction", "size", "memory"],
         ours=["mart"],
@@ -68,14 +68,22 @@ def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
 @pytest.mark.slow
 def test_page_shows_ratios_of_what_was_measured(tiny_run, tmp_path):
     pytest.importorskip("matplotlib")
+    (tmp_path / "benchmarks.md").write_text("words\n<!-- speed -->\n<!-- end of speed -->\n")
     compare.main(["report", "--folder", str(tiny_run), "--docs", str(tmp_path)])
-    page = (tmp_path / "benchmarks.md").read_text()
+    page, whole = (tmp_path / "benchmarks.md").read_text(), (tiny_run / "latest.md").read_text()
     seconds = Results(tiny_run / "latest.jsonl").table("training", "cpu", 1)
     expected = report.ratio(seconds[TINY, "HistGradientBoosting"] / seconds[TINY, "mart"])
-    assert f"| {TINY} | mart | - | - | - | - | {expected} | {expected} |" in page
+    assert page.startswith("words\n<!-- speed -->\n")
+    assert f" | - | - | - | - | {expected} | {expected} |" in page
+    assert f"| {TINY} | mart | - | - | - | - | {expected} | {expected} |" in whole
     for figure in ("benchmarks_training.png", "benchmarks_errors.png"):
-        assert f"({figure})" in page
         assert (tmp_path / figure).stat().st_size > 0
+
+
+def test_committed_page_has_the_tables_of_the_committed_results():
+    tables = "\n".join(report.tables_of_page(Results(FOLDER / "latest.jsonl")))
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert f"<!-- speed -->\n{tables}<!-- end of speed -->" in page
 
 
 def test_errors_of_curve_are_those_of_the_model(tiny_run):
@@ -102,7 +110,9 @@ def test_system_predicts_stage_by_stage(name):
 
 
 def test_repeats_go_round_the_systems():
-    plan = Plan(sets=["letter"], what=["training"], ours=["mart"], peers=["XGBoost"], repeats=2)
+    plan = ResolvedParameters(
+        sets=["letter"], what=["training"], ours=["mart"], peers=["XGBoost"], repeats=2
+    )
     found = [(cell.repeat, cell.threads, cell.system) for cell in compare.cells(plan)]
     assert found == [
         (repeat, threads, system)
@@ -113,7 +123,7 @@ def test_repeats_go_round_the_systems():
 
 
 def test_set_is_loaded_once_for_all_measures():
-    names = [cell.set for cell in compare.cells(Plan(sets=["letter", "20000x20x10"]))]
+    names = [cell.set for cell in compare.cells(ResolvedParameters(sets=["letter", "20000x20x10"]))]
     changes = [name for name, last in zip(names, [None, *names], strict=False) if name != last]
     assert len(changes) == len(set(changes)) == 1 + len(generated.grid_names())
 
@@ -138,7 +148,9 @@ def test_what_is_measured_capped_or_left_out_is_settled(told, settled, tmp_path)
 def test_slow_system_is_measured_once(tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "in_child", lambda job, give_up: {"wall": 5.0, "cpu": 5.0})
     results = Results(tmp_path / "some.jsonl")
-    plan = Plan(sets=[TINY], what=["training"], ours=["mart"], peers=[], threads=[1], cap=4.0)
+    plan = ResolvedParameters(
+        sets=[TINY], what=["training"], ours=["mart"], peers=[], threads=[1], cap=4.0
+    )
     compare.run(plan, results)
     assert [of["only_repeat"] for of in Results(results.path).lines] == [True]
     assert "once only" in "".join(report.not_measured(results))
@@ -236,4 +248,4 @@ def test_sets_are_shown_in_the_papers_order():
 
 def test_unknown_set_is_refused():
     with pytest.raises(SystemExit, match="data set 'leter'; expected covertype, letter"):
-        compare.check(Plan(sets=["leter"]))
+        compare.check(ResolvedParameters(sets=["leter"]))

@@ -208,7 +208,7 @@ def test_no_state_ends_the_process(data):
     assert table.take(np.arange(0, 300, 7)).codes().shape[0] == 43
     labels = {"y": Y, "weight": np.ones(300, np.int64), "unit": 1.0, "n_classes": 3}
     trainer = _core.Trainer(table, _core.Labels(**labels), _core.TrainParams(), 1)
-    trainer.step([0, 1, 2], [0], True, 1.0, 0)
+    trainer.train_iteration([0, 1, 2], [0], True, 1.0, 0)
 
 
 # ------------------------------------------------------------------------------------------ mappers

@@ -9,27 +9,33 @@ from sklearn.datasets import load_iris
 
 import core
 import reference
-from abcgbm import BaseClassSearch
+from abcgbm import AdaptiveBaseClass, TreePerClass
 from abcgbm.model.history import Record
-from abcgbm.settings.algorithm import Algorithm
+from abcgbm.parameters.algorithms import Algorithm
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import Boosting
-from abcgbm.training.boosting import choose_and_step as choose_and_step_by
-from abcgbm.training.stopping import MACHINE_ACCURACY, least_loss
+from abcgbm.training.boosting import choose_and_train as choose_and_step_by
+from abcgbm.training.early_stopping import MACHINE_ACCURACY, least_loss
 from models import assert_same_model, noisy_data, small
 from strategies import random_problem
 
 VARIANTS = {
     "mart": ({"algorithm": "mart"}, reference.Algorithm("mart", None)),
     "mart class by class": (
-        {"algorithm": "mart", "refresh": "class"},
+        {"algorithm": TreePerClass("mart", sequential_residuals=True)},
         reference.Algorithm("mart", None, refresh="class"),
     ),
-    "Mb": ({"algorithm": "mart", "base_class": "worst"}, reference.Algorithm("mart", "worst")),
+    "Mb": (
+        {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
+        reference.Algorithm("mart", "worst"),
+    ),
     "abc-mart": ({"algorithm": "abc-mart"}, reference.Algorithm("abc-mart", "worst")),
-    "fixed base": ({"base_class": 1}, reference.Algorithm("abc-mart", 1)),
+    "fixed base": (
+        {"algorithm": AdaptiveBaseClass(base_label=1)},
+        reference.Algorithm("abc-mart", 1),
+    ),
     "search": (
-        {"base_class": BaseClassSearch(2, 1)},
+        {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
         reference.Algorithm("abc-mart", reference.Search(2, 1)),
     ),
     "logitboost": ({"algorithm": "logitboost"}, reference.Algorithm("mart", None)),
@@ -95,7 +101,7 @@ def test_algorithm_that_is_not_named_depends_on_the_trees(trees, name):
 def test_training_ends_at_max_iter():
     model = small(max_iter=3).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (3, "max_iter")
-    assert model.model_.ensemble.n_steps == 3
+    assert model.model_.ensemble.n_iter == 3
 
 
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
@@ -103,7 +109,7 @@ def test_training_ends_at_machine_accuracy(algorithm):
     model = small(algorithm, learning_rate=1.0, max_iter=1000).fit(*SEPARABLE)
     assert model.stop_reason_ == "machine_accuracy"
     assert model.train_loss_[-1] < MACHINE_ACCURACY <= model.train_loss_[-2]
-    assert model.model_.ensemble.n_steps == model.n_iter_ < 1000
+    assert model.model_.ensemble.n_iter == model.n_iter_ < 1000
 
 
 @pytest.mark.parametrize("weight", [2.0**-60, 2.0**-10, 2.0**10])
@@ -131,8 +137,8 @@ def test_training_ends_where_no_tree_splits(parameters):
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
     assert (len(model.train_loss_), len(model.base_classes_)) == (1, 0)
     assert model.class_losses_.shape == (1, 4)
-    assert model.search_losses_.shape == (0, 4)
-    assert model.model_.ensemble.n_steps == 0
+    assert model.history_.candidate_losses.shape == (0, 4)
+    assert model.model_.ensemble.n_iter == 0
 
 
 @every_variant
@@ -140,7 +146,7 @@ def test_step_that_changes_nothing_is_not_kept(parameters):
     with pytest.warns(UserWarning, match="every class has the same probability everywhere"):
         model = small(**parameters, learning_rate=1e-300).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
-    assert model.model_.ensemble.n_steps == 0
+    assert model.model_.ensemble.n_iter == 0
 
 
 # ------------------------------------------------------------------------------ a base that is kept
@@ -161,18 +167,20 @@ def two_pairs() -> tuple[np.ndarray, np.ndarray]:
     return table[:, :2], table[:, 2].astype(int)
 
 
-GREEDY = {"min_gain": 30, "learning_rate": 0.3, "max_iter": 40}
+GREEDY = {"algorithm": AdaptiveBaseClass(min_gain=30), "learning_rate": 0.3, "max_iter": 40}
 
 
 def test_base_that_is_only_kept_gives_way_to_a_new_search():
     X, y = two_pairs()
-    model = small(base_class=BaseClassSearch(4, gap=1000), **GREEDY).fit(X, y)
+    model = small(AdaptiveBaseClass(n_candidates=4, gap=1000), **GREEDY).fit(X, y)
     bases = model.base_classes_.tolist()
     change = next(step for step, base in enumerate(bases) if base != bases[0])
     assert {bases[0] // 2, bases[change] // 2} == {0, 1}  # one pair, then the other
-    searched = ~np.isnan(model.search_losses_).all(axis=1)
+    searched = ~np.isnan(model.history_.candidate_losses).all(axis=1)
     assert np.flatnonzero(searched).tolist() == [0, change]
-    fixed = small(base_class=bases[0], **GREEDY).fit(X, y)  # the kept base alone ends there
+    fixed = small(AdaptiveBaseClass(base_label=bases[0]), **GREEDY).fit(
+        X, y
+    )  # the kept base alone ends there
     assert (fixed.n_iter_, fixed.stop_reason_) == (change, "no_progress")
     assert model.stop_reason_ == "no_progress"
 
@@ -183,12 +191,12 @@ class StuckTrainer:
     def __init__(self, *fruitful: int) -> None:
         self.fruitful, self.tried = set(fruitful), []
 
-    def step(self, classes, bases, base_derivatives, leaf_scale, number):
+    def train_iteration(self, classes, bases, base_derivatives, leaf_scale, number):
         self.tried.append(bases)
         return SimpleNamespace(changed=bool(self.fruitful & {*bases}))
 
 
-def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
+def choose_and_train(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
     settings = SimpleNamespace(algorithm=Algorithm.from_names("abc-mart"), refresh="step")
     plan = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
     losses = np.array([4.0, 3.0, 2.0, 1.0])
@@ -203,7 +211,7 @@ def choose_and_step(trainer: StuckTrainer, policy: BasePolicy, bases: list[int |
 )
 def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, tried):
     trainer = StuckTrainer(*fruitful)
-    last, parts = choose_and_step(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
+    last, parts = choose_and_train(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
     assert trainer.tried == tried
     assert last == tried[-1]
     assert bool(parts) == bool({*fruitful} & {*last})
@@ -213,7 +221,7 @@ def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, trie
 def test_search_without_progress_is_not_done_twice(n_steps_before):
     trainer = StuckTrainer()
     policy = WorstBases(0, n_candidates=2, gap=5)
-    assert choose_and_step(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
+    assert choose_and_train(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
     assert trainer.tried == [(0, 1)]
 
 
@@ -223,7 +231,7 @@ def test_search_without_progress_is_not_done_twice(n_steps_before):
 def test_progress_hears_of_every_step(monkeypatch):
     heard = []
     monkeypatch.setattr(
-        "abcgbm.training.course.ProgressLine.show", lambda _, *what: heard.append(what)
+        "abcgbm.training.fit_run.ProgressLine.show", lambda _, *what: heard.append(what)
     )
     model = small(verbose=1).fit(*noisy_data())
     assert heard[0][0] == 0  # before the first step
@@ -239,7 +247,7 @@ def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypat
             raise RuntimeError(f"at step {step}")
 
     with monkeypatch.context() as patched:
-        patched.setattr("abcgbm.training.course.ProgressLine.show", complain)
+        patched.setattr("abcgbm.training.fit_run.ProgressLine.show", complain)
         with pytest.raises(RuntimeError, match="at step 1"):
             small(n_jobs=2, verbose=1).fit(*noisy_data())
     assert small(n_jobs=2).fit(*noisy_data()).stop_reason_ == "max_iter"
@@ -250,16 +258,27 @@ def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypat
 
 def test_refresh_makes_a_difference_with_many_classes_but_none_with_two():
     X, y = noisy_data(n_classes=4)
-    by_step, by_class = (small("mart", refresh=r).fit(X, y) for r in ("step", "class"))
+    by_step, by_class = (
+        small(TreePerClass("mart", sequential_residuals=r == "class")).fit(X, y)
+        for r in ("step", "class")
+    )
     assert by_step.predict_proba(X).tobytes() != by_class.predict_proba(X).tobytes()
     X, y = noisy_data(n_classes=2)
-    assert_same_model(*(small("mart", refresh=r).fit(X, y) for r in ("step", "class")))
+    assert_same_model(
+        *(
+            small(TreePerClass("mart", sequential_residuals=r == "class")).fit(X, y)
+            for r in ("step", "class")
+        )
+    )
 
 
 def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
     X, y = noisy_data(n_classes=4)
     one, other = (
-        small("mart", refresh=r, max_iter=1).fit(X, y).model_.ensemble for r in ("step", "class")
+        small(TreePerClass("mart", sequential_residuals=r == "class"), max_iter=1)
+        .fit(X, y)
+        .model_.ensemble
+        for r in ("step", "class")
     )
     end = one.tree_start[1]
     assert other.tree_start[1] == end
@@ -275,7 +294,7 @@ def test_guard_that_never_acts_leaves_full_steps():
     reports = []
     model = small(callbacks=reports.append).fit(X, y)
     assert (model.model_.ensemble.tree_base_scale == 1).all()
-    assert not any(report.is_mended for report in reports)
+    assert not any(report.was_scaled_back for report in reports)
 
 
 def test_guard_shortens_steps_of_many_classes():
@@ -284,7 +303,7 @@ def test_guard_shortens_steps_of_many_classes():
     model = small(max_iter=10, callbacks=reports.append).fit(X, y)
     scale = model.model_.ensemble.tree_base_scale[model.model_.ensemble.step_start[:-1]]
     assert (scale < 1).any()
-    assert [report.is_mended for report in reports] == (scale < 1).tolist()
+    assert [report.was_scaled_back for report in reports] == (scale < 1).tolist()
     assert (np.diff(model.train_loss_) <= 0).all()
 
 

@@ -14,7 +14,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import BaseClassSearch, StepReport
+from abcgbm import (
+    AdaptiveBaseClass,
+    BaseClassSearch,
+    IterationReport,
+    KeepOnInterrupt,
+    TimeLimit,
+)
 from models import assert_same_model, ensemble_arrays, noisy_data, run_python, small
 
 X, Y = noisy_data(n_classes=4)
@@ -30,7 +36,7 @@ class Recorder:
 
     def __call__(self, report):
         self.reports.append(report)
-        return report.step == self.stop_after
+        return report.iteration == self.stop_after
 
 
 def assert_same_trees(one, other):
@@ -40,14 +46,16 @@ def assert_same_trees(one, other):
 
 
 @pytest.mark.parametrize(
-    "variant", [{}, {"algorithm": "mart"}, {"base_class": BaseClassSearch(2, 1)}], ids=str
+    "variant",
+    [{}, {"algorithm": "mart"}, {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}],
+    ids=str,
 )
 def test_callback_hears_what_fit_leaves(variant):
     recorder = Recorder()
     model = small(**variant, callbacks=recorder, early_stopping=False)
     model.fit(X, NAMES, **VALIDATION)
     heard = recorder.reports
-    assert [r.step for r in heard] == list(range(1, 9))
+    assert [r.iteration for r in heard] == list(range(1, 9))
     assert [r.train_loss for r in heard] == model.train_loss_[1:].tolist()
     assert [r.base_class for r in heard] == model.base_classes_.tolist()
     assert [r.validation_loss for r in heard] == model.validation_loss_[1:].tolist()
@@ -65,7 +73,7 @@ def test_report_cannot_be_changed():
     recorder = Recorder()
     model = small(callbacks=recorder, max_iter=1).fit(X, Y)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        recorder.reports[0].step = 7
+        recorder.reports[0].iteration = 7
     recorder.reports[0].class_losses[:] = 0
     assert model.class_losses_[1].all()
 
@@ -78,11 +86,11 @@ def test_callbacks_are_called_in_order_and_all_of_them():
     called = []
 
     def first(report):
-        called.append(("first", report.step))
+        called.append(("first", report.iteration))
         return True
 
     def second(report):
-        called.append(("second", report.step))
+        called.append(("second", report.iteration))
 
     small(callbacks=[first, second]).fit(X, Y)
     assert called == [("first", 1), ("second", 1)]
@@ -109,12 +117,12 @@ def test_callback_that_stops_early_stopping_keeps_the_best_step():
     eager = {"learning_rate": 0.5, "max_iter": 100, "n_iter_no_change": 50}
     model = small(**eager, callbacks=Recorder(stop_after=30)).fit(X[50:], NAMES[50:], **VALIDATION)
     assert (model.n_iter_, model.stop_reason_) == (30, "callback")
-    assert model.best_iter_ == np.argmax(model.validation_score_) < 30
+    assert model.best_iteration_ == np.argmax(model.validation_score_) < 30
 
 
 def test_error_in_a_callback_leaves_no_model_and_training_can_begin_anew():
     def complain(report):
-        if report.step == 2:
+        if report.iteration == 2:
             raise RuntimeError("enough")
 
     model = small(callbacks=complain)
@@ -132,13 +140,13 @@ def test_what_cannot_be_called_is_named(bad):
 
 
 def test_report_is_documented():
-    for field in dataclasses.fields(StepReport):
-        assert field.name in StepReport.__doc__
+    for field in dataclasses.fields(IterationReport):
+        assert field.name in IterationReport.__doc__
 
 
 def test_fitted_model_with_a_closure_can_be_pickled():
     heard = []
-    model = small(callbacks=lambda report: heard.append(report.step)).fit(X, Y)
+    model = small(callbacks=lambda report: heard.append(report.iteration)).fit(X, Y)
     twin = pickle.loads(pickle.dumps(model))
     assert_same_model(twin, model)
     assert twin.get_params() == model.get_params() | {"callbacks": None}
@@ -191,29 +199,29 @@ def test_clone_is_otherwise_that_of_scikit_learn():
 
 @pytest.mark.parametrize("n_steps", [1, 4])
 @pytest.mark.parametrize("source", ["callback", "scorer"])
-def test_interrupted_training_keeps_the_steps_taken(n_steps, source):
+def test_interrupted_training_keeps_the_steps_taken(n_iter, source):
     def callback(report):
-        if source == "callback" and report.step == n_steps:
+        if source == "callback" and report.iteration == n_iter:
             raise KeyboardInterrupt
 
     scored = []
 
     def scorer(model, rows, labels):
         scored.append(1)
-        if source == "scorer" and len(scored) == n_steps + 2:  # once before the first step
+        if source == "scorer" and len(scored) == n_iter + 2:  # once before the first step
             raise KeyboardInterrupt
         return 1.0
 
-    model = small(on_interrupt="keep", callbacks=callback, scoring=scorer, early_stopping=False)
+    model = small(scoring=scorer, early_stopping=False, callbacks=[callback, KeepOnInterrupt()])
     model.fit(X, NAMES, **VALIDATION)
-    assert (model.n_iter_, model.stop_reason_) == (n_steps, "interrupted")
-    assert_same_trees(model, small(max_iter=n_steps).fit(X, NAMES))
-    assert len(model.train_loss_) == len(model.validation_loss_) == n_steps + 1
+    assert (model.n_iter_, model.stop_reason_) == (n_iter, "interrupted")
+    assert_same_trees(model, small(max_iter=n_iter).fit(X, NAMES))
+    assert len(model.train_loss_) == len(model.validation_loss_) == n_iter + 1
 
 
 def interrupted_at(step):
     def callback(report):
-        if report.step == step:
+        if report.iteration == step:
             raise KeyboardInterrupt
 
     return callback
@@ -228,7 +236,7 @@ def test_interrupted_training_leaves_no_model_by_default():
 
 
 def test_interrupted_training_goes_on_with_a_warm_start():
-    model = small(on_interrupt="keep", warm_start=True, callbacks=interrupted_at(3)).fit(X, Y)
+    model = small(warm_start=True, callbacks=[interrupted_at(3), KeepOnInterrupt()]).fit(X, Y)
     assert model.n_iter_ == 3
     assert_same_model(model.set_params(callbacks=None).fit(X, Y), small().fit(X, Y))
 
@@ -237,7 +245,7 @@ def test_interrupt_before_the_first_step_is_raised():
     def scorer(*_):
         raise KeyboardInterrupt
 
-    model = small(on_interrupt="keep", scoring=scorer)
+    model = small(scoring=scorer, callbacks=[KeepOnInterrupt()])
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, NAMES, **VALIDATION)
     assert not hasattr(model, "n_iter_")
@@ -259,7 +267,7 @@ y = rng.integers(0, 5, len(X))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def soon(report):
-    if report.step == 2:
+    if report.iteration == 2:
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
 model = ABCBoostClassifier(max_iter=10**9, learning_rate=1e-6, on_interrupt="keep", callbacks=soon)
@@ -313,7 +321,9 @@ def test_callbacks_of_scikit_learn_hear_of_every_step():
     assert_same_model(model, small(max_iter=2).fit(X, Y))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"max_iter": None, "max_time": 1e9}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"max_iter": None, "callbacks": [TimeLimit(1e9)]}], ids=str
+)
 def test_callback_of_scikit_learn_stops(parameters):
     model = small(**parameters).set_callbacks(Hooks(stop_after=3)).fit(X, Y)
     assert (model.n_iter_, model.stop_reason_) == (3, "callback")
@@ -324,11 +334,11 @@ def test_callback_of_scikit_learn_is_given_the_model_so_far():
     hooks = Hooks()
     small(max_iter=3).set_callbacks(hooks).fit(X, Y)
     models, hooks.models = hooks.models, []  # scikit-learn keeps callbacks in a cache for ever
-    for n_steps, model in enumerate(models, start=1):
-        expected = small(max_iter=n_steps).fit(X, Y)
+    for n_iter, model in enumerate(models, start=1):
+        expected = small(max_iter=n_iter).fit(X, Y)
         assert_same_trees(model, expected)
         assert model.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
-        assert model.n_iter_ == n_steps
+        assert model.n_iter_ == n_iter
 
 
 def test_step_without_progress_is_ended_too():
@@ -391,7 +401,9 @@ def test_scoring_monitor_scores_with_weights():
     np.testing.assert_allclose([row["accuracy"] for row in logged], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"max_iter": None, "max_time": 0.2}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"max_iter": None, "callbacks": [TimeLimit(0.2)]}], ids=str
+)
 def test_progress_bar_of_scikit_learn_runs(parameters, capsys):
     pytest.importorskip("rich", reason="the progress bar of scikit-learn is drawn by rich")
     small(**parameters).set_callbacks(framework.ProgressBar()).fit(X, Y)

@@ -117,7 +117,7 @@ def test_a_cut_pays_for_the_ways_to_choose_it(hessian_split, shared, share):
     best = max(range(1, n // 2 + 1), key=lambda m: gain(m) - penalty * chance(m))
     assert best == (n // 2 if share < 0.97 else 1)
     params = {"min_weight": 1, "max_leaf_nodes": 2, "hessian_split": hessian_split}
-    params |= {"shared": shared, "categorical_penalty": penalty}
+    params |= {"multi_output": shared, "categorical_penalty": penalty}
     step = core.trainer(Problem(X, y, 2, categorical=(0,), params=params)).step(
         [0, 1], -1, False, 0.5
     )

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm import BinMapper
-from abcgbm.data.categories import Levels
+from abcgbm import BinMapper, Categorical
+from abcgbm.data.categories import CategoryMap
 from models import small
 
 LEVEL_LISTS = st.one_of(
@@ -20,12 +20,12 @@ LEVEL_LISTS = st.one_of(
 )
 
 
-def learned(values, max_bins=255, weight=None) -> Levels:
+def learned(values, max_bins=255, weight=None) -> CategoryMap:
     weight = np.ones(len(values), np.int64) if weight is None else weight
-    return Levels.learn("column 'a'", [values], weight, max_bins)
+    return CategoryMap.learn("column 'a'", [values], weight, max_bins)
 
 
-def codes(levels: Levels, values, **options) -> np.ndarray:
+def codes(levels: CategoryMap, values, **options) -> np.ndarray:
     return levels.codes([values], **options)
 
 
@@ -66,7 +66,7 @@ def test_order_of_rows_and_chunks_do_not_matter(values, max_bins, random):
     cuts = sorted(random.choices(range(len(values) + 1), k=2))
     pieces = [shuffled[: cuts[0]], shuffled[cuts[0] : cuts[1]], shuffled[cuts[1] :]]
     ones = np.ones(len(values), np.int64)
-    assert Levels.learn("column 'a'", pieces, ones, max_bins) == expected
+    assert CategoryMap.learn("column 'a'", pieces, ones, max_bins) == expected
     np.testing.assert_array_equal(expected.codes(pieces), codes(expected, shuffled))
 
 
@@ -174,7 +174,9 @@ def test_unknown_level_has_the_code_of_missing_values():
     X = pd.DataFrame({"a": ["y", "z", None]})
     assert mapper.transform(X).binned.codes().ravel().tolist() == [1, 2, 2]
     with pytest.raises(ValueError, match=r"column 'a' has unknown level.* 'z'"):
-        mapper.set_params(handle_unknown="error").fit(X[:1]).transform(X)
+        mapper.set_params(categorical_features=Categorical(handle_unknown="error")).fit(
+            X[:1]
+        ).transform(X)
 
 
 def test_weights_decide_which_levels_are_rare(monkeypatch):

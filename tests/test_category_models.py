@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import ABCBoostClassifier, BinMapper, Categorical, MultiOutputTrees
 from abcgbm.training.validation import hold_out
 from models import assert_same_model, model_bytes, small
 
@@ -94,9 +94,9 @@ def test_model_is_the_same_for_any_thread_count(algorithm, n_jobs):
 
 
 def test_smoothing_changes_the_model():
-    assert model_bytes(quick(categorical_smoothing=0.0).fit(FRAME, Y)) != model_bytes(
-        quick(categorical_smoothing=1e6).fit(FRAME, Y)
-    )
+    assert model_bytes(
+        quick(categorical_features=Categorical(smoothing=0.0)).fit(FRAME, Y)
+    ) != model_bytes(quick(categorical_features=Categorical(smoothing=1e6)).fit(FRAME, Y))
 
 
 # -------------------------------------------------------------------------------------- many levels
@@ -124,9 +124,13 @@ def test_levels_beyond_max_bins_are_one_level_if_they_are_the_lightest(max_bins,
 def test_there_may_be_more_levels_than_bins_fit_a_byte(max_bins):
     names = np.array([f"{n:04d}" for n in np.arange(900) // 2])
     X, y = pd.DataFrame({"name": names}), np.arange(900) // 2 % 3
-    model = quick(max_bins=max_bins, min_samples_leaf=1, categorical_smoothing=1.0).fit(X, y)
+    model = quick(
+        max_bins=max_bins, min_samples_leaf=1, categorical_features=Categorical(smoothing=1.0)
+    ).fit(X, y)
     codes = X.assign(name=names.astype(int))
-    plain = quick(max_bins=max_bins, min_samples_leaf=1, categorical_smoothing=1.0)
+    plain = quick(
+        max_bins=max_bins, min_samples_leaf=1, categorical_features=Categorical(smoothing=1.0)
+    )
     plain.set_params(categorical_features=[0]).fit(codes, y)
     assert model.n_iter_ > 0
     assert_same_model(model, plain)
@@ -158,8 +162,8 @@ def accuracy(model: ABCBoostClassifier, X: pd.DataFrame, y: np.ndarray) -> float
     [
         {},
         {"algorithm": "logitboost"},
-        {"trees": "shared"},
-        {"trees": "shared", "algorithm": "mart"},
+        {"algorithm": "multi-output"},
+        {"algorithm": MultiOutputTrees("mart", baseline="zero")},
     ],
     ids=str,
 )
@@ -175,7 +179,7 @@ def test_column_of_noise_does_hardly_any_harm(n_levels, parameters):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"algorithm": "logitboost"}, {"trees": "shared"}], ids=str
+    "parameters", [{}, {"algorithm": "logitboost"}, {"algorithm": "multi-output"}], ids=str
 )
 def test_column_of_many_levels_that_say_something_is_learned_from(parameters):
     """Half of the rows have one of the 25 levels of their class, the others any."""
@@ -211,12 +215,14 @@ def test_level_that_was_not_seen_is_missing(frame, make):  # 1.4 Unseen category
 
 @makes
 def test_level_that_was_not_seen_may_be_an_error(make):
-    model = quick(handle_unknown="error").fit(make(some_missing()), Y)
+    model = quick(categorical_features=Categorical(handle_unknown="error")).fit(
+        make(some_missing()), Y
+    )
     assert_same_model(model, quick().fit(some_missing(), Y))
     with pytest.raises(ValueError, match=r"column 'color' has unknown level\(s\) 'mauve'"):
         model.predict(make(with_color("mauve")))
     with pytest.raises(ValueError, match=r"column 'color' has unknown level\(s\) 'mauve'"):
-        quick(handle_unknown="error").fit(
+        quick(categorical_features=Categorical(handle_unknown="error")).fit(
             make(FRAME), Y, X_val=make(with_color("mauve", ROWS)), y_val=Y[ROWS]
         )
     assert np.isfinite(model.predict_proba(make(with_color(None)))).all()  # missing is known
@@ -256,7 +262,7 @@ def test_validation_rows_with_unseen_levels_are_those_with_missing_ones(frame):
     assert_same_model(first, second)
     np.testing.assert_array_equal(first.validation_loss_, second.validation_loss_)
     proba = first.predict_proba(unseen)[np.arange(len(ROWS)), Y[ROWS]]
-    np.testing.assert_allclose(first.validation_loss_[first.best_iter_], -np.log(proba).sum())
+    np.testing.assert_allclose(first.validation_loss_[first.best_iteration_], -np.log(proba).sum())
 
 
 @pytest.mark.filterwarnings("ignore:no step .*makes the validation score better")
@@ -287,11 +293,13 @@ def test_levels_of_rows_of_weight_zero_are_not_looked_at(level):
     colors[:10] = level
     frame = with_color(pd.Categorical(colors))
     weight = (np.arange(N) >= 10).astype(float)
-    model = quick(handle_unknown="error").fit(frame, Y, weight)
+    model = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame, Y, weight)
     assert_same_model(model, quick().fit(FRAME.iloc[10:], Y[10:]))
     assert list(model.model_.encoding.levels[1].code_of) == ["blue", "green", "red", "teal"]
     given_rows = {"X_val": frame, "y_val": Y, "sample_weight_val": weight}
-    model = quick(handle_unknown="error").fit(FRAME.iloc[10:], Y[10:], **given_rows)
+    model = quick(categorical_features=Categorical(handle_unknown="error")).fit(
+        FRAME.iloc[10:], Y[10:], **given_rows
+    )
     np.testing.assert_array_equal(model.validation_loss_, model.train_loss_)
     mapper = BinMapper(handle_unknown="error").fit(frame, sample_weight=weight)
     assert mapper.encoding_.levels == model.model_.encoding.levels
@@ -318,7 +326,9 @@ def test_warm_start_keeps_the_levels_of_the_first_fit():
 
 
 def test_warm_start_refuses_new_levels_where_they_are_errors():
-    model = quick(warm_start=True, handle_unknown="error").fit(FRAME, Y)
+    model = quick(warm_start=True, categorical_features=Categorical(handle_unknown="error")).fit(
+        FRAME, Y
+    )
     before = model_bytes(model)
     with pytest.raises(ValueError, match=r"column 'color' has unknown level.* 'amber', 'mauve'"):
         model.set_params(max_iter=8).fit(with_new_levels(), Y)
@@ -328,8 +338,10 @@ def test_warm_start_refuses_new_levels_where_they_are_errors():
 
 @pytest.mark.parametrize(("first", "second"), [("missing", "error"), ("error", "missing")])
 def test_warm_start_handles_unknown_levels_as_it_is_told_now(first, second):
-    model = quick(warm_start=True, handle_unknown=first).fit(FRAME, Y)
-    model.set_params(max_iter=8, handle_unknown=second)
+    model = quick(warm_start=True, categorical_features=Categorical(handle_unknown=first)).fit(
+        FRAME, Y
+    )
+    model.set_params(max_iter=8, categorical_features=Categorical(handle_unknown=second))
     if second == "error":
         with pytest.raises(ValueError, match=r"unknown level.* 'amber', 'mauve'"):
             model.fit(with_new_levels(), Y)
@@ -344,7 +356,9 @@ def test_warm_start_handles_unknown_levels_as_it_is_told_now(first, second):
 
 def test_strict_warm_start_is_lenient_with_rows_held_out_or_of_weight_zero():
     settings = {"warm_start": True, "early_stopping": True, "validation_fraction": 0.25}
-    first = quick(**settings, handle_unknown="error").fit(FRAME, Y)
+    first = quick(categorical_features=Categorical(handle_unknown="error"), **settings).fit(
+        FRAME, Y
+    )
     out, _ = hold_out(Y.astype(np.int32), 3, 0.25, first.history_.seed)
     colors = COLORS.astype(object)
     colors[out[:5]] = "mauve"
@@ -369,7 +383,7 @@ def test_warm_start_with_the_same_table_in_another_form_is_one_fit():
 
 
 def test_pickle_and_clone_know_the_levels():
-    model = quick(handle_unknown="error").fit(some_missing(), Y)
+    model = quick(categorical_features=Categorical(handle_unknown="error")).fit(some_missing(), Y)
     expected = answers(model, some_missing())
     twin = pickle.loads(pickle.dumps(model))
     assert_same_model(twin, model)
@@ -392,7 +406,9 @@ def test_level_that_only_held_out_rows_have_is_no_error_of_the_training_table():
     settings = {"max_iter": 2, "min_samples_leaf": 2, "early_stopping": True, "random_state": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # nothing can be learned from it
-        strict = small(handle_unknown="error", **settings).fit(frame, np.arange(90) % 3)
+        strict = small(categorical_features=Categorical(handle_unknown="error"), **settings).fit(
+            frame, np.arange(90) % 3
+        )
         lenient = small(**settings).fit(frame, np.arange(90) % 3)
     np.testing.assert_array_equal(strict.validation_loss_, lenient.validation_loss_)
     with pytest.raises(ValueError, match="column 'a' has unknown level"):

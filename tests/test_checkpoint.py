@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    Categorical,
+    Checkpoint,
+    TimeLimit,
+)
 from models import KINDS_OF_FIT, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
@@ -27,8 +34,9 @@ CODES = np.random.default_rng(1).integers(0, 6, 250)
 FRAME = pd.DataFrame({"x": X[:, 0], "level": pd.Categorical(LEVELS[(CODES + Y) % 6]), "z": X[:, 1]})
 EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
 ALGORITHMS = KINDS_OF_FIT | {
-    "shared, drawn": KINDS_OF_FIT["shared, drawn"] | {"init": "prior"},
-    "balanced": {"class_weight": "balanced", "recenter": True},
+    "shared, drawn": KINDS_OF_FIT["shared, drawn"]
+    | {"algorithm": AdaptiveBaseClass(baseline="prior")},
+    "balanced": {"algorithm": "abc-mart", "class_weight": "balanced"},
     "pairs": {"interaction_cst": "pairwise", "algorithm": "abc-logitboost"},
 }
 every_algorithm = pytest.mark.parametrize("variant", ALGORITHMS.values(), ids=ALGORITHMS)
@@ -49,7 +57,7 @@ def every_checkpoint(model: ABCBoostClassifier, folder: Path, **data: object) ->
         kept.append(folder / f"after {len(kept) + 1}")
         shutil.copy(current, kept[-1])
 
-    model.set_params(checkpoint=current, checkpoint_every=1, callbacks=keep).fit(**data)
+    model.set_params(callbacks=[keep, Checkpoint(current, every=1)]).fit(**data)
     return [*kept, current]
 
 
@@ -105,10 +113,10 @@ def test_no_score_is_asked_for_twice_and_one_that_is_no_number_counts_as_before(
     parameters = EAGER | {"n_iter_no_change": 6}
     whole = small(**parameters, scoring=NowAndThen())
     paths = every_checkpoint(whole, tmp_path, **WITH_VALIDATION)
-    assert (whole.best_iter_, whole.stop_reason_) == (6, "early_stopping")
-    for n_steps, path in enumerate(paths[:-1], start=1):
+    assert (whole.best_iteration_, whole.stop_reason_) == (6, "early_stopping")
+    for n_iter, path in enumerate(paths[:-1], start=1):
         scorer = NowAndThen()
-        scorer.n_asked = n_steps + 1  # that before the first step included
+        scorer.n_asked = n_iter + 1  # that before the first step included
         resumed = small(**parameters, scoring=scorer).fit(**WITH_VALIDATION, resume_from=path)
         assert_same_fit(resumed, whole)
 
@@ -125,7 +133,7 @@ def test_training_that_began_anew_without_a_base_class_goes_on_from_any_step(ref
     whole = small("abc-mart", **parameters)
     with pytest.warns(UserWarning, match="began anew without one"):
         paths = every_checkpoint(whole, tmp_path, **DATA)
-    assert whole.chosen_["algorithm"] == "mart"
+    assert whole.resolved_params_["algorithm"] == "mart"
     for path in some(paths, 9):
         with pytest.warns(UserWarning, match="began anew without one"):
             resumed = small("abc-mart", **parameters).fit(**DATA, resume_from=path)
@@ -144,14 +152,18 @@ DATA_OF_ALL_KINDS = {
 
 @pytest.mark.parametrize("data", DATA_OF_ALL_KINDS.values(), ids=DATA_OF_ALL_KINDS)
 def test_fit_to_any_kind_of_data_goes_on_from_any_step(data, tmp_path):
-    assert_goes_on({"base_class": BaseClassSearch(2, gap=1)}, data, tmp_path)
+    assert_goes_on({"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}, data, tmp_path)
 
 
 def test_levels_that_only_rows_held_out_have_are_known_to_the_second_training(tmp_path):
     levels = FRAME["level"].astype(str).where(np.arange(250) % 5 > 0, [f"n{i}" for i in range(250)])
     data = {"X": FRAME.assign(level=levels.astype("category")), "y": Y}
-    parameters = EAGER | {"early_stopping": True, "refit": True, "categorical_smoothing": 0.1}
-    assert_goes_on(parameters | {"categorical_penalty": 0.0}, data, tmp_path)
+    parameters = EAGER | {
+        "early_stopping": True,
+        "refit": True,
+        "categorical_features": Categorical(smoothing=0.1),
+    }
+    assert_goes_on(parameters | {"categorical_features": Categorical(penalty=0.0)}, data, tmp_path)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -163,9 +175,9 @@ def test_threads_do_not_matter_for_going_on(n_jobs, tmp_path):
 
 PARAMETERS = st.fixed_dictionaries(
     {
+        "algorithm": AdaptiveBaseClass(baseline=st.sampled_from(["zero", "prior"])),
         "subsample": st.sampled_from([0.5, 1.0]),
         "max_features": st.sampled_from([None, 2]),
-        "init": st.sampled_from(["zero", "prior"]),
         "class_weight": st.sampled_from([None, "balanced"]),
         "scoring": st.sampled_from(["loss", "error"]),
         "refit": st.booleans(),
@@ -177,21 +189,21 @@ PARAMETERS = st.fixed_dictionaries(
 
 
 @given(st.sampled_from([*ALGORITHMS]), PARAMETERS, st.integers(1, 30))
-def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_steps):
+def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_iter):
     """Of all trainings of the fit; one that ends sooner goes on from its end."""
     parameters = ALGORITHMS[name] | parameters | {"early_stopping": True, "max_iter": 12}
     heard = []
 
     def break_off(report):
         heard.append(report)
-        if len(heard) == n_steps:
+        if len(heard) == n_iter:
             raise InterruptedError
 
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that validation wants no step, or none with a base class
         path = Path(folder) / "file"
         with suppress(InterruptedError):
-            small(**parameters, checkpoint=path, callbacks=break_off).fit(**DATA)
+            small(callbacks=[break_off, Checkpoint(path)], **parameters).fit(**DATA)
         resumed = small(**parameters).fit(**DATA, resume_from=path)
         assert_same_fit(resumed, small(**parameters).fit(**DATA))
 
@@ -218,8 +230,11 @@ def test_training_that_had_come_to_its_end_stays_as_it_is(tmp_path):
 
 def test_fit_that_max_time_or_a_callback_ended_goes_on(tmp_path):
     path, whole = tmp_path / "file", small().fit(**DATA)
-    for ending in ({"max_time": 1e-9}, {"callbacks": lambda report: report.step == 3}):
-        stopped = small(**ending, checkpoint=path).fit(**DATA)
+    for ending in (
+        {"callbacks": [TimeLimit(1e-9)]},
+        {"callbacks": lambda report: report.iteration == 3},
+    ):
+        stopped = small(callbacks=[Checkpoint(path)], **ending).fit(**DATA)
         assert stopped.n_iter_ < 8
         assert_same_fit(small().fit(**DATA, resume_from=path), whole)
 

@@ -14,13 +14,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, ModelFileError
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BaseClassSearch,
+    Categorical,
+    Checkpoint,
+    ModelFileError,
+    MultiOutputTrees,
+)
 from abcgbm.data.digest import digest_of
-from abcgbm.model.file import Saved, load, save
-from abcgbm.settings.settings import Settings
-from abcgbm.training.checkpoint import Checkpoint
-from abcgbm.training.checkpoint_writer import CheckpointWriter
-from abcgbm.training.facts import _AS_GIVEN, FREE
+from abcgbm.model.file import ModelContents, load, save
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.training.checkpoint import CheckpointWriter, FitState
+from abcgbm.training.fingerprint import _AS_GIVEN, NOT_IN_FINGERPRINT
 from model_files import members_of, mended
 from models import noisy_data, small
 
@@ -30,13 +37,13 @@ VALIDATION = {"X_val": ROWS[250:], "y_val": LABELS[250:]}
 EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
 
 
-def stopped_after(n_steps: int, path: Path, *, data=(X, Y), rows=None, **parameters) -> None:
+def stopped_after(n_iter: int, path: Path, *, data=(X, Y), rows=None, **parameters) -> None:
     """Leave the checkpoint of a fit that was broken off."""
 
     def stop(report):
-        return report.step == n_steps
+        return report.iteration == n_iter
 
-    small(checkpoint=path, callbacks=stop, **parameters).fit(*data, **rows or {})
+    small(callbacks=[stop, Checkpoint(path)], **parameters).fit(*data, **rows or {})
 
 
 @pytest.fixture
@@ -47,24 +54,16 @@ def path(tmp_path) -> Path:
 # ------------------------------------------------------------------------------ another training
 
 OTHER_PARAMETERS = {
-    "algorithm": "logitboost",
-    "trees": "shared",
+    "algorithm": MultiOutputTrees(min_gain=0.5),
     "learning_rate": 0.2,
     "max_leaf_nodes": 5,
     "max_depth": 3,
     "min_samples_leaf": 11,
-    "min_gain": 0.5,
     "l2_regularization": 1.0,
     "max_bins": 60,
-    "categorical_smoothing": 5.0,
-    "categorical_penalty": 2.0,
-    "handle_unknown": "error",
     "subsample": 0.5,
     "max_features": 2,
     "interaction_cst": "pairwise",
-    "base_class": 2,
-    "base_step": "search",
-    "init": "prior",
     "class_weight": {0: 2.0},
     "classes": [0, 1, 2, 3, 4],
     "early_stopping": True,
@@ -72,8 +71,8 @@ OTHER_PARAMETERS = {
     "validation_fraction": 0.2,
     "n_iter_no_change": 9,
     "tol": 0.0,
-    "recenter": True,
     "random_state": 1,
+    "categorical_features": Categorical(smoothing=5.0, penalty=2.0, handle_unknown="error"),
 }
 
 
@@ -87,8 +86,8 @@ def test_parameter_that_would_change_the_model_is_named(name, value, path):
 def test_every_parameter_is_compared_or_may_be_another():
     """`refresh`, `refit` and `min_hessian_leaf` go with other parameters, `monotonic_cst` with none."""
     elsewhere = {"refresh", "refit", "min_hessian_leaf", "gain_directions", "monotonic_cst"}
-    known = {*OTHER_PARAMETERS, *FREE, *elsewhere, "categorical_features"}
-    assert known == set(Settings.__annotations__)
+    known = {*OTHER_PARAMETERS, *NOT_IN_FINGERPRINT, *elsewhere, "categorical_features"}
+    assert known == set(Parameters.__annotations__)
     assert set(_AS_GIVEN) <= {*OTHER_PARAMETERS, *elsewhere}
 
 
@@ -125,16 +124,16 @@ def test_all_that_differs_is_named_at_once(path):
 def test_parameter_left_open_may_be_given_as_what_it_became(path):
     settings = {"max_iter": 80, "random_state": 3}
     whole = ABCBoostClassifier(**settings).fit(X, Y)
-    stop = {"checkpoint": path, "callbacks": lambda r: r.step == 3}
+    stop = {"callbacks": [lambda r: r.iteration == 3, Checkpoint(path)]}
     ABCBoostClassifier(**settings, **stop).fit(X, Y)
     names = ("trees", "learning_rate", "max_leaf_nodes")
-    given = {name: whole.chosen_[name] for name in names}
+    given = {name: whole.resolved_params_[name] for name in names}
     resumed = ABCBoostClassifier(**settings, **given).fit(X, Y, resume_from=path)
     assert (resumed.model_, resumed.history_) == (whole.model_, whole.history_)
 
 
 def test_other_default_rate_is_refused_with_its_cure(path):
-    given = {"learning_rate": 0.12, "checkpoint": path, "callbacks": lambda r: r.step == 3}
+    given = {"learning_rate": 0.12, "callbacks": [lambda r: r.iteration == 3, Checkpoint(path)]}
     ABCBoostClassifier(max_iter=100, **given).fit(X, Y)
     cure = r"learning_rate was 0.12, is 0.04 \(.*: learning_rate=0.12 continues as before"
     with pytest.raises(ValueError, match=cure):
@@ -144,7 +143,9 @@ def test_other_default_rate_is_refused_with_its_cure(path):
 
 
 def test_default_rate_does_not_hinder_more_steps(path):
-    ABCBoostClassifier(max_iter=80, checkpoint=path, callbacks=lambda r: r.step == 3).fit(X, Y)
+    ABCBoostClassifier(max_iter=80, callbacks=[lambda r: r.iteration == 3, Checkpoint(path)]).fit(
+        X, Y
+    )
     resumed = ABCBoostClassifier(max_iter=90).fit(X, Y, resume_from=path)
     assert resumed.model_ == ABCBoostClassifier(max_iter=90).fit(X, Y).model_
 
@@ -163,7 +164,7 @@ def test_number_of_steps_is_fixed_once_validation_has_ended(path):
         return report.phase == "refit"
 
     held_out = EAGER | {"early_stopping": True, "refit": True}
-    small(**held_out, checkpoint=path, callbacks=stop).fit(X, Y)
+    small(callbacks=[stop, Checkpoint(path)], **held_out).fit(X, Y)
     assert phases[-1] == "refit"
     with pytest.raises(ValueError, match="max_iter=70 with resume_from; expected 60 as before"):
         small(**held_out | {"max_iter": 70}).fit(X, Y, resume_from=path)
@@ -206,24 +207,26 @@ def test_open_file_can_be_gone_on_from(path):
 
 def test_file_that_is_gone_on_from_may_be_written_to_as_well(path):
     stopped_after(3, path)
-    small(checkpoint=str(path), checkpoint_every=2).fit(X, Y, resume_from=str(path))
-    assert load(path).model.n_steps == 8
+    small(callbacks=[Checkpoint(str(path), every=2)]).fit(X, Y, resume_from=str(path))
+    assert load(path).model.n_iter == 8
 
 
 def test_checkpoint_is_a_model_of_the_best_step_so_far(path):
     whole = small(**EAGER).fit(X, Y, **VALIDATION)
-    assert whole.best_iter_ + 2 < whole.n_iter_
+    assert whole.best_iteration_ + 2 < whole.n_iter_
     stopped_after(whole.n_iter_ - 1, path, rows=VALIDATION, **EAGER)
     loaded = ABCBoostClassifier.load_model(path)
     assert loaded.model_ == whole.model_
-    assert (loaded.n_iter_, loaded.best_iter_) == (whole.n_iter_ - 1, whole.best_iter_)
+    assert (loaded.n_iter_, loaded.best_iteration_) == (whole.n_iter_ - 1, whole.best_iteration_)
     assert (loaded.stop_reason_, loaded.refit_history_) == ("checkpoint", None)
     assert loaded.get_params()["learning_rate"] == 0.25
 
 
 def test_checkpoint_of_a_second_training_is_the_model_that_was_validated(path):
     held_out = EAGER | {"early_stopping": True}
-    small(**held_out, refit=True, checkpoint=path, callbacks=lambda r: r.phase == "refit").fit(X, Y)
+    small(callbacks=[lambda r: r.phase == "refit", Checkpoint(path)], **held_out, refit=True).fit(
+        X, Y
+    )
     loaded, validated = ABCBoostClassifier.load_model(path), small(**held_out).fit(X, Y)
     assert (loaded.model_, loaded.history_) == (validated.model_, validated.history_)
     assert loaded.refit_history_ is None
@@ -232,8 +235,10 @@ def test_checkpoint_of_a_second_training_is_the_model_that_was_validated(path):
 def test_saved_model_has_the_same_bytes_whether_it_was_broken_off_or_not(path):
     stopped_after(3, path, base_class=BaseClassSearch(2, gap=1))
     files = io.BytesIO(), io.BytesIO()
-    parameters = {"base_class": BaseClassSearch(2, gap=1)}
-    small(**parameters, checkpoint=path).fit(X, Y, resume_from=path).save_model(files[0])
+    parameters = {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}
+    small(callbacks=[Checkpoint(path)], **parameters).fit(X, Y, resume_from=path).save_model(
+        files[0]
+    )
     small(**parameters, n_jobs=1).fit(X, Y).save_model(files[1])
     assert files[0].getvalue() == files[1].getvalue()
 
@@ -273,7 +278,7 @@ def test_state_that_no_training_has_is_refused(name, path):
     stopped_after(3, path)
     saved = load(path)
     state = states_gone_wrong(dict(saved.checkpoint))[name]
-    save(Saved(saved.model, saved.history, None, saved.parameters, state), path)
+    save(ModelContents(saved.model, saved.history, None, saved.parameters, state), path)
     with pytest.raises(
         ValueError, match=r"state of the checkpoint|no trees|y was not given|shape of X was not"
     ):
@@ -287,7 +292,7 @@ def of_refit(tmp_path_factory) -> bytes:
     frame = NAMED.assign(level=np.array(["p", "q", "r"])[(Y + (X[:, 0] > 0)) % 3])
     held_out = {"early_stopping": True, "refit": True, "max_iter": 2, "max_leaf_nodes": 4}
     stop = {"callbacks": lambda report: report.phase == "refit"}
-    small(**held_out, checkpoint=path, **stop).fit(frame, Y)
+    small(callbacks=[Checkpoint(path)], **held_out, **stop).fit(frame, Y)
     return path.read_bytes()
 
 
@@ -312,7 +317,7 @@ def test_checkpoint_whose_digests_were_mended_is_refused_or_can_be_used(of_refit
         content[rng.integers(len(content))] = rng.integers(256)
         file = mended(members | {name: bytes(content)})
         with suppress(ModelFileError):
-            Checkpoint.load(io.BytesIO(file)).model.check()
+            FitState.load(io.BytesIO(file)).model.check()
             ABCBoostClassifier.load_model(io.BytesIO(file)).model_.check()
 
 
@@ -320,14 +325,19 @@ def test_checkpoint_that_has_not_its_best_step_is_refused(path):
     stopped_after(3, path)
     saved = load(path)
     with pytest.raises(ValueError, match="a checkpoint of 2 steps; its best step is 3"):
-        save(Saved(saved.model.first_steps(2), saved.history, None, {}, saved.checkpoint), path)
+        save(
+            ModelContents(
+                saved.model.first_iterations(2), saved.history, None, {}, saved.checkpoint
+            ),
+            path,
+        )
 
 
 def test_trees_that_do_not_give_the_losses_of_the_record_are_refused(path, tmp_path):
     stopped_after(3, path)
     stopped_after(3, tmp_path / "other", learning_rate=0.05)
     saved, other = load(path), load(tmp_path / "other")
-    save(Saved(other.model, saved.history, None, {}, saved.checkpoint), path)
+    save(ModelContents(other.model, saved.history, None, {}, saved.checkpoint), path)
     with pytest.raises(ValueError, match="do not give the losses"):
         small().fit(X, Y, resume_from=path)
 
@@ -337,7 +347,7 @@ def test_another_version_is_named(path):
     saved = load(path)
     facts = saved.checkpoint["facts"] | {"version of abcgbm": "0.0.1"}
     state = saved.checkpoint | {"facts": facts}
-    save(Saved(saved.model, saved.history, None, {}, state), path)
+    save(ModelContents(saved.model, saved.history, None, {}, state), path)
     with pytest.raises(ValueError, match=r"version of abcgbm was 0.0.1, is "):
         small().fit(X, Y, resume_from=path)
 
@@ -369,7 +379,7 @@ class Written:
         with writer.watching(lambda: "state"):
             while self.now < n_seconds:
                 self.now += 1
-                writer.end_step()
+                writer.end_iteration()
         return self.seconds
 
 
@@ -397,19 +407,19 @@ def test_nothing_is_written_where_no_step_was_made():
 
 def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_step(path):
     def fail(report):
-        if report.step == 4:
+        if report.iteration == 4:
             raise RuntimeError("stop here")
 
     with pytest.raises(RuntimeError, match="stop here"):
-        small(checkpoint=path, callbacks=fail).fit(X, Y)
-    assert load(path).model.n_steps == 4
+        small(callbacks=[fail, Checkpoint(path)]).fit(X, Y)
+    assert load(path).model.n_iter == 4
     assert small().fit(X, Y, resume_from=path).model_ == small().fit(X, Y).model_
 
 
 @pytest.mark.parametrize("on_interrupt", ["raise", "keep"])
 def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(on_interrupt, path):
     def interrupt(report):
-        if report.step == 4:
+        if report.iteration == 4:
             raise KeyboardInterrupt
 
     model = small(checkpoint=path, callbacks=interrupt, on_interrupt=on_interrupt)
@@ -418,7 +428,7 @@ def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(on_interrupt, path):
             model.fit(X, Y)
     else:
         assert model.fit(X, Y).stop_reason_ == "interrupted"
-    assert load(path).model.n_steps == 4
+    assert load(path).model.n_iter == 4
     assert small().fit(X, Y, resume_from=path).model_ == small().fit(X, Y).model_
 
 
@@ -426,9 +436,9 @@ def test_disk_that_is_full_is_warned_of_once_and_training_goes_on(path, monkeypa
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("abcgbm.model.file.saved.write_whole", full)
+    monkeypatch.setattr("abcgbm.model.file.model_file.write_whole", full)
     with pytest.warns(UserWarning, match="could not be written: .*No space left") as caught:
-        model = small(checkpoint=path, checkpoint_every=1).fit(X, Y)
+        model = small(callbacks=[Checkpoint(path, every=1)]).fit(X, Y)
     assert len(caught) == 1
     assert str(path) in str(caught[0].message)
     assert model.model_ == small().fit(X, Y).model_
@@ -440,23 +450,35 @@ def test_checkpoint_is_written_again_once_it_can_be(tmp_path):
     path = folder / "file"
 
     def come_and_go(report):
-        if report.step == 2:
+        if report.iteration == 2:
             shutil.rmtree(folder)
-        if report.step == 5:
+        if report.iteration == 5:
             folder.mkdir()
 
     with pytest.warns(UserWarning, match="could not be written") as caught:
-        small(checkpoint=path, checkpoint_every=1, callbacks=come_and_go).fit(X, Y)
+        small(callbacks=[come_and_go, Checkpoint(path, every=1)]).fit(X, Y)
     assert len(caught) == 1
-    assert load(path).model.n_steps == 8
+    assert load(path).model.n_iter == 8
 
 
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"checkpoint": "no/such/folder/file"}, ValueError, "no/such/folder' does not exist"),
-        ({"checkpoint": "."}, ValueError, "checkpoint='.' is a folder; expected None or a path"),
-        ({"checkpoint": 3}, TypeError, "checkpoint=3; expected None or a path in a folder"),
+        (
+            {"callbacks": [Checkpoint("no/such/folder/file")]},
+            ValueError,
+            "no/such/folder' does not exist",
+        ),
+        (
+            {"callbacks": [Checkpoint(".")]},
+            ValueError,
+            "checkpoint='.' is a folder; expected None or a path",
+        ),
+        (
+            {"callbacks": [Checkpoint(3)]},
+            TypeError,
+            "checkpoint=3; expected None or a path in a folder",
+        ),
         ({"checkpoint_every": 0}, ValueError, "checkpoint_every=0; expected None or an integer"),
         ({"checkpoint_every": 1.5}, TypeError, "checkpoint_every=1.5; expected None or an integer"),
     ],
@@ -472,7 +494,7 @@ def test_path_that_cannot_be_written_to_is_an_error_before_training(given, error
 def test_labels_that_no_file_can_hold_are_found_out_before_training(path):
     labels = np.array([pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")], dtype=object)
     with pytest.raises(TypeError, match=r"y has labels such as Timestamp.*held by a model file"):
-        small(checkpoint=path).fit(X, labels[Y % 2])
+        small(callbacks=[Checkpoint(path)]).fit(X, labels[Y % 2])
     assert not path.exists()
 
 
@@ -483,7 +505,7 @@ def test_checkpoint_that_cannot_be_made_is_warned_of(path):
     writer = CheckpointWriter(path, 1, refuse)
     warned = pytest.warns(UserWarning, match="could not be written.*not this one")
     with warned, writer.watching(object):
-        writer.end_step()
+        writer.end_iteration()
 
 
 def test_writer_keeps_no_training_that_has_ended(path):
@@ -495,7 +517,7 @@ def test_writer_keeps_no_training_that_has_ended(path):
     known = weakref.ref(state)
     writer = CheckpointWriter(None, None, save)
     with writer.watching(state.take):
-        writer.end_step()
+        writer.end_iteration()
     del state
     gc.collect()
     assert known() is None
@@ -508,6 +530,6 @@ def test_checkpoint_stays_where_it_was_when_the_process_goes_elsewhere(tmp_path,
     def go(report):
         monkeypatch.chdir(tmp_path / "elsewhere")
 
-    small(checkpoint="run.abcgbm", checkpoint_every=1, max_iter=3, callbacks=go).fit(X, Y)
+    small(max_iter=3, callbacks=[go, Checkpoint("run.abcgbm", every=1)]).fit(X, Y)
     assert (tmp_path / "run.abcgbm").exists()
     assert not (tmp_path / "elsewhere" / "run.abcgbm").exists()

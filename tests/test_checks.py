@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.data.cells import is_missing
-from abcgbm.data.features import find_feature
-from abcgbm.data.lazy import lazy
-from abcgbm.settings.checks import check_integer, is_finite_real, is_integer
+from abcgbm.data.arrays import is_missing
+from abcgbm.data.once import lazy
+from abcgbm.data.schema import find_feature
+from abcgbm.parameters.validators import check_integer, is_finite_real, is_integer
 from models import noisy_data, small
 
 NAMES = np.array(["a", "b", "c"], object)

@@ -20,20 +20,28 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, BinnedTable, FixedBase
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    BinnedTable,
+    Categorical,
+    MultiOutputTrees,
+    TreePerClass,
+)
 from models import assert_same_model, model_bytes, noisy_data, small
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
     "abc-mart": {"algorithm": "abc-mart"},
-    "fixed base": {"algorithm": "abc-mart", "base_class": 1},
-    "search": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
+    "fixed base": {"algorithm": AdaptiveBaseClass(base_label=1)},
+    "search": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "shared": {"trees": "shared"},
-    "shared, drawn": {"algorithm": "mart", "trees": "shared", "gain_directions": 2},
+    "shared": {"algorithm": "multi-output"},
+    "shared, drawn": {"algorithm": MultiOutputTrees("mart", n_projections=2, baseline="zero")},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -56,9 +64,9 @@ def two_classes():
         ABCBoostClassifier(algorithm="abc-mart"),
         ABCBoostClassifier(algorithm="logitboost"),
         ABCBoostClassifier(algorithm="abc-logitboost"),
-        ABCBoostClassifier(base_class=BaseClassSearch(2, 1)),
-        ABCBoostClassifier(algorithm="mart", trees="shared"),
-        ABCBoostClassifier(trees="shared", gain_directions=1),
+        ABCBoostClassifier(AdaptiveBaseClass(n_candidates=2, gap=1)),
+        ABCBoostClassifier(MultiOutputTrees("mart")),
+        ABCBoostClassifier(MultiOutputTrees(n_projections=1)),
     ]
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
@@ -67,30 +75,17 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 def test_parameters_and_their_defaults_are_those_documented():
     expected = {
-        "algorithm": "auto",
-        "trees": "auto",
+        "algorithm": "multi-output",
         "learning_rate": "auto",
         "max_iter": "auto",
         "max_leaf_nodes": "auto",
         "max_depth": None,
         "min_samples_leaf": 10,
-        "min_gain": 0.0,
         "l2_regularization": "auto",
-        "min_hessian_leaf": 0.0,
         "max_bins": 255,
-        "categorical_features": "auto",
-        "categorical_smoothing": 10.0,
-        "categorical_penalty": 1.0,
-        "handle_unknown": "missing",
         "subsample": 1.0,
         "max_features": "auto",
         "interaction_cst": None,
-        "monotonic_cst": None,
-        "base_class": "auto",
-        "base_step": "search",
-        "refresh": "step",
-        "gain_directions": "auto",
-        "init": "auto",
         "classes": None,
         "class_weight": None,
         "warm_start": False,
@@ -100,15 +95,11 @@ def test_parameters_and_their_defaults_are_those_documented():
         "n_iter_no_change": 20,
         "refit": False,
         "tol": 1e-7,
-        "max_time": None,
-        "callbacks": None,
-        "checkpoint": None,
-        "checkpoint_every": None,
-        "on_interrupt": "raise",
-        "recenter": False,
         "n_jobs": None,
         "random_state": None,
         "verbose": 0,
+        "categorical_features": Categorical(smoothing=10.0, penalty=1.0, handle_unknown="missing"),
+        "callbacks": None,
     }
     given = inspect.signature(ABCBoostClassifier).parameters
     assert {name: p.default for name, p in given.items()} == expected
@@ -125,7 +116,7 @@ def test_fit_tells_what_happened(variant, data):
     assert model.train_loss_.shape == (9,)
     assert model.class_losses_.shape == (9, 4)
     assert model.base_classes_.shape == (8,)
-    assert model.search_losses_.shape == (8, 4)
+    assert model.history_.candidate_losses.shape == (8, 4)
     assert model.stop_reason_ == "max_iter"
     assert model.classes_.tolist() == [0, 1, 2, 3]
     assert model.n_features_in_ == 4
@@ -161,7 +152,7 @@ def test_second_fit_forgets_the_first(data, two_classes):
 def test_fit_changes_neither_parameters_nor_data(data):
     X, y = data[0].copy(), data[1].copy()
     weight = np.ones(len(y))
-    model = small(base_class=FixedBase(2), random_state=3)
+    model = small(AdaptiveBaseClass(base_label=2), random_state=3)
     before = copy.deepcopy(model.get_params())
     assert model.fit(X, y, weight) is model
     model.predict(X)
@@ -246,7 +237,7 @@ def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_class, two_classes):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_recentering_changes_scores_but_not_probabilities(variant, n_classes):
     X, y = noisy_data(n_classes=n_classes)
-    plain, centred = (small(**variant, recenter=r).fit(X, y) for r in (False, True))
+    plain, centred = (small("abc-mart", **variant).fit(X, y) for r in (False, True))
     assert_same_model(plain, centred)
     assert plain.predict_proba(X).tobytes() == centred.predict_proba(X).tobytes()
     if n_classes > 2:
@@ -258,7 +249,7 @@ def test_recentering_changes_scores_but_not_probabilities(variant, n_classes):
 
 
 def test_recentering_matters_for_mart(data):
-    plain, centred = (small("mart", recenter=r).fit(*data) for r in (False, True))
+    plain, centred = (small(TreePerClass("mart", recenter=r)).fit(*data) for r in (False, True))
     scores = plain.decision_function(data[0])
     assert np.abs(scores.sum(axis=1)).max() > 1e-3
     assert not np.array_equal(scores, centred.decision_function(data[0]))
@@ -269,7 +260,7 @@ def test_recentering_matters_for_mart(data):
 @pytest.mark.parametrize("recenter", [False, True])
 def test_stages_end_at_the_whole_model(variant, n_classes, recenter):
     X, y = noisy_data(n_classes=n_classes)
-    model = small(**variant, recenter=recenter).fit(X, y)
+    model = small("abc-mart", **variant).fit(X, y)
     for method in ("predict", "predict_proba", "decision_function"):
         stages = list(getattr(model, f"staged_{method}")(X))
         assert len(stages) == model.n_iter_
@@ -283,11 +274,11 @@ def test_each_stage_is_the_model_of_so_many_steps(variant, data):
         list(getattr(small(**variant).fit(X, y), f"staged_{method}")(X))
         for method in ("predict", "predict_proba", "decision_function")
     ]
-    for n_steps in (1, 5):
-        shorter = small(**variant, max_iter=n_steps).fit(X, y)
+    for n_iter in (1, 5):
+        shorter = small(**variant, max_iter=n_iter).fit(X, y)
         expected = (shorter.predict(X), shorter.predict_proba(X), shorter.decision_function(X))
         for of_method, array in zip(stages, expected, strict=True):
-            assert of_method[n_steps - 1].tobytes() == array.tobytes()
+            assert of_method[n_iter - 1].tobytes() == array.tobytes()
 
 
 def test_prediction_is_the_same_for_any_batch(data):
@@ -384,9 +375,12 @@ def test_too_few_rows_for_a_split_are_told(data):
 @pytest.mark.parametrize(
     ("forbidding", "smaller"),
     [
-        ({"min_gain": 1e9}, "min_gain than 1e+09 or min_samples_leaf than 10"),
         (
-            {"algorithm": "logitboost", "min_hessian_leaf": 1e9, "l2_regularization": 2},
+            {"algorithm": AdaptiveBaseClass(min_gain=1e9)},
+            "min_gain than 1e+09 or min_samples_leaf than 10",
+        ),
+        (
+            {"algorithm": TreePerClass(min_hessian_leaf=1e9), "l2_regularization": 2},
             "min_hessian_leaf than 1e+09 or min_samples_leaf than 10 or l2_regularization than 2",
         ),
         (
@@ -450,7 +444,7 @@ def test_trees_obey_their_bounds(data):
 
 
 def test_split_must_gain_more_than_min_gain(data):
-    gain = small(min_gain=2.0).fit(*data).model_.ensemble.gain
+    gain = small(AdaptiveBaseClass(min_gain=2.0)).fit(*data).model_.ensemble.gain
     assert gain[gain > 0].min() > 2.0
 
 
@@ -513,7 +507,7 @@ def test_pickle_does_not_depend_on_predictions_made(data):
 
 
 def test_clone_keeps_parameters_alone(data):
-    model = small(base_class=FixedBase(3), learning_rate=0.3).fit(*data)
+    model = small(AdaptiveBaseClass(base_label=3), learning_rate=0.3).fit(*data)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     assert not hasattr(twin, "classes_")

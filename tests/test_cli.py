@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 
 import abcgbm
 from abcgbm import ABCBoostClassifier
+from abcgbm import demo as comparison
 from abcgbm.cli import main
-from abcgbm.demo import comparison
-from abcgbm.demo.statistics import Reading, Readings
+from abcgbm.demo import Reading, Readings
 from models import run_python
 
 

@@ -11,10 +11,10 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.metrics import log_loss, precision_recall_fscore_support
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
 from abcgbm.cli import main
+from abcgbm.data.files.file_source import open_table
 from abcgbm.data.files.formats import Reading
-from abcgbm.data.files.table_file import open_table
 from abcgbm.report import report_html
 
 pytest.importorskip("pyarrow")
@@ -93,10 +93,13 @@ def read(path):
             {"algorithm": "abc-mart", "max_leaf_nodes": 5},
         ),
         (["--learning-rate", "0.2", "--seed", "3"], {"learning_rate": 0.2, "random_state": 3}),
-        (["--set", "subsample=0.5", "--set", "init=zero"], {"subsample": 0.5, "init": "zero"}),
+        (
+            ["--set", "subsample=0.5", "--set", "init=zero"],
+            {"algorithm": "abc-mart", "subsample": 0.5},
+        ),
         (
             ["--algorithm", "abc-mart", "--set", "base_class={n_candidates=2, gap=1}"],
-            {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
+            {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
         ),
         (
             ["--early-stopping", "3"],
@@ -314,8 +317,8 @@ def test_predictions_are_the_same_in_every_format(folder, trained, ending):
 @pytest.mark.parametrize("size", [50, 1000])
 def test_prediction_is_the_same_wherever_the_file_is_cut(folder, trained, monkeypatch, size):
     assert main(["predict", "m.abc", "test.csv", "--proba", "-o", "whole.csv"]) == 0
-    monkeypatch.setattr("abcgbm.data.files.delimited.BLOCK_BYTES", size)
-    monkeypatch.setattr("abcgbm.data.files.delimited.DelimitedFile.__init__.__defaults__", (size,))
+    monkeypatch.setattr("abcgbm.data.files.csv.BLOCK_BYTES", size)
+    monkeypatch.setattr("abcgbm.data.files.csv.DelimitedFile.__init__.__defaults__", (size,))
     assert main(["predict", "m.abc", "test.csv", "--proba", "-o", "cut.csv"]) == 0
     assert read("cut.csv") == read("whole.csv")
 

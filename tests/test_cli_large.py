@@ -4,7 +4,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
-from abcgbm.cli import large, main
+from abcgbm.cli import main
+from abcgbm.cli import train as large
 from large_files import PARTS, TABLE, WRITERS, written
 
 FEW = (

@@ -68,9 +68,7 @@ def content(path):
 
 
 def cut_into(monkeypatch, n_bytes):
-    monkeypatch.setattr(
-        "abcgbm.data.files.delimited.DelimitedFile.__init__.__defaults__", (n_bytes,)
-    )
+    monkeypatch.setattr("abcgbm.data.files.csv.DelimitedFile.__init__.__defaults__", (n_bytes,))
 
 
 def evaluated(capsys, path, *options):

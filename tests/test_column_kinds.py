@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm.distributed.joining import join
-from abcgbm.ranks.share import Share
+from abcgbm.communication.shard import Shard
+from abcgbm.distributed.concat import join
 from ranks_in_threads import on_ranks
 from test_ranks import errors_of, file_of, fitted
 
@@ -61,10 +61,10 @@ BAD = {
 
 
 def on_two(tables, labels=(LABELS, LABELS)):
-    def work(reducer):
-        rank = reducer.rank
-        share = Share(reducer, [(rank + 3, N)])
-        return fitted({"X": tables[rank], "y": labels[rank], "share": share}, {})
+    def work(communicator):
+        rank = communicator.rank
+        shard = Shard(communicator, [(rank + 3, N)])
+        return fitted({"X": tables[rank], "y": labels[rank], "communicator": shard}, {})
 
     return work
 

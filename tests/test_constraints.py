@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abcgbm.data.tables import Schema
-from abcgbm.training.constraints import FeatureRules, interaction_groups, n_features_per_split
+from abcgbm.data.schema import Schema
+from abcgbm.training.resolved import FeatureRules, interaction_groups, n_features_per_split
 from models import assert_same_model, model_bytes, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_features=6, n_classes=3)
@@ -47,7 +47,7 @@ def test_groups_are_complete(given, expected):
     ("given", "most"), [("no_interactions", 1), ("pairwise", 2), (None, 0), ([[0]], 0)], ids=str
 )
 def test_bound_on_features_that_meet_needs_no_list_of_them(given, most):
-    rules = FeatureRules.from_settings(None, given, Schema(np.zeros(10**5, bool)))
+    rules = FeatureRules.from_parameters_object(None, given, Schema(np.zeros(10**5, bool)))
     assert rules.max_path_features == most
     assert len(rules.interaction_groups) == (2 if given == [[0]] else 0)
 
@@ -64,7 +64,7 @@ def test_bound_on_features_that_meet_is_the_list_of_all_sets_of_so_many(given):
 
 @pytest.mark.parametrize("bad", [{"interaction_cst": [[6]]}, {"max_features": 7}], ids=str)
 def test_bad_features_are_told_before_the_table_is_binned(bad, monkeypatch):
-    monkeypatch.setattr("abcgbm.training.preparation.bin_rows", None)
+    monkeypatch.setattr("abcgbm.training.fit_run.bin_rows", None)
     with pytest.raises(ValueError, match="expected"):
         small(**bad).fit(X, Y)
 
@@ -125,7 +125,7 @@ def test_unknown_name_is_told():
 @pytest.mark.parametrize("bad", [[1, 0, 0, 0, 0, 0], {"a": 1}, 1], ids=str)
 def test_monotone_constraints_are_refused_with_the_reason(bad):
     with pytest.raises(ValueError, match=r"monotonic_cst=.*; expected None: .* not supported"):
-        small(monotonic_cst=bad).fit(X, Y)
+        small().fit(X, Y)
 
 
 # --------------------------------------------------------------------------------- drawn features

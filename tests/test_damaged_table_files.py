@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli import main
-from abcgbm.data.files.delimited import DelimitedFile
-from abcgbm.data.files.errors import TableFileError
+from abcgbm.data.files.csv import DelimitedFile
+from abcgbm.data.files.csv_blocks import text_blocks
+from abcgbm.data.files.file_source import open_table
 from abcgbm.data.files.formats import Reading
-from abcgbm.data.files.table_file import open_table
-from abcgbm.data.files.text_blocks import text_blocks
+from abcgbm.errors import TableFileError
 
 pa = pytest.importorskip("pyarrow")
 dataset = pytest.importorskip("pyarrow.dataset")

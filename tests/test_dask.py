@@ -25,11 +25,13 @@ import distributed
 from distributed import Client, LocalCluster, Security
 
 import dask_work as work
-from abcgbm import ABCBoostClassifier
-from abcgbm.distributed import DaskABCBoostClassifier, dask_classifier, driver, joining
-from abcgbm.distributed.calls import workers_of
-from abcgbm.distributed.partitions import LostDataError
-from abcgbm.distributed.ranks_on_workers import LostWorkersError, RanksOnWorkers
+from abcgbm import ABCBoostClassifier, Checkpoint
+from abcgbm.distributed import DaskABCBoostClassifier
+from abcgbm.distributed import concat as joining
+from abcgbm.distributed import dask_estimator as dask_classifier
+from abcgbm.distributed import recovery as driver
+from abcgbm.distributed.dask_engine import LostWorkersError, WorkerGroup, workers_of
+from abcgbm.distributed.dask_partitions import LostDataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 N_ROWS = 400
@@ -84,10 +86,10 @@ def on_workers(client, column, ends, n_workers):
 # ----------------------------------------------------------------------------------------- transport
 
 
-def run(client, function, view=work.result_of, *, stall=6.0):
+def run(client, function, view=work.result_of, *, heartbeat_timeout=6.0):
     """Let all workers do something as ranks; return what came of each."""
     addresses = sorted(client.nthreads())
-    ranks = RanksOnWorkers(client, addresses, stall)
+    ranks = WorkerGroup(client, addresses, heartbeat_timeout)
     ranks.start([function] * len(addresses))
     try:
         answers = ranks.collect(view, range(len(addresses)), 30)
@@ -125,7 +127,7 @@ def test_worker_that_is_stopped_is_noticed(client):
     address = sorted(client.nthreads())[1]
     pid = client.run(os.getpid)[address]
     addresses = sorted(client.nthreads())
-    ranks = RanksOnWorkers(client, addresses, 2.0)
+    ranks = WorkerGroup(client, addresses, 2.0)
     ranks.start([work.stopped] * 3)
     try:
         errors = ranks.collect(work.error_of, [0, 2], 30).given
@@ -172,7 +174,10 @@ def test_frames_with_weights_and_validation_give_the_model_of_one_process(client
     model = DaskABCBoostClassifier(**parameters).fit(*lazy, **lazily_held_out)
     local = ABCBoostClassifier(**parameters).fit(X, y, weight, **held_out)
     assert bytes_of(model) == bytes_of(local)
-    assert (model.stop_reason_, model.best_iter_) == (local.stop_reason_, local.best_iter_)
+    assert (model.stop_reason_, model.best_iteration_) == (
+        local.stop_reason_,
+        local.best_iteration_,
+    )
 
 
 def test_arrays_of_any_chunks_give_the_model_of_one_process(client):
@@ -258,7 +263,7 @@ def test_predictions_of_collections_are_lazy_and_those_of_tables(client):
         np.testing.assert_array_equal(lazily.compute(), getattr(model, method)(X))
         assert lazily.compute().index.equals(X.index)
     assert list(model.predict_proba(frame).columns) == ["no", "perhaps", "yes"]
-    np.testing.assert_array_equal(model.predict(frame, n_steps=1), model.predict(X, n_steps=1))
+    np.testing.assert_array_equal(model.predict(frame, n_iter=1), model.predict(X, n_iter=1))
 
 
 def no_client():
@@ -296,8 +301,8 @@ def test_callbacks_hear_of_each_step_and_stop_where_they_say(client):
     steps = []
 
     def stop_at_three(report):
-        steps.append(report.step)
-        return report.step == 3
+        steps.append(report.iteration)
+        return report.iteration == 3
 
     model = DaskABCBoostClassifier(callbacks=stop_at_three).fit(*lazy)
     assert steps == [1, 2, 3]
@@ -338,7 +343,7 @@ def test_refit_asks_callbacks_anew_where_one_has_stopped_the_training_before(cli
     parameters = FEW | {"max_iter": 9, "early_stopping": True, "refit": True, "random_state": 0}
 
     def stop(report):
-        return (report.phase, report.step) == ("train", 5)
+        return (report.phase, report.iteration) == ("train", 5)
 
     fitted = DaskABCBoostClassifier(**parameters, callbacks=stop).fit(*lazy)
     local = ABCBoostClassifier(**parameters, callbacks=stop).fit(X, y)
@@ -358,7 +363,7 @@ def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
     heard = []
 
     def interrupt(report):
-        heard.append(report.step)
+        heard.append(report.iteration)
         if len(heard) == 2:
             threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
             time.sleep(0.2 - after)
@@ -401,13 +406,13 @@ def lost_once(method, at):
 def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    ask, asked = lost_once(RanksOnWorkers.ask, 3)
-    start, started = lost_once(RanksOnWorkers.start, 0)
-    monkeypatch.setattr(RanksOnWorkers, "ask", ask)
-    monkeypatch.setattr(RanksOnWorkers, "start", start)
+    ask, asked = lost_once(WorkerGroup.ask, 3)
+    start, started = lost_once(WorkerGroup.start, 0)
+    monkeypatch.setattr(WorkerGroup, "ask", ask)
+    monkeypatch.setattr(WorkerGroup, "start", start)
     monkeypatch.setattr(driver, "_SETTLING", 0.1)
     steps = []
-    model = DaskABCBoostClassifier(**FEW, callbacks=lambda report: steps.append(report.step))
+    model = DaskABCBoostClassifier(**FEW, callbacks=lambda report: steps.append(report.iteration))
     model.fit(*lazy).set_params(callbacks=None)
     assert bytes_of(model) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
     assert steps == [1, 2, 3, 4]
@@ -418,7 +423,7 @@ def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch)
 def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    ask, answering, lost, steps = RanksOnWorkers.ask, RanksOnWorkers.answering, [], []
+    ask, answering, lost, steps = WorkerGroup.ask, WorkerGroup.answering, [], []
 
     def failing(ranks, n_answered, *, asks_to_stop):
         if asks_to_stop and not lost:
@@ -428,14 +433,14 @@ def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(clie
         return ask(ranks, n_answered, asks_to_stop=asks_to_stop)
 
     def stop_at_three(report):
-        steps.append(report.step)
-        return report.step == 3
+        steps.append(report.iteration)
+        return report.iteration == 3
 
     left = lambda ranks: answering(ranks)[1 if ranks in lost else 0 :]
-    monkeypatch.setattr(RanksOnWorkers, "ask", failing)
-    monkeypatch.setattr(RanksOnWorkers, "answering", left)
+    monkeypatch.setattr(WorkerGroup, "ask", failing)
+    monkeypatch.setattr(WorkerGroup, "answering", left)
     model = DaskABCBoostClassifier(callbacks=stop_at_three).fit(*lazy).set_params(callbacks=None)
-    local = ABCBoostClassifier(callbacks=lambda report: report.step == 3).fit(X, y)
+    local = ABCBoostClassifier(callbacks=lambda report: report.iteration == 3).fit(X, y)
     assert bytes_of(model) == bytes_of(local.set_params(callbacks=None))
     assert (steps, model.stop_reason_, len(lost)) == ([1, 2, 3], "callback", 1)
 
@@ -468,7 +473,7 @@ def test_data_that_are_lost_for_good_are_named_and_the_model_so_far_is_kept():
         victim = pids[sorted(pids)[1]]
 
         def kill(report):
-            if report.step == 3:
+            if report.iteration == 3:
                 os.kill(victim, signal.SIGKILL)
 
         model = DaskABCBoostClassifier(max_iter=10**5, callbacks=kill, client=client)
@@ -487,7 +492,7 @@ def test_client_or_cluster_that_is_closed_during_fit_is_named(gone, by):
         closing = threading.Thread(target={"client": client, "cluster": cluster}[gone].close)
 
         def close(report):
-            if report.step == 3:
+            if report.iteration == 3:
                 closing.start()
                 if by == "callback":
                     closing.join()
@@ -551,7 +556,7 @@ def test_bad_input_is_an_error_that_names_it(client, X, y, kind, message):
         ({"warm_start": True}, "warm_start=True; expected False with DaskABC"),
         ({"scoring": "accuracy"}, "scoring='accuracy'; expected 'loss' or 'error' with DaskABC"),
         ({"scoring": lambda model, X, y: 0.0}, "scoring=<function.*no worker has all rows"),
-        ({"checkpoint": "path"}, "checkpoint='path'; expected None with DaskABC"),
+        ({"callbacks": [Checkpoint("path")]}, "checkpoint='path'; expected None with DaskABC"),
     ],
 )
 def test_parameters_are_checked_before_anything_is_computed(client, parameters, message):
@@ -580,10 +585,10 @@ def test_client_that_is_none_or_closed_or_without_workers_is_an_error(monkeypatc
 
 @pytest.mark.parametrize(("module", "extra"), [("distributed", "dask"), ("mpi4py", "mpi")])
 def test_missing_extra_is_named(monkeypatch, module, extra):
-    name = {"dask": "DaskABCBoostClassifier", "mpi": "MPIReducer"}[extra]
+    name = {"dask": "DaskABCBoostClassifier", "mpi": "MPICommunicator"}[extra]
     file = {"dask": "dask_classifier", "mpi": "mpi"}[extra]
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, f"abcgbm.distributed.{file}", raising=False)
+    monkeypatch.delitem(sys.modules, f"abcgbm.distributed{file}", raising=False)
     import abcgbm.distributed  # noqa: PLC0415
 
     with pytest.raises(ImportError, match=rf"{name} needs .*abcgbm\[{extra}\]"):

@@ -8,28 +8,31 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
-from abcgbm.settings.defaults import Size, settled
-from abcgbm.settings.settings import Settings
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BaseClassSearch,
+    Checkpoint,
+    TreePerClass,
+)
+from abcgbm.parameters.defaults import Size, settled
+from abcgbm.parameters.parameters import Parameters
 from models import assert_same_model, noisy_data
 
 X, Y = noisy_data(n_rows=1500, n_classes=4)
 SHARED = {
-    "algorithm": "logitboost",
-    "trees": "shared",
+    "algorithm": "multi-output",
     "learning_rate": 0.04,
     "max_leaf_nodes": 15,
     "l2_regularization": 0.75,
     "max_features": 0.5,
-    "init": "prior",
 }
 PAPER = {
-    "trees": "per-class",
+    "algorithm": "abc-mart",
     "learning_rate": 0.1,
     "max_leaf_nodes": 12,
     "l2_regularization": 0.0,
     "max_features": None,
-    "init": "zero",
 }
 
 
@@ -39,7 +42,10 @@ PAPER = {
 def test_defaults_are_what_the_docstring_says():
     model = ABCBoostClassifier().fit(X, Y)
     assert_same_model(model, ABCBoostClassifier(max_iter=300, **SHARED).fit(X, Y))
-    assert model.chosen_.items() >= (SHARED | {"max_iter": 300, "gain_directions": 4}).items()
+    assert (
+        model.resolved_params_.items()
+        >= (SHARED | {"algorithm": "abc-mart", "max_iter": 300}).items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,11 +63,15 @@ def test_algorithm_that_is_named_has_trees_per_class(algorithm, base_class):
     assert_same_model(model, spelled_out.fit(X, Y))
 
 
-@pytest.mark.parametrize("given", [{"base_class": "worst"}, {"refresh": "class"}], ids=str)
+@pytest.mark.parametrize(
+    "given",
+    [{"algorithm": "abc-mart"}, {"algorithm": TreePerClass("mart", sequential_residuals=True)}],
+    ids=str,
+)
 def test_what_the_paper_alone_has_means_trees_per_class(given):
     model = ABCBoostClassifier(max_iter=30, **given).fit(X, Y)
-    assert model.chosen_["trees"] == "per-class"
-    assert model.chosen_["algorithm"] == ("abc-mart" if "base_class" in given else "mart")
+    assert model.resolved_params_["trees"] == "per-class"
+    assert model.resolved_params_["algorithm"] == ("abc-mart" if "base_class" in given else "mart")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,7 @@ def test_what_the_paper_alone_has_means_trees_per_class(given):
 def test_leaves_follow_the_rows(n_rows, leaves):
     rows = np.arange(n_rows) % 2
     model = ABCBoostClassifier(max_iter=1, learning_rate=0.1).fit(rows[:, None], rows)
-    assert model.chosen_["max_leaf_nodes"] == leaves
+    assert model.resolved_params_["max_leaf_nodes"] == leaves
 
 
 @pytest.mark.parametrize(
@@ -90,7 +100,7 @@ def test_leaves_follow_the_rows(n_rows, leaves):
     ids=str,
 )
 def test_rate_does_not_depend_on_max_iter(given, rate):
-    settings = Settings.from_parameters(ABCBoostClassifier(**given).get_params())
+    settings = Parameters.from_parameters(ABCBoostClassifier(**given).get_params())
     chosen = settled(settings, Size(1000, 3), has_validation=False)
     assert chosen.learning_rate == rate
 
@@ -117,7 +127,7 @@ def test_too_few_steps_for_the_default_rate_are_warned_of_once(given, message):
 
 
 def stops_at_two(report):
-    return report.step == 2
+    return report.iteration == 2
 
 
 ENOUGH = [
@@ -138,21 +148,23 @@ def test_steps_that_are_enough_or_did_not_end_training_are_not_warned_of(given):
 
 def test_resumed_fit_is_not_warned_of_again(tmp_path):
     path = tmp_path / "checkpoint"
-    ABCBoostClassifier(max_iter=3, checkpoint=path, callbacks=lambda r: r.step == 2).fit(X, Y)
+    ABCBoostClassifier(max_iter=3, callbacks=[lambda r: r.iteration == 2, Checkpoint(path)]).fit(
+        X, Y
+    )
     assert warnings_of(ABCBoostClassifier(max_iter=3), resume_from=path) == []
 
 
 @pytest.mark.parametrize(("n_rows", "n_steps", "rate"), [(49_999, 300, 0.04), (50_000, 200, 0.06)])
 @pytest.mark.parametrize("has_validation", [False, True])
-def test_many_rows_take_fewer_steps(n_rows, n_steps, rate, has_validation):
-    settings = Settings.from_parameters(ABCBoostClassifier().get_params())
+def test_many_rows_take_fewer_steps(n_rows, n_iter, rate, has_validation):
+    settings = Parameters.from_parameters(ABCBoostClassifier().get_params())
     chosen = settled(settings, Size(n_rows, 3), has_validation=has_validation)
     assert chosen.learning_rate == rate
-    assert chosen.max_iter == (None if has_validation else n_steps)
+    assert chosen.max_iter == (None if has_validation else n_iter)
 
 
 def test_there_are_no_more_than_1024_leaves():
-    settings = Settings.from_parameters(ABCBoostClassifier().get_params())
+    settings = Parameters.from_parameters(ABCBoostClassifier().get_params())
     chosen = settled(settings, Size(10**8, 3), has_validation=False)
     assert chosen.max_leaf_nodes == 1024
 
@@ -160,20 +172,20 @@ def test_there_are_no_more_than_1024_leaves():
 def test_rows_without_weight_do_not_count():
     weight = np.r_[np.ones(1000), np.zeros(500)]
     model = ABCBoostClassifier(max_iter=3, learning_rate=0.1).fit(X, Y, weight)
-    assert model.chosen_["max_leaf_nodes"] == 12
+    assert model.resolved_params_["max_leaf_nodes"] == 12
     few = ABCBoostClassifier(max_iter=3, learning_rate=0.1)
     assert_same_model(model, few.fit(X[:1000], Y[:1000]))
 
 
 def test_what_is_given_wins():
     given = {"learning_rate": 0.3, "max_leaf_nodes": 5, "l2_regularization": 2.0, "max_iter": 4}
-    assert ABCBoostClassifier(**given).fit(X, Y).chosen_.items() >= given.items()
+    assert ABCBoostClassifier(**given).fit(X, Y).resolved_params_.items() >= given.items()
 
 
 def test_warm_start_keeps_what_is_left_open():
     model = ABCBoostClassifier(max_iter=50, learning_rate=0.15).fit(X, Y)
     model.set_params(warm_start=True, max_iter=60, learning_rate="auto").fit(X, Y)
-    assert model.chosen_["learning_rate"] == 0.15
+    assert model.resolved_params_["learning_rate"] == 0.15
     assert_same_model(model, ABCBoostClassifier(max_iter=60, learning_rate=0.15).fit(X, Y))
     many = ABCBoostClassifier(learning_rate=0.3, max_iter=310, warm_start=True).fit(X, Y)
     assert many.set_params(max_iter="auto").fit(X, Y).n_iter_ == 310
@@ -181,17 +193,13 @@ def test_warm_start_keeps_what_is_left_open():
 
 def test_what_was_chosen_names_the_base_class():
     model = ABCBoostClassifier("abc-logitboost", max_iter=30).fit(X, Y)
-    assert repr(model.chosen_["base_class"]) == repr(BaseClassSearch(2, 5))
+    assert repr(model.resolved_params_["base_class"]) == repr(BaseClassSearch(2, 5))
 
 
 def test_paper_is_one_line_away():
     paper = ABCBoostClassifier.paper("abc-mart", max_iter=5)
     spelled_out = ABCBoostClassifier(
-        "abc-mart",
-        **PAPER | {"max_leaf_nodes": 20},
-        max_iter=5,
-        base_class="worst",
-        base_step="full",
+        AdaptiveBaseClass(line_search=False), **PAPER | {"max_leaf_nodes": 20}, max_iter=5
     )
     assert_same_model(paper.fit(X, Y), spelled_out.fit(X, Y))
     assert ABCBoostClassifier.paper().get_params()["max_iter"] == 1000
@@ -229,7 +237,7 @@ def test_hundred_classes_are_learned_with_validation():
     model = ABCBoostClassifier().fit(
         table[:4000], labels[:4000], X_val=table[4000:], y_val=labels[4000:]
     )
-    assert model.best_iter_ > 0
+    assert model.best_iteration_ > 0
     assert model.score(table[4000:], labels[4000:]) > 0.3
 
 

@@ -2,8 +2,8 @@
 
 import json
 import math
+import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +18,12 @@ from experiments.defaults.candidates import CANDIDATES, settled
 from experiments.defaults.cells import Cell, parts_of_table
 from experiments.defaults.worker import Workers
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
 
 WITHOUT_DATA = ["iris", "wine", *pool.GENERATED, *pool.HELD_BACK]
 SMALL = [name for name in WITHOUT_DATA if pool.shapes()[name].rows <= 3_100]
-PAGE = f"words\n{page.BEGIN}old\n{page.END}\nmore words\n"
+BEGIN, END = f"<!-- {page.MARKER} -->\n", f"<!-- end of {page.MARKER} -->"
+PAGE = f"words\n{BEGIN}old\n{END}\nmore words\n"
 TINY = {
     "tiny": {"max_iter": 2, "learning_rate": 0.15, "max_leaf_nodes": "=classes"},
     "other": {"max_iter": 1},
@@ -145,8 +146,14 @@ def test_category_of_many_levels_is_numbers_for_hist_gradient_boosting():
 
 def test_parameter_may_depend_on_the_table():
     sizes = {"rows": 9000, "features": 4, "classes": 3}
-    given = {"max_leaf_nodes": "=max(8, rows // 300)", "init": "prior"}
-    assert settled(given, sizes) == {"max_leaf_nodes": 30, "init": "prior"}
+    given = {
+        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "max_leaf_nodes": "=max(8, rows // 300)",
+    }
+    assert settled(given, sizes) == {
+        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "max_leaf_nodes": 30,
+    }
 
 
 @pytest.mark.parametrize("name", CANDIDATES)
@@ -224,8 +231,9 @@ def test_report_writes_between_the_markers(tiny_run, tmp_path, capsys):
     assert text.endswith("more words\n")
     assert "old" not in text
     assert "tiny@b" in text
+    assert "tiny@b" in tiny_run[0].with_suffix(".md").read_text()
     program.main(f"show --file {tiny_run[0]} --parts test".split())
-    assert "All defaults: test parts" in capsys.readouterr().out
+    assert "Default parameters: test parts" in capsys.readouterr().out
 
 
 def test_process_answers_and_one_that_takes_too_long_is_ended(tmp_path):
@@ -236,7 +244,9 @@ def test_process_answers_and_one_that_takes_too_long_is_ended(tmp_path):
         assert workers.ask(sys.executable, job)["n"] == 45
         assert (
             "ValueError"
-            in workers.ask(sys.executable, job._replace(parameters={"init": "no"}))["reason"]
+            in workers.ask(sys.executable, job._replace(parameters={"algorithm": "abc-mart"}))[
+                "reason"
+            ]
         )
     with Workers(0.01) as workers:
         assert workers.ask(sys.executable, job) == {"reason": "took more than 0.01 s"}
@@ -248,7 +258,7 @@ def test_fit_that_would_take_too_long_is_left_out(tmp_path):
     job = measure.Job(str(file), "defaults", "test", "default", {"max_iter": 10**6}, 0.5)
     assert measure.answer(job)["reason"].startswith("TooSlowError: 1000000 steps would take")
     found = measure.answer(job._replace(mode="stopping", parameters={}, limit=0.01))
-    assert found["steps"] <= found["most_steps"] < systems.MOST_STEPS
+    assert found["steps"] <= found["most_steps"] < systems.MAX_STEPS
 
 
 # Scores, ranks, the bar
@@ -311,6 +321,8 @@ def test_times_are_a_geometric_mean_of_multiples():
     assert summary.times(of, "ours@b") == (pytest.approx(2.0), ("wine", 8.0))
 
 
-def test_page_of_the_repository_has_the_markers():
-    text = (Path(__file__).parents[1] / "docs" / "defaults.md").read_text()
-    assert text.index(page.BEGIN) < text.index(page.END)
+def test_committed_page_has_the_tables_of_the_committed_results():
+    text = program.PAGE.read_text()
+    systems = re.search(r"experiments.defaults report --systems (.*)\n", text)[1].split()
+    tables = "\n".join(page.tables_of_page(Results(program.FILE).lines, systems))
+    assert f"{BEGIN}{tables}{END}" in text

@@ -9,21 +9,27 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from abcgbm import BaseClassSearch, BinMapper, _core
+from abcgbm import (
+    AdaptiveBaseClass,
+    BinMapper,
+    MultiOutputTrees,
+    TreePerClass,
+    _core,
+)
 from models import assert_same_model, model_bytes, noisy_data, run_python, small
 from strategies import mixed_problem
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
     "abc-mart": {"algorithm": "abc-mart"},
-    "search": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
+    "search": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "shared": {"trees": "shared"},
-    "shared mart": {"algorithm": "mart", "trees": "shared"},
-    "shared, drawn": {"trees": "shared", "gain_directions": 3},
+    "shared": {"algorithm": "multi-output"},
+    "shared mart": {"algorithm": MultiOutputTrees("mart", baseline="zero")},
+    "shared, drawn": {"algorithm": MultiOutputTrees(n_projections=3, baseline="zero")},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 X, Y = noisy_data(n_rows=6000, n_features=5, n_classes=5)
@@ -166,7 +172,7 @@ def fingerprint() -> str:
         X, y = problem.X, problem.y
         for variant in VARIANTS.values():
             model = small(**variant, categorical_features=problem.categorical).fit(X, y)
-            digest.update(model.search_losses_.tobytes())
+            digest.update(model.history_.candidate_losses.tobytes())
             digest.update(model_bytes(model))
             digest.update(model.predict_proba(X).tobytes())
             digest.update(model.predict_log_proba(X).tobytes())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import core
 import reference as ref
-from abcgbm.training import draws
+from abcgbm.training import validation as draws
 from strategies import Problem, problems, random_problem
 
 PLAIN = ([0, 1, 2], -1, False, 2 / 3)

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper
-from abcgbm.data import encoding
+from abcgbm.data import binned_table as encoding
 from inputs import DATA, WORKS, pandas_with, words
 
 each = pytest.mark.parametrize("case", WORKS, ids=[case.name for case in WORKS])

@@ -10,7 +10,7 @@ import pytest
 
 import reference
 from abcgbm.model.ensemble import ALL_CLASSES, Ensemble, EnsembleBuilder
-from abcgbm.model.importances import class_gain_importances, gain_importances
+from abcgbm.model.explanation import class_gain_importances, gain_importances
 from models import ensemble_arrays, noisy_data, small
 
 NUMBERS, Y = noisy_data(n_rows=250, n_classes=3)
@@ -70,7 +70,7 @@ def test_trees_lie_end_to_end(ensemble):
     assert ensemble.tree_start[-1] == len(ensemble.feature)
     assert ensemble.step_start[-1] == len(ensemble.tree_class)
     assert (np.diff(ensemble.tree_start) % 2 == 1).all()  # one more leaf than splits
-    assert ensemble.n_steps == 8
+    assert ensemble.n_iter == 8
 
 
 def test_nodes_are_leaves_or_splits(ensemble):
@@ -165,7 +165,7 @@ def test_gains_by_class_lie_end_to_end(ensembles):
 
 def test_stages_grow_to_the_whole(ensemble):
     stages = [raw.copy() for raw in ensemble.staged_raw(X, 1)]
-    assert len(stages) == ensemble.n_steps
+    assert len(stages) == ensemble.n_iter
     np.testing.assert_array_equal(stages[-1], ensemble.raw(X, 1))
     assert not np.array_equal(stages[0], stages[-1])
 
@@ -182,13 +182,13 @@ def test_narrow_trees_see_used_features_alone(ensemble):
 
 
 @pytest.mark.parametrize("n_steps", [0, 1, 5, 8])
-def test_first_steps_and_those_after_them_are_the_whole(ensemble, n_steps):
+def test_first_steps_and_those_after_them_are_the_whole(ensemble, n_iter):
     stages = [np.zeros((250, 3)), *(raw.copy() for raw in ensemble.staged_raw(X, 1))]
-    first = ensemble.first_steps(n_steps)
-    np.testing.assert_array_equal(first.raw(X, 1), stages[n_steps])
+    first = ensemble.first_iterations(n_iter)
+    np.testing.assert_array_equal(first.raw(X, 1), stages[n_iter])
     for again in (first.followed_by(ensemble), ensemble.followed_by(first)):
-        assert again.n_steps == 8 + n_steps
-        np.testing.assert_array_equal(again.raw(X, 1), stages[n_steps] + stages[8])
+        assert again.n_iter == 8 + n_iter
+        np.testing.assert_array_equal(again.raw(X, 1), stages[n_iter] + stages[8])
 
 
 @pytest.mark.parametrize("names", [("shared", "mart"), ("abc-mart", "shared", "abc-mart")])
@@ -198,9 +198,9 @@ def test_kinds_of_trees_can_follow_each_other(ensembles, names):
     np.testing.assert_array_equal(joined.raw(X, 1), sum(part.raw(X, 1) for part in parts))
     assert_scores_are_walks(joined)
     stages = [np.zeros((250, 3)), *(raw.copy() for raw in joined.staged_raw(X, 1))]
-    for n_steps in (0, 3, 8, 11, 16):
-        first = joined.first_steps(n_steps)
-        np.testing.assert_array_equal(first.raw(X, 1), stages[n_steps])
+    for n_iter in (0, 3, 8, 11, 16):
+        first = joined.first_iterations(n_iter)
+        np.testing.assert_array_equal(first.raw(X, 1), stages[n_iter])
         assert_scores_are_walks(first)
         assert first.gain_start[-1] == len(first.gain_feature) == len(first.class_gain)
     narrow = np.ascontiguousarray(X[:, joined.used_features])
@@ -235,7 +235,7 @@ def test_pickle_holds_the_arrays_alone(ensemble):
 
 def test_ensemble_without_trees_is_all_zero():
     empty = EnsembleBuilder(n_features=2, n_classes=3).build(lambda feature, code: feature)
-    assert empty.n_steps == 0
+    assert empty.n_iter == 0
     np.testing.assert_array_equal(empty.raw(np.ones((4, 2)), 2), np.zeros((4, 3)))
     np.testing.assert_array_equal(gain_importances(empty), [0, 0])
     np.testing.assert_array_equal(class_gain_importances(empty), np.zeros((3, 2)))

@@ -27,7 +27,7 @@ from experiments.cells import (
     ALGORITHMS,
     DATASETS,
     Cell,
-    Settings,
+    Parameters,
     all_cells,
     alternatives,
     present_settings,
@@ -38,12 +38,12 @@ from experiments.curves import Curves, decode, encode, pack, unpack
 from experiments.store import Results, append_line, only_run, read_lines
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.demo.statistics import error_curve, p_value, relative_improvement
+from abcgbm.demo import error_curve, p_value, relative_improvement
 from models import end_of
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT.parent / "shared" / "paper" / "tables.json"
-CELL = Cell("optdigits", "mart", 4, 0.1, 20, Settings(10, 255))
+CELL = Cell("optdigits", "mart", 4, 0.1, 20, Parameters(10, 255))
 
 
 def digits():
@@ -230,7 +230,7 @@ def test_cell_counts_as_done_only_with_its_line(tmp_path):
 def test_other_settings_are_other_cells(tmp_path):
     results = Results(tmp_path)
     results.add(line_of(CELL, 5), CURVES)
-    assert replace(CELL, settings=Settings(1, 255)) not in results.cells()
+    assert replace(CELL, settings=Parameters(1, 255)) not in results.cells()
 
 
 def test_one_run_at_a_time_fills_a_folder(tmp_path):
@@ -305,7 +305,7 @@ def test_page_without_results_says_that_all_is_open(tmp_path):
     report.write_page(page, Results(tmp_path / "none"), Results(tmp_path / "none", "settings"))
     text = page.read_text()
     assert "nothing has been run yet" in text
-    assert "open / 135" in text
+    assert "- / 135" in text
     assert not list(tmp_path.glob("**/*.png"))
 
 
@@ -340,8 +340,8 @@ def test_page_shows_the_trial_of_settings(tmp_path):
     fill(trial, trial_cells(), lambda cell: 100 + cell.settings.min_samples_leaf)
     report.write_page(page, Results(tmp_path), trial)
     text = page.read_text()
-    assert "| 1 | 255 | 0 | step | 101 / 102 / 103 | 101 / 102 / 103 |" in text
-    assert "| 40 | 255 | 1 | step |  | 140 / 141 / 142 |" in text  # MART draws nothing
+    assert "| 1 | 255 | 0 | iteration | 101 / 102 / 103 | 101 / 102 / 103 |" in text
+    assert "| 40 | 255 | 1 | iteration |  | 140 / 141 / 142 |" in text  # MART draws nothing
     assert "| 40 | 255 | 0 | class | 140 / 141 / 142 |  |" in text
     assert "| paper |  |  |  | 59 | 42 |" in text
     assert "0 of 409" in text  # a trial is no cell of a table
@@ -382,7 +382,7 @@ def test_words_say_how_early_a_base_class_helps():
         abc: Curves(np.append(9.0, 1.1 / steps), np.where(steps <= 50, 151, 149)),
     }
     text = sentences(Agreement.of(of, done, curves))
-    assert "lower training loss in 0 % of the first 100 steps and in 0 % of all" in text
+    assert "lower training loss in 0 % of the first 100 iterations and in 0 % of all" in text
     assert "fewer test errors in 50 % and 75 %" in text
 
 
@@ -423,7 +423,7 @@ def test_sets_are_named_where_the_bar_is_met_and_where_not():
     near, far = agreement_of("letter", 1.01), agreement_of("isolet", 1.05)
     said = overall([near, far, Agreement.of(table("covertype"), {}, {})])
     assert said.startswith(
-        "- All of the paper's cells have been run of Letter and Isolet.\n- On Letter"
+        "- All of the paper's cells have been run on Letter and Isolet.\n- On Letter"
     )
     means = (
         r"- On Isolet MART's mean is [45]\.\d % above the paper's and ABC-MART's mean is [45]\.\d %"
@@ -435,7 +435,7 @@ def test_sets_are_named_where_the_bar_is_met_and_where_not():
 def test_nothing_is_said_of_all_while_no_grid_is_whole():
     of = table("letter")
     some = {cell: line_of(cell, 100) for cell in of.cells[:-1]}
-    assert overall([Agreement.of(of, some, {})]) == "No grid of the paper is whole yet."
+    assert overall([Agreement.of(of, some, {})]) == "No grid of the paper is complete yet."
 
 
 def test_it_is_said_where_a_base_class_gains_less_or_nothing():
@@ -510,7 +510,7 @@ def test_improvement_over_the_steps_is_shown_at_its_largest_and_last():
         abc: Curves(losses, np.array([200, 25, 30])),
     }
     text = report.history_table(of, curves)
-    assert "| J = 6 | 50.0 (2) / 25.0 (3) | open |" in text
+    assert "| J = 6 | 50.0 (2) / 25.0 (3) | - |" in text
 
 
 def test_committed_page_is_that_of_the_committed_results():
@@ -746,7 +746,7 @@ def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
 @pytest.mark.slow
 def test_cell_that_fails_is_told_of_and_the_others_are_kept(tmp_path, capsys):
     good = replace(CELL, max_iter=3)
-    bad = replace(good, settings=Settings(-1, 255))
+    bad = replace(good, settings=Parameters(-1, 255))
     with pytest.raises(OSError, match="1 of 2 cells could not be run"):
         fill_missing(Results(tmp_path), [bad, good], 1)
     assert "failed, its process ended with code 1" in capsys.readouterr().err

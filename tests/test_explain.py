@@ -232,9 +232,9 @@ def test_explain_rejects_what_does_not_fit():
     values = np.zeros((2, 3, 3))
     wrong_shares = [shares[1:], np.append(shares, 1.0), shares * np.nan, shares - 1, shares + 1]
     for share in wrong_shares:
-        with pytest.raises(ValueError, match="share"):
+        with pytest.raises(ValueError, match="fraction"):
             forest.explain(share, X, values, 2, 1)
-        with pytest.raises(ValueError, match="share"):
+        with pytest.raises(ValueError, match="fraction"):
             forest.mean_scores(share, 2)
     for wrong in (values[:1], values[:, :2].copy(), values[:, :, :2].copy()):
         with pytest.raises(ValueError, match="shapley"):

@@ -12,25 +12,33 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import reference_explain
-from abcgbm import ABCBoostClassifier, BinMapper, inspection
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    Categorical,
+    MultiOutputTrees,
+    TreePerClass,
+    inspection,
+)
 from models import ensemble_arrays, noisy_data, small
 from strategies import mixed_problem
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart recentred": {"algorithm": "mart", "recenter": True},
+    "mart recentred": {"algorithm": TreePerClass("mart", recenter=True)},
     "abc-mart": {"algorithm": "abc-mart"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "prior": {"algorithm": "mart", "init": "prior"},
-    "shared": {"trees": "shared"},
-    "shared from zero": {"trees": "shared", "init": "zero"},
+    "prior": {"algorithm": TreePerClass("mart", baseline="prior")},
+    "shared": {"algorithm": "multi-output"},
+    "shared from zero": {"algorithm": MultiOutputTrees(baseline="zero")},
 }
-CHEAP_LEVELS = {"categorical_smoothing": 0.0, "categorical_penalty": 0.0}
+CHEAP_LEVELS = {"categorical_features": Categorical(smoothing=0.0, penalty=0.0)}
 
 
-def reported(model: ABCBoostClassifier, X, n_steps: int | None = None) -> np.ndarray:
+def reported(model: ABCBoostClassifier, X, n_iter: int | None = None) -> np.ndarray:
     """The scores of each class, of two classes too."""
-    raw = model._raw(X, n_steps)
+    raw = model._raw(X, n_iter)
     return model.model_.outputs.by_class(raw)
 
 
@@ -42,15 +50,15 @@ def problem():
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("n_steps", [None, 0, 3])
-def test_values_add_up_to_reported_scores(problem, variant, n_steps):
+def test_values_add_up_to_reported_scores(problem, variant, n_iter):
     model = small(**variant, categorical_features=problem.categorical, **CHEAP_LEVELS)
     model.fit(problem.X, problem.y)
-    found = model.explain(problem.X, n_steps=n_steps)
+    found = model.explain(problem.X, n_iter=n_iter)
     assert found.values.shape == (300, 7, 4)
     assert found.base_values.shape == (4,)
     total = found.base_values + found.values.sum(axis=1)
-    np.testing.assert_allclose(total, reported(model, problem.X, n_steps), rtol=0, atol=1e-9)
-    scores = model.decision_function(problem.X, n_steps=n_steps)
+    np.testing.assert_allclose(total, reported(model, problem.X, n_iter), rtol=0, atol=1e-9)
+    scores = model.decision_function(problem.X, n_iter=n_iter)
     np.testing.assert_allclose(total, scores, rtol=0, atol=1e-9)
 
 
@@ -78,7 +86,7 @@ def test_values_are_those_of_the_definition(problem, variant):
     values, means = reference_explain.explained(ensemble_arrays(model), found.data, 4)
     if model.model_.outputs.is_centred:
         values, means = (a - a.mean(axis=-1, keepdims=True) for a in (values, means))
-        means += model.init_ - model.init_.mean()
+        means += model.baseline_ - model.baseline_.mean()
     np.testing.assert_allclose(found.values, values, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.base_values, means, rtol=0, atol=1e-9)
 
@@ -134,10 +142,10 @@ def test_features_without_names_are_numbered():
 
 def test_model_without_steps_has_its_start_as_base_values():
     X, y = noisy_data()
-    model = small(init="prior").fit(X, y)
-    found = model.explain(X, n_steps=0)
+    model = small(AdaptiveBaseClass(baseline="prior")).fit(X, y)
+    found = model.explain(X, n_iter=0)
     assert not found.values.any()
-    np.testing.assert_allclose(found.base_values, model.init_ - model.init_.mean())
+    np.testing.assert_allclose(found.base_values, model.baseline_ - model.baseline_.mean())
 
 
 def test_wrong_arguments_are_refused():
@@ -146,7 +154,7 @@ def test_wrong_arguments_are_refused():
         small().explain(X)
     model = small().fit(X, y)
     with pytest.raises(ValueError, match=r"n_steps=9; expected an integer from 0 to 8"):
-        model.explain(X, n_steps=9)
+        model.explain(X, n_iter=9)
     with pytest.raises(ValueError, match="features"):
         model.explain(X[:, :2])
 

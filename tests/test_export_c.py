@@ -110,7 +110,7 @@ def test_prefix_that_is_no_name_is_refused(prefix):
 def test_words_of_the_file_may_be_names_too(tmp_path):
     words = np.array(["PREFIX", "*/ int", "\n", "{n_classes}"])
     frame = pd.DataFrame({"PREFIX": words[FRAME_Y], "/* */": X[:, 0]})
-    model = small(categorical_penalty=0.0).fit(frame, words[Y])
+    model = small(categorical_features=Categorical(penalty=0.0)).fit(frame, words[Y])
     program = Compiled(model.to_c(), tmp_path)
     assert program.names("features", 2) == list(frame)
     assert program.names("classes", 4) == sorted(words)

@@ -9,7 +9,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OrdinalEncoder
 
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, Categorical
 from export_cases import CASES, FRAME, FRAME_Y, LONG, NAMES, X, Y, case, long_case
 from models import small
 
@@ -73,7 +73,10 @@ def test_batch_may_be_of_any_size(name, n_rows):
 def test_category_may_have_thousands_of_levels():
     rng = np.random.default_rng(0)
     codes = rng.permutation(3000)[:, None]
-    parameters = {"categorical_penalty": 0.0, "categorical_smoothing": 0.0, "min_samples_leaf": 1}
+    parameters = {
+        "min_samples_leaf": 1,
+        "categorical_features": Categorical(smoothing=0.0, penalty=0.0),
+    }
     model = small("mart", categorical_features=[0], **parameters).fit(codes, codes[:, 0] % 3)
     assert model.score(codes, codes[:, 0] % 3) > 0.9
     rows = np.float32(codes)
@@ -136,7 +139,9 @@ def test_labels_that_onnx_does_not_have_are_refused(labels):
 
 
 def test_unknown_levels_as_errors_are_refused():
-    model = small(max_iter=1, handle_unknown="error").fit(FRAME, FRAME_Y)
+    model = small(max_iter=1, categorical_features=Categorical(handle_unknown="error")).fit(
+        FRAME, FRAME_Y
+    )
     with pytest.raises(ValueError, match="handle_unknown='error'; ONNX cannot raise errors"):
         model.to_onnx()
 
@@ -185,7 +190,7 @@ def test_pipeline_that_numbers_categories_is_converted():
     frame = pd.DataFrame({"of_150": FRAME["of 150"], "size": X[:, 0]})
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     first = make_column_transformer((encoder, ["of_150"]), remainder="passthrough")
-    last = small(categorical_features=[0], categorical_penalty=0.0)
+    last = small(categorical_features=Categorical([0], penalty=0.0))
     pipeline = make_pipeline(first, last).fit(frame, FRAME_Y)
     assert last.feature_importances_[0] > 0
     exported = skl2onnx.convert_sklearn(

@@ -92,7 +92,7 @@ def test_text_is_that_of_each_tree_in_turn(name):
     frame = model.trees_to_dataframe()
     first = frame[frame["node"] == 0]
     trees = [model.tree(*place) for place in zip(first["step"], first["class"], strict=True)]
-    scores = zip(model.classes_, model.init_, strict=True)
+    scores = zip(model.classes_, model.baseline_, strict=True)
     start = ", ".join(f"{label} {score:+.4g}" for label, score in scores)
     assert model.to_text() == "\n\n".join([f"start: {start}", *map(str, trees)]) + "\n"
 

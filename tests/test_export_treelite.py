@@ -36,4 +36,4 @@ def test_tree_with_a_base_class_is_there_for_both_classes():
 
 def test_shared_tree_is_one_tree():
     model, _ = case("shared")
-    assert model.to_treelite().num_tree == model.best_iter_
+    assert model.to_treelite().num_tree == model.best_iteration_

@@ -14,10 +14,10 @@ from strategies import Problem, algorithms, problems, random_problem
 PLAIN = ([0, 1, 2], -1, False, 2 / 3)
 
 
-def roots_of(problem: Problem, n_steps: int) -> np.ndarray:
+def roots_of(problem: Problem, n_iter: int) -> np.ndarray:
     """The feature of each root, by step and class."""
     trainer, features = core.trainer(problem), []
-    for trainer.number in range(n_steps):
+    for trainer.number in range(n_iter):
         step = trainer.step(*PLAIN)
         features.append(step.feature[step.tree_start[:-1]])
     return np.array(features)

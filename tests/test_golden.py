@@ -2,8 +2,14 @@ import json
 
 import pytest
 
-from abcgbm import ABCBoostClassifier
-from golden import FILE, MODELS, PARAMETERS, digest
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    Categorical,
+    MultiOutputTrees,
+    TreePerClass,
+)
+from golden import FILE, MODELS, OF_ABC, OF_PLAIN, OF_TREES, PARAMETERS, digest
 from models import ensemble_arrays
 
 DIGESTS = json.loads(FILE.read_text())
@@ -26,4 +32,12 @@ def test_guard_acts_in_some_golden_models() -> None:
 
 
 def test_every_parameter_of_a_golden_model_is_given() -> None:
-    assert PARAMETERS.keys() == ABCBoostClassifier().get_params().keys()
+    assert {"algorithm", *PARAMETERS} == ABCBoostClassifier().get_params().keys()
+    categorical = PARAMETERS["categorical_features"].get_params()
+    assert categorical == Categorical().get_params()
+    for kind, given in (
+        (MultiOutputTrees, OF_TREES | {"n_projections": "all"}),
+        (TreePerClass, OF_PLAIN),
+        (AdaptiveBaseClass, OF_ABC),
+    ):
+        assert {"criterion", *given} == kind().get_params().keys()

@@ -70,7 +70,7 @@ def test_of_two_leaves_of_equal_gain_the_older_is_split():
     assert step.feature.tolist() == [0, 1, -1, -1, -1]
 
 
-def first_step(problem: Problem, n_threads: int = 1) -> bytes:
+def first_iteration(problem: Problem, n_threads: int = 1) -> bytes:
     K = problem.n_classes
     step = core.trainer(problem, n_threads).step(list(range(1, K)), 0, True, 1.0)
     return core.step_bytes(step)
@@ -79,7 +79,7 @@ def first_step(problem: Problem, n_threads: int = 1) -> bytes:
 @given(order_free_problems(), st.randoms(use_true_random=False))
 def test_trees_are_the_same_for_any_row_order(problem, random):
     order = np.array(random.sample(range(len(problem.y)), len(problem.y)))
-    assert first_step(problem.rows(order)) == first_step(problem)
+    assert first_iteration(problem.rows(order)) == first_iteration(problem)
 
 
 @given(order_free_problems(), st.data())
@@ -89,14 +89,14 @@ def test_integer_weight_equals_repeated_rows(problem, data):
     weighted = replace(problem.with_params(min_weight=2), weight=repeats, unit=1.0)
     repeated = weighted.rows(np.repeat(np.arange(n), repeats))
     repeated = replace(repeated, weight=np.ones(len(repeated.y), np.int64))
-    assert first_step(repeated) == first_step(weighted)
+    assert first_iteration(repeated) == first_iteration(weighted)
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 8])
 @pytest.mark.parametrize("K", [2, 3, 12])
 def test_trees_are_the_same_for_any_thread_count(K, n_threads):
     problem = random_problem(K, 9001, 6, K, max_leaf_nodes=20)
-    assert first_step(problem, n_threads) == first_step(problem)
+    assert first_iteration(problem, n_threads) == first_iteration(problem)
 
 
 def test_trees_grown_together_are_those_grown_alone():

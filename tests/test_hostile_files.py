@@ -5,8 +5,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from abcgbm import ABCBoostClassifier, ModelFileError
-from abcgbm.data.tables import Schema
+from abcgbm import ABCBoostClassifier, Checkpoint, ModelFileError
+from abcgbm.data.schema import Schema
 from abcgbm.model.file.archive import archive_of
 from model_files import (
     FRAME,
@@ -69,7 +69,7 @@ def test_null_for_what_fit_acts_on_is_the_default():
 @pytest.mark.parametrize("name", ACTED_ON)
 def test_checkpoint_that_sets_what_fit_acts_on_is_not_resumed(name, tmp_path):
     path = tmp_path / "run"
-    small(checkpoint=path, **SMALL).fit(X, Y)
+    small(callbacks=[Checkpoint(path)], **SMALL).fit(X, Y)
     path.write_bytes(with_parameters(path.read_bytes(), **{name: 1}))
     with pytest.raises(ModelFileError, match=f"the parameter {name}=1; expected null"):
         small(**SMALL).fit(X, Y, resume_from=path)
@@ -78,7 +78,7 @@ def test_checkpoint_that_sets_what_fit_acts_on_is_not_resumed(name, tmp_path):
 @pytest.mark.parametrize("callbacks", [None, [], ()], ids=repr)
 def test_file_with_all_that_fit_acts_on_set_holds_none_of_it(callbacks, tmp_path):
     path = tmp_path / "run"
-    given = {"checkpoint": path, "checkpoint_every": 1, "n_jobs": 1, "callbacks": callbacks}
+    given = {"n_jobs": 1, "callbacks": [callbacks, Checkpoint(path, every=1)]}
     model = small(**given, **SMALL).fit(X, Y).set_params(verbose=3)
     for content in (content_of(model), path.read_bytes()):
         held = document_in(members_of(content))["parameters"]

@@ -14,24 +14,25 @@ if not (PACKAGE.is_dir() and CPP.is_dir()):
     pytest.skip("the sources are not here", allow_module_level=True)
 
 # Each room may use those before it, and itself. Faces are what users meet.
-ROOMS = ("ranks", "settings", "data", "model", "training", "faces")
+ROOMS = ("_version", "errors", "communication", "parameters", "data", "model", "training", "faces")
 FACES = (
-    *("__init__", "__main__", "classifier", "fit_task", "inspection", "evaluation", "plotting"),
-    *("report", "demo", "cli", "distributed"),
+    *("__init__", "__main__", "classifier", "prediction", "fitted", "inspection", "persistence"),
+    *("sklearn_callbacks", "evaluation", "plotting", "report", "demo", "cli", "distributed"),
 )
 CPP_ROOMS = {
     "base": (),
     "data": ("base",),
     "loss": ("base", "data"),
     "tree": ("base", "data", "loss"),
-    "boost": ("base", "data", "loss", "tree"),
+    "grow": ("base", "data", "loss", "tree"),
+    "boost": ("base", "data", "loss", "tree", "grow"),
     "predict": ("base",),
-    "bindings": ("base", "data", "loss", "tree", "boost", "predict"),
-    "bench": ("base", "data", "loss", "tree", "boost", "bindings"),
+    "bindings": ("base", "data", "loss", "tree", "grow", "boost", "predict"),
+    "bench": ("base", "data", "loss", "tree", "grow", "boost", "bindings"),
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 UNITS = sorted(CPP.rglob("*.[ch]pp"))
-MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS, MOST_LINES_OF_FIT = 400, 40, 6, 15
+MAX_LINES, MAX_LINES_OF_A_FUNCTION, MAX_PARAMETERS, MAX_LINES_OF_FIT = 400, 40, 6, 15
 
 
 def name_of(path: Path) -> str:
@@ -127,12 +128,12 @@ def is_init_of_the_estimator(name: str) -> bool:
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_no_module_is_long(path):
     text = path.read_text()
-    assert n_lines(ast.parse(text), 1, len(text.splitlines())) <= MOST_LINES
+    assert n_lines(ast.parse(text), 1, len(text.splitlines())) <= MAX_LINES
 
 
 @pytest.mark.parametrize("path", UNITS, ids=name_of)
 def test_no_unit_of_the_core_is_long(path):
-    assert len(path.read_text().splitlines()) <= MOST_LINES
+    assert len(path.read_text().splitlines()) <= MAX_LINES
 
 
 def long_functions(unit: Path) -> Iterator[str]:
@@ -144,7 +145,7 @@ def long_functions(unit: Path) -> Iterator[str]:
         if begun is None and re.match(starts, line) and not line.endswith(";"):
             begun = number
         if begun is not None and (line == "}" or line.endswith("};")):
-            if number - begun + 1 > MOST_LINES_OF_A_FUNCTION:
+            if number - begun + 1 > MAX_LINES_OF_A_FUNCTION:
                 yield f"{name_of(unit)}:{begun + 1}"
             begun = None
 
@@ -157,7 +158,7 @@ def test_no_function_of_the_core_is_long(path):
 
 def test_no_function_is_long():
     lines = {name: n_lines(f, f.lineno, f.end_lineno) for name, f in functions()}
-    long = {name: n for name, n in lines.items() if n > MOST_LINES_OF_A_FUNCTION}
+    long = {name: n for name, n in lines.items() if n > MAX_LINES_OF_A_FUNCTION}
     assert [name for name in long if not is_init_of_the_estimator(name)] == []
 
 
@@ -166,13 +167,13 @@ def test_no_function_has_many_parameters():
         names = [a.arg for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)]
         return len([name for name in names if name not in ("self", "cls")])
 
-    many = [name for name, f in functions() if count(f) > MOST_PARAMETERS]
+    many = [name for name, f in functions() if count(f) > MAX_PARAMETERS]
     of_users = [f"src/abcgbm/classifier.py:{name}" for name in ("__init__", "fit")]
     of_users.append("src/abcgbm/report/__init__.py:write_report")
-    of_users.append("src/abcgbm/data/parts/large_table.py:__init__")
+    of_users.append("src/abcgbm/data/files/large_table.py:__init__")
     assert [name for name in many if name not in of_users] == []
 
 
 def test_fit_is_a_table_of_contents():
     (fit,) = (f for name, f in functions() if name == "src/abcgbm/classifier.py:fit")
-    assert n_lines(fit, fit.body[0].lineno, fit.end_lineno) <= MOST_LINES_OF_FIT
+    assert n_lines(fit, fit.body[0].lineno, fit.end_lineno) <= MAX_LINES_OF_FIT

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, BinMapper
 from abcgbm.model.ensemble import ALL_CLASSES, NO_BASE, Ensemble, EnsembleBuilder
-from abcgbm.model.importances import class_gain_importances, gain_importances
+from abcgbm.model.explanation import class_gain_importances, gain_importances
 from models import noisy_data, small
 
 N_CLASSES = 3
@@ -20,13 +20,13 @@ def test_class_importances_of_any_unit_of_weight():
     shares = []
     for unit in (1e-60, 1.0, 1e60):
         model = ABCBoostClassifier(
-            trees="shared",
+            "multi-output",
             max_iter=5,
             learning_rate=0.15,
             min_samples_leaf=0.05,
             l2_regularization=unit / 1000,
         )
-        shares.append(model.fit(X, y, np.full(len(y), unit)).class_importances_)
+        shares.append(model.fit(X, y, np.full(len(y), unit)).feature_importances_by_class_)
     np.testing.assert_allclose(shares[0], shares[1], rtol=1e-6)
     np.testing.assert_allclose(shares[2], shares[1], rtol=1e-6)
 
@@ -61,7 +61,7 @@ def shared_stump(feature: int, *class_gain: float):
 def ensemble_of(*steps) -> Ensemble:
     builder = EnsembleBuilder(n_features=2, n_classes=N_CLASSES)
     for step in steps:
-        builder.add_step([step])
+        builder.add_iteration([step])
     return builder.build(lambda feature, code: 0.0 * feature)
 
 
@@ -95,9 +95,9 @@ def test_first_steps_have_their_own_importances():
     steps = [shared_stump(0, 1, 1, 0), stump(2, 1, 1.0), shared_stump(1, 0, 3, 1)]
     whole = ensemble_of(*steps)
     assert whole.gain_start.tolist() == [0, 1, 1, 2]
-    for n_steps in range(4):
-        first = whole.first_steps(n_steps)
-        expected = ensemble_of(*steps[:n_steps])
+    for n_iter in range(4):
+        first = whole.first_iterations(n_iter)
+        expected = ensemble_of(*steps[:n_iter])
         found, wanted = vars(first), vars(expected)
         for name in wanted:
             np.testing.assert_array_equal(found[name], wanted[name], err_msg=name, strict=True)
@@ -105,7 +105,7 @@ def test_first_steps_have_their_own_importances():
 
 @pytest.mark.parametrize(
     "variant",
-    [{"algorithm": "mart"}, {"algorithm": "logitboost"}, {"trees": "shared"}],
+    [{"algorithm": "mart"}, {"algorithm": "logitboost"}, {"algorithm": "multi-output"}],
     ids=["mart", "logitboost", "shared"],
 )
 def test_class_is_told_by_its_own_feature(variant):
@@ -114,7 +114,7 @@ def test_class_is_told_by_its_own_feature(variant):
     X = rng.integers(0, 2, (600, 4)).astype(float)
     y = np.where(X[:, 0] == 1, 0, np.where(X[:, 1] == 1, 1, 2))
     model = small(**variant).fit(X, y)
-    shares = model.class_importances_
+    shares = model.feature_importances_by_class_
     assert shares.shape == (3, 4)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert shares[:, 2:].max() < 0.05
@@ -123,14 +123,18 @@ def test_class_is_told_by_its_own_feature(variant):
 
 
 def test_constant_base_class_has_no_importances_of_its_own():
-    shares = small("abc-mart", base_class=1).fit(*noisy_data(n_classes=3)).class_importances_
+    shares = (
+        small(AdaptiveBaseClass(base_label=1))
+        .fit(*noisy_data(n_classes=3))
+        .feature_importances_by_class_
+    )
     np.testing.assert_allclose(shares.sum(axis=1), [1, 0, 1])
 
 
 # ------------------------------------------------------------------------------------ other kinds
 
 
-KINDS = [{"algorithm": "mart"}, {"algorithm": "abc-mart"}, {"trees": "shared"}]
+KINDS = [{"algorithm": "mart"}, {"algorithm": "abc-mart"}, {"algorithm": "multi-output"}]
 every_kind_of_tree = pytest.mark.parametrize("variant", KINDS, ids=["mart", "abc-mart", "shared"])
 
 
@@ -139,7 +143,7 @@ def test_importances_by_gain_are_the_attributes(variant):
     model = small(**variant).fit(*noisy_data())
     np.testing.assert_array_equal(model.feature_importances(), model.feature_importances_)
     by_class = model.feature_importances("gain", per_class=True)
-    np.testing.assert_array_equal(by_class, model.class_importances_)
+    np.testing.assert_array_equal(by_class, model.feature_importances_by_class_)
 
 
 @every_kind_of_tree
@@ -233,6 +237,6 @@ def test_wrong_arguments_are_refused(given, error, message):
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
 def test_of_two_classes_each_tree_tells_both(algorithm):
     X, y = noisy_data(n_classes=2)
-    first, second = small(algorithm=algorithm).fit(X, y).class_importances_
+    first, second = small(algorithm=algorithm).fit(X, y).feature_importances_by_class_
     assert first.sum() == pytest.approx(1)
     assert (first == second).all()

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import ABCBoostClassifier, BinMapper, Categorical
 from inputs import (
     DATA,
     IN_PARTS,
@@ -411,7 +411,7 @@ def test_cross_validation_on_a_frame_is_that_of_the_plain_array(make, method):
 
 @makes
 def test_grid_search_on_a_frame_is_that_of_the_plain_array(make):
-    grid = {"max_leaf_nodes": [2, 6], "categorical_smoothing": [0.0, 10.0]}
+    grid = {"max_leaf_nodes": [2, 6], "categorical_features": Categorical(smoothing=[0.0, 10.0])}
     ours = GridSearchCV(quick(), grid, cv=2, error_score="raise").fit(make(MIXED), MIXED_Y)
     theirs = GridSearchCV(plain(), grid, cv=2, error_score="raise").fit(PLAIN, MIXED_Y)
     for name in ("params", "split0_test_score", "split1_test_score"):

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import core
 import reference
-from abcgbm import ABCBoostClassifier, BinMapper, _core
+from abcgbm import ABCBoostClassifier, BinMapper, Checkpoint, _core
 from models import HANGS_AFTER, assert_same_model, noisy_data, run_python, small
 from strategies import Problem
 
@@ -160,11 +160,11 @@ def test_step_is_interrupted(algorithm, base, n_threads):
 
 
 @both_thread_counts
-@pytest.mark.parametrize("n_directions", [0, 7])
-def test_step_of_a_shared_tree_is_interrupted(n_directions, n_threads):
+@pytest.mark.parametrize("n_projections", [0, 7])
+def test_step_of_a_shared_tree_is_interrupted(n_projections, n_threads):
     def step(n_rows):
         y = np.arange(n_rows) % 20
-        params = {"max_leaf_nodes": 255, "shared": True, "n_directions": n_directions}
+        params = {"max_leaf_nodes": 255, "multi_output": True, "n_projections": n_projections}
         problem = Cut(normal(n_rows, 64), y, 20, params=params)
         return partial(core.trainer(problem, n_threads).step, list(range(20)), -1, False)
 
@@ -277,7 +277,7 @@ def test_interrupted_fit_leaves_a_checkpoint_of_its_last_whole_step(tmp_path):
     X, y = noisy_data()
     slow, path = {"learning_rate": 1e-6}, tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt), signal_soon():
-        small(**slow, max_iter=10**9, checkpoint=path).fit(X, y)
+        small(callbacks=[Checkpoint(path)], **slow, max_iter=10**9).fit(X, y)
     n_more = ABCBoostClassifier.load_model(path).n_iter_ + 2
     resumed = small(**slow, max_iter=n_more).fit(X, y, resume_from=path)
     assert_same_model(resumed, small(**slow, max_iter=n_more).fit(X, y))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from abcgbm.model.file import load
 from models import HANGS_AFTER, noisy_data
 
@@ -24,20 +24,27 @@ VALIDATION = {"X_val": ROWS[VALIDATED], "y_val": LABELS[VALIDATED]}
 PATIENT = {"early_stopping": True, "n_iter_no_change": 30}
 FITS = {
     "soon done": (
-        {"base_class": BaseClassSearch(2, gap=1), "max_iter": 40, "max_leaf_nodes": 4},
+        {
+            "algorithm": AdaptiveBaseClass(n_candidates=2, gap=1),
+            "max_iter": 40,
+            "max_leaf_nodes": 4,
+        },
         {"X": ROWS[:200], "y": LABELS[:200]},
     ),
     "search": (
         {
-            "algorithm": "abc-logitboost",
-            "base_class": BaseClassSearch(3, gap=2, warmup=2),
+            "algorithm": AdaptiveBaseClass("logitboost", n_candidates=3, gap=2, warmup=2),
             "max_iter": 60,
             "subsample": 0.7,
         },
         DATA,
     ),
     "shared": (
-        {"trees": "shared", "gain_directions": 3, "learning_rate": 0.3, **PATIENT},
+        {
+            "algorithm": MultiOutputTrees(n_projections=3, baseline="zero"),
+            "learning_rate": 0.3,
+            **PATIENT,
+        },
         DATA | VALIDATION,
     ),
     "refit": (
@@ -45,7 +52,11 @@ FITS = {
         DATA,
     ),
     "weights": (
-        {"algorithm": "mart", "refresh": "class", "max_iter": 60, "class_weight": "balanced"},
+        {
+            "algorithm": TreePerClass("mart", sequential_residuals=True),
+            "max_iter": 60,
+            "class_weight": "balanced",
+        },
         DATA | {"sample_weight": np.arange(1000) % 3},
     ),
 }
@@ -70,12 +81,12 @@ def whole(name: str) -> ABCBoostClassifier:
     return fit(name)
 
 
-def kill_once(name: str, checkpoint: Path, n_steps: int, seconds: float) -> bool:
+def kill_once(name: str, checkpoint: Path, n_iter: int, seconds: float) -> bool:
     """Let a process fit for some steps and seconds, and kill it; return whether it was still at it."""
     command = [sys.executable, __file__, name, str(checkpoint)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        for _ in range(1 + n_steps):  # the first line says that it begins
+        for _ in range(1 + n_iter):  # the first line says that it begins
             process.stdout.readline()
         time.sleep(seconds)
         process.kill()  # SIGKILL: nothing of it runs any more
@@ -98,23 +109,23 @@ def n_steps_of(checkpoint: Path) -> int:
     if not checkpoint.exists():
         return 0
     saved = load(checkpoint)
-    return saved.history.n_steps + (saved.refit_model.n_steps if saved.refit_model else 0)
+    return saved.history.n_iter + (saved.refit_model.n_iter if saved.refit_model else 0)
 
 
 def kill_often(name: str, n_kills: int, folder: Path) -> None:
     """Kill a fit that goes on after each kill, and begins anew when it ended."""
     rng = np.random.default_rng(list(FITS).index(name))
     checkpoint, second = folder / "checkpoint", whole(name).refit_history_
-    n_steps = whole(name).n_iter_ + (second.n_steps if second else 0)
+    n_iter = whole(name).n_iter_ + (second.n_iter if second else 0)
     killed: list[int] = []
     while len(killed) < n_kills:
-        if not kill_once(name, checkpoint, rng.integers(n_steps // 2), rng.uniform(0, 0.05)):
+        if not kill_once(name, checkpoint, rng.integers(n_iter // 2), rng.uniform(0, 0.05)):
             checkpoint.unlink()
             continue
         killed.append(check_what_is_left(name, checkpoint))
         for half_written in folder.glob(".abcgbm-*"):
             half_written.unlink()
-    sys.stdout.write(f"{name} was killed after {killed} of {n_steps} steps ")
+    sys.stdout.write(f"{name} was killed after {killed} of {n_iter} steps ")
 
 
 def test_killed_fit_goes_on_to_the_same_bytes(tmp_path):
@@ -137,4 +148,6 @@ def say(line: object) -> None:
 if __name__ == "__main__":
     say("begun")
     path = Path(sys.argv[2])
-    fit(sys.argv[1], path, checkpoint=path, checkpoint_every=1, callbacks=lambda r: say(r.step))
+    fit(
+        sys.argv[1], path, checkpoint=path, checkpoint_every=1, callbacks=lambda r: say(r.iteration)
+    )

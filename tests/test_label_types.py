@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from abcgbm import BaseClassSearch, LargeTable
+from abcgbm import AdaptiveBaseClass, BaseClassSearch, LargeTable
 from abcgbm.cli import main
 from model_files import content_of, loaded
 from models import noisy_data, small
@@ -295,10 +295,12 @@ def test_base_class_that_no_file_can_hold_is_refused_before_training():
     with pytest.raises(
         TypeError, match=r"base_class=Search.*Search cannot be held by a model file"
     ):
-        small("abc-mart", base_class=Search(), callbacks=never).fit(X, CODE)
+        small(AdaptiveBaseClass(base_label=Search()), callbacks=never).fit(X, CODE)
     days = np.array(["2024-01-01", "2024-01-02"], "M8[ns]")
     with pytest.raises(TypeError, match=r"base_class=Timestamp.*cannot be held by a model file"):
-        small("abc-mart", base_class=pd.Timestamp(days[0]), callbacks=never).fit(X, days[CODE])
+        small(AdaptiveBaseClass(base_label=pd.Timestamp(days[0])), callbacks=never).fit(
+            X, days[CODE]
+        )
 
 
 @pytest.mark.parametrize("kind", [np.str_, Name, Tree], ids=lambda kind: kind.__name__)
@@ -311,7 +313,7 @@ def test_names_of_features_that_are_a_kind_of_string_are_saved(kind):
 
 @pytest.mark.parametrize(("name", "value"), [("max_features", "sqrt"), ("gain_directions", "all")])
 def test_choice_that_is_a_kind_of_string_is_saved(name, value):
-    model = small(trees="shared", **{name: Name(value)}, **SMALL).fit(X, CODE)
+    model = small("multi-output", **{name: Name(value)}, **SMALL).fit(X, CODE)
     with pytest.warns(UserWarning, match=f"cannot hold the value of {name}"):
         content = content_of(model)
-    assert loaded(content).chosen_ == model.chosen_
+    assert loaded(content).resolved_params_ == model.resolved_params_

@@ -474,7 +474,7 @@ def test_labels_are_the_same_however_many_are_sorted_at_once(kind, n_rows, monke
     labels = np.random.default_rng(n_rows).integers(0, 9, n_rows).astype(kind)
     labels = labels.astype(str).astype(object) if kind is object else labels
     known, which = np.unique(labels, return_inverse=True)
-    monkeypatch.setattr(labels_module, "_MOST_AT_ONCE", 6)
+    monkeypatch.setattr(labels_module, "_MAX_AT_ONCE", 6)
     found, number = labels_module._unique(labels, "y")
     assert found.dtype == known.dtype
     assert found.tolist() == known.tolist()

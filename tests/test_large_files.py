@@ -9,8 +9,8 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.dataset
 import pyarrow.parquet
 
-from abcgbm import ABCBoostClassifier, LargeTable
-from abcgbm.data.parts import parted_table
+from abcgbm import ABCBoostClassifier, Categorical, Checkpoint, LargeTable
+from abcgbm.data.files import batched_table as parted_table
 from large_files import (
     FEW,
     N_ROWS,
@@ -138,7 +138,7 @@ def test_checkpoint_of_files_is_that_of_memory(first, second, tmp_path):
         "memory": (TABLE.drop(["y"]), TABLE["y"]),
     }
     path = tmp_path / "checkpoint"
-    fit(*data[first], settings={"max_iter": 2, "checkpoint": path, "checkpoint_every": 1})
+    fit(*data[first], settings={"max_iter": 2, "callbacks": [Checkpoint(path, every=1)]})
     model = fit(*data[second], resume_from=path)
     assert model_bytes(model) == model_bytes(fit_in_memory(TABLE))
 
@@ -265,7 +265,7 @@ def beside(folder, table):
 
 def fit_with_unknown_level(folder):
     other = beside(folder, replaced(TABLE, "s", pa.array(["zz"] * N_ROWS)))
-    fit(folder, X_val=other, settings={"handle_unknown": "error"})
+    fit(folder, X_val=other, settings={"categorical_features": Categorical(handle_unknown="error")})
 
 
 def fit_with_scorer(folder):

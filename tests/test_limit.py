@@ -25,7 +25,7 @@ def tree_model(**changed):
         weight=np.array([100.0, 30.0, 70.0, 50.0, 20.0, 100.0, 40.0, 60.0]),
         tree_start=np.array([0, 5, 8]),
         step_start=np.array([0, 2]),
-        n_steps=1,
+        n_iter=1,
         n_classes=9,
     )
     given = {"algorithm": "mart", "max_leaf_nodes": 4, "min_samples_leaf": 10}

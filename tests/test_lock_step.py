@@ -26,12 +26,12 @@ from strategies import (
 N_STEPS = 4
 
 
-def share_of(problem: Problem, rows: np.ndarray, reducer: ThreadReducer) -> Any:
+def share_of(problem: Problem, rows: np.ndarray, communicator: ThreadReducer) -> Any:
     """The arguments of a training that has some of the rows of a problem."""
     some = problem.rows(rows)
     weight = np.ascontiguousarray(some.weight, dtype=np.int64)
-    share = _core.Share(reducer, rows.astype(np.uint64))
-    labels = _core.Labels(some.y.astype(np.int32), weight, some.unit, some.n_classes, share=share)
+    share = _core.Shard(communicator, rows.astype(np.uint64))
+    labels = _core.Labels(some.y.astype(np.int32), weight, some.unit, some.n_classes, shard=share)
     return {"binned": core.binned(problem).take(rows), "labels": labels, "raw": some.raw}
 
 
@@ -44,9 +44,9 @@ def train_on(
 ) -> Any:
     """What a rank sees of a training: its steps, and the scores of its rows."""
 
-    def work(reducer: ThreadReducer) -> Any:
-        reducer.scatters_from = 0 if scatters else 1 << 40
-        given = share_of(problem, rows[reducer.rank], reducer)
+    def work(communicator: ThreadReducer) -> Any:
+        communicator.min_scatter_bytes = 0 if scatters else 1 << 40
+        given = share_of(problem, rows[communicator.rank], communicator)
         total_weight = int(problem.weight.sum()) * problem.unit
         params = core.train_params(**problem.params)
         trainer = core.Trainer(total_weight, params=params, n_threads=n_threads, **given)
@@ -108,9 +108,9 @@ def test_any_columns_on_ranks(make, algorithm, hessian_split):
 
 @pytest.mark.parametrize("n_ranks", [1, 3])
 @pytest.mark.parametrize("hessian_split", [False, True])
-@pytest.mark.parametrize("n_directions", [0, 3, 9])
-def test_shared_trees_on_ranks(n_directions, hessian_split, n_ranks):
-    params = {"shared": True, "n_directions": n_directions, "hessian_split": hessian_split}
+@pytest.mark.parametrize("n_projections", [0, 3, 9])
+def test_shared_trees_on_ranks(n_projections, hessian_split, n_ranks):
+    params = {"multi_output": True, "n_projections": n_projections, "hessian_split": hessian_split}
     problem = mixed_problem(6, 700, 11, max_leaf_nodes=25, max_features=3, subsample=0.8, **params)
     assert_same_on_ranks(problem, SHARED, dealt(700, n_ranks), n_threads=2)
 
@@ -119,7 +119,7 @@ def test_rank_without_rows():
     problem = mixed_problem(1, 300, 3, subsample=0.5)
     none = np.empty(0, np.int64)
     assert_same_on_ranks(problem, VARIANTS["abc-mart"], [none, np.arange(300), none])
-    shared = problem.with_params(shared=True, n_directions=2)
+    shared = problem.with_params(multi_output=True, n_projections=2)
     assert_same_on_ranks(shared, SHARED, [np.arange(300), none])
 
 
@@ -127,12 +127,12 @@ def test_few_rounds_for_many_leaves():
     """Leaves that will be split soon are counted ahead: rounds grow much slower than leaves."""
     problem = random_problem(2, 4000, 5, 4, max_leaf_nodes=64)
 
-    def rounds_of_step(reducer: ThreadReducer) -> int:
-        given = share_of(problem, dealt(4000, 2)[reducer.rank], reducer)
+    def rounds_of_step(communicator: ThreadReducer) -> int:
+        given = share_of(problem, dealt(4000, 2)[communicator.rank], communicator)
         trainer = _core.Trainer(params=core.train_params(**problem.params), n_threads=1, **given)
-        before = reducer.n_swaps
-        trainer.step([0, 1, 2, 3], [-1], False, 1.0, 0)
-        return reducer.n_swaps - before
+        before = communicator.n_swaps
+        trainer.train_iteration([0, 1, 2, 3], [-1], False, 1.0, 0)
+        return communicator.n_swaps - before
 
     n_swaps = outcomes(2, rounds_of_step)
     assert n_swaps[0] == n_swaps[1] < 2 * 40  # two swaps a sum; of 63 splits
@@ -142,14 +142,14 @@ def test_scattered_sums_are_fewer_bytes():
     problem = random_problem(2, 4000, 5, 4, max_leaf_nodes=30)
 
     def bytes_of_step(scatters: bool) -> int:
-        def work(reducer: ThreadReducer) -> int:
-            reducer.scatters_from = 0 if scatters else 1 << 40
-            given = share_of(problem, dealt(4000, 3)[reducer.rank], reducer)
+        def work(communicator: ThreadReducer) -> int:
+            communicator.min_scatter_bytes = 0 if scatters else 1 << 40
+            given = share_of(problem, dealt(4000, 3)[communicator.rank], communicator)
             params = core.train_params(**problem.params)
             trainer = _core.Trainer(params=params, n_threads=1, **given)
-            before = reducer.n_bytes
-            trainer.step([0, 1, 2, 3], [-1], False, 1.0, 0)
-            return reducer.n_bytes - before
+            before = communicator.n_bytes
+            trainer.train_iteration([0, 1, 2, 3], [-1], False, 1.0, 0)
+            return communicator.n_bytes - before
 
         return sum(outcomes(3, work))
 
@@ -162,8 +162,8 @@ def test_validation_on_ranks():
     steps = [trainer.native_step(range(4), [-1], False, 1.0, i) for i in range(3)]
     rows = dealt(500, 3)
 
-    def validate(reducer: ThreadReducer) -> list[float]:
-        given = share_of(problem, rows[reducer.rank], reducer)
+    def validate(communicator: ThreadReducer) -> list[float]:
+        given = share_of(problem, rows[communicator.rank], communicator)
         state = _core.Validation(n_threads=1, **given)
         losses = [state.loss()]
         for step in steps:

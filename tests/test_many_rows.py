@@ -18,7 +18,7 @@ import pytest
 
 import core
 from abcgbm import _core
-from abcgbm.settings.free_memory import available_bytes
+from abcgbm.parameters.machine import available_bytes
 
 _bench = pytest.importorskip("abcgbm._bench", reason="the module of the benchmarks is in no wheel")
 pytestmark = [
@@ -27,14 +27,14 @@ pytestmark = [
 ]
 
 GB = 10**9
-MOST_DISK = 20  # GB that a test writes without being asked to
+MAX_DISK = 20  # GB that a test writes without being asked to
 LIMIT = 2**31
 
 
 @contextmanager
 def room(memory: int, disk: int, folder: Path) -> Iterator[None]:
     """Only one test at a time, and only where there is room for it."""
-    if disk > MOST_DISK and "ABCGBM_HUGE" not in os.environ:
+    if disk > MAX_DISK and "ABCGBM_HUGE" not in os.environ:
         pytest.skip(f"writes {disk} GB to the disk, for minutes; ABCGBM_HUGE=1 asks for it")
     with (Path(tempfile.gettempdir()) / "abcgbm-test-many-rows").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -121,7 +121,7 @@ N_CLASSES = 100
 SMALL = 101
 N_COPIES = LIMIT // ((N_CLASSES - 1) * SMALL) + 1  # all scores of the last class lie beyond
 PARAMS = {"min_weight": 10 * N_COPIES, "max_leaf_nodes": 4}
-SHARED = {"shared": True, "n_directions": 1, "hessian_split": True}
+SHARED = {"multi_output": True, "n_projections": 1, "hessian_split": True}
 
 
 def rows_of(n_copies: int, storage: Any) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def rows_of(n_copies: int, storage: Any) -> dict[str, Any]:
 
 def trained(rows: dict[str, Any], classes: list[int], **params: Any) -> tuple[Any, Any]:
     trainer = _core.Trainer(**rows, params=core.train_params(**PARAMS, **params))
-    return trainer.step(classes, [-1], False, 0.99), trainer
+    return trainer.train_iteration(classes, [-1], False, 0.99), trainer
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abcgbm.settings.free_memory import available_bytes
-from abcgbm.training import training
+from abcgbm.parameters.machine import available_bytes
+from abcgbm.training import training_run as training
 from abcgbm.training.memory import TrainingSize, check
 from models import noisy_data, run_python, small
 
@@ -66,17 +66,17 @@ def test_ranks_keep_the_rows_of_all_trees():
 
 def test_fewer_directions_need_no_more_memory():
     shared = replace(SIZE, shared_trees=True, has_hessian=True)
-    totals = [replace(shared, n_directions=n).total() for n in (1, 7, 50, 99, 100)]
+    totals = [replace(shared, n_projections=n).total() for n in (1, 7, 50, 99, 100)]
     assert totals == sorted(totals)
     assert totals[0] < totals[-1]
-    assert replace(shared, n_directions=10**6).total() == totals[-1]  # all there are
+    assert replace(shared, n_projections=10**6).total() == totals[-1]  # all there are
 
 
 def test_directions_that_would_fit_are_told():
     shared = replace(SIZE, n_rows=1000, total_bins=10**6, shared_trees=True, has_hessian=True)
-    available = replace(shared, n_directions=7).total()
+    available = replace(shared, n_projections=7).total()
     with pytest.raises(MemoryError, match=r"or 7 directions \(see gain_directions\)$"):
-        check(replace(shared, n_directions=100), available)
+        check(replace(shared, n_projections=100), available)
 
 
 def test_warm_start_needs_the_scores_of_the_earlier_model_too():
@@ -213,7 +213,7 @@ PEAK = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import ABCBoostClassifier, BinMapper, MultiOutputTrees
 from abcgbm.training import memory
 
 def peak():  # of this program alone; getrusage counts what the one that started it had
@@ -237,8 +237,8 @@ sys.stdout.write(f"{{asked[0]}} {{grown}}")
     [
         {"algorithm": "abc-mart"},
         {"algorithm": "logitboost"},
-        {"trees": "shared"},
-        {"trees": "shared", "gain_directions": "all"},
+        {"algorithm": "multi-output"},
+        {"algorithm": MultiOutputTrees(n_projections="all", baseline="zero")},
     ],
     ids=str,
 )

@@ -5,7 +5,9 @@ import io
 import json
 import math
 import os
+import pickle
 import sys
+import warnings
 import zipfile
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -18,13 +20,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-import format_one
-from abcgbm import ABCBoostClassifier, BaseClassSearch, FixedBase, ModelFileError
-from abcgbm.data.categories import Levels
+import stored_models
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    Categorical,
+    Checkpoint,
+    KeepOnInterrupt,
+    ModelFileError,
+    MultiOutputTrees,
+    TimeLimit,
+    TreePerClass,
+)
+from abcgbm.data.categories import CategoryMap
 from abcgbm.data.digest import digest_of
-from abcgbm.model.file import Saved, save
-from abcgbm.model.file.atomic import write_whole
-from abcgbm.model.file.values import JsonReader, to_json
+from abcgbm.data.files.atomic import write_whole
+from abcgbm.model.file import ModelContents, save
+from abcgbm.model.file.format_1 import parameters_from_format_1
+from abcgbm.model.file.json_values import JsonReader, to_json
 from golden import MODELS
 from model_files import FRAME, LABELS, X, Y, content_of, document_in, loaded, members_of, mended
 from models import assert_same_model, noisy_data, run_python, small
@@ -56,8 +69,10 @@ def test_loaded_model_predicts_goes_on_and_shows_the_same():
     twin = loaded(content_of(model))
     np.testing.assert_array_equal(twin.predict(FRAME), model.predict(FRAME))
     np.testing.assert_array_equal(twin.predict_proba(FRAME), model.predict_proba(FRAME))
-    np.testing.assert_array_equal(twin.class_importances_, model.class_importances_)
-    assert twin.chosen_ == model.chosen_
+    np.testing.assert_array_equal(
+        twin.feature_importances_by_class_, model.feature_importances_by_class_
+    )
+    assert twin.resolved_params_ == model.resolved_params_
     assert twin.base_classes_.tolist() == model.base_classes_.tolist()
     assert_all_is_same(
         twin.set_params(max_iter=4).fit(FRAME, LABELS),
@@ -66,7 +81,7 @@ def test_loaded_model_predicts_goes_on_and_shows_the_same():
 
 
 def test_validated_and_second_training_are_kept():
-    model = small(trees="shared", early_stopping=True, refit=True, **SMALL).fit(FRAME, LABELS)
+    model = small("multi-output", early_stopping=True, refit=True, **SMALL).fit(FRAME, LABELS)
     twin = loaded(content_of(model))
     assert twin.refit_history_ == model.refit_history_ is not None
     np.testing.assert_array_equal(twin.validation_score_, model.validation_score_)
@@ -175,8 +190,12 @@ VALUES = [
     np.array([1, "a", None, (1,)], object),
     np.array([], ">i4"),
     np.array([1, 2], ">i4"),
-    FixedBase("worst"),
-    FixedBase(np.int64(3)),
+    MultiOutputTrees("mart", n_projections=3),
+    TreePerClass(sequential_residuals=True),
+    AdaptiveBaseClass(base_label=np.int64(3)),
+    Categorical(["soil", 2], smoothing=0.5),
+    TimeLimit(60),
+    KeepOnInterrupt(),
 ]
 
 
@@ -222,7 +241,8 @@ def test_set_is_written_in_one_order(kind):
         {"bytes": "zz"},
         {"float": []},
         {"timedelta": [10**30]},
-        {"BaseClassSearch": {"import": "os"}},
+        {"AdaptiveBaseClass": {"import": "os"}},
+        {"BaseClassSearch": {}},  # of format 1
         {"scalar": 3},
         {"array": {"dtype": "<i4", "shape": [2], "values": [1]}},
         {"array": {"dtype": "<i4", "shape": [1], "values": [1.5]}},
@@ -247,7 +267,7 @@ def test_more_keys_than_are_read_are_not_written():
 
 def test_parameters_come_back_with_their_types():
     given = {
-        "base_class": BaseClassSearch(2, gap=3),
+        "algorithm": AdaptiveBaseClass(n_candidates=2, gap=3),
         "class_weight": {"heath": 2.0, "wood": np.float32(0.5)},
         "classes": np.array(["heath", "marsh", "wood"]),
         "interaction_cst": [[0, 1], ["soil"]],
@@ -257,9 +277,6 @@ def test_parameters_come_back_with_their_types():
     }
     model = small("abc-mart", **SMALL, **given).fit(FRAME, LABELS)
     found = loaded(content_of(model)).get_params(deep=False)
-    search = found.pop("base_class")
-    assert isinstance(search, BaseClassSearch)
-    assert search.get_params() == given.pop("base_class").get_params()
     assert all(same_value(found[name], value) for name, value in given.items())
 
 
@@ -490,24 +507,129 @@ def test_new_file_has_the_mode_of_any_new_file(tmp_path):
 # ------------------------------------------------------------------------------------ old files
 
 
-@pytest.mark.parametrize("name", ["per_class", "shared", "two_classes", "dates"])
-def test_file_of_format_one_loads_for_ever(name):
-    path = format_one.FOLDER / f"{name}.abcgbm"
-    expected = json.loads(path.with_suffix(".json").read_text())
-    model = ABCBoostClassifier.load_model(path)
-    rows = format_one.frame() if "soil" in _names(model) else format_one.numbers()
-    assert model.predict_proba(rows[:12]).tolist() == expected["probabilities"]
-    assert model.train_loss_.tolist() == expected["loss"]
+STORED = sorted(path.stem for path in stored_models.FOLDER.glob("*.abcgbm"))
+
+
+def stored(name):
+    return ABCBoostClassifier.load_model(stored_models.FOLDER / f"{name}.abcgbm")
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_file_of_any_format_loads_and_predicts_the_same(name):
+    expected = json.loads((stored_models.FOLDER / f"{name}.json").read_text())
+    model = stored(name)
+    X, _ = stored_models.rows()[name]
+    assert model.predict_proba(X[:12]).tolist() == expected["probabilities"]
+    assert model.history_.train_loss.tolist() == expected["loss"]
     assert [str(label) for label in model.classes_] == expected["classes"]
     assert model.get_params()["max_leaf_nodes"] == 4
+    assert_all_is_same(loaded(content_of(model)), model)  # as a file of this format
 
 
-def _names(model):
-    return getattr(model, "feature_names_in_", [])
+@pytest.mark.parametrize("name", stored_models.TRAINED_AGAIN)
+def test_model_of_format_1_trains_the_same_bytes_as_before(name):
+    model = stored(name)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "max_iter=3 with the default learning rate")
+        again = model.fit(*stored_models.rows()[name])
+    assert stored_models.digest(again) == stored_models.TRAINED_AGAIN[name]
+
+
+def test_every_file_of_format_1_is_trained_again_by_a_test():
+    written = {name for name in STORED if not name.startswith("format_2")}
+    assert written == set(stored_models.TRAINED_AGAIN)
+    assert set(stored_models.FORMAT_2) == set(STORED) - written
+
+
+def test_parameters_of_format_1_are_those_of_today():
+    assert stored("per_class").algorithm == AdaptiveBaseClass("logitboost", n_candidates=2, gap=1)
+    assert stored("shared").algorithm == "multi-output"
+    assert stored("two_classes").algorithm == "mart"
+    assert stored("dates").algorithm == TreePerClass(baseline="prior")
+    assert stored("fixed_base").algorithm == AdaptiveBaseClass(
+        base_label="birch", line_search=False, baseline="prior"
+    )
+    assert stored("base_label").algorithm == AdaptiveBaseClass(base_label=2, min_gain=0.01)
+    kept = stored("exhaustive")
+    assert kept.algorithm == AdaptiveBaseClass(
+        "logitboost", n_candidates=None, min_hessian_leaf=0.5
+    )
+    assert kept.callbacks == [TimeLimit(3600.0), KeepOnInterrupt()]
+    by_class = TreePerClass("mart", sequential_residuals=True, recenter=True)
+    assert stored("class_by_class").algorithm == by_class
+    assert stored("worst_with_mart").algorithm == AdaptiveBaseClass(base_derivatives=False)
+    assert stored("worst_with_mart").categorical_features == Categorical(
+        ["soil"], smoothing=2.0, penalty=0.0, handle_unknown="error"
+    )
+    assert stored("shared_mart").algorithm == MultiOutputTrees(
+        "mart", n_projections=2, baseline="zero"
+    )
+    assert stored("abc_none").algorithm == AdaptiveBaseClass("logitboost")
+
+
+def test_history_of_format_1_has_means_and_resolved_parameters():
+    model = stored("per_class")  # of 0.1, which wrote no weights
+    assert model.train_loss_[0] == pytest.approx(math.log(3))
+    assert model.train_loss_[0] * 90 == pytest.approx(model.history_.train_loss[0])
+    assert model.resolved_params_["algorithm"] == model.algorithm
+    shared = stored("shared")
+    assert shared.resolved_params_["algorithm"] == MultiOutputTrees(n_projections=3)
+    assert shared.validation_loss_[0] == pytest.approx(-shared.validation_score_[0])
+    assert shared.refit_history_.mean_train_loss()[0] < math.log(3)
+
+
+def test_what_format_1_had_and_this_version_has_not_is_named():
+    old = {"algorithm": "auto", "trees": "shared", "recenter": True, "monotonic_cst": "up"}
+    new = parameters_from_format_1(old)
+    assert new["recenter"] is True
+    assert new["monotonic_cst"] == "up"
+
+
+def test_checkpoint_of_format_1_is_refused_by_name_and_its_model_is_read():
+    path = stored_models.FOLDER.parent / "checkpoint_of_format_1.abcgbm"
+    with pytest.raises(ValueError, match=r"a checkpoint of abcgbm 0\.2\.0 \(file format 1\)"):
+        small().fit(stored_models.numbers(), stored_models.class_numbers(), resume_from=path)
+    assert ABCBoostClassifier.load_model(path).n_iter_ == 3
+
+
+def test_pickle_of_an_earlier_version_is_refused_by_name():
+    path = stored_models.FOLDER.parent / "pickle_of_0_2.pickle"
+    with pytest.raises(ValueError, match=r"a pickle of abcgbm before 0\.3 is not read by abcgbm"):
+        pickle.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "callbacks",
+    [
+        {"Checkpoint": {"path": "/tmp/x", "every": None}},
+        [{"Checkpoint": {"path": "/tmp/x", "every": None}}],
+        [{"MultiOutputTrees": {}}],
+        ["print"],
+        {"tuple": [{"KeepOnInterrupt": {}}]},
+    ],
+    ids=str,
+)
+def test_file_cannot_set_callbacks_that_fit_would_act_on(callbacks):
+    def change(document):
+        document["parameters"]["callbacks"] = callbacks
+
+    content = content_of(small(max_iter=1).fit(X, LABELS))
+    with pytest.raises(ModelFileError, match="Checkpoint|callbacks="):
+        loaded(mended(members_of(content), change))
+
+
+def test_callbacks_that_write_nothing_are_kept_and_others_are_not(tmp_path):
+    kept = [TimeLimit(1e6), KeepOnInterrupt()]
+    model = small(max_iter=1, callbacks=[*kept, Checkpoint(tmp_path / "a.abcgbm")]).fit(X, LABELS)
+    assert loaded(content_of(model)).callbacks == kept
+    model.callbacks.append(print)
+    with pytest.warns(UserWarning, match=r"cannot hold the value of callbacks \(of type list\)"):
+        content = content_of(model)
+    assert loaded(content).callbacks == kept
 
 
 def test_many_levels_are_looked_at_once():
-    levels = Levels("shop", {f"{i:06}": i for i in range(200_000)})
+    levels = CategoryMap("shop", {f"{i:06}": i for i in range(200_000)})
     levels.check()
 
 
@@ -530,9 +652,9 @@ def test_folder_that_is_not_there_is_named(tmp_path):
 
 def test_model_and_history_have_the_same_steps():
     model = small(max_iter=3).fit(*noisy_data())
-    shorter = model.model_.first_steps(2)
+    shorter = model.model_.first_iterations(2)
     with pytest.raises(ValueError, match="a model of 2 steps; its history has 3"):
-        save(Saved(shorter, model.history_, None, {}), io.BytesIO())
+        save(ModelContents(shorter, model.history_, None, {}), io.BytesIO())
 
 
 @pytest.mark.parametrize(

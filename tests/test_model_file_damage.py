@@ -385,7 +385,7 @@ def levels(**entries):
         (lambda d: d.update(format="1"), "format='1'"),
         (lambda d: d.update(format=0), "format=0"),
         (lambda d: d.update(history=None), "no history"),
-        (lambda d: d["history"].update(best_step=9), "best_step=9; expected 0 to 2"),
+        (lambda d: d["history"].update(best_iteration=9), "best_step=9; expected 0 to 2"),
         (lambda d: d["history"].update(seed="x"), "'seed' is str"),
         (lambda d: d["history"].update(chosen={"a": {"code": 1}}), "unknown type 'code'"),
         (lambda d: d["features"].update(names=["a"]), "1 feature names; expected 4"),

@@ -8,7 +8,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from abcgbm import BinMapper
+from abcgbm import BinMapper, Categorical
 from models import assert_same_model, noisy_data, small
 
 N = 300
@@ -87,7 +87,7 @@ def test_strings_of_another_column_are_refused():
 
 
 def test_errors_call_the_column_by_its_number():
-    model = small(categorical_features=[0], handle_unknown="error").fit(ARRAY, Y)
+    model = small(categorical_features=Categorical([0], handle_unknown="error")).fit(ARRAY, Y)
     peat = ARRAY.copy()
     peat[3, 0] = "peat"
     expected = r"column 0 has unknown level\(s\) 'peat'; expected some of 'clay', 'loam', 'sand'"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from abcgbm.settings.threads import effective_n_threads
+from abcgbm.parameters.machine import effective_n_threads
 from models import noisy_data, small
 
 X, Y = noisy_data(n_rows=200, n_features=5)
@@ -18,7 +18,9 @@ each_size = pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 7, 63, 64, 65, 128, 1
 
 @each_size
 @pytest.mark.parametrize(
-    "variant", [{"algorithm": "mart"}, {}, {"trees": "shared"}], ids=["mart", "abc-mart", "shared"]
+    "variant",
+    [{"algorithm": "mart"}, {}, {"algorithm": "multi-output"}],
+    ids=["mart", "abc-mart", "shared"],
 )
 def test_rows_get_the_answers_that_they_get_among_all(variant, n_rows):
     model = small(**variant).fit(X, Y)

@@ -18,11 +18,10 @@ import pyarrow.parquet
 
 from abcgbm import ABCBoostClassifier, BinMapper, LargeTable, _core
 from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds
+from abcgbm.data.counting import ColumnCounts, Scratch
+from abcgbm.data.files.file_source import open_table
 from abcgbm.data.files.formats import Reading
-from abcgbm.data.files.table_file import open_table
-from abcgbm.data.parts.counts import ColumnCounts
-from abcgbm.data.parts.scratch import Scratch
-from abcgbm.data.tables import read_table
+from abcgbm.data.table import read_table
 
 FEW = {"max_iter": 3, "learning_rate": 0.15, "max_leaf_nodes": 5, "min_samples_leaf": 1}
 
@@ -119,7 +118,7 @@ def test_counts_merge_to_those_of_all_rows_in_any_order(data):
     assert len(parts[0].thresholds([], 4, 1)[0]) == len(whole.thresholds([], 4, 1)[0])
     for mine, theirs in zip(parts[0].take(1)[0], whole.take(1)[0], strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    assert parts[0].n_held == 0
+    assert parts[0].n_values == 0
 
 
 def test_digest_is_another_if_values_change_places():
@@ -176,7 +175,7 @@ def test_model_is_that_of_the_whole_table(
     np.testing.assert_array_equal(
         model.predict_proba(large), expected.predict_proba(whole.drop(["y", "w"]))
     )
-    found = np.concatenate([*model.predict_parts(large)])
+    found = np.concatenate([*model.predict_batches(large)])
     assert found.tolist() == expected.predict(whole.drop(["y", "w"])).tolist()
 
 

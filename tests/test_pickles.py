@@ -110,7 +110,7 @@ def test_pickle_of_no_history_is_refused_though_it_is_sealed():
     history = MODELS["shared"].history_
     assert unpickled(history, resealed(history)) == history
     with pytest.raises(ValueError, match="best_step=9; expected 0 to 2"):
-        unpickled(history, resealed(history, best_step=9))
+        unpickled(history, resealed(history, best_iteration=9))
 
 
 # ----------------------------------------------------------------------------------- other versions

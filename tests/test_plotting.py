@@ -10,12 +10,12 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
 
-from abcgbm import ABCBoostClassifier, plotting
+from abcgbm import ABCBoostClassifier, TreePerClass, plotting
 from abcgbm.evaluation import answers_of, class_calibration, staged_scores, top_calibration
 from abcgbm.training.validation import hold_out
 from export_cases import CASES, case
-from format_one import FOLDER as MODEL_FILES
-from format_one import frame
+from stored_models import FOLDER as MODEL_FILES
+from stored_models import frame
 from models import noisy_data, small
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -133,10 +133,10 @@ ERRORS = {
 def test_every_kind_of_model_is_drawn_or_the_error_says_what_is_missing(name, plot):
     model, rows = case(name)
     rows, labels = rows[:60], model.predict(rows[:60])
-    n_steps = model.model_.n_steps
-    has_base = any(label is not None for label in model.base_classes_[:n_steps])
-    missing = [] if n_steps else ["no split"]
-    missing += [] if has_base and n_steps else ["no base"]
+    n_iter = model.model_.n_iter
+    has_base = any(label is not None for label in model.base_classes_[:n_iter])
+    missing = [] if n_iter else ["no split"]
+    missing += [] if has_base and n_iter else ["no base"]
     expected = [ERRORS[plot, what] for what in missing if (plot, what) in ERRORS]
     if expected:
         with pytest.raises(ValueError, match=expected[0]):
@@ -189,7 +189,11 @@ def test_losses_are_the_means_that_verbose_prints(init, capsys):
     weight = np.arange(1.0, 301.0) / 7
     rows = {"X_val": REST, "y_val": LABELS, "sample_weight_val": np.full(len(LABELS), 0.3)}
     model = small(
-        "mart", init=init, verbose=1, max_iter=3, scoring="error", class_weight="balanced"
+        TreePerClass("mart", baseline=init),
+        verbose=1,
+        max_iter=3,
+        scoring="error",
+        class_weight="balanced",
     )
     model.fit(X[:300], NAMES[:300], weight, **rows)
     last = capsys.readouterr().err.splitlines()[-1]
@@ -232,7 +236,7 @@ def test_warm_start_without_validation_keeps_the_validation_losses_drawn():
 def test_dot_is_the_step_that_validation_chose():
     ax = plotting.plot_losses(WATCHED, kinds=["validation"])
     (dot,) = [line for line in ax.lines if line.get_label() == "_dot"]
-    best = WATCHED.best_iter_
+    best = WATCHED.best_iteration_
     assert dot.get_xdata().tolist() == [best]
     assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best] / len(HELD_OUT)]
     assert best < WATCHED.n_iter_
@@ -307,9 +311,9 @@ def test_errors_count_weights_as_repeats():
 # ----------------------------------------------------------------------------------------- classes
 
 
-def raster_of(ax, n_steps, n_classes):
+def raster_of(ax, n_iter, n_classes):
     """The class of each step, as the bars show it."""
-    steps = np.zeros((n_classes, n_steps), dtype=bool)
+    steps = np.zeros((n_classes, n_iter), dtype=bool)
     for bars in ax.collections:
         for path in bars.get_paths():
             (left, low), (right, high) = path.vertices.min(axis=0), path.vertices.max(axis=0)
@@ -328,7 +332,7 @@ def test_raster_has_the_base_class_of_each_step():
 
 def test_raster_of_a_refitted_model_is_that_of_its_second_training():
     model = small("abc-mart", early_stopping=True, refit=True).fit(X, NAMES)
-    raster = raster_of(plotting.plot_base_classes(model), model.model_.n_steps, 5)
+    raster = raster_of(plotting.plot_base_classes(model), model.model_.n_iter, 5)
     assert raster.argmax(axis=0).tolist() == model.refit_history_.base_class.tolist()
 
 
@@ -381,7 +385,7 @@ def test_bars_are_the_importances_the_largest_on_top(kind):
 @pytest.mark.parametrize("kind", ["gain", "permutation"])
 def test_map_is_the_importances_of_the_classes(kind):
     rows = {"X": REST, "y": LABELS} if kind == "permutation" else {}
-    ax = plotting.plot_class_importances(MODEL, kind, most_features=3, **rows)
+    ax = plotting.plot_class_importances(MODEL, kind, max_features=3, **rows)
     values = MODEL.feature_importances(kind, per_class=True, **rows)
     order = np.argsort(-values.mean(axis=0))[:3]
     np.testing.assert_array_equal(ax.images[0].get_array(), values.T[order])
@@ -391,7 +395,7 @@ def test_map_is_the_importances_of_the_classes(kind):
 
 def test_names_of_columns_are_on_the_axis():
     frame = pd.DataFrame(X, columns=["w", "costs in $ or $$", "_y", "a name longer than any label"])
-    ax = plotting.plot_importances(small("mart").fit(frame, Y), most_features=4)
+    ax = plotting.plot_importances(small("mart").fit(frame, Y), max_features=4)
     ax.figure.draw_without_rendering()
     shown = {"w", r"costs in \$ or \$\$", " _y", "a name longer than an…"}
     assert {*ticks_of(ax.yaxis)} == shown
@@ -399,7 +403,7 @@ def test_names_of_columns_are_on_the_axis():
 
 def test_number_of_features_is_checked():
     with pytest.raises(ValueError, match="most_features=0; expected"):
-        plotting.plot_importances(MODEL, most_features=0)
+        plotting.plot_importances(MODEL, max_features=0)
 
 
 # ----------------------------------------------------------------------------------------- answers

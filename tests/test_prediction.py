@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.data import encoding
+from abcgbm import ABCBoostClassifier, BinMapper, Categorical, MultiOutputTrees
+from abcgbm.data import binned_table as encoding
 from inputs import DATA, NAMES, WORKS, labels_of, pandas_with, words
 from models import assert_same_model, noisy_data, small
 
@@ -72,7 +72,7 @@ def test_levels_of_unused_features_are_not_looked_up():
         model.predict_proba(frame.assign(name=7.0))
     with pytest.raises(TypeError, match=r"column 'name' has levels such as 'a', strings.* 7.0"):
         next(model.staged_predict_proba(frame.assign(name=[np.nan] * 149 + [7.0])))
-    strict = quick(handle_unknown="error").fit(frame, Y)
+    strict = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame, Y)
     with pytest.raises(ValueError, match=r"column 'name' has unknown level\(s\) 'b'"):
         strict.predict_proba(frame.assign(name="b"))
 
@@ -84,7 +84,7 @@ def test_levels_of_unused_features_are_not_looked_up():
 @each
 def test_model_that_learned_nothing_answers_for_any_table(case):
     y = labels_of(case.plain())
-    model = quick(min_gain=1e9, init="prior").fit(case.table(), y)
+    model = quick(MultiOutputTrees(min_gain=1e9)).fit(case.table(), y)
     assert model.model_.ensemble.used_features.tolist() == []
     frequencies = np.bincount(y) / len(y)
     np.testing.assert_allclose(model.predict_proba(case.table()), np.tile(frequencies, (60, 1)))

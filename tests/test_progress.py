@@ -82,12 +82,12 @@ def test_further_trainings_of_a_fit_are_told_apart(capfd):
     given = {"verbose": 1, "early_stopping": True, "refit": True, "max_iter": 4}
     model = small(**given).fit(*noisy_data())
     *_, first, last = capfd.readouterr().err.splitlines()
-    assert first.startswith(f"refit: step 1/{model.best_iter_}  loss")
+    assert first.startswith(f"refit: step 1/{model.best_iteration_}  loss")
     assert last.endswith("stopped: max_iter")
 
 
 def test_steps_without_end_are_counted_without_a_bar(terminal):
-    model = small(verbose=1, max_iter=None, callbacks=lambda r: r.step == 3, max_time=1e9)
+    model = small(verbose=1, max_iter=None, callbacks=[lambda r: r.iteration == 3, TimeLimit(1e9)])
     model.fit(*noisy_data())
     loss, base = model.train_loss_[-1] / 400, model.base_classes_[-1]
     expected = f"step 3  loss {loss:.6g}  base class {base}  stopped: callback\n"
@@ -287,7 +287,7 @@ def test_live_line_needs_no_descriptor(monkeypatch):
 
 FITTING = """
 import sys
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, TimeLimit
 X, y = [[float(i)] for i in range(40)], [0, 1] * 20
 print(ABCBoostClassifier(max_iter=3, early_stopping=False, verbose=1).fit(X, y).n_iter_)
 """

@@ -27,7 +27,7 @@ MODULES = [
 
 def test_public_names_exist():
     names = {"ABCBoostClassifier", "BaseClassSearch", "BinMapper", "BinnedTable", "FixedBase"}
-    assert names | {"LargeTable", "ModelFileError", "StepReport"} == set(abcgbm.__all__)
+    assert names | {"LargeTable", "ModelFileError", "IterationReport"} == set(abcgbm.__all__)
     assert all(hasattr(abcgbm, name) for name in abcgbm.__all__)
 
 

@@ -33,10 +33,10 @@ def test_steps_validation_and_prediction_are_those_of_one_thread(algorithm, hess
     assert results(*args, N_THREADS) == results(*args, 1)
 
 
-@pytest.mark.parametrize("n_directions", [0, 3])
+@pytest.mark.parametrize("n_projections", [0, 3])
 @pytest.mark.parametrize("hessian_split", [False, True])
-def test_shared_trees_are_those_of_one_thread(hessian_split, n_directions):
-    params = {"hessian_split": hessian_split, "shared": True, "n_directions": n_directions}
+def test_shared_trees_are_those_of_one_thread(hessian_split, n_projections):
+    params = {"hessian_split": hessian_split, "multi_output": True, "n_projections": n_projections}
 
     def trained(n_threads: int) -> bytes:
         problem = random_problem(5, 6000, 4, 6, **params)

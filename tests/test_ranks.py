@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from abcgbm import ABCBoostClassifier
-from abcgbm.ranks.share import Share
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, KeepOnInterrupt, TreePerClass
+from abcgbm.communication.shard import Shard
 from ranks_in_threads import on_ranks
 
 ROWS = 180
 KINDS = {
     "mart": {"algorithm": "mart"},
-    "logitboost": {"algorithm": "logitboost", "trees": "per-class"},
+    "logitboost": {"algorithm": "logitboost"},
     "abc-mart": {"algorithm": "abc-mart"},
-    "abc-logitboost": {"algorithm": "abc-logitboost", "base_step": "full"},
-    "shared": {"trees": "shared"},
-    "class after class": {"algorithm": "mart", "refresh": "class"},
+    "abc-logitboost": {"algorithm": AdaptiveBaseClass("logitboost", line_search=False)},
+    "shared": {"algorithm": "multi-output"},
+    "class after class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
 }
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
@@ -80,13 +80,13 @@ def on_each(given: dict[str, Any], params: dict[str, Any], held: list[Held], rng
     n_val = 0 if given.get("X_val") is None else given["X_val"].shape[0]
     to_validate = spread(n_val, len(held), rng)
 
-    def fit(reducer: Any) -> ABCBoostClassifier:
-        mine, other = held[reducer.rank], to_validate[reducer.rank]
+    def fit(communicator: Any) -> ABCBoostClassifier:
+        mine, other = held[communicator.rank], to_validate[communicator.rank]
         of_rank = {
             name: taken(values, (other if name.endswith("_val") else mine).rows)
             for name, values in given.items()
         }
-        return fitted(of_rank | {"share": Share(reducer, mine.parts)}, params)
+        return fitted(of_rank | {"communicator": Shard(communicator, mine.parts)}, params)
 
     return on_ranks(len(held), fit)
 
@@ -202,10 +202,10 @@ def test_ranks_may_have_tables_of_other_forms():
     expected = file_of(fitted(of_all, {}))
     forms = [sparse.csr_array, np.asfortranarray, lambda X: X.tolist()]
 
-    def fit(reducer):
-        rows = np.arange(ROWS)[reducer.rank * 60 : reducer.rank * 60 + 60]
-        X = forms[reducer.rank](np.nan_to_num(of_all["X"][rows]))
-        return fitted({"X": X, "y": of_all["y"][rows].tolist(), "share": reducer}, {})
+    def fit(communicator):
+        rows = np.arange(ROWS)[communicator.rank * 60 : communicator.rank * 60 + 60]
+        X = forms[communicator.rank](np.nan_to_num(of_all["X"][rows]))
+        return fitted({"X": X, "y": of_all["y"][rows].tolist(), "communicator": communicator}, {})
 
     expected = file_of(fitted(of_all | {"X": np.nan_to_num(of_all["X"])}, {}))
     assert [file_of(model) == expected for model in on_ranks(3, fit)] == [True] * 3
@@ -218,11 +218,11 @@ def test_class_may_be_on_one_rank_alone_and_a_rank_without_rows():
     expected = file_of(fitted({"X": X, "y": y}, {"subsample": 0.7}))
     ends = [0, *np.searchsorted(y, [1, 1, 2]).tolist(), ROWS]
 
-    def fit(reducer):
-        rows = slice(ends[reducer.rank], ends[reducer.rank + 1])
-        none = reducer.rank == 1
+    def fit(communicator):
+        rows = slice(ends[communicator.rank], ends[communicator.rank + 1])
+        none = communicator.rank == 1
         mine = {"X": None, "y": None} if none else {"X": X[rows], "y": y[rows]}
-        return fitted(mine | {"share": reducer}, {"subsample": 0.7})
+        return fitted(mine | {"communicator": communicator}, {"subsample": 0.7})
 
     assert [file_of(model) == expected for model in on_ranks(4, fit)] == [True] * 4
 
@@ -233,12 +233,14 @@ def test_warm_start_goes_on_from_the_same_model():
     alone = ABCBoostClassifier(max_iter=3, learning_rate=0.15, **params).fit(**of_all)
     expected = file_of(alone.set_params(max_iter=6).fit(**of_all))
 
-    def fit(reducer):
-        rows, parts = held[reducer.rank]
-        share = Share(reducer, parts)
+    def fit(communicator):
+        rows, parts = held[communicator.rank]
+        shard = Shard(communicator, parts)
         model = ABCBoostClassifier(max_iter=3, learning_rate=0.15, **params)
-        model.fit(of_all["X"][rows], of_all["y"][rows], share=share)
-        return model.set_params(max_iter=6).fit(of_all["X"][rows], of_all["y"][rows], share=share)
+        model.fit(of_all["X"][rows], of_all["y"][rows], communicator=shard)
+        return model.set_params(max_iter=6).fit(
+            of_all["X"][rows], of_all["y"][rows], communicator=shard
+        )
 
     assert [file_of(model) == expected for model in on_ranks(2, fit)] == [True] * 2
 
@@ -246,10 +248,10 @@ def test_warm_start_goes_on_from_the_same_model():
 def test_random_state_of_the_first_rank_is_that_of_all():
     of_all = drawn(7)
 
-    def fit(reducer):
-        rows = slice(90 * reducer.rank, 90 * reducer.rank + 90)
+    def fit(communicator):
+        rows = slice(90 * communicator.rank, 90 * communicator.rank + 90)
         model = ABCBoostClassifier("mart", max_iter=3, learning_rate=0.1, subsample=0.5)
-        return model.fit(of_all["X"][rows], of_all["y"][rows], share=reducer)
+        return model.fit(of_all["X"][rows], of_all["y"][rows], communicator=communicator)
 
     one, other = on_ranks(2, fit)
     assert file_of(one) == file_of(other)
@@ -259,9 +261,9 @@ def test_random_state_of_the_first_rank_is_that_of_all():
 def errors_of(n_ranks: int, work: Callable[[Any], Any]) -> list[Any]:
     """What each rank raises, or returns; nobody leaves before all have come to that."""
 
-    def kept(reducer: Any) -> Any:
+    def kept(communicator: Any) -> Any:
         try:
-            return work(reducer)
+            return work(communicator)
         except Exception as error:  # noqa: BLE001
             return [error]
 
@@ -274,15 +276,15 @@ def errors_of(n_ranks: int, work: Callable[[Any], Any]) -> list[Any]:
 def test_first_rank_alone_asks_callbacks_and_shows_progress(capsys):
     of_all, heard = drawn(8), [[], []]
 
-    def fit(reducer):
-        rows = slice(90 * reducer.rank, 90 * reducer.rank + 90)
+    def fit(communicator):
+        rows = slice(90 * communicator.rank, 90 * communicator.rank + 90)
 
         def callback(report):
-            heard[reducer.rank].append(report.step)
-            return report.step == 2
+            heard[communicator.rank].append(report.iteration)
+            return report.iteration == 2
 
         params = {"callbacks": callback, "verbose": 1}
-        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "share": reducer}
+        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "communicator": communicator}
         return fitted(of_rank, params)
 
     models = on_ranks(2, fit)
@@ -296,15 +298,15 @@ def test_error_of_a_callback_is_raised_on_all_ranks(error):
     of_all = drawn(8)
 
     def callback(report):
-        if report.step == 2:
+        if report.iteration == 2:
             raise error("asked")
 
-    def fit(reducer):
-        rows = slice(90 * reducer.rank, 90 * reducer.rank + 90)
-        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "share": reducer}
+    def fit(communicator):
+        rows = slice(90 * communicator.rank, 90 * communicator.rank + 90)
+        of_rank = {"X": of_all["X"][rows], "y": of_all["y"][rows], "communicator": communicator}
         with pytest.raises((KeyboardInterrupt, ArithmeticError), match="asked"):
             fitted(of_rank, {"callbacks": callback})
-        return fitted(of_rank, {"callbacks": callback, "on_interrupt": "keep"}).stop_reason_
+        return fitted(of_rank, {"callbacks": [callback, KeepOnInterrupt()]}).stop_reason_
 
     found = errors_of(2, fit)
     if error is KeyboardInterrupt:
@@ -344,25 +346,30 @@ WRONG = {
         "rank 1: .*feature names of X_val",
     ),
     "path": (bad(X="nowhere.parquet", y="y"), "rank 1: "),
-    "parts": (bad(X=NAMED, share=[(5, 39)]), r"rank 1 \(partition 5\): share has parts of 39 rows"),
+    "parts": (
+        bad(X=NAMED, communicator=[(5, 39)]),
+        r"rank 1 \(partition 5\): the shard has parts of 39 rows",
+    ),
     "part of X_val": (
-        bad(X=NAMED, X_val=NAMED, y_val=GOOD["y"] + 1, share=([(5, 40)], [(2, 40)])),
+        bad(X=NAMED, X_val=NAMED, y_val=GOOD["y"] + 1, communicator=([(5, 40)], [(2, 40)])),
         r"rank 1 \(partition 2\): y_val has labels",
     ),
     "text in a part": (
-        bad(X=NAMED.assign(a="text"), share=[(5, 40)]),
+        bad(X=NAMED.assign(a="text"), communicator=[(5, 40)]),
         r"a.* on rank 1 \(partition 5\), and numbers on rank 0; expected",
     ),
-    "same part": (bad(X=NAMED, share=[(0, 40)]), "partition 0 is there twice"),
+    "same part": (bad(X=NAMED, communicator=[(0, 40)]), "partition 0 is there twice"),
 }
 
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_on_one_rank_is_an_error_of_all(wrong, message):
-    def fit(reducer):
-        mine = dict(wrong) if reducer.rank == 1 else bad(X=NAMED)
-        parts = mine.get("share")
-        mine["share"] = Share(reducer, *(parts if isinstance(parts, tuple) else [parts]))
+    def fit(communicator):
+        mine = dict(wrong) if communicator.rank == 1 else bad(X=NAMED)
+        parts = mine.get("communicator")
+        mine["communicator"] = Shard(
+            communicator, *(parts if isinstance(parts, tuple) else [parts])
+        )
         fitted(mine, {"subsample": 0.5})
 
     found = errors_of(3, fit)
@@ -381,8 +388,8 @@ PARAMS_APART = {
 
 @pytest.mark.parametrize(("params", "message"), PARAMS_APART.values(), ids=PARAMS_APART)
 def test_parameters_must_be_the_same(params, message):
-    def fit(reducer):
-        fitted(GOOD | {"share": reducer}, params if reducer.rank == 1 else {})
+    def fit(communicator):
+        fitted(GOOD | {"communicator": communicator}, params if communicator.rank == 1 else {})
 
     for of_rank in errors_of(2, fit):
         assert isinstance(of_rank, ValueError)
@@ -398,11 +405,13 @@ def test_parameters_must_be_the_same(params, message):
     ],
 )
 def test_what_all_ranks_lack_is_an_error(mine, message):
-    for of_rank in errors_of(2, lambda reducer: fitted(mine | {"share": reducer}, {})):
+    for of_rank in errors_of(
+        2, lambda communicator: fitted(mine | {"communicator": communicator}, {})
+    ):
         assert isinstance(of_rank, ValueError)
         assert re.search(message, str(of_rank))
 
 
 def test_share_is_a_rank():
-    with pytest.raises(TypeError, match="share=3; expected None, a Reducer"):
-        ABCBoostClassifier().fit(**GOOD, share=3)
+    with pytest.raises(TypeError, match="communicator=3; expected None, a Communicator"):
+        ABCBoostClassifier().fit(**GOOD, communicator=3)

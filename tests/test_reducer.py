@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm.ranks import reducer as reducer_module
-from abcgbm.ranks.reducer import Alone, RankLostError, RanksError
+from abcgbm.communication import communicator as reducer_module
+from abcgbm.communication.communicator import RankLostError, RanksError, SingleProcess
 from ranks_in_threads import ThreadReducer, on_ranks, outcomes
 
 RANKS = (1, 2, 3, 7)
@@ -22,10 +22,10 @@ def values_of(rank: int, n_values: int, dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
 @given(n_values=st.integers(0, 40), small=st.sampled_from([0, 1 << 15]))
 def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values, small):
-    def work(reducer: ThreadReducer) -> tuple[np.ndarray, np.ndarray]:
-        total, largest = (values_of(reducer.rank, n_values, dtype) for _ in range(2))
-        reducer.sum(total)
-        reducer.maximum(largest)
+    def work(communicator: ThreadReducer) -> tuple[np.ndarray, np.ndarray]:
+        total, largest = (values_of(communicator.rank, n_values, dtype) for _ in range(2))
+        communicator.allreduce(total, "sum")
+        communicator.allreduce(largest, "maximum")
         return total, largest
 
     all_values = np.stack([values_of(rank, n_values, dtype) for rank in range(n_ranks)])
@@ -41,10 +41,10 @@ def test_each_rank_gets_its_own_stretch_of_a_scattered_sum(n_ranks):
     ends = np.sort(np.random.default_rng(0).integers(0, 50, n_ranks)).astype(np.intp)
     ends[-1] = 50
 
-    def work(reducer: ThreadReducer) -> np.ndarray:
-        values = values_of(reducer.rank, 50, "int64")
-        reducer.reduce_scatter("sum", values, ends)
-        return np.split(values, ends[:-1])[reducer.rank]
+    def work(communicator: ThreadReducer) -> np.ndarray:
+        values = values_of(communicator.rank, 50, "int64")
+        communicator.reduce_scatter(values, ends, "sum")
+        return np.split(values, ends[:-1])[communicator.rank]
 
     total = sum(values_of(rank, 50, "int64") for rank in range(n_ranks))
     np.testing.assert_array_equal(np.concatenate(on_ranks(n_ranks, work)), total)
@@ -52,10 +52,14 @@ def test_each_rank_gets_its_own_stretch_of_a_scattered_sum(n_ranks):
 
 @pytest.mark.parametrize("n_ranks", RANKS)
 def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
-    def work(reducer: ThreadReducer) -> tuple[list[bytes], list[str], str]:
-        items = [bytes([reducer.rank, to]) * to for to in range(n_ranks)]
-        received = [bytes(item) for item in reducer.exchange(items)]
-        return received, reducer.gather(f"of {reducer.rank}"), reducer.broadcast(reducer.rank)
+    def work(communicator: ThreadReducer) -> tuple[list[bytes], list[str], str]:
+        items = [bytes([communicator.rank, to]) * to for to in range(n_ranks)]
+        received = [bytes(item) for item in communicator.exchange(items)]
+        return (
+            received,
+            communicator.allgather(f"of {communicator.rank}"),
+            communicator.broadcast(communicator.rank),
+        )
 
     for rank, (received, gathered, broadcast) in enumerate(on_ranks(n_ranks, work)):
         assert received == [bytes([other, rank]) * rank for other in range(n_ranks)]
@@ -66,19 +70,19 @@ def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
 @pytest.mark.parametrize(
     "other",
     [
-        lambda reducer: reducer.maximum(np.zeros(9, dtype=np.int64)),
-        lambda reducer: reducer.sum(np.zeros(8, dtype=np.int64)),
-        lambda reducer: reducer.sum(np.zeros(9, dtype=np.int32)),
-        lambda reducer: reducer.gather(1),
+        lambda communicator: communicator.allreduce(np.zeros(9, dtype=np.int64), "maximum"),
+        lambda communicator: communicator.allreduce(np.zeros(8, dtype=np.int64), "sum"),
+        lambda communicator: communicator.allreduce(np.zeros(9, dtype=np.int32), "sum"),
+        lambda communicator: communicator.allgather(1),
     ],
     ids=["operation", "count", "type", "items"],
 )
 def test_ranks_out_of_step_are_an_error_on_every_rank(other):
-    def work(reducer: ThreadReducer) -> None:
-        if reducer.rank == 1:
-            other(reducer)
+    def work(communicator: ThreadReducer) -> None:
+        if communicator.rank == 1:
+            other(communicator)
         else:
-            reducer.sum(np.zeros(9, dtype=np.int64))
+            communicator.allreduce(np.zeros(9, dtype=np.int64), "sum")
 
     errors = outcomes(3, work)
     assert all(isinstance(error, RanksError) for error in errors)
@@ -86,10 +90,10 @@ def test_ranks_out_of_step_are_an_error_on_every_rank(other):
 
 
 def test_rank_that_is_gone_is_named_with_its_reason():
-    def work(reducer: ThreadReducer) -> None:
-        if reducer.rank == 2:
+    def work(communicator: ThreadReducer) -> None:
+        if communicator.rank == 2:
             raise MemoryError("no room for 8 GiB")
-        reducer.gather(None)
+        communicator.allgather(None)
 
     first, _, third = outcomes(3, work)
     assert isinstance(third, MemoryError)
@@ -99,10 +103,10 @@ def test_rank_that_is_gone_is_named_with_its_reason():
 
 
 def test_nothing_is_exchanged_with_a_rank_alone():
-    reducer = Alone()
+    communicator = SingleProcess()
     values = np.arange(5)
-    reducer.sum(values)
-    reducer.reduce_scatter("maximum", values, np.array([5]))
+    communicator.allreduce(values, "sum")
+    communicator.reduce_scatter(values, np.array([5]), "maximum")
     assert values.tolist() == [0, 1, 2, 3, 4]
-    assert reducer.exchange([b"item"]) == [b"item"]
-    assert reducer.gather("item") == ["item"] == [reducer.broadcast("item")]
+    assert communicator.exchange([b"item"]) == [b"item"]
+    assert communicator.allgather("item") == ["item"] == [communicator.broadcast("item")]

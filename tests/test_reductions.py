@@ -9,7 +9,7 @@ import pytest
 import core
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "reductions.md"
+PAGE = ROOT / "docs" / "determinism.md"
 if not PAGE.is_file():
     pytest.skip("the sources are not here", allow_module_level=True)
 ROWS = re.findall(r"^\| (`.+?) \| `([^`]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)

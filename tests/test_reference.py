@@ -224,10 +224,10 @@ def softmax_rows(F: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def textbook_mart(X: np.ndarray, y: np.ndarray, K: int, J: int, n_steps: int) -> np.ndarray:
+def textbook_mart(X: np.ndarray, y: np.ndarray, K: int, J: int, n_iter: int) -> np.ndarray:
     """Friedman's Alg. 6 in floats."""
     F, r = np.zeros((len(y), K)), np.eye(K)[y]
-    for _ in range(n_steps):
+    for _ in range(n_iter):
         p = softmax_rows(F)
         for k in range(K):
             g, h = r[:, k] - p[:, k], p[:, k] * (1 - p[:, k])
@@ -235,10 +235,10 @@ def textbook_mart(X: np.ndarray, y: np.ndarray, K: int, J: int, n_steps: int) ->
     return F
 
 
-def textbook_abc_mart(X: np.ndarray, y: np.ndarray, K: int, J: int, n_steps: int) -> np.ndarray:
+def textbook_abc_mart(X: np.ndarray, y: np.ndarray, K: int, J: int, n_iter: int) -> np.ndarray:
     """Alg. 3 of the paper in floats, with 0 as the first base class."""
     F, r, b = np.zeros((len(y), K)), np.eye(K)[y], 0
-    for _ in range(n_steps):
+    for _ in range(n_iter):
         p = softmax_rows(F)
         others = [k for k in range(K) if k != b]
         for k in others:

@@ -26,7 +26,7 @@ both_splits = pytest.mark.parametrize("hessian_split", [False, True], ids=["mart
 
 def grown(problem: Problem, **params) -> tuple[shared.Tree, shared.Trainer]:
     """The first tree."""
-    trainer = reference_trainer(problem.with_params(shared=True, **params))
+    trainer = reference_trainer(problem.with_params(multi_output=True, **params))
     K = problem.n_classes
     return trainer.grow_shared((K - 1) / K), trainer
 
@@ -61,9 +61,9 @@ def test_directions_are_signs_by_key():
     assert (us != shared.drawn_directions(5, 8, 40, 50)).any()
 
 
-@pytest.mark.parametrize("n_directions", [0, 6, 7, 2**31 - 1])
-def test_as_many_directions_as_classes_are_all_classes(n_directions):
-    step = grown(random_problem(0, 60, 2, 6), n_directions=n_directions)[0].target
+@pytest.mark.parametrize("n_projections", [0, 6, 7, 2**31 - 1])
+def test_as_many_directions_as_classes_are_all_classes(n_projections):
+    step = grown(random_problem(0, 60, 2, 6), n_projections=n_projections)[0].target
     assert step.n_drawn == 0
     assert all(len(row.G) == 6 for row in step.rows)
 
@@ -72,7 +72,7 @@ def test_drawn_gain_is_that_of_all_classes_on_average():
     """Residuals of MART: the mean of (u.G)^2 is the sum of G_k^2."""
     problem = random_problem(3, 80, 1, 6, max_leaf_nodes=2)
     exact, _ = grown(problem)
-    _, trainer = grown(problem, n_directions=5)
+    _, trainer = grown(problem, n_projections=5)
     left, right = ([i for i in range(80) if (i % 3 == 0) == side] for side in (True, False))
 
     def gain(target: ref.Target) -> float:
@@ -119,8 +119,8 @@ def test_no_sum_has_more_than_31_bits_where_rounding_adds_most(n_others, weight,
     raw = np.round(raw * 2.0**32) / 2.0**32
     y = np.array([0, 0, 1])
     problem = Problem(np.zeros((3, 1)), y, K, np.array([weight, weight, 1]), raw=raw)
-    for n_directions in (0, 29):
-        tree, trainer = grown(problem, n_directions=n_directions)
+    for n_projections in (0, 29):
+        tree, trainer = grown(problem, n_projections=n_projections)
         Rint, _ = trainer.residual_grid()
         assert Rint[0][1] < -above / 2  # or nothing was rounded up
         assert largest_sums(tree.target) < 2**31
@@ -148,10 +148,10 @@ def test_gain_of_the_search_is_what_a_split_lowers_the_loss_by(hessian_split, l2
 
 
 @both_splits
-@pytest.mark.parametrize("n_directions", [0, 3])
-def test_units_of_weight_change_nothing_but_the_grid(hessian_split, n_directions):
+@pytest.mark.parametrize("n_projections", [0, 3])
+def test_units_of_weight_change_nothing_but_the_grid(hessian_split, n_projections):
     """All weights times 2^30, and the unit by as much smaller: t and tw are others."""
-    problem = random_problem(2, 60, 3, 5, hessian_split=hessian_split, n_directions=n_directions)
+    problem = random_problem(2, 60, 3, 5, hessian_split=hessian_split, n_projections=n_projections)
     problem = weighted(problem.with_params(min_hessian_leaf=2.0, l2_regularization=0.1))
     heavy = replace(problem, weight=problem.weight * 2**20, unit=2.0**-20)
     heavy = heavy.with_params(min_weight=problem.params["min_weight"] * 2**20)
@@ -192,7 +192,7 @@ def test_tree_worked_by_hand():
         X=np.array([[0.0], [1.0], [2.0], [3.0]]),
         y=np.array([0, 0, 1, 2]),
         n_classes=3,
-        params={"min_weight": 1, "max_leaf_nodes": 2, "learning_rate": 0.5, "shared": True},
+        params={"min_weight": 1, "max_leaf_nodes": 2, "learning_rate": 0.5, "multi_output": True},
     )
     step = reference_trainer(problem).step([0, 1, 2], -1, False, 2 / 3)
     assert (step.feature.tolist(), step.left.tolist()) == ([0, -1, -1], [1, -1, -1])
@@ -238,9 +238,9 @@ def test_categories_are_sorted_in_the_directions_in_which_they_differ_most():
 
 def test_few_directions_are_all_ways_to_sort_categories():
     problem = mixed_problem(0, 60, 20)
-    for n_directions in (1, 7, 8):
-        target = grown(problem, n_directions=n_directions)[0].target
-        assert target.ways([]) == list(range(n_directions))
+    for n_projections in (1, 7, 8):
+        target = grown(problem, n_projections=n_projections)[0].target
+        assert target.ways([]) == list(range(n_projections))
 
 
 def test_weights_that_fit_lose_no_bits_and_heavy_ones_do():
@@ -264,9 +264,9 @@ def textbook_leaf_values(tree: shared.Tree, F: np.ndarray, y: np.ndarray, nu: fl
 
 
 @both_splits
-@pytest.mark.parametrize("n_directions", [0, 2])
-def test_leaves_are_those_of_the_textbook(hessian_split, n_directions):
-    problem = random_problem(5, 60, 2, 4, hessian_split=hessian_split, n_directions=n_directions)
+@pytest.mark.parametrize("n_projections", [0, 2])
+def test_leaves_are_those_of_the_textbook(hessian_split, n_projections):
+    problem = random_problem(5, 60, 2, 4, hessian_split=hessian_split, n_projections=n_projections)
     trainer = grown(problem)[1]
     for trainer.number in range(2):
         tree, F = trainer.grow_shared(3 / 4), trainer.raw().T
@@ -277,9 +277,9 @@ def test_leaves_are_those_of_the_textbook(hessian_split, n_directions):
 
 
 @both_splits
-@pytest.mark.parametrize("n_directions", [0, 3])
-def test_steps_lower_the_loss(hessian_split, n_directions):
-    problem = mixed_problem(5, 40, 9, shared=True, n_directions=n_directions)
+@pytest.mark.parametrize("n_projections", [0, 3])
+def test_steps_lower_the_loss(hessian_split, n_projections):
+    problem = mixed_problem(5, 40, 9, multi_output=True, n_projections=n_projections)
     trainer = reference_trainer(problem, hessian_split=hessian_split, learning_rate=0.3)
     first = trainer.loss()
     losses = [r.class_losses.sum() for r in ref.boost(trainer, shared.SHARED, 9, 3)]

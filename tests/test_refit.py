@@ -8,8 +8,16 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper
-from abcgbm.training.stopping import Stopping
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    Checkpoint,
+    KeepOnInterrupt,
+    TimeLimit,
+    TreePerClass,
+)
+from abcgbm.training.early_stopping import Stopping
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_classes=4)
@@ -18,10 +26,13 @@ EAGER = {"learning_rate": 0.3, "max_iter": "auto", "n_iter_no_change": 5}
 HELD_OUT = {**EAGER, "early_stopping": True}
 VARIANTS = {
     "abc-mart": {},
-    "search": {"base_class": BaseClassSearch(2, 1)},
+    "search": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
     "logitboost, subsample": {"algorithm": "logitboost", "subsample": 0.7},
-    "shared": {"trees": "shared"},
-    "balanced, prior": {"class_weight": "balanced", "init": "prior"},
+    "shared": {"algorithm": "multi-output"},
+    "balanced, prior": {
+        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "class_weight": "balanced",
+    },
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -37,7 +48,7 @@ def assert_same_trees(one, other):
 def test_second_training_is_that_of_all_rows_with_the_steps_that_validation_chose(variant, weight):
     validated = small(**variant, **HELD_OUT).fit(X, Y, weight)
     model = small(**variant, **HELD_OUT, refit=True).fit(X, Y, weight)
-    whole = small(**variant, **EAGER | {"max_iter": model.best_iter_}).fit(X, Y, weight)
+    whole = small(**variant, **EAGER | {"max_iter": model.best_iteration_}).fit(X, Y, weight)
     assert_same_trees(model, whole)
     assert model.predict_proba(X).tobytes() == whole.predict_proba(X).tobytes()
     assert model.history_ == validated.history_
@@ -49,9 +60,12 @@ DEFAULTS = {
     "shared": {},
     "mart": {"algorithm": "mart", "max_depth": 3},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "class by class": {"refresh": "class", "max_iter": 40},
-    "all directions": {"gain_directions": "all", "subsample": 0.7, "random_state": 4},
-    "class weights": {"class_weight": "balanced", "max_time": 1e6, "tol": 1e-3},
+    "class by class": {
+        "algorithm": TreePerClass("mart", sequential_residuals=True),
+        "max_iter": 40,
+    },
+    "all directions": {"algorithm": "abc-mart", "subsample": 0.7, "random_state": 4},
+    "class weights": {"class_weight": "balanced", "tol": 1e-3, "callbacks": [TimeLimit(1e6)]},
 }
 
 
@@ -62,15 +76,18 @@ def test_second_fit_with_the_parameters_of_the_first_is_that_of_refit(given, wei
     rows, labels = noisy_data(n_rows=1400, n_classes=4)
     weight = None if weight is None else np.resize(weight + 1, len(labels))
     given = {"early_stopping": True, "n_iter_no_change": 5} | given
-    validated = ABCBoostClassifier(**given, checkpoint=tmp_path / "m").fit(rows, labels, weight)
+    validated = ABCBoostClassifier(callbacks=[Checkpoint(tmp_path / "m")], **given).fit(
+        rows, labels, weight
+    )
     model = ABCBoostClassifier(**given, refit=True).fit(rows, labels, weight)
     for params in (validated.refit_params_, model.refit_params_):
         second = ABCBoostClassifier(**params).fit(rows, labels, weight)
         assert_same_trees(second, model)
         assert second.train_loss_.tolist() == model.refit_history_.train_loss.tolist()
-    assert validated.refit_params_["max_iter"] == validated.best_iter_ < validated.n_iter_
+    assert validated.refit_params_["max_iter"] == validated.best_iteration_ < validated.n_iter_
     assert (
-        "auto" not in {name: validated.refit_params_[name] for name in validated.chosen_}.values()
+        "auto"
+        not in {name: validated.refit_params_[name] for name in validated.resolved_params_}.values()
     )
 
 
@@ -79,9 +96,9 @@ def test_second_fit_with_more_rows_has_the_leaves_of_the_first():
     validated = ABCBoostClassifier(max_leaf_nodes=9, l2_regularization=0.3).fit(**rows)
     loaded = pickle.loads(pickle.dumps(validated))
     second = ABCBoostClassifier(**loaded.refit_params_).fit(np.tile(X, (5, 1)), np.tile(Y, 5))
-    unbounded = {"max_iter": validated.best_iter_, "early_stopping": False}
-    assert second.chosen_ == validated.chosen_ | unbounded
-    assert second.n_iter_ == validated.best_iter_
+    unbounded = {"max_iter": validated.best_iteration_, "early_stopping": False}
+    assert second.resolved_params_ == validated.resolved_params_ | unbounded
+    assert second.n_iter_ == validated.best_iteration_
 
 
 def test_parameters_of_a_second_fit_need_a_step():
@@ -97,10 +114,10 @@ def test_attributes_tell_of_the_validated_training():
     model = small(**HELD_OUT, refit=True).fit(X, Y)
     assert model.stop_reason_ == "early_stopping"
     assert len(model.validation_loss_) == len(model.train_loss_) == model.n_iter_ + 1
-    assert model.best_iter_ == model.model_.n_steps < model.n_iter_
+    assert model.best_iteration_ == model.model_.n_iter < model.n_iter_
     assert model.refit_history_.stop_reason == "max_iter"
     assert len(model.refit_history_.validation_loss) == 0
-    assert len(list(model.staged_predict(X))) == model.best_iter_
+    assert len(list(model.staged_predict(X))) == model.best_iteration_
 
 
 def test_given_validation_rows_are_not_learned_from():
@@ -114,7 +131,7 @@ def test_binned_table_can_be_learned_from_twice():
     table = BinMapper().fit(X).transform(X)
     whole = small(**HELD_OUT, refit=True).fit(X, Y)
     binned = small(**HELD_OUT, refit=True).fit(table, Y)
-    again = small(**EAGER | {"max_iter": binned.best_iter_}).fit(table, Y)
+    again = small(**EAGER | {"max_iter": binned.best_iteration_}).fit(table, Y)
     assert_same_trees(binned, again)
     assert whole.n_features_in_ == binned.n_features_in_
 
@@ -131,14 +148,14 @@ def test_callbacks_hear_of_both_trainings():
     heard = []
     model = small(**HELD_OUT, refit=True, callbacks=heard.append).fit(X, Y)
     phases = [report.phase for report in heard]
-    assert phases == ["train"] * model.n_iter_ + ["refit"] * model.best_iter_
+    assert phases == ["train"] * model.n_iter_ + ["refit"] * model.best_iteration_
     again = heard[model.n_iter_ :]
-    assert [report.step for report in again] == list(range(1, model.best_iter_ + 1))
+    assert [report.iteration for report in again] == list(range(1, model.best_iteration_ + 1))
     assert {report.validation_loss for report in again} == {None}
 
 
 def stop_in_refit(report):
-    return report.phase == "refit" and report.step == 2
+    return report.phase == "refit" and report.iteration == 2
 
 
 def test_second_training_that_is_broken_off_leaves_the_validated_model():
@@ -147,7 +164,7 @@ def test_second_training_that_is_broken_off_leaves_the_validated_model():
             raise KeyboardInterrupt
 
     validated = small(**HELD_OUT).fit(X, Y)
-    keep = {"callbacks": interrupt, "on_interrupt": "keep"}
+    keep = {"callbacks": [interrupt, KeepOnInterrupt()]}
     for given in ({"callbacks": stop_in_refit}, keep):
         model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
         assert_same_model(model, validated)
@@ -158,7 +175,7 @@ def test_second_training_that_is_broken_off_leaves_the_validated_model():
 
 def test_second_training_does_not_begin_when_the_time_is_up():
     heard = []
-    given = {"max_time": 1e-9, "callbacks": heard.append}
+    given = {"callbacks": [heard.append, TimeLimit(1e-9)]}
     model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
     assert (model.stop_reason_, model.refit_history_) == ("max_time", None)
     assert [report.phase for report in heard] == ["train"]
@@ -168,7 +185,7 @@ def test_second_training_that_no_time_is_left_for_leaves_the_validated_model(mon
     validated = small(**HELD_OUT).fit(X, Y)
     phases = []
     monkeypatch.setattr(Stopping, "_is_time_up", lambda _: phases[-1:] == ["refit"])
-    given = {"max_time": 1e9, "callbacks": lambda report: phases.append(report.phase)}
+    given = {"callbacks": [lambda report: phases.append(report.phase), TimeLimit(1e9)]}
     model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
     assert_same_model(model, validated)
     assert (model.refit_history_, phases[-1]) == (None, "refit")
@@ -196,7 +213,7 @@ def test_scikit_learn_hears_of_both_trainings():
     hooks = Hooks()
     model = small(**HELD_OUT, refit=True).set_callbacks(hooks).fit(X, Y)
     assert hooks.heard[:2] == [None, "fit"]
-    assert hooks.heard.count("step") == model.n_iter_ + model.best_iter_
+    assert hooks.heard.count("step") == model.n_iter_ + model.best_iteration_
 
 
 def test_refitted_model_can_be_pickled_searched_and_gone_on_with():
@@ -206,9 +223,9 @@ def test_refitted_model_can_be_pickled_searched_and_gone_on_with():
     assert twin.refit_history_ == model.refit_history_
     search = GridSearchCV(small(**HELD_OUT, refit=True), {"max_leaf_nodes": [3, 4]}, cv=2).fit(X, Y)
     assert search.best_estimator_.refit_history_ is not None
-    n_steps = model.best_iter_ + 3
-    model.set_params(refit=False, early_stopping=False, warm_start=True, max_iter=n_steps)
-    whole = small(**EAGER | {"max_iter": n_steps}).fit(X, Y)
+    n_iter = model.best_iteration_ + 3
+    model.set_params(refit=False, early_stopping=False, warm_start=True, max_iter=n_iter)
+    whole = small(**EAGER | {"max_iter": n_iter}).fit(X, Y)
     assert_same_model(model.fit(X, Y), whole)
     assert model.refit_history_ is None
 
@@ -253,7 +270,7 @@ def disliked(**parameters):
     [
         ({"algorithm": "abc-mart"}, "mart"),
         ({"algorithm": "abc-logitboost"}, "logitboost"),
-        ({"algorithm": "mart", "base_class": "worst"}, "mart"),
+        ({"algorithm": AdaptiveBaseClass(base_derivatives=False)}, "mart"),
     ],
     ids=str,
 )
@@ -264,11 +281,11 @@ def test_training_begins_anew_without_a_base_class_before_it_gives_up(given, pla
     rising = iter(range(20))
     score = {"scoring": lambda *_: min(next(rising), 5)}
     assert_same_model(model, disliked(algorithm=plain, **score))
-    assert (model.best_iter_, model.n_iter_, model.stop_reason_) == (5, 8, "early_stopping")
-    assert model.chosen_["algorithm"] == plain
+    assert (model.best_iteration_, model.n_iter_, model.stop_reason_) == (5, 8, "early_stopping")
+    assert model.resolved_params_["algorithm"] == plain
     assert set(model.base_classes_) == {None}
     assert [r.phase for r in heard] == ["train"] * 3 + ["plain"] * 8
-    assert [r.step for r in heard] == [1, 2, 3, *range(1, 9)]
+    assert [r.iteration for r in heard] == [1, 2, 3, *range(1, 9)]
 
 
 def test_plain_start_is_refitted_plain():
@@ -281,18 +298,20 @@ def test_step_with_a_base_class_that_helps_is_kept():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = small(**HELD_OUT).fit(X, Y)
-    assert model.chosen_["algorithm"] == "abc-mart"
+    assert model.resolved_params_["algorithm"] == "abc-mart"
     assert None not in model.base_classes_
 
 
 @pytest.mark.parametrize(
-    "given", [{"callbacks": lambda _: True}, {"max_time": 1e-9}], ids=["callback", "time"]
+    "given",
+    [{"callbacks": lambda _: True}, {"callbacks": [TimeLimit(1e-9)]}],
+    ids=["callback", "time"],
 )
 def test_stop_that_was_asked_for_is_no_reason_to_begin_anew(given):
     with pytest.warns(UserWarning, match="no step makes the validation score better"):
         model = disliked(algorithm="abc-mart", **given)
-    assert (model.best_iter_, model.n_iter_) == (0, 1)
-    assert model.chosen_["algorithm"] == "abc-mart"
+    assert (model.best_iteration_, model.n_iter_) == (0, 1)
+    assert model.resolved_params_["algorithm"] == "abc-mart"
 
 
 def test_scikit_learn_hears_of_the_plain_start_too():

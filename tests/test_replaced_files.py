@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from abcgbm import LargeTable
+from abcgbm import Checkpoint, LargeTable
 from abcgbm.cli import main
+from abcgbm.data.files.atomic import write_whole
 from abcgbm.model.file import load
-from abcgbm.model.file.atomic import write_whole
 from large_files import FEW, PARTS, TABLE, WRITERS, fit, written
 from models import noisy_data, small
 from ranks_in_threads import on_ranks
@@ -65,42 +65,42 @@ def test_checkpoint_does_not_replace_a_file_that_is_no_model(content, link, path
     with pytest.raises(
         FileExistsError, match=r"run.abcgbm|table.*the file exists, and is no model"
     ):
-        small(checkpoint=path, checkpoint_every=1).fit(X, Y)
+        small(callbacks=[Checkpoint(path, every=1)]).fit(X, Y)
     assert table.read_bytes() == path.read_bytes() == content
 
 
 def test_checkpoint_replaces_an_empty_file_and_a_model(path):
     path.touch()
-    small(checkpoint=path).fit(X, Y)
+    small(callbacks=[Checkpoint(path)]).fit(X, Y)
     assert load(path).checkpoint is not None
     small().fit(X, Y).save_model(path)
-    small(checkpoint=path).fit(X, Y)
+    small(callbacks=[Checkpoint(path)]).fit(X, Y)
     assert load(path).checkpoint is not None
 
 
 def test_checkpoint_of_the_same_training_is_replaced(path):
-    small(checkpoint=path, max_iter=3).fit(X, Y)
-    small(checkpoint=path, max_iter=5).fit(X, Y)
-    assert load(path).model.n_steps == 5
+    small(max_iter=3, callbacks=[Checkpoint(path)]).fit(X, Y)
+    small(max_iter=5, callbacks=[Checkpoint(path)]).fit(X, Y)
+    assert load(path).model.n_iter == 5
     relative = os.path.relpath(path)
-    small(checkpoint=relative, max_iter=7).fit(X, Y, resume_from=path)
-    assert load(path).model.n_steps == 7
+    small(max_iter=7, callbacks=[Checkpoint(relative)]).fit(X, Y, resume_from=path)
+    assert load(path).model.n_iter == 7
     with path.open("rb") as file:
-        small(checkpoint=path).fit(X, Y, resume_from=file)
-    assert load(path).model.n_steps == 8
+        small(callbacks=[Checkpoint(path)]).fit(X, Y, resume_from=file)
+    assert load(path).model.n_iter == 8
 
 
 @pytest.mark.parametrize("resumes", [False, True])
 def test_checkpoint_of_another_training_is_not_replaced_and_both_are_named(resumes, path, tmp_path):
     own = tmp_path / "own"
-    small(checkpoint=path, max_leaf_nodes=5).fit(X, Y)
-    small(checkpoint=own, max_iter=3).fit(X, Y)
+    small(max_leaf_nodes=5, callbacks=[Checkpoint(path)]).fit(X, Y)
+    small(max_iter=3, callbacks=[Checkpoint(own)]).fit(X, Y)
     before = path.read_bytes()
     message = r"run.abcgbm.*another training: max_leaf_nodes was 5, is 6; expected a path without"
     with pytest.raises(FileExistsError, match=message):
-        small(checkpoint=path).fit(X, Y, resume_from=own if resumes else None)
+        small(callbacks=[Checkpoint(path)]).fit(X, Y, resume_from=own if resumes else None)
     with pytest.raises(FileExistsError, match="another training: X is another"):
-        small(checkpoint=path, max_leaf_nodes=5).fit(X + 1, Y)
+        small(max_leaf_nodes=5, callbacks=[Checkpoint(path)]).fit(X + 1, Y)
     assert path.read_bytes() == before
 
 
@@ -109,17 +109,17 @@ def test_warm_start_keeps_its_model_if_its_checkpoint_is_refused(path):
     model = small(warm_start=True).fit(X, Y)
     before = model.model_
     with pytest.raises(FileExistsError):
-        model.set_params(checkpoint=path, max_iter=9).fit(X, Y)
+        model.set_params(max_iter=9, callbacks=[Checkpoint(path)]).fit(X, Y)
     assert model.model_ is before
 
 
 def test_all_ranks_refuse_what_the_first_one_refuses(path):
     path.write_text("notes")
 
-    def refused(reducer):
-        rows = slice(reducer.rank, None, 2)
+    def refused(communicator):
+        rows = slice(communicator.rank, None, 2)
         with pytest.raises(OSError, match="is no model file"):
-            small(checkpoint=path).fit(X[rows], Y[rows], share=reducer)
+            small(callbacks=[Checkpoint(path)]).fit(X[rows], Y[rows], communicator=communicator)
         return True
 
     assert on_ranks(2, refused) == [True, True]
@@ -153,7 +153,7 @@ def test_file_that_the_fit_reads_is_never_replaced(name, argument, tmp_path):
             target = tmp_path / link
             getattr(target, link)(tmp_path / "parts" / "p0.parquet")
         with pytest.raises(FileExistsError, match=r"p0.parquet', which the fit reads"):
-            fit(**tables, settings={"checkpoint": target})
+            fit(**tables, settings={"callbacks": [Checkpoint(target)]})
         if link != "p0":
             target.unlink()
     assert contents(tmp_path) == before
@@ -164,8 +164,8 @@ def test_other_files_beside_those_that_are_read_may_be_replaced(tmp_path):
     path = written(tmp_path / "parts", PARTS) / "_checkpoint"
     path.touch()
     for _ in range(2):
-        fit(tmp_path / "parts", settings={"checkpoint": path})
-        assert load(path).model.n_steps == FEW["max_iter"]
+        fit(tmp_path / "parts", settings={"callbacks": [Checkpoint(path)]})
+        assert load(path).model.n_iter == FEW["max_iter"]
 
 
 # ------------------------------------------------------------------------------- checkpoints, the shell
@@ -243,8 +243,8 @@ def test_resumed_checkpoint_is_replaced_and_other_names_of_it_stay_whole(folder)
         f"learning_rate={load(folder / 'ck').history.chosen['learning_rate']}",
     ]
     assert main([*line, *steps, "-m", "a.abc", "--resume", "ck", "--checkpoint", "ck"]) == 0
-    assert load(folder / "ck").model.n_steps == 4
-    assert load(folder / "second").model.n_steps == 2
+    assert load(folder / "ck").model.n_iter == 4
+    assert load(folder / "second").model.n_iter == 2
     assert main([*line, *steps, "-m", "b.abc"]) == 0
     assert (folder / "a.abc").read_bytes() == (folder / "b.abc").read_bytes()
 
@@ -385,13 +385,13 @@ def test_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch, cap
     assert "file: the file cannot be written to" in capsys.readouterr().err
     assert path.read_bytes() == b"the old one"
     with pytest.raises(PermissionError, match="file': the file cannot be written to"):
-        small(checkpoint=path).fit(X, Y)
+        small(callbacks=[Checkpoint(path)]).fit(X, Y)
 
 
 def test_checkpoint_on_a_full_disk_leaves_the_earlier_one(path):
-    whole = small(max_iter=3, checkpoint=path).fit(X, Y)
+    whole = small(max_iter=3, callbacks=[Checkpoint(path)]).fit(X, Y)
     before = path.read_bytes()
     with pytest.warns(UserWarning, match="could not be written"), little_space():
-        model = small(max_iter=3, checkpoint=path, checkpoint_every=1).fit(X, Y)
+        model = small(max_iter=3, callbacks=[Checkpoint(path, every=1)]).fit(X, Y)
     assert path.read_bytes() == before
     assert np.array_equal(model.predict_proba(X), whole.predict_proba(X))

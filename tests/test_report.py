@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
 from abcgbm.evaluation import Confusion, answers_of, base_class_runs, staged_scores, top_calibration
 from abcgbm.report import report_html, write_report
 from export_cases import CASES, case
@@ -66,7 +66,7 @@ def test_report_is_the_same_each_time_and_names_nothing_on_the_network():
 @pytest.mark.parametrize("is_given", [False, True])
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"early_stopping": True}, {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)}],
+    [{}, {"early_stopping": True}, {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}],
     ids=repr,
 )
 def test_code_of_the_report_makes_the_model_again(parameters, is_given, tmp_path, monkeypatch):

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from abcgbm import BinMapper
-from abcgbm.data.rows import CountedRows, GivenRows
-from abcgbm.data.tables import Table, read_table
+from abcgbm import BinMapper, TreePerClass
+from abcgbm.data.samples import CountedRows, GivenRows
+from abcgbm.data.table import Table, read_table
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=300, n_classes=3)
@@ -64,7 +64,7 @@ def test_memory_of_a_fit_does_not_grow_with_a_copy_of_the_table(parameters, give
 
 def test_prior_takes_no_memory_for_each_row_and_class():
     y = np.arange(20_000) % 50
-    model = small("mart", **NARROW, init="prior")
+    model = small(TreePerClass("mart", baseline="prior"), **NARROW)
     peak = peak_of(lambda: model.fit(y[:, None].astype(float), y))
     assert peak < 8 * 50 * len(y) / 2
 

@@ -15,7 +15,7 @@ FRAME = pd.DataFrame(X, columns=["slope", "a", "b", "c"])
 FRAME["soil"] = np.array(["clay", "peat", None], object)[Y % 3]
 LABELS = np.array(["heath", "marsh", "moor", "wood"], object)[Y]
 MODEL = small("abc-logitboost", max_iter=2).fit(FRAME, LABELS)
-SHARED = small(trees="shared", max_iter=2).fit(FRAME, LABELS)
+SHARED = small("multi-output", max_iter=2).fit(FRAME, LABELS)
 STATE = pickle.dumps(MODEL)
 
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import core
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, BaseClassSearch, TreePerClass
 from models import assert_same_model, noisy_data
 from strategies import Problem, random_problem, reference_trainer
 
@@ -101,8 +101,8 @@ def test_warm_up_steps_are_plain_steps(algorithm):
 
 
 def test_choice_is_kept_for_the_gap_and_searched_again():
-    model = small(base_class=BaseClassSearch(2, gap=3)).fit(X, Y)
-    searched = ~np.isnan(model.search_losses_).all(axis=1)
+    model = small(AdaptiveBaseClass(n_candidates=2, gap=3)).fit(X, Y)
+    searched = ~np.isnan(model.history_.candidate_losses).all(axis=1)
     assert np.flatnonzero(searched).tolist() == [0, 4, 8]
     for step, base in enumerate(model.base_classes_):
         assert base == model.base_classes_[step - step % 4]
@@ -110,8 +110,8 @@ def test_choice_is_kept_for_the_gap_and_searched_again():
 
 def test_candidates_are_the_worst_classes_and_the_best_of_them_is_taken():
     X4, y4 = many_classes(7)
-    model = small(base_class=BaseClassSearch(3, gap=0)).fit(X4, y4)
-    for step, losses in enumerate(model.search_losses_):
+    model = small(AdaptiveBaseClass(n_candidates=3)).fit(X4, y4)
+    for step, losses in enumerate(model.history_.candidate_losses):
         tried = np.flatnonzero(~np.isnan(losses))
         worst = np.argsort(-model.class_losses_[step], kind="stable")[:3]
         assert tried.tolist() == sorted(worst.tolist())
@@ -123,13 +123,13 @@ def test_candidate_that_cannot_split_does_not_end_the_search():
     """Only classes 0 and 1 can be told apart, and only against each other do they gain enough."""
     X3 = np.repeat([0.0, 1.0], 100)[:, None]
     y3 = np.array([0] * 45 + [1] * 5 + [2] * 50 + [0] * 5 + [1] * 45 + [2] * 50)
-    stuck = small("abc-mart", base_class=2, min_gain=10)
+    stuck = small(AdaptiveBaseClass(base_label=2, min_gain=10))
     with pytest.warns(UserWarning, match="no tree can be split"):
         assert stuck.fit(X3, y3).stop_reason_ == "no_progress"
-    model = small("abc-mart", base_class="exhaustive", min_gain=10).fit(X3, y3)
+    model = small(AdaptiveBaseClass(n_candidates=None, min_gain=10)).fit(X3, y3)
     assert model.n_iter_ > 1
-    assert np.isinf(model.search_losses_[:, 2]).all()
-    assert np.isfinite(model.search_losses_[:, :2]).all()
+    assert np.isinf(model.history_.candidate_losses[:, 2]).all()
+    assert np.isfinite(model.history_.candidate_losses[:, :2]).all()
     assert 2 not in model.base_classes_
 
 
@@ -167,7 +167,7 @@ def test_losses_of_a_search_are_those_of_the_reference_where_the_guard_acts(hess
 
 
 def test_without_a_search_there_are_no_search_losses():
-    assert np.isnan(small(base_class="worst").fit(X, Y).search_losses_).all()
+    assert np.isnan(small("abc-mart").fit(X, Y).history_.candidate_losses).all()
 
 
 @pytest.mark.parametrize("algorithm", ABC)
@@ -201,7 +201,7 @@ def test_regularization_shortens_leaves_and_least_hessian_stops_splits():
         np.abs(shrunk.model_.ensemble.value).max() < np.abs(plain.model_.ensemble.value).max() / 2
     )
     with pytest.warns(UserWarning, match="no tree can be split"):
-        unsplit = small("logitboost", min_hessian_leaf=1e6).fit(X, Y)
+        unsplit = small(TreePerClass(min_hessian_leaf=1e6)).fit(X, Y)
     assert (unsplit.n_iter_, unsplit.stop_reason_) == (0, "no_progress")
 
 
@@ -232,10 +232,10 @@ def test_plain_algorithm_takes_no_search(base_class):
 
 
 def test_grid_search_reaches_the_parameters_of_the_search():
-    model = small(base_class=BaseClassSearch(2, 5))
+    model = small(AdaptiveBaseClass(n_candidates=2, gap=5))
     grid = GridSearchCV(model, {"base_class__gap": [0, 3]}, cv=2).fit(X, Y)
     for gap, found in zip([0, 3], grid.cv_results_["mean_test_score"], strict=True):
-        alone = small(base_class=BaseClassSearch(2, gap))
+        alone = small(AdaptiveBaseClass(n_candidates=2, gap=gap))
         assert found == cross_val_score(alone, X, Y, cv=2).mean()
     best = BaseClassSearch(2, grid.best_params_["base_class__gap"])
     assert_same_model(grid.best_estimator_, small(base_class=best).fit(X, Y))

@@ -29,24 +29,24 @@ from strategies import (
 )
 
 both_splits = pytest.mark.parametrize("hessian_split", [False, True], ids=["mart", "logitboost"])
-some_directions = pytest.mark.parametrize("n_directions", [0, 3])
+some_directions = pytest.mark.parametrize("n_projections", [0, 3])
 # One of each: where a training with the twin takes its time.
 two_kinds = pytest.mark.parametrize(
-    ("hessian_split", "n_directions"), [(False, 3), (True, 0)], ids=["mart drawn", "logitboost"]
+    ("hessian_split", "n_projections"), [(False, 3), (True, 0)], ids=["mart drawn", "logitboost"]
 )
 
 
-def assert_same_training(ours, theirs, n_classes: int, n_steps: int = 3) -> list[ref.Round]:
-    rounds, expected = (ref.boost(this, SHARED, n_classes, n_steps) for this in (ours, theirs))
+def assert_same_training(ours, theirs, n_classes: int, n_iter: int = 3) -> list[ref.Round]:
+    rounds, expected = (ref.boost(this, SHARED, n_classes, n_iter) for this in (ours, theirs))
     core.assert_same_rounds(rounds, expected)
     np.testing.assert_array_equal(ours.raw(), theirs.raw())
     return rounds
 
 
-def assert_trained_alike(problem: Problem, n_steps: int = 3, n_threads: int = 1) -> list[ref.Round]:
-    problem = problem.with_params(shared=True)
+def assert_trained_alike(problem: Problem, n_iter: int = 3, n_threads: int = 1) -> list[ref.Round]:
+    problem = problem.with_params(multi_output=True)
     trainers = core.trainer(problem, n_threads), reference_trainer(problem)
-    return assert_same_training(*trainers, problem.n_classes, n_steps)
+    return assert_same_training(*trainers, problem.n_classes, n_iter)
 
 
 def all_classes(problem: Problem) -> tuple[list[int], int, bool, float]:
@@ -81,21 +81,21 @@ def test_training_on_one_hot_columns_is_that_of_the_reference(problem):
 
 @both_splits
 @pytest.mark.parametrize(
-    ("n_classes", "n_directions"),
+    ("n_classes", "n_projections"),
     [(2, 0), (2, 1), (3, 0), (7, 3), (8, 0), (9, 7), (9, 8), (12, 9), (19, 17), (30, 0)],
 )
-def test_longer_training_is_that_of_the_reference(n_classes, n_directions, hessian_split):
-    problem = random_problem(n_classes, 50, 1, n_classes, n_directions=n_directions)
+def test_longer_training_is_that_of_the_reference(n_classes, n_projections, hessian_split):
+    problem = random_problem(n_classes, 50, 1, n_classes, n_projections=n_projections)
     problem = with_fractions(problem.with_params(hessian_split=hessian_split, learning_rate=0.5))
     rounds = assert_trained_alike(problem, 3, n_threads=2)
-    assert n_directions == 1 or len(rounds) == 3  # one direction may have the same sign for all
+    assert n_projections == 1 or len(rounds) == 3  # one direction may have the same sign for all
 
 
 @both_splits
-@pytest.mark.parametrize("n_directions", [0, 1, 9])
-def test_training_on_all_kinds_of_columns_is_that_of_the_reference(n_directions, hessian_split):
+@pytest.mark.parametrize("n_projections", [0, 1, 9])
+def test_training_on_all_kinds_of_columns_is_that_of_the_reference(n_projections, hessian_split):
     params = {"categorical_smoothing": 1.0, "categorical_penalty": 0.1}
-    params |= {"n_directions": n_directions, "hessian_split": hessian_split}
+    params |= {"n_projections": n_projections, "hessian_split": hessian_split}
     problem = mixed_problem(3, 40, 11, **params)
     rounds = assert_trained_alike(with_fractions(problem), 2)
     assert {3, 6} & {f for r in rounds for f in r.step.feature.tolist()}  # many categories
@@ -125,21 +125,23 @@ OPTIONS = {
 
 @two_kinds
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_every_option_is_that_of_the_reference(options, n_directions, hessian_split):
+def test_every_option_is_that_of_the_reference(options, n_projections, hessian_split):
     problem = one_hot_problem(5, 40, 4, **options, hessian_split=hessian_split)
-    problem = with_fractions(problem.with_params(n_directions=n_directions, max_leaf_nodes=5))
+    problem = with_fractions(problem.with_params(n_projections=n_projections, max_leaf_nodes=5))
     assert_trained_alike(problem, 2)
 
 
 @some_directions
-def test_side_of_exactly_the_least_hessian_is_allowed(n_directions):
+def test_side_of_exactly_the_least_hessian_is_allowed(n_projections):
     """The cut has 12 of 60 rows on one side; hessians of all classes add up to 3/4 a row."""
     x, y = np.repeat([0.0, 1.0], [12, 48]), np.r_[np.zeros(12), 1 + np.arange(48) % 3]
-    problem = Problem(x[:, None], y.astype(np.int32), 4, params={"min_weight": 1, "shared": True})
-    problem = problem.with_params(hessian_split=True, n_directions=n_directions, seed=1)
+    problem = Problem(
+        x[:, None], y.astype(np.int32), 4, params={"min_weight": 1, "multi_output": True}
+    )
+    problem = problem.with_params(hessian_split=True, n_projections=n_projections, seed=1)
     exact = reference_trainer(problem)
     target = exact.search_target([exact.target(k, -1, 1.0) for k in range(4)])
-    least = sum(int(row.H.sum()) for row in target.rows[:12]) / max(1, n_directions)
+    least = sum(int(row.H.sum()) for row in target.rows[:12]) / max(1, n_projections)
     least = math.ldexp(least, -target.shift)
     for bound, is_cut in ((least * (1 - 1e-6), True), (least * (1 + 1e-6), False)):
         rounds = assert_trained_alike(problem.with_params(min_hessian_leaf=bound), 1)
@@ -160,7 +162,7 @@ def fitted(problem: Problem, rows: np.ndarray, margin: float) -> Problem:
 def no_bits_lost(problem: Problem) -> Problem:
     """The rows with residuals are not drawn."""
     problem = problem.with_params(subsample=0.7, seed=3)
-    drawn = np.flatnonzero(reference_trainer(problem.with_params(shared=True)).drawn_weight())
+    drawn = np.flatnonzero(reference_trainer(problem.with_params(multi_output=True)).drawn_weight())
     return fitted(problem, drawn, 24.0)
 
 
@@ -189,10 +191,10 @@ GRIDS: dict[str, tuple[Callable[[Problem], Problem], tuple[bool, bool]]] = {
 @some_directions
 @pytest.mark.parametrize(("made", "expected"), GRIDS.values(), ids=GRIDS)
 def test_training_on_every_grid_is_that_of_the_reference(
-    made, expected, n_directions, hessian_split
+    made, expected, n_projections, hessian_split
 ):
-    problem = mixed_problem(4, 25, 5, n_directions=n_directions, hessian_split=hessian_split)
-    problem = made(problem.with_params(shared=True))
+    problem = mixed_problem(4, 25, 5, n_projections=n_projections, hessian_split=hessian_split)
+    problem = made(problem.with_params(multi_output=True))
     trainer = reference_trainer(problem)
     lost = trainer.lost_bits([trainer.target(k, -1, 1.0) for k in range(5)])
     assert (lost[0] > 0, lost[1] > 0) == expected
@@ -200,8 +202,8 @@ def test_training_on_every_grid_is_that_of_the_reference(
 
 
 @pytest.mark.parametrize("weight", [2**20, 2**29, 2**37 + 2**36])
-@pytest.mark.parametrize("n_directions", [0, 29])
-def test_sums_are_those_of_the_reference_where_rounding_adds_most(weight, n_directions):
+@pytest.mark.parametrize("n_projections", [0, 29])
+def test_sums_are_those_of_the_reference_where_rounding_adds_most(weight, n_projections):
     """As in the test of the bound: residuals of heavy rows are rounded up, of a light one they are 1."""
     bits = min(30, 60 - (4 * weight + 1).bit_length())
     raw = np.full((30, 5), -60.0)
@@ -209,7 +211,7 @@ def test_sums_are_those_of_the_reference_where_rounding_adds_most(weight, n_dire
     raw[1:29, :4] = math.log(1.02 * 2.0**-bits)
     X, y = np.array([[0.0, 0, 1, 1, 1]]).T, np.array([0, 0, 0, 0, 1], np.int32)
     problem = Problem(X, y, 30, np.array([weight] * 4 + [1]), raw=np.round(raw * 2**32) / 2**32)
-    problem = problem.with_params(min_weight=1, n_directions=n_directions, shared=True)
+    problem = problem.with_params(min_weight=1, n_projections=n_projections, multi_output=True)
     for hessian_split in (False, True):
         this = problem.with_params(hessian_split=hessian_split)
         ours, theirs = core.trainer(this), reference_trainer(this)
@@ -221,13 +223,13 @@ def test_sums_are_those_of_the_reference_where_rounding_adds_most(weight, n_dire
 
 @both_splits
 @some_directions
-def test_steps_of_the_guard_are_those_of_the_reference(n_directions, hessian_split):
+def test_steps_of_the_guard_are_those_of_the_reference(n_projections, hessian_split):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(60, 1)), rng.integers(0, 12, 60).astype(np.int32)
     raw = np.round(rng.normal(size=(12, 60)) * 4 * 2**32) / 2**32
     params = {"max_leaf_nodes": 4, "min_weight": 2, "learning_rate": 1.0}
     problem = Problem(X, y, 12, raw=raw, params=params)
-    problem = problem.with_params(n_directions=n_directions, hessian_split=hessian_split)
+    problem = problem.with_params(n_projections=n_projections, hessian_split=hessian_split)
     rounds = assert_trained_alike(problem)
     assert any(r.step.n_halvings > 0 for r in rounds)  # or this test has not seen the guard
 
@@ -235,7 +237,7 @@ def test_steps_of_the_guard_are_those_of_the_reference(n_directions, hessian_spl
 def test_loss_never_rises_with_many_classes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 5)), rng.integers(0, 40, 2000).astype(np.int32)
-    params = {"max_leaf_nodes": 20, "min_weight": 10, "learning_rate": 1.0, "shared": True}
+    params = {"max_leaf_nodes": 20, "min_weight": 10, "learning_rate": 1.0, "multi_output": True}
     trainer = core.trainer(Problem(X, y, 40, params=params))
     losses = [trainer.loss()]
     losses += [r.class_losses.sum() for r in ref.boost(trainer, SHARED, 40, 10)]
@@ -246,7 +248,7 @@ def test_loss_never_rises_with_many_classes():
 @both_splits
 def test_step_without_a_split_changes_nothing(hessian_split):
     for params in ({"min_weight": 16}, {"subsample": 1e-300}, {"min_gain": 1e300}):
-        problem = random_problem(0, 30, 2, 3, shared=True, hessian_split=hessian_split)
+        problem = random_problem(0, 30, 2, 3, multi_output=True, hessian_split=hessian_split)
         problem = problem.with_params(**params)
         trainer, expected = core.trainer(problem), reference_trainer(problem)
         step = trainer.step(*all_classes(problem))
@@ -259,9 +261,9 @@ def test_step_without_a_split_changes_nothing(hessian_split):
 
 
 @both_splits
-@pytest.mark.parametrize(("n_classes", "n_directions"), [(3, 0), (12, 0), (12, 9), (12, 2)])
+@pytest.mark.parametrize(("n_classes", "n_projections"), [(3, 0), (12, 0), (12, 9), (12, 2)])
 def test_trees_on_many_categories_are_those_of_the_reference(
-    n_classes, n_directions, hessian_split
+    n_classes, n_projections, hessian_split
 ):
     """More than 64 of them on both sides, and more than 8 ways to sort them."""
     rng = np.random.default_rng(0)
@@ -270,7 +272,7 @@ def test_trees_on_many_categories_are_those_of_the_reference(
     y = (np.nan_to_num(X[:, 0]) * 7919 % n_classes + rng.integers(0, 2, 200)) % n_classes
     params = {"min_weight": 5, "max_leaf_nodes": 3, "categorical_smoothing": 2.0}
     problem = Problem(X, y.astype(np.int32), n_classes, categorical=(0,), params=params)
-    problem = problem.with_params(n_directions=n_directions, hessian_split=hessian_split)
+    problem = problem.with_params(n_projections=n_projections, hessian_split=hessian_split)
     assert_trained_alike(problem, 1)
 
 
@@ -298,13 +300,13 @@ def test_tree_is_that_of_the_reference_with_one_and_two_byte_codes(n_distinct, h
 
 @both_splits
 @some_directions
-def test_of_equal_cuts_the_first_is_taken(n_directions, hessian_split):
+def test_of_equal_cuts_the_first_is_taken(n_projections, hessian_split):
     """Columns in other orders and upside down, so that many cuts are equally good."""
     rng = np.random.default_rng(1)
     x, y = rng.integers(0, 4, 40).astype(float), rng.integers(0, 5, 40).astype(np.int32)
     X = np.column_stack([x, 3 - x, x, x == 2, x != 2])
     X[rng.random(40) < 0.2] = math.nan
-    params = {"min_weight": 1, "max_leaf_nodes": 8, "n_directions": n_directions}
+    params = {"min_weight": 1, "max_leaf_nodes": 8, "n_projections": n_projections}
     problem = Problem(X, y, 5, params=params | {"hessian_split": hessian_split})
     for categorical in ((), (1, 3), (0, 1, 2, 3, 4)):
         assert_trained_alike(replace(problem, categorical=categorical), 2)
@@ -322,7 +324,7 @@ every_large = pytest.mark.parametrize("made", LARGE.values(), ids=LARGE)
 
 
 def training(problem: Problem, n_threads: int = 1) -> list[bytes]:
-    problem = problem.with_params(shared=True)
+    problem = problem.with_params(multi_output=True)
     rounds = ref.boost(core.trainer(problem, n_threads), SHARED, problem.n_classes, 3)
     assert len(rounds) == 3
     return [core.step_bytes(r.step) + r.class_losses.tobytes() for r in rounds]
@@ -331,8 +333,8 @@ def training(problem: Problem, n_threads: int = 1) -> list[bytes]:
 @every_large
 @both_splits
 @some_directions
-def test_training_is_the_same_for_any_thread_count(made, n_directions, hessian_split):
-    problem = made().with_params(n_directions=n_directions, hessian_split=hessian_split)
+def test_training_is_the_same_for_any_thread_count(made, n_projections, hessian_split):
+    problem = made().with_params(n_projections=n_projections, hessian_split=hessian_split)
     expected = training(problem)
     for n_threads in (2, 3):
         assert training(problem, n_threads) == expected
@@ -340,8 +342,8 @@ def test_training_is_the_same_for_any_thread_count(made, n_directions, hessian_s
 
 @every_large
 @two_kinds
-def test_training_is_the_same_for_any_row_order(made, n_directions, hessian_split):
-    problem = made().with_params(n_directions=n_directions, hessian_split=hessian_split)
+def test_training_is_the_same_for_any_row_order(made, n_projections, hessian_split):
+    problem = made().with_params(n_projections=n_projections, hessian_split=hessian_split)
     weight = np.random.default_rng(1).integers(1, 2**16, len(problem.y))
     problem = replace(problem.with_params(subsample=1.0, min_weight=2**18), weight=weight)
     order = np.random.default_rng(0).permutation(len(problem.y))
@@ -369,8 +371,8 @@ def test_training_does_not_depend_on_the_value_that_is_not_listed(problem, data)
 
 @both_splits
 @some_directions
-def test_training_with_integer_weights_is_that_on_repeated_rows(n_directions, hessian_split):
-    problem = random_problem(3, 1500, 4, 5, n_directions=n_directions)
+def test_training_with_integer_weights_is_that_on_repeated_rows(n_projections, hessian_split):
+    problem = random_problem(3, 1500, 4, 5, n_projections=n_projections)
     problem = problem.with_params(hessian_split=hessian_split)
     repeats = np.random.default_rng(0).integers(1, 4, 1500)
     repeated = problem.rows(np.repeat(np.arange(1500), repeats))
@@ -385,7 +387,7 @@ def test_weights_of_24_bits_are_repeated_rows(total, is_same):
     raw = np.ascontiguousarray(raw[:, [0, 1, 2, 3, 3]])
     half = 3333
     weight = np.array([1, 2, total - 3 - 2 * half, half, half])
-    params = {"min_weight": 1, "max_leaf_nodes": 3, "shared": True}
+    params = {"min_weight": 1, "max_leaf_nodes": 3, "multi_output": True}
     parted = Problem(X, y, 3, weight, raw=raw, params=params)
     whole = replace(parted.rows(np.arange(4)), weight=weight[:4] + np.array([0, 0, 0, half]))
     targets = []
@@ -426,10 +428,10 @@ def test_fingerprint_is_the_same_for_any_thread_count(n_threads, fingerprint):
 # ---------------------------------------------------------------------------------------- wrong input
 
 
-@pytest.mark.parametrize("n_directions", [-1, 2**64, 1.5, "2", None], ids=repr)
-def test_number_of_directions_is_a_natural_number(n_directions):
+@pytest.mark.parametrize("n_projections", [-1, 2**64, 1.5, "2", None], ids=repr)
+def test_number_of_directions_is_a_natural_number(n_projections):
     with pytest.raises((ValueError, TypeError, OverflowError)):
-        core.train_params(shared=True, n_directions=n_directions)
+        core.train_params(multi_output=True, n_projections=n_projections)
 
 
 @pytest.mark.parametrize(
@@ -448,14 +450,14 @@ def test_number_of_directions_is_a_natural_number(n_directions):
     ids=str,
 )
 def test_step_rejects_wrong_input_and_leaves_the_scores_alone(arguments):
-    trainer = core.trainer(random_problem(0, 20, 2, 3, shared=True))
+    trainer = core.trainer(random_problem(0, 20, 2, 3, multi_output=True))
     with pytest.raises((ValueError, TypeError)):
         trainer.step(*arguments)
     assert not trainer.raw().any()
 
 
 def test_shared_trees_have_no_search_for_a_base_class():
-    trainer = core.trainer(random_problem(0, 20, 2, 3, shared=True))
+    trainer = core.trainer(random_problem(0, 20, 2, 3, multi_output=True))
     with pytest.raises((ValueError, TypeError)):
         trainer.search([0, 1])
     assert not trainer.raw().any()

@@ -11,16 +11,17 @@ if not (Path(__file__).parents[1] / "benchmarks").is_dir():
 
 from benchmarks import sets
 from benchmarks.peers import Setting
-from benchmarks.results import Results
+from benchmarks.results import FOLDER, ROOT, Results
 from benchmarks.shared import __main__ as program
 from benchmarks.shared import measure, page
-from benchmarks.shared.__main__ import Cell, Plan
+from benchmarks.shared.__main__ import Cell, ResolvedParameters
 from benchmarks.shared.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 
 from abcgbm import ABCBoostClassifier
 
 TINY = "120x3x3"
-PAGE = f"words\n{page.BEGIN}old\n{page.END}\nmore words\n"
+BEGIN, END = f"<!-- {page.MARKER} -->\n", f"<!-- end of {page.MARKER} -->"
+PAGE = f"words\n{BEGIN}old\n{END}\nmore words\n"
 ORIGIN = {"version": "1", "machine": "some"}
 
 
@@ -64,19 +65,25 @@ def test_page_keeps_the_words_around_its_tables(tiny_run, tmp_path):
     (tmp_path / "page.md").write_text(PAGE)
     program.main(["report", "--file", str(tiny_run[0]), "--page", str(tmp_path / "page.md")])
     text = (tmp_path / "page.md").read_text()
-    assert text.startswith(f"words\n{page.BEGIN}### Errors")
-    assert text.endswith(f"{page.END}\nmore words\n")
+    assert text.startswith(f"words\n{BEGIN}### Growth")
+    assert text.endswith(f"{END}\nmore words\n")
     assert "old" not in text
+    assert "errors without a tenth" in tiny_run[0].with_suffix(".md").read_text()
+
+
+def test_committed_page_has_the_tables_of_the_committed_results():
+    tables = "\n".join(page.tables_of_page(Results(FOLDER / "shared.jsonl"), program.RIDGE))
+    assert f"{BEGIN}{tables}{END}" in (ROOT / "docs" / "benchmarks.md").read_text()
 
 
 def test_page_without_markers_is_refused(tmp_path):
     (tmp_path / "page.md").write_text("words")
-    with pytest.raises(SystemExit, match="has no <!-- benchmark -->"):
+    with pytest.raises(SystemExit, match="has no <!-- multi-output trees -->"):
         page.write(Results(tmp_path / "none.jsonl"), tmp_path / "page.md", 0.01)
 
 
 def test_repeats_go_round_the_systems(tmp_path):
-    plan = Plan(what=["step"], systems=["shared", "LightGBM"], repeats=2)
+    plan = ResolvedParameters(what=["step"], systems=["shared", "LightGBM"], repeats=2)
     found = list(program.cells(TINY, plan, Results(tmp_path / "none.jsonl")))
     assert [(of.repeat, of.system) for of in found] == [
         (repeat, system) for repeat in (0, 1) for system in ("shared", "LightGBM")
@@ -88,13 +95,17 @@ def test_target_has_the_steps_that_errors_have_found(tmp_path):
     errors = Cell("errors", TINY, "mart", 20, 4, None, 0)
     results = Results(tmp_path / "some.jsonl")
     results.add(line(errors, errors=[9, 5, 5, 4]))
-    plan = Plan(what=["target"], systems=["mart"], steps=4, repeats=1, target=5)
+    plan = ResolvedParameters(what=["target"], systems=["mart"], steps=4, repeats=1, target=5)
     assert [of.steps for of in program.cells(TINY, plan, results)] == [2]
-    assert list(program.cells(TINY, Plan(**{**vars(plan), "target": 3}), results)) == []
+    assert (
+        list(program.cells(TINY, ResolvedParameters(**{**vars(plan), "target": 3}), results)) == []
+    )
 
 
 def test_failure_is_noted_and_not_tried_again(tmp_path):
-    plan = Plan(sets=[TINY], systems=["mart"], what=["step"], repeats=1, give_up=0.001)
+    plan = ResolvedParameters(
+        sets=[TINY], systems=["mart"], what=["step"], repeats=1, give_up=0.001
+    )
     results = Results(tmp_path / "some.jsonl")
     for _ in range(2):
         program.run(plan, results)
@@ -103,12 +114,12 @@ def test_failure_is_noted_and_not_tried_again(tmp_path):
 
 
 def test_peers_may_have_another_python():
-    plan = Plan(peer_python="other")
+    plan = ResolvedParameters(peer_python="other")
     assert {plan.python_of(name) for name in OURS} == {sys.executable}
     assert plan.python_of("XGBoost-vector") == "other"
 
 
-def test_time_of_steps_is_without_the_first_and_beside_that_of_shared_trees(tmp_path):
+def test_time_of_iterations_is_without_the_first_and_beside_that_of_multi_output_trees(tmp_path):
     results = Results(tmp_path / "some.jsonl")
     for system, cpus in (("shared", (0.5, 0.3)), ("LightGBM", (2.1, 2.3))):
         for repeat, cpu in enumerate(cpus):
@@ -116,9 +127,9 @@ def test_time_of_steps_is_without_the_first_and_beside_that_of_shared_trees(tmp_
             cell = Cell("step", "20000x20x10", system, 20, 11, ridge, repeat)
             results.add(line(cell, cpu=cpu, cpu_first=0.1))
     shown = "\n".join(page.tables(results, 0.01))
-    assert "| shared | 20 (1.00) | - |" in shown
+    assert "| multi-output | 20 (1.00) | - |" in shown
     assert "| LightGBM | 200 (10.00) | - |" in shown
-    assert "| shared |" not in "\n".join(page.tables(results, 0.1))
+    assert "| multi-output |" not in "\n".join(page.tables(results, 0.1))
 
 
 def test_chosen_steps_are_read_in_the_model_of_all_rows(tmp_path):
@@ -128,7 +139,7 @@ def test_chosen_steps_are_read_in_the_model_of_all_rows(tmp_path):
     chosen = {"by_loss": 1, "by_errors": 2, "errors_by_loss": 12, "errors_by_errors": 8}
     results.add(line(cell._replace(what="validation"), **chosen))
     shown = "\n".join(page.tables(results, 0.01))
-    assert "| mart | 5 / 7 / 9 / 5 |" in shown
+    assert "| mart | 5 / 7 / 9 / 5; 0.1000 / 0.2000 |" in shown
     assert "| mart | 12 / 8 |" in shown
 
 

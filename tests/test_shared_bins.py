@@ -6,20 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from abcgbm.data import shared_bins
+from abcgbm.communication.collectives import split_by_feature
+from abcgbm.communication.shard import LOCAL, Shard
+from abcgbm.data import sharded_binning as shared_bins
 from abcgbm.data.binned_table import BinnedTable
-from abcgbm.data.row_bins import Binning, bin_rows
-from abcgbm.data.rows import GivenRows, rows_to_learn
-from abcgbm.data.tables import read_table
-from abcgbm.ranks.share import ALONE, Share
-from abcgbm.ranks.together import dealt
+from abcgbm.data.binning import Binning, bin_rows
+from abcgbm.data.samples import GivenRows, rows_to_learn
+from abcgbm.data.table import read_table
 from abcgbm.training.validation import hold_out
 from ranks_in_threads import on_ranks
 from test_ranks import spread
 from test_reductions import LAYOUT, table
 
 
-def binned(X, y, share=ALONE, max_bins=255) -> BinnedTable:
+def binned(X, y, share=LOCAL, max_bins=255) -> BinnedTable:
     rows, _ = rows_to_learn(GivenRows(read_table(X), y, None, share), None, None)
     return bin_rows(rows, None, Binning(max_bins, "missing", 1))[0].table
 
@@ -28,9 +28,9 @@ def on_each(X, y, n_ranks, seed, max_bins=255) -> list[BinnedTable]:
     held = spread(len(y), n_ranks, np.random.default_rng(seed), n_parts=2 * n_ranks)
     held = [of for of in held if len(of.rows)]
 
-    def work(reducer):
-        rows, parts = held[reducer.rank]
-        return binned(X[rows], y[rows], Share(reducer, parts), max_bins)
+    def work(communicator):
+        rows, parts = held[communicator.rank]
+        return binned(X[rows], y[rows], Shard(communicator, parts), max_bins)
 
     return on_ranks(len(held), work)
 
@@ -38,7 +38,7 @@ def on_each(X, y, n_ranks, seed, max_bins=255) -> list[BinnedTable]:
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("most_values", [2**24, 100])
 def test_all_ranks_have_one_layout(make, most_values, monkeypatch):
-    monkeypatch.setattr(shared_bins, "_MOST_VALUES", most_values)
+    monkeypatch.setattr(shared_bins, "_MAX_VALUES", most_values)
     for seed in range(3):
         X = table(np.random.default_rng(seed))
         y = np.arange(len(X)) % 3
@@ -62,9 +62,9 @@ def test_features_that_meet_on_any_rank_are_in_no_bundle_together():
     X[290:, [0, 7]] = 1
     y, ends = np.arange(300) % 2, (0, 200, 300)
 
-    def work(reducer):
-        rows = slice(ends[reducer.rank], ends[reducer.rank + 1])
-        return binned(X[rows], y[rows], Share(reducer)).binned
+    def work(communicator):
+        rows = slice(ends[communicator.rank], ends[communicator.rank + 1])
+        return binned(X[rows], y[rows], Shard(communicator)).binned
 
     for of_rank, rows in zip(on_ranks(2, work), (slice(0, 200), slice(200, 300)), strict=True):
         bundle = of_rank.state()["bundle"]
@@ -74,7 +74,7 @@ def test_features_that_meet_on_any_rank_are_in_no_bundle_together():
 
 
 def test_every_rank_merges_a_feature_at_a_time_where_there_are_many_rows(monkeypatch):
-    monkeypatch.setattr(shared_bins, "_MOST_VALUES", 1)
+    monkeypatch.setattr(shared_bins, "_MAX_VALUES", 1)
     merged = []
 
     def kept(self, places, pieces):
@@ -114,9 +114,9 @@ def test_rows_held_out_are_those_of_all_rows(labels, fraction, seed, n_ranks):
     except ValueError:
         return
 
-    def work(reducer):
-        rows, parts = held[reducer.rank]
-        return [rows[of] for of in hold_out(y[rows], 4, fraction, seed, Share(reducer, parts))]
+    def work(communicator):
+        rows, parts = held[communicator.rank]
+        return [rows[of] for of in hold_out(y[rows], 4, fraction, seed, Shard(communicator, parts))]
 
     for of_all, of_ranks in zip(expected, zip(*on_ranks(n_ranks, work), strict=True), strict=True):
         assert np.sort(np.concatenate(of_ranks)).tolist() == of_all.tolist()
@@ -125,9 +125,11 @@ def test_rows_held_out_are_those_of_all_rows(labels, fraction, seed, n_ranks):
 @pytest.mark.parametrize("n_things", [0, 1, 2, 5])
 @pytest.mark.parametrize("n_ranks", [1, 3])
 def test_dealt_things_are_finished_of_the_pieces_of_all(n_things, n_ranks):
-    def work(reducer):
-        pieces = [(reducer.rank, thing) for thing in range(n_things)]
-        return dealt(Share(reducer), pieces, lambda places, of: [*zip(places, of, strict=True)])
+    def work(communicator):
+        pieces = [(communicator.rank, thing) for thing in range(n_things)]
+        return split_by_feature(
+            Shard(communicator), pieces, lambda places, of: [*zip(places, of, strict=True)]
+        )
 
     expected = [(thing, [(rank, thing) for rank in range(n_ranks)]) for thing in range(n_things)]
     assert on_ranks(n_ranks, work) == [expected] * n_ranks
@@ -135,7 +137,9 @@ def test_dealt_things_are_finished_of_the_pieces_of_all(n_things, n_ranks):
 
 def test_numbers_of_rows_follow_the_partitions():
     parts = [[(4, 2), (0, 3)], [], [(2, 0), (3, 1)]]
-    found = on_ranks(3, lambda reducer: Share(reducer, parts[reducer.rank]).numbers().tolist())
+    found = on_ranks(
+        3, lambda communicator: Shard(communicator, parts[communicator.rank]).numbers().tolist()
+    )
     assert found == [[4, 5, 0, 1, 2], [], [3]]
-    some = Share(ALONE.reducer, [(4, 2), (0, 3)]).taken(np.array([1, 2, 4]))
+    some = Shard(LOCAL.communicator, [(4, 2), (0, 3)]).taken(np.array([1, 2, 4]))
     assert (some.parts, some.numbers().tolist()) == ([(4, 1), (0, 2)], [2, 0, 1])

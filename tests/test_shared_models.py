@@ -5,14 +5,14 @@ import pickle
 import numpy as np
 import pytest
 
-from abcgbm import ABCBoostClassifier
-from abcgbm.data.rows import Classes
-from abcgbm.data.tables import Schema
+from abcgbm import ABCBoostClassifier, MultiOutputTrees
+from abcgbm.data.samples import ClassLabels
+from abcgbm.data.schema import Schema
 from abcgbm.model.ensemble import ALL_CLASSES
-from abcgbm.settings.defaults import MOST_DIRECTIONS, Size, settled
-from abcgbm.settings.settings import Settings
-from abcgbm.training.plan import Plan, make_plan
-from abcgbm.training.step_plan import StepPlan, plan_step
+from abcgbm.parameters.defaults import MAX_PROJECTIONS, Size, settled
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.training.boosting import IterationPlan, plan_iteration
+from abcgbm.training.resolved import ResolvedParameters, resolve_parameters
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=500, n_classes=5)
@@ -21,26 +21,26 @@ VALIDATION = {"X_val": X[400:], "y_val": Y[400:]}
 
 
 def shared(**parameters) -> ABCBoostClassifier:
-    return small(trees="shared", **parameters)
+    return small("multi-output", **parameters)
 
 
 # ------------------------------------------------------------------------------- what is settled
 
 
-def plan_of(n_classes: int, **parameters) -> Plan:
-    settings = Settings.from_parameters(ABCBoostClassifier(**parameters).get_params())
-    classes = Classes(np.arange(n_classes), np.ones(n_classes))
+def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
+    settings = Parameters.from_parameters(ABCBoostClassifier(**parameters).get_params())
+    classes = ClassLabels(np.arange(n_classes), np.ones(n_classes))
     settings = settled(settings, Size(1000, n_classes), has_validation=False)
-    return make_plan(settings, Schema(np.zeros(3, bool)), classes, 0.0)
+    return resolve_parameters(settings, Schema(np.zeros(3, bool)), classes, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("given", "n_classes", "n_directions"),
+    ("given", "n_classes", "n_projections"),
     [
         ("auto", 2, 2),
-        ("auto", MOST_DIRECTIONS, MOST_DIRECTIONS),
-        ("auto", MOST_DIRECTIONS + 1, MOST_DIRECTIONS),
-        ("auto", 1000, MOST_DIRECTIONS),
+        ("auto", MAX_PROJECTIONS, MAX_PROJECTIONS),
+        ("auto", MAX_PROJECTIONS + 1, MAX_PROJECTIONS),
+        ("auto", 1000, MAX_PROJECTIONS),
         ("all", 1000, 1000),
         (5, 1000, 5),
         (np.int64(5), 4, 4),
@@ -48,23 +48,23 @@ def plan_of(n_classes: int, **parameters) -> Plan:
         (1, 2, 1),
     ],
 )
-def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_directions):
+def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_projections):
     plan = plan_of(n_classes, trees="shared", max_features=None, gain_directions=given)
-    assert plan.n_directions == n_directions
-    assert plan.has_draws == (n_directions < n_classes)
+    assert plan.n_projections == n_projections
+    assert plan.has_draws == (n_projections < n_classes)
 
 
 def test_trees_per_class_have_no_directions():
     plan = plan_of(20, algorithm="mart")
-    assert (plan.n_directions, plan.has_draws) == (0, False)
+    assert (plan.n_projections, plan.has_draws) == (0, False)
     assert plan_of(20, algorithm="mart", subsample=0.5).has_draws
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_step_of_a_shared_tree_has_no_base_class(n_classes):
     algorithm = plan_of(n_classes, trees="shared").settings.algorithm
-    expected = StepPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
-    assert plan_step(algorithm, n_classes, ()) == expected
+    expected = IterationPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
+    assert plan_iteration(algorithm, n_classes, ()) == expected
 
 
 # ------------------------------------------------------------------------------------- the trees
@@ -78,15 +78,15 @@ def test_step_is_one_tree_for_all_classes(algorithm, n_classes):
     assert arrays["tree_class"].tolist() == [ALL_CLASSES] * model.n_iter_
     assert arrays["leaf_value"].shape == ((arrays["feature"] < 0).sum(), n_classes)
     assert model.base_classes_.tolist() == [None] * model.n_iter_
-    assert np.isnan(model.search_losses_).all()
+    assert np.isnan(model.history_.candidate_losses).all()
 
 
 @pytest.mark.parametrize("gain_directions", [1, 3, "auto"])
 def test_directions_are_drawn_by_the_random_state(gain_directions):
     def fitted(random_state):
-        return shared(gain_directions=gain_directions, random_state=random_state).fit(
-            MANY_X, MANY_Y
-        )
+        return shared(
+            MultiOutputTrees(n_projections=gain_directions), random_state=random_state
+        ).fit(MANY_X, MANY_Y)
 
     assert_same_model(fitted(3), fitted(3))
     one, other = (ensemble_arrays(fitted(seed))["leaf_value"] for seed in (3, 4))
@@ -94,13 +94,16 @@ def test_directions_are_drawn_by_the_random_state(gain_directions):
 
 
 def test_all_directions_draw_nothing():
-    one, other = (shared(gain_directions="all", random_state=s).fit(MANY_X, MANY_Y) for s in (3, 4))
+    one, other = (
+        shared(MultiOutputTrees(n_projections="all"), random_state=s).fit(MANY_X, MANY_Y)
+        for s in (3, 4)
+    )
     assert_same_model(one, other)
 
 
 def test_single_direction_for_two_classes_is_drawn_until_it_parts_them():
     X, y = noisy_data(n_classes=2)
-    model = shared(gain_directions=1, max_iter=20).fit(X, y)
+    model = shared(MultiOutputTrees(n_projections=1), max_iter=20).fit(X, y)
     assert (model.n_iter_, model.stop_reason_) == (20, "max_iter")
 
 
@@ -111,7 +114,7 @@ def test_importances_are_those_of_all_classes_together():
     total = np.zeros(4)
     np.add.at(total, ensemble.gain_feature, ensemble.class_gain.sum(axis=1))
     np.testing.assert_allclose(total / total.sum(), model.feature_importances_, rtol=1e-5)
-    np.testing.assert_allclose(model.class_importances_.sum(axis=1), 1)
+    np.testing.assert_allclose(model.feature_importances_by_class_.sum(axis=1), 1)
 
 
 # ------------------------------------------------------------------------------------ as always
@@ -119,8 +122,8 @@ def test_importances_are_those_of_all_classes_together():
 
 def test_two_kinds_of_trees_can_go_on_from_each_other():
     model = shared(max_iter=3, warm_start=True, early_stopping=False).fit(X, Y, **VALIDATION)
-    model.set_params(trees="per-class", max_iter=5).fit(X, Y, **VALIDATION)
-    model.set_params(trees="shared", max_iter=9).fit(X, Y, **VALIDATION)
+    model.set_params(algorithm="abc-mart", max_iter=5).fit(X, Y, **VALIDATION)
+    model.set_params(algorithm="multi-output", max_iter=9).fit(X, Y, **VALIDATION)
     assert [b is None for b in model.base_classes_] == [True] * 3 + [False] * 2 + [True] * 4
     losses = [
         -np.log(proba[np.arange(100), Y[400:]]).sum()
@@ -128,14 +131,14 @@ def test_two_kinds_of_trees_can_go_on_from_each_other():
     ]
     np.testing.assert_allclose(model.validation_loss_[1:], losses, rtol=1e-9)
     assert (np.diff(model.train_loss_) <= 0).all()
-    np.testing.assert_allclose(model.class_importances_.sum(axis=1), 1)
+    np.testing.assert_allclose(model.feature_importances_by_class_.sum(axis=1), 1)
 
 
 def test_model_is_cut_to_its_best_step():
     eager = {"learning_rate": 0.5, "n_iter_no_change": 4}
     model = shared(**eager, max_iter=200).fit(X[:400], Y[:400], **VALIDATION)
     assert model.stop_reason_ == "early_stopping"
-    twin = shared(**eager, max_iter=model.best_iter_).fit(X[:400], Y[:400])
+    twin = shared(**eager, max_iter=model.best_iteration_).fit(X[:400], Y[:400])
     for name, array in ensemble_arrays(model).items():
         np.testing.assert_array_equal(array, ensemble_arrays(twin)[name], err_msg=name, strict=True)
     assert model.predict_proba(X).tobytes() == twin.predict_proba(X).tobytes()
@@ -148,7 +151,7 @@ def test_pickle_is_the_model_and_holds_no_losses_of_searches():
     assert_same_model(twin, model)
     assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
     assert model.history_.search_losses.shape == (8, 0)
-    assert model.search_losses_.shape == (8, 5)
+    assert model.history_.candidate_losses.shape == (8, 5)
 
 
 def test_pickle_is_hardly_larger_than_its_leaves():

@@ -81,7 +81,7 @@ def test_validation_on_other_rows_has_the_scores_that_are_predicted(problem, ran
 
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_validation_is_the_same_for_any_thread_count(n_threads):
-    problem = mixed_problem(5, 3000, 11, shared=True, hessian_split=True)
+    problem = mixed_problem(5, 3000, 11, multi_output=True, hessian_split=True)
     one, several = core.validation(problem), core.validation(problem, n_threads)
     trainer = core.trainer(problem)
     for one_step in ref.boost(trainer, SHARED, 11, 3):
@@ -93,10 +93,12 @@ def test_validation_is_the_same_for_any_thread_count(n_threads):
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_step_of_a_training_with_other_classes_is_refused(n_classes):
-    step = core.trainer(random_problem(0, 50, 2, 3, shared=True)).step([0, 1, 2], -1, False, 2 / 3)
+    step = core.trainer(random_problem(0, 50, 2, 3, multi_output=True)).step(
+        [0, 1, 2], -1, False, 2 / 3
+    )
     assert step.changed
     validation = core.validation(random_problem(0, 50, 2, n_classes))
-    with pytest.raises(ValueError, match="step: of a training with other classes"):
+    with pytest.raises(ValueError, match="result: of a training with other classes"):
         validation.add(step)
     assert not validation.raw().any()
 
@@ -119,7 +121,7 @@ def boosted_in_turns(problem: Problem) -> tuple[Arrays, np.ndarray]:
     K, rounds, raw = problem.n_classes, [], np.zeros((problem.n_classes, len(problem.y)))
     turns = [SHARED, ref.Algorithm("abc-mart"), SHARED, ref.Algorithm("mart", None)]
     for algorithm in turns:
-        this = replace(problem.with_params(shared=algorithm is SHARED), raw=raw)
+        this = replace(problem.with_params(multi_output=algorithm is SHARED), raw=raw)
         trainer = core.trainer(this)
         rounds += ref.boost(trainer, algorithm, K, 2)
         raw = trainer.raw()

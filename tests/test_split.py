@@ -18,7 +18,7 @@ def table_of(problem: Problem, thresholds: list[np.ndarray]):
     return core.bin_table(problem.X, thresholds, 1, problem.is_categorical().astype(np.uint8))
 
 
-def first_step(problem: Problem, thresholds: list[np.ndarray]):
+def first_iteration(problem: Problem, thresholds: list[np.ndarray]):
     """The first step of the core, which is that of the reference."""
     trainer = core.trainer(problem, binned=table_of(problem, thresholds))
     step = trainer.step(*TWO_CLASSES)
@@ -42,7 +42,7 @@ def test_cuts_among_empty_bins_are_those_of_the_reference(problem, data):
     thresholds = [np.array(t) for t in problem.thresholds()]
     for feature in set(range(problem.X.shape[1])) - set(problem.categorical):
         thresholds[feature] = np.array(data.draw(between))
-    first_step(problem, thresholds)
+    first_iteration(problem, thresholds)
 
 
 @pytest.mark.parametrize("hessian_split", [False, True])
@@ -56,7 +56,7 @@ def test_columns_of_any_lengths_side_by_side_are_cut_as_by_the_reference(seed, h
     y = rng.integers(0, 2, 400).astype(np.int32)
     params = {"min_weight": int(rng.integers(1, 30)), "hessian_split": hessian_split}
     problem = Problem(X, y, 2, params=params)
-    first_step(problem, [np.array(t) for t in problem.thresholds()])
+    first_iteration(problem, [np.array(t) for t in problem.thresholds()])
 
 
 def spread(n_before: int, n_between: int, n_after: int) -> np.ndarray:
@@ -81,7 +81,7 @@ def test_empty_bins_change_nothing_but_the_number_of_the_bin(n_before, n_between
     """The cut is behind the last bin with rows on its left."""
     y, of_missing, last_left, missing_left = case
     x = [0, 1, 2, 3] + [math.nan] * len(of_missing)
-    step = first_step(one_column(x, y + of_missing), [spread(n_before, n_between, n_after)])
+    step = first_iteration(one_column(x, y + of_missing), [spread(n_before, n_between, n_after)])
     assert step.feature.tolist() == [0, -1, -1]
     assert step.bin[0] == n_before + last_left * (n_between + 1)
     assert step.missing_left[0] == missing_left
@@ -91,7 +91,7 @@ def test_empty_bins_change_nothing_but_the_number_of_the_bin(n_before, n_between
 def test_missing_values_alone_are_cut_to_the_right(n_leading):
     """Left of the first value are as many empty bins: a cut there would have them on the left."""
     x, y = [math.nan] * 4 + [0.0] * 4 + [1.0] * 4, [1] * 4 + [0] * 8
-    step = first_step(one_column(x, y), [np.r_[np.arange(-n_leading, 0), 0.5]])
+    step = first_iteration(one_column(x, y), [np.r_[np.arange(-n_leading, 0), 0.5]])
     assert (step.bin[0], step.missing_left[0]) == (n_leading + 1, 0)
 
 
@@ -120,7 +120,7 @@ def by_class(x: list[float], categorical: tuple[int, ...], **params) -> Problem:
 
 def is_parted(problem: Problem) -> bool:
     """Whether the cut is that between the classes."""
-    step = first_step(problem, [np.array(t) for t in problem.thresholds()])
+    step = first_iteration(problem, [np.array(t) for t in problem.thresholds()])
     return sorted(step.weight[1:].tolist()) == [5 * problem.unit, 20 * problem.unit]
 
 
@@ -151,7 +151,7 @@ def test_cuts_at_the_border_of_the_bounds_are_those_of_the_reference(problem, da
     weight = max(1, int(problem.weight[np.array(rows)].sum()) // 2)
     least = data.draw(st.sampled_from([0.0, weight * problem.unit]))
     problem = problem.with_params(min_weight=weight, min_hessian_leaf=least)
-    first_step(problem, [np.array(t) for t in problem.thresholds()])
+    first_iteration(problem, [np.array(t) for t in problem.thresholds()])
 
 
 # ---------------------------------------------------------------------------------------------- ties
@@ -177,7 +177,7 @@ def columns_of_equal_counts(draw) -> Problem:
 
 @given(columns_of_equal_counts())
 def test_of_columns_with_equal_scores_the_lowest_is_cut(problem):
-    step = first_step(problem, [np.array(t) for t in problem.thresholds()])
+    step = first_iteration(problem, [np.array(t) for t in problem.thresholds()])
     if not problem.categorical:
         assert step.feature[0] in (0, -1)
 
@@ -186,7 +186,7 @@ def test_of_columns_with_equal_scores_the_lowest_is_cut(problem):
 def test_of_bins_with_equal_scores_the_lowest_is_cut(hessian_split):
     """The first and the last cut are equally good."""
     problem = one_column([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 1, 1], hessian_split=hessian_split)
-    step = first_step(problem, [np.array([0.5, 1.5])])
+    step = first_iteration(problem, [np.array([0.5, 1.5])])
     assert (step.feature[0], step.bin[0]) == (0, 0)
 
 
@@ -195,7 +195,7 @@ def test_of_sides_with_equal_scores_missing_values_go_right(hessian_split):
     """Missing values are as good with the one as with the other."""
     x = [0.0] * 3 + [1.0] * 3 + [math.nan] * 2
     problem = one_column(x, [1] * 3 + [0] * 3 + [0, 1], hessian_split=hessian_split)
-    step = first_step(problem, [np.array([0.5])])
+    step = first_iteration(problem, [np.array([0.5])])
     assert (step.bin[0], step.missing_left[0]) == (0, 0)
 
 
@@ -227,4 +227,4 @@ def test_rows_that_are_not_drawn_leave_empty_bins():
     problem = one_column(x, y, subsample=0.5, max_leaf_nodes=5)
     thresholds = [np.array(t) for t in problem.thresholds()]
     for seed in range(20):
-        first_step(problem.with_params(seed=seed), thresholds)
+        first_iteration(problem.with_params(seed=seed), thresholds)

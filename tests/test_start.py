@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm import BinMapper
-from abcgbm.data.rows import LabelledRows
-from abcgbm.training.start import EarlierFit, log_frequencies
+from abcgbm import AdaptiveBaseClass, BinMapper
+from abcgbm.data.samples import LabelledRows
+from abcgbm.model.losses import log_frequencies
+from abcgbm.training.warm_start import PreviousFit
 from models import KINDS_OF_FIT, assert_same_model, ensemble_arrays, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=500, n_classes=4)
@@ -39,7 +40,7 @@ def test_prior_is_the_log_of_the_class_frequencies_on_the_grid(labels, most):
 def test_zero_is_the_start_of_every_algorithm():
     for algorithm in ("mart", "abc-mart", "logitboost", "abc-logitboost"):
         model = small(algorithm).fit(X, Y)
-        assert model.init_.tolist() == [0, 0, 0, 0]
+        assert model.baseline_.tolist() == [0, 0, 0, 0]
         np.testing.assert_allclose(model.train_loss_[0], len(Y) * math.log(4), rtol=1e-12)
 
 
@@ -67,7 +68,7 @@ def test_prior_of_balanced_classes_is_zero(algorithm, n_classes):
 
 @every_variant
 def test_reported_scores_with_the_prior_are_centred_and_give_the_probabilities(variant):
-    model = small(**variant | {"init": "prior"}).fit(X, Y)
+    model = small(**variant | {"algorithm": AdaptiveBaseClass(baseline="prior")}).fit(X, Y)
     scores = model.decision_function(X)
     np.testing.assert_allclose(scores.sum(axis=1), 0, atol=1e-9)
     proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -75,7 +76,7 @@ def test_reported_scores_with_the_prior_are_centred_and_give_the_probabilities(v
 
 
 def test_stages_begin_with_the_prior():
-    model = small(init="prior").fit(X, Y)
+    model = small(AdaptiveBaseClass(baseline="prior")).fit(X, Y)
     *_, last = model.staged_predict_proba(X)
     assert last.tobytes() == model.predict_proba(X).tobytes()
     losses = [-np.log(p[np.arange(len(Y)), Y]).sum() for p in model.staged_predict_proba(X)]
@@ -85,14 +86,16 @@ def test_stages_begin_with_the_prior():
 def test_table_that_says_nothing_gives_the_frequencies():
     y = np.repeat([0, 1, 2], [10, 20, 30])
     with pytest.warns(UserWarning, match="no tree can be split, so every row has the same prob"):
-        model = small(init="prior").fit(np.zeros((60, 1)), y)
+        model = small(AdaptiveBaseClass(baseline="prior")).fit(np.zeros((60, 1)), y)
     np.testing.assert_allclose(model.predict_proba([[0.0]]), [[1 / 6, 2 / 6, 3 / 6]], rtol=1e-9)
 
 
 def test_class_without_rows_is_half_a_row():
     y = np.repeat([0, 1], [10, 30])
     with pytest.warns(UserWarning, match="no tree can be split"):
-        model = small(init="prior", classes=[0, 1, 2]).fit(np.zeros((40, 1)), y)
+        model = small(AdaptiveBaseClass(baseline="prior"), classes=[0, 1, 2]).fit(
+            np.zeros((40, 1)), y
+        )
     expected = np.array([10, 30, 0.5]) / 40.5
     np.testing.assert_allclose(model.predict_proba([[0.0]])[0], expected, rtol=1e-9)
 
@@ -101,7 +104,7 @@ def test_class_without_rows_is_half_a_row():
 def test_unknown_start_is_named(bad):
     error = ValueError if isinstance(bad, str) else TypeError
     with pytest.raises(error, match=f"init={bad!r}; expected 'auto' or 'zero' or 'prior'"):
-        small(init=bad).fit(X, Y)
+        small(AdaptiveBaseClass(baseline=bad)).fit(X, Y)
 
 
 # ----------------------------------------------------------------------------------- warm start
@@ -110,9 +113,9 @@ def test_unknown_start_is_named(bad):
 def assert_same_fit(one, other):
     assert_same_model(one, other)
     assert one.base_classes_.tolist() == other.base_classes_.tolist()
-    for name in ("init_", "search_losses_", "validation_loss_", "validation_score_"):
+    for name in ("baseline_", "history_.candidate_losses", "validation_loss_", "validation_score_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    assert one.best_iter_ == other.best_iter_
+    assert one.best_iteration_ == other.best_iteration_
     assert one.predict_proba(X_VAL).tobytes() == other.predict_proba(X_VAL).tobytes()
 
 
@@ -173,7 +176,7 @@ def test_pickled_model_can_be_gone_on_with():
 def test_weights_and_labels_of_any_kind_can_be_gone_on_with():
     names = np.array(["a", "b", "c", "d"])[Y]
     weight = np.random.default_rng(0).uniform(0, 3, len(Y)) * (np.arange(len(Y)) > 20)
-    settings = {"class_weight": {"a": 2.5}, "init": "prior"}
+    settings = {"algorithm": AdaptiveBaseClass(baseline="prior"), "class_weight": {"a": 2.5}}
     twice = small(**settings, max_iter=4, warm_start=True).fit(X, names, weight)
     twice.set_params(max_iter=8).fit(X, names, weight)
     assert_same_fit(twice, small(**settings).fit(X, names, weight))
@@ -224,12 +227,12 @@ OTHERWISE = {
 def test_scores_that_cannot_be_compared_are_forgotten(first, second, validation):
     patient = {"n_iter_no_change": 50, "tol": 0.0, "early_stopping": True}
     model = small(**patient, **first, warm_start=True).fit(X, Y, **VALIDATION)
-    n_before, losses = model.best_iter_, model.validation_loss_[: model.best_iter_]
+    n_before, losses = model.best_iteration_, model.validation_loss_[: model.best_iteration_]
     model.set_params(**second, max_iter=20).fit(X, Y, **validation)
     scores = model.validation_score_
     assert np.isnan(scores[:n_before]).all()
     assert not np.isnan(scores[n_before:]).any()
-    assert model.best_iter_ == n_before + scores[n_before:].argmax()
+    assert model.best_iteration_ == n_before + scores[n_before:].argmax()
     kept = model.validation_loss_[:n_before]
     if validation is VALIDATION:
         np.testing.assert_array_equal(kept, losses)
@@ -240,9 +243,9 @@ def test_scores_that_cannot_be_compared_are_forgotten(first, second, validation)
 def test_other_scoring_in_a_warm_start_does_not_empty_the_model():
     settings = {"early_stopping": True, "n_iter_no_change": 50, "warm_start": True}
     model = small(**settings, max_iter=20, scoring="accuracy").fit(X, Y)
-    n_before = model.best_iter_
+    n_before = model.best_iteration_
     model.set_params(max_iter=60, scoring="loss").fit(X, Y)
-    assert model.best_iter_ >= n_before > 0
+    assert model.best_iteration_ >= n_before > 0
 
 
 def test_scores_of_rows_that_are_no_longer_watched_are_kept():
@@ -254,23 +257,27 @@ def test_scores_of_rows_that_are_no_longer_watched_are_kept():
 
 
 def test_start_may_be_changed_without_changing_the_model():
-    model = small(init="prior").fit(X, Y)
+    model = small(AdaptiveBaseClass(baseline="prior")).fit(X, Y)
     before = model.predict_proba(X).tobytes()
-    model.init_[:] = 7
+    model.baseline_[:] = 7
     assert model.predict_proba(X).tobytes() == before
 
 
 def test_scores_of_an_earlier_fit_are_made_once_it_is_known_that_there_is_memory(monkeypatch):
     model = small(max_iter=4, warm_start=True).fit(X, Y)
-    monkeypatch.setattr("abcgbm.training.training.available_bytes", lambda: 0)
-    monkeypatch.setattr(EarlierFit, "raw", None)
+    monkeypatch.setattr("abcgbm.training.training_run.available_bytes", lambda: 0)
+    monkeypatch.setattr(PreviousFit, "raw", None)
     with pytest.raises(MemoryError, match="training needs about"):
         model.set_params(max_iter=8).fit(X, Y)
 
 
 @pytest.mark.parametrize("init", ["zero", "prior"])
 def test_model_of_one_class_can_be_gone_on_with_whatever_its_start(init):
-    settings = {"classes": [0, 1, 2, 3], "init": init, "warm_start": True}
+    settings = {
+        "algorithm": AdaptiveBaseClass(baseline=init),
+        "classes": [0, 1, 2, 3],
+        "warm_start": True,
+    }
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small(**settings).fit(X, np.zeros(300, int))
     assert model.fit(X, Y).n_iter_ == 8
@@ -300,7 +307,7 @@ def test_categories_given_do_not_matter_to_a_binned_table():
         ({"max_iter": 9, "classes": [0, 1, 2]}, X, Y, r"classes=\[0, 1, 2\] with warm_start=True"),
         ({"max_iter": 9, "learning_rate": -1}, X, Y, "learning_rate=-1"),
         (
-            {"init": "prior"},
+            {"algorithm": AdaptiveBaseClass(baseline="prior")},
             X,
             Y,
             "init='prior' with .* init='zero'; expected that, or warm_start=False",

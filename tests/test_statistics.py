@@ -3,14 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from abcgbm.demo.statistics import (
-    Reading,
-    Readings,
-    error_curve,
-    loss_curve,
-    p_value,
-    relative_improvement,
-)
+from abcgbm.demo import Reading, Readings, error_curve, loss_curve, p_value, relative_improvement
 
 # The paper's summary table: test rows, errors of MART and ABC-MART, R_err, P-value as printed.
 # (Pendigits' R_err is printed as 15.5; its counts give 15.4.)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from abcgbm import BaseClassSearch
-from abcgbm.training.stopping import Limits, Stopping, best_step
+from abcgbm import AdaptiveBaseClass, TimeLimit, TreePerClass
+from abcgbm.training.early_stopping import Limits, Stopping, best_iteration
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=500, n_classes=4)
@@ -17,9 +17,9 @@ DEFAULT_STEPS = 100  # with trees per class
 EAGER = {"learning_rate": 0.5, "max_iter": 200, "n_iter_no_change": 5}  # is soon past its best
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
     "abc-mart": {"algorithm": "abc-mart"},
-    "search": {"base_class": BaseClassSearch(2, 1)},
+    "search": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
 }
@@ -41,8 +41,8 @@ def reasons(limits: Limits, states: list[tuple[int, float, float]], **more) -> l
         (10, 0.0, "machine_accuracy"),
     ],
 )
-def test_reasons_to_stop(n_steps, loss, expected):
-    assert reasons(Limits(max_iter=10), [(n_steps, loss, math.nan)]) == [expected]
+def test_reasons_to_stop(n_iter, loss, expected):
+    assert reasons(Limits(max_iter=10), [(n_iter, loss, math.nan)]) == [expected]
 
 
 def test_without_a_limit_only_machine_accuracy_stops():
@@ -104,7 +104,7 @@ def test_request_to_stop_is_a_reason():
     ],
 )
 def test_best_step_has_the_largest_score_and_is_the_first_of_such(scores, best):
-    assert best_step(scores) == best
+    assert best_iteration(scores) == best
 
 
 # ------------------------------------------------------------------------------------- in models
@@ -115,9 +115,9 @@ def test_best_step_has_the_largest_score_and_is_the_first_of_such(scores, best):
 def test_early_stopping_gives_the_model_of_so_many_steps(variant, scoring):
     stopped = small(**variant, **EAGER, scoring=scoring).fit(**FIT, **VALIDATION)
     assert stopped.stop_reason_ == "early_stopping"
-    assert 0 < stopped.best_iter_ < stopped.n_iter_ < 200
-    assert stopped.best_iter_ == np.argmax(stopped.validation_score_)
-    plain = small(**variant, learning_rate=0.5, max_iter=stopped.best_iter_).fit(**FIT)
+    assert 0 < stopped.best_iteration_ < stopped.n_iter_ < 200
+    assert stopped.best_iteration_ == np.argmax(stopped.validation_score_)
+    plain = small(**variant, learning_rate=0.5, max_iter=stopped.best_iteration_).fit(**FIT)
     arrays = ensemble_arrays(plain)
     for name, array in ensemble_arrays(stopped).items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=name, strict=True)
@@ -127,7 +127,7 @@ def test_early_stopping_gives_the_model_of_so_many_steps(variant, scoring):
 
 def test_early_stopping_stops_when_patience_is_over():
     model = small(**EAGER, tol=0.0).fit(**FIT, **VALIDATION)
-    assert model.n_iter_ == model.best_iter_ + 5
+    assert model.n_iter_ == model.best_iteration_ + 5
 
 
 @every_variant
@@ -135,7 +135,7 @@ def test_rows_that_are_only_watched_change_nothing(variant):
     watched = small(**variant, early_stopping=False).fit(**FIT, **VALIDATION)
     plain = small(**variant).fit(**FIT)
     assert_same_model(watched, plain)
-    assert watched.best_iter_ == watched.n_iter_ == 8
+    assert watched.best_iteration_ == watched.n_iter_ == 8
     assert len(watched.validation_loss_) == len(watched.validation_score_) == 9
     assert len(plain.validation_loss_) == len(plain.validation_score_) == 0
 
@@ -157,7 +157,7 @@ def test_no_bound_but_early_stopping():
 def test_auto_is_a_number_of_steps_without_early_stopping():
     auto = small(max_iter="auto").fit(**FIT)
     assert_same_model(auto, small(max_iter=DEFAULT_STEPS).fit(**FIT))
-    assert auto.chosen_["max_iter"] == auto.n_iter_ == DEFAULT_STEPS
+    assert auto.resolved_params_["max_iter"] == auto.n_iter_ == DEFAULT_STEPS
     watched = small(max_iter="auto", early_stopping=False).fit(**FIT, **VALIDATION)
     assert (watched.n_iter_, watched.stop_reason_) == (DEFAULT_STEPS, "max_iter")
 
@@ -168,7 +168,7 @@ def test_auto_is_a_number_of_steps_without_early_stopping():
 def test_auto_is_what_validation_wants_with_early_stopping(given):
     auto, endless = (small(max_iter=n, **given).fit(**FIT, **VALIDATION) for n in ("auto", None))
     assert_same_model(auto, endless)
-    assert (auto.stop_reason_, auto.chosen_["max_iter"]) == ("early_stopping", None)
+    assert (auto.stop_reason_, auto.resolved_params_["max_iter"]) == ("early_stopping", None)
     assert (auto.n_iter_ > DEFAULT_STEPS) == (given["learning_rate"] < 0.1)
     held_out = small(max_iter="auto", early_stopping=True, **given).fit(X, Y)
     assert held_out.stop_reason_ == "early_stopping"
@@ -176,24 +176,30 @@ def test_auto_is_what_validation_wants_with_early_stopping(given):
 
 def test_number_that_is_given_wins_over_validation():
     slow = small(max_iter=5, learning_rate=0.02).fit(**FIT, **VALIDATION)
-    assert (slow.n_iter_, slow.stop_reason_, slow.chosen_["max_iter"]) == (5, "max_iter", 5)
+    assert (slow.n_iter_, slow.stop_reason_, slow.resolved_params_["max_iter"]) == (
+        5,
+        "max_iter",
+        5,
+    )
 
 
 @pytest.mark.parametrize(
     ("parameters", "chosen"),
     [
-        ({}, {"algorithm": "abc-mart", "trees": "per-class", "l2_regularization": 0.0}),
-        ({"trees": "shared"}, {"algorithm": "logitboost", "trees": "shared"}),
+        ({}, {"algorithm": "abc-mart", "l2_regularization": 0.0}),
+        ({"algorithm": "multi-output"}, {"algorithm": "multi-output"}),
         ({"algorithm": "mart", "l2_regularization": 2}, {"l2_regularization": 2.0}),
     ],
     ids=str,
 )
 def test_what_was_chosen_can_be_read(parameters, chosen):
     model = small(**parameters).fit(**FIT)
-    assert model.chosen_.items() >= {"max_iter": 8, "early_stopping": False, **chosen}.items()
-    assert ("gain_directions" in model.chosen_) == ("trees" in parameters)
-    model.chosen_["max_iter"] = 9
-    assert model.chosen_["max_iter"] == 8
+    assert (
+        model.resolved_params_.items() >= {"max_iter": 8, "early_stopping": False, **chosen}.items()
+    )
+    assert ("gain_directions" in model.resolved_params_) == ("trees" in parameters)
+    model.resolved_params_["max_iter"] = 9
+    assert model.resolved_params_["max_iter"] == 8
 
 
 @pytest.mark.parametrize("parameters", [{}, {"early_stopping": False}, {"early_stopping": "auto"}])
@@ -203,7 +209,7 @@ def test_training_that_could_not_end_is_refused(parameters):
 
 
 def test_time_limit_keeps_the_model_so_far():
-    model = small(max_iter=None, max_time=1e-9).fit(**FIT)
+    model = small(max_iter=None, callbacks=[TimeLimit(1e-9)]).fit(**FIT)
     assert model.stop_reason_ == "max_time"
     assert model.n_iter_ == 1
     assert_same_trees(model, small(max_iter=1).fit(**FIT))
@@ -216,12 +222,12 @@ def assert_same_trees(one, other):
 
 
 def test_generous_time_limit_changes_nothing():
-    assert_same_model(small(max_time=1e9).fit(**FIT), small().fit(**FIT))
+    assert_same_model(small(callbacks=[TimeLimit(1e9)]).fit(**FIT), small().fit(**FIT))
 
 
 def test_model_of_no_step_is_told():
     worse = {"X_val": X[LEARNED], "y_val": (Y[LEARNED] + 1) % 4}
     with pytest.warns(UserWarning, match="no step makes the validation score better, so every cla"):
         model = small(n_iter_no_change=3).fit(**FIT, **worse)
-    assert (model.best_iter_, model.n_iter_, model.stop_reason_) == (0, 3, "early_stopping")
+    assert (model.best_iteration_, model.n_iter_, model.stop_reason_) == (0, 3, "early_stopping")
     np.testing.assert_array_equal(model.predict_proba(X), 0.25)

@@ -25,16 +25,16 @@ KINDS: dict[str, dict[str, Any]] = {
     "abc-mart": {"bases": [1], "base_derivatives": True},
     "logitboost": {"hessian_split": True},
     "abc-logitboost with search": {"hessian_split": True, "bases": [0, 2, 3]},
-    "search of the base step": {"search_base": True, "bases": [1], "base_derivatives": True},
+    "search of the base step": {"base_line_search": True, "bases": [1], "base_derivatives": True},
     "drawn rows": {"subsample": 0.6},
-    "shared": {"shared": True, "hessian_split": True},
-    "shared, drawn": {"shared": True, "n_directions": 2, "subsample": 0.6},
+    "shared": {"multi_output": True, "hessian_split": True},
+    "shared, drawn": {"multi_output": True, "n_projections": 2, "subsample": 0.6},
 }
 
 
 def all_in(folder: Path) -> Any:
     """A storage that makes files of the smallest arrays, too."""
-    return _core.Storage(str(folder), least_bytes=1)
+    return _core.Storage(str(folder), min_bytes=1)
 
 
 def files_in_use(folder: Path) -> int:
@@ -69,7 +69,7 @@ def steps(problem: Problem, storage: Any, **kind: Any) -> Iterator[bytes]:
     trainer = _core.Trainer(**rows_of(problem, storage), params=params)
     validation = _core.Validation(**rows_of(problem, storage))
     for step in range(3):
-        made = trainer.step(range(problem.n_classes), bases, with_base, 0.75, step)
+        made = trainer.train_iteration(range(problem.n_classes), bases, with_base, 0.75, step)
         validation.add(made)
         arrays = (trainer.raw(), trainer.residuals()[0], trainer.class_losses(), validation.raw())
         yield core.step_bytes(made)
@@ -147,7 +147,7 @@ def test_rows_of_a_table_lie_where_the_table_does_and_a_pickle_in_memory(tmp_pat
 @pytest.mark.parametrize("shared", [False, True])
 def test_with_a_folder_no_memory_grows_with_the_rows(shared):
     def parts(n_rows: int, **given: Any) -> dict[str, int]:
-        params = core.train_params(shared=shared)
+        params = core.train_params(multi_output=shared)
         return _core.training_bytes(n_rows, 5, 1000, params, 1, 2, **given)
 
     assert parts(10**6, in_folder=True) == parts(10**9, in_folder=True)
@@ -179,12 +179,12 @@ for _ in range(10**6):
 
 
 @pytest.mark.parametrize("n_steps", [1, 3])
-def test_nothing_is_left_by_a_process_that_is_killed(n_steps, tmp_path):
+def test_nothing_is_left_by_a_process_that_is_killed(n_iter, tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as process:
         assert process.stdout is not None
-        assert process.stdout.read(n_steps) == b"x" * n_steps
+        assert process.stdout.read(n_iter) == b"x" * n_iter
         process.kill()
         assert process.wait(HANGS_AFTER) == -signal.SIGKILL
     assert list(tmp_path.iterdir()) == []
@@ -254,7 +254,7 @@ def test_folder_is_found_again_from_elsewhere(tmp_path, monkeypatch):
 
 def test_no_folder_is_memory_and_arrays_have_at_least_a_byte(tmp_path):
     assert list(steps(PROBLEMS["numbers"], _core.Storage(None)))
-    with pytest.raises(ValueError, match="least_bytes: at least 1"):
+    with pytest.raises(ValueError, match="min_bytes: at least 1"):
         _core.Storage(str(tmp_path), 0)
 
 

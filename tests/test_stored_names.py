@@ -7,7 +7,8 @@ import pytest
 
 import models
 from abcgbm.model.ensemble import Ensemble
-from abcgbm.model.file import saved, trees
+from abcgbm.model.file import model_file as saved
+from abcgbm.model.file import model_file as trees
 from abcgbm.model.history import History
 from golden import digest
 from model_files import content_of, loaded, members_of, small_models
@@ -45,7 +46,7 @@ def test_every_field_has_one_stored_name():
     assert models.STORED_NAMES.keys() == names_of(Ensemble)
     assert trees.STORED_NAMES.keys() == names_of(Ensemble) - NOT_STORED
     others = {
-        "best_step",
+        "best_iteration",
         "stop_reason",
         "seed",
         "chosen",

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abcgbm.data.files.column_types import reads_as_number
-from abcgbm.data.files.delimited import DelimitedFile
-from abcgbm.data.files.errors import TableFileError
+from abcgbm.data.files.csv import DelimitedFile
+from abcgbm.data.files.csv_blocks import text_blocks
+from abcgbm.data.files.file_source import find_column, open_table
 from abcgbm.data.files.formats import MISSING, Reading, check_names
-from abcgbm.data.files.table_file import find_column, open_table
-from abcgbm.data.files.text_blocks import text_blocks
+from abcgbm.errors import TableFileError
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")

@@ -13,7 +13,8 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper
-from abcgbm.data.tables import Kind, Schema, read_table, read_table_like
+from abcgbm.data.schema import Kind, Schema
+from abcgbm.data.table import read_table, read_table_like
 from inputs import (
     DATA,
     IN_PARTS,

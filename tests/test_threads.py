@@ -9,7 +9,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from abcgbm import BinMapper
-from abcgbm.settings.threads import effective_n_threads
+from abcgbm.parameters.machine import effective_n_threads
 from models import assert_same_model, model_bytes, noisy_data, run_python, small
 
 X, Y = noisy_data(n_rows=3000, n_classes=5)

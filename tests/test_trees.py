@@ -11,15 +11,21 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from abcgbm import ABCBoostClassifier, BinMapper
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    Categorical,
+    TreePerClass,
+)
 from models import noisy_data, small
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "class by class": {"algorithm": "mart", "refresh": "class"},
-    "abc-mart": {"algorithm": "abc-mart", "base_class": "b"},
-    "small base steps": {"base_class": "b", "base_step": "search", "learning_rate": 1.0},
-    "shared": {"trees": "shared"},
+    "class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "abc-mart": {"algorithm": AdaptiveBaseClass(base_label="b")},
+    "small base steps": {"algorithm": AdaptiveBaseClass(base_label="b"), "learning_rate": 1.0},
+    "shared": {"algorithm": "multi-output"},
 }
 N_ROWS = 240
 RNG = np.random.default_rng(0)
@@ -32,7 +38,7 @@ FRAME = pd.DataFrame({"colour": LEVELS[COLOUR], "size": SIZE})
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, ABCBoostClassifier]:
-    cheap = {"categorical_smoothing": 0.0, "categorical_penalty": 0.0}
+    cheap = {"categorical_features": Categorical(smoothing=0.0, penalty=0.0)}
     return {name: small(**given, **cheap).fit(FRAME, Y) for name, given in VARIANTS.items()}
 
 
@@ -68,7 +74,7 @@ def test_frame_tells_all_that_prediction_needs(model):
     leaves = model.apply(rows)
     assert leaves.dtype == np.int32
     assert leaves.shape == (25, frame["tree"].max() + 1)
-    scores = np.tile(model.init_, (25, 1))
+    scores = np.tile(model.baseline_, (25, 1))
     labels = model.classes_.tolist()
     for tree, nodes in frame.groupby("tree"):
         found = [walked(nodes, row) for _, row in rows.iterrows()]
@@ -93,9 +99,9 @@ def test_frame_has_a_row_for_each_node(model):
     np.testing.assert_array_equal(frame["left"], ensemble.left)
     starts = frame.groupby("tree").size().cumsum()
     np.testing.assert_array_equal(starts, ensemble.tree_start[1:])
-    first_step = frame.groupby("tree")["step"].first()
+    first_iteration = frame.groupby("tree")["step"].first()
     np.testing.assert_array_equal(
-        np.searchsorted(first_step, np.arange(ensemble.n_steps + 1)), ensemble.step_start
+        np.searchsorted(first_iteration, np.arange(ensemble.n_iter + 1)), ensemble.step_start
     )
     is_leaf = frame["feature"].isna()
     assert (frame.loc[is_leaf, ["left", "right"]] == -1).all(axis=None)
@@ -137,7 +143,7 @@ def test_frames_of_pandas_and_polars_are_the_same(models, name):
 
 def test_labels_keep_their_type_beside_none():
     X, y = noisy_data()
-    labels = small(base_class=2).fit(X, y).trees_to_dataframe()
+    labels = small(AdaptiveBaseClass(base_label=2)).fit(X, y).trees_to_dataframe()
     assert set(labels["class"]) == {0, 1, 3}
     assert {type(label) for label in labels["base_class"]} == {int}
     assert small("mart").fit(X, y).trees_to_dataframe()["base_class"].tolist()[0] is None
@@ -149,7 +155,7 @@ def test_labels_that_are_dates_stay_dates(backend, unit):
     """NumPy's own lists have integers in place of nanoseconds."""
     X, y = noisy_data()
     dates = (np.datetime64("2026-11-18") + y).astype(f"M8[{unit}]")
-    model = small(base_class=dates.min()).fit(X, dates)
+    model = small(AdaptiveBaseClass(base_label=dates.min())).fit(X, dates)
     frame = model.trees_to_dataframe(backend)
     found = [frame["class"][0], frame["base_class"][0]]
     assert np.array(found, dtype=dates.dtype).tolist() == model.classes_[[1, 0]].tolist()
@@ -163,7 +169,7 @@ def test_labels_that_are_dates_stay_dates(backend, unit):
 def test_model_without_trees_has_an_empty_frame(backend):
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small().fit(np.zeros((30, 1)), [0, 1, 2] * 10)
-    assert model.model_.n_steps == 0
+    assert model.model_.n_iter == 0
     frame = model.trees_to_dataframe(backend)
     assert len(frame) == 0
     assert "threshold" in frame
@@ -177,12 +183,12 @@ def test_leaves_of_the_first_steps():
     model = small().fit(X, y)
     whole = model.apply(X)
     assert whole.shape == (400, 24)
-    np.testing.assert_array_equal(model.apply(X, n_steps=3), whole[:, :9])
-    assert model.apply(X, n_steps=0).shape == (400, 0)
+    np.testing.assert_array_equal(model.apply(X, n_iter=3), whole[:, :9])
+    assert model.apply(X, n_iter=0).shape == (400, 0)
     binned = BinMapper().fit(X).transform(X)
     np.testing.assert_array_equal(small().fit(binned, y).apply(binned), whole)
     with pytest.raises(ValueError, match="n_steps=9"):
-        model.apply(X, n_steps=9)
+        model.apply(X, n_iter=9)
 
 
 @pytest.mark.parametrize("ask", ["tree", "trees_to_dataframe", "apply", "feature_importances"])

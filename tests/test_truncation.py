@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from models import ensemble_arrays, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
 X, Y = ROWS[:250], LABELS[:250]
 VALIDATION = {"X_val": ROWS[250:], "y_val": LABELS[250:]}
 VARIANTS = {
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "search with a warm-up": {"base_class": BaseClassSearch(2, gap=1, warmup=3)},
-    "abc-logitboost": {"algorithm": "abc-logitboost", "init": "prior"},
-    "shared, drawn": {"trees": "shared", "gain_directions": 2, "subsample": 0.6},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "search with a warm-up": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1, warmup=3)},
+    "abc-logitboost": {"algorithm": AdaptiveBaseClass("logitboost", baseline="prior")},
+    "shared, drawn": {
+        "algorithm": MultiOutputTrees(n_projections=2, baseline="zero"),
+        "subsample": 0.6,
+    },
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
@@ -47,19 +50,19 @@ def test_first_steps_predict_as_stages_do(variant):
         cut = whole[:m]
         assert cut.predict_proba(ROWS).tobytes() == staged.tobytes()
         for method in ("predict", "predict_proba", "predict_log_proba"):
-            one, other = getattr(cut, method)(ROWS), getattr(whole, method)(ROWS, n_steps=m)
+            one, other = getattr(cut, method)(ROWS), getattr(whole, method)(ROWS, n_iter=m)
             assert one.tobytes() == other.tobytes()
 
 
 def test_record_ends_with_the_model():
     whole = small(**EAGER).fit(X, Y, **VALIDATION)
-    assert whole.best_iter_ > 2
+    assert whole.best_iteration_ > 2
     cut = whole.truncate(2)
-    assert (cut.n_iter_, cut.best_iter_, cut.stop_reason_) == (2, 2, "truncated")
+    assert (cut.n_iter_, cut.best_iteration_, cut.stop_reason_) == (2, 2, "truncated")
     assert cut.train_loss_.tolist() == whole.train_loss_[:3].tolist()
     assert cut.validation_score_.tolist() == whole.validation_score_[:3].tolist()
     assert cut.base_classes_.tolist() == whole.base_classes_[:2].tolist()
-    assert len(cut.search_losses_) == 2
+    assert len(cut.history_.candidate_losses) == 2
     assert cut.get_params() == whole.get_params()
 
 
@@ -67,7 +70,7 @@ def test_steps_after_the_best_one_can_be_cut_off_the_record():
     whole = small(**EAGER).fit(X, Y, **VALIDATION)
     cut = whole[:]
     assert cut.model_ == whole.model_
-    assert cut.n_iter_ == cut.best_iter_ == whole.best_iter_ < whole.n_iter_
+    assert cut.n_iter_ == cut.best_iteration_ == whole.best_iteration_ < whole.n_iter_
 
 
 def test_model_that_is_not_cut_is_equal_and_another():
@@ -89,8 +92,8 @@ def test_model_stays_as_it_is_when_another_is_cut_from_it():
 def test_record_of_a_second_training_is_cut_too():
     whole = small(**EAGER, early_stopping=True, refit=True).fit(X, Y)
     cut = whole.truncate(2)
-    assert cut.refit_history_.n_steps == cut.best_iter_ == cut.n_iter_ == 2
-    assert cut.predict_proba(X).tobytes() == whole.predict_proba(X, n_steps=2).tobytes()
+    assert cut.refit_history_.n_iter == cut.best_iteration_ == cut.n_iter_ == 2
+    assert cut.predict_proba(X).tobytes() == whole.predict_proba(X, n_iter=2).tobytes()
 
 
 def test_training_goes_on_from_the_last_step_that_was_kept():

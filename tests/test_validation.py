@@ -23,9 +23,9 @@ from sklearn.metrics import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import ABCBoostClassifier, BinMapper
-from abcgbm.settings.settings import Settings
-from abcgbm.training import draws
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, BinMapper, TreePerClass
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.training import validation as draws
 from abcgbm.training.validation import hold_out
 from models import assert_same_model, noisy_data, small
 
@@ -36,11 +36,11 @@ VALIDATION = {"X_val": X[VALIDATED], "y_val": Y[VALIDATED]}
 WEIGHT = np.random.default_rng(0).integers(1, 4, 400).astype(float)
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
     "abc-mart": {"algorithm": "abc-mart"},
-    "abc-logitboost, prior": {"algorithm": "abc-logitboost", "init": "prior"},
-    "shared": {"trees": "shared"},
+    "abc-logitboost, prior": {"algorithm": AdaptiveBaseClass("logitboost", baseline="prior")},
+    "shared": {"algorithm": "multi-output"},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -138,8 +138,8 @@ def test_threads_do_not_matter(n_jobs):
 def staged_scores(scorer, variant, labels, weight=None):
     """What a scorer says of the model of each number of steps."""
     given_weight = {} if weight is None else {"sample_weight": weight}
-    for n_steps in range(1, 9):
-        model = small(**variant, max_iter=n_steps).fit(X[LEARNED], labels[LEARNED])
+    for n_iter in range(1, 9):
+        model = small(**variant, max_iter=n_iter).fit(X[LEARNED], labels[LEARNED])
         yield scorer(model, X[VALIDATED], labels[VALIDATED], **given_weight)
 
 
@@ -442,10 +442,10 @@ def test_scorer_of_another_task_is_refused_before_the_fit(name):
     elif OF_CLUSTERINGS.fullmatch(name):
         expected = f"scoring='{name}' is a metric of clusterings, .* 'error', 'balanced_accuracy'"
     else:
-        assert Settings.from_parameters(given).scoring.given == name
+        assert Parameters.from_parameters(given).scoring.given == name
         return
     with pytest.raises(ValueError, match=expected):
-        Settings.from_parameters(given)
+        Parameters.from_parameters(given)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_validation_is_the_same_for_any_thread_count(n_threads):
 PROBLEM = mixed_problem(0, 100, 3)
 
 
-def first_step(problem: Problem):
+def first_iteration(problem: Problem):
     return core.trainer(problem).native_step(range(problem.n_classes), [-1], False, 1.0, 0)
 
 
@@ -129,8 +129,8 @@ def columns_of(problem: Problem, *columns: int) -> Problem:
 def test_step_of_another_training_is_refused_and_leaves_the_scores_alone(other, said):
     problem = PROBLEM.with_params(max_leaf_nodes=20, categorical_smoothing=0.0)
     validation = core.validation(other)
-    with pytest.raises(ValueError, match=f"step: of a training with other {said}"):
-        validation.add(first_step(problem))
+    with pytest.raises(ValueError, match=f"result: of a training with other {said}"):
+        validation.add(first_iteration(problem))
     assert not validation.raw().any()
 
 
@@ -163,7 +163,7 @@ def test_validation_rejects_wrong_input(changed):
 def test_training_goes_on_after_its_validation_is_gone():
     problem = random_problem(0, 200, 2, 3)
     trainer, validation = core.trainer(problem), core.validation(problem)
-    step = first_step(problem)
+    step = first_iteration(problem)
     validation.add(step)
     del validation
     trainer.step([0, 1, 2], -1, False, 1.0)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from abcgbm import BinMapper, LargeTable
+from abcgbm import BinMapper, Categorical, LargeTable, MultiOutputTrees
 from abcgbm.evaluation import answers_of
 from models import assert_same_model, model_bytes, small
 
@@ -103,7 +103,7 @@ def test_numbers_are_refused_in_files_where_fit_saw_strings(parquet):
 @pytest.mark.filterwarnings("ignore:no tree can be split")
 @pytest.mark.parametrize("soil", [WORDS, NUMBERS], ids=["words", "numbers"])
 def test_type_of_a_column_is_refused_whether_trees_use_it_or_not(soil):
-    model = quick(min_gain=1e9).fit(frame(pd.Categorical(soil)), Y)
+    model = quick(MultiOutputTrees(min_gain=1e9)).fit(frame(pd.Categorical(soil)), Y)
     assert not len(model.model_.ensemble.used_features)
     other = NUMBERS if soil is WORDS else WORDS
     with pytest.raises(TypeError, match="column 'soil' has levels such as"):
@@ -201,13 +201,13 @@ def test_warm_start_and_large_tables_are_warned_of(parquet):
     model = of_words().set_params(warm_start=True, max_iter=5)
     assert len(warned(lambda: model.fit(frame(["peat"] * N), Y))) == 1
     path, model = parquet(["peat"] * N), of_words()
-    assert len(warned(lambda: [model.predict(path), [*model.predict_parts(path)]])) == 1
+    assert len(warned(lambda: [model.predict(path), [*model.predict_batches(path)]])) == 1
     answers = of_words()
     assert len(warned(lambda: [answers_of(answers, frame(["peat"] * N), Y) for _ in "ab"])) == 1
 
 
 def test_levels_that_are_errors_are_no_warning():
-    model = quick(handle_unknown="error").fit(frame(WORDS), Y)
+    model = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame(WORDS), Y)
     with pytest.raises(ValueError, match=r"unknown level\(s\) 'peat'"):
         model.predict(frame(["peat"] * N))
 

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_class_weight
 
 import reference
-from abcgbm import BinMapper
-from abcgbm.data.exact_sums import SCALE, exact_class_sums
+from abcgbm import AdaptiveBaseClass, BinMapper
 from abcgbm.data.weights import (
+    SCALE,
     IntegerWeights,
     WeightGrid,
     WeightSums,
     check_weights,
     class_weights,
+    exact_class_sums,
     mean_factor,
 )
 from models import assert_same_model, noisy_data, small
@@ -29,7 +30,10 @@ any_weights = pytest.mark.filterwarnings("ignore:.*weigh at most")
 VARIANTS = {
     "mart": {"algorithm": "mart"},
     "abc-mart": {"algorithm": "abc-mart"},
-    "shared": {"trees": "shared", "l2_regularization": 0.0},  # a ridge does not scale with weights
+    "shared": {
+        "algorithm": "multi-output",
+        "l2_regularization": 0.0,
+    },  # a ridge does not scale with weights
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -465,7 +469,7 @@ def test_class_factors_of_very_many_rows_keep_their_digits(n_rows):
 
 def test_huge_factor_of_a_class_without_rows_does_not_matter():
     X, y = noisy_data(n_classes=3)
-    factors = {"classes": [0, 1, 2, 3], "init": "prior"}
+    factors = {"algorithm": AdaptiveBaseClass(baseline="prior"), "classes": [0, 1, 2, 3]}
     huge = small(class_weight={0: 2.0, 3: 1e300}, **factors).fit(X, y)
     assert_same_model(huge, small(class_weight={0: 2.0}, **factors).fit(X, y))
 
@@ -521,7 +525,9 @@ def test_smallest_leaf_of_weighed_classes_is_named_if_it_forbids_every_split():
     with pytest.warns(UserWarning, match="twice min_samples_leaf=150 times 1e-06"):
         small(class_weight=dict.fromkeys("abc", 1e-6), min_samples_leaf=150).fit(X, NAMES)
     with pytest.warns(UserWarning, match=r"no tree can be split.* smaller min_gain than 1e\+09 or"):
-        small(class_weight=dict.fromkeys("abc", 1e-6), min_gain=1e9).fit(X, NAMES)
+        small(AdaptiveBaseClass(min_gain=1e9), class_weight=dict.fromkeys("abc", 1e-6)).fit(
+            X, NAMES
+        )
 
 
 @every_variant

@@ -33,13 +33,13 @@ class Job(NamedTuple):
     system: str
     table: str  # "drawn", or "covertype"
     kind: str  # "per class", or "shared"
-    n_steps: int
+    n_iter: int
 
 
 def parameters(job: Job) -> dict[str, Any]:
-    trees = {"trees": "shared"} if job.kind == "shared" else {"algorithm": "logitboost"}
+    trees = {"algorithm": "multi-output"} if job.kind == "shared" else {"algorithm": "logitboost"}
     return trees | {
-        "max_iter": job.n_steps,
+        "max_iter": job.n_iter,
         "learning_rate": 0.1,
         "max_leaf_nodes": LEAVES,
         "max_features": None,
@@ -107,13 +107,13 @@ def fit_rank(job: Job) -> float:
     from mpi4py import MPI  # noqa: PLC0415
 
     from abcgbm import ABCBoostClassifier  # noqa: PLC0415
-    from abcgbm.distributed import MPIReducer  # noqa: PLC0415
+    from abcgbm.distributed import MPICommunicator  # noqa: PLC0415
 
-    reducer = MPIReducer(MPI.COMM_WORLD)
-    X, y = whole(job.table, reducer.rank, reducer.n_ranks)
+    communicator = MPICommunicator(MPI.COMM_WORLD)
+    X, y = whole(job.table, communicator.rank, communicator.n_ranks)
     MPI.COMM_WORLD.Barrier()
     began = time.perf_counter()
-    ABCBoostClassifier(**parameters(job)).fit(X, y, share=reducer)
+    ABCBoostClassifier(**parameters(job)).fit(X, y, communicator=communicator)
     return time.perf_counter() - began
 
 
@@ -144,7 +144,7 @@ def fit_xgboost(job: Job, client: Any, X: Any, y: Any) -> None:
 
     strategy = "multi_output_tree" if job.kind == "shared" else "one_output_per_tree"
     model = xgb.DaskXGBClassifier(
-        n_estimators=job.n_steps,
+        n_estimators=job.n_iter,
         max_leaves=LEAVES,
         max_depth=0,
         grow_policy="lossguide",
@@ -164,7 +164,7 @@ def fit_lightgbm(job: Job, client: Any, X: Any, y: Any) -> None:
 
     DaskLGBMClassifier(
         client=client,
-        n_estimators=job.n_steps,
+        n_estimators=job.n_iter,
         num_leaves=LEAVES,
         learning_rate=0.1,
         reg_lambda=0.1,

@@ -70,8 +70,8 @@ def bytes_of_step(job: Job) -> float:
     """Return the bytes that each rank sums: a histogram for each split, and the roots."""
     D, K, J = job["n_features"], job["n_classes"], job["max_leaf_nodes"]
     if job["shared"]:
-        n_directions = min(7, K)
-        stride = -(-(2 * n_directions + 1) // 8) * 8
+        n_projections = min(7, K)
+        stride = -(-(2 * n_projections + 1) // 8) * 8
         return J * D * N_BINS * stride * 4.0
     return (J - 1) * D * N_BINS * 24.0 * K + 2 * 64.0 * -(-K // 8) * D * N_BINS
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from abcgbm import _core
-from abcgbm.distributed import MPIReducer
+from abcgbm.distributed import MPICommunicator
 from benchmarks.distributed.table import Shape, rows_of_rank
 
 N_BINS = 255
 
 
-class TimedReducer(MPIReducer):
+class TimedReducer(MPICommunicator):
     """Counts what it does."""
 
     seconds, n_sums, n_bytes = 0.0, 0, 0
@@ -38,36 +38,39 @@ class TimedReducer(MPIReducer):
         return np.array([self.seconds, self.n_sums, self.n_bytes])
 
 
-def trainer_of(job: dict[str, Any], reducer: TimedReducer) -> Any:
+def trainer_of(job: dict[str, Any], communicator: TimedReducer) -> Any:
     shape = Shape(job["n_rows"], job["n_features"], job["n_classes"])
-    X, y = rows_of_rank(shape, reducer.rank, reducer.n_ranks)
+    X, y = rows_of_rank(shape, communicator.rank, communicator.n_ranks)
     thresholds = ndtri(np.arange(1, N_BINS) / N_BINS)
     kinds = np.zeros(shape.n_features, np.uint8)
     builder = _core.BinnedBuilder(len(X), [thresholds] * shape.n_features, kinds)
     builder.add_block(np.arange(shape.n_features, dtype=np.int32), X.astype(np.float64), 1)
-    share = _core.Share(reducer) if reducer.n_ranks > 1 else None
-    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, share=share)
+    share = _core.Shard(communicator) if communicator.n_ranks > 1 else None
+    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, shard=share)
     grow = _core.GrowParams(job["max_leaf_nodes"])
     split = _core.SplitParams(job["hessian_split"], l2_regularization=0.1)
     params = _core.TrainParams(
-        grow, split, shared=job["shared"], n_directions=min(7, shape.n_classes) * job["shared"]
+        grow,
+        split,
+        multi_output=job["shared"],
+        n_projections=min(7, shape.n_classes) * job["shared"],
     )
     return _core.Trainer(builder.finish(), labels, params, 1, None)
 
 
-def measure(job: dict[str, Any], reducer: TimedReducer) -> dict[str, Any]:
+def measure(job: dict[str, Any], communicator: TimedReducer) -> dict[str, Any]:
     """Return what the steps after the first took, each the best of all."""
-    trainer = trainer_of(job, reducer)
+    trainer = trainer_of(job, communicator)
     classes = list(range(job["n_classes"]))
     found = []
     for number in range(1 + job["n_steps"]):
         MPI.COMM_WORLD.Barrier()
-        before, began = reducer.numbers(), time.perf_counter()
-        trainer.step(classes, [-1], False, 1.0, number)
-        found.append([time.perf_counter() - began, *(reducer.numbers() - before)])
+        before, began = communicator.numbers(), time.perf_counter()
+        trainer.train_iteration(classes, [-1], False, 1.0, number)
+        found.append([time.perf_counter() - began, *(communicator.numbers() - before)])
     seconds, of_exchange, n_sums, n_bytes = min(found[1:])
     return job | {
-        "n_ranks": reducer.n_ranks,
+        "n_ranks": communicator.n_ranks,
         "seconds": seconds,
         "exchange_seconds": of_exchange,
         "n_sums": n_sums,
@@ -76,10 +79,10 @@ def measure(job: dict[str, Any], reducer: TimedReducer) -> dict[str, Any]:
 
 
 def main() -> None:
-    reducer = TimedReducer(MPI.COMM_WORLD)
+    communicator = TimedReducer(MPI.COMM_WORLD)
     job = {"hessian_split": True, "n_steps": 2, "shared": False} | json.loads(sys.argv[1])
-    result = measure(job, reducer)
-    if reducer.rank == 0:
+    result = measure(job, communicator)
+    if communicator.rank == 0:
         print(json.dumps(result), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Shared trees beside trees per class and the peers: errors, time, size; one thread, CPU time.
+"""Multi-output trees beside one tree per class and the peers: errors, time, size; one thread, CPU time.
 
 ``python -m benchmarks.shared run`` measures what is not yet in ``benchmarks/results/shared.jsonl``:
 
@@ -10,8 +10,8 @@
 
 Repeats go round the systems. Peers may have a Python of their own, ``--peer-python``: XGBoost's vector
 leaves need 3.12, and nothing of ours. What failed is noted with its reason, and not tried again until
-that line is deleted. ``report`` writes the tables into ``docs/shared_trees.md``, between its markers;
-``show`` prints them.
+that line is deleted. ``report`` writes the main tables into ``docs/benchmarks.md``, between their markers,
+and all of them into a page beside the results; ``show`` prints them.
 The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
 """
 
@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedParameters:
     """What a run is asked to measure."""
 
     what: Sequence[str] = ("errors",)
@@ -69,7 +69,7 @@ class Plan:
         return sys.executable if system in OURS else self.peer_python
 
 
-def cells(name: str, plan: Plan, results: Results) -> Iterator[Cell]:
+def cells(name: str, plan: ResolvedParameters, results: Results) -> Iterator[Cell]:
     """Yield the cells of a set; repeats go round the systems. A target may need the errors before it."""
     for what in plan.what:
         for leaves in plan.leaves:
@@ -80,7 +80,7 @@ def cells(name: str, plan: Plan, results: Results) -> Iterator[Cell]:
                     yield from to_target(cell, plan, results) if what == "target" else [cell]
 
 
-def to_target(cell: Cell, plan: Plan, results: Results) -> Iterator[Cell]:
+def to_target(cell: Cell, plan: ResolvedParameters, results: Results) -> Iterator[Cell]:
     """Yield the cell with the steps to the target; none if no curve is known, or it never gets there."""
     line = find(cell._replace(what="errors", repeat=0), results)
     steps = steps_to(line.get("errors", []), plan.target) if line else None
@@ -97,7 +97,7 @@ def find(cell: Cell, results: Results) -> Line | None:
     )
 
 
-def run(plan: Plan, results: Results) -> None:
+def run(plan: ResolvedParameters, results: Results) -> None:
     """Measure every cell that is still to be measured; each is kept as soon as it is known."""
     for name in plan.sets:
         with TemporaryDirectory(prefix="benchmark-") as folder:
@@ -108,7 +108,7 @@ def run(plan: Plan, results: Results) -> None:
                     measure(cell, folder, plan, results)
 
 
-def measure(cell: Cell, folder: str, plan: Plan, results: Results) -> None:
+def measure(cell: Cell, folder: str, plan: ResolvedParameters, results: Results) -> None:
     """Measure one cell, and keep what was found."""
     job = Job(cell.what, folder, cell.system, cell.leaves, cell.steps, cell.ridge or 0.0)
     try:
@@ -139,7 +139,7 @@ def parser() -> argparse.ArgumentParser:
     add("--give-up", type=float, help="seconds after which a measurement is ended, and noted so")
     add("--peer-python", help="the Python that runs peers: of a venv that has them")
     report_parser, show_parser = commands.add_parser("report"), commands.add_parser("show")
-    report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "shared_trees.md")
+    report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
     for command in (report_parser, show_parser):
         command.add_argument("--ridge", type=float, default=RIDGE, help="whose lines are shown")
     for command in (run_parser, report_parser, show_parser):
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif command == "show":
         print(*page.tables(results, given["ridge"]), sep="\n")
     else:
-        run(Plan(**given), results)
+        run(ResolvedParameters(**given), results)
 
 
 if __name__ == "__main__":

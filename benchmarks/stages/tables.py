@@ -48,7 +48,7 @@ class Table:
             _core.TrainParams(),
             n_threads=1,
         )
-        trainer.step(range(self.n_classes), [-1], False, 1.0)
+        trainer.train_iteration(range(self.n_classes), [-1], False, 1.0)
         return trainer
 
     def stages(self) -> _bench.Stages:

@@ -32,7 +32,7 @@ def test_count_node(benchmark, table, node):
     stages = table.stages()
     if node > 0:
         stages.count_node()
-        stages.find_cut()
+        stages.find_split()
         stages.split_root()
         stages.use_node(node)
     benchmark(stages.count_node)

@@ -10,9 +10,9 @@ LETTER, ISOLET = (table_of(name, is_small=True) for name in ("letter", "isolet")
 
 def test_stage_needs_what_comes_before():
     stages = LETTER.stages()
-    with pytest.raises(ValueError, match="find_cut: count_node comes first"):
-        stages.find_cut()
-    with pytest.raises(ValueError, match="split_root: find_cut comes first"):
+    with pytest.raises(ValueError, match="find_split: count_node comes first"):
+        stages.find_split()
+    with pytest.raises(ValueError, match="split_root: find_split comes first"):
         stages.split_root()
     with pytest.raises(ValueError, match="root_histogram: count_roots comes first"):
         stages.root_histogram(0)
@@ -23,11 +23,11 @@ def test_stage_needs_what_comes_before():
 def test_histogram_of_one_node_is_not_cut_as_that_of_another():
     stages = LETTER.stages()
     stages.count_node()
-    stages.find_cut()
+    stages.find_split()
     stages.split_root()
     stages.use_node(2)
-    with pytest.raises(ValueError, match="find_cut: count_node comes first"):
-        stages.find_cut()
+    with pytest.raises(ValueError, match="find_split: count_node comes first"):
+        stages.find_split()
 
 
 def test_table_must_be_that_of_the_training():

@@ -4,7 +4,7 @@ import numpy as np
 def test_split_rows(benchmark, table):
     stages = table.stages()
     stages.count_node()
-    feature, bin_, _, _ = stages.find_cut()
+    feature, bin_, _, _ = stages.find_split()
     n_left = benchmark(stages.split_root)
     goes_left = table.codes[:, feature] <= bin_
     assert n_left == goes_left.sum()

@@ -22,7 +22,7 @@ def best_score(table, residual):
 def test_find_cut(benchmark, table):
     stages = table.stages()
     stages.count_node()
-    feature, bin_, left, n_left = benchmark(stages.find_cut)
+    feature, bin_, left, n_left = benchmark(stages.find_split)
     residual = table.trainer.residuals()[0][0]
     goes_left = table.codes[:, feature] <= bin_
     assert (left, n_left) == (residual[goes_left].sum(), goes_left.sum())

@@ -7,7 +7,7 @@ namespace abcgbm {
 
 /// What is drawn; part of the key, so that draws of different kinds are independent.
 /// (Python draws with 3.)
-enum class Draw : std::uint64_t { rows = 1, features = 2, directions = 4 };
+enum class Draw : std::uint64_t { rows = 1, features = 2, projections = 4 };
 
 /// A bijection of 64-bit integers without pattern (splitmix64).
 constexpr std::uint64_t mix(std::uint64_t x) {

@@ -44,11 +44,11 @@ template <class T, std::size_t Chains>
                                           1.0 / 2.0,
                                           1.0,
                                           1.0};
-  const T least = T{} - 708.0;
+  const T smallest = T{} - 708.0;
   std::array<T, Chains> z;
   std::array<T, Chains> q;
   for (std::size_t c = 0; c < Chains; ++c) {
-    x[c] = x[c] < least ? least : x[c];
+    x[c] = x[c] < smallest ? smallest : x[c];
     z[c] = x[c] * 1.4426950408889634 + kRoundingMagic;
     const T n = z[c] - kRoundingMagic;
     x[c] = (x[c] - n * kLn2High) - n * kLn2Low;

@@ -44,7 +44,7 @@ struct Job {
   std::atomic<std::size_t> n_helpers{0};  // helpers at work, changed under the mutex
   std::exception_ptr error;               // guarded by mutex
 
-  std::size_t n_wanted = 0;  // helpers; guarded by the pool's mutex, as are
+  std::size_t n_requested = 0;  // helpers; guarded by the pool's mutex, as are
   std::size_t n_came = 0;
   Job* behind = nullptr;  // and the next job in the queue
 
@@ -112,7 +112,7 @@ class Pool {
     const std::lock_guard lock(mutex_);
     while (n_threads_ < n_helpers && start_thread()) {
     }
-    job.n_wanted = n_helpers;
+    job.n_requested = n_helpers;
     queue_.push(job);
     has_jobs_ = true;
     for (std::size_t i = 0; i < n_helpers; ++i) wake_.notify_one();
@@ -169,7 +169,7 @@ class Pool {
     wake_.wait(lock, [&] { return !queue_.empty(); });
     Job& job = queue_.first();
     const Place place{.job = &job, .slot = ++job.n_came};
-    if (job.n_came == job.n_wanted) queue_.remove(job);
+    if (job.n_came == job.n_requested) queue_.remove(job);
     has_jobs_ = !queue_.empty();
     // Entered under the pool's lock, so that wait_for sees either the wish or the helper.
     const std::lock_guard job_lock(job.mutex);

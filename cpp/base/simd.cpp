@@ -58,12 +58,12 @@ SimdLevel choose() {
   const SimdLevel best = best_of_cpu();
   const char* name = std::getenv("ABCGBM_SIMD");
   if (name == nullptr || *name == '\0') return best;
-  const SimdLevel wanted = parse(name);
-  if (wanted > best) {
+  const SimdLevel requests = parse(name);
+  if (requests > best) {
     throw std::invalid_argument("ABCGBM_SIMD=" + std::string(name) + "; this CPU has " +
                                 simd_level_name(best));
   }
-  return wanted;
+  return requests;
 }
 
 }  // namespace

@@ -112,12 +112,12 @@ void unmap(void* array, std::size_t bytes) noexcept { munmap(array, bytes); }
 
 /// The path is made absolute, since the process may go elsewhere. A file is made to see whether
 /// that works here, before anybody has worked for it.
-Storage::Storage(const std::string& folder, std::size_t least_bytes) {
+Storage::Storage(const std::string& folder, std::size_t min_bytes) {
   std::error_code none;
   const std::filesystem::path path = std::filesystem::absolute(folder, none);
   const std::string absolute = folder.empty() || none ? folder : path.string();
-  folder_ = std::make_shared<const Folder>(Folder{absolute, std::max<std::size_t>(1, least_bytes)});
-  unmap(map_file(absolute, kLeastBytes), kLeastBytes);
+  folder_ = std::make_shared<const Folder>(Folder{absolute, std::max<std::size_t>(1, min_bytes)});
+  unmap(map_file(absolute, kMinBytes), kMinBytes);
 }
 
 void* Storage::allocate(std::size_t bytes) const {

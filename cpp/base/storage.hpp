@@ -20,11 +20,11 @@ namespace abcgbm {
 /// same folder.
 class Storage {
  public:
-  static constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMinBytes = std::size_t{1} << 20;
 
   Storage() = default;
   /// Throws std::system_error if no scratch file can be made there.
-  explicit Storage(const std::string& folder, std::size_t least_bytes = kLeastBytes);
+  explicit Storage(const std::string& folder, std::size_t min_bytes = kMinBytes);
 
   /// Begins where a cache line does. Throws std::bad_alloc without memory, std::system_error, which
   /// names the folder and the bytes, without room for a file.
@@ -33,14 +33,14 @@ class Storage {
 
   /// Whether an array of so many bytes is a file: it is then zeros before anything is written.
   bool is_file(std::size_t bytes) const {
-    return folder_ != nullptr && bytes >= folder_->least_bytes;
+    return folder_ != nullptr && bytes >= folder_->min_bytes;
   }
   bool operator==(const Storage&) const = default;
 
  private:
   struct Folder {
     std::string path;
-    std::size_t least_bytes;
+    std::size_t min_bytes;
   };
   std::shared_ptr<const Folder> folder_;
 };

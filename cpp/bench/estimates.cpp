@@ -18,7 +18,7 @@
 namespace abcgbm {
 namespace {
 
-constexpr int kMostHalvings = 10;
+constexpr int kMaxHalvings = 10;
 
 /// The loss, the bound of its error, and whether it falls when halved again.
 using Estimates = std::vector<std::tuple<double, double, std::optional<bool>>>;
@@ -30,7 +30,7 @@ Labels make_labels(const Vector<std::int32_t>& y, const Vector<std::int64_t>& we
                 .unit = unit,
                 .n_classes = n_classes,
                 .total_bits = 0,
-                .share = {}};
+                .shard = {}};
   const auto total = std::accumulate(labels.weight.begin(), labels.weight.end(), std::int64_t{0});
   labels.total_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(total)));
   return labels;
@@ -59,10 +59,10 @@ Estimates base_losses_py(const Matrix<double>& raw, const Matrix<double>& move, 
   BaseLosses losses(std::span(raw.data(), raw.size()), labels, labels.weights(), {moves, moves}, 1,
                     {});
   Estimates out;
-  for (int n = 0; n <= kMostHalvings; ++n) {
+  for (int n = 0; n <= kMaxHalvings; ++n) {
     const auto [loss, error] = losses.loss_at(n);
     std::optional<bool> falls;
-    if (n < kMostHalvings) falls = losses.falls_if_halved_again(n);
+    if (n < kMaxHalvings) falls = losses.falls_if_halved_again(n);
     out.emplace_back(loss, error, falls);
   }
   return out;

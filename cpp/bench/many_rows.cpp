@@ -30,7 +30,7 @@ Integers root_weights_py(const Binned& binned, int n_threads) {
 
 /// The sum of the numbers of the rows in each bin, as a root histogram.
 Integers root_sums_py(const Binned& binned, int n_threads) {
-  RootHistograms roots;
+  HistogramGroups roots;
   {
     const Unlocked unlocked;
     const auto numbers = [](std::size_t, std::size_t first, std::span<std::int64_t> out) {

@@ -19,7 +19,7 @@
 #include "bench/limit.hpp"
 #include "bench/many_rows.hpp"
 #include "bindings/arrays.hpp"
-#include "boost/step.hpp"
+#include "boost/iteration.hpp"
 #include "loss/scores.hpp"
 #include "tree/histogram.hpp"
 #include "tree/partition.hpp"
@@ -99,24 +99,24 @@ class Stages {
   }
 
   /// The best cut: its feature (-1: there is none), its bin, and the sums of what goes left.
-  std::tuple<int, std::uint32_t, std::int64_t, std::int64_t> find_cut() {
-    require(is_counted_, "find_cut: count_node comes first");
-    Cut<2> cut;
-    const NodeToCut<2> node{.sums = total_, .histogram = histogram_, .rules = rules_};
-    search_.try_features(binned_->layout.by_bin, node, cut);
-    search_.finish(node, cut);
-    if (node_ == 0) root_cut_ = cut;
-    return {cut.feature, cut.bin, cut.left[kResidual], cut.left[kWeight]};
+  std::tuple<int, std::uint32_t, std::int64_t, std::int64_t> find_split() {
+    require(is_counted_, "find_split: count_node comes first");
+    Split<2> split;
+    const NodeToSplit<2> node{.sums = total_, .histogram = histogram_, .rules = rules_};
+    search_.try_features(binned_->layout.by_bin, node, split);
+    search_.finish(node, split);
+    if (node_ == 0) root_split_ = split;
+    return {split.feature, split.bin, split.left[kResidual], split.left[kWeight]};
   }
 
   /// Returns how many rows go left.
   std::size_t split_root() {
-    require(root_cut_.feature >= 0, "split_root: find_cut comes first, and must find one");
+    require(root_split_.feature >= 0, "split_root: find_split comes first, and must find one");
     reset(rows_, labels_.n_rows());
-    const TreeNode split{.feature = root_cut_.feature,
-                         .bin = root_cut_.bin,
-                         .left_set = root_cut_.left_set,
-                         .missing_left = root_cut_.missing_left};
+    const TreeNode split{.feature = root_split_.feature,
+                         .bin = root_split_.bin,
+                         .left_set = root_split_.left_set,
+                         .missing_left = root_split_.missing_left};
     split_rows(rows_, 0, *binned_, split);
     return rows_.in_node(1).size();
   }
@@ -156,7 +156,7 @@ class Stages {
   Scores scores_;
   int n_threads_;
   std::vector<Block> blocks_;
-  RootHistograms roots_;
+  HistogramGroups roots_;
   RowSets rows_;
   std::size_t node_ = 0;
   std::vector<std::uint32_t> node_rows_;
@@ -165,8 +165,8 @@ class Stages {
   Histogram<2> histogram_;
   bool is_counted_ = false;
   SplitRules rules_{.min_weight = 10};
-  CutSearch<2> search_;
-  Cut<2> root_cut_;
+  SplitSearch<2> search_;
+  Split<2> root_split_;
   std::vector<std::uint16_t> leaf_of_row_;  // [n_classes][n_rows]
   double sign_ = -1.0;
 };
@@ -175,7 +175,7 @@ std::unique_ptr<Stages> make_stages(std::shared_ptr<Binned> binned, const Traine
                                     int n_threads) {
   require(binned != nullptr && binned->n_rows == trainer.labels().n_rows(),
           "binned: the table of the training");
-  require(!trainer.is_shared(), "trainer: with trees per class");
+  require(!trainer.is_multi_output(), "trainer: with trees per class");
   require(n_threads >= 1, "n_threads: at least 1");
   return std::make_unique<Stages>(std::move(binned), trainer, n_threads);
 }
@@ -222,15 +222,15 @@ NB_MODULE(_bench, m) {
       .def("root_histogram", &Stages::root_histogram, "k"_a,
            "Sums of residuals of class k by bin, of shape (total_bins,).")
       .def("use_node", &Stages::use_node, "node"_a,
-           "Choose what is counted and cut: 0, the root, or one of its children, 1 and 2.")
+           "Choose what is counted and split: 0, the root, or one of its children, 1 and 2.")
       .def("node_rows", &Stages::node_rows, "The rows of the node.")
       .def("count_node", &Stages::count_node, Unlocked(), "Fill the histogram of the node.")
       .def("node_histogram", &Stages::node_histogram,
            "Sums of residuals and of weights by bin, of shape (total_bins, 2).")
-      .def("find_cut", &Stages::find_cut, Unlocked(),
-           "The best cut of the node: feature (-1: none), bin, residual and weight left of it.")
+      .def("find_split", &Stages::find_split, Unlocked(),
+           "The best split of the node: feature (-1: none), bin, residual and weight left of it.")
       .def("split_root", &Stages::split_root, Unlocked(),
-           "Split the rows of the root by its best cut; returns how many go left.")
+           "Split the rows of the root by its best split; returns how many go left.")
       .def("move_scores", &Stages::move, Unlocked(),
            "Move the scores by made-up trees, every second time back; returns the loss.");
   bind_estimates(m);

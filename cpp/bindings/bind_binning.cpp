@@ -34,13 +34,13 @@ struct SparseArrays {
 };
 
 /// Below 2^31 rows scipy numbers them by signed integers, and so may others.
-constexpr std::size_t kMostSignedRows = std::size_t{1} << 31;
+constexpr std::size_t kMaxSignedRows = std::size_t{1} << 31;
 
 template <class Row>
 std::unique_ptr<SparseArrays> make_sparse(std::size_t n_rows, const Vector<double>& fill,
                                           const Vector<std::int64_t>& start, const Vector<Row>& row,
                                           const Vector<double>& value) {
-  require(std::is_unsigned_v<Row> || n_rows <= kMostSignedRows,
+  require(std::is_unsigned_v<Row> || n_rows <= kMaxSignedRows,
           "indices: uint32, with more than 2^31 rows");
   return std::make_unique<SparseArrays>(SparseArrays{n_rows, fill, start, row, value});
 }
@@ -172,14 +172,14 @@ void add_rows_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, c
 }
 
 /// Says that all rows of some features have come; returns the digests of their columns.
-nb::ndarray<nb::numpy, std::uint64_t> settle_py(BinnedBuilder& builder,
-                                                const Vector<std::int32_t>& features,
-                                                int n_threads) {
+nb::ndarray<nb::numpy, std::uint64_t> finish_features_py(BinnedBuilder& builder,
+                                                         const Vector<std::int32_t>& features,
+                                                         int n_threads) {
   const auto checked = checked_features(builder, features, features.shape(0));
   std::vector<std::uint64_t> digests;
   {
     const Unlocked unlocked(kBinning);
-    builder.settle(checked, n_threads);
+    builder.finish_features(checked, n_threads);
   }
   for (const std::int32_t f : checked) {
     digests.push_back(builder.digest(static_cast<std::size_t>(f)));
@@ -187,14 +187,14 @@ nb::ndarray<nb::numpy, std::uint64_t> settle_py(BinnedBuilder& builder,
   return to_numpy(std::move(digests));
 }
 
-void set_common_py(BinnedBuilder& builder, std::size_t feature, std::uint32_t common,
-                   std::size_t n_listed, std::size_t n_rows) {
+void set_common_code_py(BinnedBuilder& builder, std::size_t feature, std::uint32_t common,
+                        std::size_t n_listed, std::size_t n_rows) {
   require(feature < builder.n_features() && !builder.has(feature),
           "feature: 0 to n_features - 1, and not added yet");
   require(builder.has_bins(feature), "feature: thresholds are set before");
   require(common < builder.n_bins(feature), "common: a code of the feature");
   require(n_listed <= n_rows, "n_listed: at most n_rows");
-  builder.set_common(feature, common, n_listed, n_rows);
+  builder.set_common_code(feature, common, n_listed, n_rows);
 }
 
 void check_whole(const BinnedBuilder& builder) {
@@ -221,16 +221,16 @@ std::vector<Bundle> bundles_py(const BinnedBuilder& builder) {
   return builder.bundles();
 }
 
-nb::ndarray<nb::numpy, std::int32_t> meeting_py(const BinnedBuilder& builder,
-                                                const std::vector<Bundle>& bundles) {
+nb::ndarray<nb::numpy, std::int32_t> conflicts_py(const BinnedBuilder& builder,
+                                                  const std::vector<Bundle>& bundles) {
   check_whole(builder);
   check_bundles(builder, bundles);
-  std::vector<std::int32_t> meets;
+  std::vector<std::int32_t> conflicts;
   {
     const Unlocked unlocked(kBinning);
-    meets = builder.meeting(bundles);
+    conflicts = builder.conflicts(bundles);
   }
-  return to_numpy(std::move(meets));
+  return to_numpy(std::move(conflicts));
 }
 
 std::shared_ptr<Binned> finish_py(BinnedBuilder& builder,
@@ -239,8 +239,8 @@ std::shared_ptr<Binned> finish_py(BinnedBuilder& builder,
   if (bundles) check_bundles(builder, *bundles);
   const Unlocked unlocked(kBinning);
   if (bundles) {
-    const std::vector<std::int32_t> meets = builder.meeting(*bundles);
-    require(std::ranges::count(meets, 1) == 0, "bundles: features that never meet");
+    const std::vector<std::int32_t> conflicts = builder.conflicts(*bundles);
+    require(std::ranges::count(conflicts, 1) == 0, "bundles: features that never meet");
   }
   return std::make_shared<Binned>(builder.finish(bundles ? *bundles : builder.bundles()));
 }
@@ -342,13 +342,14 @@ void bind_binning(nb::module_& m) {
            "Code sparse columns, which are the given features.")
       .def("add_rows", &add_rows_py, "features"_a.noconvert(), "X"_a.noconvert(), "first_row"_a,
            "n_threads"_a, "Code some rows of the given features.")
-      .def("settle", &settle_py, "features"_a.noconvert(), "n_threads"_a,
+      .def("finish_features", &finish_features_py, "features"_a.noconvert(), "n_threads"_a,
            "Say that all rows of some features have come; return the digests of their columns.")
-      .def("set_common", &set_common_py, "feature"_a, "common"_a, "n_listed"_a, "n_rows"_a,
+      .def("set_common_code", &set_common_code_py, "feature"_a, "common"_a, "n_listed"_a,
+           "n_rows"_a,
            "Say what the common code of a feature is, and how many of all rows have another.")
       .def("bundles", &bundles_py, "Sparse features that never meet in a row, in bundles.")
-      .def("meeting", &meeting_py, "bundles"_a,
-           "For each feature, 1 if it meets one before it in its bundle in some row; else 0.")
+      .def("conflicts", &conflicts_py, "bundles"_a,
+           "For each feature, 1 if it conflicts one before it in its bundle in some row; else 0.")
       .def("finish", &finish_py, "bundles"_a = nb::none(),
            "The binned table, with the bundles that its rows allow if none are given; the builder "
            "is then empty.");

@@ -10,7 +10,7 @@
 #include "base/fill.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
-#include "bindings/rank.hpp"
+#include "bindings/communicator.hpp"
 #include "data/labels.hpp"
 #include "data/reductions.hpp"
 
@@ -20,13 +20,13 @@ namespace {
 /// Weights may have any stride: where all are 1, one is enough.
 using Weights = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
 
-constexpr std::int64_t kMostWeight = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxWeight = std::int64_t{1} << 40;
 
 void check_labels(const Labels& labels) {
-  require(labels.n_rows() > 0 || !labels.ranks().is_alone(), "y: at least 1 row");
+  require(labels.n_rows() > 0 || !labels.communicator().is_single(), "y: at least 1 row");
   require(labels.n_rows() < (std::size_t{1} << 32), "y: at most 2^32 - 1 rows");
   require(labels.n_classes >= 2, "n_classes: at least 2");
-  require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a number above 0");
+  require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a row_id above 0");
   for (const std::int32_t k : labels.y) {
     require(k >= 0 && k < labels.n_classes, "y: 0 to n_classes - 1");
   }
@@ -39,7 +39,7 @@ void set_weights(Labels& labels, const Weights& given) {
   bool are_ones = true;
   for (std::size_t i = 0; i < labels.n_rows(); ++i) {
     require(weight(i) >= 1, "weight: at least 1");
-    require(weight(i) <= kMostWeight, "weight: the sum is at most 2^40");
+    require(weight(i) <= kMaxWeight, "weight: the sum is at most 2^40");
     are_ones &= weight(i) == 1;
   }
   if (!are_ones) {
@@ -47,42 +47,42 @@ void set_weights(Labels& labels, const Weights& given) {
     for (std::size_t i = 0; i < labels.n_rows(); ++i) labels.weight[i] = weight(i);
   }
   std::int64_t total = total_weight(labels.weights(), labels.n_rows());
-  labels.ranks().sum(total);
-  require(total <= kMostWeight, "weight: the sum is at most 2^40");
+  labels.communicator().allreduce_sum(total);
+  require(total <= kMaxWeight, "weight: the sum is at most 2^40");
   labels.total_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(total)));
 }
 
 using Numbers = std::optional<Vector<std::uint64_t>>;
 
-std::unique_ptr<Share> make_share(nb::object reducer, const Numbers& number) {
-  auto share = std::make_unique<Share>();
-  share->reducer = std::make_shared<PythonRank>(std::move(reducer));
-  if (number) share->number = copied(span_of(*number), Storage());
-  return share;
+std::unique_ptr<Shard> make_shard(nb::object communicator, const Numbers& row_id) {
+  auto shard = std::make_unique<Shard>();
+  shard->communicator = std::make_shared<PythonCommunicator>(std::move(communicator));
+  if (row_id) shard->row_id = copied(span_of(*row_id), Storage());
+  return shard;
 }
 
-void set_share(Labels& labels, const Share* share) {
-  if (share != nullptr) labels.share = *share;
-  auto most_rows = static_cast<double>(labels.n_rows());
-  labels.ranks().maximum(std::span(&most_rows, 1));
-  labels.share.most_rows = static_cast<std::size_t>(most_rows);
-  auto all_rows = static_cast<std::int64_t>(labels.n_rows());
-  labels.ranks().sum(all_rows);
-  labels.share.all_rows = static_cast<std::size_t>(all_rows);
-  const auto& number = labels.share.number;
-  require(number.empty() || number.size() == labels.n_rows(), "share: a number for each row");
+void set_shard(Labels& labels, const Shard* shard) {
+  if (shard != nullptr) labels.shard = *shard;
+  auto max_rows = static_cast<double>(labels.n_rows());
+  labels.communicator().allreduce_max(std::span(&max_rows, 1));
+  labels.shard.max_rows = static_cast<std::size_t>(max_rows);
+  auto total_rows = static_cast<std::int64_t>(labels.n_rows());
+  labels.communicator().allreduce_sum(total_rows);
+  labels.shard.total_rows = static_cast<std::size_t>(total_rows);
+  const auto& row_id = labels.shard.row_id;
+  require(row_id.empty() || row_id.size() == labels.n_rows(), "shard: a row_id for each row");
 }
 
 std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights& weight,
                                     double unit, int n_classes, const Storage& storage,
-                                    const Share* share) {
+                                    const Shard* shard) {
   auto labels = std::make_unique<Labels>(Labels{.y = copied(span_of(y), storage),
                                                 .weight = {},
                                                 .unit = unit,
                                                 .n_classes = n_classes,
                                                 .total_bits = 0,
-                                                .share = {}});
-  set_share(*labels, share);
+                                                .shard = {}});
+  set_shard(*labels, shard);
   check_labels(*labels);
   set_weights(*labels, weight);
   return labels;
@@ -92,13 +92,14 @@ std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights
 
 void bind_labels(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Share>(m, "Share", "Which of all rows those of a rank are.")
-      .def(nb::new_(&make_share), "reducer"_a, "number"_a.noconvert() = nb::none(),
-           "Of the reducer, sum, maximum, reduce_scatter and gather are called; numbers are for "
+  nb::class_<Shard>(m, "Shard", "Which of all rows those of a rank are.")
+      .def(nb::new_(&make_shard), "communicator"_a, "row_id"_a.noconvert() = nb::none(),
+           "Of the communicator, sum, maximum, reduce_scatter and gather are called; numbers are "
+           "for "
            "draws.");
   nb::class_<Labels>(m, "Labels", "Classes and weights of rows; weights are multiples of the unit.")
       .def(nb::new_(&make_labels), "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
-           "n_classes"_a, "storage"_a = Storage(), "share"_a = nb::none());
+           "n_classes"_a, "storage"_a = Storage(), "shard"_a = nb::none());
 }
 
 }  // namespace abcgbm

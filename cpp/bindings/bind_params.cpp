@@ -10,7 +10,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "boost/memory.hpp"
-#include "boost/params.hpp"
+#include "grow/params.hpp"
 
 namespace abcgbm {
 namespace {
@@ -137,22 +137,22 @@ void bind_params(nb::module_& m) {
       .def(
           "__init__",
           [](TrainParams* self, const GrowParams& grow, const SplitParams& split,
-             double learning_rate, double subsample, std::uint64_t seed, bool shared,
-             std::size_t n_directions, bool search_base) {
+             double learning_rate, double subsample, std::uint64_t seed, bool multi_output,
+             std::size_t n_projections, bool base_line_search) {
             const TrainParams params{.grow = grow,
                                      .split = split,
                                      .learning_rate = learning_rate,
                                      .subsample = subsample,
                                      .seed = seed,
-                                     .shared = shared,
-                                     .n_directions = n_directions,
-                                     .search_base = search_base};
+                                     .multi_output = multi_output,
+                                     .n_projections = n_projections,
+                                     .base_line_search = base_line_search};
             check(params);
             fill(self, params);
           },
           "grow"_a = GrowParams(), "split"_a = SplitParams(), "learning_rate"_a = 0.1,
-          "subsample"_a = 1.0, "seed"_a = 0, "shared"_a = false, "n_directions"_a = 0,
-          "search_base"_a = false);
+          "subsample"_a = 1.0, "seed"_a = 0, "multi_output"_a = false, "n_projections"_a = 0,
+          "base_line_search"_a = false);
   bind_memory(m);
 }
 

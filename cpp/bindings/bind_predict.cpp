@@ -151,7 +151,7 @@ void check_classes(const PackedTrees& trees) {
     require(trees.tree_class[t] >= kAllClasses && trees.tree_class[t] < n_classes &&
                 trees.tree_base[t].number_or(0) < n_classes,
             "forest: class out of range");
-    require(!trees.is_shared(t) || !trees.tree_base[t].exists(),
+    require(!trees.is_multi_output(t) || !trees.tree_base[t].exists(),
             "forest: a shared tree with a base class");
     require(std::isfinite(trees.tree_base_scale[t]), "forest: tree_base_scale must be finite");
   }
@@ -175,7 +175,7 @@ std::vector<float> leaf_values_of(const ArraysByName& ensemble, std::size_t n_cl
 void number_leaves(PackedTrees& trees) {
   std::size_t n = 0;
   for (std::size_t t = 0; t < trees.n_trees(); ++t) {
-    if (!trees.is_shared(t)) continue;
+    if (!trees.is_multi_output(t)) continue;
     for (std::size_t i = trees.root[t]; i < trees.root[t + 1]; ++i) {
       if (trees.nodes[i].is_leaf()) trees.nodes[i].threshold = static_cast<double>(n++);
     }
@@ -220,16 +220,17 @@ void add_py(const Forest& forest, const Matrix<double>& X, const Scores2d& raw,
 }
 
 /// What explaining needs to know of the weights: checked here, so that no sum is NaN.
-WeighedTrees weighed_trees(const Forest& forest, const Vector<double>& share, std::size_t n_trees) {
-  const std::span<const double> shares = span_of(share);
+WeightedTrees weighted_trees(const Forest& forest, const Vector<double>& fraction,
+                             std::size_t n_trees) {
+  const std::span<const double> fractions = span_of(fraction);
   require(n_trees <= forest.trees.n_trees(), "trees out of range");
-  require(shares.size() == forest.trees.nodes.size(), "share: one for each node");
-  require(std::ranges::all_of(shares, [](double s) { return s >= 0.0 && s <= 1.0; }),
-          "share: from 0 to 1");
-  return {.trees = forest.trees, .share = shares, .first = 0, .last = n_trees};
+  require(fractions.size() == forest.trees.nodes.size(), "fraction: one for each node");
+  require(std::ranges::all_of(fractions, [](double s) { return s >= 0.0 && s <= 1.0; }),
+          "fraction: from 0 to 1");
+  return {.trees = forest.trees, .fraction = fractions, .first = 0, .last = n_trees};
 }
 
-void explain_py(const Forest& forest, const Vector<double>& share, const Matrix<double>& X,
+void explain_py(const Forest& forest, const Vector<double>& fraction, const Matrix<double>& X,
                 const Values3d& shapley, std::size_t n_trees, int n_threads) {
   const PackedTrees& trees = forest.trees;
   require(X.shape(1) == trees.n_features, "X: wrong number of features");
@@ -237,14 +238,14 @@ void explain_py(const Forest& forest, const Vector<double>& share, const Matrix<
               shapley.shape(2) == trees.n_classes,
           "shapley: wrong shape");
   require(n_threads >= 1, "n_threads: at least 1");
-  const WeighedTrees weighed = weighed_trees(forest, share, n_trees);
+  const WeightedTrees weighted = weighted_trees(forest, fraction, n_trees);
   const Unlocked unlocked(kExplanation);
-  add_shapley_values(weighed, {.values = X.data(), .n_rows = X.shape(0), .shapley = shapley.data()},
-                     n_threads);
+  add_shapley_values(
+      weighted, {.values = X.data(), .n_rows = X.shape(0), .shapley = shapley.data()}, n_threads);
 }
 
-auto mean_scores_py(const Forest& forest, const Vector<double>& share, std::size_t n_trees) {
-  return to_numpy(mean_scores(weighed_trees(forest, share, n_trees)));
+auto mean_scores_py(const Forest& forest, const Vector<double>& fraction, std::size_t n_trees) {
+  return to_numpy(mean_scores(weighted_trees(forest, fraction, n_trees)));
 }
 
 void apply_py(const Forest& forest, const Matrix<double>& X, const Leaves2d& leaves,
@@ -267,11 +268,11 @@ void bind_predict(nb::module_& m) {
            "The arrays of an ensemble by name.")
       .def("add", &add_py, "X"_a.noconvert(), "raw"_a.noconvert(), "first_tree"_a, "last_tree"_a,
            "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.")
-      .def("explain", &explain_py, "share"_a.noconvert(), "X"_a.noconvert(),
+      .def("explain", &explain_py, "fraction"_a.noconvert(), "X"_a.noconvert(),
            "shapley"_a.noconvert(), "n_trees"_a, "n_threads"_a,
-           "Add the Shapley values of the first trees, in place; share: of its parent's weight, "
+           "Add the Shapley values of the first trees, in place; fraction: of its parent's weight, "
            "by node.")
-      .def("mean_scores", &mean_scores_py, "share"_a.noconvert(), "n_trees"_a,
+      .def("mean_scores", &mean_scores_py, "fraction"_a.noconvert(), "n_trees"_a,
            "What the first trees add to the score of each class in the mean.")
       .def("apply", &apply_py, "X"_a.noconvert(), "leaves"_a.noconvert(), "n_threads"_a,
            "Write the leaf of each row in the first trees, as many as there are columns.");

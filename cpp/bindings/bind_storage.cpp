@@ -17,11 +17,11 @@ void bind_storage(nb::module_& m) {
                       "files of a folder.")
       .def(
           "__init__",
-          [](Storage* self, const std::optional<std::string>& folder, std::size_t least_bytes) {
-            require(least_bytes >= 1, "least_bytes: at least 1");
-            new (self) Storage(folder ? Storage(*folder, least_bytes) : Storage());
+          [](Storage* self, const std::optional<std::string>& folder, std::size_t min_bytes) {
+            require(min_bytes >= 1, "min_bytes: at least 1");
+            new (self) Storage(folder ? Storage(*folder, min_bytes) : Storage());
           },
-          "folder"_a = nb::none(), "least_bytes"_a = Storage::kLeastBytes,
+          "folder"_a = nb::none(), "min_bytes"_a = Storage::kMinBytes,
           "OSError if no file can be made in the folder. Smaller arrays stay in memory.");
 }
 

@@ -89,7 +89,7 @@ void bind_value_counts(nb::module_& m) {
       .def("thresholds", &thresholds_py, "runs"_a, "max_bins"_a, "n_threads"_a,
            "The thresholds of each column, of what is held and of further runs of each column.")
       .def_prop_ro("n_columns", &ValueCounts::n_columns)
-      .def_prop_ro("n_held", &ValueCounts::n_held, "Values that are held, of all columns.")
+      .def_prop_ro("n_values", &ValueCounts::n_values, "Values that are held, of all columns.")
       .def_prop_ro(
           "digests",
           [](const ValueCounts& counts) {

@@ -12,7 +12,7 @@ void bind_value_counts(nanobind::module_& m);
 void bind_scores(nanobind::module_& m);
 void bind_labels(nanobind::module_& m);
 void bind_params(nanobind::module_& m);
-void bind_step(nanobind::module_& m);
+void bind_training(nanobind::module_& m);
 void bind_predict(nanobind::module_& m);
 
 }  // namespace abcgbm

@@ -11,6 +11,6 @@ NB_MODULE(_core, m) {
   abcgbm::bind_scores(m);
   abcgbm::bind_labels(m);
   abcgbm::bind_params(m);
-  abcgbm::bind_step(m);
+  abcgbm::bind_training(m);
   abcgbm::bind_predict(m);
 }

@@ -91,7 +91,7 @@ BaseLosses::BaseLosses(std::span<const double> raw, const Labels& labels, RowWei
     }
   });
   std::int64_t total = total_weight(weight, n_rows);
-  labels.ranks().sum(total);
+  labels.communicator().allreduce_sum(total);
   total_weight_ = static_cast<double>(total);
 }
 
@@ -138,10 +138,10 @@ BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
     all.loss += part.loss;
     all.largest = std::max(all.largest, part.largest);
   }
-  const auto of_ranks = labels_->ranks().gather({std::bit_cast<std::int64_t>(all.loss)});
+  const auto of_ranks = labels_->communicator().allgather({std::bit_cast<std::int64_t>(all.loss)});
   all.loss = 0.0;
   for (const auto& of_rank : of_ranks) all.loss += std::bit_cast<double>(of_rank.front());
-  labels_->ranks().maximum(std::span(&all.largest, 1));
+  labels_->communicator().allreduce_max(std::span(&all.largest, 1));
   const double of_loss = kRelativeError + kRelativeErrorOfTree * labels_->n_classes;
   const double of_rows = kErrorOfRow + 2.0 * loss_unit(*labels_, all.largest);
   return {.loss = all.loss * labels_->unit,

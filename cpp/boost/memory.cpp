@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "boost/base_candidates.hpp"
 #include "boost/base_losses.hpp"
-#include "boost/candidates.hpp"
-#include "boost/lock_step.hpp"
-#include "boost/rank_driver.hpp"
-#include "boost/roots.hpp"
-#include "boost/schedule.hpp"
-#include "boost/shared_growth.hpp"
+#include "grow/lock_step.hpp"
+#include "grow/multi_output_growth.hpp"
+#include "grow/rank_driver.hpp"
+#include "grow/root_histograms.hpp"
+#include "grow/schedule.hpp"
 #include "tree/histogram.hpp"
 #include "tree/partition.hpp"
 
@@ -32,10 +32,10 @@ std::size_t histogram_bytes(const TrainingSize& size, const TrainParams& params,
   const std::size_t bytes = std::max<std::size_t>(1, size.total_bins * sums);
   const auto n_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
   const auto n_trees = static_cast<std::size_t>(n_growing);
-  const std::size_t most = size.has_ranks
-                               ? most_in_lock_step(bytes, n_trees)
-                               : most_histograms(bytes, std::min(size.n_threads, size.n_classes));
-  const std::size_t n = std::min(most, std::max(n_leaves, kLeastHistograms));
+  const std::size_t max_kept =
+      size.has_ranks ? max_in_lock_step(bytes, n_trees)
+                     : max_histograms(bytes, std::min(size.n_threads, size.n_classes));
+  const std::size_t n = std::min(max_kept, std::max(n_leaves, kMinHistograms));
   return n_trees * n * bytes * (size.has_ranks ? kCopies : 1);
 }
 
@@ -44,7 +44,7 @@ std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
   const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
   const std::size_t n_groups = (static_cast<std::size_t>(size.n_classes) + kLane - 1) / kLane;
   const std::size_t batch =
-      std::min(n_groups, most_in_batch(total_bins) / kLane) * total_bins * sizeof(Line);
+      std::min(n_groups, max_in_batch(total_bins) / kLane) * total_bins * sizeof(Line);
   return (has_hessian ? 2 : 1) * batch + total_bins * sizeof(std::int64_t);
 }
 
@@ -58,22 +58,23 @@ std::size_t leaf_bytes(std::size_t n_classes, std::size_t bin) {
 }
 
 /// The parts of a training with shared trees.
-std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams& params) {
+std::vector<MemoryPart> multi_output_bytes(const TrainingSize& size, const TrainParams& params) {
   const auto n_classes = static_cast<std::size_t>(size.n_classes);
   const auto n_threads = static_cast<std::size_t>(size.n_threads);
-  const auto most_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
-  const std::size_t n_leaves = std::min(most_leaves, size.n_rows);
-  const SharedForm form = form_of(params, size.n_classes);
-  const std::size_t bin = form.stride() * sizeof(std::int32_t);
+  const auto max_leaves = static_cast<std::size_t>(params.grow.max_leaf_nodes);
+  const std::size_t n_leaves = std::min(max_leaves, size.n_rows);
+  const SumLayout sum_layout = sum_layout_of(params, size.n_classes);
+  const std::size_t bin = sum_layout.stride() * sizeof(std::int32_t);
   const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
-  const std::size_t most = size.has_ranks ? kCopies * most_in_lock_step(total_bins * bin, 1)
-                                          : most_shared_histograms(total_bins, form);
-  const std::size_t n_histograms = std::min(most, std::max(n_leaves, kLeastHistograms));
+  const std::size_t max_kept = size.has_ranks ? kCopies * max_in_lock_step(total_bins * bin, 1)
+                                              : max_multi_output_histograms(total_bins, sum_layout);
+  const std::size_t n_histograms = std::min(max_kept, std::max(n_leaves, kMinHistograms));
   const std::size_t a_score = sizeof(double) + sizeof(std::int32_t);  // raw, residual
   return {
       {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},
-      {.name = "sums of the rows", .bytes = (size.n_rows + n_threads * SharedJob::kChunk) * bin},
-      {.name = "signs of the directions", .bytes = n_classes * bin, .is_of_rows = false},
+      {.name = "sums of the rows",
+       .bytes = (size.n_rows + n_threads * MultiOutputJob::kChunk) * bin},
+      {.name = "signs of the projections", .bytes = n_classes * bin, .is_of_rows = false},
       {.name = "leaves of the rows", .bytes = size.n_rows * (kNode + kLoss)},
       {.name = "labels and weights", .bytes = size.n_rows * (kLabel + sizeof(std::int64_t))},
       {.name = "rows by node", .bytes = size.n_rows * kRowSetBytes},
@@ -87,10 +88,10 @@ std::vector<MemoryPart> shared_bytes(const TrainingSize& size, const TrainParams
 }  // namespace
 
 std::vector<MemoryPart> training_bytes(const TrainingSize& size, const TrainParams& params) {
-  if (params.shared) return shared_bytes(size, params);
+  if (params.multi_output) return multi_output_bytes(size, params);
   const auto n_classes = static_cast<std::size_t>(size.n_classes);
   const int n_growing = n_growing_of(size);
-  const std::size_t n_tried = n_tried_together(size.n_candidates, size.n_rows, n_classes);
+  const std::size_t n_tried = n_candidates_at_a_time(size.n_candidates, size.n_rows, n_classes);
   const std::size_t a_score = sizeof(double) + sizeof(std::int64_t);  // raw, residual
   const std::size_t row_sets = static_cast<std::size_t>(n_growing) * kRowSetBytes;
   const std::size_t drawn = sizeof(std::int64_t);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "boost/params.hpp"
+#include "grow/params.hpp"
 
 namespace abcgbm {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
-#include "boost/shared_leaves.hpp"
+#include "grow/multi_output_leaves.hpp"
 
 namespace abcgbm {
 
@@ -19,18 +19,18 @@ Validation::Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<con
       node_of_row_(storage_of(raw_)) {}
 
 /// Moves the scores by a tree that adds to all classes.
-void Validation::add_shared(const Tree& tree) {
+void Validation::add_multi_output(const Tree& tree) {
   node_of_row_.resize(labels_->n_rows());
   follow(*binned_, tree.nodes, rows_.front(), node_of_row_);
   const std::vector<std::uint16_t> numbers = leaf_numbers(tree.nodes);
   for (std::uint16_t& node : node_of_row_) node = numbers[node];
-  const std::vector<std::vector<double>> values = shared_values(tree, 0);
-  const std::vector<TreeMove> moves = shared_moves(values, node_of_row_);
+  const std::vector<std::vector<double>> values = multi_output_values(tree, 0);
+  const std::vector<TreeMove> moves = multi_output_moves(values, node_of_row_);
   loss_ = move_raw(raw_, *labels_, moves, n_threads_, leading_);
 }
 
 void Validation::add(std::span<const Tree> trees) {
-  if (!trees.empty() && trees.front().is_shared()) return add_shared(trees.front());
+  if (!trees.empty() && trees.front().is_multi_output()) return add_multi_output(trees.front());
   const std::size_t n_rows = labels_->n_rows();
   node_of_row_.resize(trees.size() * n_rows);
   std::vector<std::vector<double>> value(trees.size());

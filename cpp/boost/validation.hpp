@@ -35,7 +35,7 @@ class Validation {
   const Binned& binned() const { return *binned_; }
 
  private:
-  void add_shared(const Tree& tree);
+  void add_multi_output(const Tree& tree);
 
   std::shared_ptr<const Binned> binned_;
   std::shared_ptr<const Labels> labels_;

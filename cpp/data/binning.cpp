@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "data/bundles.hpp"
-#include "data/cuts.hpp"
+#include "data/quantile_cuts.hpp"
 #include "data/reductions.hpp"
 
 namespace abcgbm {
@@ -112,7 +112,7 @@ BinnedBuilder::BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> i
       storage_(std::move(storage)),
       sparse_(is_categorical.size()),
       is_added_(is_categorical.size()),
-      is_settled_(is_categorical.size()),
+      is_layout_known_(is_categorical.size()),
       digest_(is_categorical.size()) {
   for (std::size_t f = 0; f < features_.size(); ++f) {
     features_[f].is_categorical = is_categorical[f] != 0;
@@ -126,11 +126,11 @@ void BinnedBuilder::set_thresholds(std::size_t f, std::vector<double> thresholds
   if (features_[f].n_bins > 256) widen();
 }
 
-void BinnedBuilder::set_common(std::size_t f, std::uint32_t common, std::size_t n_listed,
-                               std::size_t n_rows) {
+void BinnedBuilder::set_common_code(std::size_t f, std::uint32_t common, std::size_t n_listed,
+                                    std::size_t n_rows) {
   features_[f].common = common;
   features_[f].is_sparse = abcgbm::is_sparse(n_listed, n_rows);
-  is_settled_[f] = 1;
+  is_layout_known_[f] = 1;
 }
 
 /// Lets codes take two bytes.
@@ -146,10 +146,11 @@ void BinnedBuilder::widen() {
 template <class Code>
 void BinnedBuilder::set_codes(std::size_t f, LargeVector<Code> codes) {
   Feature& feature = features_[f];
-  if (is_settled_[f] == 0) {
+  if (is_layout_known_[f] == 0) {
     const std::vector<std::size_t> count = count_codes<Code>(codes, feature.n_bins);
-    const auto most = std::ranges::max_element(count);
-    set_common(f, static_cast<std::uint32_t>(most - count.begin()), n_rows_ - *most, n_rows_);
+    const auto common = std::ranges::max_element(count);
+    set_common_code(f, static_cast<std::uint32_t>(common - count.begin()), n_rows_ - *common,
+                    n_rows_);
   }
   if (feature.is_sparse) {
     sparse_[f] = listed_rows(codes, feature.common);
@@ -166,7 +167,7 @@ void BinnedBuilder::add(const TableView& table, std::span<const std::int32_t> fe
         for_each_column(table, n_threads, [&](std::size_t c, std::span<const double> column) {
           const auto f = static_cast<std::size_t>(features[c]);
           LargeVector<Code> codes(column.size(), storage_);
-          Marks(thresholds_[f]).places(column, codes);
+          BinEdges(thresholds_[f]).find_bins(column, codes);
           set_codes(f, std::move(codes));
         });
       },
@@ -184,13 +185,13 @@ void BinnedBuilder::add_rows(const TableView& table, std::span<const std::int32_
           digest_[f] += column_digest(column, first_row);
           if (columns[f].empty()) columns[f] = LargeVector<Code>(n_rows_, storage_);
           const auto codes = std::span(columns[f]).subspan(first_row, column.size());
-          Marks(thresholds_[f]).places(column, codes);
+          BinEdges(thresholds_[f]).find_bins(column, codes);
         });
       },
       dense_);
 }
 
-void BinnedBuilder::settle(std::span<const std::int32_t> features, int n_threads) {
+void BinnedBuilder::finish_features(std::span<const std::int32_t> features, int n_threads) {
   std::visit(
       [&](auto& columns) {
         parallel_for(features.size(), n_threads, [&](std::size_t i, std::size_t) {
@@ -211,8 +212,8 @@ void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> f
     Feature& feature = features_[f];
     const auto fill = static_cast<std::uint32_t>(code_of(table.fill[c], thresholds_[f]));
     SparseColumn column = coded_column(table, c, thresholds_[f], fill, storage_);
-    if (is_settled_[f] == 0 && abcgbm::is_sparse(column.row.size(), n_rows_)) {
-      set_common(f, fill, column.row.size(), n_rows_);
+    if (is_layout_known_[f] == 0 && abcgbm::is_sparse(column.row.size(), n_rows_)) {
+      set_common_code(f, fill, column.row.size(), n_rows_);
     }
     if (feature.is_sparse && feature.common == fill) {
       sparse_[f] = std::move(column);
@@ -247,28 +248,28 @@ bool BinnedBuilder::has_all() const {
 }
 
 std::vector<Bundle> BinnedBuilder::bundles() const {
-  return find_bundles(features_, sparse_, n_rows_, most_bins());
+  return find_bundles(features_, sparse_, n_rows_, max_bins());
 }
 
 bool BinnedBuilder::fit_a_code(std::span<const Bundle> bundles) const {
   return std::ranges::all_of(bundles, [&](const Bundle& bundle) {
     std::size_t n_bins = 0;
     for (const std::uint32_t f : bundle) n_bins += features_[f].n_bins;
-    return n_bins <= most_bins();
+    return n_bins <= max_bins();
   });
 }
 
-std::vector<std::int32_t> BinnedBuilder::meeting(std::span<const Bundle> bundles) const {
-  std::vector<std::int32_t> meets(features_.size(), 0);
+std::vector<std::int32_t> BinnedBuilder::conflicts(std::span<const Bundle> bundles) const {
+  std::vector<std::int32_t> conflicts(features_.size(), 0);
   for (const Bundle& bundle : bundles) {
     std::vector<bool> has_row(n_rows_);
     for (const std::uint32_t f : bundle) {
       check_interrupt();
-      meets[f] = lists_any(sparse_[f], has_row) ? 1 : 0;
+      conflicts[f] = lists_any(sparse_[f], has_row) ? 1 : 0;
       for (const std::uint32_t row : sparse_[f].row) has_row[row] = true;
     }
   }
-  return meets;
+  return conflicts;
 }
 
 Binned BinnedBuilder::finish(std::span<const Bundle> bundles) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "data/bin_search.hpp"
 #include "data/binned.hpp"
-#include "data/places.hpp"
 
 namespace abcgbm {
 
@@ -51,10 +51,10 @@ void copy_columns(const TableView& table, std::size_t first, std::size_t last,
 /// values lie side by side are not copied.
 template <class Each>
 void for_each_column(const TableView& table, int n_threads, const Each& each) {
-  constexpr std::size_t kColumnsPerTask = 8;  // those that share a cache line of a row-major table
-  constexpr std::size_t kMostValues = 1 << 20;  // copied by one thread at a time
+  constexpr std::size_t kColumnsPerTask = 8;   // those that share a cache line of a row-major table
+  constexpr std::size_t kMaxValues = 1 << 20;  // copied by one thread at a time
   const std::size_t n_together = std::clamp<std::size_t>(
-      kMostValues / std::max<std::size_t>(table.n_rows, 1), 1, kColumnsPerTask);
+      kMaxValues / std::max<std::size_t>(table.n_rows, 1), 1, kColumnsPerTask);
   const std::size_t n_groups = (table.n_features + n_together - 1) / n_together;
   parallel_for(n_groups, n_threads, [&](std::size_t group, std::size_t) {
     const std::size_t first = group * n_together;
@@ -85,22 +85,23 @@ class BinnedBuilder {
 
   /// Says how a feature is stored where its rows are a part of more: what the common code of all
   /// rows is, and how many of them have another. Else it follows from the rows that are added.
-  void set_common(std::size_t f, std::uint32_t common, std::size_t n_listed, std::size_t n_rows);
+  void set_common_code(std::size_t f, std::uint32_t common, std::size_t n_listed,
+                       std::size_t n_rows);
 
   /// Columns of the view are the given features, and its rows are all rows.
   void add(const TableView& table, std::span<const std::int32_t> features, int n_threads);
   void add(const SparseView& table, std::span<const std::int32_t> features, int n_threads);
 
-  /// The same for the rows from `first_row` on. When all rows have come, `settle` says so; the
-  /// digests of columns are then those of all rows.
+  /// The same for the rows from `first_row` on. When all rows have come, `finish_features` says so;
+  /// the digests of columns are then those of all rows.
   void add_rows(const TableView& table, std::span<const std::int32_t> features,
                 std::size_t first_row, int n_threads);
-  void settle(std::span<const std::int32_t> features, int n_threads);
+  void finish_features(std::span<const std::int32_t> features, int n_threads);
 
   /// Once every feature has been added: the bundles of sparse ones by the rows that are here, and
   /// which features meet another one of their bundle in some row, with 1.
   std::vector<Bundle> bundles() const;
-  std::vector<std::int32_t> meeting(std::span<const Bundle> bundles) const;
+  std::vector<std::int32_t> conflicts(std::span<const Bundle> bundles) const;
 
   /// The table with these bundles; the builder is then empty.
   Binned finish(std::span<const Bundle> bundles);
@@ -121,19 +122,19 @@ class BinnedBuilder {
   template <class Code>
   void set_codes(std::size_t f, LargeVector<Code> codes);
   void widen();
-  std::size_t most_bins() const { return dense_.index() == 0 ? 1u << 8 : 1u << 16; }
+  std::size_t max_bins() const { return dense_.index() == 0 ? 1u << 8 : 1u << 16; }
   void set_all_codes(std::size_t f, const SparseColumn& column, std::uint32_t fill);
   void mark_added(std::span<const std::int32_t> features);
 
   std::size_t n_rows_;
   Thresholds thresholds_;
   std::vector<Feature> features_;
-  Storage storage_;                       // of the codes
-  AnyColumns dense_;                      // by feature; of one byte a code as long as that will do
-  std::vector<SparseColumn> sparse_;      // by feature
-  std::vector<std::uint8_t> is_added_;    // by feature
-  std::vector<std::uint8_t> is_settled_;  // by feature, whether it is known how it is stored
-  std::vector<std::uint64_t> digest_;     // by feature
+  Storage storage_;                     // of the codes
+  AnyColumns dense_;                    // by feature; of one byte a code as long as that will do
+  std::vector<SparseColumn> sparse_;    // by feature
+  std::vector<std::uint8_t> is_added_;  // by feature
+  std::vector<std::uint8_t> is_layout_known_;  // by feature, whether it is known how it is stored
+  std::vector<std::uint64_t> digest_;          // by feature
 };
 
 }  // namespace abcgbm

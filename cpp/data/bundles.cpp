@@ -11,7 +11,7 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kMostOpen = 4;       // bundles that a column is tried in
+constexpr std::size_t kMaxOpen = 4;        // bundles that a column is tried in
 constexpr std::size_t kRowsPerListed = 4;  // a good bundle lists at least one in so many rows
 /// A walk by row over the features that stay listed costs as much as so many bundles.
 constexpr std::size_t kWalk = 2;
@@ -23,8 +23,8 @@ struct OpenBundle {
   std::size_t n_listed = 0;
   std::size_t n_bins = 0;
 
-  bool fits(const Feature& feature, const SparseColumn& column, std::size_t most_bins) const {
-    return n_bins + feature.n_bins <= most_bins && !lists_any(column, has_row);
+  bool fits(const Feature& feature, const SparseColumn& column, std::size_t max_bins) const {
+    return n_bins + feature.n_bins <= max_bins && !lists_any(column, has_row);
   }
 
   void add(std::uint32_t f, const Feature& feature, const SparseColumn& column) {
@@ -52,16 +52,16 @@ struct Closed {
 /// closed. Bundles that list few rows are worth having only where no feature stays listed then.
 std::vector<Bundle> find_bundles(std::span<const Feature> features,
                                  std::span<const SparseColumn> sparse, std::size_t n_rows,
-                                 std::size_t most_bins) {
+                                 std::size_t max_bins) {
   std::vector<OpenBundle> open;
   Closed closed;
   for (std::uint32_t f = 0; f < features.size(); ++f) {
     if (!features[f].is_sparse) continue;
     check_interrupt();
     auto place = std::ranges::find_if(
-        open, [&](const OpenBundle& b) { return b.fits(features[f], sparse[f], most_bins); });
+        open, [&](const OpenBundle& b) { return b.fits(features[f], sparse[f], max_bins); });
     if (place == open.end()) {
-      if (open.size() == kMostOpen) {
+      if (open.size() == kMaxOpen) {
         closed.add(std::move(open.front()));
         open.erase(open.begin());
       }

@@ -13,6 +13,6 @@ namespace abcgbm {
 /// others too where they are few. Sparse columns are by feature; those of others are empty.
 std::vector<Bundle> find_bundles(std::span<const Feature> features,
                                  std::span<const SparseColumn> sparse, std::size_t n_rows,
-                                 std::size_t most_bins);
+                                 std::size_t max_bins);
 
 }  // namespace abcgbm

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "base/reducer.hpp"
+#include "base/communicator.hpp"
 #include "base/storage.hpp"
 
 namespace abcgbm {
@@ -29,11 +29,11 @@ class RowWeights {
 };
 
 /// Which of all rows some are, and who has the others.
-struct Share {
-  std::shared_ptr<const Reducer> reducer = std::make_shared<Reducer>();
-  LargeVector<std::uint64_t> number;  // of each row among all; none: as they come
-  std::size_t most_rows = 0;          // that any rank has
-  std::size_t all_rows = 0;           // of all ranks
+struct Shard {
+  std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
+  LargeVector<std::uint64_t> row_id;  // of each row among all; none: as they come
+  std::size_t max_rows = 0;           // that any rank has
+  std::size_t total_rows = 0;         // of all ranks
 };
 
 /// The labelled rows of a training table, or a rank's share of them. Weights are integers in
@@ -44,13 +44,13 @@ struct Labels {
   double unit = 1.0;
   int n_classes = 0;
   int total_bits = 0;  // bit length of the sum of all weights
-  Share share;
+  Shard shard;
 
   std::size_t n_rows() const { return y.size(); }
   RowWeights weights() const { return RowWeights(weight); }
-  const Reducer& ranks() const { return *share.reducer; }
-  std::uint64_t number_of(std::size_t row) const {
-    return share.number.empty() ? row : share.number[row];
+  const Communicator& communicator() const { return *shard.communicator; }
+  std::uint64_t row_id(std::size_t row) const {
+    return shard.row_id.empty() ? row : shard.row_id[row];
   }
 };
 

@@ -87,15 +87,15 @@ Layout make_layout(std::vector<Feature> features, std::span<const Bundle> bundle
   return layout;
 }
 
-std::vector<Block> blocks_of(const Layout& layout, std::size_t n_wanted, std::size_t most_bins) {
+std::vector<Block> blocks_of(const Layout& layout, std::size_t n_requested, std::size_t max_bins) {
   const std::vector<std::uint32_t>& bin = layout.column_bin;
   const std::size_t n_columns = layout.n_columns();
-  const std::size_t most_columns = std::max<std::size_t>(1, n_columns / n_wanted);
+  const std::size_t max_columns = std::max<std::size_t>(1, n_columns / n_requested);
   std::vector<Block> blocks;
   for (std::size_t first = 0, last = 0; first < n_columns; first = last) {
     last = first + 1;
-    while (last < std::min(n_columns, first + most_columns) &&
-           bin[last + 1] - bin[first] <= most_bins) {
+    while (last < std::min(n_columns, first + max_columns) &&
+           bin[last + 1] - bin[first] <= max_bins) {
       ++last;
     }
     blocks.push_back(make_block(layout, first, last, bin[last]));

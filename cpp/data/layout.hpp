@@ -70,10 +70,10 @@ bool is_sparse(std::size_t n_listed, std::size_t n_rows);
 /// Lays out features of which the bins, the common code and whether they are sparse are known.
 Layout make_layout(std::vector<Feature> features, std::span<const Bundle> bundles);
 
-/// The blocks of a table, at least `n_wanted` of them if there are so many columns, and of no more
-/// than `most_bins` but for columns that have more. They point into the layout.
+/// The blocks of a table, at least `n_requested` of them if there are so many columns, and of no
+/// more than `most_bins` but for columns that have more. They point into the layout.
 inline constexpr std::size_t kBinsPerBlock = 2048;  // 32 kB of histogram, at two sums a bin
-std::vector<Block> blocks_of(const Layout& layout, std::size_t n_wanted,
-                             std::size_t most_bins = kBinsPerBlock);
+std::vector<Block> blocks_of(const Layout& layout, std::size_t n_requested,
+                             std::size_t max_bins = kBinsPerBlock);
 
 }  // namespace abcgbm

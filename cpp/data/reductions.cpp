@@ -20,18 +20,18 @@ constexpr std::int64_t kEnoughWeight = std::int64_t{1} << 62;
 class FewValues {
  public:
   /// More values are few where there are many rows.
-  static std::size_t most_of(std::size_t n_rows) {
-    return std::clamp(n_rows / kRowsOfAValue, kFew, kMost);
+  static std::size_t max_values(std::size_t n_rows) {
+    return std::clamp(n_rows / kRowsPerValue, kMinValues, kMaxValues);
   }
 
   explicit FewValues(std::size_t n_rows)
-      : most_(most_of(n_rows)),
-        slots_(std::bit_ceil(2 * most_), {kFree, 0}),
+      : max_values_(max_values(n_rows)),
+        slots_(std::bit_ceil(2 * max_values_), {kFree, 0}),
         shift_(std::countl_zero(slots_.size()) + 1) {}
 
   /// False if there are too many distinct values.
   bool add(double value, std::int64_t weight) {
-    for (std::size_t at = place_of(value);; at = (at + 1) % slots_.size()) {
+    for (std::size_t at = slot_of(value);; at = (at + 1) % slots_.size()) {
       WeightedValue& slot = slots_[at];
       if (slot.value == value) {
         slot.weight += weight;
@@ -39,7 +39,7 @@ class FewValues {
       }
       if (!std::isnan(slot.value)) continue;
       slot = {value, weight};
-      return ++n_used_ <= most_;
+      return ++n_used_ <= max_values_;
     }
   }
 
@@ -52,16 +52,16 @@ class FewValues {
 
  private:
   static constexpr double kFree = std::numeric_limits<double>::quiet_NaN();
-  static constexpr std::size_t kFew = 4096;
-  static constexpr std::size_t kMost = 16384;
-  static constexpr std::size_t kRowsOfAValue = 128;
+  static constexpr std::size_t kMinValues = 4096;
+  static constexpr std::size_t kMaxValues = 16384;
+  static constexpr std::size_t kRowsPerValue = 128;
 
-  std::size_t place_of(double value) const {
+  std::size_t slot_of(double value) const {
     const std::uint64_t mixed = std::bit_cast<std::uint64_t>(value) * 0x9e3779b97f4a7c15u;
     return mixed >> shift_;  // the upper bits: whole numbers have none of the lower ones
   }
 
-  std::size_t most_;
+  std::size_t max_values_;
   std::vector<WeightedValue> slots_;
   int shift_;
   std::size_t n_used_ = 0;
@@ -138,7 +138,7 @@ std::optional<std::vector<WeightedValue>> few_distinct_values(
 
 std::vector<WeightedValue> distinct_values(std::span<const double> column,
                                            std::span<const std::int64_t> weight) {
-  if (column.size() <= FewValues::most_of(column.size())) return sorted_values(column, weight);
+  if (column.size() <= FewValues::max_values(column.size())) return sorted_values(column, weight);
   auto few = few_distinct_values(column, weight);
   return few ? std::move(*few) : sorted_values(column, weight);
 }

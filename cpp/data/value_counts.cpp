@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
-#include "data/cuts.hpp"
+#include "data/quantile_cuts.hpp"
 #include "data/reductions.hpp"
 
 namespace abcgbm {
@@ -60,12 +60,12 @@ class Merger {
 
   void sink() {
     for (std::size_t at = 0;;) {
-      std::size_t least = 2 * at + 1;
-      if (least >= heap_.size()) return;
-      if (least + 1 < heap_.size() && is_later(heap_[least], heap_[least + 1])) ++least;
-      if (!is_later(heap_[at], heap_[least])) return;
-      std::swap(heap_[at], heap_[least]);
-      at = least;
+      std::size_t smallest = 2 * at + 1;
+      if (smallest >= heap_.size()) return;
+      if (smallest + 1 < heap_.size() && is_later(heap_[smallest], heap_[smallest + 1])) ++smallest;
+      if (!is_later(heap_[at], heap_[smallest])) return;
+      std::swap(heap_[at], heap_[smallest]);
+      at = smallest;
     }
   }
 
@@ -84,10 +84,10 @@ void for_each_value(std::span<const RunView> runs, const Each& each) {
 
 ValueRun merged(std::span<const RunView> runs) {
   ValueRun out;
-  std::size_t most = 0;
-  for (const RunView& run : runs) most = std::max(most, run.value.size());
-  out.value.reserve(most);
-  out.weight.reserve(most);
+  std::size_t max_size = 0;
+  for (const RunView& run : runs) max_size = std::max(max_size, run.value.size());
+  out.value.reserve(max_size);
+  out.weight.reserve(max_size);
   for_each_value(runs, [&](const WeightedValue& item) {
     out.value.push_back(item.value);
     out.weight.push_back(item.weight);
@@ -139,7 +139,7 @@ std::vector<double> cut(std::span<const RunView> runs, std::size_t max_bins) {
     ++n_values;
     total += item.weight;
   });
-  Cutter cutter(n_values, total, max_bins);
+  QuantileCutter cutter(n_values, total, max_bins);
   for_each_value(runs, [&](const WeightedValue& item) { cutter.add(item); });
   return cutter.take();
 }
@@ -181,7 +181,7 @@ Thresholds ValueCounts::thresholds(std::span<const std::vector<RunView>> further
   return thresholds;
 }
 
-std::size_t ValueCounts::n_held() const {
+std::size_t ValueCounts::n_values() const {
   std::size_t n = 0;
   for (const auto& runs : runs_) {
     for (const ValueRun& run : runs) n += run.size();

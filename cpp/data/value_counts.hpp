@@ -45,7 +45,7 @@ class ValueCounts {
                         int n_threads) const;
 
   std::size_t n_columns() const { return runs_.size(); }
-  std::size_t n_held() const;  // values, of all columns
+  std::size_t n_values() const;  // values, of all columns
 
   /// What the rows make of each column, those of weight 0 too; see `column_digest`.
   std::span<const std::uint64_t> digests() const { return digest_; }

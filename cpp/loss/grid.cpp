@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/elementary.hpp"
+
 namespace abcgbm {
 namespace {
 
@@ -17,8 +19,8 @@ int scale_exponent(int n_bits, double largest) {
 
 }  // namespace
 
-int residual_exponent(const Labels& labels, double largest, int most_bits) {
-  return scale_exponent(std::min(most_bits, 60 - labels.total_bits), largest);
+int residual_exponent(const Labels& labels, double largest, int max_bits) {
+  return scale_exponent(std::min(max_bits, 60 - labels.total_bits), largest);
 }
 
 int loss_exponent(const Labels& labels, double largest) {
@@ -27,6 +29,11 @@ int loss_exponent(const Labels& labels, double largest) {
 
 double loss_unit(const Labels& labels, double largest) {
   return std::ldexp(1.0, -loss_exponent(labels, largest));
+}
+
+double on_leaf_grid(double value) {
+  constexpr double kGrid = 4294967296.0;  // 2^32
+  return round_even(value * kGrid) / kGrid;
 }
 
 }  // namespace abcgbm

@@ -5,7 +5,7 @@
 
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
-#include "loss/softmax_walk.hpp"
+#include "loss/softmax_pass.hpp"
 
 namespace abcgbm {
 namespace {
@@ -29,7 +29,7 @@ template <std::size_t N, std::size_t Registers>
   const auto at = [&](int k, std::size_t c) {
     return scores + static_cast<std::size_t>(k) * rows.stride + c * N;
   };
-  const auto group = walk_classes<Walk::unlabelled, N, Registers>(
+  const auto group = pass_over_classes<Pass::unlabelled, N, Registers>(
       rows, 0, [&](const auto& e, int k) __attribute__((always_inline)) {
         if (logarithm) return;
         for (std::size_t c = 0; c < Registers; ++c) store(e[c], at(k, c));

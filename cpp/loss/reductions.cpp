@@ -102,7 +102,7 @@ Largest largest_of(const Labels& labels, std::span<const Largest> parts) {
     all.loss = std::max(all.loss, part.loss);
   }
   std::array<double, 2> both{all.residual, all.loss};
-  labels.ranks().maximum(both);
+  labels.communicator().allreduce_max(both);
   return {.residual = both[0], .loss = both[1]};
 }
 
@@ -119,7 +119,7 @@ std::vector<std::int64_t> class_loss_sums(const Labels& labels, std::span<const 
   });
   std::vector<std::int64_t> sums(n_classes, 0);
   for (std::size_t i = 0; i < parts.size(); ++i) sums[i % n_classes] += parts[i];
-  labels.ranks().sum(sums);
+  labels.communicator().allreduce_sum(sums);
   return sums;
 }
 
@@ -129,7 +129,7 @@ std::vector<double> total_losses(const Labels& labels, RowWeights weight,
   parallel_for(trials.size(), n_threads, [&](std::size_t t, std::size_t) {
     for (const double loss : trials[t]) largest[t] = std::max(largest[t], loss);
   });
-  labels.ranks().maximum(largest);
+  labels.communicator().allreduce_max(largest);
   std::vector<std::int64_t> sums(trials.size(), 0);
   parallel_for(trials.size(), n_threads, [&](std::size_t t, std::size_t) {
     const double scale = std::ldexp(1.0, loss_exponent(labels, largest[t]));
@@ -137,7 +137,7 @@ std::vector<double> total_losses(const Labels& labels, RowWeights weight,
       sums[t] += weight[i] * round_to_int(trials[t][i] * scale);
     }
   });
-  labels.ranks().sum(sums);
+  labels.communicator().allreduce_sum(sums);
   std::vector<double> losses(trials.size());
   for (std::size_t t = 0; t < trials.size(); ++t) {
     const int exponent = loss_exponent(labels, largest[t]);
@@ -174,7 +174,7 @@ std::int64_t own_residual_sum(const TreeRows& rows, int n_threads) {
     }
   });
   std::int64_t sum = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
-  labels.ranks().sum(sum);
+  labels.communicator().allreduce_sum(sum);
   return sum;
 }
 
@@ -195,7 +195,7 @@ std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRo
     for (std::size_t j = 0; j < parts[i].size(); ++j)
       sums[tasks[i].leaf * n_sums + j] += parts[i][j];
   }
-  rows.labels.ranks().sum(sums);
+  rows.labels.communicator().allreduce_sum(sums);
   return sums;
 }
 

@@ -70,7 +70,7 @@ Largest move_all(Scores& scores, const Labels& labels, std::span<const TreeMove>
 }
 
 int bits_of(ScoreOrder order) {
-  return order == ScoreOrder::by_row ? kSharedResidualBits : kResidualBits;
+  return order == ScoreOrder::by_row ? kMultiOutputResidualBits : kResidualBits;
 }
 
 void set_losses(Scores& scores, const Labels& labels, double largest, int n_threads) {

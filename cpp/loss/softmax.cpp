@@ -5,7 +5,7 @@
 
 #include "base/elementary.hpp"
 #include "base/simd.hpp"
-#include "loss/softmax_walk.hpp"
+#include "loss/softmax_pass.hpp"
 
 namespace abcgbm {
 namespace {
@@ -58,7 +58,7 @@ struct ResidualKernel {
     const auto at = [&](int k, std::size_t c) {
       return residual + static_cast<std::size_t>(k) * rows.stride + i + c * M;
     };
-    const auto group = walk_classes<Walk::labelled, M, Registers>(
+    const auto group = pass_over_classes<Pass::labelled, M, Registers>(
         rows, i, [&](const auto& e, int k) __attribute__((always_inline)) {
           for (std::size_t c = 0; c < Registers; ++c) store(e[c], at(k, c));
         });
@@ -90,7 +90,7 @@ struct LossKernel {
     const ScoreRows rows = *given;
     for_row_groups<N>(rows.n, [&]<std::size_t M, std::size_t Registers>(
                                   std::size_t i) __attribute__((always_inline)) {
-      const auto group = walk_classes<Walk::labelled, M, Registers>(
+      const auto group = pass_over_classes<Pass::labelled, M, Registers>(
           rows, i, [](const auto&, int) __attribute__((always_inline)) {});
       for (std::size_t c = 0; c < Registers; ++c) {
         store(group[c].loss(), row_loss + i + c * M);
@@ -114,7 +114,7 @@ struct TermsKernel {
         double* of_class = out.exponential + static_cast<std::size_t>(k) * out.stride + i;
         for (std::size_t c = 0; c < Registers; ++c) store(e[c], of_class + c * M);
       };
-      const auto group = walk_classes<Walk::unlabelled, M, Registers>(rows, i, keep);
+      const auto group = pass_over_classes<Pass::unlabelled, M, Registers>(rows, i, keep);
       for (std::size_t c = 0; c < Registers; ++c) {
         if (out.largest != nullptr) store(group[c].largest, out.largest + i + c * M);
         if (out.rest != nullptr) store(group[c].rest, out.rest + i + c * M);

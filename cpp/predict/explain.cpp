@@ -13,7 +13,7 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kChunkSums = 1 << 15;        // of a chunk of rows: they stay in the L2 cache
-constexpr std::size_t kMostRows = 128;             // of a chunk
+constexpr std::size_t kMaxRows = 128;              // of a chunk
 constexpr std::size_t kNodesPerBlock = 1 << 15;    // of trees that are prepared at a time
 constexpr std::size_t kVisitsPerThread = 1 << 17;  // below this a thread is not worth waking
 
@@ -23,10 +23,10 @@ struct UsedFeatures {
   std::vector<std::uint32_t> column{};  // by feature
 };
 
-UsedFeatures used_features(const WeighedTrees& weighed) {
-  const PackedTrees& trees = weighed.trees;
+UsedFeatures used_features(const WeightedTrees& weighted) {
+  const PackedTrees& trees = weighted.trees;
   UsedFeatures used{.column = std::vector<std::uint32_t>(trees.n_features, 0)};
-  for (std::size_t i = trees.root[weighed.first]; i < trees.root[weighed.last]; ++i) {
+  for (std::size_t i = trees.root[weighted.first]; i < trees.root[weighted.last]; ++i) {
     if (!trees.nodes[i].is_leaf())
       used.column[static_cast<std::size_t>(trees.nodes[i].feature)] = 1;
   }
@@ -105,7 +105,7 @@ struct Kernel {
   [[gnu::always_inline]] static void go_down(const Rows& rows, std::size_t from, std::size_t to,
                                              Integers upper, Integers all) {
     const EdgePoint* points = rows.tree.points.data() + to * rows.tree.n_points;
-    const Doubles apart = rows.tree.share[to] - Doubles{};
+    const Doubles apart = rows.tree.fraction[to] - Doubles{};
     for (std::size_t q = 0; q < rows.tree.n_points; ++q) {
       const Doubles met = points[q].met - Doubles{};
       const Doubles left = points[q].left - Doubles{};
@@ -202,7 +202,7 @@ struct Kernel {
     }
   }
 
-  [[gnu::always_inline]] static void add_shared_tree(const Rows& rows) {
+  [[gnu::always_inline]] static void add_multi_output_tree(const Rows& rows) {
     fill_parts(rows);
     const std::size_t n_classes = rows.block.trees.n_classes;
     for (std::size_t slot = 0; slot < rows.tree.slot_feature.size(); ++slot) {
@@ -226,8 +226,8 @@ struct Kernel {
     for (std::size_t first = 0; first < chunk->n_rows; first += N) {
       const Rows rows{.block = *block, .tree = *tree, .chunk = *chunk, .first = first};
       fill_products(rows);
-      if (block->trees.is_shared(tree->number)) {
-        add_shared_tree(rows);
+      if (block->trees.is_multi_output(tree->number)) {
+        add_multi_output_tree(rows);
       } else {
         add_class_tree(rows);
       }
@@ -264,7 +264,7 @@ void write_sums(const Block& block, const Chunk& chunk, const RowsToExplain& row
   }
 }
 
-void make_room(const PathTree& tree, Chunk& chunk) {
+void grow_buffers(const PathTree& tree, Chunk& chunk) {
   const auto grow = [](auto& array, std::size_t n) {
     if (array.size() < n * kWidest) array.resize(n * kWidest);
   };
@@ -278,7 +278,7 @@ void explain_chunk(const Block& block, const RowsToExplain& rows, std::size_t fi
   read_rows(block, rows, first, chunk);
   for (const PathTree& tree : block.paths) {
     check_interrupt();
-    make_room(tree, chunk);
+    grow_buffers(tree, chunk);
     dispatch_wide<Kernel>(&block, &tree, &chunk);
   }
   write_sums(block, chunk, rows, first);
@@ -288,7 +288,7 @@ void explain_chunk(const Block& block, const RowsToExplain& rows, std::size_t fi
 std::size_t rows_of_a_chunk(const Block& block) {
   const std::size_t n_sums =
       std::max<std::size_t>(1, block.trees.n_classes * block.used.feature.size());
-  return std::clamp(kChunkSums / n_sums / kWidest * kWidest, kWidest, kMostRows);
+  return std::clamp(kChunkSums / n_sums / kWidest * kWidest, kWidest, kMaxRows);
 }
 
 void explain_block(const Block& block, const RowsToExplain& rows, int n_threads) {
@@ -300,11 +300,11 @@ void explain_block(const Block& block, const RowsToExplain& rows, int n_threads)
                });
 }
 
-void prepare(const WeighedTrees& weighed, std::size_t first, Block& block, int n_threads) {
+void prepare(const WeightedTrees& weighted, std::size_t first, Block& block, int n_threads) {
   std::vector<QuadratureRules> rules(static_cast<std::size_t>(n_threads));
   parallel_for(block.paths.size(), n_threads, [&](std::size_t i, std::size_t slot) {
     check_interrupt();
-    block.paths[i] = make_path_tree(weighed.trees, weighed.share, first + i, rules[slot]);
+    block.paths[i] = make_path_tree(weighted.trees, weighted.fraction, first + i, rules[slot]);
   });
 }
 
@@ -313,14 +313,14 @@ std::size_t n_nodes(const PackedTrees& trees, std::size_t first, std::size_t las
 }
 
 /// The end of a block of trees that begins at `first`: not many nodes, but at least one tree.
-std::size_t end_of_block(const WeighedTrees& weighed, std::size_t first) {
+std::size_t end_of_block(const WeightedTrees& weighted, std::size_t first) {
   std::size_t last = first + 1;
-  while (last < weighed.last && n_nodes(weighed.trees, first, last + 1) <= kNodesPerBlock) ++last;
+  while (last < weighted.last && n_nodes(weighted.trees, first, last + 1) <= kNodesPerBlock) ++last;
   return last;
 }
 
-int useful_threads(const WeighedTrees& weighed, std::size_t n_rows, int n_threads) {
-  const std::size_t n_visits = n_rows * n_nodes(weighed.trees, weighed.first, weighed.last);
+int useful_threads(const WeightedTrees& weighted, std::size_t n_rows, int n_threads) {
+  const std::size_t n_visits = n_rows * n_nodes(weighted.trees, weighted.first, weighted.last);
   return static_cast<int>(
       std::min(n_visits / kVisitsPerThread + 1, static_cast<std::size_t>(n_threads)));
 }
@@ -328,7 +328,7 @@ int useful_threads(const WeighedTrees& weighed, std::size_t n_rows, int n_thread
 /// Adds a part of what a leaf adds to the classes.
 void add_leaf(const PackedTrees& trees, std::size_t t, const PackedNode& leaf, double part,
               std::vector<double>& mean) {
-  if (trees.is_shared(t)) {
+  if (trees.is_multi_output(t)) {
     const float* values = trees.values_of_leaf(leaf.threshold);
     for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += part * static_cast<double>(values[k]);
     return;
@@ -342,22 +342,23 @@ void add_leaf(const PackedTrees& trees, std::size_t t, const PackedNode& leaf, d
 
 }  // namespace
 
-void add_shapley_values(const WeighedTrees& weighed, const RowsToExplain& rows, int n_threads) {
-  const int n_useful = useful_threads(weighed, rows.n_rows, n_threads);
-  const UsedFeatures used = used_features(weighed);
-  for (std::size_t first = weighed.first, last = first; first < weighed.last; first = last) {
-    last = end_of_block(weighed, first);
-    Block block{.trees = weighed.trees, .used = used, .paths = std::vector<PathTree>(last - first)};
-    prepare(weighed, first, block, n_useful);
+void add_shapley_values(const WeightedTrees& weighted, const RowsToExplain& rows, int n_threads) {
+  const int n_useful = useful_threads(weighted, rows.n_rows, n_threads);
+  const UsedFeatures used = used_features(weighted);
+  for (std::size_t first = weighted.first, last = first; first < weighted.last; first = last) {
+    last = end_of_block(weighted, first);
+    Block block{
+        .trees = weighted.trees, .used = used, .paths = std::vector<PathTree>(last - first)};
+    prepare(weighted, first, block, n_useful);
     explain_block(block, rows, n_useful);
   }
 }
 
-std::vector<double> mean_scores(const WeighedTrees& weighed) {
-  const PackedTrees& trees = weighed.trees;
+std::vector<double> mean_scores(const WeightedTrees& weighted) {
+  const PackedTrees& trees = weighted.trees;
   std::vector<double> mean(trees.n_classes, 0.0);
   std::vector<double> part;  // of the rows that come to a node
-  for (std::size_t t = weighed.first; t < weighed.last; ++t) {
+  for (std::size_t t = weighted.first; t < weighted.last; ++t) {
     const std::span<const PackedNode> nodes = trees.tree(t);
     part.assign(nodes.size(), 1.0);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -366,7 +367,7 @@ std::vector<double> mean_scores(const WeighedTrees& weighed) {
         continue;
       }
       for (const std::size_t child : {nodes[i].left(), nodes[i].left() + 1}) {
-        part[child - trees.root[t]] = part[i] * weighed.share[child];
+        part[child - trees.root[t]] = part[i] * weighted.fraction[child];
       }
     }
   }

@@ -18,18 +18,18 @@ struct RowsToExplain {
 };
 
 /// Some trees, [first, last), and for each node of all trees its part of its parent's weight.
-struct WeighedTrees {
+struct WeightedTrees {
   const PackedTrees& trees;
-  std::span<const double> share;
+  std::span<const double> fraction;
   std::size_t first;
   std::size_t last;
 };
 
 /// Adds the Shapley values of the trees. Each row's are the same bits for any number of threads or
 /// rows, and on every machine.
-void add_shapley_values(const WeighedTrees& weighed, const RowsToExplain& rows, int n_threads);
+void add_shapley_values(const WeightedTrees& weighted, const RowsToExplain& rows, int n_threads);
 
 /// What the trees add to the score of each class in the mean, each leaf weighing what its nodes do.
-std::vector<double> mean_scores(const WeighedTrees& weighed);
+std::vector<double> mean_scores(const WeightedTrees& weighted);
 
 }  // namespace abcgbm

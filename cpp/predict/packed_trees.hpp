@@ -47,7 +47,7 @@ struct PackedTrees {
   std::size_t n_features = 0;
   std::size_t n_classes = 0;
 
-  bool is_shared(std::size_t t) const { return tree_class[t] == kAllClasses; }
+  bool is_multi_output(std::size_t t) const { return tree_class[t] == kAllClasses; }
   const float* values_of_leaf(double leaf) const {
     return leaf_value.data() + static_cast<std::size_t>(leaf) * n_classes;
   }

@@ -22,10 +22,10 @@ std::uint32_t last_edge(const Making& making, std::uint32_t at, std::int32_t fea
 }
 
 std::uint32_t slot_of(std::vector<std::uint32_t>& slots, std::int32_t feature) {
-  const auto wanted = static_cast<std::uint32_t>(feature);
-  const auto found = std::ranges::find(slots, wanted);
+  const auto requests = static_cast<std::uint32_t>(feature);
+  const auto found = std::ranges::find(slots, requests);
   const auto slot = static_cast<std::uint32_t>(found - slots.begin());
-  if (found == slots.end()) slots.push_back(wanted);
+  if (found == slots.end()) slots.push_back(requests);
   return slot;
 }
 
@@ -41,7 +41,7 @@ void add_split(PathTree& tree, Making& making, std::uint32_t root, std::uint32_t
     making.upper[child] = split.upper;
     making.slot[child] = split.slot;
     making.n_features[child] = making.n_features[at] + (split.upper == 0 ? 1u : 0u);
-    making.through[child] = making.through[split.upper] * tree.share[child];
+    making.through[child] = making.through[split.upper] * tree.fraction[child];
   }
   tree.splits.push_back(split);
 }
@@ -65,9 +65,10 @@ Making add_splits(PathTree& tree, std::span<const PackedNode> nodes, std::uint32
 }
 
 /// With shared trees, what a feature gets is found leaf by leaf, and not edge by edge.
-void add_points(PathTree& tree, const Making& making, QuadratureRules& rules, bool is_shared) {
-  const std::uint32_t most_features = std::ranges::max(making.n_features);
-  const QuadratureRule& rule = rules.of_size(std::max(1u, (most_features + 1) / 2));
+void add_points(PathTree& tree, const Making& making, QuadratureRules& rules,
+                bool is_multi_output) {
+  const std::uint32_t max_features = std::ranges::max(making.n_features);
+  const QuadratureRule& rule = rules.of_size(std::max(1u, (max_features + 1) / 2));
   tree.n_points = rule.size();
   tree.points.resize(tree.n_nodes * rule.size());
   std::vector<double> per_factor(tree.n_nodes * rule.size());  // upper edges come first
@@ -79,7 +80,7 @@ void add_points(PathTree& tree, const Making& making, QuadratureRules& rules, bo
       const auto& [t, rest, weight, weight_per_rest] = rule[q];
       const double factor = t + rest * z;  // if the row meets all conditions
       const double per = per_factor[edge * rule.size() + q] = 1.0 / factor;
-      const double upper_gain = is_shared ? 0.0 : weight * (1.0 - upper_z) * per_upper[q];
+      const double upper_gain = is_multi_output ? 0.0 : weight * (1.0 - upper_z) * per_upper[q];
       tree.points[edge * rule.size() + q] = {.met = factor * per_upper[q],
                                              .left = rest * z * per_upper[q],
                                              .gain = weight * (1.0 - z) * per - upper_gain,
@@ -92,8 +93,8 @@ void add_class_values(PathTree& tree, std::span<const PackedNode> nodes) {
   for (const std::uint32_t leaf : tree.leaves) tree.leaf_value.push_back(nodes[leaf].threshold);
 }
 
-void add_shared_values(PathTree& tree, const PackedTrees& trees,
-                       std::span<const PackedNode> nodes) {
+void add_multi_output_values(PathTree& tree, const PackedTrees& trees,
+                             std::span<const PackedNode> nodes) {
   const std::size_t n_padded =
       (trees.n_classes + kClassesAtOnce - 1) / kClassesAtOnce * kClassesAtOnce;
   for (const std::uint32_t leaf : tree.leaves) {
@@ -124,16 +125,16 @@ void add_pairs(PathTree& tree, const Making& making) {
 
 }  // namespace
 
-PathTree make_path_tree(const PackedTrees& trees, std::span<const double> share, std::size_t t,
+PathTree make_path_tree(const PackedTrees& trees, std::span<const double> fraction, std::size_t t,
                         QuadratureRules& rules) {
   const std::span<const PackedNode> nodes = trees.tree(t);
   const std::uint32_t root = trees.root[t];
   PathTree tree{.number = t, .n_nodes = nodes.size()};
-  tree.share.assign(share.begin() + root, share.begin() + trees.root[t + 1]);
+  tree.fraction.assign(fraction.begin() + root, fraction.begin() + trees.root[t + 1]);
   const Making making = add_splits(tree, nodes, root);
-  add_points(tree, making, rules, trees.is_shared(t));
-  if (trees.is_shared(t)) {
-    add_shared_values(tree, trees, nodes);
+  add_points(tree, making, rules, trees.is_multi_output(t));
+  if (trees.is_multi_output(t)) {
+    add_multi_output_values(tree, trees, nodes);
     add_pairs(tree, making);
   } else {
     add_class_values(tree, nodes);

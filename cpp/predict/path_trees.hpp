@@ -55,7 +55,7 @@ struct PathTree {
   std::size_t n_points = 0;
   std::vector<std::uint32_t> slot_feature{};
   std::vector<PathSplit> splits{};    // parents first
-  std::vector<double> share{};        // by node
+  std::vector<double> fraction{};     // by node
   AlignedVector<EdgePoint> points{};  // [n_nodes][n_points]
   std::vector<std::uint32_t> leaves{};
   std::vector<double> leaf_value{};  // of each leaf; of a shared tree [n_leaves][n_padded_classes]
@@ -69,7 +69,7 @@ struct PathTree {
 inline constexpr std::size_t kClassesAtOnce = 4;  // leaves of shared trees are padded to these
 
 /// `share`: by node of all packed trees, the part of its parent's weight.
-PathTree make_path_tree(const PackedTrees& trees, std::span<const double> share, std::size_t t,
+PathTree make_path_tree(const PackedTrees& trees, std::span<const double> fraction, std::size_t t,
                         QuadratureRules& rules);
 
 }  // namespace abcgbm

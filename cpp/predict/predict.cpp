@@ -45,7 +45,7 @@ void walk_trees(const PackedTrees& trees, std::size_t first, std::size_t last, c
   finish(trees, walks);
   for (std::size_t tree = first; tree < last; ++tree) {
     const double value = trees.nodes[walks.at[tree - first]].threshold;
-    if (trees.is_shared(tree)) {
+    if (trees.is_multi_output(tree)) {
       add_leaf(trees, value, raw);
       continue;
     }
@@ -145,8 +145,8 @@ void add_class_trees(const Call& call, std::size_t first_row, Workspace& work, s
   for_each_score(call, first_row, n_rows, [&](double& raw, std::size_t at) { raw = work.raw[at]; });
 }
 
-void add_shared_trees(const Call& call, std::size_t first_row, const Workspace& work,
-                      std::size_t first, std::size_t last) {
+void add_multi_output_trees(const Call& call, std::size_t first_row, const Workspace& work,
+                            std::size_t first, std::size_t last) {
   const PackedTrees& trees = call.forest.trees;
   for_leaves(call, first_row, work, first, last, [&](std::size_t, std::span<const double> leaves) {
     double* raw = call.raw + first_row * trees.n_classes;
@@ -164,10 +164,10 @@ void add_chunk(const Call& call, std::size_t first_row, Workspace& work) {
   code_rows(regions, call.rows + first_row * trees.n_features, n_rows, trees.n_features,
             work.codes);
   for (std::size_t first = call.first, last = first; first < call.last; first = last) {
-    const bool is_shared = trees.is_shared(first);
-    while (last < call.last && trees.is_shared(last) == is_shared) ++last;
-    if (is_shared) {
-      add_shared_trees(call, first_row, work, first, last);
+    const bool is_multi_output = trees.is_multi_output(first);
+    while (last < call.last && trees.is_multi_output(last) == is_multi_output) ++last;
+    if (is_multi_output) {
+      add_multi_output_trees(call, first_row, work, first, last);
     } else {
       add_class_trees(call, first_row, work, first, last);
     }

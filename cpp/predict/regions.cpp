@@ -11,12 +11,12 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kMostSplits = 255;  // of a small tree: its regions are bytes
+constexpr std::size_t kMaxSplits = 255;  // of a small tree: its regions are bytes
 constexpr std::size_t kLargestCode = 65535;
 
 // ----------------------------------------------------------------------------------------- packing
 
-bool is_small(std::span<const PackedNode> tree) { return tree.size() <= 2 * kMostSplits + 1; }
+bool is_small(std::span<const PackedNode> tree) { return tree.size() <= 2 * kMaxSplits + 1; }
 
 /// What the splits of small trees compare each feature with.
 struct FeatureCuts {
@@ -77,8 +77,8 @@ void set_features(RegionTrees& regions, const FeatureCuts& cuts) {
 
 template <class Feature>
 std::size_t place_of(const std::vector<Feature>& features, std::int32_t feature) {
-  const auto wanted = static_cast<std::uint32_t>(feature);
-  const auto found = std::ranges::lower_bound(features, wanted, {}, &Feature::feature);
+  const auto requests = static_cast<std::uint32_t>(feature);
+  const auto found = std::ranges::lower_bound(features, requests, {}, &Feature::feature);
   return static_cast<std::size_t>(found - features.begin());
 }
 

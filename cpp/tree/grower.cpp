@@ -7,17 +7,17 @@
 
 namespace abcgbm {
 
-template <class Measure>
-Grower<Measure>::Grower(const Measure& measure, const Layout& layout, std::size_t most_histograms,
-                        std::size_t n_threads)
-    : measure_(measure),
+template <class Traits>
+Grower<Traits>::Grower(const Traits& traits, const Layout& layout, std::size_t max_histograms,
+                       std::size_t n_threads)
+    : traits_(traits),
       layout_(&layout),
       has_categories_(std::ranges::any_of(layout.features, &Feature::is_categorical)),
-      most_histograms_(most_histograms),
-      found_(n_threads, Found{.search = measure.make_search(layout), .best = {}}) {}
+      max_histograms_(max_histograms),
+      found_(n_threads, Found{.search = traits.make_search(layout), .best = {}}) {}
 
-template <class Measure>
-void Grower<Measure>::start(const GrowParams& params, const RootNode<Measure>& root) {
+template <class Traits>
+void Grower<Traits>::start(const GrowParams& params, const RootNode<Traits>& root) {
   params_ = &params;
   root_ = root;
   splits_left_ = static_cast<std::size_t>(params.max_leaf_nodes) - 1;
@@ -25,7 +25,7 @@ void Grower<Measure>::start(const GrowParams& params, const RootNode<Measure>& r
   grown_.clear();
   open_.clear();
   to_count_.clear();
-  to_cut_.clear();
+  to_split_.clear();
   sibling_.reset();
   free_slots_.clear();
   for (std::size_t slot = slots_.size(); slot-- > 0;) free_slots_.push_back(slot);
@@ -36,8 +36,8 @@ void Grower<Measure>::start(const GrowParams& params, const RootNode<Measure>& r
   prepare(0);
 }
 
-template <class Measure>
-void Grower<Measure>::add_child(const Sums& sums, int depth, const Path& path) {
+template <class Traits>
+void Grower<Traits>::add_child(const Sums& sums, int depth, const Path& path) {
   nodes_.emplace_back();
   Grown& grown = grown_.emplace_back();
   grown.sums = sums;
@@ -46,43 +46,43 @@ void Grower<Measure>::add_child(const Sums& sums, int depth, const Path& path) {
 }
 
 /// Whether a node could be split at all: then its histogram is worth having.
-template <class Measure>
-bool Grower<Measure>::can_split(std::size_t node) const {
+template <class Traits>
+bool Grower<Traits>::can_split(std::size_t node) const {
   const Grown& grown = grown_[node];
   const bool is_deep = params_->max_depth > 0 && grown.depth >= params_->max_depth;
   return splits_left_ > 0 && !is_deep &&
-         measure_.weight_of(grown.sums) / 2 >= root_.rules.min_weight;
+         traits_.weight_of(grown.sums) / 2 >= root_.rules.min_weight;
 }
 
 /// The cuts of a node will be looked for.
-template <class Measure>
-void Grower<Measure>::prepare(std::size_t node) {
-  to_cut_.push_back(node);
+template <class Traits>
+void Grower<Traits>::prepare(std::size_t node) {
+  to_split_.push_back(node);
   const FeatureRules& rules = params_->features;
   if (!rules.any()) return;
   Grown& grown = grown_[node];
-  grown.may_cut.assign(layout_->n_features(), 0);
+  grown.may_split.assign(layout_->n_features(), 0);
   for (const std::uint32_t f :
        features_of(rules, layout_->n_features(), grown.path, mix(root_.key ^ node))) {
-    grown.may_cut[f] = 1;
+    grown.may_split[f] = 1;
   }
 }
 
-template <class Measure>
-typename Measure::NodeToCut Grower<Measure>::to_cut(std::size_t node) const {
+template <class Traits>
+typename Traits::NodeToSplit Grower<Traits>::node_to_split(std::size_t node) const {
   const Grown& grown = grown_[node];
   return {.sums = grown.sums,
           .histogram = slots_[grown.slot],
           .rules = root_.rules,
-          .may_cut = grown.may_cut,
+          .may_split = grown.may_split,
           .residual_size = grown.residual_size};
 }
 
-template <class Measure>
-void Grower<Measure>::decide(std::size_t node) {
+template <class Traits>
+void Grower<Traits>::decide(std::size_t node) {
   const Grown& grown = grown_[node];
-  if (grown.cut.feature >= 0) {
-    nodes_[node].gain = measure_.gain_of(grown.cut, grown.sums, root_.rules) * root_.gain_unit;
+  if (grown.split.feature >= 0) {
+    nodes_[node].gain = traits_.gain_of(grown.split, grown.sums, root_.rules) * root_.gain_unit;
   }
   if (nodes_[node].gain > params_->min_gain) {
     open(node);
@@ -93,8 +93,8 @@ void Grower<Measure>::decide(std::size_t node) {
 
 /// Keeps open leaves in order of gain. With r splits left only the best r can ever be split, so
 /// histograms of the others are given back.
-template <class Measure>
-void Grower<Measure>::open(std::size_t node) {
+template <class Traits>
+void Grower<Traits>::open(std::size_t node) {
   const auto is_worse = [&](std::size_t a, std::size_t b) {
     return std::pair(nodes_[a].gain, b) < std::pair(nodes_[b].gain, a);
   };
@@ -105,17 +105,17 @@ void Grower<Measure>::open(std::size_t node) {
   }
 }
 
-template <class Measure>
-void Grower<Measure>::release(std::size_t node) {
+template <class Traits>
+void Grower<Traits>::release(std::size_t node) {
   const std::size_t slot = std::exchange(grown_[node].slot, kNoSlot);
   if (slot != kNoSlot) free_slots_.push_back(slot);
 }
 
 /// A slot that is free or new; or, where there are too many, that of the least promising leaf.
-template <class Measure>
-std::size_t Grower<Measure>::take_slot() {
-  if (free_slots_.empty() && slots_.size() < most_histograms_) {
-    slots_.push_back(measure_.make_histogram(layout_->total_bins));
+template <class Traits>
+std::size_t Grower<Traits>::take_slot() {
+  if (free_slots_.empty() && slots_.size() < max_histograms_) {
+    slots_.push_back(traits_.make_histogram(layout_->total_bins));
     return slots_.size() - 1;
   }
   for (std::size_t i = 0; free_slots_.empty(); ++i) release(open_[i]);
@@ -124,118 +124,118 @@ std::size_t Grower<Measure>::take_slot() {
   return slot;
 }
 
-template <class Measure>
-void Grower<Measure>::write_split(const typename Measure::Cut& cut, TreeNode& node) {
-  node.feature = cut.feature;
-  node.bin = cut.bin;
-  node.left_set = cut.left_set;
-  node.missing_left = cut.missing_left;
+template <class Traits>
+void Grower<Traits>::write_split(const typename Traits::Split& split, TreeNode& node) {
+  node.feature = split.feature;
+  node.bin = split.bin;
+  node.left_set = split.left_set;
+  node.missing_left = split.missing_left;
 }
 
-template <class Measure>
-typename Grower<Measure>::Outlook Grower<Measure>::outlook(std::size_t leaf) const {
+template <class Traits>
+typename Grower<Traits>::SplitPreview Grower<Traits>::preview(std::size_t leaf) const {
   const Grown& grown = grown_[leaf];
-  const Sums right = difference(grown.sums, grown.cut.left);
-  const std::int64_t left_weight = measure_.weight_of(grown.cut.left);
-  const std::int64_t right_weight = measure_.weight_of(right);
+  const Sums right = difference(grown.sums, grown.split.left);
+  const std::int64_t left_weight = traits_.weight_of(grown.split.left);
+  const std::int64_t right_weight = traits_.weight_of(right);
   const bool is_deep = params_->max_depth > 0 && grown.depth + 1 >= params_->max_depth;
   const std::int64_t heavier = std::max(left_weight, right_weight);
-  Outlook outlook{.split = {},
-                  .counts_left = right_weight >= left_weight,
-                  .is_worth_counting =
-                      grown.slot != kNoSlot && !is_deep && heavier / 2 >= root_.rules.min_weight};
-  write_split(grown.cut, outlook.split);
-  return outlook;
+  SplitPreview preview{.split = {},
+                       .counts_left = right_weight >= left_weight,
+                       .is_worth_counting = grown.slot != kNoSlot && !is_deep &&
+                                            heavier / 2 >= root_.rules.min_weight};
+  write_split(grown.split, preview.split);
+  return preview;
 }
 
-template <class Measure>
-std::optional<std::size_t> Grower<Measure>::split_next() {
+template <class Traits>
+std::optional<std::size_t> Grower<Traits>::split_next() {
   if (open_.empty() || splits_left_ == 0) return std::nullopt;
   const std::size_t parent = open_.back();
   open_.pop_back();
   --splits_left_;
-  const typename Measure::Cut cut = std::move(grown_[parent].cut);
-  const Sums right = difference(grown_[parent].sums, cut.left);
+  const typename Traits::Split split = std::move(grown_[parent].split);
+  const Sums right = difference(grown_[parent].sums, split.left);
   const std::size_t left_id = nodes_.size();
   const int depth = grown_[parent].depth + 1;
   Path path;  // kept only where it matters
   if (params_->features.any()) {
-    path = path_with(grown_[parent].path, static_cast<std::uint32_t>(cut.feature));
+    path = path_with(grown_[parent].path, static_cast<std::uint32_t>(split.feature));
   }
-  add_child(cut.left, depth, path);
+  add_child(split.left, depth, path);
   add_child(right, depth, path);
   TreeNode& node = nodes_[parent];
-  write_split(cut, node);
+  write_split(split, node);
   node.left = static_cast<int>(left_id);
   choose_to_count(parent, left_id);
   return parent;
 }
 
-template <class Measure>
-void Grower<Measure>::choose_to_count(std::size_t parent, std::size_t left) {
+template <class Traits>
+void Grower<Traits>::choose_to_count(std::size_t parent, std::size_t left) {
   const std::size_t right = left + 1;
   to_count_.clear();
-  to_cut_.clear();
+  to_split_.clear();
   sibling_.reset();
   for (const std::size_t child : {left, right}) {
     if (can_split(child)) prepare(child);
   }
-  if (to_cut_.empty()) {
+  if (to_split_.empty()) {
     release(parent);
   } else if (grown_[parent].slot != kNoSlot) {
     const bool right_is_lighter =
-        measure_.weight_of(grown_[right].sums) < measure_.weight_of(grown_[left].sums);
+        traits_.weight_of(grown_[right].sums) < traits_.weight_of(grown_[left].sums);
     to_count_.push_back(right_is_lighter ? right : left);
     sibling_ = right_is_lighter ? left : right;
     grown_[*sibling_].slot = std::exchange(grown_[parent].slot, kNoSlot);
   } else {
-    to_count_ = to_cut_;
+    to_count_ = to_split_;
   }
   for (const std::size_t child : to_count_) {
     if (can_split(child)) grown_[child].slot = take_slot();
   }
 }
 
-template <class Measure>
-void Grower<Measure>::counted(const Block& block, std::size_t slot) {
+template <class Traits>
+void Grower<Traits>::counted(const Block& block, std::size_t slot) {
   const std::size_t node = to_count_.front();
-  if (sibling_ && !is_taken_out(node)) {
-    measure_.subtract(block, histogram(*sibling_), histogram(node));
+  if (sibling_ && !is_subtracted(node)) {
+    traits_.subtract(block, histogram(*sibling_), histogram(node));
   };
   Found& found = found_[slot];
-  found.best.resize(to_cut_.size());
-  for (std::size_t i = 0; i < to_cut_.size(); ++i) {
-    found.search.try_features(block.features, to_cut(to_cut_[i]), found.best[i]);
+  found.best.resize(to_split_.size());
+  for (std::size_t i = 0; i < to_split_.size(); ++i) {
+    found.search.try_features(block.features, node_to_split(to_split_[i]), found.best[i]);
   }
 }
 
-template <class Measure>
-std::vector<typename Measure::Cut> Grower<Measure>::best_cuts() {
-  std::vector<typename Measure::Cut> cuts(to_cut_.size());
+template <class Traits>
+std::vector<typename Traits::Split> Grower<Traits>::best_splits() {
+  std::vector<typename Traits::Split> splits(to_split_.size());
   for (Found& found : found_) {
     for (std::size_t i = 0; i < found.best.size(); ++i) {
-      const typename Measure::Cut& other = found.best[i];
-      if (cuts[i].is_beaten_by(other.score, other.feature, other.missing_left))
-        cuts[i] = std::move(found.best[i]);
+      const typename Traits::Split& other = found.best[i];
+      if (splits[i].is_beaten_by(other.score, other.feature, other.missing_left))
+        splits[i] = std::move(found.best[i]);
     }
     found.best.clear();
   }
-  for (std::size_t i = 0; i < cuts.size(); ++i) {
-    found_.front().search.finish(to_cut(to_cut_[i]), cuts[i]);
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    found_.front().search.finish(node_to_split(to_split_[i]), splits[i]);
   }
-  return cuts;
+  return splits;
 }
 
-template <class Measure>
-void Grower<Measure>::take_cuts(std::vector<typename Measure::Cut> cuts) {
-  for (std::size_t i = 0; i < cuts.size(); ++i) {
-    grown_[to_cut_[i]].cut = std::move(cuts[i]);
-    decide(to_cut_[i]);
+template <class Traits>
+void Grower<Traits>::set_splits(std::vector<typename Traits::Split> splits) {
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    grown_[to_split_[i]].split = std::move(splits[i]);
+    decide(to_split_[i]);
   }
 }
 
-template class Grower<OneClass<2>>;
-template class Grower<OneClass<3>>;
-template class Grower<AllClasses>;
+template class Grower<SingleOutput<2>>;
+template class Grower<SingleOutput<3>>;
+template class Grower<MultiOutput>;
 
 }  // namespace abcgbm

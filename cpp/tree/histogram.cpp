@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kPrefetchDistance = 12;  // rows of a small node are scattered in memory
 constexpr std::size_t kChunk = 2048;           // rows whose residuals are laid out by row, in L2
-constexpr std::size_t kMostLines = 512;        // of columns that are counted together, in L1
+constexpr std::size_t kMaxLines = 512;         // of columns that are counted together, in L1
 constexpr std::size_t kAnyBins = std::size_t{1} << 32;
 
 /// N columns that are counted together: what is read of a row serves all, and a row need not wait
@@ -32,10 +32,10 @@ struct ColumnGroup {
 /// fewer if they have more than `most_bins`.
 template <class Code, class Item, class Each>
 void for_column_groups(const Layout& layout, const Columns<Code>& columns, const Block& block,
-                       std::size_t most_bins, Item* bins, const Each& each) {
+                       std::size_t max_bins, Item* bins, const Each& each) {
   const auto fits = [&](std::size_t first, std::size_t n) {
     return first + n <= block.last_column &&
-           layout.column_bin[first + n] - layout.column_bin[first] <= most_bins;
+           layout.column_bin[first + n] - layout.column_bin[first] <= max_bins;
   };
   for (std::size_t first = block.first_column; first < block.last_column;) {
     if (fits(first, 4)) {
@@ -161,7 +161,7 @@ void add_lines(const Binned& binned, const Columns<Code>& columns, const Block& 
   const auto add = [&]<std::size_t N>(const ColumnGroup<N, Code, Line>& group) {
     dispatch<AddLinesKernel<N, Code>>(rows.data(), rows.size(), start, &group);
   };
-  for_column_groups(binned.layout, columns, block, kMostLines, bins, add);
+  for_column_groups(binned.layout, columns, block, kMaxLines, bins, add);
 }
 
 void fill_group(const Binned& binned, RowWeights weight, const RowValues& values,
@@ -253,15 +253,15 @@ std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, 
 }
 
 void fill_roots(const Binned& binned, RowWeights weight, std::size_t n_trees,
-                const RowValues& values, int n_threads, RootHistograms& roots) {
+                const RowValues& values, int n_threads, HistogramGroups& roots) {
   const std::size_t n_groups = (n_trees + kLane - 1) / kLane;
   roots.total_bins = binned.layout.total_bins;
   roots.lines.resize(n_groups * roots.total_bins);
   // A task owns a range of blocks, so nothing has to be merged; every one reads all rows, so there
   // are no more of them than it takes to give each thread one.
-  const std::size_t n_wanted = (static_cast<std::size_t>(n_threads) + n_groups - 1) / n_groups;
-  const std::vector<Block> blocks = blocks_of(binned.layout, n_wanted);
-  const std::size_t n_ranges = std::min(blocks.size(), n_wanted);
+  const std::size_t n_requested = (static_cast<std::size_t>(n_threads) + n_groups - 1) / n_groups;
+  const std::vector<Block> blocks = blocks_of(binned.layout, n_requested);
+  const std::size_t n_ranges = std::min(blocks.size(), n_requested);
   parallel_for(n_groups * n_ranges, n_threads, [&](std::size_t i, std::size_t) {
     const std::size_t group = i / n_ranges;
     const std::size_t first = i % n_ranges * blocks.size() / n_ranges;

@@ -1,4 +1,4 @@
-// Rows to sums per bin: what training sums over the rows of nodes, all of it; docs/reductions.md
+// Rows to sums per bin: what training sums over the rows of nodes, all of it; docs/determinism.md
 // lists it. Sums are integers, so neither the order of rows nor the split of the work matters.
 #pragma once
 
@@ -80,7 +80,7 @@ inline void subtract(Line& line, const Line& part) { subtract(line.sum, part.sum
 ///   trees 0..7, group 0                  trees 8..15, group 1
 ///   bin 0 [ . . . . . . . . ]            bin 0 [ . . . . . . . . ]
 ///   bin 1 [ . . . . . . . . ]            ...
-struct RootHistograms {
+struct HistogramGroups {
   std::size_t total_bins = 0;
   std::vector<Line> lines;  // [n_groups][total_bins]
 
@@ -94,6 +94,6 @@ struct RootHistograms {
 
 /// Fills the root histograms of n trees. Weights multiply the values.
 void fill_roots(const Binned& binned, RowWeights weight, std::size_t n_trees,
-                const RowValues& values, int n_threads, RootHistograms& roots);
+                const RowValues& values, int n_threads, HistogramGroups& roots);
 
 }  // namespace abcgbm

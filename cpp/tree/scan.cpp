@@ -137,8 +137,8 @@ struct BestOfScans {
 
     /// Whether there is enough on both sides; so written, it is two comparisons.
     [[gnu::always_inline]] static inline Integers leaves_enough(Integers left, std::int64_t node,
-                                                                std::int64_t least) {
-      return (left > least - 1) & (left < node - least + 1);
+                                                                std::int64_t min_sum) {
+      return (left > min_sum - 1) & (left < node - min_sum + 1);
     }
 
     [[gnu::always_inline]] static inline void take_better(const LaneSums<W, kLanes>& left,
@@ -163,11 +163,12 @@ struct BestOfScans {
 
 template <int W>
 struct ScoreKernel {
-  [[gnu::always_inline]] static inline void run(const Cuts<W>* given, double* score) {
-    const Cuts<W> cuts = *given;
-    for (std::size_t i = 0; i < cuts.n; ++i) {
-      const Sums<W>& left = cuts.left[i];
-      const ScoreParts<W, double> parts(cuts.node, cuts.l2, left[kResidual], left[kSplitWeight<W>]);
+  [[gnu::always_inline]] static inline void run(const SplitCandidates<W>* given, double* score) {
+    const SplitCandidates<W> splits = *given;
+    for (std::size_t i = 0; i < splits.n; ++i) {
+      const Sums<W>& left = splits.left[i];
+      const ScoreParts<W, double> parts(splits.node, splits.l2, left[kResidual],
+                                        left[kSplitWeight<W>]);
       const double d = parts.from_left - parts.from_right;
       const double noise = kRounding * (std::abs(parts.from_left) + std::abs(parts.from_right));
       score[i] = std::abs(d) <= noise ? 0.0 : (d * d) / (parts.a * parts.b);
@@ -178,8 +179,8 @@ struct ScoreKernel {
 }  // namespace
 
 template <int W>
-void score_cuts(const Cuts<W>& cuts, std::span<double> scores) {
-  dispatch<ScoreKernel<W>>(&cuts, scores.data());
+void score_splits(const SplitCandidates<W>& splits, std::span<double> scores) {
+  dispatch<ScoreKernel<W>>(&splits, scores.data());
 }
 
 template <int W>
@@ -191,8 +192,8 @@ std::array<double, kScans> best_scores(const Scans<W>& scans, std::span<const Su
   return scores;
 }
 
-template void score_cuts<2>(const Cuts<2>&, std::span<double>);
-template void score_cuts<3>(const Cuts<3>&, std::span<double>);
+template void score_splits<2>(const SplitCandidates<2>&, std::span<double>);
+template void score_splits<3>(const SplitCandidates<3>&, std::span<double>);
 template std::array<double, kScans> best_scores<2>(const Scans<2>&, std::span<const Sums<2>>,
                                                    const Sums<2>&, const SplitRules&);
 template std::array<double, kScans> best_scores<3>(const Scans<3>&, std::span<const Sums<3>>,

@@ -16,9 +16,9 @@ struct SplitRules {
   std::int64_t min_hessian = 1;  // only with hessian sums
   double l2 = 0.0;               // only with hessian sums
   double smoothing = 0.0;        // weight that each category is given at the node's mean
-  /// The gain of a cut of categories by chance, for each unit of LevelPrices; without hessian sums
-  /// it is to be multiplied by the size of the residuals.
-  double level_price = 0.0;
+  /// The gain of a cut of categories by chance, for each unit of CategoryPenalties; without hessian
+  /// sums it is to be multiplied by the size of the residuals.
+  double category_penalty = 0.0;
 
   /// Whether a category has too little weight for a place of its own.
   bool is_light(std::int64_t weight) const { return static_cast<double>(weight) < 0.5 * smoothing; }
@@ -42,7 +42,7 @@ using Scans = std::array<Scan<W>, kScans>;
 
 /// Some cuts of a node, by what is left of them.
 template <int W>
-struct Cuts {
+struct SplitCandidates {
   std::size_t n;
   const Sums<W>* left;
   Sums<W> node;
@@ -51,7 +51,7 @@ struct Cuts {
 
 /// The score of each cut; 0 where the sides' means differ by rounding alone.
 template <int W>
-void score_cuts(const Cuts<W>& cuts, std::span<double> scores);
+void score_splits(const SplitCandidates<W>& splits, std::span<double> scores);
 
 /// About the largest score along each scan, of the cuts that the rules allow: it may fall short by
 /// no more than this part of it. `empty` are empty bins, as many as a scan has at most.

@@ -24,12 +24,12 @@ std::size_t count_first(std::span<const Sums<W>> left, const Has& has) {
   return n;
 }
 
-std::size_t most_bins(const Layout& layout) {
-  std::size_t most = 0;
+std::size_t max_bins(const Layout& layout) {
+  std::size_t largest = 0;
   for (const Feature& feature : layout.features) {
-    most = std::max<std::size_t>(most, feature.n_bins);
+    largest = std::max<std::size_t>(largest, feature.n_bins);
   }
-  return most;
+  return largest;
 }
 
 }  // namespace
@@ -55,12 +55,12 @@ CodeSet codes_of(std::span<const Category> categories, std::span<const std::uint
 }
 
 template <int W>
-CutSearch<W>::CutSearch(const Layout& layout)
+SplitSearch<W>::SplitSearch(const Layout& layout)
     : layout_(&layout),
-      empty_(most_bins(layout)),
+      empty_(max_bins(layout)),
       left_(empty_.size()),
       score_(empty_.size()),
-      prices_(layout) {}
+      penalties_(layout) {}
 
 /// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
 /// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on
@@ -68,8 +68,8 @@ CutSearch<W>::CutSearch(const Layout& layout)
 /// before: it has the same score, and is never the first with it.
 template <int W>
 template <class Bins>
-void CutSearch<W>::find_cuts(const Bins& in, std::size_t n, const Sums<W>& start,
-                             const NodeToCut<W>& node) {
+void SplitSearch<W>::find_splits(const Bins& in, std::size_t n, const Sums<W>& start,
+                                 const NodeToSplit<W>& node) {
   Sums<W>* out = left_.data();
   Sums<W> left = start;
   for (std::size_t t = 0; t < n; ++t) {
@@ -87,14 +87,14 @@ void CutSearch<W>::find_cuts(const Bins& in, std::size_t n, const Sums<W>& start
 }
 
 template <int W>
-void CutSearch<W>::score_found(const NodeToCut<W>& node) {
-  score_cuts<W>({.n = n_, .left = left_.data() + first_, .node = node.sums, .l2 = node.rules.l2},
-                score_);
+void SplitSearch<W>::score_found(const NodeToSplit<W>& node) {
+  score_splits<W>({.n = n_, .left = left_.data() + first_, .node = node.sums, .l2 = node.rules.l2},
+                  score_);
 }
 
 /// Takes the first cut of the largest score if it is better than the best so far.
 template <int W>
-bool CutSearch<W>::take_best(std::uint32_t feature, bool missing_left, Cut<W>& best) const {
+bool SplitSearch<W>::take_best(std::uint32_t feature, bool missing_left, Split<W>& best) const {
   const auto scores = std::span(score_).first(n_);
   const auto largest = std::ranges::max_element(scores);
   const auto f = static_cast<int>(feature);
@@ -109,7 +109,7 @@ bool CutSearch<W>::take_best(std::uint32_t feature, bool missing_left, Cut<W>& b
 
 /// Keeps a scan until there are enough to be made side by side.
 template <int W>
-void CutSearch<W>::add_scan(const Scan<W>& scan, const NodeToCut<W>& node, Cut<W>& best) {
+void SplitSearch<W>::add_scan(const Scan<W>& scan, const NodeToSplit<W>& node, Split<W>& best) {
   scans_[n_scans_++] = scan;
   if (n_scans_ == kScans) try_scans(node, best);
 }
@@ -117,29 +117,29 @@ void CutSearch<W>::add_scan(const Scan<W>& scan, const NodeToCut<W>& node, Cut<W
 /// Computes the scores along a scan only if its best may be the best of all; the most promising
 /// scan comes first.
 template <int W>
-void CutSearch<W>::try_scans(const NodeToCut<W>& node, Cut<W>& best) {
+void SplitSearch<W>::try_scans(const NodeToSplit<W>& node, Split<W>& best) {
   for (std::size_t i = n_scans_; i < kScans; ++i) scans_[i] = {};
   std::array<double, kScans> promised = best_scores<W>(scans_, empty_, node.sums, node.rules);
   for (std::size_t n = 0; n < n_scans_; ++n) {
-    const auto most = std::ranges::max_element(std::span(promised).first(n_scans_));
-    if (*most == 0.0 || *most * (1.0 + kBestMayFallShort) < best.score) break;
-    *most = 0.0;
-    try_scan(scans_[static_cast<std::size_t>(&*most - promised.data())], node, best);
+    const auto promising = std::ranges::max_element(std::span(promised).first(n_scans_));
+    if (*promising == 0.0 || *promising * (1.0 + kBestMayFallShort) < best.score) break;
+    *promising = 0.0;
+    try_scan(scans_[static_cast<std::size_t>(&*promising - promised.data())], node, best);
   }
   n_scans_ = 0;
 }
 
 template <int W>
-void CutSearch<W>::try_scan(const Scan<W>& scan, const NodeToCut<W>& node, Cut<W>& best) {
-  find_cuts([&](std::size_t t) -> const Sums<W>& { return scan.bins[t]; }, scan.n, scan.start,
-            node);
+void SplitSearch<W>::try_scan(const Scan<W>& scan, const NodeToSplit<W>& node, Split<W>& best) {
+  find_splits([&](std::size_t t) -> const Sums<W>& { return scan.bins[t]; }, scan.n, scan.start,
+              node);
   score_found(node);
   take_best(scan.feature, scan.missing_left, best);
 }
 
 /// Finds the categories of a node; the light ones are one, at the place of the first.
 template <int W>
-void CutSearch<W>::find_categories(std::span<const Sums<W>> bins, const SplitRules& rules) {
+void SplitSearch<W>::find_categories(std::span<const Sums<W>> bins, const SplitRules& rules) {
   categories_.clear();
   light_codes_.clear();
   light_ = {};
@@ -158,7 +158,7 @@ void CutSearch<W>::find_categories(std::span<const Sums<W>> bins, const SplitRul
 /// Sorts the categories by their mean residuals, each as if it had some more weight at the node's
 /// mean.
 template <int W>
-void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCut<W>& node) {
+void SplitSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToSplit<W>& node) {
   const auto number = [](const Sums<W>& sums, std::size_t which) {
     return static_cast<double>(sums[which]);
   };
@@ -176,29 +176,29 @@ void CutSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToCu
 
 /// Takes from the scores of the cuts of categories what chance alone would give to them.
 template <int W>
-void CutSearch<W>::charge(const NodeToCut<W>& node) {
-  double unit = node.rules.level_price;
+void SplitSearch<W>::subtract_penalties(const NodeToSplit<W>& node) {
+  double unit = node.rules.category_penalty;
   if constexpr (kHasHessian<W>) {
     unit *= static_cast<double>(node.sums[kHessian]) + 2.0 * node.rules.l2;
   } else {
     unit *= static_cast<double>(node.residual_size);
   }
-  const auto prices = prices_.of(categories_.size(), unit).subspan(first_);
-  for (std::size_t i = 0; i < n_; ++i) score_[i] = std::max(0.0, score_[i] - prices[i]);
+  const auto penalties = penalties_.of(categories_.size(), unit).subspan(first_);
+  for (std::size_t i = 0; i < n_; ++i) score_[i] = std::max(0.0, score_[i] - penalties[i]);
 }
 
 template <int W>
-void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bins,
-                                   const NodeToCut<W>& node, Cut<W>& best) {
+void SplitSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bins,
+                                     const NodeToSplit<W>& node, Split<W>& best) {
   find_categories(bins, node.rules);
   if (categories_.size() < 2) return;
   sort_categories(bins, node);
   const auto sums_of = [&](std::size_t t) -> const Sums<W>& {
     return categories_[t].is_light ? light_ : bins[categories_[t].code];
   };
-  find_cuts(sums_of, categories_.size() - 1, Sums<W>{}, node);
+  find_splits(sums_of, categories_.size() - 1, Sums<W>{}, node);
   score_found(node);
-  charge(node);
+  subtract_penalties(node);
   if (!take_best(f, false, best)) return;
   best.left_set = codes_of(std::span(categories_).first(best.bin + 1), light_codes_, bins.size());
 }
@@ -206,8 +206,8 @@ void CutSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> bin
 /// Whether a feature need not be looked at. One side of any cut on a sparse column is without the
 /// common bin: what is in the others must be enough for it.
 template <int W>
-bool CutSearch<W>::is_hopeless(std::uint32_t f, const NodeToCut<W>& node) const {
-  if (!node.may_cut.empty() && node.may_cut[f] == 0) return true;
+bool SplitSearch<W>::is_hopeless(std::uint32_t f, const NodeToSplit<W>& node) const {
+  if (!node.may_split.empty() && node.may_split[f] == 0) return true;
   const Feature& feature = layout_->features[f];
   if (!feature.is_sparse) return false;
   const Sums<W>& common = node.histogram[feature.offset + feature.common];
@@ -215,8 +215,8 @@ bool CutSearch<W>::is_hopeless(std::uint32_t f, const NodeToCut<W>& node) const 
 }
 
 template <int W>
-void CutSearch<W>::try_features(std::span<const std::uint32_t> features, const NodeToCut<W>& node,
-                                Cut<W>& best) {
+void SplitSearch<W>::try_features(std::span<const std::uint32_t> features,
+                                  const NodeToSplit<W>& node, Split<W>& best) {
   n_scans_ = 0;
   for (const std::uint32_t f : features) {
     if (is_hopeless(f, node)) continue;
@@ -239,16 +239,16 @@ void CutSearch<W>::try_features(std::span<const std::uint32_t> features, const N
 }
 
 template <int W>
-void CutSearch<W>::finish(const NodeToCut<W>& node, Cut<W>& cut) const {
-  if (cut.feature < 0) return;
-  const Feature& feature = layout_->features[static_cast<std::size_t>(cut.feature)];
+void SplitSearch<W>::finish(const NodeToSplit<W>& node, Split<W>& split) const {
+  if (split.feature < 0) return;
+  const Feature& feature = layout_->features[static_cast<std::size_t>(split.feature)];
   const auto bins = node.histogram.subspan(feature.offset, feature.n_bins);
   complete(
       feature, node.sums[kWeight], [&](std::uint32_t code) { return bins[code][kWeight]; },
-      [&](std::uint32_t code) { add(cut.left, bins[code]); }, cut);
+      [&](std::uint32_t code) { add(split.left, bins[code]); }, split);
 }
 
-template class CutSearch<2>;
-template class CutSearch<3>;
+template class SplitSearch<2>;
+template class SplitSearch<3>;
 
 }  // namespace abcgbm

@@ -36,7 +36,7 @@ struct TreeNode {
 };
 
 /// What a shared tree has in place of the values of its nodes.
-struct SharedValues {
+struct MultiOutputValues {
   std::vector<float> of_leaf;  // [n_leaves][n_classes], leaves in the order of their nodes
   std::vector<int> feature;    // that the tree is cut on, ascending
   std::vector<double> gain;    // of all cuts on each of them, [feature.size()][n_classes]
@@ -49,9 +49,9 @@ struct Tree {
   BaseClass base;
   double base_scale = 1.0;
   std::vector<TreeNode> nodes;
-  SharedValues shared{};
+  MultiOutputValues multi_output{};
 
-  bool is_shared() const { return tree_class == kAllClasses; }
+  bool is_multi_output() const { return tree_class == kAllClasses; }
 };
 
 /// The number of each leaf among the leaves, by node; 0 for the others.

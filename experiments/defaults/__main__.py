@@ -9,7 +9,8 @@
 Small tables come first. A cell of ours is measured again for another ``--build``; by default that is the
 commit that last changed the package. Peers may have a Python of their own, ``--peer-python``. What
 failed or would take too long is noted with its reason, and not tried again until that line is deleted.
-``show`` prints tables, ``report`` writes ``docs/defaults.md``, ``pool`` writes the shapes of the pool.
+``show`` prints tables, ``report`` writes overviews into ``docs/benchmarks.md``, between their markers, and all
+tables into a page beside the results; ``pool`` writes the shapes of the pool.
 The sets are read from the folder that ``ABCGBM_DATA`` names.
 """
 
@@ -32,11 +33,11 @@ from experiments.defaults.worker import Workers
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "experiments" / "results" / "defaults.jsonl"
-PAGE = ROOT / "docs" / "defaults.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedParameters:
     """What a run is asked to measure."""
 
     systems: Sequence[str] = tuple(PEERS)
@@ -53,7 +54,7 @@ class Plan:
         return self.peer_python if cell.system in PEERS else sys.executable
 
 
-def cells(plan: Plan) -> Iterator[Cell]:
+def cells(plan: ResolvedParameters) -> Iterator[Cell]:
     """Yield the cells: part after part, small tables first."""
     known: dict[str, Parameters] = {name: {} for name in PEERS} | candidates(plan.candidates)
     unknown = [name for name in plan.systems if name not in known]
@@ -77,7 +78,7 @@ def in_order(mode: str, kind: str, tables: Sequence[str] | None) -> Iterator[tup
             yield from ((name, part) for part in parts_of_table(name, mode, kind))
 
 
-def run(plan: Plan, results: Results) -> None:
+def run(plan: ResolvedParameters, results: Results) -> None:
     """Measure every cell that is still to be measured; each is kept as soon as it is known."""
     wanted = list(cells(plan))
     for label in clashes(results.lines, wanted):
@@ -155,11 +156,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     results = Results(given.pop("file"))
     if command == "run":
-        run(Plan(**given), results)
+        run(ResolvedParameters(**given), results)
     elif command == "show":
         print(*page.tables(results.lines, **given), sep="\n")
     else:
-        page.write(results.lines, given["page"], given["systems"])
+        page.write(results.lines, given["page"], results.path.with_suffix(".md"), given["systems"])
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def _drawn(name: str, sizes: tuple[int, int], law: of.Law, changes: Sequence[of.
     """Draw a table of about so many rows to train on and to test on."""
     seed = zlib.crc32(name.encode())
     rows = of.draw(np.random.default_rng(seed), sum(sizes), law, changes)
-    return common_classes(*rows.parted(sizes[1] / sum(sizes), seed), real.LEAST_ROWS)
+    return common_classes(*rows.parted(sizes[1] / sum(sizes), seed), real.MIN_ROWS)
 
 
 def _generated(

@@ -15,7 +15,7 @@ class Storage:
     Where arrays as large as the rows lie: in memory, or in unnamed scratch files of a folder.
     """
 
-    def __init__(self, folder: str | None = None, least_bytes: int = 1048576) -> None:
+    def __init__(self, folder: str | None = None, min_bytes: int = 1048576) -> None:
         """
         OSError if no file can be made in the folder. Smaller arrays stay in memory.
         """
@@ -104,12 +104,12 @@ class BinnedBuilder:
     def add_rows(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], first_row: int, n_threads: int) -> None:
         """Code some rows of the given features."""
 
-    def settle(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> NDArray[numpy.uint64]:
+    def finish_features(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> NDArray[numpy.uint64]:
         """
         Say that all rows of some features have come; return the digests of their columns.
         """
 
-    def set_common(self, feature: int, common: int, n_listed: int, n_rows: int) -> None:
+    def set_common_code(self, feature: int, common: int, n_listed: int, n_rows: int) -> None:
         """
         Say what the common code of a feature is, and how many of all rows have another.
         """
@@ -117,9 +117,9 @@ class BinnedBuilder:
     def bundles(self) -> list[list[int]]:
         """Sparse features that never meet in a row, in bundles."""
 
-    def meeting(self, bundles: Sequence[Sequence[int]]) -> NDArray[numpy.int32]:
+    def conflicts(self, bundles: Sequence[Sequence[int]]) -> NDArray[numpy.int32]:
         """
-        For each feature, 1 if it meets one before it in its bundle in some row; else 0.
+        For each feature, 1 if it conflicts one before it in its bundle in some row; else 0.
         """
 
     def finish(self, bundles: Sequence[Sequence[int]] | None = None) -> Binned:
@@ -150,7 +150,7 @@ class ValueCounts:
     def n_columns(self) -> int: ...
 
     @property
-    def n_held(self) -> int:
+    def n_values(self) -> int:
         """Values that are held, of all columns."""
 
     @property
@@ -163,18 +163,18 @@ def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), orde
 def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int = 1) -> NDArray[numpy.float64]:
     """Logarithms of the probabilities."""
 
-class Share:
+class Shard:
     """Which of all rows those of a rank are."""
 
-    def __init__(self, reducer: object, number: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
+    def __init__(self, communicator: object, row_id: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """
-        Of the reducer, sum, maximum, reduce_scatter and gather are called; numbers are for draws.
+        Of the communicator, sum, maximum, reduce_scatter and gather are called; numbers are for draws.
         """
 
 class Labels:
     """Classes and weights of rows; weights are multiples of the unit."""
 
-    def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, storage: Storage = ..., share: Share | None = None) -> None: ...
+    def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, storage: Storage = ..., shard: Shard | None = None) -> None: ...
 
 class FeatureRules:
     """Which features a node may be cut on."""
@@ -194,7 +194,7 @@ class SplitParams:
 class TrainParams:
     """How trees are grown."""
 
-    def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0, shared: bool = False, n_directions: int = 0, search_base: bool = False) -> None: ...
+    def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0, multi_output: bool = False, n_projections: int = 0, base_line_search: bool = False) -> None: ...
 
 def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int, has_ranks: bool = False, in_folder: bool = False) -> dict[str, int]:
     """
@@ -206,7 +206,7 @@ def validation_bytes(n_rows: int, n_classes: int, n_threads: int) -> int:
     The bytes of rows whose scores follow the trees, apart from their codes.
     """
 
-class StepResult:
+class IterationResult:
     """The trees of one step as flat arrays."""
 
     @property
@@ -286,7 +286,7 @@ class Trainer:
 
     def __init__(self, binned: Binned, labels: Labels, params: TrainParams, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, storage: Storage = ...) -> None: ...
 
-    def step(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float, step: int = 0) -> StepResult:
+    def train_iteration(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float, iteration: int = 0) -> IterationResult:
         """Grow the trees of a step, choose among the bases, and move the scores."""
 
     def residuals(self) -> tuple[NDArray[numpy.int64], int]:
@@ -306,7 +306,7 @@ class Validation:
 
     def __init__(self, binned: Binned, labels: Labels, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, storage: Storage = ...) -> None: ...
 
-    def add(self, step: StepResult) -> None:
+    def add(self, result: IterationResult) -> None:
         """Move the scores by the trees of a step."""
 
     def leading(self) -> NDArray[numpy.int32]:
@@ -327,12 +327,12 @@ class Forest:
     def add(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], first_tree: int, last_tree: int, n_threads: int) -> None:
         """Add trees [first_tree, last_tree) to the scores, in place."""
 
-    def explain(self, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shapley: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], n_trees: int, n_threads: int) -> None:
+    def explain(self, fraction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shapley: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], n_trees: int, n_threads: int) -> None:
         """
-        Add the Shapley values of the first trees, in place; share: of its parent's weight, by node.
+        Add the Shapley values of the first trees, in place; fraction: of its parent's weight, by node.
         """
 
-    def mean_scores(self, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_trees: int) -> NDArray[numpy.float64]:
+    def mean_scores(self, fraction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_trees: int) -> NDArray[numpy.float64]:
         """What the first trees add to the score of each class in the mean."""
 
     def apply(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], leaves: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:

@@ -7,24 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from abcgbm.data.columns import Floats
+from abcgbm.data.arrays import Floats
 from abcgbm.data.labels import class_numbers
-from abcgbm.data.reading import AnyTable
-from abcgbm.data.rows import CountedRows, GivenRows
-from abcgbm.model.explanation import Explanation, explain
-from abcgbm.model.importances import (
+from abcgbm.data.samples import AnyTable, CountedRows, GivenRows
+from abcgbm.errors import shown_bytes
+from abcgbm.fitted import FittedAttributes
+from abcgbm.model.explanation import (
+    Explanation,
     class_gain_importances,
     class_split_importances,
+    explain,
     gain_importances,
     permutation_importances,
     split_importances,
 )
-from abcgbm.model.tree_table import trees_to_frame
-from abcgbm.model.tree_view import TreeView, view_tree
-from abcgbm.model.views import FittedAttributes
-from abcgbm.settings.checks import check_choice, check_integer, check_truth_value
-from abcgbm.settings.free_memory import available_bytes, shown_bytes
-from abcgbm.settings.settings import check_random_state, generator_of
+from abcgbm.model.tree_views import TreeView, trees_to_frame, view_tree
+from abcgbm.parameters.hints import with_prediction_hints
+from abcgbm.parameters.machine import available_bytes
+from abcgbm.parameters.parameters import check_random_state, generator_of
+from abcgbm.parameters.validators import check_boolean, check_choice, check_integer
 
 _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, which takes its time
 
@@ -32,7 +33,8 @@ _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, whic
 class ModelInspection(FittedAttributes):
     """What an estimator with a model can tell of it; whoever inherits reads tables."""
 
-    def explain(self, X: Any, *, n_steps: int | None = None) -> Explanation:
+    @with_prediction_hints
+    def explain(self, X: Any, *, n_iter: int | None = None) -> Explanation:
         """Tell what each feature adds to the scores of rows: exact Shapley values (TreeSHAP).
 
         A feature that is not known counts with the means of the training rows along the paths of
@@ -42,8 +44,8 @@ class ModelInspection(FittedAttributes):
         ----------
         X : table of shape (n_rows, n_features)
             As for ``predict``.
-        n_steps : int, optional
-            Explain the model of its first steps alone.
+        n_iter : int, optional
+            Explain the model of its first iterations.
 
         Returns
         -------
@@ -55,16 +57,17 @@ class ModelInspection(FittedAttributes):
         """
         model, table = self._model, self._read(X)
         _check_memory(len(table), model.ensemble.n_features, model.ensemble.n_classes)
-        return explain(model, table, self._n_threads(), n_steps)
+        return explain(model, table, self._n_threads(), n_iter)
 
-    def apply(self, X: Any, *, n_steps: int | None = None) -> NDArray[np.int32]:
+    @with_prediction_hints
+    def apply(self, X: Any, *, n_iter: int | None = None) -> NDArray[np.int32]:
         """Return the leaf that each row comes to in each tree, of shape (n_rows, n_trees).
 
         A leaf is the number of its node in the tree, as in ``trees_to_dataframe``; trees are in
-        order, those of the first ``n_steps`` steps or of all.
+        order, those of the first ``n_iter`` iterations or of all.
         """
         table = self._read(X)
-        return self._model.leaves(table, self._n_threads(), n_steps)
+        return self._model.leaves(table, self._n_threads(), n_iter)
 
     def feature_importances(
         self,
@@ -104,7 +107,7 @@ class ModelInspection(FittedAttributes):
             class without rows in ``y``.
         """
         check_choice("kind", kind, ("gain", "split", "cover", "permutation"))
-        check_truth_value("per_class", per_class)
+        check_boolean("per_class", per_class)
         ensemble = self._model.ensemble
         if kind == "permutation":
             check_integer("n_repeats", n_repeats, 1)
@@ -117,15 +120,15 @@ class ModelInspection(FittedAttributes):
         of = class_split_importances if per_class else split_importances
         return of(ensemble, by_weight=kind == "cover")
 
-    def tree(self, step: int, class_: Any = None) -> TreeView:
+    def tree(self, iteration: int, class_: Any = None) -> TreeView:
         """Return a tree of the model, to be printed or drawn.
 
         Parameters
         ----------
-        step : int
-            The step that it was made in, from 0.
+        iteration : int
+            The iteration that grew it, from 0.
         class_ : label, optional
-            The class whose tree it is. Not needed where a step has one tree alone; with it, the
+            The class whose tree it is. Not needed where an iteration has one tree; with it, the
             leaves of a tree for all classes show the values of this class alone.
 
         Returns
@@ -134,12 +137,12 @@ class ModelInspection(FittedAttributes):
             ``print(tree)`` shows it as text, ``tree.to_dot()`` is its source for Graphviz,
             ``tree.to_graphviz()`` draws it, and ``tree.nodes`` are its nodes.
         """
-        return view_tree(self._model, step, class_)
+        return view_tree(self._model, iteration, class_)
 
     def trees_to_dataframe(self, backend: str = "pandas") -> Any:
         """Return all trees as a data frame of pandas or polars, a row for each node.
 
-        Its columns are ``tree``, ``step``, ``class`` (None: all), ``base_class`` (None: none),
+        Its columns are ``tree``, ``iteration``, ``class`` (None: all), ``base_class`` (None: none),
         ``base_scale`` (the part of a value that is taken from the base class), ``node``, ``depth``, ``feature`` (None for a leaf), ``decision`` ("<=" or "in"), ``threshold``,
         ``levels`` (those that go left, as text), ``missing`` (where missing values go), ``left`` and
         ``right`` (-1 for a leaf), ``gain``, ``weight`` and ``value`` (what a leaf adds to the class).

@@ -10,13 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.cli.failure import tell
-from abcgbm.cli.options import Label, ModelFile, OutputOptions, TableFile, TableOptions, Threads
+from abcgbm.cli.console import tell
+from abcgbm.cli.options import Jobs, Label, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_labelled
-from abcgbm.data.files.errors import TableFileError
-from abcgbm.data.files.formats import shortened
+from abcgbm.errors import TableFileError, shortened, shown_bytes
 from abcgbm.report import write_report
-from abcgbm.settings.free_memory import shown_bytes
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class PageOptions:
     """What the page is called, and what it is made with."""
 
     title: Annotated[str | None, typer.Option("--title", help="Its heading.")] = None
-    threads: Threads = None
+    n_jobs: Jobs = None
 
     def as_given(self) -> list[str]:
         """Return what changes the page, as in the line."""
@@ -42,7 +40,7 @@ def report(
     """Write a page that shows what a model does on a table with labels: one file, for any browser."""
     target = output.needed("report.html", model, file)
     estimator = ABCBoostClassifier.load_model(model)
-    estimator.n_jobs = page.threads
+    estimator.n_jobs = page.n_jobs
     given = read_labelled(file, estimator, label, tables.reading())
     rows = given.with_labels_only()
     _check_labels(file, label, rows, estimator.model_.labels)

@@ -1,189 +1,37 @@
-"""Learn the bins of a table."""
+"""From samples to a binned table, in memory."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.data.binned_table import BinnedTable, bin_table, column_blocks, seen_levels
-from abcgbm.data.categories import Levels
-from abcgbm.data.columns import Floats, SparsePart, row_numbers
-from abcgbm.data.digest import digest_of
-from abcgbm.data.encoding import Encoding
-from abcgbm.data.parts.counts import ColumnCounts
-from abcgbm.data.tables import Kind, Schema, Table, read_table
-from abcgbm.data.weights import IntegerWeights, check_weights, whole_weights
-from abcgbm.settings.settings import HANDLE_UNKNOWN, MAX_BINS
-from abcgbm.settings.threads import effective_n_threads
+from abcgbm.communication.collectives import raise_together
+from abcgbm.data.arrays import Floats, row_numbers
+from abcgbm.data.batched_binning import Learning, bin_like, learn_and_bin
+from abcgbm.data.binned_table import (
+    BinnedTable,
+    ColumnEncoder,
+    add_all,
+    bin_table,
+    builder_of,
+    column_blocks,
+    seen_categories,
+)
+from abcgbm.data.categories import CategoryMap
+from abcgbm.data.files.batched_table import BatchedTable
+from abcgbm.data.samples import LabelledRows
+from abcgbm.data.schema import Kind
+from abcgbm.data.sharded_binning import ShardedBinning, encoding_of
+from abcgbm.data.sparse import SparsePart
+from abcgbm.data.table import Table
+from abcgbm.data.weights import IntegerWeights
 
 _CODES_PER_BIN = 16  # levels in any order need more bins than values, which have one
-_FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_", "_seen")
-
-
-class BinMapper(BaseEstimator):
-    """Maps values to bins: at most ``max_bins`` for values, and one more for missing ones.
-
-    Bins of numbers hold about equal weight. With no more distinct values than bins each value has
-    its own. Each level of a category has its own bin; if there are too many, the lightest share one.
-    Fitting uses all rows, never a sample, so row order does not matter.
-
-    Parameters
-    ----------
-    max_bins : int, default=255
-        Most bins for values, 2 to 65534; a category may have 16 times as many. Up to 255, codes
-        take one byte.
-    categorical_features : "auto", None, or list of names, indices or truth values, default="auto"
-        Which columns are categories. "auto": those of strings, categories, enums and dictionaries.
-    handle_unknown : {"missing", "error"}, default="missing"
-        Whether a level that was not seen during fit is missing, or an error.
-    n_jobs : int or None, default=None
-        Number of threads.
-
-    Attributes
-    ----------
-    thresholds_ : list of ndarray
-        For each feature the thresholds between its bins, ascending. A value's code is the number of
-        thresholds below it; NaN has the last code. Those of a category lie between its codes.
-    encoding_ : Encoding
-        The columns, and the levels of those that are categories.
-    n_features_in_, feature_names_in_
-        Of the table seen during fit, as in scikit-learn.
-    """
-
-    def __init__(
-        self,
-        max_bins: int = 255,
-        *,
-        categorical_features: Any = "auto",
-        handle_unknown: str = "missing",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that missing values and sparse tables are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Add a digest of what was learned, which loading checks."""
-        given: dict[str, Any] = super().__getstate__()
-        # What was counted may be as large as the table.
-        state = {name: value for name, value in given.items() if name != "_seen"}
-        return state | {"digest": _digest_of_bins(state)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state whose bins are what they were."""
-        kept = {name: value for name, value in state.items() if name != "digest"}
-        if state.get("digest") != _digest_of_bins(kept):
-            raise ValueError("the pickled BinMapper was changed or damaged: its digest is another")
-        super().__setstate__(kept)
-
-    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the bins.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-            An array-like of numbers, a data frame, an Arrow table or a sparse matrix. NaN and null
-            are missing.
-        y : ignored
-            There for scikit-learn's sake.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative; 1 if not given.
-        """
-        MAX_BINS("max_bins", self.max_bins)
-        HANDLE_UNKNOWN("handle_unknown", self.handle_unknown)
-        table = read_table(_not_binned(X), self.categorical_features, type(self).__name__)
-        weight = integer_weights(check_weights(sample_weight, len(table)))
-        encoding = learn_encoding(table, weight, self.max_bins, self.handle_unknown)
-        n_threads = effective_n_threads(self.n_jobs)
-        thresholds = learn_thresholds(table, weight, encoding, self.max_bins, n_threads)
-        self._keep(table.schema, encoding, thresholds)
-        return self
-
-    def partial_fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from further rows; the bins are those of all rows so far at once.
-
-        Distinct values and levels are counted and kept, so nothing is lost, and rows may come in any
-        parts and order. A table that is not in memory is learned from, and coded, by ``LargeTable``.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-            Further rows of the same columns.
-        y : ignored
-            There for scikit-learn's sake.
-        sample_weight : array-like of shape (n_rows,), optional
-            Whole numbers from 0 on: others are rounded by the sum of all, which is not known yet.
-        """
-        MAX_BINS("max_bins", self.max_bins)
-        HANDLE_UNKNOWN("handle_unknown", self.handle_unknown)
-        seen = vars(self).get("_seen")
-        if seen is None and hasattr(self, "encoding_"):
-            raise ValueError(
-                "partial_fit of a BinMapper that was fitted as a whole, or pickled; expected a new one"
-            )
-        table = self._read_part(X, seen)
-        if seen is None:
-            seen = ColumnCounts(table.kind.tolist(), effective_n_threads(self.n_jobs))
-        weight = whole_weights(sample_weight, len(table))
-        seen.add(table, weight, seen.n_rows)
-        self._keep(table.schema, *self._learned(table.schema, seen))
-        self._seen = seen
-        return self
-
-    def _read_part(self, X: Any, seen: ColumnCounts | None) -> Table:
-        owner = type(self).__name__
-        if seen is not None:
-            encoding: Encoding = self.encoding_
-            return encoding.read(_not_binned(X), owner)
-        return read_table(_not_binned(X), self.categorical_features, owner)
-
-    def _learned(self, schema: Schema, seen: ColumnCounts) -> tuple[Encoding, tuple[Floats, ...]]:
-        """Return the levels and thresholds of what was counted."""
-        names = {f: schema.label(f) for f in range(len(schema.is_categorical))}
-        levels = seen.levels(names, most_codes(self.max_bins))
-        found = seen.thresholds(self.max_bins) | {f: of.thresholds() for f, of in levels.items()}
-        encoding = Encoding(schema, dict(sorted(levels.items())), self.handle_unknown)
-        return encoding, tuple(found[f] for f in sorted(found))
-
-    def _keep(self, schema: Schema, encoding: Encoding, thresholds: tuple[Floats, ...]) -> None:
-        """Take over what was learned."""
-        fitted: dict[str, Any] = {"n_features_in_": len(schema.is_categorical)}
-        if schema.feature_names is not None:
-            fitted["feature_names_in_"] = schema.feature_names
-        fitted |= {"encoding_": encoding, "thresholds_": list(thresholds)}
-        # All at once: an interrupted refit leaves the bins of the fit before, whole.
-        self.__dict__ = {k: v for k, v in vars(self).items() if k not in _FITTED} | fitted
-
-    def transform(self, X: Any) -> BinnedTable:
-        """Code a table.
-
-        Returns
-        -------
-        BinnedTable
-            Ready for any number of fits: ``ABCBoostClassifier().fit(table, y)``.
-        """
-        check_is_fitted(self)
-        table = self.encoding_.read(_not_binned(X), type(self).__name__)
-        n_threads = effective_n_threads(self.n_jobs)
-        return bin_table(table, tuple(self.thresholds_), self.encoding_, n_threads)
-
-
-def _digest_of_bins(state: dict[str, Any]) -> str:
-    return digest_of({name: state.get(name) for name in _FITTED if name != "_seen"})
 
 
 def integer_weights(weight: Floats) -> NDArray[np.int64]:
@@ -203,25 +51,25 @@ def most_codes(max_bins: int) -> int:
 
 def learn_encoding(
     table: Table, weight: NDArray[np.int64], max_bins: int, handle_unknown: str
-) -> Encoding:
+) -> ColumnEncoder:
     """Learn the levels of a table's categories, and their codes: 16 times ``max_bins`` at most.
 
     ``weight``, of shape (n_rows,), is 0 for rows that are not looked at.
     """
     is_seen, most = _mask_of(weight > 0), most_codes(max_bins)
     levels = {
-        feature: Levels.learn(
-            table.schema.label(feature), seen_levels(table, feature, is_seen), weight, most
+        feature: CategoryMap.learn(
+            table.schema.label(feature), seen_categories(table, feature, is_seen), weight, most
         )
         for feature in table.features(Kind.CATEGORICAL).tolist()
     }
-    return Encoding(table.schema, levels, handle_unknown)
+    return ColumnEncoder(table.schema, levels, handle_unknown)
 
 
 def learn_thresholds(
     table: Table,
     weight: NDArray[np.int64],
-    encoding: Encoding,
+    encoding: ColumnEncoder,
     max_bins: int,
     n_threads: int,
 ) -> tuple[Floats, ...]:
@@ -258,7 +106,147 @@ def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> Spa
     return replace(part, indptr=start, indices=indices, data=part.data[is_kept])
 
 
-def _not_binned(X: Any) -> Any:
-    if isinstance(X, BinnedTable):
-        raise TypeError("X is a BinnedTable; expected the values themselves")
-    return X
+class BinnedRows(NamedTuple):
+    """Rows, and a table of their codes alone."""
+
+    rows: LabelledRows
+    table: BinnedTable
+
+    @classmethod
+    def from_table(cls, rows: LabelledRows, table: BinnedTable) -> Self:
+        """Take the rows out of a coded table."""
+        return cls(rows, table if len(rows) == len(table) else table.take(rows.row_numbers))
+
+
+@dataclass(frozen=True)
+class Binning:
+    """How rows are binned.
+
+    Attributes
+    ----------
+    max_bins : int
+        Most bins of a feature.
+    handle_unknown : {"missing", "error"}
+        What a level is that was not learned.
+    n_threads : int
+        Number of threads.
+    known : ColumnEncoder or None
+        The levels that the trees of an earlier fit know; no others are learned then.
+    """
+
+    max_bins: int
+    handle_unknown: str
+    n_threads: int
+    known: ColumnEncoder | None = None
+
+
+def bin_rows(
+    learned: LabelledRows, validated: LabelledRows | None, how: Binning
+) -> tuple[BinnedRows, BinnedRows | None]:
+    """Learn bins from rows, and code these and those to validate on.
+
+    Rows that were held out of the same table are coded with it; levels that they alone have are
+    missing.
+    """
+    if validated is None:
+        return BinnedRows.from_table(learned, _learn_and_bin([learned], how)), None
+    if validated.table is learned.table:
+        table = _learn_and_bin([learned, validated], how)
+        return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, table)
+    table = _learn_and_bin([learned], how)
+    shard = validated.shard
+    other = raise_together(shard, lambda: _bin_like(table, validated, how.n_threads))
+    return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, other)
+
+
+def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
+    """Learn from the first of some parts of a table, and code all of it, once."""
+    learned, table = parts[0], parts[0].table
+    if isinstance(table, BinnedTable):
+        return table
+    weight, is_seen = _weight_in_table(learned), _is_among(parts, len(table))
+    if isinstance(table, BatchedTable):
+        coded = learn_and_bin(table, _learning(weight, is_seen, how))
+        if how.known is None:
+            return coded
+        # The model keeps the names that it knows, or that there are none.
+        return replace(coded, encoding=replace(how.known, handle_unknown=how.handle_unknown))
+    if not learned.shard.is_single:
+        return _with_all_ranks(learned, weight, is_seen, how)
+    if how.known is None:
+        encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
+    else:
+        encoding = replace(how.known, handle_unknown=how.handle_unknown)
+    thresholds = learn_thresholds(table, weight, encoding, how.max_bins, how.n_threads)
+    lenient = replace(encoding, handle_unknown="missing")
+    coded = bin_table(table, thresholds, lenient, how.n_threads, is_seen)
+    return replace(coded, encoding=encoding)
+
+
+def _with_all_ranks(
+    learned: LabelledRows,
+    weight: NDArray[np.int64],
+    is_seen: NDArray[np.bool_] | None,
+    how: Binning,
+) -> BinnedTable:
+    """Learn from the rows of all ranks, and code those of this one."""
+    table, shard = cast(Table, learned.table), learned.shard
+    total, most = learned.integer_weights.n_units, most_codes(how.max_bins)
+    learning = ShardedBinning(shard, weight, total, how.max_bins, most, how.n_threads, how.known)
+    layout = learning.learn(table)
+    encoding = encoding_of(layout, table.schema, learning, how.handle_unknown)
+    thresholds = tuple(of.thresholds for of in layout.features)
+
+    def coded() -> _core.BinnedBuilder:
+        builder = builder_of(len(table), thresholds, encoding)
+        layout.tell(builder)
+        lenient = replace(encoding, handle_unknown="missing")
+        add_all(builder, table, lenient, how.n_threads, is_seen)
+        return builder
+
+    binned = layout.finish(raise_together(shard, coded), len(table))
+    return BinnedTable(binned, thresholds, encoding)
+
+
+def _learning(
+    weight: NDArray[np.int64], is_seen: NDArray[np.bool_] | None, how: Binning
+) -> Learning:
+    """Say what is learned of a table that is read in parts."""
+    return Learning(
+        weight,
+        is_seen,
+        how.max_bins,
+        most_codes(how.max_bins),
+        how.handle_unknown,
+        how.n_threads,
+        None if how.known is None else how.known.levels,
+    )
+
+
+def _weight_in_table(rows: LabelledRows) -> NDArray[np.int64]:
+    """Return the weight of each row of the table as an integer, 0 where it is not among these."""
+    weight = np.zeros(len(rows.table), dtype=np.int64)
+    weight[rows.which] = rows.integer_weights.weight
+    return weight
+
+
+def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedTable:
+    """Code the table of other rows by the bins of a table."""
+    other = rows.table
+    if isinstance(other, Table):
+        is_seen = _is_among([rows], len(other))
+        return bin_table(other, table.thresholds, table.encoding, n_threads, is_seen)
+    if isinstance(other, BatchedTable):
+        is_seen = _is_among([rows], len(other))
+        return bin_like(other, table, n_threads, is_seen)
+    if not other.has_bins_of(table):
+        raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
+    return other
+
+
+def _is_among(parts: Iterable[LabelledRows], n_rows: int) -> NDArray[np.bool_] | None:
+    """Tell which rows of a table are in some part of it; None if all are."""
+    mask = np.zeros(n_rows, dtype=bool)
+    for part in parts:
+        mask[part.which] = True
+    return None if mask.all() else mask

@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.columns import Level
-from abcgbm.data.warn_once import WarnsOnce
+from abcgbm.data.arrays import Level
+from abcgbm.data.once import WarnsOnce
 
 _SHOWN = 5  # levels in an error
 _BATCH = 20  # values that are suspicious if none of them is known
 
 
 @dataclass(frozen=True, repr=False)
-class Levels(WarnsOnce):
+class CategoryMap(WarnsOnce):
     """The levels of a column in ascending order, each with its code.
 
     Codes follow the order of the values, so that neither the order of rows nor that of a category
@@ -55,7 +55,7 @@ class Levels(WarnsOnce):
         most_codes : int
             Most codes.
         """
-        return cls.from_weights(column, level_weights(chunks, weight), most_codes)
+        return cls.from_weights(column, category_weights(chunks, weight), most_codes)
 
     @classmethod
     def from_weights(cls, column: str, total: dict[Any, int], most_codes: int) -> Self:
@@ -169,7 +169,7 @@ def _shown(levels: Collection[Any]) -> str:
 _NAMES = {str: "strings", float: "numbers"}
 
 
-def level_weights(chunks: Iterable[list[Level]], weight: NDArray[np.int64]) -> dict[Any, int]:
+def category_weights(chunks: Iterable[list[Level]], weight: NDArray[np.int64]) -> dict[Any, int]:
     """Return the weight of each level in some rows: integers, which add up over parts of the rows."""
     total: dict[Any, int] = {}
     start = 0

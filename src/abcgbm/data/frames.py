@@ -15,17 +15,18 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abcgbm.data.cells import REAL_KINDS, naming
-from abcgbm.data.columns import (
+from abcgbm.data.arrays import (
+    REAL_KINDS,
+    CategoryNormalizer,
     Floats,
     Level,
-    LevelOf,
     Rows,
-    SparseColumns,
+    categories_of_floats,
     chunks,
-    levels_of_floats,
+    naming,
 )
-from abcgbm.data.lazy import lazy
+from abcgbm.data.once import lazy
+from abcgbm.data.sparse import SparseColumns
 
 Frame = nw.DataFrame[Any]
 Series = nw.Series[Any]
@@ -171,7 +172,7 @@ def _numpy_kind(series: Series) -> str:
 
 
 def _content_of_objects(series: Series, label: str) -> Content:
-    types = level_types(series, label)
+    types = categorical_types(series, label)
     if types == {str, float}:
         raise TypeError(f"{label} holds both strings and numbers; expected one of the two")
     if types == {str}:
@@ -179,7 +180,7 @@ def _content_of_objects(series: Series, label: str) -> Content:
     return Content.OBJECTS if types == {float} else Content.NO_LEVELS
 
 
-def level_types(series: Series, label: str) -> set[type]:
+def categorical_types(series: Series, label: str) -> set[type]:
     """Return the types of a column's levels: str, float, both or none."""
     types: set[type] = set()
     for chunk in _levels_of_objects(series, label):
@@ -254,7 +255,7 @@ class FrameColumns:
     def holds_strings(self, column: int) -> bool:
         """Whether a column holds strings, as they are or as categories."""
         if self.contents[column] is Content.CATEGORIES:
-            return str in level_types(self.series[column], self.labels[column])
+            return str in categorical_types(self.series[column], self.labels[column])
         return self.contents[column] is Content.STRINGS
 
     def holds_levels(self, column: int) -> bool:
@@ -288,7 +289,7 @@ class FrameColumns:
     def levels(self, column: int) -> Iterator[list[Level]]:
         """Yield the levels of a column, a chunk of rows at a time."""
         if self.contents[column] in (Content.NUMBERS, *NOTHING):
-            return levels_of_floats(self.floats(np.array([column]))[:, 0])
+            return categories_of_floats(self.floats(np.array([column]))[:, 0])
         return _levels_of_objects(self.series[column], self.labels[column])
 
     def _fill(self, target: Floats, column: int) -> None:
@@ -335,7 +336,7 @@ def _levels_of_objects(series: Series, label: str) -> Iterator[list[Level]]:
     for rows in chunks(len(series)):
         with naming(label):
             values = _python_values(series[rows])
-        yield LevelOf(label).all(values)
+        yield CategoryNormalizer(label).all(values)
 
 
 def _python_values(series: Series) -> list[Any]:

@@ -11,15 +11,104 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from abcgbm.data.cells import is_missing, naming
-from abcgbm.data.columns import chunks
-from abcgbm.data.plain_labels import object_array, plain_labels
-from abcgbm.ranks.share import ALONE, Share
-from abcgbm.ranks.together import together
+from abcgbm.communication.collectives import raise_together
+from abcgbm.communication.shard import LOCAL, Shard
+from abcgbm.data.arrays import chunks, is_missing, naming
 
-_MOST_AT_ONCE = 250_000  # labels that are sorted in one call
-_MOST_SHOWN = 10  # labels in an error message
-_MOST_CHARACTERS = 22  # of a label in a drawing
+# How pandas, Arrow and polars ask which values are missing, and leave these out.
+_MISSING_VALUES = (("isna", "dropna"), ("is_null", "drop_null"), ("is_null", "drop_nulls"))
+
+
+def plain_labels(y: Any, name: str) -> Any:
+    """Return labels as an array of their own type; scikit-learn judges what is no container.
+
+    scikit-learn makes floats of categories that are truth values, and of nullable columns.
+    """
+    if isinstance(y, list | tuple):
+        return object_array(y)
+    if isinstance(y, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(y)
+        return with_missing(mask, y.compressed()) if mask.any() else y.data
+    dtype = getattr(y, "dtype", getattr(y, "type", None))
+    check_no_time_zone(dtype, name)
+    missing, present = _split(y)
+    if missing is not None:
+        return with_missing(missing, plain_labels(present, name))
+    return _complete(y, dtype, name)
+
+
+def _complete(y: Any, dtype: Any, name: str) -> Any:
+    """Return the labels of a container that has no missing value."""
+    values = getattr(y, "array", y)
+    if hasattr(dtype, "pyarrow_dtype"):
+        return plain_labels(values.__arrow_array__(), name)
+    if hasattr(dtype, "categories") and hasattr(values, "codes"):
+        return plain_labels(dtype.categories, name)[np.asarray(values.codes)]
+    if hasattr(dtype, "numpy_dtype"):
+        return y.to_numpy(dtype=dtype.numpy_dtype)
+    return _array(values.to_dense() if hasattr(values, "to_dense") else y)
+
+
+def _array(y: Any) -> Any:
+    if getattr(getattr(y, "dtype", None), "kind", "") == "T":  # NumPy's strings of any length
+        return y.astype(object)
+    labels = np.asarray(y) if hasattr(y, "__array__") else y
+    if getattr(getattr(labels, "dtype", None), "kind", "") == "U" and hasattr(y, "to_list"):
+        return object_array(y.to_list())  # strings of polars, whose last zeros NumPy drops
+    return labels
+
+
+def object_array(y: list[Any] | tuple[Any, ...]) -> Any:
+    """Return a list as an array of its very objects, or of strings if it holds nothing else.
+
+    Lists of lists stay for scikit-learn to judge.
+    """
+    if any(isinstance(label, list | np.ndarray) for label in y):
+        return y
+    if set(map(type, y)) == {str}:
+        strings = np.array(y)
+        if strings.tolist() == list(y):  # NumPy's drop zeros at their end
+            return strings
+    return np.fromiter(y, dtype=object, count=len(y))
+
+
+def with_missing(missing: NDArray[np.bool_], present: NDArray[Any]) -> NDArray[Any]:
+    """Return all labels from those that are present; they keep their type beside missing ones."""
+    if present.dtype.kind in "mM":
+        labels = np.full(missing.shape, "NaT", dtype=present.dtype)
+        labels[~missing] = present
+        return labels
+    labels = np.full(missing.shape, None, dtype=object)
+    labels[~missing] = np.fromiter(present, dtype=object, count=len(present))
+    return labels
+
+
+def _split(y: Any) -> tuple[NDArray[np.bool_] | None, Any]:
+    """Return which labels are missing and those that are not; None if there are none to leave out."""
+    for ask, drop in _MISSING_VALUES:
+        if hasattr(y, ask) and hasattr(y, drop):
+            missing = np.asarray(getattr(y, ask)(), dtype=bool)
+            return (
+                (missing, getattr(y, drop)()) if missing.ndim == 1 and missing.any() else (None, y)
+            )
+    return None, y
+
+
+def check_no_time_zone(dtype: Any, name: str) -> None:
+    """Refuse times in a zone: NumPy has none, so that they would come back as other labels."""
+    of = getattr(dtype, "pyarrow_dtype", dtype)
+    of = getattr(of, "value_type", of)  # of a dictionary
+    zone = getattr(of, "tz", None) or getattr(of, "time_zone", None)
+    if zone is not None:
+        raise TypeError(
+            f"{name} has times in the zone {str(zone)!r}; expected times without a zone, such as "
+            "those of tz_convert(None) in pandas, or strings"
+        )
+
+
+_MAX_AT_ONCE = 250_000  # labels that are sorted in one call
+_MAX_SHOWN = 10  # labels in an error message
+_MAX_CHARACTERS = 22  # of a label in a drawing
 ALLOWED_LABELS = "strings, integers, truth values, floats that are whole numbers, or dates"
 _KINDS = "biufUSTMmO"  # of arrays that may hold labels
 
@@ -220,16 +309,16 @@ def check_classes(classes: NDArray[Any]) -> None:
 
 
 def encode_labels(
-    labels: AnyLabels, classes: NDArray[Any] | None = None, share: Share = ALONE
+    labels: AnyLabels, classes: NDArray[Any] | None = None, shard: Shard = LOCAL
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the sorted classes, which are those of all ranks, and the class number of each row.
 
     With given classes all labels must be among them; a class may be without rows.
     """
     if classes is not None:
-        return classes, together(share, lambda: class_numbers(labels, classes))
-    found, which = together(share, lambda: _unique(labels, "y"))
-    known = _united(share.reducer.gather((share.name, found)))
+        return classes, raise_together(shard, lambda: class_numbers(labels, classes))
+    found, which = raise_together(shard, lambda: _unique(labels, "y"))
+    known = _united(shard.communicator.allgather((shard.name, found)))
     if len(known) < 2:  # noqa: PLR2004
         raise ValueError(f"y has 1 class, {known.tolist()[0]!r}; expected at least 2 classes")
     return known, which if known is found else _numbered(found, which, known)
@@ -310,7 +399,7 @@ def _unique(labels: AnyLabels, name: str) -> tuple[NDArray[Any], NDArray[np.int3
 
 def _unique_in_chunks(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Do what ``np.unique`` does; between two chunks other threads have a turn of Python's lock."""
-    cut = chunks(len(labels), _MOST_AT_ONCE)
+    cut = chunks(len(labels), _MAX_AT_ONCE)
     of_chunks = [np.unique(labels[rows], return_inverse=True) for rows in cut]
     if len(of_chunks) < 2:  # noqa: PLR2004
         found, which = of_chunks[0] if of_chunks else np.unique(labels, return_inverse=True)
@@ -328,8 +417,8 @@ def _shown(labels: Any) -> str:
 
 def listed(labels: list[Any]) -> str:
     """Return labels as text, the first ten of them."""
-    more = ", ..." if len(labels) > _MOST_SHOWN else ""
-    return ", ".join(map(repr, labels[:_MOST_SHOWN])) + more
+    more = ", ..." if len(labels) > _MAX_SHOWN else ""
+    return ", ".join(map(repr, labels[:_MAX_SHOWN])) + more
 
 
 def shown_label(label: Any) -> str:
@@ -341,7 +430,7 @@ def shown_label(label: Any) -> str:
 def short_label(label: Any) -> str:
     """Return a label, or any name, as text that fits into a drawing."""
     text = shown_label(label)
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+    return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 1] + "…"
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Sample and class weights as integers, so that sums of them are exact."""
+"""Sample and class weights as exact integers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,75 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from abcgbm.data.cells import as_float, as_reals
-from abcgbm.data.columns import Floats
-from abcgbm.data.exact_sums import SCALE, exact_class_sums, lowest_bit
+from abcgbm.communication.shard import LOCAL, Shard
+from abcgbm.data.arrays import Floats, as_float, as_reals, chunks
 from abcgbm.data.labels import class_numbers
-from abcgbm.ranks.share import ALONE, Share
-from abcgbm.settings.checks import is_finite_real
+from abcgbm.parameters.validators import is_finite_real
+
+SCALE = 1126  # exact sums count multiples of 2^-SCALE: the last of 53 digits of the smallest float
+_DIGITS = 53
+_LOW_DIGITS = (
+    27  # digits are summed in two parts, so that no sum of a chunk needs more than 53 bits
+)
+_ROWS = 2**20  # of a chunk
+
+
+def exact_class_sums(values: Floats, y: NDArray[np.int32], n_classes: int) -> tuple[int, ...]:
+    """Return the sum of the rows' values in each class, in multiples of 2^-SCALE.
+
+    Parameters
+    ----------
+    values : ndarray of float64 of shape (n_rows,)
+        Finite, not negative.
+    y : ndarray of int32 of shape (n_rows,)
+        The class of each row.
+    n_classes : int
+        Number of classes.
+    """
+    if values.strides == (0,) and len(values):  # one number for all rows
+        counts = [len(y)] if n_classes == 1 else np.bincount(y, minlength=n_classes).tolist()
+        return tuple(count * _scaled(float(values[0])) for count in counts)
+    total = [0] * n_classes
+    for rows in chunks(len(values), _ROWS):
+        _add_chunk(total, values[rows], y[rows])
+    return tuple(total)
+
+
+def _scaled(value: float) -> int:
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << SCALE) // denominator
+
+
+def _add_chunk(total: list[int], values: Floats, y: NDArray[np.int32]) -> None:
+    """Add values to the sums of their classes: digits by class and exponent, then shifted."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
+    lowest = int(exponent.min())
+    span = int(exponent.max()) - lowest + 1
+    group = y.astype(np.int64) * span + (exponent - lowest)
+    low = np.bincount(group, digits & (2**_LOW_DIGITS - 1))  # floats, but integers below 2^53
+    high = np.bincount(group, digits >> _LOW_DIGITS)
+    for at in np.flatnonzero((low > 0) | (high > 0)).tolist():
+        summed = (int(high[at]) << _LOW_DIGITS) + int(low[at])
+        total[at // span] += summed << (at % span + lowest - _DIGITS + SCALE)
+
+
+def lowest_bit(values: Floats) -> int:
+    """Return the largest e, at most 0, such that 2^e divides every value; all are above 0."""
+    if values.strides == (0,):
+        values = values[:1]
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
+    place = np.frexp((digits & -digits).astype(np.float64))[1] - 1
+    return min(0, int(np.min(exponent - _DIGITS + place, initial=0)))
+
 
 _TOTAL_BITS = 30  # of the sum of all integer weights, unless class factors need more
 _FACTOR_BITS = 9  # of the mean class factor, at least, where sample weights are exact
-_LEAST_TOTAL, _MOST_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
-_MOST_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
-_MOST_WHOLE = 2.0**53  # up to which every integer is a float
-_LEAST_SLACK, _MOST_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
+_MIN_TOTAL, _MAX_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
+_MAX_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
+_MAX_WHOLE = 2.0**53  # up to which every integer is a float
+_MIN_SLACK, _MAX_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
 
 
 # ------------------------------------------------------------------------------------- given weights
@@ -58,11 +114,11 @@ def read_weights(
     return weights
 
 
-def check_sum_of_weights(weights: Floats, name: str, share: Share = ALONE) -> None:
+def check_sum_of_weights(weights: Floats, name: str, shard: Shard = LOCAL) -> None:
     """Raise ValueError if the weights of all rows, over all ranks, sum to 0, too little or too much."""
     no_class = np.broadcast_to(np.int32(0), len(weights))
     (own,) = exact_class_sums(weights, no_class, 1)
-    total = sum(share.reducer.gather(own))
+    total = sum(shard.communicator.allgather(own))
     if total == 0:
         raise ValueError(f"all weights are zero: {name} is 0 at every row; expected some above 0")
     check_total(Fraction(total, 1 << SCALE), name)
@@ -75,7 +131,7 @@ def whole_weights(
     if sample_weight is None:
         return np.ones(n_rows, dtype=np.int64)
     weights = check_weights(sample_weight, n_rows, name)
-    other = np.flatnonzero((weights != np.rint(weights)) | (weights > _MOST_WHOLE))
+    other = np.flatnonzero((weights != np.rint(weights)) | (weights > _MAX_WHOLE))
     if len(other):
         raise ValueError(
             f"{name} is {weights[other[0]]} at row {other[0]}; expected whole numbers, at most 2^53"
@@ -85,10 +141,8 @@ def whole_weights(
 
 def check_total(total: Fraction, name: str) -> None:
     """Raise ValueError if weights sum to more or less than the arithmetic can hold."""
-    if not _LEAST_TOTAL <= total <= _MOST_TOTAL:
-        raise ValueError(
-            f"{name} sums to {as_float(total)}; expected {_LEAST_TOTAL} to {_MOST_TOTAL}"
-        )
+    if not _MIN_TOTAL <= total <= _MAX_TOTAL:
+        raise ValueError(f"{name} sums to {as_float(total)}; expected {_MIN_TOTAL} to {_MAX_TOTAL}")
 
 
 # --------------------------------------------------------------------------------- sums over the rows
@@ -121,9 +175,9 @@ class WeightSums:
         sums = tuple(a + b for a, b in zip(self.of_class, other.of_class, strict=True))
         return type(self)(sums, min(self.lowest_bit, other.lowest_bit))
 
-    def of_all(self, share: Share) -> Self:
+    def of_all(self, shard: Shard) -> Self:
         """Return the sums of the rows of all ranks."""
-        sums: Self = reduce(type(self).merged, share.reducer.gather(self))
+        sums: Self = reduce(type(self).merged, shard.communicator.allgather(self))
         return sums
 
     @property
@@ -288,7 +342,7 @@ class IntegerWeights:
         Rows that weigh half a unit or less, and count as one.
     n_units : int
         The sum of the weights.
-    share : Share
+    shard : Shard
         The rank whose rows these are: all but their weights is of the rows of all ranks.
     """
 
@@ -297,7 +351,7 @@ class IntegerWeights:
     lost: float
     n_raised: int
     n_units: int
-    share: Share = ALONE
+    shard: Shard = LOCAL
 
     @classmethod
     def of_rows(
@@ -306,13 +360,13 @@ class IntegerWeights:
         """Sum up the weights of some rows."""
         return cls(weight, unit, lost, n_raised, int(weight.sum()))
 
-    def of_all(self, share: Share) -> IntegerWeights:
+    def of_all(self, shard: Shard) -> IntegerWeights:
         """Return the same weights, and what they are together with those of all other ranks."""
         lost, counts = np.array([self.lost]), np.array([self.n_raised, self.n_units])
-        share.reducer.maximum(lost)
-        share.reducer.sum(counts)
+        shard.communicator.allreduce(lost, "maximum")
+        shard.communicator.allreduce(counts, "sum")
         n_raised, n_units = counts.tolist()
-        return IntegerWeights(self.weight, self.unit, float(lost[0]), n_raised, n_units, share)
+        return IntegerWeights(self.weight, self.unit, float(lost[0]), n_raised, n_units, shard)
 
     @classmethod
     def from_rows(
@@ -320,14 +374,14 @@ class IntegerWeights:
         weight: Floats,
         y: NDArray[np.int32] | None = None,
         factor: Floats | None = None,
-        share: Share = ALONE,
+        shard: Shard = LOCAL,
     ) -> IntegerWeights:
         """Round positive weights, times the factors of their classes; None: no classes matter."""
         y = np.broadcast_to(np.int32(0), len(weight)) if y is None else y
         factor = np.ones(1) if factor is None else factor
-        sums = WeightSums.from_rows(weight, y, len(factor)).of_all(share)
-        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(share)
-        if rounded.n_raised and share.reducer.rank == 0:
+        sums = WeightSums.from_rows(weight, y, len(factor)).of_all(shard)
+        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(shard)
+        if rounded.n_raised and shard.communicator.rank == 0:
             least = rounded.unit / rounded.total
             warnings.warn(
                 f"{rounded.n_raised} row(s) weigh at most {least / 2:.1e} of the sum of all "
@@ -345,7 +399,7 @@ class IntegerWeights:
     def count(self, rows: NDArray[np.bool_]) -> int:
         """Return the sum of the integers of some rows, of all ranks together; all must ask."""
         counted = self.weight[rows].sum(keepdims=True)
-        self.share.reducer.sum(counted)
+        self.shard.communicator.allreduce(counted, "sum")
         return int(counted[0])
 
     def units(self, amount: float) -> int:
@@ -354,5 +408,5 @@ class IntegerWeights:
         Rows that weigh so much have so many, whatever they have lost by rounding; but for those of
         less than 512 units, which may lose more.
         """
-        slack = _LEAST_SLACK + min(_MOST_SLACK, self.lost)
-        return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MOST_UNITS)))
+        slack = _MIN_SLACK + min(_MAX_SLACK, self.lost)
+        return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MAX_UNITS)))

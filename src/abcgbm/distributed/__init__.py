@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import Any
 
-_WHERE = {"DaskABCBoostClassifier": "dask_classifier", "MPIReducer": "mpi"}
-__all__ = ["DaskABCBoostClassifier", "MPIReducer"]
+_WHERE = {"DaskABCBoostClassifier": "dask_estimator", "MPICommunicator": "mpi"}
+__all__ = ["DaskABCBoostClassifier", "MPICommunicator"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The connections of a rank with all others, on the event loop of its Dask worker."""
+"""All-to-all exchange over connections, with heartbeats."""
 
 from __future__ import annotations
 
@@ -8,8 +8,129 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from abcgbm.distributed.link import Link, header_and_part, is_exchange
-from abcgbm.ranks.reducer import Buffer, Header, RankLostError, RanksError, Reducer
+import numpy as np
+from distributed.comm import Comm
+from distributed.protocol import Serialized
+from tornado.iostream import StreamClosedError
+
+from abcgbm.communication.communicator import (
+    Buffer,
+    Communicator,
+    Header,
+    RankLostError,
+    RanksError,
+)
+
+# Bytes of a message. Longer parts are sent in pieces, so that a peer whose bytes take their time is
+# heard of nevertheless.
+PIECE = 4 << 20
+_HEADER, _LAST, _PART = "header", "last", "part"
+
+
+class Connection:
+    """What connects this rank with another.
+
+    Parameters
+    ----------
+    comm : Comm
+        Belongs to the link from now on.
+    rank : int
+        The number of the other rank.
+    name : str
+        What errors call it.
+    """
+
+    def __init__(self, comm: Comm, rank: int, name: str) -> None:
+        comm.deserialize = comm.allow_offload = False
+        self.rank, self.name = rank, name
+        self.heard = time.monotonic()
+        self._comm = comm
+        self._stream = getattr(comm, "stream", None)
+        self._writing = asyncio.Lock()
+
+    # ---------------------------------------------------------------------------------------- sending
+
+    async def send(self, header: Header, part: Buffer) -> None:
+        """Send a part; its bytes must stay as they are until it is flushed."""
+        view = memoryview(part).cast("B")
+        for begin in range(0, max(len(view), 1), PIECE):
+            piece = view[begin : begin + PIECE]
+            await self._write(
+                {
+                    _HEADER: tuple(header),
+                    _LAST: begin + PIECE >= len(view),
+                    _PART: Serialized({}, [piece if self._stream is not None else bytes(piece)]),
+                }
+            )
+
+    async def flush(self) -> None:
+        """Wait until all bytes are with the system."""
+        if self._stream is not None and self._stream.writing():
+            try:
+                await self._stream.write(b"")
+            except StreamClosedError as error:
+                raise OSError(f"the connection was closed: {error}") from error
+
+    async def tell(self, news: dict[str, Any]) -> None:
+        """Send a message without a part."""
+        await self._write(news)
+
+    async def beat(self) -> None:
+        """Let the other rank know that this one lives, if nothing else is under way to it."""
+        if self._stream is None or not self._stream.writing():
+            await self._write({})
+
+    async def _write(self, message: dict[str, Any]) -> None:
+        async with self._writing:
+            await self._comm.write(message)
+
+    # -------------------------------------------------------------------------------------- receiving
+
+    async def read(self) -> dict[str, Any]:
+        """Return the next message that is no sign of life alone, the pieces of a part as one."""
+        pieces: list[Any] = []
+        while True:
+            message: dict[str, Any] = await self._comm.read()
+            self.heard = time.monotonic()
+            if _PART not in message:
+                if message:
+                    return message
+                continue
+            pieces += message[_PART].frames
+            if message[_LAST]:
+                return {_HEADER: message[_HEADER], _PART: _joined(pieces)}
+
+    # ----------------------------------------------------------------------------------------- ending
+
+    async def close(self, limit: float) -> None:
+        """Close the connection once all is sent, or after so many seconds in any case."""
+        try:
+            await asyncio.wait_for(self._comm.close(), limit)
+        except (TimeoutError, OSError):
+            self._comm.abort()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._comm.abort()
+
+
+def header_and_part(message: dict[str, Any]) -> tuple[Any, Any]:
+    """Take a message of an exchange apart."""
+    return message[_HEADER], message[_PART]
+
+
+def is_exchange(message: dict[str, Any]) -> bool:
+    """Tell whether a message belongs to an exchange."""
+    return _PART in message
+
+
+def _joined(pieces: list[Any]) -> Any:
+    if len(pieces) == 1:
+        return pieces[0]
+    if not pieces:
+        return b""
+    return np.concatenate([np.frombuffer(piece, dtype=np.uint8) for piece in pieces]).data
+
 
 BEAT = 1.0  # seconds between two signs of life
 _GOODBYE = 2.0  # seconds in which a last word must be sent
@@ -25,16 +146,16 @@ class Mesh:
         Number of this one.
     names : sequence of str
         What errors call the ranks, by number.
-    stall : float
+    heartbeat_timeout : float
         Seconds after which a silent peer is taken to be lost.
     """
 
-    def __init__(self, rank: int, names: Sequence[str], stall: float) -> None:
+    def __init__(self, rank: int, names: Sequence[str], heartbeat_timeout: float) -> None:
         self.rank, self.names = rank, names
         self.error: RanksError | None = None
         self.is_closed = False
-        self._stall = stall
-        self._links: dict[int, Link] = {}
+        self._heartbeat_timeout = heartbeat_timeout
+        self._links: dict[int, Connection] = {}
         self._inboxes: dict[int, asyncio.Queue[dict[str, Any] | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._goodbyes: set[asyncio.Task[None]] = set()
@@ -54,7 +175,7 @@ class Mesh:
 
     # ------------------------------------------------------------------------------------- beginning
 
-    def add(self, link: Link) -> None:
+    def add(self, link: Connection) -> None:
         """Take a connection with a peer."""
         if self.is_closed or link.rank in self._links:
             link.abort()
@@ -98,7 +219,7 @@ class Mesh:
             raise
 
     async def _swap_with(
-        self, others: Sequence[Link], header: Header, parts: Sequence[Buffer]
+        self, others: Sequence[Connection], header: Header, parts: Sequence[Buffer]
     ) -> list[Buffer]:
         for link in others:
             with self._minding(link):
@@ -111,7 +232,7 @@ class Mesh:
                 await link.flush()
         return received
 
-    async def _let_go(self, links: Sequence[Link]) -> None:
+    async def _let_go(self, links: Sequence[Connection]) -> None:
         """See to it that nobody reads the parts any more: their memory is about to be freed."""
         for link in links:
             try:
@@ -140,7 +261,7 @@ class Mesh:
         return part  # type: ignore[no-any-return]
 
     @contextmanager
-    def _minding(self, link: Link) -> Iterator[None]:
+    def _minding(self, link: Connection) -> Iterator[None]:
         """Make of a connection that is closed a peer that is lost."""
         try:
             yield
@@ -156,7 +277,7 @@ class Mesh:
 
     # -------------------------------------------------------------------------------------- watching
 
-    async def _listen(self, link: Link) -> None:
+    async def _listen(self, link: Connection) -> None:
         with suppress(RanksError), self._minding(link):
             while True:
                 message = await link.read()
@@ -173,7 +294,7 @@ class Mesh:
         else:
             self.fail(RankLostError(reason, rank))
 
-    def _lose(self, link: Link, how: str) -> None:
+    def _lose(self, link: Connection, how: str) -> None:
         self.fail(RankLostError(f"{self.describe(link.rank)} {how}", link.rank))
 
     async def _watch(self) -> None:
@@ -185,8 +306,8 @@ class Mesh:
             away, before = now - before - BEAT, now
             for link in list(self._links.values()):
                 link.heard += away  # what came while this rank itself was held up is not yet read
-                if now - link.heard > self._stall:
-                    self._lose(link, f"has been silent for {self._stall:g} s")
+                if now - link.heard > self._heartbeat_timeout:
+                    self._lose(link, f"has been silent for {self._heartbeat_timeout:g} s")
                     return
                 with suppress(RanksError), self._minding(link):
                     await link.beat()
@@ -230,12 +351,12 @@ class Mesh:
         while self._goodbyes:
             await asyncio.wait(self._goodbyes)
 
-    def reducer(self) -> MeshReducer:
+    def communicator(self) -> MeshCommunicator:
         """Return the reducer of this rank, for the thread that trains."""
-        return MeshReducer(self, asyncio.get_running_loop())
+        return MeshCommunicator(self, asyncio.get_running_loop())
 
 
-class MeshReducer(Reducer):
+class MeshCommunicator(Communicator):
     """A rank on a Dask worker: its thread waits while the worker's event loop sends and receives.
 
     Parameters
@@ -258,7 +379,7 @@ class MeshReducer(Reducer):
         return asyncio.run_coroutine_threadsafe(self._mesh.swap(header, parts), self._loop).result()
 
 
-async def _leave(link: Link, last_word: dict[str, Any] | None) -> None:
+async def _leave(link: Connection, last_word: dict[str, Any] | None) -> None:
     try:
         if last_word is not None:
             await asyncio.wait_for(link.tell(last_word), _GOODBYE)

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm.communication.communicator import Buffer, Communicator, Header, RanksError
+
 try:
     from mpi4py import MPI
 except ImportError as error:
     raise ImportError(
-        f"MPIReducer needs mpi4py and an MPI library: pip install 'abcgbm[mpi]' ({error})"
+        f"MPICommunicator needs mpi4py and an MPI library: pip install 'abcgbm[mpi]' ({error})"
     ) from error
 
-from abcgbm.ranks.reducer import Buffer, Header, RanksError, Reducer
 
-
-class MPIReducer(Reducer):
+class MPICommunicator(Communicator):
     """One process of several that `mpirun` has started.
 
     Each exchange begins with one of a few bytes, by which all ranks learn whether they are in step.
@@ -33,7 +33,7 @@ class MPIReducer(Reducer):
 
     Attributes
     ----------
-    most_bytes : int
+    max_bytes : int
         How many go in one call of MPI, which numbers them by 32 bits.
 
     Examples
@@ -41,10 +41,10 @@ class MPIReducer(Reducer):
     Each process has its rows, and calls
 
     >>> from mpi4py import MPI
-    >>> ABCBoostClassifier().fit(X, y, share=MPIReducer(MPI.COMM_WORLD))  # doctest: +SKIP
+    >>> ABCBoostClassifier().fit(X, y, communicator=MPICommunicator(MPI.COMM_WORLD))  # doctest: +SKIP
     """
 
-    most_bytes: int = 1 << 30
+    max_bytes: int = 1 << 30
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         if not isinstance(comm, MPI.Intracomm):
@@ -72,7 +72,7 @@ class MPIReducer(Reducer):
             arrivals.take(piece, into, counts)
         return [part.data for part in arrivals.parts]
 
-    def gather(self, item: Any) -> list[Any]:
+    def allgather(self, item: Any) -> list[Any]:
         """Return the items of all ranks, by rank, on every rank; none is copied for each of them."""
         if self.n_ranks == 1:
             return [item]
@@ -89,14 +89,15 @@ class MPIReducer(Reducer):
 
     def _pieces(self, largest: int) -> Iterator[slice]:
         """Cut items so that those of all ranks together are as many bytes as MPI can number."""
-        size = max(1, self.most_bytes // self.n_ranks)
+        size = max(1, self.max_bytes // self.n_ranks)
         return (slice(start, start + size) for start in range(0, largest, size))
 
-    def _reduce(self, what: str, values: NDArray[Any]) -> None:
+    def allreduce(self, values: NDArray[Any], op: str) -> None:
+        """Replace the values by their sum or maximum over all ranks."""
         if self.n_ranks == 1 or not values.size:
             return
-        self._check(self._next(what, values.dtype.str, values.size))
-        self._comm.Allreduce(MPI.IN_PLACE, values, op={"sum": MPI.SUM, "maximum": MPI.MAX}[what])
+        self._check(self._next(op, values.dtype.str, values.size))
+        self._comm.Allreduce(MPI.IN_PLACE, values, op={"sum": MPI.SUM, "maximum": MPI.MAX}[op])
 
     def _check(self, header: Header, size: int = 0) -> int:
         """Return the largest size; raise RanksError on all ranks unless all are about to do the same."""

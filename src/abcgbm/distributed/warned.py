@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 
-class Warned(NamedTuple):
+class CapturedWarning(NamedTuple):
     """A warning that can be sent."""
 
     text: str
     category: type[Warning]
 
 
-_kept: dict[int, list[Warned]] = {}  # by thread
+_kept: dict[int, list[CapturedWarning]] = {}  # by thread
 _lock = threading.Lock()
 
 
 @contextmanager
-def warnings_kept() -> Iterator[list[Warned]]:
+def warnings_kept() -> Iterator[list[CapturedWarning]]:
     """Keep the warnings of this thread, and show those of all others as before."""
-    thread, kept = threading.get_ident(), list[Warned]()
+    thread, kept = threading.get_ident(), list[CapturedWarning]()
     with _lock:
         if not getattr(warnings.showwarning, "keeps_for_client", False):
             warnings.showwarning = _keeping(warnings.showwarning)
@@ -43,7 +43,7 @@ def _keeping(show_others: Any) -> Any:
             show_others(message, category, *where, **named)
         else:
             is_known = category.__module__ == "builtins"
-            kept.append(Warned(str(message), category if is_known else UserWarning))
+            kept.append(CapturedWarning(str(message), category if is_known else UserWarning))
 
     show.keeps_for_client = True  # type: ignore[attr-defined]
     return show

@@ -1,12 +1,14 @@
 """Numbers that tell how good a model is, once: plots and reports draw the same ones."""
 
-from abcgbm.evaluation.answers import Answers, answers_of
-from abcgbm.evaluation.base_classes import BaseClassRun, base_class_runs
-from abcgbm.evaluation.calibration import Calibration, class_calibration, top_calibration
-from abcgbm.evaluation.confusion import Confusion
-from abcgbm.evaluation.hardest import HardRow, hardest_rows
-from abcgbm.evaluation.shapley import ShapleySummary, shapley_summary
-from abcgbm.evaluation.staged import StagedScores, staged_scores
+from abcgbm.evaluation.class_metrics import (
+    Calibration,
+    Confusion,
+    class_calibration,
+    top_calibration,
+)
+from abcgbm.evaluation.curves import BaseClassRun, StagedScores, base_class_runs, staged_scores
+from abcgbm.evaluation.explanations import HardRow, ShapleySummary, hardest_rows, shapley_summary
+from abcgbm.evaluation.predictions import Answers, answers_of
 
 __all__ = [
     "Answers",

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.data.lazy import lazy
-from abcgbm.model.seal import read_only
-from abcgbm.settings.version import VERSION
+from abcgbm._version import VERSION
+from abcgbm.data.once import lazy
+from abcgbm.model.array_checks import read_only
 
 NO_BASE = -1  # in arrays of base classes
 ALL_CLASSES = -1  # in arrays of trees' classes: a shared tree
@@ -103,19 +103,19 @@ class Ensemble:
 
     def __repr__(self) -> str:
         shape = f"{self.n_features} features, {self.n_classes} classes"
-        return f"Ensemble({self.n_steps} steps, {len(self.tree_class)} trees, {shape})"
+        return f"Ensemble({self.n_iter} steps, {len(self.tree_class)} trees, {shape})"
 
     @property
-    def n_steps(self) -> int:
+    def n_iter(self) -> int:
         """Number of boosting steps."""
         return len(self.step_start) - 1
 
     def raw(
-        self, X: NDArray[np.float64], n_threads: int, n_steps: int | None = None
+        self, X: NDArray[np.float64], n_threads: int, n_iter: int | None = None
     ) -> NDArray[np.float64]:
         """Return the scores after so many steps, or the last, of shape (n_rows, n_classes)."""
         raw = self._start(len(X))
-        n_trees = int(self.step_start[-1 if n_steps is None else n_steps])
+        n_trees = int(self.step_start[-1 if n_iter is None else n_iter])
         self._forest.add(X, raw, 0, n_trees, n_threads)
         return raw
 
@@ -127,30 +127,30 @@ class Ensemble:
             yield raw
 
     def shapley_values(
-        self, X: NDArray[np.float64], n_threads: int, n_steps: int
+        self, X: NDArray[np.float64], n_threads: int, n_iter: int
     ) -> NDArray[np.float64]:
         """Return what each feature adds to each score, of shape (n_rows, n_features, n_classes).
 
         With the mean scores they add up to the scores after so many steps.
         """
         values = np.zeros((*X.shape, self.n_classes))
-        n_trees = int(self.step_start[n_steps])
+        n_trees = int(self.step_start[n_iter])
         self._forest.explain(self._share, X, values, n_trees, n_threads)
         return values
 
-    def mean_scores(self, n_steps: int) -> NDArray[np.float64]:
+    def mean_scores(self, n_iter: int) -> NDArray[np.float64]:
         """Return the mean scores after so many steps, each leaf weighing what its nodes do."""
         means: NDArray[np.float64] = self._forest.mean_scores(
-            self._share, int(self.step_start[n_steps])
+            self._share, int(self.step_start[n_iter])
         )
         return self.init + means
 
-    def leaves(self, X: NDArray[np.float64], n_threads: int, n_steps: int) -> NDArray[np.int32]:
+    def leaves(self, X: NDArray[np.float64], n_threads: int, n_iter: int) -> NDArray[np.int32]:
         """Return the leaf that each row comes to in each tree of the first steps.
 
         They are counted from the first node of their tree; the shape is (n_rows, n_trees).
         """
-        leaves = np.empty((len(X), int(self.step_start[n_steps])), dtype=np.int32)
+        leaves = np.empty((len(X), int(self.step_start[n_iter])), dtype=np.int32)
         self._forest.apply(X, leaves, n_threads)
         return leaves
 
@@ -159,11 +159,11 @@ class Ensemble:
         raw[:] = self.init
         return raw
 
-    def first_steps(self, n_steps: int) -> "Ensemble":
+    def first_iterations(self, n_iter: int) -> "Ensemble":
         """Return the model of the first steps alone."""
-        n_trees = int(self.step_start[n_steps])
+        n_trees = int(self.step_start[n_iter])
         n_nodes = int(self.tree_start[n_trees])
-        n_gains = int(self.gain_start[n_steps])
+        n_gains = int(self.gain_start[n_iter])
         return replace(
             self,
             **{name: getattr(self, name)[:n_nodes] for name in _BY_NODE},
@@ -172,8 +172,8 @@ class Ensemble:
             left_set=self.left_set[: self.left_set_start[n_nodes]],
             leaf_value=self.leaf_value[: self.shared_leaf_start[n_trees]],
             tree_start=self.tree_start[: n_trees + 1],
-            step_start=self.step_start[: n_steps + 1],
-            gain_start=self.gain_start[: n_steps + 1],
+            step_start=self.step_start[: n_iter + 1],
+            gain_start=self.gain_start[: n_iter + 1],
         )
 
     def followed_by(self, later: "Ensemble") -> "Ensemble":
@@ -279,12 +279,12 @@ class EnsembleBuilder:
         self.n_features = n_features
         self.n_classes = n_classes
         self._init = np.zeros(n_classes) if init is None else init
-        self._trees: list[_core.StepResult] = []
+        self._trees: list[_core.IterationResult] = []
         self._step_start = [0]
         self._gain_start = [0]
 
-    def add_step(self, parts: Sequence[_core.StepResult]) -> None:
-        """Add one step: usually one part; with ``refresh="class"`` one for each class."""
+    def add_iteration(self, parts: Sequence[_core.IterationResult]) -> None:
+        """Add one step: usually one part; with sequential residuals one for each class."""
         self._trees += parts
         n_trees = sum(len(part.tree_class) for part in parts)
         self._step_start.append(self._step_start[-1] + n_trees)

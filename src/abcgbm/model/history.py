@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.columns import Floats
-from abcgbm.model.checks import check_array, check_range
+from abcgbm.data.arrays import Floats
+from abcgbm.model.array_checks import ReadOnly, check_array, check_range, read_only
 from abcgbm.model.ensemble import NO_BASE
-from abcgbm.model.seal import Sealed, read_only
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,10 @@ class Record:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History(Sealed):
-    """How a model came about. Entry 0 of losses and scores is the state before the first step.
+class History(ReadOnly):
+    """Record of a training. Entry 0 of losses and scores is the state before the first iteration.
+
+    Losses are exact sums over rows; the attributes of the estimator are means.
 
     Attributes
     ----------
@@ -50,14 +51,14 @@ class History(Sealed):
         Total training loss.
     class_losses : ndarray of shape (n_steps + 1, n_classes)
         The part of each class.
-    base_class : ndarray of int32 of shape (n_steps,)
-        The base class of each step; ``NO_BASE`` without one.
+    base_classes : ndarray of int32 of shape (n_steps,)
+        The base class of each iteration, as its number in ``classes_``; -1 without one.
     search_losses : ndarray of shape (n_steps, n_classes)
         The loss after the step of each base class that was tried; NaN where none was. Without any
         search of shape (n_steps, 0).
     validation_loss, validation_score : ndarray of shape (n_steps + 1,)
         On the validation rows; empty without any.
-    best_step : int
+    best_iteration : int
         The step that the model was cut to.
     stop_reason : str
         Why training stopped.
@@ -67,16 +68,16 @@ class History(Sealed):
         What the parameters became that were left open, by name.
     train_weight, validation_weight : float or None
         What the training and the validation rows of the last fit weigh together, so that a loss
-        divided by it is a mean. None without such rows, and in a history of version 0.1.
+        divided by it is a mean. None without such rows, and where version 0.1 did not write it.
     """
 
     train_loss: Floats
     class_losses: Floats
-    base_class: NDArray[np.int32]
+    base_classes: NDArray[np.int32]
     search_losses: Floats
     validation_loss: Floats
     validation_score: Floats
-    best_step: int
+    best_iteration: int
     stop_reason: str
     seed: int
     chosen: dict[str, Any]
@@ -92,17 +93,17 @@ class History(Sealed):
 
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit each other."""
-        (n_steps,) = check_array("base_class", self.base_class, np.int32, (None,))
-        _, n_classes = check_array("class_losses", self.class_losses, float, (n_steps + 1, None))
+        (n_iter,) = check_array("base_classes", self.base_classes, np.int32, (None,))
+        _, n_classes = check_array("class_losses", self.class_losses, float, (n_iter + 1, None))
         n_searched = n_classes if np.size(self.search_losses) else 0
-        n_validated = n_steps + 1 if np.size(self.validation_loss) else 0
-        check_array("train_loss", self.train_loss, float, (n_steps + 1,))
-        check_array("search_losses", self.search_losses, float, (n_steps, n_searched))
+        n_validated = n_iter + 1 if np.size(self.validation_loss) else 0
+        check_array("train_loss", self.train_loss, float, (n_iter + 1,))
+        check_array("search_losses", self.search_losses, float, (n_iter, n_searched))
         check_array("validation_loss", self.validation_loss, float, (n_validated,))
         check_array("validation_score", self.validation_score, float, (n_validated,))
-        check_range("base_class", self.base_class, NO_BASE, n_classes)
-        if not 0 <= self.best_step <= n_steps:
-            raise ValueError(f"best_step={self.best_step}; expected 0 to {n_steps}")
+        check_range("base_classes", self.base_classes, NO_BASE, n_classes)
+        if not 0 <= self.best_iteration <= n_iter:
+            raise ValueError(f"best_step={self.best_iteration}; expected 0 to {n_iter}")
         if not 0 <= self.seed < 2**64:
             raise ValueError(f"seed={self.seed}; expected 0 to less than 2^64")
         for weight in (self.train_weight, self.validation_weight):
@@ -114,11 +115,11 @@ class History(Sealed):
 
     def __repr__(self) -> str:
         losses = f"loss {self.train_loss[0]:.6g} to {self.train_loss[-1]:.6g}"
-        return f"History({self.n_steps} steps, {losses}, stop_reason={self.stop_reason!r})"
+        return f"History({self.n_iter} steps, {losses}, stop_reason={self.stop_reason!r})"
 
     @classmethod
     def from_records(cls, records: Sequence[Record], **known: Any) -> Self:
-        """Put records end to end; ``known`` are the attributes from ``best_step`` on."""
+        """Put records end to end; ``known`` are the attributes from ``best_iteration`` on."""
         losses = np.array([r.validation_loss for r in records])
         scores = np.array([r.validation_score for r in records])
         has_validation = not np.isnan(losses).all()
@@ -126,7 +127,7 @@ class History(Sealed):
         return cls(
             train_loss=np.array([r.loss for r in records]),
             class_losses=np.array([r.class_losses for r in records]),
-            base_class=np.array(bases, dtype=np.int32),
+            base_classes=np.array(bases, dtype=np.int32),
             search_losses=_unless_nan(np.array([r.search_losses for r in records])[1:]),
             validation_loss=losses if has_validation else np.empty(0),
             validation_score=scores if has_validation else np.empty(0),
@@ -134,22 +135,38 @@ class History(Sealed):
         )
 
     @property
-    def n_steps(self) -> int:
+    def n_iter(self) -> int:
         """Number of steps taken."""
-        return len(self.base_class)
+        return len(self.base_classes)
 
-    def all_search_losses(self) -> Floats:
-        """Return the losses of searches, of shape (n_steps, n_classes) in any case."""
-        losses: Floats = np.full((self.n_steps, self.class_losses.shape[1]), np.nan)
+    @property
+    def candidate_losses(self) -> Floats:
+        """Training loss after each iteration with each candidate for the base class; NaN for others.
+
+        An array of shape (n_steps, n_classes).
+        """
+        losses: Floats = np.full((self.n_iter, self.class_losses.shape[1]), np.nan)
         if self.search_losses.size:
             losses[:] = self.search_losses
         return losses
 
-    def first_steps(self, n_steps: int, stop_reason: str) -> "History":
+    def mean_train_loss(self) -> Floats:
+        """Return the training loss per unit of weight; NaN if the weight is not known."""
+        return _mean(self.train_loss, self.train_weight)
+
+    def mean_class_losses(self) -> Floats:
+        """Return the part of each class in it."""
+        return _mean(self.class_losses, self.train_weight)
+
+    def mean_validation_loss(self) -> Floats:
+        """Return the validation loss per unit of weight; NaN if the weight is not known."""
+        return _mean(self.validation_loss, self.validation_weight)
+
+    def first_iterations(self, n_iter: int, stop_reason: str) -> "History":
         """Return the record of the first steps alone, the last of them as the best one."""
         return History.from_records(
-            self.records()[: n_steps + 1],
-            best_step=n_steps,
+            self.records()[: n_iter + 1],
+            best_iteration=n_iter,
             stop_reason=stop_reason,
             seed=self.seed,
             chosen=self.chosen,
@@ -159,18 +176,23 @@ class History(Sealed):
 
     def records(self) -> list[Record]:
         """Return the state before the first step and after each one, as a training keeps it."""
-        none = np.full(self.n_steps + 1, np.nan)
+        none = np.full(self.n_iter + 1, np.nan)
         no_search = np.full(self.class_losses.shape[1], np.nan)
         has_validation = len(self.validation_loss) > 0
         columns = (
             self.train_loss.tolist(),
             self.class_losses,
-            [None, *(None if b == NO_BASE else b for b in self.base_class.tolist())],
-            [no_search, *self.all_search_losses()],
+            [None, *(None if b == NO_BASE else b for b in self.base_classes.tolist())],
+            [no_search, *self.candidate_losses],
             (self.validation_loss if has_validation else none).tolist(),
             (self.validation_score if has_validation else none).tolist(),
         )
         return [Record(*fields) for fields in zip(*columns, strict=True)]
+
+
+def _mean(losses: Floats, weight: float | None) -> Floats:
+    mean: Floats = losses / (math.nan if weight is None else weight)
+    return mean
 
 
 def _unless_nan(losses: Floats) -> Floats:

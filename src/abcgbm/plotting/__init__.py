@@ -5,12 +5,10 @@ figure, and returns them. No function shows a window or touches the state of pyp
 ``ax.figure`` is the picture, and ``ax.figure.savefig("file.png")`` writes it.
 """
 
-from abcgbm.plotting.answers import plot_calibration, plot_confusion
-from abcgbm.plotting.canvas import new_figure
-from abcgbm.plotting.classes import plot_base_classes, plot_class_losses
-from abcgbm.plotting.curves import plot_errors, plot_losses
-from abcgbm.plotting.features import plot_class_importances, plot_importances
-from abcgbm.plotting.tree import plot_tree
+from abcgbm.plotting._axes import new_figure
+from abcgbm.plotting.curves import plot_base_classes, plot_class_losses, plot_errors, plot_losses
+from abcgbm.plotting.importances import plot_class_importances, plot_importances, plot_tree
+from abcgbm.plotting.predictions import plot_calibration, plot_confusion
 
 __all__ = [
     "new_figure",

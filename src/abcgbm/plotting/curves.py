@@ -1,4 +1,4 @@
-"""Losses and errors by step, of one model or of several."""
+"""Plots over iterations."""
 
 from __future__ import annotations
 
@@ -9,16 +9,39 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abcgbm.classifier import ABCBoostClassifier
-from abcgbm.data.columns import Floats
-from abcgbm.evaluation.answers import answers_of
-from abcgbm.evaluation.staged import StagedScores, affordable_points, staged_scores
-from abcgbm.plotting.canvas import Models, axes_of, colour, finish, named_models, scale_losses
+from abcgbm.data.arrays import Floats
+from abcgbm.data.labels import known_label
+from abcgbm.evaluation.curves import (
+    StagedScores,
+    affordable_points,
+    base_class_runs,
+    history_of_model,
+    staged_scores,
+)
+from abcgbm.evaluation.predictions import answers_of
+from abcgbm.plotting._axes import (
+    COLOURS,
+    GREY,
+    Models,
+    algorithm_of,
+    axes_of,
+    checked,
+    colour,
+    finish,
+    long_enough,
+    name_ticks,
+    named_models,
+    scale_losses,
+    text,
+    wide_enough,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+
 _STYLES = {"training": "-", "refit": "-.", "validation": "--", "test": ":"}
-_MOST_IN_A_COLUMN = 8  # of a legend
+_MAX_IN_A_COLUMN = 8  # of a legend
 _NAMES = {
     "training": "mean training loss",
     "refit": "mean training loss of the refit",
@@ -54,7 +77,7 @@ def plot_losses(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw mean losses by step; a dot is the step that validation chose.
+    """Draw mean losses by iteration; a dot is the best iteration by validation.
 
     Parameters
     ----------
@@ -93,7 +116,7 @@ def plot_losses(
     scale_losses(ax)
     kind = next(iter(drawn.values()))[0].kind
     y_name = "mean loss" if n_kinds > 1 else _NAMES[kind]
-    return _finish(ax, "Losses by step", y_name, n_lines=sum(map(len, drawn.values())))
+    return _finish(ax, "Losses by iteration", y_name, n_lines=sum(map(len, drawn.values())))
 
 
 def plot_errors(
@@ -104,7 +127,7 @@ def plot_errors(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the share of wrong answers after each step; a dot is the first lowest point of a curve.
+    """Draw the share of wrong answers after each iteration; a dot is the first lowest point of a curve.
 
     Parameters
     ----------
@@ -122,7 +145,7 @@ def plot_errors(
     Returns
     -------
     ax : Axes
-        A step chosen by the lowest point of its own test curve flatters the model; it is for
+        An iteration chosen by the lowest point of its own test curve flatters the model; it is for
         comparing models, as the paper does.
     """
     named = named_models(models)
@@ -137,7 +160,9 @@ def plot_errors(
         ax.plot(step, rate, label=name, color=colour(number), lw=1.3)
         _dot(ax, step[lowest], rate[lowest], colour(number))
     ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.4g} %")
-    return _finish(ax, "Errors by step (dot: lowest point)", "wrong answers", n_lines=len(named))
+    return _finish(
+        ax, "Errors by iteration (dot: lowest point)", "wrong answers", n_lines=len(named)
+    )
 
 
 # -------------------------------------------------------------------------------------- what to draw
@@ -162,13 +187,13 @@ def _curves(
 ) -> Iterator[_Curve]:
     """Yield all curves that are known of a model."""
     history, refitted = model.history_, model.refit_history_
-    steps = np.arange(history.n_steps + 1)
+    steps = np.arange(history.n_iter + 1)
     yield _Curve("training", steps, history.train_loss, history.train_weight)
     if refitted is not None:
-        steps_of_refit = np.arange(refitted.n_steps + 1)
+        steps_of_refit = np.arange(refitted.n_iter + 1)
         yield _Curve("refit", steps_of_refit, refitted.train_loss, refitted.train_weight)
     if len(history.validation_loss):
-        validation = (history.validation_loss, history.validation_weight, history.best_step)
+        validation = (history.validation_loss, history.validation_weight, history.best_iteration)
         yield _Curve("validation", steps, *validation)
     if staged is not None:
         yield _Curve("test", staged[0].step, staged[0].loss, weight=1.0)  # is a mean already
@@ -233,5 +258,121 @@ def _finish(ax: Axes, title: str, y_name: str, *, n_lines: int) -> Axes:
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(alpha=0.3)
-    ax.legend(fontsize="small", ncols=1 if n_lines <= _MOST_IN_A_COLUMN else 2)
-    return finish(ax, title, "boosting step", y_name)
+    ax.legend(fontsize="small", ncols=1 if n_lines <= _MAX_IN_A_COLUMN else 2)
+    return finish(ax, title, "iteration", y_name)
+
+
+_THICK = 0.8  # part of a row that is filled
+
+
+def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> Axes:
+    """Draw the base class of each iteration: a row for each class.
+
+    Parameters
+    ----------
+    model : ABCBoostClassifier
+        A fitted model with base classes.
+    ax : Axes, optional
+        Where to draw; by default in a new figure, the higher the more classes there are.
+
+    Returns
+    -------
+    ax : Axes
+        Iterations are counted from 1, and so is the axis; one without a base class is empty.
+    """
+    runs = base_class_runs(checked(model))
+    if not runs:
+        raise ValueError(
+            f"no iteration of the model has a base class (algorithm={algorithm_of(model)!r}, "
+            f"{len(model.classes_)} classes, {model.model_.n_iter} iterations); expected a model of "
+            "'abc-mart' or 'abc-logitboost', or AdaptiveBaseClass(...), and three or more classes"
+        )
+    labels, n_iter = model.model_.labels, model.model_.n_iter
+    ax = axes_of(ax, 7.0 + wide_enough(labels), 1.0 + long_enough(len(labels), 2.0, 9.0))
+    for k in range(len(labels)):
+        # Edges keep a step visible that is narrower than a pixel.
+        places = [(run.first - 0.5, run.n_iter) for run in runs if run.class_number == k]
+        fill = colour(k % 2)
+        ax.broken_barh(places, (k - _THICK / 2, _THICK), color=fill, lw=0.5)
+    ax.set_xlim(0.5, n_iter + 0.5)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    name_ticks(ax, "y", labels)
+    return finish(ax, "Base class of each step", "iteration", "class")
+
+
+def plot_class_losses(
+    model: ABCBoostClassifier,
+    *,
+    classes: Sequence[Any] | None = None,
+    shares: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the training loss of each class by step.
+
+    Parameters
+    ----------
+    model : ABCBoostClassifier
+        A fitted model.
+    classes : sequence of labels, optional
+        The classes to be told from each other, at most seven; all others are grey. By default those
+        of largest loss after the last step.
+    shares : bool, default=False
+        Draw the share of each class in the loss of all, instead of the loss itself: the largest is the worst class, which "abc-mart" takes as its base.
+    ax : Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    ax : Axes
+        The losses of a class are sums over its rows, so that a large class has large ones. Their
+        scale is logarithmic if they fall to less than a tenth.
+    """
+    losses = history_of_model(checked(model)).class_losses[: model.model_.n_iter + 1]
+    labels = model.model_.labels
+    told = _told_classes(losses[-1], labels, classes)
+    drawn = losses / losses.sum(axis=1, keepdims=True) if shares else losses
+    ax = axes_of(ax, 7.0 + wide_enough([labels[k] for k in told]))
+    _draw_lines(ax, drawn if shares else np.where(losses > 0.0, losses, np.nan), told, labels)
+    if not shares:
+        scale_losses(ax)
+    name = "share of the loss of all classes" if shares else "loss (sum over rows)"
+    return finish(ax, "Training loss of each class", "iteration", name)
+
+
+def _draw_lines(ax: Axes, values: Floats, told: list[int], labels: list[Any]) -> None:
+    """Draw a line for each class, in grey first those that are not told from each other."""
+    others = [k for k in range(len(labels)) if k not in told]
+    name = f"{len(others)} other {'class' if len(others) == 1 else 'classes'}"
+    for number, k in enumerate(others):
+        label = f"_{k}" if number else name
+        ax.plot(values[:, k], color=GREY, lw=0.6, alpha=0.7, label=label)
+    for number, k in enumerate(told):
+        ax.plot(values[:, k], color=colour(number), label=text(labels[k]))
+    ax.grid(alpha=0.3)
+    _legend_told_first(ax, len(told))
+
+
+def _legend_told_first(ax: Axes, n_told: int) -> None:
+    """Put the legend beside the lines, which are anywhere; the grey ones were drawn first."""
+    handles, names = ax.get_legend_handles_labels()
+    order = [*range(len(handles) - n_told, len(handles)), *range(len(handles) - n_told)]
+    ax.legend(
+        [handles[i] for i in order],
+        [names[i] for i in order],
+        title="class",
+        fontsize="small",
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        frameon=False,
+    )
+
+
+def _told_classes(last: Floats, labels: list[Any], given: Sequence[Any] | None) -> list[int]:
+    """Return the numbers of the classes that get a colour."""
+    if given is None:
+        worst = np.argsort(-last, kind="stable")[: len(COLOURS)].tolist()
+        return sorted(worst) if len(labels) <= len(COLOURS) else worst
+    if isinstance(given, str) or len(given) > len(COLOURS):
+        raise ValueError(f"classes={given!r}; expected a list of at most {len(COLOURS)} labels")
+    numbers = [labels.index(known_label(label, labels)) for label in given]
+    return [*dict.fromkeys(numbers)]

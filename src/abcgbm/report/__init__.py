@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from abcgbm.classifier import ABCBoostClassifier
-from abcgbm.evaluation.answers import answers_of
-from abcgbm.model.file.atomic import write_whole
+from abcgbm.data.files.atomic import write_whole
+from abcgbm.evaluation.predictions import answers_of
 from abcgbm.report.content import content_of
 from abcgbm.report.page import render
 

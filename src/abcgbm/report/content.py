@@ -1,30 +1,103 @@
-"""What a report says: all numbers of the page, ready to be put into the templates."""
+"""Contents of the report."""
 
 from __future__ import annotations
 
+import inspect
+import platform
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
+import sklearn
 
-from abcgbm.data.columns import Floats
+from abcgbm._version import VERSION
+from abcgbm.classifier import ABCBoostClassifier
+from abcgbm.data.arrays import Floats
 from abcgbm.data.labels import short_label, shown_label
-from abcgbm.evaluation.answers import Answers
-from abcgbm.evaluation.base_classes import base_class_runs
-from abcgbm.evaluation.calibration import top_calibration
-from abcgbm.evaluation.confusion import Confusion
-from abcgbm.evaluation.hardest import hardest_rows
-from abcgbm.evaluation.ranking import largest
-from abcgbm.evaluation.shapley import shapley_summary
-from abcgbm.evaluation.staged import StagedScores, staged_scores
+from abcgbm.evaluation.class_metrics import Confusion, top_calibration
+from abcgbm.evaluation.curves import StagedScores, base_class_runs, staged_scores
+from abcgbm.evaluation.explanations import hardest_rows, shapley_summary
+from abcgbm.evaluation.predictions import Answers, largest
 from abcgbm.model.history import History
-from abcgbm.report import charts
-from abcgbm.report.charts import Chart, Series
-from abcgbm.report.facts import code_of, parameters_of, size_of, versions
-from abcgbm.report.formats import count
-from abcgbm.report.matrices import confusion_matrix, heat_map
+from abcgbm.parameters.algorithms import algorithm_name
+from abcgbm.parameters.parameters import callback_list
+from abcgbm.report import svg as charts
+from abcgbm.report.formats import count, literal, shown
+from abcgbm.report.svg import Chart, Series, confusion_matrix, heat_map
 
-_MOST_FEATURES, _MOST_SWARMS, _MOST_PAIRS, _MOST_UNSEEN = 20, 10, 15, 10
+_CODE = """\
+from abcgbm import {names}
+from abcgbm.report import write_report
+
+model = ABCBoostClassifier({given})
+model.fit({data})
+write_report(model, X_test, y_test, "report.html")"""
+
+
+def parameters_of(model: ABCBoostClassifier) -> list[dict[str, Any]]:
+    """Return each parameter: what was given, what was chosen for it, whether it is the default."""
+    signature, chosen = inspect.signature(type(model)).parameters, model.resolved_params_
+    return [
+        {
+            "name": name,
+            "given": shown(value),
+            "code": literal(value),
+            "chosen": shown(chosen[name]) if name in chosen else "",
+            "is_default": literal(value) == literal(signature[name].default),
+        }
+        for name, value in model.get_params(deep=False).items()
+    ]
+
+
+def code_of(model: ABCBoostClassifier, parameters: Sequence[dict[str, Any]]) -> str:
+    """Return code that makes the model and the report, but for the data."""
+    given = [f"\n    {p['name']}={p['code']}," for p in parameters if not p["is_default"]]
+    names = ["ABCBoostClassifier", *_types_of_ours(model)]
+    return _CODE.format(
+        names=", ".join(names), given="".join(given) + "\n" if given else "", data=_data_of(model)
+    )
+
+
+def _data_of(model: ABCBoostClassifier) -> str:
+    """Return the data of ``fit``. A model does not know where its validation rows came from."""
+    if len(model.validation_loss_) == 0:
+        return "X_train, y_train"
+    if model.early_stopping is not True:
+        return "X_train, y_train, X_val=X_val, y_val=y_val"
+    return "X_train, y_train\n    # and X_val=X_val, y_val=y_val, if validation rows were given\n"
+
+
+def _types_of_ours(model: ABCBoostClassifier) -> list[str]:
+    """Return the types of parameters that are neither Python's nor a stranger's."""
+    values = [*model.get_params(deep=False).values(), *callback_list(model.callbacks)]
+    types = {type(value) for value in values}
+    return sorted(of.__name__ for of in types if of.__module__.startswith("abcgbm."))
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return the versions of what the numbers depend on."""
+    return [
+        ("abcgbm", VERSION),
+        ("Python", platform.python_version()),
+        ("NumPy", np.__version__),
+        ("scikit-learn", sklearn.__version__),
+    ]
+
+
+def size_of(model: ABCBoostClassifier) -> dict[str, Any]:
+    """Return how large a model is."""
+    ensemble = model.model_.ensemble
+    arrays = [np.asarray(getattr(ensemble, field.name)) for field in fields(ensemble)]
+    return {
+        "steps": ensemble.n_iter,
+        "trees": len(ensemble.tree_class),
+        "leaves": int(np.count_nonzero(ensemble.feature < 0)),
+        "megabytes": sum(array.nbytes for array in arrays) / 1e6,
+    }
+
+
+_MAX_FEATURES, _MAX_SWARMS, _MAX_PAIRS, _MAX_UNSEEN = 20, 10, 15, 10
 
 
 def content_of(
@@ -33,7 +106,7 @@ def content_of(
     """Return the content of the page by section."""
     model, parameters = answers.model, parameters_of(answers.model)
     commands = [command] if isinstance(command, str) else [*(command or ())]
-    algorithm = model.chosen_.get("algorithm", model.algorithm)
+    algorithm = algorithm_name(model.resolved_params_.get("algorithm", model.algorithm))
     return {
         "title": title
         or f"{algorithm}: {answers.n_classes} classes, {count(len(answers))} test rows",
@@ -69,8 +142,8 @@ def _summary(answers: Answers) -> dict[str, Any]:
         "n_features": answers.model.n_features_in_,
         "stop_reason": answers.model.stop_reason_,
         "n_unseen": int(np.count_nonzero(~answers.is_known)),
-        "unseen": [shown_label(label) for label in unseen[:_MOST_UNSEEN]],
-        "more_unseen": max(0, len(unseen) - _MOST_UNSEEN),
+        "unseen": [shown_label(label) for label in unseen[:_MAX_UNSEEN]],
+        "more_unseen": max(0, len(unseen) - _MAX_UNSEEN),
     }
 
 
@@ -86,8 +159,8 @@ def _curves(answers: Answers) -> dict[str, Any]:
         "staged": staged,
         "loss": _loss_chart(staged, model.history_, model.refit_history_),
         "error": charts.curves(
-            "Test error by step",
-            "The share of wrong answers on the test rows after each step.",
+            "Test error by iteration",
+            "The share of wrong answers on the test rows after each iteration.",
             "share of wrong answers",
             [error],
             is_log=False,
@@ -95,21 +168,23 @@ def _curves(answers: Answers) -> dict[str, Any]:
         "readings": _readings(staged, answers.total),
         "is_refit": model.refit_history_ is not None,
         "n_iter": model.n_iter_,
-        "best_iter": model.best_iter_,
+        "best_iter": model.best_iteration_,
     }
 
 
 def _loss_chart(staged: StagedScores, history: History, refitted: History | None) -> Chart:
-    """Draw losses, each as a part of what it was at first: they are sums over different rows."""
-    given = [("training loss", history.train_loss)]
+    """Draw losses, each as a part of what it was at first: they are means over different rows."""
+    given = [("training loss", history.mean_train_loss())]
     if refitted is not None:
-        given = [("training loss, refit", refitted.train_loss), *given]
+        given = [("training loss, refit", refitted.mean_train_loss()), *given]
     if len(history.validation_loss):
-        given.append(("validation loss", history.validation_loss))
+        given.append(("validation loss", history.mean_validation_loss()))
     series = [_relative(name, np.arange(len(loss)), loss) for name, loss in given]
     series.append(_relative("test loss (mean)", staged.step, staged.loss))
-    text = "Losses by boosting step, each divided by what it was before the first step."
-    return charts.curves("Losses by step", text, "loss, relative to step 0", series, is_log=True)
+    text = "Losses by iteration, each divided by its value before the first iteration."
+    return charts.curves(
+        "Losses by iteration", text, "loss, relative to iteration 0", series, is_log=True
+    )
 
 
 def _relative(name: str, step: Any, loss: Floats) -> Series:
@@ -120,8 +195,8 @@ def _readings(staged: StagedScores, total: float) -> list[dict[str, Any]]:
     """Read the test curve at the end, and where it is lowest, which no honest choice can know."""
     last = len(staged.step) - 1
     points = [
-        ("before the first step", 0, ""),
-        ("final step: the model of this report", last, ""),
+        ("before the first iteration", 0, ""),
+        ("last iteration: the model of this report", last, ""),
         ("fewest test errors", staged.lowest_errors, "chosen on the test rows"),
         ("lowest test loss", staged.lowest_loss, "chosen on the test rows"),
     ]
@@ -140,7 +215,7 @@ def _readings(staged: StagedScores, total: float) -> list[dict[str, Any]]:
 
 def _bases(answers: Answers) -> dict[str, Any] | None:
     """Draw which class was the base when; None where there was none."""
-    runs, n_steps = base_class_runs(answers.model), answers.model.model_.n_steps
+    runs, n_iter = base_class_runs(answers.model), answers.model.model_.n_iter
     if not runs:
         return None
     labels = [shown_label(label) for label in answers.labels]
@@ -153,7 +228,7 @@ def _bases(answers: Answers) -> dict[str, Any] | None:
         {"label": label, "path": "".join(path), "count": n}
         for label, path, n in zip(labels, paths, counts, strict=True)
     ]
-    return {"n_steps": n_steps, "rows": rows, "shown": [short_label(label) for label in labels]}
+    return {"n_steps": n_iter, "rows": rows, "shown": [short_label(label) for label in labels]}
 
 
 # ----------------------------------------------------------------------------------------- classes
@@ -170,7 +245,7 @@ def _classes(answers: Answers) -> dict[str, Any]:
         "rows": [dict(zip(fields, row, strict=True)) for row in rows],
         "pairs": [
             {"label": names[r], "prediction": names[c], "count": float(found.counts[r, c])}
-            for r, c in found.worst(_MOST_PAIRS)
+            for r, c in found.worst(_MAX_PAIRS)
         ],
     }
 
@@ -193,8 +268,8 @@ def _bars(names: Sequence[str], values: Floats, features: Sequence[int]) -> list
 
 def _importances(answers: Answers) -> dict[str, Any]:
     model, names = answers.model, answers.model.model_.feature_labels
-    overall, by_class = model.feature_importances_, model.class_importances_.T
-    features = largest(overall, _MOST_FEATURES)
+    overall, by_class = model.feature_importances_, model.feature_importances_by_class_.T
+    features = largest(overall, _MAX_FEATURES)
     shown = [names[f] for f in features]
     return {
         "bars": _bars(names, overall, features),
@@ -208,9 +283,9 @@ def _importances(answers: Answers) -> dict[str, Any]:
 def _shapley(answers: Answers) -> dict[str, Any]:
     found = shapley_summary(answers)
     names = found.explanation.feature_names
-    features = largest(found.overall, _MOST_FEATURES)
+    features = largest(found.overall, _MAX_FEATURES)
     shown, by_class = [names[f] for f in features], found.by_class[features]
-    swarmed = features[:_MOST_SWARMS]
+    swarmed = features[:_MAX_SWARMS]
     return {
         "n_rows": len(found.place),
         "is_drawn": len(found.place) < len(answers),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from abcgbm.data.cells import is_missing
+from abcgbm.data.arrays import is_missing
 
 _LONG = 160  # characters of a value that are shown
 NONE = "–"  # noqa: RUF001

@@ -1,4 +1,4 @@
-"""The loop over steps."""
+"""The boosting loop."""
 
 from __future__ import annotations
 
@@ -10,20 +10,54 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from abcgbm import _core
+from abcgbm.communication.collectives import Interrupts, on_rank_zero
+from abcgbm.communication.communicator import Communicator
+from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import Record
-from abcgbm.ranks.interrupts import Interrupts
-from abcgbm.ranks.reducer import Reducer
-from abcgbm.ranks.together import on_first
-from abcgbm.training.plan import Plan
-from abcgbm.training.step_plan import StepPlan, plan_step
-from abcgbm.training.stopping import Stopping
+from abcgbm.parameters.parameters import Algorithm
+from abcgbm.training.early_stopping import Stopping
+from abcgbm.training.resolved import ResolvedParameters
 from abcgbm.training.validation import Monitor
 
-_MOST_DRAWS = 20  # of rows, features and directions, for one step
+
+@dataclass(frozen=True)
+class IterationPlan:
+    """The trees of one step, in the words of the native core.
+
+    Attributes
+    ----------
+    bases : tuple of int
+        Candidates for the class that takes the trees' values with a minus sign; (NO_BASE,) for none.
+    base_derivatives : bool
+        Whether residuals and hessians are those against the base class.
+    leaf_scale : float
+        Factor of the leaf values.
+    """
+
+    bases: tuple[int, ...]
+    base_derivatives: bool
+    leaf_scale: float
+
+
+def plan_iteration(algorithm: Algorithm, n_classes: int, bases: tuple[int, ...]) -> IterationPlan:
+    """Say how a step with these candidates for the base class, or with none, is taken.
+
+    The factor (K-1)/K belongs to plain boosting alone. With two classes plain boosting is boosting
+    against base class 0: half the quotient r - p over p (1 - p) is the quotient of 2 (r - p) over
+    4 p (1 - p), so one tree serves both classes. A shared tree does so by itself.
+    """
+    if bases:
+        return IterationPlan(bases, algorithm.base_derivatives, 1.0)
+    if n_classes == 2 and not algorithm.shared_trees:  # noqa: PLR2004
+        return IterationPlan((0,), True, 1.0)
+    return IterationPlan((NO_BASE,), False, (n_classes - 1) / n_classes)
+
+
+_MAX_DRAWS = 20  # of rows, features and directions, for one step
 
 Trees = tuple[
-    _core.StepResult, ...
-]  # of a step: one part or, with refresh="class", one for each class
+    _core.IterationResult, ...
+]  # of a step: one part or, with sequential residuals, one for each class
 
 
 @dataclass
@@ -54,7 +88,7 @@ class Boosting:
     trees: list[Trees] = field(default_factory=list)
 
     @property
-    def n_steps(self) -> int:
+    def n_iter(self) -> int:
         """Number of steps, those of an earlier fit included."""
         return len(self.records) - 1
 
@@ -71,21 +105,25 @@ class Boosting:
         self.records.append(after)
 
 
-class Watcher(Protocol):
+class IterationObserver(Protocol):
     """Hears of every step, and may ask to stop."""
 
     def was_asked(self, boosting: Boosting) -> bool:
         """Return whether somebody asked to stop here, before the fit was broken off."""
 
-    def begin_step(self) -> None:
+    def begin_iteration(self) -> None:
         """Hear that a step begins."""
 
-    def end_step(self, boosting: Boosting, *, has_progress: bool) -> bool:
+    def end_iteration(self, boosting: Boosting, *, has_progress: bool) -> bool:
         """Hear how it ended; True asks to stop."""
 
 
 def boost(
-    boosting: Boosting, plan: Plan, stopping: Stopping, watcher: Watcher, reducer: Reducer
+    boosting: Boosting,
+    plan: ResolvedParameters,
+    stopping: Stopping,
+    watcher: IterationObserver,
+    communicator: Communicator,
 ) -> str:
     """Take steps until it is time to stop; return the reason.
 
@@ -93,39 +131,46 @@ def boost(
     steps. Of several ranks the first one asks, and all do as it says.
     """
     try:
-        with Interrupts(reducer) as interrupts:
-            verdict = _Verdict(boosting, stopping, watcher, interrupts)
-            return _boost(boosting, plan, verdict, reducer)
+        with Interrupts(communicator) as interrupts:
+            verdict = _StoppingDecision(boosting, stopping, watcher, interrupts)
+            return _boost(boosting, plan, verdict, communicator)
     except KeyboardInterrupt:
-        if plan.settings.on_interrupt == "raise" or boosting.n_steps == 0:
+        if not plan.settings.keep_on_interrupt or boosting.n_iter == 0:
             raise
         return "interrupted"
 
 
-def _boost(boosting: Boosting, plan: Plan, verdict: _Verdict, reducer: Reducer) -> str:
-    reason = on_first(reducer, verdict.before_first_step)
+def _boost(
+    boosting: Boosting,
+    plan: ResolvedParameters,
+    verdict: _StoppingDecision,
+    communicator: Communicator,
+) -> str:
+    reason = on_rank_zero(communicator, verdict.before_first_iteration)
     while reason is None:
-        tried, trees = choose_and_step(boosting, plan)
+        tried, trees = choose_and_train(boosting, plan)
         if trees:
             boosting.add(tried, trees)
-        reason = on_first(reducer, partial(verdict.after_step, has_progress=bool(trees)))
+        reason = on_rank_zero(
+            communicator, partial(verdict.after_iteration, has_progress=bool(trees))
+        )
     return reason
 
 
-class _Verdict(NamedTuple):
+class _StoppingDecision(NamedTuple):
     """Asks all who may know why training should stop; where it goes on, tells of the next step."""
 
     boosting: Boosting
     stopping: Stopping
-    watcher: Watcher
+    watcher: IterationObserver
     interrupts: Interrupts
 
-    def before_first_step(self) -> str | None:
+    def before_first_iteration(self) -> str | None:
         asked = self.watcher.was_asked(self.boosting)
         return self._with_beginning(_stop_reason(self.stopping, self.boosting, asked=asked))
 
-    def after_step(self, *, has_progress: bool) -> str | None:
-        asked = self.watcher.end_step(self.boosting, has_progress=has_progress)
+    def after_iteration(self, *, has_progress: bool) -> str | None:
+        asked = self.watcher.end_iteration(self.boosting, has_progress=has_progress)
         if not has_progress:
             return "no_progress"
         self.interrupts.raise_if_asked()
@@ -133,7 +178,7 @@ class _Verdict(NamedTuple):
 
     def _with_beginning(self, reason: str | None) -> str | None:
         if reason is None:
-            self.watcher.begin_step()
+            self.watcher.begin_iteration()
         return reason
 
 
@@ -162,47 +207,51 @@ def record(
 
 def _stop_reason(stopping: Stopping, boosting: Boosting, *, asked: bool) -> str | None:
     last = boosting.records[-1]
-    return stopping.reason(boosting.n_steps, last.loss, last.validation_score, asked=asked)
+    return stopping.reason(boosting.n_iter, last.loss, last.validation_score, asked=asked)
 
 
-def choose_and_step(boosting: Boosting, plan: Plan) -> tuple[tuple[int, ...], Trees]:
+def choose_and_train(boosting: Boosting, plan: ResolvedParameters) -> tuple[tuple[int, ...], Trees]:
     """Return the base classes tried and the trees; none if no step makes progress."""
-    for attempt in range(_MOST_DRAWS if plan.has_draws else 1):
-        tried, trees = _try_step(boosting, plan, boosting.n_steps + (attempt << 32))
+    for attempt in range(_MAX_DRAWS if plan.has_draws else 1):
+        tried, trees = _try_iteration(boosting, plan, boosting.n_iter + (attempt << 32))
         if trees:
             break
     return tried, trees
 
 
-def _try_step(boosting: Boosting, plan: Plan, key: int) -> tuple[tuple[int, ...], Trees]:
+def _try_iteration(
+    boosting: Boosting, plan: ResolvedParameters, key: int
+) -> tuple[tuple[int, ...], Trees]:
     last = boosting.records[-1]
     n_classes = len(last.class_losses)
 
     def step(tried: tuple[int, ...]) -> Trees:
-        how = plan_step(plan.settings.algorithm, n_classes, tried)
-        return take_step(boosting.trainer, how, plan.settings.refresh, n_classes, key)
+        how = plan_iteration(plan.settings.algorithm, n_classes, tried)
+        return train_iteration(
+            boosting.trainer, how, n_classes, key, sequential=plan.settings.sequential_residuals
+        )
 
     candidates = plan.base_policy.candidates
-    tried = candidates(boosting.n_steps, last.class_losses, last.base_class)
+    tried = candidates(boosting.n_iter, last.class_losses, last.base_class)
     trees = step(tried)
     if not trees:  # a base class that is only kept from before gives way to a new search
-        again = candidates(boosting.n_steps, last.class_losses, None)
+        again = candidates(boosting.n_iter, last.class_losses, None)
         if again != tried:
             tried, trees = again, step(again)
     return tried, trees
 
 
-def take_step(
-    trainer: _core.Trainer, how: StepPlan, refresh: str, n_classes: int, key: int
+def train_iteration(
+    trainer: _core.Trainer, how: IterationPlan, n_classes: int, key: int, *, sequential: bool
 ) -> Trees:
     """Grow the trees of one step: all from the same residuals, or class after class.
 
     Trees that changed nothing are left out. Draws depend on the key alone.
     """
     classes = [k for k in range(n_classes) if (k,) != how.bases]
-    groups = [classes] if refresh == "step" else [[k] for k in classes]
+    groups = [[k] for k in classes] if sequential else [classes]
     parts = [
-        trainer.step(group, how.bases, how.base_derivatives, how.leaf_scale, key)
+        trainer.train_iteration(group, how.bases, how.base_derivatives, how.leaf_scale, key)
         for group in groups
     ]
     return tuple(part for part in parts if part.changed)

@@ -1,4 +1,4 @@
-"""Those who hear of every step: the progress line, the user's functions, scikit-learn's callbacks."""
+"""Callbacks: reports of iterations, and the callbacks of scikit-learn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,55 +7,61 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.settings.settings import Callback
+from abcgbm.parameters.hints import OF_REPORT, attribute_hint
+from abcgbm.parameters.parameters import Callback
 from abcgbm.training.boosting import Boosting
-from abcgbm.training.checkpoint_writer import CheckpointWriter
+from abcgbm.training.checkpoint import CheckpointWriter
 from abcgbm.training.progress import ProgressLine
 
 
 @dataclass(frozen=True)
-class StepReport:
-    """What a callback is given after a step.
+class IterationReport:
+    """What a callback is given after an iteration.
 
     Attributes
     ----------
-    step : int
-        Number of steps taken so far; 1 after the first.
+    iteration : int
+        Number of iterations so far; 1 after the first.
     train_loss : float
-        The training loss: the sum over rows of weight times -log of the label's probability.
+        Mean training loss (multinomial log loss, weighted).
     class_losses : ndarray of shape (n_classes,)
         The part of each class in it.
     base_class : object
-        The label of the step's base class; None without one.
-    is_mended : bool
-        Whether the step, or the base class's part of it, has another length than the full one.
+        The label of the base class; None without one.
+    was_scaled_back : bool
+        Whether the line search changed the length of the step, or of the base class's part of it.
     validation_loss, validation_score : float or None
-        On the validation rows; None without any.
+        Mean loss and score of the validation rows; None without any.
     phase : {"train", "plain", "refit"}
-        Which training of the fit it is, each with steps from 1 on: the first; the one without a base
-        class, if validation wants no step of the first; the one on all rows, with ``refit=True``.
+        Which training of the fit it is, each with iterations from 1 on: the first; the one without a
+        base class, if no iteration of the first improves the validation score; the one on all rows,
+        with ``refit=True``.
     """
 
-    step: int
+    iteration: int
     train_loss: float
     class_losses: NDArray[np.float64]
     base_class: Any
-    is_mended: bool
+    was_scaled_back: bool
     validation_loss: float | None
     validation_score: float | None
     phase: str = "train"
+
+    def __getattr__(self, name: str) -> Any:
+        said = "" if name.startswith("__") else attribute_hint(name, vars(self), OF_REPORT)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{said}")
 
 
 Means = tuple[float, float | None]  # losses of a row: of those learned from, of those validated on
 
 
 @dataclass(frozen=True)
-class Afar:
+class RemoteListener:
     """Who follows a fit from another process, where it may have been broken off before.
 
     Attributes
     ----------
-    on_step : callable or None
+    on_iteration : callable or None
         Is told of each step, after the callbacks, with the losses as means; True asks to stop.
     stopped : frozenset of tuple
         Phases and steps after which somebody has asked to stop already.
@@ -63,22 +69,22 @@ class Afar:
         Seconds that have passed since the fit began there.
     """
 
-    on_step: Callable[[StepReport, Means], bool] | None = None
+    on_iteration: Callable[[IterationReport, Means], bool] | None = None
     stopped: frozenset[tuple[str, int]] = field(default_factory=frozenset)
     elapsed: float = 0.0
 
 
-class StepListener(Protocol):
+class FitCallback(Protocol):
     """Hears of the steps of a fit; it may ask how the model could be made, and to stop."""
 
-    def begin_step(self) -> None:
+    def begin_iteration(self) -> None:
         """Hear that a step begins."""
 
-    def end_step(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
+    def end_iteration(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
         """Hear that a step ended, and how the model could be made; return whether to stop."""
 
 
-class StepWatcher:
+class CallbackList:
     """Tells everyone who wants to know of each step.
 
     Parameters
@@ -89,7 +95,7 @@ class StepWatcher:
         The line that is shown.
     callbacks : sequence of callable
         The user's functions.
-    task : StepListener
+    task : FitCallback
         The fit as scikit-learn's callbacks see it.
     fitted : callable
         Gives the fitted attributes, as if training ended here.
@@ -98,7 +104,7 @@ class StepWatcher:
 
     Attributes
     ----------
-    afar : Afar
+    afar : RemoteListener
         Who follows from another process; nobody, unless it is set.
     """
 
@@ -107,7 +113,7 @@ class StepWatcher:
         labels: list[Any],
         progress: ProgressLine,
         callbacks: Sequence[Callback],
-        task: StepListener,
+        task: FitCallback,
         fitted: Callable[[], dict[str, Any]],
         checkpoints: CheckpointWriter,
     ) -> None:
@@ -117,45 +123,45 @@ class StepWatcher:
         self._task = task
         self._fitted = fitted
         self._checkpoints = checkpoints
-        self.afar = Afar()
+        self.afar = RemoteListener()
 
     def was_asked(self, boosting: Boosting) -> bool:
         """Return whether somebody asked to stop here, before the fit was broken off."""
-        return (boosting.phase, boosting.n_steps) in self.afar.stopped
+        return (boosting.phase, boosting.n_iter) in self.afar.stopped
 
-    def begin_step(self) -> None:
+    def begin_iteration(self) -> None:
         """Hear that a step begins."""
-        self._task.begin_step()
+        self._task.begin_iteration()
 
-    def end_step(self, boosting: Boosting, *, has_progress: bool) -> bool:
+    def end_iteration(self, boosting: Boosting, *, has_progress: bool) -> bool:
         """Tell all, in order; return whether any of them asks to stop."""
         if not has_progress:
-            self._task.end_step(None)
+            self._task.end_iteration(None)
             return False
-        self._checkpoints.end_step()
-        has_listeners = self._progress.enabled or self._callbacks or self.afar.on_step
+        self._checkpoints.end_iteration()
+        has_listeners = self._progress.enabled or self._callbacks or self.afar.on_iteration
         asked = self._tell(boosting) if has_listeners else False
-        return self._task.end_step(self._fitted) or asked
+        return self._task.end_iteration(self._fitted) or asked
 
     def _tell(self, boosting: Boosting) -> bool:
         report = self._report(boosting)
         losses, phase = boosting.mean_losses(), report.phase
-        self._progress.show(report.step, *losses, phase, report.base_class)
+        self._progress.show(report.iteration, *losses, phase, report.base_class)
         returned = [callback(report) for callback in self._callbacks]
-        if self.afar.on_step is not None:
-            returned.append(self.afar.on_step(report, losses))
+        if self.afar.on_iteration is not None:
+            returned.append(self.afar.on_iteration(report, losses))
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
-    def _report(self, boosting: Boosting) -> StepReport:
+    def _report(self, boosting: Boosting) -> IterationReport:
         last, trees = boosting.records[-1], boosting.trees[-1]
-        has_validation = not np.isnan(last.validation_loss)
-        return StepReport(
-            step=boosting.n_steps,
-            train_loss=last.loss,
-            class_losses=last.class_losses.copy(),
+        train_loss, validation_loss = boosting.mean_losses()
+        return IterationReport(
+            iteration=boosting.n_iter,
+            train_loss=train_loss,
+            class_losses=last.class_losses / boosting.total_weight,
             base_class=None if last.base_class is None else self._labels[last.base_class],
-            is_mended=any(part.n_halvings != 0 or part.base_scale != 1 for part in trees),
-            validation_loss=last.validation_loss if has_validation else None,
-            validation_score=last.validation_score if has_validation else None,
+            was_scaled_back=any(part.n_halvings != 0 or part.base_scale != 1 for part in trees),
+            validation_loss=validation_loss,
+            validation_score=None if validation_loss is None else last.validation_score,
             phase=boosting.phase,
         )

@@ -1,10 +1,10 @@
-"""How much memory a training needs, and whether there is so much."""
+"""Estimated memory of a training."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 from abcgbm import _core
-from abcgbm.settings.free_memory import shown_bytes
+from abcgbm.errors import shown_bytes
 
 _FLOAT = 8  # bytes
 
@@ -29,7 +29,7 @@ class TrainingSize:
         Whether histograms hold hessians too.
     shared_trees : bool
         Whether a step has one tree for all classes.
-    n_directions : int
+    n_projections : int
         Directions that its cuts are measured in; as many as classes, or more, for all of these.
     is_warm_start : bool
         Whether training starts from the scores of an earlier model.
@@ -50,7 +50,7 @@ class TrainingSize:
     n_candidates: int
     has_hessian: bool
     shared_trees: bool = False
-    n_directions: int = 0
+    n_projections: int = 0
     is_warm_start: bool = False
     has_scorer: bool = False
     has_ranks: bool = False
@@ -61,8 +61,8 @@ class TrainingSize:
         params = _core.TrainParams(
             _core.GrowParams(self.max_leaf_nodes),
             _core.SplitParams(self.has_hessian),
-            shared=self.shared_trees,
-            n_directions=self.n_directions,
+            multi_output=self.shared_trees,
+            n_projections=self.n_projections,
         )
         return _core.training_bytes(
             n_rows=self.n_rows,
@@ -117,7 +117,7 @@ def _what_fits(size: TrainingSize, available: int) -> str:
         "n_classes": (2, "classes"),
         "total_bins": (2, "bins (see max_bins)"),
         "n_threads": (1, "threads (see n_jobs)"),
-        "n_directions": (1, "directions (see gain_directions)"),
+        "n_projections": (1, "projections (see n_projections)"),
         "max_leaf_nodes": (2, "leaves (see max_leaf_nodes)"),
     }
     most = {name: _most(size, field, low, available) for field, (low, name) in least.items()}

@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from abcgbm.settings.free_memory import shown_bytes
+from abcgbm.errors import shown_bytes
 
 _EVERY = 0.1  # seconds between two drawings of the live line
 _LOG_EVERY = 10.0  # seconds between two lines where it cannot change
@@ -128,11 +128,11 @@ class ReadingLine(_Line):
             self._last_drawn = now
             self._write(_clipped(self._text, _n_columns()) if self._is_live else self._text)
 
-    def _bytes(self, share: float) -> str:
+    def _bytes(self, shard: float) -> str:
         """Tell the bytes of this share of the rows; rows are taken to be of one size."""
         if not self._n_bytes:
             return ""
-        return f", {shown_bytes(round(share * self._n_bytes))} of {shown_bytes(self._n_bytes)}"
+        return f", {shown_bytes(round(shard * self._n_bytes))} of {shown_bytes(self._n_bytes)}"
 
 
 class ProgressLine(_Line):
@@ -140,7 +140,7 @@ class ProgressLine(_Line):
 
     Parameters
     ----------
-    n_steps : int or None
+    n_iter : int or None
         Steps to come, at most; None: nobody knows, so there is no bar.
     verbose : int
         0 shows nothing. 1 shows a live line or, where standard error is no terminal, a line after the
@@ -150,10 +150,10 @@ class ProgressLine(_Line):
     """
 
     def __init__(
-        self, n_steps: int | None, verbose: int, output: ProgressOutput | None = None
+        self, n_iter: int | None, verbose: int, output: ProgressOutput | None = None
     ) -> None:
         super().__init__(verbose, output)
-        self._n_steps = n_steps
+        self._n_iter = n_iter
         self._bar = ""
         self._begun: tuple[int, float] | None = None  # the first step that was seen, and when
 
@@ -206,9 +206,9 @@ class ProgressLine(_Line):
             return ""
         seconds = since / (step - self._begun[0])
         pace = f"  {1 / seconds:.3g} steps/s"
-        if self._n_steps is None or step >= self._n_steps:
+        if self._n_iter is None or step >= self._n_iter:
             return pace
-        return f"{pace}  {_shown_time((self._n_steps - step) * seconds)} left"
+        return f"{pace}  {_shown_time((self._n_iter - step) * seconds)} left"
 
     def _is_due(self, step: int, now: float) -> bool:
         if self._verbose > 1:
@@ -221,11 +221,11 @@ class ProgressLine(_Line):
         return True
 
     def _count(self, step: int) -> str:
-        if self._n_steps is None:
+        if self._n_iter is None:
             return f"step {step}"
-        filled = _WIDTH * step // self._n_steps if self._n_steps else 0
+        filled = _WIDTH * step // self._n_iter if self._n_iter else 0
         self._bar = f"[{'#' * filled}{'-' * (_WIDTH - filled)}] " if self._is_live else ""
-        return f"{self._bar}step {step}/{self._n_steps}"
+        return f"{self._bar}step {step}/{self._n_iter}"
 
     def finish(self, reason: str) -> None:
         """Say why training stopped."""

@@ -1,4 +1,4 @@
-"""Rows that are not learned from: holding some out, and scoring the model on them as it grows."""
+"""Hold-out split and validation scores."""
 
 import inspect
 from collections.abc import Sequence
@@ -8,18 +8,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm import _core
-from abcgbm.data.columns import Floats
-from abcgbm.data.rows import LabelledRows
+from abcgbm.communication.shard import LOCAL, Shard
+from abcgbm.data.arrays import Floats
+from abcgbm.data.samples import LabelledRows
 from abcgbm.model.ensemble import NO_BASE
-from abcgbm.model.outputs import Outputs, ScoringClassifier, are_centred
-from abcgbm.ranks.share import ALONE, Share
-from abcgbm.settings.settings import Scorer
-from abcgbm.training import draws
-from abcgbm.training.plan import Plan
+from abcgbm.model.losses import ScoringClassifier, SoftmaxLink, reports_centred_scores
+from abcgbm.parameters.parameters import Scorer
+from abcgbm.training.resolved import ResolvedParameters
+
+HELD_OUT = 3  # the kind of draw; the core's are 1 (rows) and 2 (features)
+
+
+def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return splitmix64 of each number: a bijection without pattern."""
+    with np.errstate(over="ignore"):
+        x = x + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+def draw(seed: int, kind: int, number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return one draw for each number; no two numbers have the same."""
+    key = mix(mix(np.array([seed], np.uint64)) ^ np.uint64(kind))
+    return mix(mix(key) ^ number)
 
 
 def hold_out(
-    y: NDArray[np.int32], n_classes: int, fraction: float, seed: int, share: Share = ALONE
+    y: NDArray[np.int32], n_classes: int, fraction: float, seed: int, shard: Shard = LOCAL
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of the rows held out, a fraction of each class, and of those learned from.
 
@@ -27,21 +44,21 @@ def hold_out(
     keyed by the seed and the row's number among those of all ranks.
     """
     of_class: NDArray[np.int64] = np.bincount(y, minlength=n_classes)
-    share.reducer.sum(of_class)
+    shard.communicator.allreduce(of_class, "sum")
     n_out = np.clip(np.floor(fraction * of_class + 0.5).astype(np.int64), 0, of_class - 1)
     if not (n_out > 0).any():
         raise ValueError(
             f"validation_fraction={fraction!r} of {of_class.sum()} row(s) in {n_classes} classes "
             "holds out no row; expected a larger fraction, more rows, X_val, or early_stopping=False"
         )
-    drawn = draws.draw(seed, draws.HELD_OUT, share.settled(len(y)).numbers())
-    bounds = smallest_bounds([np.sort(drawn[y == k]) for k in range(n_classes)], n_out, share)
+    drawn = draw(seed, HELD_OUT, shard.settled(len(y)).numbers())
+    bounds = smallest_bounds([np.sort(drawn[y == k]) for k in range(n_classes)], n_out, shard)
     is_held_out = (n_out[y] > 0) & (drawn <= bounds[y])
     return np.flatnonzero(is_held_out), np.flatnonzero(~is_held_out)
 
 
 def smallest_bounds(
-    drawn: list[NDArray[np.uint64]], n_wanted: NDArray[np.int64], share: Share = ALONE
+    drawn: list[NDArray[np.uint64]], n_requested: NDArray[np.int64], shard: Shard = LOCAL
 ) -> NDArray[np.uint64]:
     """Return, for each class, the draw up to which there are as many as are wanted, on all ranks.
 
@@ -54,8 +71,8 @@ def smallest_bounds(
         bounds = low[:, None] + ends  # the last of each stretch
         n_up_to = [np.searchsorted(*of, side="right") for of in zip(drawn, bounds, strict=True)]
         counts = np.array(n_up_to, dtype=np.int64).reshape(bounds.shape)
-        share.reducer.sum(counts.reshape(-1))
-        place = (counts < n_wanted[:, None]).sum(axis=1)
+        shard.communicator.allreduce(counts.reshape(-1), "sum")
+        place = (counts < n_requested[:, None]).sum(axis=1)
         low += np.minimum(place, 255).astype(np.uint64) << np.uint64(shift)
     return low
 
@@ -65,7 +82,7 @@ class ValidatedModel(ScoringClassifier):
 
     Parameters
     ----------
-    outputs : Outputs
+    outputs : SoftmaxLink
         What scores say.
     rows : object
         The validation rows as scorers are handed them; the only ones that can be asked for.
@@ -75,7 +92,7 @@ class ValidatedModel(ScoringClassifier):
         Number of threads.
     """
 
-    def __init__(self, outputs: Outputs, rows: Any, raw: Floats, n_threads: int) -> None:
+    def __init__(self, outputs: SoftmaxLink, rows: Any, raw: Floats, n_threads: int) -> None:
         self.outputs = outputs
         self.rows = rows
         self.raw = raw
@@ -86,16 +103,16 @@ class ValidatedModel(ScoringClassifier):
         """Tell scikit-learn that there is a model."""
         return True
 
-    def _raw(self, X: Any, n_steps: int | None) -> Floats:
-        if n_steps is not None:
+    def _raw(self, X: Any, n_iter: int | None) -> Floats:
+        if n_iter is not None:
             raise ValueError(
-                f"n_steps={n_steps!r}; expected None: a scorer sees the model as it stands"
+                f"n_iter={n_iter!r}; expected None: a scorer sees the model as it stands"
             )
         if X is not self.rows:
             raise ValueError("other rows were asked for; predict the X that the scorer is handed")
         return self.raw
 
-    def _outputs(self) -> Outputs:
+    def _outputs(self) -> SoftmaxLink:
         return self.outputs
 
     def _n_threads(self) -> int:
@@ -111,7 +128,7 @@ class Monitor:
         The scores of the rows.
     rows : LabelledRows
         The rows.
-    plan : Plan
+    plan : ResolvedParameters
         What is scored, the classes, and how scores are reported.
     init : ndarray of shape (n_classes,)
         The scores before the first step.
@@ -123,7 +140,7 @@ class Monitor:
         self,
         state: _core.Validation,
         rows: LabelledRows,
-        plan: Plan,
+        plan: ResolvedParameters,
         init: Floats,
         *,
         has_base: bool,
@@ -140,7 +157,7 @@ class Monitor:
         """What the rows weigh together."""
         return self._rows.integer_weights.total
 
-    def add(self, parts: Sequence[_core.StepResult]) -> None:
+    def add(self, parts: Sequence[_core.IterationResult]) -> None:
         """Move the scores by the trees of a step."""
         for part in parts:
             self._state.add(part)
@@ -177,9 +194,13 @@ class Monitor:
 
     def _model(self) -> ValidatedModel:
         recenter, labels = self._plan.settings.recenter, self._plan.classes.labels
-        is_centred = are_centred(recenter=recenter, has_base=self._has_base, init=self._init)
+        is_centred = reports_centred_scores(
+            recenter=recenter, has_base=self._has_base, init=self._init
+        )
         raw = np.ascontiguousarray(self._state.raw().T)
-        return ValidatedModel(Outputs(labels, is_centred), self._handed, raw, self._plan.n_threads)
+        return ValidatedModel(
+            SoftmaxLink(labels, is_centred), self._handed, raw, self._plan.n_threads
+        )
 
 
 def _takes_weights(scorer: Any) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from abcgbm.data.files.errors import TableFileError, require_pyarrow
+from abcgbm.errors import TableFileError, require_pyarrow, shortened
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 _FORMATS = {
@@ -155,12 +155,6 @@ def check_names(names: list[str], path: Path, line: int | None = None) -> None:
 def looks_undivided(names: Sequence[str]) -> bool:
     """Whether there is a single column whose name seems to be those of several."""
     return len(names) == 1 and any(between in names[0] for between in ",;\t|")
-
-
-def shortened(values: Sequence[Any], most: int = 10) -> str:
-    """Return the first of some values as text, and how many more there are."""
-    more = f" and {len(values) - most:,} more" if len(values) > most else ""
-    return ", ".join(map(repr, values[:most])) + more
 
 
 def compression_of(path: Path) -> str | None:

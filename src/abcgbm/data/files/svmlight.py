@@ -11,9 +11,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.files.errors import TableFileError
+from abcgbm.data.files.csv_blocks import BLOCK_BYTES, Block, text_blocks
 from abcgbm.data.files.formats import Reading, open_bytes, raise_unreadable
-from abcgbm.data.files.text_blocks import BLOCK_BYTES, Block, text_blocks
+from abcgbm.errors import TableFileError
 
 
 class SparseRows(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.categories import Levels
+from abcgbm.data.categories import CategoryMap
 from abcgbm.model.ensemble import Ensemble
 from abcgbm.model.model import Model
 
@@ -169,7 +169,7 @@ def c_source(model: Model, prefix: str) -> str:
     head = _HEAD.format(
         n_classes=model.ensemble.n_classes,
         n_features=model.ensemble.n_features,
-        n_steps=model.n_steps,
+        n_iter=model.n_iter,
         n_trees=len(model.ensemble.tree_class),
     )
     tables = [*_names(model, prefix), *_tree_tables(model.ensemble), *_level_tables(model)]
@@ -212,7 +212,7 @@ def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
 def _level_tables(model: Model) -> Iterator[str]:
     """Yield the levels of categories in order, and their codes: of strings, then of numbers."""
     levels, features = model.encoding.levels, range(model.ensemble.n_features)
-    nothing = Levels("", {})
+    nothing = CategoryMap("", {})
     for kind, c_type in (("STRING", "char *const"), ("NUMBER", "double")):
         is_string = kind == "STRING"
         chosen = [levels.get(feature, nothing) for feature in features]

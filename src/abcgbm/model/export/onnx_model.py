@@ -1,22 +1,166 @@
-"""ONNX: a whole model, or a step of a scikit-learn pipeline (the extra `onnx`)."""
+"""Export to ONNX."""
 
 from __future__ import annotations
 
 import importlib
 import itertools
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from abcgbm.model.export.onnx_graph import (
-    VERSIONS,
-    Graph,
-    add_model,
-    has_one_input,
-    labels_of,
-)
+from abcgbm.data.categories import CategoryMap
+from abcgbm.model.export.onnx_trees import search_tree, tree_attributes
 from abcgbm.model.model import Model
+from abcgbm.model.trees import trees_or_nothing
+
+ML_DOMAIN = "ai.onnx.ml"
+VERSIONS = {"": 13, ML_DOMAIN: 3}  # of the operators: the oldest that have all that is needed
+
+
+class Node(NamedTuple):
+    """A node with one output."""
+
+    op: str
+    inputs: list[str]
+    output: str
+    domain: str
+    attributes: dict[str, Any]
+
+
+class Graph:
+    """Nodes in the order of their use; ``new_name`` makes names for what lies between them."""
+
+    def __init__(self, new_name: Callable[[str], str]) -> None:
+        self.nodes: list[Node] = []
+        self._new_name = new_name
+
+    def add(self, op: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add a node; return the name of its output."""
+        self.nodes.append(Node(op, [*inputs], output or self._new_name(op), "", attributes))
+        return self.nodes[-1].output
+
+    def add_ml(self, op: str, value: str, **attributes: Any) -> str:
+        """Add a node of the domain of machine learning; return the name of its output."""
+        self.nodes.append(Node(op, [value], self._new_name(op), ML_DOMAIN, attributes))
+        return self.nodes[-1].output
+
+    def constant(self, values: NDArray[Any]) -> str:
+        """Add an array that is always the same."""
+        return self.add("Constant", value=_tensor(values))
+
+    def cast(self, value: str, dtype: Any, output: str | None = None) -> str:
+        """Add a change of type."""
+        from onnx import helper
+
+        wanted = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", value, output=output, to=wanted)
+
+
+def _tensor(values: NDArray[Any]) -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(values)
+
+
+def has_one_input(model: Model) -> bool:
+    """Whether one matrix of numbers holds all columns: no category has strings."""
+    return not any(levels.has_strings for levels in model.encoding.levels.values())
+
+
+def add_model(
+    graph: Graph, model: Model, inputs: list[str], outputs: tuple[str, str], dtype: Any
+) -> None:
+    """Add all nodes from inputs, a matrix or a column for each feature, to labels and probabilities.
+
+    ``dtype`` is the type of the probabilities.
+    """
+    scores = _add_scores(graph, model, *_add_values(graph, model, inputs))
+    most = graph.add("ArgMax", scores, axis=1, keepdims=0)
+    graph.add("Gather", graph.constant(labels_of(model)), most, output=outputs[0], axis=0)
+    graph.cast(graph.add("Softmax", scores, axis=1), dtype, output=outputs[1])
+
+
+def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDArray[np.intp]]:
+    """Add what makes one matrix of doubles; return it, and where each feature is in it.
+
+    Numbers come first, then the codes of categories; features that are not used may be absent.
+    """
+    levels, used = model.encoding.levels, model.ensemble.used_features.tolist()
+    place = np.arange(model.ensemble.n_features)
+    if has_one_input(model):
+        parts, width = [graph.cast(inputs[0], np.float64)], len(place)
+        codes = {
+            f: _add_codes_of_numbers(graph, levels[f], parts[0], f) for f in used if f in levels
+        }
+    else:
+        used = used or [next(f for f, of in levels.items() if of.has_strings)]
+        numbers = [f for f in used if f not in levels]
+        parts, width = [graph.cast(inputs[f], np.float64) for f in numbers], len(numbers)
+        place[numbers] = np.arange(width)
+        codes = {f: _add_codes(graph, levels[f], inputs[f]) for f in used if f in levels}
+    place[[*codes]] = np.arange(width, width + len(codes))
+    return graph.add("Concat", *parts, *codes.values(), axis=1), place
+
+
+def _add_codes(graph: Graph, levels: CategoryMap, column: str) -> str:
+    """Add what makes codes of levels; those that were not learned, and missing ones, have the last."""
+    if not levels.has_strings:
+        return _add_codes_of_numbers(graph, levels, graph.cast(column, np.float64), 0)
+    codes = graph.add_ml(
+        "LabelEncoder",
+        column,
+        keys_strings=[*levels.code_of],
+        values_floats=[float(code) for code in levels.code_of.values()],
+        default_float=float(levels.n_codes),
+    )
+    return graph.cast(codes, np.float64)
+
+
+def _add_codes_of_numbers(graph: Graph, levels: CategoryMap, matrix: str, column: int) -> str:
+    """Add what makes codes of levels that are numbers, in a column of a matrix of doubles.
+
+    Of the encoders in ONNX some know floats alone, some are new; a tree is neither.
+    """
+    place = np.array([column])
+    return _add_sums(graph, matrix, tree_attributes([search_tree(levels)], place, {}, 1), 1)
+
+
+def _add_scores(graph: Graph, model: Model, values: str, place: NDArray[np.intp]) -> str:
+    """Add the trees, and the scores before the first of them."""
+    n_classes = model.ensemble.n_classes
+    n_codes = {feature: levels.n_codes for feature, levels in model.encoding.levels.items()}
+    attributes = tree_attributes(trees_or_nothing(model), place, n_codes, n_classes)
+    sums = _add_sums(graph, values, attributes, n_classes)
+    return graph.add("Add", sums, graph.constant(model.ensemble.init))
+
+
+def _add_sums(graph: Graph, values: str, attributes: dict[str, Any], n_sums: int) -> str:
+    """Add trees, and what puts the two parts of their sums together."""
+    tensors = {name: _tensor(v) for name, v in attributes.items() if isinstance(v, np.ndarray)}
+    parts = graph.add_ml("TreeEnsembleRegressor", values, **(attributes | tensors))
+    shape = graph.constant(np.array([0, 2, n_sums]))  # 0: as many rows as there are, even none
+    pairs = graph.add("Reshape", graph.cast(parts, np.float64), shape)
+    return graph.add("ReduceSum", pairs, graph.constant(np.array([1])), keepdims=0)
+
+
+def labels_of(model: Model) -> NDArray[Any]:
+    """Return the labels as ONNX has them: strings, or 64-bit integers."""
+    labels = model.labels
+    if all(isinstance(label, str) for label in labels):
+        return np.array(labels, dtype=object)
+    try:
+        if all(isinstance(label, int | float) for label in labels):
+            return np.array([int(label) for label in labels], dtype=np.int64)
+    except OverflowError:
+        pass
+    raise ValueError(
+        f"classes_ has labels such as {labels[0]!r}; ONNX has strings and 64-bit integers (and these "
+        "for truth values and whole floats): fit with labels of such a type"
+    )
+
 
 LABEL, PROBABILITIES, MATRIX = "label", "probabilities", "X"
 _IR_VERSION = 8  # which runtimes read that know these versions of the operators

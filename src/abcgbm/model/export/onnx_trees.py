@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.categories import Levels
-from abcgbm.data.columns import Floats
+from abcgbm.data.arrays import Floats
+from abcgbm.data.categories import CategoryMap
 from abcgbm.model.trees import Tree
 
 _FLOAT_BITS = 24  # of a float's significand
@@ -130,7 +130,7 @@ def _leaves(tree: Tree, grid: float, n_classes: int) -> Arrays:
     }
 
 
-def search_tree(levels: Levels) -> Tree:
+def search_tree(levels: CategoryMap) -> Tree:
     """Return a tree that finds the code of a number; one that is no level has that after all others."""
     bounds, codes = _bounds(levels)
     nodes = [(0, len(bounds))]  # each looks for its way between some of the bounds
@@ -155,7 +155,7 @@ def search_tree(levels: Levels) -> Tree:
     )
 
 
-def _bounds(levels: Levels) -> tuple[list[float], list[int]]:
+def _bounds(levels: CategoryMap) -> tuple[list[float], list[int]]:
     """Return bounds between numbers, ascending, and the code of those up to each and of those beyond."""
     bounds: list[float] = []
     codes: list[int] = []

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from abcgbm.data.columns import Floats
+from abcgbm.data.arrays import Floats
 from abcgbm.model.ensemble import ALL_CLASSES
 from abcgbm.model.model import Model
 from abcgbm.model.trees import Tree, trees_or_nothing

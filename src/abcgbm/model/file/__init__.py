@@ -5,13 +5,13 @@ and that a file which was damaged, or made to mislead, is an error and nothing e
 ever executed.
 """
 
-from abcgbm.model.file.errors import ModelFileError
-from abcgbm.model.file.parameters import kept_parameters, set_parameters, split_parameters
-from abcgbm.model.file.saved import Saved, checkpoint_state, load, save
+from abcgbm.errors import ModelFileError
+from abcgbm.model.file.document import kept_parameters, set_parameters, split_parameters
+from abcgbm.model.file.model_file import ModelContents, checkpoint_state, load, save
 
 __all__ = [
+    "ModelContents",
     "ModelFileError",
-    "Saved",
     "checkpoint_state",
     "kept_parameters",
     "load",

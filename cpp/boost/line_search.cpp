@@ -1,0 +1,233 @@
+#include "boost/line_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "boost/base_losses.hpp"
+#include "grow/multi_output_leaves.hpp"
+#include "loss/grid.hpp"
+
+namespace abcgbm {
+namespace {
+
+constexpr int kMaxBaseHalvings = 10;  // 2^-10: with thousands of classes the base hardly moves
+constexpr int kMaxDoublings = 2;
+constexpr int kAllHalvings = 64;  // so often halved, every value is 0
+
+std::vector<TreeMove> moves_by(const Proposal& proposal, const Values& values) {
+  if (is_multi_output(proposal))
+    return multi_output_moves(values.tree_class, proposal.node_of_row.front());
+  std::vector<TreeMove> moves;
+  moves.reserve(proposal.trees.size());
+  for (std::size_t t = 0; t < proposal.trees.size(); ++t) {
+    moves.push_back({.tree_class = proposal.trees[t].tree_class,
+                     .base = proposal.trees[t].base,
+                     .node_of_row = proposal.node_of_row[t],
+                     .value = values.tree_class[t],
+                     .base_value = values.base[t]});
+  }
+  return moves;
+}
+
+void subtract(std::vector<std::vector<double>>& values,
+              const std::vector<std::vector<double>>& parts) {
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    for (std::size_t node = 0; node < values[t].size(); ++node) values[t][node] -= parts[t][node];
+  }
+}
+
+/// Gives the trees the values that were used.
+void set_values(std::vector<Tree>& trees, const Values& values, StepScale by) {
+  if (trees.front().is_multi_output()) {
+    std::vector<float>& of_leaf = trees.front().multi_output.of_leaf;
+    const std::size_t n_classes = values.tree_class.size();
+    for (std::size_t i = 0; i < of_leaf.size(); ++i) {
+      of_leaf[i] = static_cast<float>(values.tree_class[i % n_classes][i / n_classes]);
+    }
+    return;
+  }
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    trees[t].base_scale = std::ldexp(1.0, -by.base_halvings);
+    for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
+      trees[t].nodes[node].value = values.tree_class[t][node];
+    }
+  }
+}
+
+/// Moves the scores from where one set of values has brought them to where another does.
+class Mover {
+ public:
+  Mover(Scores& scores, const Labels& labels, RowWeights weight, const Proposal& proposal,
+        int n_threads)
+      : scores_(scores),
+        labels_(labels),
+        weight_(weight),
+        proposal_(proposal),
+        n_threads_(n_threads),
+        applied_(values_of(proposal.trees, {.step_halvings = kAllHalvings, .base_halvings = 0})) {}
+
+  bool has_moved() const { return at_.has_value(); }
+
+  /// Moves the scores by the trees, shortened so.
+  void move_to(StepScale by) {
+    if (at_ == by) return;
+    at_ = by;
+    const Change change(*this, values_of(proposal_.trees, by));
+    move_scores(scores_, labels_, change.moves, n_threads_);
+    applied_ = change.target;
+  }
+
+  /// Estimates of the loss when the base class moves less than in the full step.
+  BaseLosses base_losses() const {
+    const Values full = values_of(proposal_.trees, {});
+    const std::vector<TreeMove> moves = moves_by(proposal_, full);
+    const Storage storage = storage_of(scores_.raw);
+    if (at_ == StepScale{}) {
+      return {scores_.raw, labels_, weight_, {moves, {}}, n_threads_, storage};
+    }
+    const Change to_full(*this, full);
+    return {scores_.raw, labels_, weight_, {moves, to_full.moves}, n_threads_, storage};
+  }
+
+  /// The loss after that move, without making it.
+  double loss_at(StepScale by) const {
+    if (at_ == by) return loss_of(scores_, labels_, weight_);
+    const Change change(*this, values_of(proposal_.trees, by));
+    return loss_after(scores_, labels_, weight_, change.moves, n_threads_);
+  }
+
+ private:
+  /// What is to be added to the values applied so far to come to the target.
+  struct Change {
+    Change(const Mover& mover, Values to) : target(std::move(to)), values(target) {
+      subtract(values.tree_class, mover.applied_.tree_class);
+      subtract(values.base, mover.applied_.base);
+      moves = moves_by(mover.proposal_, values);
+    }
+    Values target;
+    Values values;
+    std::vector<TreeMove> moves;
+  };
+
+  Scores& scores_;
+  const Labels& labels_;
+  RowWeights weight_;
+  const Proposal& proposal_;
+  int n_threads_;
+  Values applied_;
+  std::optional<StepScale> at_;
+};
+
+/// Halves the base class's part as long as the loss falls; that of the full step may be known.
+LineSearchResult scale_base(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
+                            std::optional<double> loss) {
+  StepScale by;
+  while (by.base_halvings < kMaxBaseHalvings) {
+    const StepScale next{.step_halvings = by.step_halvings, .base_halvings = by.base_halvings + 1};
+    std::optional<bool> falls = falls_if_halved_again(by.base_halvings);
+    std::optional<double> next_loss;
+    if (!falls) {
+      if (!loss) loss = loss_at(by);
+      next_loss = loss_at(next);
+      falls = *next_loss < *loss;
+    }
+    if (!*falls) break;
+    by = next;
+    loss = next_loss;
+  }
+  return {.by = by, .loss = loss ? *loss : loss_at(by)};
+}
+
+/// Doubles the whole step as long as the loss falls.
+LineSearchResult double_step(const LossAt& loss_at, LineSearchResult from) {
+  for (int n = 0; n < kMaxDoublings; ++n) {
+    const StepScale next{.step_halvings = from.by.step_halvings - 1,
+                         .base_halvings = from.by.base_halvings};
+    const double loss = loss_at(next);
+    if (loss >= from.loss) break;
+    from = {.by = next, .loss = loss};
+  }
+  return from;
+}
+
+/// The base class moves by all trees at once, each computed as if alone: that part is shortened
+/// first, as long as it helps; what is left may then be too short. It is lengthened only where it
+/// mends a step: that fits the training rows, but seldom others.
+LineSearchResult scale_base_first(const LossAt& loss_at,
+                                  const FallsIfHalvedAgain& falls_if_halved_again,
+                                  double loss_before, ScaleBase when) {
+  if (when == ScaleBase::always) return scale_base(loss_at, falls_if_halved_again, {});
+  const double loss = loss_at({});
+  if (when == ScaleBase::never || loss <= loss_before) return {.by = {}, .loss = loss};
+  return double_step(loss_at, scale_base(loss_at, falls_if_halved_again, loss));
+}
+
+}  // namespace
+
+LineSearchResult line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
+                             double loss_before, ScaleBase when) {
+  LineSearchResult found = scale_base_first(loss_at, falls_if_halved_again, loss_before, when);
+  while (found.loss > loss_before && found.by.step_halvings < kAllHalvings) {
+    ++found.by.step_halvings;
+    found.loss = loss_at(found.by);
+  }
+  return found;
+}
+
+bool has_split(const Proposal& proposal) {
+  return std::ranges::any_of(proposal.trees,
+                             [](const Tree& tree) { return tree.nodes.size() > 1; });
+}
+
+ScaleBase when_to_scale_base(const Proposal& proposal, bool base_line_search) {
+  if (!proposal.trees.front().base.exists() || proposal.trees.size() == 1) {
+    return ScaleBase::never;
+  }
+  return base_line_search ? ScaleBase::always : ScaleBase::if_loss_rises;
+}
+
+bool is_multi_output(const Proposal& proposal) { return proposal.trees.front().is_multi_output(); }
+
+Values values_of(const std::vector<Tree>& trees, StepScale by) {
+  if (trees.front().is_multi_output()) {
+    return {.tree_class = multi_output_values(trees.front(), by.step_halvings), .base = {}};
+  }
+  const double factor = std::ldexp(1.0, -by.step_halvings);
+  const double base_scale = std::ldexp(1.0, -by.base_halvings);
+  Values values{.tree_class = std::vector<std::vector<double>>(trees.size()),
+                .base = std::vector<std::vector<double>>(trees.size())};
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    for (const TreeNode& node : trees[t].nodes) {
+      const double base_value = on_leaf_grid(node.value * factor * base_scale);
+      values.base[t].push_back(base_value);
+      values.tree_class[t].push_back(base_value / base_scale);
+    }
+  }
+  return values;
+}
+
+StepScale apply_with_line_search(Scores& scores, const Labels& labels, RowWeights weight,
+                                 Proposal& proposal, bool base_line_search, int n_threads) {
+  const double loss_before = loss_of(scores, labels, weight);
+  std::vector<Tree>& trees = proposal.trees;
+  Mover mover(scores, labels, weight, proposal, n_threads);
+  const auto loss_at = [&](StepScale by) {
+    if (!mover.has_moved()) mover.move_to(by);  // the first one is nearly always taken
+    return mover.loss_at(by);
+  };
+  std::optional<BaseLosses> estimates;
+  const auto falls_if_halved_again = [&](int n_halvings) {
+    if (!estimates) estimates = mover.base_losses();
+    return estimates->falls_if_halved_again(n_halvings);
+  };
+  const StepScale by = line_search(loss_at, falls_if_halved_again, loss_before,
+                                   when_to_scale_base(proposal, base_line_search))
+                           .by;
+  mover.move_to(by);
+  set_values(trees, values_of(trees, by), by);
+  return by;
+}
+
+}  // namespace abcgbm

@@ -1,0 +1,76 @@
+// A tree for all classes at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "data/binned.hpp"
+#include "grow/growth.hpp"
+#include "grow/iteration_context.hpp"
+#include "grow/lock_step.hpp"
+#include "grow/tree_growth.hpp"
+#include "loss/projections.hpp"
+#include "tree/output_traits.hpp"
+
+namespace abcgbm {
+
+/// A shared tree to grow, and what it is grown from.
+struct MultiOutputJob {
+  using Traits = MultiOutput;
+  using RowSums = MultiOutputBins;
+  using Bins = Traits::Bins;
+  using Rows = std::span<const std::uint32_t>;
+  static constexpr std::size_t kChunk = 2048;  // rows whose sums stay in L2, of some directions
+  static constexpr bool kKnowsRoot = false;
+
+  const Binned& binned;
+  const IterationContext& context;
+  const Projections& projections;
+  SearchGrid grid;
+  SumLayout sum_layout;
+  std::span<const std::int32_t> sums_of_rows;  // [n_rows][stride]
+  MultiOutputSums total;                       // of all rows
+
+  const GrowParams& params() const { return context.params.grow; }
+  std::size_t work_of_a_bin() const { return sum_layout.stride() / 4; }
+  RootNode<Traits> root_node() const;
+  std::vector<std::int64_t> residual_size(Rows rows) const;
+  void sum_rows(Rows rows, bool negated, RowSums& sums) const;
+  void clear(const Block& block, Bins histogram) const;
+  void count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;
+  void finish(const Block& block, const MultiOutputSums& node, Bins histogram) const;
+};
+
+/// Grows the shared tree of a step. Holds buffers to use again at each step. The table is kept by
+/// reference.
+class MultiOutputDriver {
+ public:
+  MultiOutputDriver(const Binned& binned, const Labels& labels, const TrainParams& params,
+                    int n_threads, const Storage& storage);
+
+  GrownTree grow(const IterationContext& context);
+
+ private:
+  using Growth = std::variant<TreeState<MultiOutputJob>, LockStep<MultiOutputJob>>;
+  Growth make_growth(const Communicator& communicator, const Storage& storage) const;
+  const TreeState<MultiOutputJob>& grow_nodes(const MultiOutputJob& job);
+
+  const Binned* binned_;
+  std::size_t n_projections_;  // that are drawn; 0: all classes
+  int n_threads_;
+  SumLayout sum_layout_;
+  TreeThreads threads_;
+  Growth growth_;                       // alone, or with other ranks
+  LargeVector<std::int32_t> row_sums_;  // [n_rows][stride], 0 where nothing is summed
+};
+
+/// The sums of a bin of a shared tree.
+SumLayout sum_layout_of(const TrainParams& params, int n_classes);
+
+/// How many histograms a shared tree keeps at most.
+std::size_t max_multi_output_histograms(std::size_t total_bins, const SumLayout& sum_layout);
+
+}  // namespace abcgbm

@@ -1,0 +1,158 @@
+"""Predictions written to CSV, Parquet and Feather files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from abcgbm.data.arrays import naming
+from abcgbm.data.files.atomic import written_whole
+from abcgbm.data.files.column_types import is_text
+from abcgbm.data.files.formats import Reading, compression_of
+from abcgbm.errors import TableFileError, require_pyarrow
+
+_ROWS_AT_A_TIME = 8192
+
+
+class DelimitedWriter:
+    """Writes Arrow tables of one schema.
+
+    Parameters
+    ----------
+    delimiter : str
+        What is between two cells.
+    sink : binary file
+        Where to write.
+    schema : pyarrow.Schema
+        The columns.
+    """
+
+    def __init__(self, delimiter: str, sink: IO[bytes], schema: Any) -> None:
+        self._delimiter = delimiter
+        self._sink = sink
+        names = require_pyarrow().chunked_array([schema.names])
+        header = self._quoted(names).to_pylist()
+        sink.write(f"{delimiter.join(header)}\n".encode())
+
+    def write_table(self, table: Any) -> None:
+        """Write the rows of a table; a missing value is an empty cell."""
+        for batch in table.combine_chunks().to_batches(_ROWS_AT_A_TIME):
+            if len(batch):
+                self._sink.write(self._text(batch))
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+    def _text(self, batch: Any) -> memoryview:
+        """Return rows as text: joined row by row, they lie one after the other in memory."""
+        compute, cells = require_pyarrow("pyarrow.compute"), []
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            with naming(f"column {name!r}"):
+                cells.append(self._cells(column))
+        rows = compute.binary_join_element_wise(*cells, self._large(self._delimiter))
+        ended = compute.binary_join_element_wise(rows, self._large("\n"), self._large(""))
+        _, offsets, values = ended.buffers()
+        ends = memoryview(offsets).cast("q")
+        return memoryview(values)[ends[ended.offset] : ends[ended.offset + len(ended)]]
+
+    def _cells(self, column: Any) -> Any:
+        """Return a column as text."""
+        types, text = require_pyarrow("pyarrow.types"), require_pyarrow().large_string()
+        if types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        cells = self._quoted(column) if is_text(column.type) else column.cast(text)
+        return cells.fill_null("")
+
+    def _quoted(self, column: Any) -> Any:
+        """Quote the cells that a reader would take for something else."""
+        compute = require_pyarrow("pyarrow.compute")
+        cells = column.cast(require_pyarrow().large_string())
+        must_be = compute.match_substring_regex(cells, f'[{self._delimiter}"\r\n]')
+        if not compute.any(must_be).as_py():
+            return cells
+        doubled = compute.replace_substring(cells, '"', '""')
+        quote, nothing = self._large('"'), self._large("")
+        return compute.if_else(
+            must_be, compute.binary_join_element_wise(quote, doubled, quote, nothing), cells
+        )
+
+    @staticmethod
+    def _large(text: str) -> Any:
+        arrow = require_pyarrow()
+        return arrow.scalar(text, arrow.large_string())
+
+
+def write_tables(tables: Iterable[Any], path: Path | None) -> int:
+    """Write Arrow tables of one schema, a part at a time; return the number of rows.
+
+    The name of the file tells its format; None is standard output, as CSV.
+    """
+    writer_of, n_rows, writer = _writer(path), 0, None
+    with _sink(path) as sink:
+        try:
+            for table in tables:
+                writer = writer or writer_of(sink, table.schema)
+                writer.write_table(table)
+                n_rows += len(table)
+        finally:
+            if writer is not None:
+                writer.close()
+    return n_rows
+
+
+def check_output(path: Path | None) -> None:
+    """Refuse a name that tells no format, before any work is spent on it."""
+    _writer(path)
+
+
+def _writer(path: Path | None) -> Callable[[Any, Any], Any]:
+    format = "csv" if path is None else _format_of(path)
+    if format in ("csv", "tsv"):
+        return partial(DelimitedWriter, "\t" if format == "tsv" else ",")
+    if format == "parquet":
+        return require_pyarrow("pyarrow.parquet").ParquetWriter  # type: ignore[no-any-return]
+    if format == "feather":
+        return require_pyarrow("pyarrow.ipc").new_file  # type: ignore[no-any-return]
+    raise TableFileError(
+        path or "-", "LibSVM holds no such table; expected CSV, Parquet or Feather"
+    )
+
+
+def _format_of(path: Path) -> str:
+    """Return the format that the name of an output tells; there is no option for it."""
+    try:
+        return Reading().format_of(path)
+    except TableFileError as error:
+        what = "a name that tells no format; expected one that ends in .csv, .tsv, .parquet or "
+        raise TableFileError(path, f"{what}.feather (text perhaps with .gz or .zst)") from error
+
+
+@contextmanager
+def _sink(path: Path | None) -> Iterator[IO[bytes]]:
+    if path is not None:
+        with written_whole(path) as file, _compressed(file, path) as sink:
+            yield sink
+        return
+    sys.stdout.flush()
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
+        yield stream
+
+
+@contextmanager
+def _compressed(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    """Compress what is written to a file, if its name says so; the file itself stays open."""
+    codec = compression_of(path)
+    if codec is None:
+        yield file
+        return
+    arrow = require_pyarrow()
+    with (
+        os.fdopen(os.dup(file.fileno()), "wb") as own,
+        arrow.CompressedOutputStream(own, codec) as to,
+    ):
+        yield to

@@ -1,1 +1,0 @@
-"""The comparison of `abcgbm demo`, and the paper's statistics."""

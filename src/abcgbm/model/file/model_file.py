@@ -1,0 +1,446 @@
+"""Model files: written and read whole."""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from abcgbm._version import VERSION
+from abcgbm.data.files.atomic import write_whole
+from abcgbm.errors import ModelFileError, as_model_file_errors
+from abcgbm.model.array_checks import Shape, check_range, check_starts
+from abcgbm.model.ensemble import ALL_CLASSES, Ensemble
+from abcgbm.model.ensemble_checks import LEAF, leaves_with_value, set_words
+from abcgbm.model.file.archive import Archive, archive_of, from_npy, npy_of
+from abcgbm.model.file.document import (
+    FORMAT,
+    NEEDS,
+    check_parameters,
+    check_parameters_of_format_1,
+    document_of,
+    encoding_of_json,
+    entry,
+    history_of_format_1,
+    history_of_json,
+    json_of_encoding,
+    json_of_history,
+    text_of,
+)
+from abcgbm.model.file.format_1 import parameters_from_format_1
+from abcgbm.model.file.json_values import JsonReader, to_json
+from abcgbm.model.history import History
+from abcgbm.model.model import Model
+
+Arrays = dict[str, NDArray[Any]]
+ReadArray = Callable[[str, DTypeLike, Shape], NDArray[Any]]
+
+# The field of an `Ensemble`, and the name of its array in a model file. The names on the right are part
+# of the format: where a field is renamed, only the left side follows. `left_set_size` and the shape
+# follow from other arrays and are not stored.
+STORED_NAMES = {
+    "feature": "feature",
+    "weight": "weight",
+    "left_set": "left_set",
+    "leaf_value": "leaf_value",
+    "gain_feature": "gain_feature",
+    "class_gain": "class_gain",
+    "gain_start": "gain_start",
+    "tree_start": "tree_start",
+    "tree_class": "tree_class",
+    "tree_base": "tree_base",
+    "tree_base_scale": "tree_base_scale",
+    "step_start": "step_start",
+    "init": "init",
+    "threshold": "threshold",
+    "left": "left",
+    "missing_left": "missing_left",
+    "gain": "gain",
+    "value": "value",
+}
+_OF_SPLITS = {
+    "threshold": np.float64,
+    "left": np.int32,
+    "missing_left": np.uint8,
+    "gain": np.float64,
+}
+
+
+def arrays_of_trees(ensemble: Ensemble) -> Arrays:
+    """Return what is stored: of splits what only they have, of leaves their values."""
+    arrays = {field: getattr(ensemble, field) for field in STORED_NAMES}
+    is_split = ensemble.feature >= 0
+    arrays |= {field: arrays[field][is_split] for field in _OF_SPLITS}
+    arrays["value"] = ensemble.value[leaves_with_value(ensemble)]
+    return {stored: arrays[field] for field, stored in STORED_NAMES.items()}
+
+
+def trees_of_arrays(read_stored: ReadArray, n_codes: NDArray[np.int64], n_classes: int) -> Ensemble:
+    """Return the trees; ``read_stored(name, dtype, shape)`` gives an array of just these.
+
+    ``n_codes`` are the codes of each feature: 0 for numbers.
+    """
+
+    def read(field: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        return read_stored(STORED_NAMES[field], dtype, shape)
+
+    feature = read("feature", np.int32, (None,))
+    check_range("feature", feature, -1, len(n_codes))
+    by_node = _split_arrays(read, feature) | _set_arrays(read, feature, n_codes)
+    by_node["weight"] = read("weight", np.float64, (len(feature),))
+    by_tree = _tree_arrays(read, len(feature))
+    shared = np.repeat(by_tree["tree_class"] == ALL_CLASSES, np.diff(by_tree["tree_start"]))
+    return Ensemble(
+        feature=feature,
+        **by_node,
+        **by_tree,
+        **_leaf_arrays(read, feature < 0, shared, n_classes),
+        **_iteration_arrays(read, n_classes),
+        init=read("init", np.float64, (n_classes,)),
+        n_features=len(n_codes),
+        n_classes=n_classes,
+    )
+
+
+def _split_arrays(read: ReadArray, feature: NDArray[np.int32]) -> Arrays:
+    is_split = feature >= 0
+    n_splits = int(is_split.sum())
+    arrays: Arrays = {}
+    for name, dtype in _OF_SPLITS.items():
+        arrays[name] = np.full(len(feature), LEAF[name], dtype=dtype)
+        arrays[name][is_split] = read(name, dtype, (n_splits,))
+    return arrays
+
+
+def _set_arrays(read: ReadArray, feature: NDArray[np.int32], n_codes: NDArray[np.int64]) -> Arrays:
+    n_words = np.append(set_words(n_codes), 0)[feature].astype(np.int32)  # the last is a leaf's: -1
+    return {
+        "left_set_size": n_words,
+        "left_set": read("left_set", np.uint64, (int(n_words.sum(dtype=np.int64)),)),
+    }
+
+
+def _tree_arrays(read: ReadArray, n_nodes: int) -> Arrays:
+    tree_start = read("tree_start", np.int64, (None,))
+    check_starts("tree_start", tree_start, n_nodes)
+    n_trees = len(tree_start) - 1
+    return {
+        "tree_start": tree_start,
+        "tree_class": read("tree_class", np.int32, (n_trees,)),
+        "tree_base": read("tree_base", np.int32, (n_trees,)),
+        "tree_base_scale": read("tree_base_scale", np.float64, (n_trees,)),
+    }
+
+
+def _leaf_arrays(
+    read: ReadArray, is_leaf: NDArray[np.bool_], shared: NDArray[np.bool_], n_classes: int
+) -> Arrays:
+    has_value = is_leaf & ~shared
+    value = np.zeros(len(is_leaf))
+    value[has_value] = read("value", np.float64, (int(has_value.sum()),))
+    n_shared = int((is_leaf & shared).sum())
+    return {"value": value, "leaf_value": read("leaf_value", np.float32, (n_shared, n_classes))}
+
+
+def _iteration_arrays(read: ReadArray, n_classes: int) -> Arrays:
+    step_start = read("step_start", np.int64, (None,))
+    gain_feature = read("gain_feature", np.int32, (None,))
+    return {
+        "step_start": step_start,
+        "gain_feature": gain_feature,
+        "class_gain": read("class_gain", np.float64, (len(gain_feature), n_classes)),
+        "gain_start": read("gain_start", np.int64, (len(step_start),)),
+    }
+
+
+Target = str | os.PathLike[str] | IO[bytes]
+_DOCUMENT = "model.json"
+# The field of a `History`, and the name of its array in a model file; as for the trees, the names on
+# the right never change.
+STORED_NAMES_OF_HISTORY = {
+    "train_loss": "train_loss",
+    "class_losses": "class_losses",
+    "base_classes": "base_class",
+    "search_losses": "search_losses",
+    "validation_loss": "validation_loss",
+    "validation_score": "validation_score",
+}
+
+
+@dataclass(frozen=True)
+class ModelContents:
+    """What is kept of a fitted classifier.
+
+    Attributes
+    ----------
+    model : Model
+        All that prediction needs.
+    history : History
+        The record of the training.
+    refit_history : History or None
+        The record of the second training, if the model is that of ``refit``.
+    parameters : dict
+        Parameters of the estimator; those that are not here are as they are by default.
+    checkpoint : mapping or None
+        In a checkpoint, what training needs beside to go on, as values of JSON. ``model`` has the
+        steps after the best one then too.
+    refit_model : Model or None
+        In a checkpoint of ``refit``, the trees so far; ``refit_history`` is their record then.
+    format : int
+        The format of the file that it was read from.
+    written_by : str
+        The version that wrote it.
+    """
+
+    model: Model
+    history: History
+    refit_history: History | None
+    parameters: dict[str, Any]
+    checkpoint: Mapping[str, Any] | None = None
+    refit_model: Model | None = None
+    format: int = FORMAT
+    written_by: str = VERSION
+
+    def check(self) -> None:
+        """Raise a ValueError unless all parts are safe to use, and a checkpoint has its best step."""
+        for part in (self.model, self.history, self.refit_model, self.refit_history):
+            if part is not None:
+                part.check()
+        check_parameters(self.parameters)
+        best, most = (self.refit_history or self.history).best_iteration, self.model.n_iter
+        if self.checkpoint is None and best != most:
+            raise ValueError(f"a model of {most} steps; its history has {best}")
+        if self.checkpoint is not None and self.history.best_iteration > most:
+            raise ValueError(
+                f"a checkpoint of {most} steps; its best step is {self.history.best_iteration}"
+            )
+
+    def fitted(self) -> tuple[Model, History, History | None]:
+        """Return a model that can be used and its records; of a checkpoint that of the best step."""
+        if self.checkpoint is None:
+            return self.model, self.history, self.refit_history
+        return self.model.first_iterations(self.history.best_iteration), self.history, None
+
+
+def save(saved: ModelContents, target: Target) -> None:
+    """Write a model file: to a path whole or not at all, or to a file that is open."""
+    if isinstance(target, str | os.PathLike):
+        write_whole(target, _content_of(saved))
+        return
+    _check_stream(target, "write")
+    target.write(_content_of(saved))
+
+
+def load(source: Target) -> ModelContents:
+    """Read a model file; whatever is wrong with it is a ``ModelFileError``."""
+    if isinstance(source, str | os.PathLike):
+        with Path(source).open("rb") as file, _named(Path(source)):
+            return _saved_of(file)
+    _check_stream(source, "read")
+    return _saved_of(io.BytesIO(source.read()))
+
+
+def checkpoint_state(path: Path) -> Mapping[str, Any] | None:
+    """Return ``Saved.checkpoint`` of a model file; its arrays are not read."""
+    with path.open("rb") as file, _named(path):
+        document = document_of(Archive(file).read(_DOCUMENT))
+        state: Mapping[str, Any] | None = entry(document, "checkpoint", dict, type(None))
+    return state
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say of which file an error is; what never ends is none."""
+    if not path.is_file():
+        raise ModelFileError(f"{path} is no file, but a device or the like")
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def _check_stream(stream: Any, method: str) -> None:
+    """A file that is open as text cannot hold a model."""
+    if not hasattr(stream, method) or isinstance(stream, io.TextIOBase):
+        raise TypeError(
+            f"{type(stream).__name__} given; expected a path, or a file that is open for bytes "
+            f"and has the method {method}"
+        )
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def _content_of(saved: ModelContents) -> bytes:
+    saved.check()  # what is written can be read
+    members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
+    document = {
+        "format": FORMAT,
+        "written_by": VERSION,
+        "needs": NEEDS,
+        "classes": to_json(saved.model.classes),
+        "recenter": saved.model.recenter,
+        "features": json_of_encoding(saved.model.encoding),
+        "parameters": {name: to_json(value) for name, value in saved.parameters.items()},
+        "history": json_of_history(saved.history),
+        "refit_history": json_of_history(saved.refit_history),
+        "checkpoint": saved.checkpoint,
+        **_refit_entry(saved.refit_model),
+        "digests": {name: _digest(content) for name, content in members.items()},
+    }
+    return archive_of({_DOCUMENT: text_of(document)} | members)
+
+
+def _refit_entry(model: Model | None) -> dict[str, Any]:
+    """Only a checkpoint of ``refit`` has this entry: its trees may know other levels."""
+    return {} if model is None else {"refit_features": json_of_encoding(model.encoding)}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all members, in their order."""
+    arrays = _arrays_of_model(saved.model, "")
+    if saved.refit_model is not None:
+        arrays |= _arrays_of_model(saved.refit_model, "refit_")
+    for part in ("history", "refit_history"):
+        history = getattr(saved, part)
+        if history is not None:
+            arrays |= {
+                f"{part}/{stored}": getattr(history, field)
+                for field, stored in STORED_NAMES_OF_HISTORY.items()
+            }
+    return {f"{name}.npy": array for name, array in arrays.items()}
+
+
+def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
+    kinds = model.encoding.schema.is_categorical.astype(np.uint8)
+    trees = arrays_of_trees(model.ensemble)
+    return {f"{prefix}features/is_categorical": kinds} | {
+        f"{prefix}trees/{name}": array for name, array in trees.items()
+    }
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+class _Members:
+    """The arrays of a file, each read once, whose digests are those that its document has."""
+
+    def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
+        if archive.names != {_DOCUMENT, *digests}:
+            odd = sorted(archive.names ^ {_DOCUMENT, *digests})
+            raise ModelFileError(
+                f"the archive or model.json lists members that the other does not: {odd}"
+            )
+        self._archive = archive
+        self._digests = digests
+        self._unread = {*digests}
+
+    def array(self, name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        name = f"{name}.npy"
+        content = self._archive.read(name)
+        if _digest(content) != self._digests.get(name):
+            raise ModelFileError(
+                f"{name} was changed or damaged: its digest is not that of model.json"
+            )
+        self._unread.discard(name)
+        return from_npy(name, content, dtype, shape)
+
+    def check_all_read(self) -> None:
+        if self._unread:
+            raise ModelFileError(f"members that belong to no model: {sorted(self._unread)}")
+
+
+def _saved_of(file: IO[bytes]) -> ModelContents:
+    archive = Archive(file)
+    document = document_of(archive.read(_DOCUMENT))
+    members = _Members(archive, entry(document, "digests", dict))
+    wrong = (ValueError, TypeError, OverflowError, RecursionError)
+    with as_model_file_errors("not a valid model", *wrong):
+        saved = _read(document, members)
+        saved.check()
+    members.check_all_read()
+    return saved
+
+
+def _read(document: dict[str, Any], members: _Members) -> ModelContents:
+    format_ = document["format"]
+    reader = JsonReader(format_)
+    model = _read_model(document, members, reader, "")
+    stored = entry(document, "parameters", dict)
+    given = parameters = {name: reader.value(value) for name, value in stored.items()}
+    if format_ == 1:
+        check_parameters_of_format_1(given)
+        parameters = parameters_from_format_1(given)
+
+    def read_history(name: str) -> History | None:
+        summary = entry(document, name, dict, type(None))
+        if summary is None:
+            return None
+        arrays = _history_arrays(name, entry(summary, "n_steps", int), members, len(model.classes))
+        if format_ == 1:
+            baseline = model.ensemble.init
+            return history_of_format_1(summary, arrays, reader, given, baseline)
+        return history_of_json(summary, arrays, reader)
+
+    first, second = read_history("history"), read_history("refit_history")
+    if first is None:
+        raise ModelFileError("model.json has no history")
+    return ModelContents(
+        model=model,
+        history=first,
+        refit_history=second,
+        parameters=parameters,
+        checkpoint=entry(document, "checkpoint", dict, type(None)),
+        refit_model=_read_model(document, members, reader, "refit_")
+        if "refit_features" in document
+        else None,
+        format=format_,
+        written_by=entry(document, "written_by", str),
+    )
+
+
+def _read_model(
+    document: dict[str, Any], members: _Members, reader: JsonReader, prefix: str
+) -> Model:
+    kinds = members.array(f"{prefix}features/is_categorical", np.uint8, (None,))
+    encoding = encoding_of_json(entry(document, f"{prefix}features", dict), kinds != 0, reader)
+    classes = reader.value(entry(document, "classes", dict))
+
+    def read(name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        return members.array(f"{prefix}trees/{name}", dtype, shape)
+
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+        raise ModelFileError("model.json: 'classes' is no array of labels")
+    trees = trees_of_arrays(read, encoding.n_codes(), len(classes))
+    return Model(trees, encoding, classes, entry(document, "recenter", bool))
+
+
+def _history_arrays(
+    name: str, n_iter: int, members: _Members, n_classes: int
+) -> dict[str, NDArray[Any]]:
+    shapes: dict[str, Shape] = {
+        "train_loss": (n_iter + 1,),
+        "class_losses": (n_iter + 1, n_classes),
+        "base_classes": (n_iter,),
+        "search_losses": (n_iter, None),
+        "validation_loss": (None,),
+        "validation_score": (None,),
+    }
+    return {
+        field: members.array(
+            f"{name}/{STORED_NAMES_OF_HISTORY[field]}",
+            np.int32 if field == "base_classes" else float,
+            shape,
+        )
+        for field, shape in shapes.items()
+    }

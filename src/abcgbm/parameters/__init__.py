@@ -1,0 +1,1 @@
+"""Parameters of the estimators: validated once, frozen, read by all other packages."""

@@ -1,0 +1,112 @@
+"""Prediction methods of the classifier, for tables in memory and in batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abcgbm.data.arrays import Floats
+from abcgbm.data.files.batched_table import feature_batches
+from abcgbm.data.files.large_table import as_large
+from abcgbm.data.files.writer import check_output, write_tables
+from abcgbm.errors import require_pyarrow
+from abcgbm.model.losses import SoftmaxLink
+from abcgbm.model.model import Model
+from abcgbm.parameters.hints import with_prediction_hints
+
+
+def prediction_columns(
+    model: Model, labels: NDArray[Any], probabilities: Floats | None
+) -> dict[str, Any]:
+    """Return predictions as the columns of an Arrow table: labels and, if asked for, probabilities."""
+    arrow = require_pyarrow()
+    columns = {"prediction": arrow.array(labels, arrow.array(model.classes).type)}
+    if probabilities is None:
+        return columns
+    names = [f"proba_{label}" for label in model.labels]
+    return columns | dict(zip(names, probabilities.T, strict=True))
+
+
+class BatchPrediction:
+    """What an estimator can say of tables that do not fit into memory."""
+
+    model_: Model
+
+    @with_prediction_hints
+    def predict_batches(
+        self, X: Any, *, proba: bool = False, n_iter: int | None = None
+    ) -> Iterator[NDArray[Any]]:
+        """Yield what ``predict`` would return, or ``predict_proba``, a part of the rows at a time.
+
+        Parameters
+        ----------
+        X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
+            The table; its columns are found by name, and others are left alone.
+        proba : bool, default=False
+            Whether probabilities are wanted rather than labels.
+        n_iter : int, optional
+            Predict with the first iterations only.
+        """
+        for raw in self._raw_parts(X, n_iter):
+            if proba:
+                yield self._outputs().probabilities(raw, self._n_threads())
+            else:
+                yield self._outputs().labels(raw)
+
+    @with_prediction_hints
+    def predict_to_file(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        *,
+        proba: bool = False,
+        n_iter: int | None = None,
+    ) -> int:
+        """Write predictions to a file, a part of the rows at a time, and return how many they are.
+
+        Parameters
+        ----------
+        X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
+            The table, as for ``predict_batches``.
+        path : path
+            A name that ends in .parquet, .feather, .csv or .tsv (text perhaps with .gz or .zst). A
+            file that is there is replaced when all is written, or left as it was.
+        proba : bool, default=False
+            Whether there is a column for the probability of each class, too, beside ``prediction``.
+        n_iter : int, optional
+            Predict with the first iterations only.
+        """
+        check_output(Path(path))
+        tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_iter))
+        return write_tables(tables, Path(path))
+
+    def _predicted_table(self, raw: Floats, proba: bool) -> Any:
+        outputs = self._outputs()
+        found = outputs.probabilities(raw, self._n_threads()) if proba else None
+        columns = prediction_columns(self.model_, outputs.labels(raw), found)
+        return require_pyarrow().table(columns)
+
+    def _raw_parts(self, X: Any, n_iter: int | None) -> Iterator[Floats]:
+        self._check_fitted()
+        for part in feature_batches(as_large(X), self.model_.encoding.schema, type(self).__name__):
+            yield self.model_.raw(part, self._n_threads(), n_iter)
+
+    def _raw_of_all(self, X: Any, n_iter: int | None) -> Floats:
+        parts = [*self._raw_parts(X, n_iter)]
+        if not parts:
+            raise ValueError(f"X is {as_large(X)!r}, which has no rows; expected at least 1")
+        return np.concatenate(parts)
+
+    def _check_fitted(self) -> None:
+        raise NotImplementedError
+
+    def _outputs(self) -> SoftmaxLink:
+        raise NotImplementedError
+
+    def _n_threads(self) -> int:
+        raise NotImplementedError

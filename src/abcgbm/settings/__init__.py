@@ -1,1 +1,0 @@
-"""What the user gave: checked once, frozen, read by all other rooms."""

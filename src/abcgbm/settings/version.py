@@ -1,5 +1,0 @@
-"""Which version of the package this is."""
-
-from importlib.metadata import version
-
-VERSION = version("abcgbm")
