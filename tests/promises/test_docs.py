@@ -98,7 +98,7 @@ def _needs_mpi() -> None:
 
 def test_pages_show_examples():
     shown = {page.name for page in PAGES if EXAMPLE.search(text_of(page))}
-    assert {"README.md", "start.md", "tables.md", "validation.md"} <= shown
+    assert {"README.md", "start.md", "tables.md", "early_stopping.md"} <= shown
 
 
 @pytest.mark.parametrize(("code", "output"), examples())
@@ -239,7 +239,7 @@ def test_every_public_attribute_of_the_classifier_is_in_its_docstring():
 def rows_of_other_packages() -> list[tuple[str, set[str]]]:
     """Our name and those of other packages, row by row."""
     page = text_of(ROOT / "docs" / "coming_from.md")
-    table = page[page.index("| here |") : page.index("## What is the same name")]
+    table = page[page.index("| here |") : page.index("## Same name, different meaning")]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return [
         (re.findall("`([^`]+)`", row[0])[0], set(re.findall("`([^`]+)`", " ".join(row[1:]))))
