@@ -1,4 +1,4 @@
-"""Draw the pictures of a page anew: run its blocks of Python in the folder that is called like it.
+"""Redraw the pictures of a page: run its Python blocks in the folder of the same name.
 
 From the root of the repository: `python docs/_ext/page_pictures.py plotting`.
 """
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[1]
 
 
 def draw(name: str) -> None:
-    """Run the blocks of `docs/<name>.md`, which save their pictures where they run."""
+    """Run the blocks of `docs/<name>.md`, which save their pictures to the working directory."""
     blocks = re.findall(
         r"^```python\n(.*?)^```", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL
     )
