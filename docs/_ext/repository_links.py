@@ -1,8 +1,8 @@
 """Rewrite links between files of the repository to links between pages of the site.
 
-`make docs` copies the pages of the root (ARCHITECTURE.md, ...) to project/ in small letters. A link to one of
-them leads there, one to README.md to the first page, one from there into docs/ back, and one to a script of the gallery
-to its page.
+`make docs` copies the pages of the root (ARCHITECTURE.md, ...) to project/, with lower-case names. Links to them are
+redirected there, links to README.md to the landing page, their own links into docs/ back to it, and links to a script of
+the gallery to its page.
 """
 
 import re
