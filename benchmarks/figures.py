@@ -24,7 +24,7 @@ def save_all(results: Results, folder: Path) -> None:
 
 
 def overview(results: Results) -> Any:
-    """Draw training time as multiples of ours, one panel: the chart of the README."""
+    """Draw training time relative to ours, in one panel: the chart of the README."""
     seconds = results.table("training", "cpu", 1)
     if not _has([seconds], "mart"):
         return None
@@ -32,8 +32,8 @@ def overview(results: Results) -> Any:
     figure.set_size_inches(10.0, 3.8)
     panel = panels[0, 0]
     _bars(panel, seconds, "mart")
-    panel.set_title("Training time on one thread: same iterations, leaves and bins (abcgbm = 1)")
-    panel.set_ylabel("CPU seconds / abcgbm's")
+    panel.set_title("Training on one thread with the same iterations, leaves and bins")
+    panel.set_ylabel("CPU time relative to abcgbm")
     panel.set_xlabel("data set (generated ones: rows x features x classes)", fontsize="small")
     _legend_below(figure, panel)
     return figure
