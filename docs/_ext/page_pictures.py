@@ -1,4 +1,4 @@
-"""Redraw the pictures of a page: run its Python blocks in the folder of the same name.
+"""Draw the pictures of a page anew: run its blocks of Python in the folder that is called like it.
 
 From the root of the repository: `python docs/_ext/page_pictures.py plotting`.
 """
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[1]
 
 
 def draw(name: str) -> None:
-    """Run the blocks of `docs/<name>.md`, which save their pictures to the working directory."""
+    """Run the blocks of `docs/<name>.md`, which save their pictures where they run."""
     blocks = re.findall(
         r"^```python\n(.*?)^```", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL
     )
