@@ -47,6 +47,7 @@ lint: .venv/installed-dev core
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/codespell
+	$(BIN)/python tests/support/check_words.py
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	printf '%s\n' $(CORE) | xargs -n 1 -P $(JOBS) $(BIN)/clang-tidy -p build/core --quiet
 	! grep -nE '#pragma omp|std::j?thread' $(filter-out cpp/base/parallel.%,$(CPP))
