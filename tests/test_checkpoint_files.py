@@ -17,7 +17,6 @@ import pytest
 from abcgbm import (
     ABCBoostClassifier,
     AdaptiveBaseClass,
-    BaseClassSearch,
     Categorical,
     Checkpoint,
     ModelFileError,

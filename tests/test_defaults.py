@@ -8,13 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
-from abcgbm import (
-    ABCBoostClassifier,
-    AdaptiveBaseClass,
-    BaseClassSearch,
-    Checkpoint,
-    TreePerClass,
-)
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, Checkpoint, TreePerClass
 from abcgbm.parameters.defaults import Size, settled
 from abcgbm.parameters.parameters import Parameters
 from models import assert_same_model, noisy_data

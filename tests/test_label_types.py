@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from abcgbm import AdaptiveBaseClass, BaseClassSearch, LargeTable
+from abcgbm import AdaptiveBaseClass, LargeTable
 from abcgbm.cli import main
 from model_files import content_of, loaded
 from models import noisy_data, small

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from abcgbm.training.progress import ProgressLine
-from models import HANGS_AFTER, assert_same_model, noisy_data, small
+from models import HANGS_AFTER, assert_same_model, base_labels, noisy_data, small
 
 
 class Terminal(io.StringIO):
@@ -32,7 +32,7 @@ def test_log_has_a_line_at_the_beginning_and_one_at_the_end_of_mean_losses(capfd
     weight = np.arange(len(y)) % 3
     model = small(verbose=1).fit(X, y, weight)
     first, last = (f"{loss / weight.sum():.6g}" for loss in model.train_loss_[[1, -1]])
-    bases = [f"base class {model.base_classes_[step]}" for step in (0, -1)]
+    bases = [f"base class {base_labels(model)[step]}" for step in (0, -1)]
     expected = f"step 1/8  loss {first}  {bases[0]}\n"
     expected += f"step 8/8  loss {last}  {bases[1]}  stopped: max_iter\n"
     assert capfd.readouterr() == ("", expected)
@@ -41,9 +41,9 @@ def test_log_has_a_line_at_the_beginning_and_one_at_the_end_of_mean_losses(capfd
 def test_mean_validation_loss_is_shown_too(capfd):
     X, y = noisy_data()
     model = small(verbose=1, early_stopping=False).fit(X, y, X_val=X[:40], y_val=y[:40])
-    losses = model.train_loss_[-1] / 400, model.validation_loss_[-1] / 40
+    losses = model.train_loss_[-1], model.validation_loss_[-1] / 40
     shown = "loss {:.6g}  validation loss {:.6g}".format(*losses)
-    base = f"base class {model.base_classes_[-1]}"
+    base = f"base class {base_labels(model)[-1]}"
     assert f"step 8/8  {shown}  {base}  stopped: max_iter\n" in capfd.readouterr().err
 
 
@@ -63,7 +63,7 @@ def test_larger_number_shows_a_line_every_so_many_steps(verbose, capfd):
     every = range(verbose, 9, verbose)
 
     def line(step):
-        loss, base = model.train_loss_[step] / 400, model.base_classes_[step - 1]
+        loss, base = model.train_loss_[step], base_labels(model)[step - 1]
         return f"step {step}/8  loss {loss:.6g}  base class {base}"
 
     lines = [line(step) for step in every]
@@ -89,7 +89,7 @@ def test_further_trainings_of_a_fit_are_told_apart(capfd):
 def test_steps_without_end_are_counted_without_a_bar(terminal):
     model = small(verbose=1, max_iter=None, callbacks=[lambda r: r.iteration == 3, TimeLimit(1e9)])
     model.fit(*noisy_data())
-    loss, base = model.train_loss_[-1] / 400, model.base_classes_[-1]
+    loss, base = model.train_loss_[-1], base_labels(model)[-1]
     expected = f"step 3  loss {loss:.6g}  base class {base}  stopped: callback\n"
     assert terminal.getvalue().endswith("\r\x1b[K" + expected)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import abcgbm
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, BinnedTable, FixedBase
+from abcgbm import ABCBoostClassifier, BinMapper, BinnedTable
 from models import noisy_data, run_python, small
 
 ROOT = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ from abcgbm import (
     Categorical,
     TreePerClass,
 )
-from models import noisy_data, small
+from models import base_labels, noisy_data, small
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
@@ -161,7 +161,7 @@ def test_labels_that_are_dates_stay_dates(backend, unit):
     assert np.array(found, dtype=dates.dtype).tolist() == model.classes_[[1, 0]].tolist()
     tree = model.tree(0, model.classes_[1])
     assert [*tree.leaf_values[tree.nodes[-1].number]] == [*model.classes_[[1, 0]]]
-    assert model.base_classes_[0] == model.classes_[0]
+    assert base_labels(model)[0] == model.classes_[0]
     assert model.explain(X[:1])._number(model.classes_[1]) == 1
 
 
