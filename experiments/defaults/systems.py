@@ -21,7 +21,7 @@ from experiments.defaults.frames import (
     with_categories,
 )
 
-MOST_STEPS = 1000  # with early stopping
+MAX_STEPS = 1000  # with early stopping
 PATIENCE = 20
 
 Labels = NDArray[np.int64]

@@ -109,7 +109,7 @@ AnyPath = str | PathLike[str]
 
 
 class Exports(FittedAttributes):
-    """What an estimator makes of its model for others; see docs/serving.md.
+    """What an estimator makes of its model for others; see docs/deployment.md.
 
     A file that exists is replaced at once or, if anything goes wrong, left as it was.
     """

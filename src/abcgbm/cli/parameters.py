@@ -136,7 +136,7 @@ def with_object(value: Any) -> Any:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(expected) from error
     if None in named:
-        raise ValueError(expected)  # noqa: TRY004
+        raise ValueError(expected)
     return _OBJECTS[called[1]](*arguments, **named)
 
 

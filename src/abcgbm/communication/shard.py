@@ -63,7 +63,9 @@ class Shard(NamedTuple):
             return self._replace(partitions=((self.communicator.rank, n_rows),), is_cut=False)
         n_given = sum(n for _, n in self.partitions)
         if n_given != n_rows:
-            raise ValueError(f"the shard has partitions of {n_given} rows together; X has {n_rows} rows")
+            raise ValueError(
+                f"the shard has partitions of {n_given} rows together; X has {n_rows} rows"
+            )
         return self
 
     def taken(self, places: NDArray[np.int64]) -> Shard:
@@ -72,7 +74,9 @@ class Shard(NamedTuple):
         ends = np.cumsum([n for _, n in self.partitions])
         n_before = np.searchsorted(places, ends)
         kept = np.diff(n_before, prepend=0).tolist()
-        return self._replace(partitions=[(p, n) for (p, _), n in zip(self.partitions, kept, strict=True)])
+        return self._replace(
+            partitions=[(p, n) for (p, _), n in zip(self.partitions, kept, strict=True)]
+        )
 
     def numbers(self) -> NDArray[np.uint64]:
         """Return the number of each row among those of all ranks; all ranks must ask."""
