@@ -146,7 +146,7 @@ def test_choice_that_does_not_exist_is_named_with_those_that_do(parameters, part
 @pytest.mark.parametrize(
     ("name", "bad", "allowed"),
     [
-        ("categorical_features", "a", "'auto', None, or a list of names"),
+        ("categorical_features", "a", "'auto', None, a list, or Categorical(...)"),
         ("categorical_features", 3, "'auto', None, or a list of names"),
         ("recenter", 1, "True or False"),
         ("recenter", "no", "True or False"),
@@ -175,7 +175,7 @@ def test_wrong_type_is_named_with_the_right_one(name, bad, allowed):
         small(**parameter(name, bad)).fit(X, Y)
 
 
-KNOWN = ("'mart'", "'abc-mart'", "'logitboost'", "'abc-logitboost'")
+KNOWN = ("'auto'", "'multi-output'", "'mart'", "'logitboost'", "'abc-mart'", "'abc-logitboost'")
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_leaves_of_the_first_steps():
     assert model.apply(X, n_iter=0).shape == (400, 0)
     binned = BinMapper().fit(X).transform(X)
     np.testing.assert_array_equal(small().fit(binned, y).apply(binned), whole)
-    with pytest.raises(ValueError, match="n_steps=9"):
+    with pytest.raises(ValueError, match="n_iter=9"):
         model.apply(X, n_iter=9)
 
 

@@ -118,12 +118,16 @@ def test_slice_ends_where_that_of_a_list_does(end, left):
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [
-        (lambda m: m.truncate(9), ValueError, "n_steps=9; expected an integer from 0 to 8"),
-        (lambda m: m.truncate(-1), ValueError, "n_steps=-1; expected"),
-        (lambda m: m.truncate(2.0), TypeError, "n_steps=2.0; expected"),
+        (lambda m: m.truncate(9), ValueError, "n_iter=9; expected an integer from 0 to 8"),
+        (lambda m: m.truncate(-1), ValueError, "n_iter=-1; expected"),
+        (lambda m: m.truncate(2.5), TypeError, "n_iter=2.5; expected"),
         (lambda m: m[:9], ValueError, "end of a slice=9; expected an integer from -8 to 8"),
         (lambda m: m[:"a"], TypeError, "end of a slice='a'"),
-        (lambda m: m[3:7], ValueError, r"model\[3:7\]; expected a slice from the first step on"),
+        (
+            lambda m: m[3:7],
+            ValueError,
+            r"model\[3:7\]; expected a slice from the first iteration on",
+        ),
         (lambda m: m[::2], ValueError, r"model\[::2\]; expected a slice"),
         (lambda m: m[5], TypeError, r"model\[5\]; expected a slice"),
         (iter, TypeError, "not iterable"),

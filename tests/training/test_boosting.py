@@ -9,9 +9,9 @@ from sklearn.datasets import load_iris
 
 import core
 import reference
-from abcgbm import AdaptiveBaseClass, TreePerClass
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from abcgbm.model.history import Record
-from abcgbm.parameters.parameters import Algorithm
+from abcgbm.parameters.parameters import Algorithm, Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import Boosting
 from abcgbm.training.boosting import choose_and_train as choose_and_step_by
@@ -26,16 +26,16 @@ VARIANTS = {
         reference.Algorithm("mart", None, refresh="class"),
     ),
     "Mb": (
-        {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
+        {"algorithm": AdaptiveBaseClass(base_derivatives=False, line_search=False)},
         reference.Algorithm("mart", "worst"),
     ),
     "abc-mart": ({"algorithm": "abc-mart"}, reference.Algorithm("abc-mart", "worst")),
     "fixed base": (
-        {"algorithm": AdaptiveBaseClass(base_label=1)},
+        {"algorithm": AdaptiveBaseClass(base_label=1, line_search=False)},
         reference.Algorithm("abc-mart", 1),
     ),
     "search": (
-        {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
+        {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1, line_search=False)},
         reference.Algorithm("abc-mart", reference.Search(2, 1)),
     ),
     "logitboost": ({"algorithm": "logitboost"}, reference.Algorithm("mart", None)),
@@ -58,7 +58,7 @@ def first_base_zero(n_classes: int) -> int:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_loop_is_that_of_the_reference(name, n_classes):
     parameters, algorithm = VARIANTS[name]
-    hessian_split = "logitboost" in parameters.get("algorithm", "")
+    hessian_split = "logitboost" in name
     problem = random_problem(3, 300, 3, n_classes, hessian_split=hessian_split)
     trainer = core.trainer(problem)
     rounds = reference.boost(trainer, algorithm, n_classes, max_iter=8)
@@ -69,30 +69,34 @@ def test_loop_is_that_of_the_reference(name, n_classes):
         random_state=first_base_zero(n_classes),
     ).fit(problem.X, problem.y)
     np.testing.assert_array_equal(model.model_.ensemble.raw(problem.X, 1), trainer.raw().T)
-    np.testing.assert_array_equal(model.class_losses_[1:], [r.class_losses for r in rounds])
-    assert model.train_loss_[-1] == trainer.loss()
+    losses = [r.class_losses for r in rounds]
+    np.testing.assert_array_equal(model.history_.class_losses[1:], losses)
+    assert model.history_.train_loss[-1] == trainer.loss()
 
 
 @pytest.mark.parametrize(
-    ("name", "trees", "choices"),
+    ("given", "name", "choices"),
     [
-        ("mart", "per-class", (False, False, False)),
-        ("abc-mart", "per-class", (True, False, False)),
-        ("logitboost", "per-class", (False, True, False)),
-        ("abc-logitboost", "per-class", (True, True, False)),
-        ("mart", "shared", (False, False, True)),
-        ("logitboost", "shared", (False, True, True)),
+        ("mart", "mart", (False, False, False)),
+        ("abc-mart", "abc-mart", (True, False, False)),
+        ("logitboost", "logitboost", (False, True, False)),
+        ("abc-logitboost", "abc-logitboost", (True, True, False)),
+        (
+            AdaptiveBaseClass("logitboost", base_derivatives=False),
+            "logitboost",
+            (False, True, False),
+        ),
+        (MultiOutputTrees("mart"), "mart", (False, False, True)),
+        ("multi-output", "logitboost", (False, True, True)),
+        ("auto", "logitboost", (False, True, True)),
     ],
+    ids=str,
 )
-def test_algorithm_is_its_three_choices_and_nothing_else(name, trees, choices):
-    algorithm = Algorithm.from_names(name, trees)
+def test_algorithm_is_its_three_choices_and_nothing_else(given, name, choices):
+    parameters = ABCBoostClassifier(given).get_params(deep=False)
+    algorithm = Parameters.from_parameters(parameters).algorithm
     assert dataclasses.astuple(algorithm) == choices
     assert algorithm.name == name
-
-
-@pytest.mark.parametrize(("trees", "name"), [("per-class", "abc-mart"), ("shared", "logitboost")])
-def test_algorithm_that_is_not_named_depends_on_the_trees(trees, name):
-    assert Algorithm.from_names("auto", trees) == Algorithm.from_names(name, trees)
 
 
 # ------------------------------------------------------------------------------------------ the end
@@ -108,7 +112,8 @@ def test_training_ends_at_max_iter():
 def test_training_ends_at_machine_accuracy(algorithm):
     model = small(algorithm, learning_rate=1.0, max_iter=1000).fit(*SEPARABLE)
     assert model.stop_reason_ == "machine_accuracy"
-    assert model.train_loss_[-1] < MACHINE_ACCURACY <= model.train_loss_[-2]
+    losses = model.history_.train_loss
+    assert losses[-1] < MACHINE_ACCURACY <= losses[-2]
     assert model.model_.ensemble.n_iter == model.n_iter_ < 1000
 
 
@@ -127,7 +132,8 @@ def test_rows_of_next_to_no_weight_are_fitted_to_machine_accuracy():
     parameters = {"learning_rate": 1.0, "max_iter": 1000}
     model = small(min_samples_leaf=10 * 2.0**-60, **parameters).fit(X, y, weights)
     assert model.stop_reason_ == "machine_accuracy"
-    assert model.train_loss_[-1] < least_loss(weights.sum()) <= model.train_loss_[-2]
+    losses = model.history_.train_loss
+    assert losses[-1] < least_loss(weights.sum()) <= losses[-2]
 
 
 @every_variant

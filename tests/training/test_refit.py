@@ -177,7 +177,7 @@ def test_second_training_does_not_begin_when_the_time_is_up():
     heard = []
     given = {"callbacks": [heard.append, TimeLimit(1e-9)]}
     model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
-    assert (model.stop_reason_, model.refit_history_) == ("max_time", None)
+    assert (model.stop_reason_, model.refit_history_) == ("time_limit", None)
     assert [report.phase for report in heard] == ["train"]
 
 
