@@ -7,6 +7,7 @@ class, and LightGBM's unless its name says so, have none.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from abcgbm import MultiOutputTrees
 from benchmarks import peers
 from benchmarks.peers import CatBoost, LightGBM, Ours, Setting, System, XGBoost
 

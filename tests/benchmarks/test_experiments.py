@@ -39,7 +39,7 @@ from experiments.store import Results, append_line, only_run, read_lines
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.demo import error_curve, p_value, relative_improvement
-from models import end_of
+from models import base_labels, end_of
 
 ROOT = Path(__file__).parents[2]
 PAPER = ROOT.parent / "shared" / "paper" / "tables.json"
@@ -165,7 +165,7 @@ def test_draws_of_the_trial_are_different_first_base_classes(n_classes):
     y = np.repeat(np.arange(n_classes), 3)
     X = np.eye(len(y))
     model = ABCBoostClassifier.paper(max_iter=1, min_samples_leaf=1)
-    first = {int(model.set_params(random_state=s).fit(X, y).base_classes_[0]) for s in draws}
+    first = {int(base_labels(model.set_params(random_state=s).fit(X, y))[0]) for s in draws}
     assert len(draws) > 1
     assert len(first) == len(draws)
 

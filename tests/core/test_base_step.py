@@ -6,11 +6,9 @@ from sklearn.datasets import make_classification
 
 import core
 import reference as ref
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
 from models import assert_same_model, noisy_data, small
 from strategies import Problem, random_problem, reference_trainer
-
-ABC = ("abc-mart", "abc-logitboost")
 
 
 def base_scales(model: ABCBoostClassifier) -> np.ndarray:
@@ -20,7 +18,7 @@ def base_scales(model: ABCBoostClassifier) -> np.ndarray:
 
 
 def step_of(trainer: core.Trainer, base: int, n_classes: int) -> ref.Step:
-    return trainer.iteration([k for k in range(n_classes) if k != base], base, True, 1.0)
+    return trainer.step([k for k in range(n_classes) if k != base], base, True, 1.0)
 
 
 def losses_by_halvings(problem: Problem) -> list[float]:
@@ -92,25 +90,24 @@ def test_sought_step_is_the_same_for_any_thread_count():
 # ---------------------------------------------------------------------------------------- the parameter
 
 
-@pytest.mark.parametrize("algorithm", ABC)
-@pytest.mark.parametrize("base_class", ["worst", BaseClassSearch(2, 2), 3], ids=str)
-def test_search_shortens_steps_that_the_guard_lets_pass(algorithm, base_class):
+@pytest.mark.parametrize("criterion", ["mart", "logitboost"])
+@pytest.mark.parametrize("fields", [{}, {"n_candidates": 2, "gap": 2}, {"base_label": 3}], ids=str)
+def test_search_shortens_steps_that_the_guard_lets_pass(criterion, fields):
     X, y = noisy_data(n_rows=150, n_classes=25)
-    given = {"base_class": base_class, "learning_rate": 0.2, "min_samples_leaf": 2, "max_iter": 1}
+    given = {"learning_rate": 0.2, "min_samples_leaf": 2, "max_iter": 1}
     searched, full = (
-        small(algorithm, base_step=step, **given).fit(X, y) for step in ("search", "full")
+        small(AdaptiveBaseClass(criterion, line_search=s, **fields), **given).fit(X, y)
+        for s in (True, False)
     )
     assert (base_scales(full) == 1).all()
     assert (base_scales(searched) < 1).all()
     assert searched.train_loss_[1] < full.train_loss_[1] < full.train_loss_[0]
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "n_classes"), [("mart", 12), ("logitboost", 12), ("abc-mart", 2)]
-)
-def test_base_step_makes_no_difference_without_a_common_base(algorithm, n_classes):
-    X, y = noisy_data(n_classes=n_classes)
-    assert_same_model(*(small(algorithm, base_step=s).fit(X, y) for s in ("search", "full")))
+def test_line_search_makes_no_difference_with_two_classes():
+    X, y = noisy_data(n_classes=2)
+    models = (small(AdaptiveBaseClass(line_search=s)).fit(X, y) for s in (True, False))
+    assert_same_model(*models)
 
 
 # ------------------------------------------------------------------------------------- rows not learned from
@@ -126,7 +123,7 @@ def generated(n_classes: int, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.n
     return X[:n], y[:n], X[n:], y[n:]
 
 
-@pytest.mark.parametrize("algorithm", ABC)
+@pytest.mark.parametrize("algorithm", ["abc-mart", "abc-logitboost"])
 @pytest.mark.parametrize(
     ("n_classes", "n_rows", "l2"),
     [(3, 600, 0.0), (30, 1500, 0.0), (100, 5000, 0.0), (300, 6000, 1.0)],

@@ -56,12 +56,12 @@ def test_tables_of_any_form_are_predicted_by_so_many_steps(form):
 
 
 @pytest.mark.parametrize(
-    ("bad", "error"), [(9, ValueError), (-1, ValueError), (2.0, TypeError), (True, TypeError)]
+    ("bad", "error"), [(9, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)]
 )
 @pytest.mark.parametrize("method", METHODS)
 def test_steps_that_the_model_does_not_have_are_refused(method, bad, error):
     model = small().fit(X, Y)
-    expected = rf"n_steps={bad!r}; expected an integer from 0 to 8 \(those of the model\)"
+    expected = rf"n_iter={bad!r}; expected an integer from 0 to 8 \(those of the model\)"
     with pytest.raises(error, match=expected):
         getattr(model, method)(X, n_iter=bad)
 
@@ -85,7 +85,7 @@ def test_scorer_sees_the_model_as_it_stands():
     def scorer(estimator, rows, labels):
         return estimator.predict(rows, n_iter=2)
 
-    with pytest.raises(ValueError, match="n_steps=2; expected None: a scorer sees the model as it"):
+    with pytest.raises(ValueError, match="n_iter=2; expected None: a scorer sees the model as it"):
         small(scoring=scorer, early_stopping=True).fit(X, Y)
 
 

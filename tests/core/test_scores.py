@@ -86,7 +86,7 @@ def test_a_residual_may_be_far_beyond_the_last_grid():
     problem = Problem(X, y, K, raw=raw, params={"min_weight": 1, "learning_rate": 1.0})
     trainers = core.trainer(problem), reference_trainer(problem)
     for trainer in trainers:
-        trainer.iteration(list(range(K - 1)), K - 1, True, 1.0)
+        trainer.step(list(range(K - 1)), K - 1, True, 1.0)
     assert_same_scores(*trainers)
 
 

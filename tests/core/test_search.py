@@ -9,15 +9,19 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import core
-from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, BaseClassSearch, TreePerClass
-from models import assert_same_model, noisy_data
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, TreePerClass
+from models import assert_same_model, base_labels, noisy_data
 from strategies import Problem, random_problem, reference_trainer
 
 X, Y = load_iris(return_X_y=True)
-ABC = ("abc-mart", "abc-logitboost")
+CRITERIA = ("mart", "logitboost")
 
 
-def small(algorithm: str = "abc-logitboost", **changed) -> ABCBoostClassifier:
+def abc(criterion: str, **fields) -> AdaptiveBaseClass:
+    return AdaptiveBaseClass(criterion, **fields)
+
+
+def small(algorithm="abc-logitboost", **changed) -> ABCBoostClassifier:
     settings = {"max_iter": 12, "learning_rate": 0.1, "max_leaf_nodes": 5, "min_samples_leaf": 5}
     return ABCBoostClassifier(algorithm, **settings | changed)
 
@@ -66,57 +70,56 @@ def test_search_is_the_same_for_any_thread_count(seed, n_candidates):
         )
 
 
-@pytest.mark.parametrize("algorithm", ABC)
-def test_one_candidate_is_worst_with_its_first_base(algorithm):
-    for seed in range(4):
-        search = small(algorithm, base_class=BaseClassSearch(1, 0, 0), random_state=seed)
-        worst = small(algorithm, base_class="worst", random_state=seed)
-        assert_same_model(search.fit(X, Y), worst.fit(X, Y))
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_as_many_candidates_as_classes_or_more_are_all(criterion):
+    search = small(abc(criterion, n_candidates=3)).fit(X, Y)
+    for n_candidates in (None, 7):
+        assert_same_model(search, small(abc(criterion, n_candidates=n_candidates)).fit(X, Y))
 
 
-@pytest.mark.parametrize("algorithm", ABC)
-def test_all_candidates_are_exhaustive(algorithm):
-    search = small(algorithm, base_class=BaseClassSearch(3, 0, 0)).fit(X, Y)
-    assert_same_model(search, small(algorithm, base_class="exhaustive").fit(X, Y))
-
-
-@pytest.mark.parametrize("algorithm", ABC)
-def test_two_classes_have_one_model_under_every_policy(algorithm):
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_two_classes_have_one_model_under_every_policy(criterion):
     X2, y2 = X[50:], Y[50:]
-    plain = small(algorithm.removeprefix("abc-")).fit(X2, y2)
-    for base in ("worst", "exhaustive", 1, 2, BaseClassSearch(2, 3, 2)):
-        model = small(algorithm, base_class=base).fit(X2, y2)
+    plain = small(criterion).fit(X2, y2)
+    for fields in (
+        {},
+        {"n_candidates": None},
+        {"base_label": 1},
+        {"base_label": 2},
+        {"n_candidates": 2, "gap": 3, "warmup": 2},
+    ):
+        model = small(abc(criterion, **fields)).fit(X2, y2)
         np.testing.assert_array_equal(model.decision_function(X2), plain.decision_function(X2))
         np.testing.assert_array_equal(model.predict_proba(X2), plain.predict_proba(X2))
 
 
-@pytest.mark.parametrize("algorithm", ABC)
-def test_warm_up_steps_are_plain_steps(algorithm):
-    model = small(algorithm, base_class=BaseClassSearch(2, 1, warmup=4)).fit(X, Y)
-    plain = small(algorithm.removeprefix("abc-"), max_iter=4).fit(X, Y)
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_warm_up_steps_are_plain_steps(criterion):
+    model = small(abc(criterion, n_candidates=2, gap=1, warmup=4)).fit(X, Y)
+    plain = small(criterion, max_iter=4).fit(X, Y)
     np.testing.assert_array_equal(model.train_loss_[:5], plain.train_loss_)
-    assert model.base_classes_[:4].tolist() == [None] * 4
-    assert None not in model.base_classes_[4:].tolist()
+    assert base_labels(model)[:4] == [None] * 4
+    assert None not in base_labels(model)[4:]
     np.testing.assert_allclose(model.decision_function(X).sum(axis=1), 0, atol=1e-12)
 
 
 def test_choice_is_kept_for_the_gap_and_searched_again():
-    model = small(AdaptiveBaseClass(n_candidates=2, gap=3)).fit(X, Y)
+    model = small(abc("logitboost", n_candidates=2, gap=3)).fit(X, Y)
     searched = ~np.isnan(model.history_.candidate_losses).all(axis=1)
     assert np.flatnonzero(searched).tolist() == [0, 4, 8]
-    for step, base in enumerate(model.base_classes_):
-        assert base == model.base_classes_[step - step % 4]
+    for step, base in enumerate(base_labels(model)):
+        assert base == base_labels(model)[step - step % 4]
 
 
 def test_candidates_are_the_worst_classes_and_the_best_of_them_is_taken():
     X4, y4 = many_classes(7)
-    model = small(AdaptiveBaseClass(n_candidates=3)).fit(X4, y4)
+    model = small(abc("logitboost", n_candidates=3)).fit(X4, y4)
     for step, losses in enumerate(model.history_.candidate_losses):
         tried = np.flatnonzero(~np.isnan(losses))
         worst = np.argsort(-model.class_losses_[step], kind="stable")[:3]
         assert tried.tolist() == sorted(worst.tolist())
-        assert model.base_classes_[step] == np.nanargmin(losses)
-        assert np.nanmin(losses) == pytest.approx(model.train_loss_[step + 1], rel=1e-9)
+        assert base_labels(model)[step] == np.nanargmin(losses)
+        assert np.nanmin(losses) == pytest.approx(model.history_.train_loss[step + 1], rel=1e-9)
 
 
 def test_candidate_that_cannot_split_does_not_end_the_search():
@@ -130,15 +133,14 @@ def test_candidate_that_cannot_split_does_not_end_the_search():
     assert model.n_iter_ > 1
     assert np.isinf(model.history_.candidate_losses[:, 2]).all()
     assert np.isfinite(model.history_.candidate_losses[:, :2]).all()
-    assert 2 not in model.base_classes_
+    assert 2 not in base_labels(model)
 
 
 def test_exhaustive_search_is_not_behind_the_worst_class_with_many_classes():
     """Full steps overshoot with 60 classes: what counts is the loss after the guard."""
     X60, y60 = noisy_data(n_rows=900, n_classes=60)
     exhaustive, worst = (
-        small("abc-mart", base_class=base, max_iter=10).fit(X60, y60).train_loss_
-        for base in ("exhaustive", "worst")
+        small(abc("mart", n_candidates=n), max_iter=10).fit(X60, y60).train_loss_ for n in (None, 1)
     )
     assert len(exhaustive) == len(worst) == 11
     assert exhaustive[-1] <= 1.05 * worst[-1]
@@ -170,20 +172,25 @@ def test_without_a_search_there_are_no_search_losses():
     assert np.isnan(small("abc-mart").fit(X, Y).history_.candidate_losses).all()
 
 
-@pytest.mark.parametrize("algorithm", ABC)
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize(
-    ("base_class", "n_classes"),
-    [("worst", 60), (BaseClassSearch(2, 5), 60), (BaseClassSearch(3, 0, 2), 40), ("worst", 300)],
+    ("fields", "n_classes"),
+    [
+        ({}, 60),
+        ({"n_candidates": 2, "gap": 5}, 60),
+        ({"n_candidates": 3, "warmup": 2}, 40),
+        ({}, 300),
+    ],
     ids=str,
 )
-def test_loss_never_rises_with_many_classes(algorithm, base_class, n_classes):
+def test_loss_never_rises_with_many_classes(criterion, fields, n_classes):
     X4, y4 = many_classes(n_classes)
-    model = small(algorithm, base_class=base_class, min_samples_leaf=1, max_iter=8).fit(X4, y4)
+    model = small(abc(criterion, **fields), min_samples_leaf=1, max_iter=8).fit(X4, y4)
     assert model.n_iter_ == 8
     assert (np.diff(model.train_loss_) <= 0).all()
 
 
-@pytest.mark.parametrize("algorithm", ["logitboost", *ABC])
+@pytest.mark.parametrize("algorithm", ["logitboost", "abc-mart", "abc-logitboost"])
 def test_training_reaches_machine_accuracy_with_finite_leaves(algorithm):
     """Near the end hessians are tiny everywhere: no gain, leaf or score may become infinite."""
     model = ABCBoostClassifier(
@@ -209,35 +216,28 @@ def test_regularization_shortens_leaves_and_least_hessian_stops_splits():
 
 
 @pytest.mark.parametrize(
-    ("search", "error", "said"),
+    ("fields", "error", "said"),
     [
-        (BaseClassSearch(0), ValueError, "n_candidates=0"),
-        (BaseClassSearch(4), ValueError, "1 to 3"),
-        (BaseClassSearch(2.0), TypeError, "n_candidates=2.0"),
-        (BaseClassSearch(2, gap=-1), ValueError, "gap=-1"),
-        (BaseClassSearch(2, warmup=-1), ValueError, "warmup=-1"),
-        (BaseClassSearch(2, warmup=None), TypeError, "warmup=None"),
+        ({"n_candidates": 0}, ValueError, "n_candidates=0"),
+        ({"n_candidates": 2.5}, TypeError, "n_candidates=2.5"),
+        ({"n_candidates": 2, "gap": -1}, ValueError, "gap=-1"),
+        ({"n_candidates": 2, "warmup": -1}, ValueError, "warmup=-1"),
+        ({"n_candidates": 2, "warmup": None}, TypeError, "warmup=None"),
     ],
     ids=str,
 )
-def test_wrong_search_is_an_error_that_names_it(search, error, said):
-    with pytest.raises(error, match=said):
-        small(base_class=search).fit(X, Y)
-
-
-@pytest.mark.parametrize("base_class", ["exhaustive", BaseClassSearch(), 0], ids=str)
-def test_plain_algorithm_takes_no_search(base_class):
-    with pytest.raises(ValueError, match="needs an abc algorithm"):
-        small("logitboost", base_class=base_class).fit(X, Y)
+def test_wrong_search_is_an_error_that_names_it(fields, error, said):
+    with pytest.raises(error, match=f"AdaptiveBaseClass: {said}"):
+        small(AdaptiveBaseClass(**fields)).fit(X, Y)
 
 
 def test_grid_search_reaches_the_parameters_of_the_search():
-    model = small(AdaptiveBaseClass(n_candidates=2, gap=5))
-    grid = GridSearchCV(model, {"base_class__gap": [0, 3]}, cv=2).fit(X, Y)
+    model = small(abc("logitboost", n_candidates=2, gap=5))
+    grid = GridSearchCV(model, {"algorithm__gap": [0, 3]}, cv=2).fit(X, Y)
     for gap, found in zip([0, 3], grid.cv_results_["mean_test_score"], strict=True):
-        alone = small(AdaptiveBaseClass(n_candidates=2, gap=gap))
+        alone = small(abc("logitboost", n_candidates=2, gap=gap))
         assert found == cross_val_score(alone, X, Y, cv=2).mean()
-    best = BaseClassSearch(2, grid.best_params_["base_class__gap"])
-    assert_same_model(grid.best_estimator_, small(base_class=best).fit(X, Y))
-    assert clone(model).set_params(base_class__n_candidates=3).base_class.n_candidates == 3
-    assert model.base_class.n_candidates == 2
+    best = abc("logitboost", n_candidates=2, gap=grid.best_params_["algorithm__gap"])
+    assert_same_model(grid.best_estimator_, small(best).fit(X, Y))
+    assert clone(model).set_params(algorithm__n_candidates=3).algorithm.n_candidates == 3
+    assert model.algorithm.n_candidates == 2

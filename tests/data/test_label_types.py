@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from abcgbm import AdaptiveBaseClass, BaseClassSearch, LargeTable
+from abcgbm import AdaptiveBaseClass, LargeTable, MultiOutputTrees
 from abcgbm.cli import main
 from model_files import content_of, loaded
 from models import noisy_data, small
@@ -221,7 +221,7 @@ class Name(str):
     __slots__ = ()
 
 
-class Search(BaseClassSearch):
+class Other(AdaptiveBaseClass):
     pass
 
 
@@ -291,16 +291,19 @@ def test_times_of_a_zone_in_a_file_are_refused(tmp_path, capsys):
     assert "the column of labels has times in the zone 'UTC'" in capsys.readouterr().err
 
 
-def test_base_class_that_no_file_can_hold_is_refused_before_training():
-    with pytest.raises(
-        TypeError, match=r"base_class=Search.*Search cannot be held by a model file"
-    ):
-        small(AdaptiveBaseClass(base_label=Search()), callbacks=never).fit(X, CODE)
+def test_base_label_that_no_file_can_hold_is_refused_before_training():
     days = np.array(["2024-01-01", "2024-01-02"], "M8[ns]")
-    with pytest.raises(TypeError, match=r"base_class=Timestamp.*cannot be held by a model file"):
-        small(AdaptiveBaseClass(base_label=pd.Timestamp(days[0])), callbacks=never).fit(
-            X, days[CODE]
-        )
+    fixed = AdaptiveBaseClass(base_label=pd.Timestamp(days[0]))
+    with pytest.raises(TypeError, match=r"algorithm=AdaptiveBaseClass.*cannot be held by a model"):
+        small(fixed, callbacks=never).fit(X, days[CODE])
+
+
+def test_algorithm_of_another_class_trains_as_that_of_its_base():
+    model = small(Other(gap=2), **SMALL).fit(X, CODE)
+    assert_same_model(model, small(AdaptiveBaseClass(gap=2), **SMALL).fit(X, CODE))
+    with pytest.warns(UserWarning, match=r"cannot hold the value of algorithm \(of type Other\)"):
+        content = content_of(model)
+    assert loaded(content).algorithm == "auto"
 
 
 @pytest.mark.parametrize("kind", [np.str_, Name, Tree], ids=lambda kind: kind.__name__)
@@ -311,9 +314,15 @@ def test_names_of_features_that_are_a_kind_of_string_are_saved(kind):
     assert {*map(type, model.feature_names_in_)} == {str}
 
 
-@pytest.mark.parametrize(("name", "value"), [("max_features", "sqrt"), ("gain_directions", "all")])
-def test_choice_that_is_a_kind_of_string_is_saved(name, value):
-    model = small("multi-output", **{name: Name(value)}, **SMALL).fit(X, CODE)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("max_features", {"max_features": Name("sqrt")}),
+        ("algorithm", {"algorithm": MultiOutputTrees(n_projections=Name("all"))}),
+    ],
+)
+def test_choice_that_is_a_kind_of_string_is_saved(name, given):
+    model = small(**given, **SMALL).fit(X, CODE)
     with pytest.warns(UserWarning, match=f"cannot hold the value of {name}"):
         content = content_of(model)
     assert loaded(content).resolved_params_ == model.resolved_params_

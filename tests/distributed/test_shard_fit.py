@@ -255,7 +255,7 @@ def test_time_is_that_of_the_first_rank():
         return fit_on_rank(PARAMS | limits, rows, Shard(communicator, parts))
 
     for outcome in on_ranks(2, fit):
-        assert (outcome.model.stop_reason_, outcome.n_iter) == ("max_time", 1)
+        assert (outcome.model.stop_reason_, outcome.n_iter) == ("time_limit", 1)
 
 
 def test_time_that_has_passed_before_counts():
@@ -263,7 +263,7 @@ def test_time_that_has_passed_before_counts():
     outcome = fit_on_rank(
         params, rows_of(1, 1)[0][0], Shard(SingleProcess()), afar=RemoteListener(elapsed=1e6)
     )
-    assert (outcome.model.stop_reason_, outcome.n_iter) == ("max_time", 1)
+    assert (outcome.model.stop_reason_, outcome.n_iter) == ("time_limit", 1)
 
 
 def test_rows_to_validate_on_may_be_on_some_ranks_only():

@@ -153,7 +153,7 @@ def test_wrong_arguments_are_refused():
     with pytest.raises(NotFittedError):
         small().explain(X)
     model = small().fit(X, y)
-    with pytest.raises(ValueError, match=r"n_steps=9; expected an integer from 0 to 8"):
+    with pytest.raises(ValueError, match=r"n_iter=9; expected an integer from 0 to 8"):
         model.explain(X, n_iter=9)
     with pytest.raises(ValueError, match="features"):
         model.explain(X[:, :2])

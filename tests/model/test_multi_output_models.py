@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from abcgbm import ABCBoostClassifier, MultiOutputTrees
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees
 from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema
 from abcgbm.model.ensemble import ALL_CLASSES
@@ -13,15 +13,15 @@ from abcgbm.parameters.defaults import MAX_PROJECTIONS, Size, settled
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.boosting import IterationPlan, plan_iteration
 from abcgbm.training.resolved import ResolvedParameters, resolve_parameters
-from models import assert_same_model, ensemble_arrays, noisy_data, small
+from models import assert_same_model, base_labels, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=500, n_classes=5)
 MANY_X, MANY_Y = noisy_data(n_rows=600, n_classes=9)
 VALIDATION = {"X_val": X[400:], "y_val": Y[400:]}
 
 
-def shared(**parameters) -> ABCBoostClassifier:
-    return small("multi-output", **parameters)
+def shared(algorithm="multi-output", **parameters) -> ABCBoostClassifier:
+    return small(algorithm, **parameters)
 
 
 # ------------------------------------------------------------------------------- what is settled
@@ -49,7 +49,7 @@ def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
     ],
 )
 def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_projections):
-    plan = plan_of(n_classes, trees="shared", max_features=None, gain_directions=given)
+    plan = plan_of(n_classes, algorithm=MultiOutputTrees(n_projections=given), max_features=None)
     assert plan.n_projections == n_projections
     assert plan.has_draws == (n_projections < n_classes)
 
@@ -62,7 +62,7 @@ def test_trees_per_class_have_no_directions():
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_step_of_a_shared_tree_has_no_base_class(n_classes):
-    algorithm = plan_of(n_classes, trees="shared").settings.algorithm
+    algorithm = plan_of(n_classes, algorithm="multi-output").settings.algorithm
     expected = IterationPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
     assert plan_iteration(algorithm, n_classes, ()) == expected
 
@@ -73,11 +73,11 @@ def test_step_of_a_shared_tree_has_no_base_class(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
 @pytest.mark.parametrize("algorithm", ["mart", "logitboost"])
 def test_step_is_one_tree_for_all_classes(algorithm, n_classes):
-    model = shared(algorithm=algorithm).fit(*noisy_data(n_classes=n_classes))
+    model = shared(MultiOutputTrees(algorithm)).fit(*noisy_data(n_classes=n_classes))
     arrays = ensemble_arrays(model)
     assert arrays["tree_class"].tolist() == [ALL_CLASSES] * model.n_iter_
     assert arrays["leaf_value"].shape == ((arrays["feature"] < 0).sum(), n_classes)
-    assert model.base_classes_.tolist() == [None] * model.n_iter_
+    assert base_labels(model) == [None] * model.n_iter_
     assert np.isnan(model.history_.candidate_losses).all()
 
 
@@ -122,11 +122,15 @@ def test_importances_are_those_of_all_classes_together():
 
 def test_two_kinds_of_trees_can_go_on_from_each_other():
     model = shared(max_iter=3, warm_start=True, early_stopping=False).fit(X, Y, **VALIDATION)
-    model.set_params(algorithm="abc-mart", max_iter=5).fit(X, Y, **VALIDATION)
-    model.set_params(algorithm="multi-output", max_iter=9).fit(X, Y, **VALIDATION)
-    assert [b is None for b in model.base_classes_] == [True] * 3 + [False] * 2 + [True] * 4
+    model.set_params(algorithm=AdaptiveBaseClass(baseline="zero"), max_iter=5).fit(
+        X, Y, **VALIDATION
+    )
+    model.set_params(algorithm=MultiOutputTrees(baseline="zero"), max_iter=9).fit(
+        X, Y, **VALIDATION
+    )
+    assert [b is None for b in base_labels(model)] == [True] * 3 + [False] * 2 + [True] * 4
     losses = [
-        -np.log(proba[np.arange(100), Y[400:]]).sum()
+        -np.log(proba[np.arange(100), Y[400:]]).mean()
         for proba in model.staged_predict_proba(X[400:])
     ]
     np.testing.assert_allclose(model.validation_loss_[1:], losses, rtol=1e-9)

@@ -18,7 +18,7 @@ from abcgbm import (
     Categorical,
     TreePerClass,
 )
-from models import noisy_data, small
+from models import base_labels, noisy_data, small
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
@@ -161,7 +161,7 @@ def test_labels_that_are_dates_stay_dates(backend, unit):
     assert np.array(found, dtype=dates.dtype).tolist() == model.classes_[[1, 0]].tolist()
     tree = model.tree(0, model.classes_[1])
     assert [*tree.leaf_values[tree.nodes[-1].number]] == [*model.classes_[[1, 0]]]
-    assert model.base_classes_[0] == model.classes_[0]
+    assert base_labels(model)[0] == model.classes_[0]
     assert model.explain(X[:1])._number(model.classes_[1]) == 1
 
 
@@ -187,7 +187,7 @@ def test_leaves_of_the_first_steps():
     assert model.apply(X, n_iter=0).shape == (400, 0)
     binned = BinMapper().fit(X).transform(X)
     np.testing.assert_array_equal(small().fit(binned, y).apply(binned), whole)
-    with pytest.raises(ValueError, match="n_steps=9"):
+    with pytest.raises(ValueError, match="n_iter=9"):
         model.apply(X, n_iter=9)
 
 

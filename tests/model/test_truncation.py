@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
-from models import ensemble_arrays, noisy_data, small
+from models import base_labels, ensemble_arrays, noisy_data, small
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
 X, Y = ROWS[:250], LABELS[:250]
@@ -61,7 +61,7 @@ def test_record_ends_with_the_model():
     assert (cut.n_iter_, cut.best_iteration_, cut.stop_reason_) == (2, 2, "truncated")
     assert cut.train_loss_.tolist() == whole.train_loss_[:3].tolist()
     assert cut.validation_score_.tolist() == whole.validation_score_[:3].tolist()
-    assert cut.base_classes_.tolist() == whole.base_classes_[:2].tolist()
+    assert base_labels(cut) == base_labels(whole)[:2]
     assert len(cut.history_.candidate_losses) == 2
     assert cut.get_params() == whole.get_params()
 
@@ -118,12 +118,16 @@ def test_slice_ends_where_that_of_a_list_does(end, left):
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [
-        (lambda m: m.truncate(9), ValueError, "n_steps=9; expected an integer from 0 to 8"),
-        (lambda m: m.truncate(-1), ValueError, "n_steps=-1; expected"),
-        (lambda m: m.truncate(2.0), TypeError, "n_steps=2.0; expected"),
+        (lambda m: m.truncate(9), ValueError, "n_iter=9; expected an integer from 0 to 8"),
+        (lambda m: m.truncate(-1), ValueError, "n_iter=-1; expected"),
+        (lambda m: m.truncate(2.5), TypeError, "n_iter=2.5; expected"),
         (lambda m: m[:9], ValueError, "end of a slice=9; expected an integer from -8 to 8"),
         (lambda m: m[:"a"], TypeError, "end of a slice='a'"),
-        (lambda m: m[3:7], ValueError, r"model\[3:7\]; expected a slice from the first step on"),
+        (
+            lambda m: m[3:7],
+            ValueError,
+            r"model\[3:7\]; expected a slice from the first iteration on",
+        ),
         (lambda m: m[::2], ValueError, r"model\[::2\]; expected a slice"),
         (lambda m: m[5], TypeError, r"model\[5\]; expected a slice"),
         (iter, TypeError, "not iterable"),

@@ -8,27 +8,20 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
-from abcgbm import (
-    ABCBoostClassifier,
-    AdaptiveBaseClass,
-    BaseClassSearch,
-    Checkpoint,
-    TreePerClass,
-)
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, Checkpoint, MultiOutputTrees, TreePerClass
 from abcgbm.parameters.defaults import Size, settled
 from abcgbm.parameters.parameters import Parameters
 from models import assert_same_model, noisy_data
 
 X, Y = noisy_data(n_rows=1500, n_classes=4)
 SHARED = {
-    "algorithm": "multi-output",
+    "algorithm": MultiOutputTrees(n_projections=4, baseline="prior"),
     "learning_rate": 0.04,
     "max_leaf_nodes": 15,
     "l2_regularization": 0.75,
     "max_features": 0.5,
 }
 PAPER = {
-    "algorithm": "abc-mart",
     "learning_rate": 0.1,
     "max_leaf_nodes": 12,
     "l2_regularization": 0.0,
@@ -42,36 +35,23 @@ PAPER = {
 def test_defaults_are_what_the_docstring_says():
     model = ABCBoostClassifier().fit(X, Y)
     assert_same_model(model, ABCBoostClassifier(max_iter=300, **SHARED).fit(X, Y))
-    assert (
-        model.resolved_params_.items()
-        >= (SHARED | {"algorithm": "abc-mart", "max_iter": 300}).items()
-    )
+    expected = SHARED | {"max_iter": 300, "early_stopping": False}
+    assert model.resolved_params_ == expected
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "base_class"),
+    ("name", "algorithm"),
     [
-        ("mart", None),
-        ("abc-mart", "worst"),
-        ("logitboost", None),
-        ("abc-logitboost", BaseClassSearch(2, 5)),
+        ("mart", TreePerClass("mart", baseline="zero")),
+        ("abc-mart", AdaptiveBaseClass("mart", n_candidates=1, gap=0, line_search=True)),
+        ("logitboost", TreePerClass("logitboost", baseline="zero")),
+        ("abc-logitboost", AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)),
     ],
 )
-def test_algorithm_that_is_named_has_trees_per_class(algorithm, base_class):
-    model = ABCBoostClassifier(algorithm, max_iter=30).fit(X, Y)
-    spelled_out = ABCBoostClassifier(algorithm, max_iter=30, base_class=base_class, **PAPER)
-    assert_same_model(model, spelled_out.fit(X, Y))
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"algorithm": "abc-mart"}, {"algorithm": TreePerClass("mart", sequential_residuals=True)}],
-    ids=str,
-)
-def test_what_the_paper_alone_has_means_trees_per_class(given):
-    model = ABCBoostClassifier(max_iter=30, **given).fit(X, Y)
-    assert model.resolved_params_["trees"] == "per-class"
-    assert model.resolved_params_["algorithm"] == ("abc-mart" if "base_class" in given else "mart")
+def test_algorithm_that_is_named_has_one_tree_per_class(name, algorithm):
+    model = ABCBoostClassifier(name, max_iter=30).fit(X, Y)
+    assert_same_model(model, ABCBoostClassifier(algorithm, max_iter=30, **PAPER).fit(X, Y))
+    assert model.resolved_params_["algorithm"] == algorithm
 
 
 @pytest.mark.parametrize(
@@ -189,11 +169,6 @@ def test_warm_start_keeps_what_is_left_open():
     assert_same_model(model, ABCBoostClassifier(max_iter=60, learning_rate=0.15).fit(X, Y))
     many = ABCBoostClassifier(learning_rate=0.3, max_iter=310, warm_start=True).fit(X, Y)
     assert many.set_params(max_iter="auto").fit(X, Y).n_iter_ == 310
-
-
-def test_what_was_chosen_names_the_base_class():
-    model = ABCBoostClassifier("abc-logitboost", max_iter=30).fit(X, Y)
-    assert repr(model.resolved_params_["base_class"]) == repr(BaseClassSearch(2, 5))
 
 
 def test_paper_is_one_line_away():

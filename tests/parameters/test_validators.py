@@ -12,7 +12,7 @@ from abcgbm.data.arrays import is_missing
 from abcgbm.data.once import lazy
 from abcgbm.data.schema import find_feature
 from abcgbm.parameters.validators import check_integer, is_finite_real, is_integer
-from models import noisy_data, small
+from models import noisy_data, parameter, small
 
 NAMES = np.array(["a", "b", "c"], object)
 
@@ -29,7 +29,8 @@ def test_nothing_else_is_an_integer(value):
 
 def test_integers_out_of_bounds_are_described():
     assert check_integer("n", np.int64(3), 2, 5) == 3
-    for value, error in ((1, ValueError), (6, ValueError), (2.0, TypeError), (True, TypeError)):
+    assert type(check_integer("n", 4.0, 2, 5)) is int
+    for value, error in ((1, ValueError), (6, ValueError), (2.5, TypeError), (True, TypeError)):
         with pytest.raises(error, match=f"^n={value!r}; expected an integer from 2 to 5 rows$"):
             check_integer("n", value, 2, 5, note=" rows")
     with pytest.raises(ValueError, match=r"^n=1; expected an integer from 2 on$"):
@@ -40,11 +41,12 @@ FLOATS = [n for n, v in ABCBoostClassifier().get_params().items() if type(v) is 
 
 
 @pytest.mark.parametrize(
-    "name", [*FLOATS, "min_samples_leaf", "l2_regularization", "max_time", "max_leaf_nodes"]
+    "name",
+    [*FLOATS, "min_samples_leaf", "l2_regularization", "seconds", "min_gain", "max_leaf_nodes"],
 )
 def test_number_beyond_all_floats_is_refused_by_name(name):
-    with pytest.raises(ValueError, match=f"^{name}=1000.*; expected"):
-        small(**{name: 10**400}).fit(*noisy_data())
+    with pytest.raises(ValueError, match=f"{name}=1000.*; expected"):
+        small(**parameter(name, 10**400)).fit(*noisy_data())
 
 
 def test_number_of_features_beyond_all_floats_is_more_than_there_are():

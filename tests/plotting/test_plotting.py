@@ -14,7 +14,7 @@ from abcgbm import ABCBoostClassifier, TreePerClass, plotting
 from abcgbm.evaluation import answers_of, class_calibration, staged_scores, top_calibration
 from abcgbm.training.validation import hold_out
 from export_cases import CASES, case
-from models import noisy_data, small
+from models import base_labels, noisy_data, small
 from stored_models import FOLDER as MODEL_FILES
 from stored_models import frame
 
@@ -134,7 +134,7 @@ def test_every_kind_of_model_is_drawn_or_the_error_says_what_is_missing(name, pl
     model, rows = case(name)
     rows, labels = rows[:60], model.predict(rows[:60])
     n_iter = model.model_.n_iter
-    has_base = any(label is not None for label in model.base_classes_[:n_iter])
+    has_base = any(label is not None for label in base_labels(model)[:n_iter])
     missing = [] if n_iter else ["no split"]
     missing += [] if has_base and n_iter else ["no base"]
     expected = [ERRORS[plot, what] for what in missing if (plot, what) in ERRORS]
@@ -325,7 +325,7 @@ def test_raster_has_the_base_class_of_each_step():
     ax = plotting.plot_base_classes(MODEL)
     raster = raster_of(ax, 8, 5)
     assert raster.sum(axis=0).tolist() == [1] * 8
-    assert MODEL.classes_[raster.argmax(axis=0)].tolist() == MODEL.base_classes_.tolist()
+    assert MODEL.classes_[raster.argmax(axis=0)].tolist() == base_labels(MODEL)
     assert ticks_of(ax.yaxis) == [*"abcde"]
     assert ax.get_xlim() == (0.5, 8.5)
 

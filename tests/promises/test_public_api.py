@@ -14,7 +14,17 @@ import numpy as np
 import pytest
 
 import abcgbm
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, BinnedTable, FixedBase
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    BinnedTable,
+    Categorical,
+    Checkpoint,
+    MultiOutputTrees,
+    TimeLimit,
+    TreePerClass,
+)
 from models import noisy_data, run_python, small
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +83,19 @@ def documented(section: str, of: type = ABCBoostClassifier) -> set[str]:
     return set(re.findall(r"^(\w+) : ", body, re.MULTILINE))
 
 
-@pytest.mark.parametrize("of", [ABCBoostClassifier, BaseClassSearch, BinMapper, FixedBase])
+@pytest.mark.parametrize(
+    "of",
+    [
+        ABCBoostClassifier,
+        AdaptiveBaseClass,
+        BinMapper,
+        Categorical,
+        Checkpoint,
+        MultiOutputTrees,
+        TimeLimit,
+        TreePerClass,
+    ],
+)
 def test_every_parameter_is_documented(of):
     assert documented("Parameters", of) == inspect.signature(of).parameters.keys()
 

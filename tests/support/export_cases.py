@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from abcgbm import ABCBoostClassifier, Categorical
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    Categorical,
+    MultiOutputTrees,
+    TreePerClass,
+)
 from models import noisy_data, small
 
 RNG = np.random.default_rng(5)
@@ -63,34 +69,44 @@ def of(X: Any, y: Any, *args: Any, **parameters: Any) -> Callable[[], ABCBoostCl
 
 CASES: dict[str, Callable[[], ABCBoostClassifier]] = {
     "mart": of(X, Y, "mart"),
-    "abc-mart": of(X, Y, "abc-mart", base_step="search", n_jobs=1),
-    "small base steps": of(X, Y, "abc-mart", base_step="search", learning_rate=1.0),
+    "abc-mart": of(X, Y, AdaptiveBaseClass(), n_jobs=1),
+    "small base steps": of(X, Y, AdaptiveBaseClass(), learning_rate=1.0),
     "logitboost": of(X, Y, "logitboost"),
     "abc-logitboost": of(X, Y, "abc-logitboost"),
-    "shared": of(X, Y, trees="shared"),
-    "shared mart": of(X, Y, "mart", trees="shared"),
-    "by class": of(X, Y, "mart", refresh="class"),
+    "shared": of(X, Y, "multi-output"),
+    "shared mart": of(X, Y, MultiOutputTrees("mart", baseline="zero")),
+    "by class": of(X, Y, TreePerClass("mart", sequential_residuals=True)),
     "two classes": of(X, Y % 2, "abc-mart"),
     "two classes, mart": of(X, Y % 2, "mart"),
-    "two classes, shared": of(X, Y % 2, trees="shared"),
+    "two classes, shared": of(X, Y % 2, "multi-output"),
     "string classes": of(X, NAMES[Y], "abc-mart"),
     "truth values": of(X, Y > 1, "mart"),
     "whole floats": of(X, Y - 1.0, "mart"),
     "dates": of(X, np.datetime64("2026-01-01", "ns") + Y, "mart"),
-    "prior": of(X, np.where(Y == 1, 0, Y), "mart", init="prior", classes=[0, 1, 2, 3]),
+    "prior": of(
+        X, np.where(Y == 1, 0, Y), TreePerClass("mart", baseline="prior"), classes=[0, 1, 2, 3]
+    ),
     "infinities": of(INFINITE, Y, "abc-mart"),
-    "large trees": of(X, Y, trees="shared", max_leaf_nodes=60, min_samples_leaf=1),
+    "large trees": of(X, Y, "multi-output", max_leaf_nodes=60, min_samples_leaf=1),
     "warm start": warm_started,
     "truncated": first_iterations(3, X, Y, algorithm="abc-mart"),
     "no step": first_iterations(0, X, Y, algorithm="mart"),
-    "no step, prior": first_iterations(0, X, NAMES[Y], trees="shared", init="prior"),
+    "no step, prior": first_iterations(0, X, NAMES[Y], algorithm=MultiOutputTrees()),
     "frame of numbers": of(FRAME[["size", "x/y"]], Y, "abc-mart"),
     "frame, mart": of(FRAME, FRAME_Y, "mart", categorical_features=Categorical(penalty=0.0)),
     "frame, abc-mart": of(
         FRAME, NAMES[FRAME_Y], "abc-mart", categorical_features=Categorical(penalty=0.0)
     ),
-    "frame, shared": of(FRAME, FRAME_Y, trees="shared", categorical_penalty=0.0),
-    "frame, shared codes": of(FRAME, FRAME_Y, trees="shared", categorical_penalty=0.0, max_bins=3),
+    "frame, shared": of(
+        FRAME, FRAME_Y, "multi-output", categorical_features=Categorical(penalty=0.0)
+    ),
+    "frame, shared codes": of(
+        FRAME,
+        FRAME_Y,
+        "multi-output",
+        categorical_features=Categorical(penalty=0.0),
+        max_bins=3,
+    ),
     "frame, no step": first_iterations(0, FRAME, FRAME_Y, algorithm="mart"),
     "numbered": of(ARRAY, FRAME_Y, categorical_features=Categorical([2, 3], penalty=0.0)),
 }
@@ -150,7 +166,10 @@ def raw(model: ABCBoostClassifier, rows: Any) -> np.ndarray:
 
 LONG: dict[str, dict[str, Any]] = {
     name: {"algorithm": name} for name in ("mart", "abc-mart", "logitboost", "abc-logitboost")
-} | {f"shared {name}": {"algorithm": name, "trees": "shared"} for name in ("mart", "logitboost")}
+} | {
+    f"shared {name}": {"algorithm": MultiOutputTrees(name, baseline="zero")}
+    for name in ("mart", "logitboost")
+}
 
 
 @cache

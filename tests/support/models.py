@@ -6,8 +6,17 @@ import sys
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    Categorical,
+    MultiOutputTrees,
+    TimeLimit,
+    TreePerClass,
+)
+from abcgbm.parameters.defaults import paper_algorithm
 from strategies import random_problem
 
 HANGS_AFTER = 300  # seconds: a process that takes this long is stuck, not slow
@@ -72,6 +81,41 @@ def small(algorithm: Any = "abc-mart", **parameters: Any) -> ABCBoostClassifier:
     return ABCBoostClassifier.paper(
         algorithm, **({"max_iter": 8, "max_leaf_nodes": 6} | parameters)
     )
+
+
+def with_fields(parameters: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """The parameters with other fields of their algorithm, as the paper has it if it is a name."""
+    given = parameters.get("algorithm", "abc-mart")
+    algorithm = clone(paper_algorithm(given) if isinstance(given, str) else given)
+    return parameters | {"algorithm": algorithm.set_params(**fields)}
+
+
+FIELDS = {
+    "n_projections": MultiOutputTrees,
+    "sequential_residuals": TreePerClass,
+    "recenter": TreePerClass,
+    "n_candidates": AdaptiveBaseClass,
+    "gap": AdaptiveBaseClass,
+    "warmup": AdaptiveBaseClass,
+    "base_label": AdaptiveBaseClass,
+    "base_derivatives": AdaptiveBaseClass,
+    "line_search": AdaptiveBaseClass,
+    "min_gain": TreePerClass,
+    "min_hessian_leaf": TreePerClass,
+    "baseline": TreePerClass,
+    "criterion": TreePerClass,
+}
+
+
+def parameter(name: str, value: Any) -> dict[str, Any]:
+    """A parameter of the constructor, or the one whose object has a field of this name."""
+    if name in FIELDS:
+        return {"algorithm": FIELDS[name](**{name: value})}
+    if name in ("smoothing", "penalty", "handle_unknown"):
+        return {"categorical_features": Categorical(**{name: value})}
+    if name == "seconds":
+        return {"callbacks": [TimeLimit(value)]}
+    return {name: value}
 
 
 def base_labels(model: ABCBoostClassifier) -> list[Any]:

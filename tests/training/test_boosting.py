@@ -9,14 +9,14 @@ from sklearn.datasets import load_iris
 
 import core
 import reference
-from abcgbm import AdaptiveBaseClass, TreePerClass
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from abcgbm.model.history import Record
-from abcgbm.parameters.algorithms import Algorithm
+from abcgbm.parameters.parameters import Algorithm, Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import Boosting
 from abcgbm.training.boosting import choose_and_train as choose_and_step_by
 from abcgbm.training.early_stopping import MACHINE_ACCURACY, least_loss
-from models import assert_same_model, noisy_data, small
+from models import assert_same_model, base_labels, noisy_data, small
 from strategies import random_problem
 
 VARIANTS = {
@@ -26,16 +26,16 @@ VARIANTS = {
         reference.Algorithm("mart", None, refresh="class"),
     ),
     "Mb": (
-        {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
+        {"algorithm": AdaptiveBaseClass(base_derivatives=False, line_search=False)},
         reference.Algorithm("mart", "worst"),
     ),
     "abc-mart": ({"algorithm": "abc-mart"}, reference.Algorithm("abc-mart", "worst")),
     "fixed base": (
-        {"algorithm": AdaptiveBaseClass(base_label=1)},
+        {"algorithm": AdaptiveBaseClass(base_label=1, line_search=False)},
         reference.Algorithm("abc-mart", 1),
     ),
     "search": (
-        {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
+        {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1, line_search=False)},
         reference.Algorithm("abc-mart", reference.Search(2, 1)),
     ),
     "logitboost": ({"algorithm": "logitboost"}, reference.Algorithm("mart", None)),
@@ -51,14 +51,14 @@ def first_base_zero(n_classes: int) -> int:
     """A seed whose first base class is 0, as in the reference."""
     X, y = np.arange(2.0 * n_classes)[:, None], np.arange(2 * n_classes) % n_classes
     fits = (small(max_iter=1, min_samples_leaf=1, random_state=s).fit(X, y) for s in range(1000))
-    return next(model.random_state for model in fits if model.base_classes_[0] == 0)
+    return next(model.random_state for model in fits if base_labels(model)[0] == 0)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_loop_is_that_of_the_reference(name, n_classes):
     parameters, algorithm = VARIANTS[name]
-    hessian_split = "logitboost" in parameters.get("algorithm", "")
+    hessian_split = "logitboost" in name
     problem = random_problem(3, 300, 3, n_classes, hessian_split=hessian_split)
     trainer = core.trainer(problem)
     rounds = reference.boost(trainer, algorithm, n_classes, max_iter=8)
@@ -69,30 +69,34 @@ def test_loop_is_that_of_the_reference(name, n_classes):
         random_state=first_base_zero(n_classes),
     ).fit(problem.X, problem.y)
     np.testing.assert_array_equal(model.model_.ensemble.raw(problem.X, 1), trainer.raw().T)
-    np.testing.assert_array_equal(model.class_losses_[1:], [r.class_losses for r in rounds])
-    assert model.train_loss_[-1] == trainer.loss()
+    losses = [r.class_losses for r in rounds]
+    np.testing.assert_array_equal(model.history_.class_losses[1:], losses)
+    assert model.history_.train_loss[-1] == trainer.loss()
 
 
 @pytest.mark.parametrize(
-    ("name", "trees", "choices"),
+    ("given", "name", "choices"),
     [
-        ("mart", "per-class", (False, False, False)),
-        ("abc-mart", "per-class", (True, False, False)),
-        ("logitboost", "per-class", (False, True, False)),
-        ("abc-logitboost", "per-class", (True, True, False)),
-        ("mart", "shared", (False, False, True)),
-        ("logitboost", "shared", (False, True, True)),
+        ("mart", "mart", (False, False, False)),
+        ("abc-mart", "abc-mart", (True, False, False)),
+        ("logitboost", "logitboost", (False, True, False)),
+        ("abc-logitboost", "abc-logitboost", (True, True, False)),
+        (
+            AdaptiveBaseClass("logitboost", base_derivatives=False),
+            "logitboost",
+            (False, True, False),
+        ),
+        (MultiOutputTrees("mart"), "mart", (False, False, True)),
+        ("multi-output", "logitboost", (False, True, True)),
+        ("auto", "logitboost", (False, True, True)),
     ],
+    ids=str,
 )
-def test_algorithm_is_its_three_choices_and_nothing_else(name, trees, choices):
-    algorithm = Algorithm.from_names(name, trees)
+def test_algorithm_is_its_three_choices_and_nothing_else(given, name, choices):
+    parameters = ABCBoostClassifier(given).get_params(deep=False)
+    algorithm = Parameters.from_parameters(parameters).algorithm
     assert dataclasses.astuple(algorithm) == choices
     assert algorithm.name == name
-
-
-@pytest.mark.parametrize(("trees", "name"), [("per-class", "abc-mart"), ("shared", "logitboost")])
-def test_algorithm_that_is_not_named_depends_on_the_trees(trees, name):
-    assert Algorithm.from_names("auto", trees) == Algorithm.from_names(name, trees)
 
 
 # ------------------------------------------------------------------------------------------ the end
@@ -108,7 +112,8 @@ def test_training_ends_at_max_iter():
 def test_training_ends_at_machine_accuracy(algorithm):
     model = small(algorithm, learning_rate=1.0, max_iter=1000).fit(*SEPARABLE)
     assert model.stop_reason_ == "machine_accuracy"
-    assert model.train_loss_[-1] < MACHINE_ACCURACY <= model.train_loss_[-2]
+    losses = model.history_.train_loss
+    assert losses[-1] < MACHINE_ACCURACY <= losses[-2]
     assert model.model_.ensemble.n_iter == model.n_iter_ < 1000
 
 
@@ -127,7 +132,8 @@ def test_rows_of_next_to_no_weight_are_fitted_to_machine_accuracy():
     parameters = {"learning_rate": 1.0, "max_iter": 1000}
     model = small(min_samples_leaf=10 * 2.0**-60, **parameters).fit(X, y, weights)
     assert model.stop_reason_ == "machine_accuracy"
-    assert model.train_loss_[-1] < least_loss(weights.sum()) <= model.train_loss_[-2]
+    losses = model.history_.train_loss
+    assert losses[-1] < least_loss(weights.sum()) <= losses[-2]
 
 
 @every_variant
@@ -135,7 +141,7 @@ def test_training_ends_where_no_tree_splits(parameters):
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small(**parameters).fit(np.zeros((40, 2)), np.arange(40) % 4)
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
-    assert (len(model.train_loss_), len(model.base_classes_)) == (1, 0)
+    assert (len(model.train_loss_), len(base_labels(model))) == (1, 0)
     assert model.class_losses_.shape == (1, 4)
     assert model.history_.candidate_losses.shape == (0, 4)
     assert model.model_.ensemble.n_iter == 0
@@ -167,20 +173,19 @@ def two_pairs() -> tuple[np.ndarray, np.ndarray]:
     return table[:, :2], table[:, 2].astype(int)
 
 
-GREEDY = {"algorithm": AdaptiveBaseClass(min_gain=30), "learning_rate": 0.3, "max_iter": 40}
+GREEDY = {"learning_rate": 0.3, "max_iter": 40}
 
 
 def test_base_that_is_only_kept_gives_way_to_a_new_search():
     X, y = two_pairs()
-    model = small(AdaptiveBaseClass(n_candidates=4, gap=1000), **GREEDY).fit(X, y)
-    bases = model.base_classes_.tolist()
+    model = small(AdaptiveBaseClass(n_candidates=4, gap=1000, min_gain=30), **GREEDY).fit(X, y)
+    bases = base_labels(model)
     change = next(step for step, base in enumerate(bases) if base != bases[0])
     assert {bases[0] // 2, bases[change] // 2} == {0, 1}  # one pair, then the other
     searched = ~np.isnan(model.history_.candidate_losses).all(axis=1)
     assert np.flatnonzero(searched).tolist() == [0, change]
-    fixed = small(AdaptiveBaseClass(base_label=bases[0]), **GREEDY).fit(
-        X, y
-    )  # the kept base alone ends there
+    fixed = small(AdaptiveBaseClass(base_label=bases[0], min_gain=30), **GREEDY).fit(X, y)
+    # the kept base alone ends there
     assert (fixed.n_iter_, fixed.stop_reason_) == (change, "no_progress")
     assert model.stop_reason_ == "no_progress"
 
@@ -197,7 +202,9 @@ class StuckTrainer:
 
 
 def choose_and_train(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
-    settings = SimpleNamespace(algorithm=Algorithm.from_names("abc-mart"), refresh="step")
+    settings = SimpleNamespace(
+        algorithm=Algorithm(base_derivatives=True, hessian_split=False), sequential_residuals=False
+    )
     plan = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
     losses = np.array([4.0, 3.0, 2.0, 1.0])
     records = [Record(10.0, losses, base, np.full(4, np.nan)) for base in [None, *bases]]
@@ -235,8 +242,8 @@ def test_progress_hears_of_every_step(monkeypatch):
     )
     model = small(verbose=1).fit(*noisy_data())
     assert heard[0][0] == 0  # before the first step
-    means = model.train_loss_[1:] / 400
-    bases = model.base_classes_
+    means = model.train_loss_[1:]
+    bases = base_labels(model)
     steps = zip(range(1, len(means) + 1), means, bases, strict=True)
     assert heard[1:] == [(i, loss, None, "train", base) for i, loss, base in steps]
 
@@ -259,26 +266,20 @@ def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypat
 def test_refresh_makes_a_difference_with_many_classes_but_none_with_two():
     X, y = noisy_data(n_classes=4)
     by_step, by_class = (
-        small(TreePerClass("mart", sequential_residuals=r == "class")).fit(X, y)
-        for r in ("step", "class")
+        small(TreePerClass("mart", sequential_residuals=r)).fit(X, y) for r in (False, True)
     )
     assert by_step.predict_proba(X).tobytes() != by_class.predict_proba(X).tobytes()
     X, y = noisy_data(n_classes=2)
     assert_same_model(
-        *(
-            small(TreePerClass("mart", sequential_residuals=r == "class")).fit(X, y)
-            for r in ("step", "class")
-        )
+        *(small(TreePerClass("mart", sequential_residuals=r)).fit(X, y) for r in (False, True))
     )
 
 
 def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
     X, y = noisy_data(n_classes=4)
     one, other = (
-        small(TreePerClass("mart", sequential_residuals=r == "class"), max_iter=1)
-        .fit(X, y)
-        .model_.ensemble
-        for r in ("step", "class")
+        small(TreePerClass("mart", sequential_residuals=r), max_iter=1).fit(X, y).model_.ensemble
+        for r in (False, True)
     )
     end = one.tree_start[1]
     assert other.tree_start[1] == end

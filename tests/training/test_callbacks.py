@@ -14,14 +14,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abcgbm import (
-    AdaptiveBaseClass,
-    BaseClassSearch,
-    IterationReport,
-    KeepOnInterrupt,
-    TimeLimit,
-)
-from models import assert_same_model, ensemble_arrays, noisy_data, run_python, small
+from abcgbm import AdaptiveBaseClass, Checkpoint, IterationReport, KeepOnInterrupt, TimeLimit
+from models import assert_same_model, base_labels, ensemble_arrays, noisy_data, run_python, small
 
 X, Y = noisy_data(n_classes=4)
 NAMES = np.array(["a", "b", "c", "d"])[Y]
@@ -57,7 +51,7 @@ def test_callback_hears_what_fit_leaves(variant):
     heard = recorder.reports
     assert [r.iteration for r in heard] == list(range(1, 9))
     assert [r.train_loss for r in heard] == model.train_loss_[1:].tolist()
-    assert [r.base_class for r in heard] == model.base_classes_.tolist()
+    assert [r.base_class for r in heard] == base_labels(model)
     assert [r.validation_loss for r in heard] == model.validation_loss_[1:].tolist()
     assert [r.validation_score for r in heard] == model.validation_score_[1:].tolist()
     np.testing.assert_array_equal([r.class_losses for r in heard], model.class_losses_[1:])
@@ -135,7 +129,7 @@ def test_error_in_a_callback_leaves_no_model_and_training_can_begin_anew():
 
 @pytest.mark.parametrize("bad", [3, "call", [3], [print, None]], ids=repr)
 def test_what_cannot_be_called_is_named(bad):
-    with pytest.raises(TypeError, match=r"callbacks=.*; expected None, a callable, or a list of"):
+    with pytest.raises(TypeError, match=r"callbacks=.*; expected None, a callable, TimeLimit"):
         small(callbacks=bad).fit(X, Y)
 
 
@@ -179,17 +173,15 @@ def test_clone_calls_the_callbacks_that_were_given():
 
 
 def test_clone_is_otherwise_that_of_scikit_learn():
-    search = BaseClassSearch(3)
-    model = small(base_class=search, callbacks=lambda _: None)
+    search = AdaptiveBaseClass(n_candidates=3)
+    model = small(search, callbacks=lambda _: None)
     with sklearn.config_context(enable_metadata_routing=True):
         model.set_fit_request(X_val=True)
     model.fit(X, Y)
     twin = clone(model)
     assert not hasattr(twin, "model_")
-    assert twin.base_class is not search
-    assert twin.base_class.get_params() == search.get_params()
-    own = {"base_class": twin.base_class}
-    assert twin.get_params(deep=False) == model.get_params(deep=False) | own
+    assert twin.algorithm is not search
+    assert twin.get_params(deep=False) == model.get_params(deep=False)
     assert str(twin._get_metadata_request()) == str(model._get_metadata_request())
     assert twin.callbacks is model.callbacks is not None
 
@@ -251,15 +243,16 @@ def test_interrupt_before_the_first_step_is_raised():
     assert not hasattr(model, "n_iter_")
 
 
-def test_unknown_answer_to_interrupts_is_named():
-    with pytest.raises(ValueError, match="on_interrupt='stop'; expected 'raise' or 'keep'"):
-        small(on_interrupt="stop").fit(X, Y)
+@pytest.mark.parametrize("kind", [KeepOnInterrupt, TimeLimit, Checkpoint])
+def test_class_of_a_callback_is_no_callback(kind):
+    with pytest.raises(TypeError, match=rf"expected an object: {kind.__name__}\(\.\.\.\)"):
+        small(callbacks=[kind]).fit(X, Y)
 
 
 CTRL_C = """
 import os, signal, sys, threading
 import numpy as np
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, KeepOnInterrupt
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 10))
@@ -270,7 +263,7 @@ def soon(report):
     if report.iteration == 2:
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
-model = ABCBoostClassifier(max_iter=10**9, learning_rate=1e-6, on_interrupt="keep", callbacks=soon)
+model = ABCBoostClassifier(max_iter=10**9, learning_rate=1e-6, callbacks=[soon, KeepOnInterrupt()])
 model.fit(X, y)
 twin = ABCBoostClassifier(max_iter=model.n_iter_, learning_rate=1e-6).fit(X, y)
 same = model.predict_proba(X).tobytes() == twin.predict_proba(X).tobytes()

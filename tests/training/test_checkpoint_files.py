@@ -17,11 +17,9 @@ import pytest
 from abcgbm import (
     ABCBoostClassifier,
     AdaptiveBaseClass,
-    BaseClassSearch,
-    Categorical,
     Checkpoint,
+    KeepOnInterrupt,
     ModelFileError,
-    MultiOutputTrees,
 )
 from abcgbm.data.digest import digest_of
 from abcgbm.model.file import ModelContents, load, save
@@ -29,7 +27,7 @@ from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.checkpoint import CheckpointWriter, FitState
 from abcgbm.training.fingerprint import _AS_GIVEN, NOT_IN_FINGERPRINT
 from model_files import members_of, mended
-from models import noisy_data, small
+from models import noisy_data, parameter, small, with_fields
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
 X, Y = ROWS[:250], LABELS[:250]
@@ -54,7 +52,6 @@ def path(tmp_path) -> Path:
 # ------------------------------------------------------------------------------ another training
 
 OTHER_PARAMETERS = {
-    "algorithm": MultiOutputTrees(min_gain=0.5),
     "learning_rate": 0.2,
     "max_leaf_nodes": 5,
     "max_depth": 3,
@@ -72,23 +69,36 @@ OTHER_PARAMETERS = {
     "n_iter_no_change": 9,
     "tol": 0.0,
     "random_state": 1,
-    "categorical_features": Categorical(smoothing=5.0, penalty=2.0, handle_unknown="error"),
+    "min_gain": 0.5,
+    "baseline": "prior",
+    "line_search": True,
+    "smoothing": 5.0,
+    "penalty": 2.0,
+    "handle_unknown": "error",
 }
 
 
 @pytest.mark.parametrize(("name", "value"), OTHER_PARAMETERS.items(), ids=OTHER_PARAMETERS)
 def test_parameter_that_would_change_the_model_is_named(name, value, path):
     stopped_after(3, path)
+    given = {"algorithm": AdaptiveBaseClass(line_search=False)}
+    if name in ("min_gain", "baseline", "line_search"):
+        given = with_fields(given, **{name: value})
+    else:
+        given |= parameter(name, value)
     with pytest.raises(ValueError, match=f"is of another training: .*{name} (was .*, is|is)"):
-        small(**{name: value}).fit(X, Y, resume_from=path)
+        small(**given).fit(X, Y, resume_from=path)
 
 
 def test_every_parameter_is_compared_or_may_be_another():
-    """`refresh`, `refit` and `min_hessian_leaf` go with other parameters, `monotonic_cst` with none."""
-    elsewhere = {"refresh", "refit", "min_hessian_leaf", "gain_directions", "monotonic_cst"}
-    known = {*OTHER_PARAMETERS, *NOT_IN_FINGERPRINT, *elsewhere, "categorical_features"}
+    """What is elsewhere goes with other algorithms, or with other parameters."""
+    elsewhere = {"refit", "algorithm", "base_class", "n_projections", "min_hessian_leaf"}
+    elsewhere |= {"sequential_residuals", "recenter"}
+    categorical = {"smoothing": "categorical_smoothing", "penalty": "categorical_penalty"}
+    tried = {categorical.get(name, name) for name in OTHER_PARAMETERS}
+    known = {*tried, *NOT_IN_FINGERPRINT, *elsewhere, "categorical_features"}
     assert known == set(Parameters.__annotations__)
-    assert set(_AS_GIVEN) <= {*OTHER_PARAMETERS, *elsewhere}
+    assert set(_AS_GIVEN) <= {*tried, *elsewhere}
 
 
 NAMED = pd.DataFrame(X, columns=["a", "b", "c", "d"])
@@ -233,7 +243,7 @@ def test_checkpoint_of_a_second_training_is_the_model_that_was_validated(path):
 
 
 def test_saved_model_has_the_same_bytes_whether_it_was_broken_off_or_not(path):
-    stopped_after(3, path, base_class=BaseClassSearch(2, gap=1))
+    stopped_after(3, path, algorithm=AdaptiveBaseClass(n_candidates=2, gap=1))
     files = io.BytesIO(), io.BytesIO()
     parameters = {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}
     small(callbacks=[Checkpoint(path)], **parameters).fit(X, Y, resume_from=path).save_model(
@@ -416,14 +426,14 @@ def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_step(path):
     assert small().fit(X, Y, resume_from=path).model_ == small().fit(X, Y).model_
 
 
-@pytest.mark.parametrize("on_interrupt", ["raise", "keep"])
-def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(on_interrupt, path):
+@pytest.mark.parametrize("keep", [[], [KeepOnInterrupt()]], ids=["raise", "keep"])
+def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(keep, path):
     def interrupt(report):
         if report.iteration == 4:
             raise KeyboardInterrupt
 
-    model = small(checkpoint=path, callbacks=interrupt, on_interrupt=on_interrupt)
-    if on_interrupt == "raise":
+    model = small(callbacks=[interrupt, Checkpoint(path), *keep])
+    if not keep:
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y)
     else:
@@ -465,22 +475,22 @@ def test_checkpoint_is_written_again_once_it_can_be(tmp_path):
     ("given", "error", "message"),
     [
         (
-            {"callbacks": [Checkpoint("no/such/folder/file")]},
+            Checkpoint("no/such/folder/file"),
             ValueError,
             "no/such/folder' does not exist",
         ),
         (
-            {"callbacks": [Checkpoint(".")]},
+            Checkpoint("."),
             ValueError,
-            "checkpoint='.' is a folder; expected None or a path",
+            "Checkpoint: path='.' is a folder; expected a path",
         ),
         (
-            {"callbacks": [Checkpoint(3)]},
+            Checkpoint(3),
             TypeError,
-            "checkpoint=3; expected None or a path in a folder",
+            "Checkpoint: path=3; expected a path in a folder",
         ),
-        ({"checkpoint_every": 0}, ValueError, "checkpoint_every=0; expected None or an integer"),
-        ({"checkpoint_every": 1.5}, TypeError, "checkpoint_every=1.5; expected None or an integer"),
+        (Checkpoint("a", every=0), ValueError, "every=0; expected None or an integer"),
+        (Checkpoint("a", every=1.5), TypeError, "every=1.5; expected None or an integer"),
     ],
 )
 def test_path_that_cannot_be_written_to_is_an_error_before_training(given, error, message):
@@ -488,7 +498,7 @@ def test_path_that_cannot_be_written_to_is_an_error_before_training(given, error
         raise AssertionError("a step was made")
 
     with pytest.raises(error, match=message):
-        small(**given, callbacks=never).fit(X, Y)
+        small(callbacks=[never, given]).fit(X, Y)
 
 
 def test_labels_that_no_file_can_hold_are_found_out_before_training(path):

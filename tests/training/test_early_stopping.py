@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from abcgbm import AdaptiveBaseClass, TimeLimit, TreePerClass
+from abcgbm import AdaptiveBaseClass, MultiOutputTrees, TimeLimit, TreePerClass
 from abcgbm.training.early_stopping import Limits, Stopping, best_iteration
 from models import assert_same_model, ensemble_arrays, noisy_data, small
 
@@ -80,12 +80,12 @@ def test_patience_goes_on_after_earlier_steps():
 def test_time_is_up_at_the_deadline():
     times = iter([9.9, 10.0])
     stopping = Stopping(Limits(deadline=10.0), clock=lambda: next(times))
-    assert [stopping.reason(step, 1.0, math.nan) for step in range(3)] == [None, None, "max_time"]
+    assert [stopping.reason(step, 1.0, math.nan) for step in range(3)] == [None, None, "time_limit"]
 
 
 def test_one_step_is_taken_whatever_the_time():
     stopping = Stopping(Limits(deadline=10.0), clock=lambda: 11.0)
-    assert [stopping.reason(step, 1.0, math.nan) for step in (5, 6)] == [None, "max_time"]
+    assert [stopping.reason(step, 1.0, math.nan) for step in (5, 6)] == [None, "time_limit"]
 
 
 def test_request_to_stop_is_a_reason():
@@ -186,8 +186,11 @@ def test_number_that_is_given_wins_over_validation():
 @pytest.mark.parametrize(
     ("parameters", "chosen"),
     [
-        ({}, {"algorithm": "abc-mart", "l2_regularization": 0.0}),
-        ({"algorithm": "multi-output"}, {"algorithm": "multi-output"}),
+        ({}, {"algorithm": AdaptiveBaseClass(line_search=False), "l2_regularization": 0.0}),
+        (
+            {"algorithm": "multi-output"},
+            {"algorithm": MultiOutputTrees(n_projections=3, baseline="zero")},
+        ),
         ({"algorithm": "mart", "l2_regularization": 2}, {"l2_regularization": 2.0}),
     ],
     ids=str,
@@ -197,20 +200,19 @@ def test_what_was_chosen_can_be_read(parameters, chosen):
     assert (
         model.resolved_params_.items() >= {"max_iter": 8, "early_stopping": False, **chosen}.items()
     )
-    assert ("gain_directions" in model.resolved_params_) == ("trees" in parameters)
     model.resolved_params_["max_iter"] = 9
     assert model.resolved_params_["max_iter"] == 8
 
 
 @pytest.mark.parametrize("parameters", [{}, {"early_stopping": False}, {"early_stopping": "auto"}])
 def test_training_that_could_not_end_is_refused(parameters):
-    with pytest.raises(ValueError, match="max_iter=None without early stopping or max_time"):
+    with pytest.raises(ValueError, match="max_iter=None without early stopping or a time limit"):
         small(max_iter=None, **parameters).fit(**FIT)
 
 
 def test_time_limit_keeps_the_model_so_far():
     model = small(max_iter=None, callbacks=[TimeLimit(1e-9)]).fit(**FIT)
-    assert model.stop_reason_ == "max_time"
+    assert model.stop_reason_ == "time_limit"
     assert model.n_iter_ == 1
     assert_same_trees(model, small(max_iter=1).fit(**FIT))
 

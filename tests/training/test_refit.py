@@ -18,7 +18,7 @@ from abcgbm import (
     TreePerClass,
 )
 from abcgbm.training.early_stopping import Stopping
-from models import assert_same_model, ensemble_arrays, noisy_data, small
+from models import assert_same_model, base_labels, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_classes=4)
 WEIGHT = np.random.default_rng(0).integers(0, 4, 400)
@@ -177,7 +177,7 @@ def test_second_training_does_not_begin_when_the_time_is_up():
     heard = []
     given = {"callbacks": [heard.append, TimeLimit(1e-9)]}
     model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
-    assert (model.stop_reason_, model.refit_history_) == ("max_time", None)
+    assert (model.stop_reason_, model.refit_history_) == ("time_limit", None)
     assert [report.phase for report in heard] == ["train"]
 
 
@@ -283,7 +283,7 @@ def test_training_begins_anew_without_a_base_class_before_it_gives_up(given, pla
     assert_same_model(model, disliked(algorithm=plain, **score))
     assert (model.best_iteration_, model.n_iter_, model.stop_reason_) == (5, 8, "early_stopping")
     assert model.resolved_params_["algorithm"] == plain
-    assert set(model.base_classes_) == {None}
+    assert set(base_labels(model)) == {None}
     assert [r.phase for r in heard] == ["train"] * 3 + ["plain"] * 8
     assert [r.iteration for r in heard] == [1, 2, 3, *range(1, 9)]
 
@@ -299,7 +299,7 @@ def test_step_with_a_base_class_that_helps_is_kept():
         warnings.simplefilter("error")
         model = small(**HELD_OUT).fit(X, Y)
     assert model.resolved_params_["algorithm"] == "abc-mart"
-    assert None not in model.base_classes_
+    assert None not in base_labels(model)
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ VALUES: Mapping[str, Table] = {
         "'multi-output' or 'mart'": "gbdt gbrt gbtree gbm Plain plain gradient_boosting hist",
         "'mart', or TreePerClass()": "per-class per_class one_output_per_tree",
         "'abc-mart', or AdaptiveBaseClass()": "abc worst adaptive",
-        "'abc-logitboost', or AdaptiveBaseClass()": "abclogitboost abc-robust-logitboost",
+        "'abc-logitboost', or AdaptiveBaseClass()": "abc-robust-logitboost",
         "'logitboost'": "robust-logitboost robustlogitboost",
         "AdaptiveBaseClass(n_candidates=None)": "exhaustive",
     },

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from abcgbm import Categorical
 from export_cases import CASES, FRAME, FRAME_Y, LONG, X, Y, case, codes, long_case, raw
 from models import small
 

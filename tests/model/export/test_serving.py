@@ -23,7 +23,7 @@ print([model.predict_proba([[0.5, 1.0, -1.0, 0.0]]).shape for model in models])
 @pytest.fixture
 def load_and_predict(tmp_path):
     """A program that does it with saved models."""
-    models = [small("mart", trees=trees).fit(X, Y) for trees in ("per-class", "shared")]
+    models = [small(algorithm).fit(X, Y) for algorithm in ("mart", "multi-output")]
     (tmp_path / "models").write_bytes(pickle.dumps(models))
     return LOAD_AND_PREDICT.format(path=str(tmp_path / "models"))
 

@@ -21,11 +21,14 @@ from model_files import (
     redigested,
 )
 from models import assert_same_model, small
+from stored_models import FOLDER
 
 SMALL = {"max_iter": 2, "max_leaf_nodes": 3}
 MODEL = small(**SMALL).fit(FRAME, LABELS)
 CONTENT = content_of(MODEL)
-ACTED_ON = ("checkpoint", "checkpoint_every", "n_jobs", "verbose", "callbacks")
+ACTED_ON = ("n_jobs", "verbose", "callbacks")
+ACTED_ON_IN_FORMAT_1 = (*ACTED_ON, "checkpoint", "checkpoint_every")
+FORMAT_1 = (FOLDER / "two_classes.abcgbm").read_bytes()
 
 
 def with_parameters(content, **parameters):
@@ -38,22 +41,62 @@ def with_parameters(content, **parameters):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("checkpoint", "victim.csv"),
-        ("checkpoint", ""),
-        ("checkpoint", {"bytes": b"victim.csv".hex()}),
-        ("checkpoint_every", 1),
         ("n_jobs", 10_000),
         ("n_jobs", 0),
         ("verbose", 1),
         ("verbose", 0),
         ("verbose", False),
-        ("callbacks", []),
+        ("callbacks", "victim.csv"),
         ("callbacks", ["victim.csv"]),
+        ("callbacks", [{"Categorical": {}}]),
     ],
 )
 def test_parameter_that_fit_would_act_on_is_an_error(name, value):
     with pytest.raises(ModelFileError, match=rf"the parameter {name}=.*; expected null"):
         loaded(with_parameters(CONTENT, **{name: value}))
+
+
+@pytest.mark.parametrize("where", [lambda of: of, lambda of: [of], lambda of: [[of]]])
+def test_file_cannot_hold_a_checkpoint_that_fit_would_write(where):
+    checkpoint = {"Checkpoint": {"path": "victim.csv", "every": 1}}
+    for name in ("callbacks", "algorithm", "scoring"):
+        with pytest.raises(ModelFileError, match="a value of unknown type 'Checkpoint'"):
+            loaded(with_parameters(CONTENT, **{name: where(checkpoint)}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("checkpoint", "victim.csv"),
+        ("checkpoint", ""),
+        ("checkpoint", {"bytes": b"victim.csv".hex()}),
+        ("checkpoint_every", 1),
+        ("n_jobs", 10_000),
+        ("verbose", 1),
+        ("callbacks", []),
+        ("callbacks", ["victim.csv"]),
+    ],
+)
+def test_parameter_of_format_1_that_fit_would_act_on_is_an_error(name, value):
+    with pytest.raises(ModelFileError, match=rf"the parameter {name}=.*; expected null"):
+        loaded(with_parameters(FORMAT_1, **{name: value}))
+
+
+def test_null_for_what_fit_acted_on_in_format_1_is_the_default():
+    model = loaded(with_parameters(FORMAT_1, **dict.fromkeys(ACTED_ON_IN_FORMAT_1)))
+    assert (model.n_jobs, model.verbose, model.callbacks) == (None, 0, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["algorithm", "trees", "base_class", "init", "refresh", "recenter"]
+)
+@pytest.mark.parametrize("value", [3, [], {"dict": []}, {"float": "nan"}, "x" * 1000, True])
+def test_any_value_of_format_1_loads_or_is_an_error(name, value):
+    try:
+        model = loaded(with_parameters(FORMAT_1, **{name: value}))
+    except ModelFileError:
+        return
+    model.predict(X)
 
 
 def test_null_for_what_fit_acts_on_is_the_default():
@@ -78,7 +121,7 @@ def test_checkpoint_that_sets_what_fit_acts_on_is_not_resumed(name, tmp_path):
 @pytest.mark.parametrize("callbacks", [None, [], ()], ids=repr)
 def test_file_with_all_that_fit_acts_on_set_holds_none_of_it(callbacks, tmp_path):
     path = tmp_path / "run"
-    given = {"n_jobs": 1, "callbacks": [callbacks, Checkpoint(path, every=1)]}
+    given = {"n_jobs": 1, "callbacks": [*(callbacks or []), Checkpoint(path, every=1)]}
     model = small(**given, **SMALL).fit(X, Y).set_params(verbose=3)
     for content in (content_of(model), path.read_bytes()):
         held = document_in(members_of(content))["parameters"]
@@ -99,20 +142,23 @@ NUMBERS = {
     "max_bins": [1, 65535, 10**30],
     "max_leaf_nodes": [1, 32769, 10**30],
     "max_depth": [0, -1],
-    "max_iter": [0, -1, 1e9],
+    "max_iter": [0, -1, 1.5],
     "max_features": [0, 1.5, 10**30],
-    "gain_directions": [0, -(10**9)],
     "n_iter_no_change": [0],
     "learning_rate": [0, 2.0],
     "subsample": [0, 1.5],
     "min_samples_leaf": [0, -1],
     "l2_regularization": [-1],
-    "min_gain": [-1],
     "tol": [-1],
-    "max_time": [0, -1],
-    "categorical_smoothing": [-1],
+    "callbacks": [[{"TimeLimit": {"seconds": seconds}}] for seconds in (0, -1)],
+    "categorical_features": [{"Categorical": {"smoothing": -1}}],
     "random_state": [-1],
-    "base_class": [{"BaseClassSearch": {"n_candidates": 10**9}}],
+    "algorithm": [
+        {"MultiOutputTrees": {"n_projections": 0}},
+        {"MultiOutputTrees": {"min_gain": -1}},
+        {"AdaptiveBaseClass": {"n_candidates": -(10**9)}},
+        {"Categorical": {}},
+    ],
 }
 
 
