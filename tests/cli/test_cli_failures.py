@@ -83,7 +83,7 @@ def test_disk_that_is_full_is_told_and_leaves_the_old_file(folder, name):
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
     done = run(line, preexec_fn=leave_little_room, env=environment)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "abcgbm: error: File too large"
+    assert done.stderr.splitlines()[-1] == f"abcgbm: error: {target.name}: File too large"
     assert contents(folder) == before
 
 
@@ -193,7 +193,11 @@ def test_debug_shows_where_a_full_output_was_written(folder):
 @pytest.mark.parametrize(
     ("line", "code", "output"),
     [
-        (["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "2"], 0, "x.abc"),
+        (
+            ["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "2", "--learning-rate", "1"],
+            0,
+            "x.abc",
+        ),
         (["predict", "m.abc", "t.csv", "-o", "x.csv"], 0, "x.csv"),
         (["convert", "m.abc", "-o", "x.json"], 0, "x.json"),
         (["inspect", "no.abc"], 1, None),

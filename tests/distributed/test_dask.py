@@ -606,7 +606,7 @@ def test_estimator_is_cloned_pickled_and_shown_as_others_are(client):
     assert set(model.get_params()) == {*ABCBoostClassifier().get_params(), "client"}
     assert clone(model.set_params(max_iter=9)).max_iter == 9
     assert repr(DaskABCBoostClassifier("mart", max_iter=7, learning_rate=0.1)) == (
-        "DaskABCBoostClassifier(algorithm='mart', max_iter=7)"
+        "DaskABCBoostClassifier(algorithm='mart', learning_rate=0.1, max_iter=7)"
     )
     read = pickle.loads(pickle.dumps(model))
     assert read.client is None

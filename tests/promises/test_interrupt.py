@@ -334,7 +334,7 @@ def bin_for_ever():
         BinMapper(n_jobs=2).fit(X).transform(X)
 
 def predict_for_ever():
-    model = ABCBoostClassifier(max_iter=5, n_jobs=2).fit(X, y)
+    model = ABCBoostClassifier(max_iter=5, learning_rate=0.15, n_jobs=2).fit(X, y)
     while True:
         model.predict(X)
 
@@ -345,7 +345,7 @@ threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     {action}_for_ever()
 except KeyboardInterrupt:
-    model = ABCBoostClassifier(max_iter=3, n_jobs=2).fit(X, y)
+    model = ABCBoostClassifier(max_iter=3, learning_rate=0.15, n_jobs=2).fit(X, y)
     sys.stdout.write(f"interrupted, then {{model.n_iter_}} steps, {{len(model.predict(X))}} rows")
 """
 
@@ -364,7 +364,8 @@ def interrupt(report):
     signal.raise_signal(signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-model = ABCBoostClassifier(max_iter=3, early_stopping=False, on_interrupt="keep", callbacks=interrupt)
+settings = {"max_iter": 3, "learning_rate": 0.15, "early_stopping": False}
+model = ABCBoostClassifier(**settings, on_interrupt="keep", callbacks=interrupt)
 model.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
 sys.stdout.write(f"{model.n_iter_} {model.stop_reason_}")
 """
