@@ -77,13 +77,12 @@ class System:
     load: Callable[[str], Predict]
 
 
-def _fit_ours(trees: str) -> Callable[[Task], Any]:
+def _fit_ours(algorithm: str) -> Callable[[Task], Any]:
     def fit(task: Task) -> Any:
         from abcgbm import ABCBoostClassifier  # noqa: PLC0415
 
         model = ABCBoostClassifier(
-            "logitboost",
-            trees=trees,
+            algorithm,
             max_iter=task.n_iter,
             max_leaf_nodes=task.n_leaves,
             learning_rate=0.1,
@@ -169,7 +168,7 @@ def _save(model: Any, path: str) -> None:
 PER_CLASS, MULTI_OUTPUT = "one per class", "multi-output"
 SYSTEMS = {
     "model.abcgbm": System(
-        "abcgbm", "abcgbm", PER_CLASS, _fit_ours("per-class"), _save, _load_ours
+        "abcgbm", "abcgbm", PER_CLASS, _fit_ours("logitboost"), _save, _load_ours
     ),
     "model.ubj": System(
         "XGBoost ubj",
@@ -191,7 +190,7 @@ SYSTEMS = {
         "LightGBM text", "lightgbm", PER_CLASS, _fit_lightgbm, _save, _load_lightgbm
     ),
     "shared.abcgbm": System(
-        "abcgbm", "abcgbm", MULTI_OUTPUT, _fit_ours("shared"), _save, _load_ours
+        "abcgbm", "abcgbm", MULTI_OUTPUT, _fit_ours("multi-output"), _save, _load_ours
     ),
     "shared.ubj": System(
         "XGBoost ubj",

@@ -35,9 +35,9 @@ N_WARM_UP = 50
 WAYS = ("alone", "threads", "fork")
 MARKER = "serving"  # of the table in the page
 TITLE = """\
-Microseconds for one row of `{set}` (rows x features x classes), {steps} iterations of {leaves} leaves: median / 99th percentile
-of {n_calls:,} calls, the best of {n_rounds} rounds. "Load" is the time to load the file, a pickle or the ONNX file, without importing the
-package; the first call follows.
+Microseconds for one row of `{set}` (rows x features x classes), {steps} iterations of {leaves} leaves: median and 99th
+percentile of {n_calls:,} calls, the best of {n_rounds} rounds. "Load" is the time to load the file, a pickle or the ONNX
+file, without importing the package; the first call follows.
 """
 
 Predict = Callable[[np.ndarray], Any]

@@ -4,6 +4,7 @@ A block of Python that is followed at once by a block of text prints that text. 
 after the other in a folder of their own. What cannot run here (pip, git, make) is written as a block of `console`.
 """
 
+import ast
 import inspect
 import os
 import re
@@ -18,7 +19,16 @@ import pytest
 from markdown_it import MarkdownIt
 
 import abcgbm
-from abcgbm import ABCBoostClassifier
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    Categorical,
+    Checkpoint,
+    KeepOnInterrupt,
+    MultiOutputTrees,
+    TimeLimit,
+    TreePerClass,
+)
 from abcgbm.parameters import hints as names
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +38,7 @@ SITE = ROOT / "docs" / "conf.py"
 RUN, SHOWN = ("python", "sh"), ("text", "console")
 OF_SPHINX = ("{toctree}", "{eval-rst}")
 # Languages that show data, each with the test that compares it with the truth.
-CHECKED = {("deployment.md", "c"): "test_docs.py", ("README.md", ""): "test_cli.py"}
+CHECKED = {("deployment.md", "c"): "promises/test_docs.py", ("README.md", ""): "cli/test_cli.py"}
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
@@ -249,14 +259,33 @@ def rows_of_other_packages() -> list[tuple[str, set[str]]]:
 
 def test_table_of_other_packages_agrees_with_the_hints_of_errors():
     for ours, others in rows_of_other_packages():
-        of_fit = {*ours.split(" and "), ours}
-        assert {names._OURS.get(other, ours) for other in others - of_fit} <= {ours}, ours
+        for other in others & names.OURS.keys() - {ours}:
+            assert ours in names.OURS[other], other
 
 
-def test_page_of_other_packages_has_every_name_that_errors_know():
-    page = text_of(ROOT / "docs" / "coming_from.md")
-    assert names._OURS.keys() <= set(re.findall(r"`(\w+)`", page))
-    assert {*names._ELSEWHERE} == {ours for ours, _ in rows_of_other_packages()}
+def test_table_of_other_packages_has_every_parameter_with_a_counterpart():
+    parameters = {*ABCBoostClassifier._get_param_names()}
+    assert parameters & names.ELSEWHERE.keys() <= {ours for ours, _ in rows_of_other_packages()}
+
+
+def test_page_of_parameters_has_every_parameter_with_its_default():
+    page = text_of(ROOT / "docs" / "parameters.md").split("## Algorithm objects")[0]
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*?) \|", page, re.MULTILINE)
+    shown = {name: ast.literal_eval(cell.split(":")[0].strip("`")) for name, cell in rows}
+    parameters = inspect.signature(ABCBoostClassifier).parameters
+    assert len(rows) == len(shown)
+    assert shown == {name: parameter.default for name, parameter in parameters.items()}
+
+
+def test_page_of_parameters_has_every_field_of_the_objects():
+    page = text_of(ROOT / "docs" / "parameters.md").split("## Algorithm objects")[1]
+    shown = {*re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)}
+    objects = (MultiOutputTrees, TreePerClass, AdaptiveBaseClass, Categorical)
+    assert shown == {name for of in objects for name in inspect.signature(of).parameters}
+    for callback in (TimeLimit, Checkpoint, KeepOnInterrupt):
+        fields = [*inspect.signature(callback).parameters]
+        assert f"| `{callback.__name__}({fields[0] if fields else ''}" in page
+        assert all(f"| `{field}` |" in page for field in fields)
 
 
 def test_first_page_shows_the_trial_as_it_was_measured():

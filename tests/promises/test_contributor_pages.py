@@ -11,8 +11,7 @@ import pytest
 import abcgbm
 from abcgbm import ABCBoostClassifier
 
-HERE = Path(__file__).resolve().parents
-ROOT = next((folder for folder in HERE if (folder / "pyproject.toml").is_file()), HERE[0])
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")]
 if not all(page.is_file() for page in PAGES):
     pytest.skip("the sources are not here", allow_module_level=True)
