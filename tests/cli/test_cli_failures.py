@@ -54,7 +54,7 @@ COMMANDS = {
         "y",
         "-m",
         "out",
-        "--steps",
+        "--max-iter",
         "2",
         "--learning-rate",
         "0.15",
@@ -194,7 +194,7 @@ def test_debug_shows_where_a_full_output_was_written(folder):
     ("line", "code", "output"),
     [
         (
-            ["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "2", "--learning-rate", "1"],
+            ["train", "t.csv", "-l", "y", "-m", "x.abc", "--max-iter", "2", "--learning-rate", "1"],
             0,
             "x.abc",
         ),
@@ -281,7 +281,18 @@ def test_command_ends_at_once_without_taking_threads_of_others_apart(folder, pat
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupted_training_leaves_no_file(folder):
     before = contents(folder)
-    line = ["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "1000000", "--set", "verbose=1"]
+    line = [
+        "train",
+        "t.csv",
+        "-l",
+        "y",
+        "-m",
+        "x.abc",
+        "--max-iter",
+        "1000000",
+        "--set",
+        "verbose=1",
+    ]
     command = [sys.executable, "-m", "abcgbm", *line]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
@@ -388,7 +399,9 @@ def test_options_of_reading_are_given_back_as_they_were():
 
 
 @pytest.mark.parametrize(
-    "options", [["--algorithm", "gbm"], ["--set", "subsample=7"], ["--leaves", "1"]], ids=" ".join
+    "options",
+    [["--algorithm", "gbm"], ["--set", "subsample=7"], ["--max-leaf-nodes", "1"]],
+    ids=" ".join,
 )
 def test_parameters_are_checked_before_the_file_is_read(folder, capsys, options):
     assert main(["train", "no.csv", "-l", "y", "-m", "x.abc", *options]) == 1

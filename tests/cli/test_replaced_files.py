@@ -22,7 +22,7 @@ X, Y = noisy_data(n_rows=200, n_classes=3)
 LINE = [
     "--label",
     "y",
-    "--steps",
+    "--max-iter",
     "2",
     "--learning-rate",
     "0.15",
@@ -55,7 +55,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "hard").hardlink_to("t.csv")
     (tmp_path / "hard_part").hardlink_to("parts/p0.parquet")
     assert main(["train", "t.csv", *LINE, "-m", "m.abc", "--checkpoint", "ck"]) == 0
-    other = ["--checkpoint", "other_ck", "--leaves", "3"]
+    other = ["--checkpoint", "other_ck", "--max-leaf-nodes", "3"]
     assert main(["train", "t.csv", *LINE, "-m", "other.abc", *other]) == 0
     return tmp_path
 
@@ -197,8 +197,6 @@ def test_other_files_beside_those_that_are_read_may_be_replaced(tmp_path):
 
 GIVEN = {
     "option": lambda name: ["--checkpoint", name],
-    "set": lambda name: ["--set", f"checkpoint='{name}'"],
-    "bare set": lambda name: ["--set", f"checkpoint={name}"],
 }
 
 
@@ -262,7 +260,7 @@ def test_resumed_checkpoint_is_replaced_and_other_names_of_it_stay_whole(folder)
     (folder / "second").hardlink_to("ck")
     line = ["train", "t.csv", "-l", "y", "-q", "--set", "min_samples_leaf=1"]
     steps = [
-        "--steps",
+        "--max-iter",
         "4",
         "--set",
         f"learning_rate={load(folder / 'ck').history.chosen['learning_rate']}",
