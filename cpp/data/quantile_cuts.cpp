@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kBuckets = 2048;     // minimum
 constexpr std::size_t kMaxBuckets = 8192;  // maximum
 constexpr std::size_t kInBucket = 512;     // rows of a bucket, between these bounds
-constexpr std::size_t kMaxBins = 512;      // with more bins, sorting all rows is as fast
+constexpr std::size_t kMaxBins = 512;      // with more bins this does not pay
 constexpr std::size_t kSampled = 4;        // sampled values for each bucket
 constexpr std::size_t kAtOnce = 1 << 14;   // rows between two checks for an interrupt
 constexpr double kNear = 0.1;              // fraction of a bucket that counts as near its end
