@@ -141,7 +141,7 @@ void count_nodes(const Job& job, const TreeThreads& threads, TreeState<Job>& sta
       const auto histogram = grower.histogram(made);
       const auto done = [&](const Block& block) {
         job.finish(block, grower.sums(made), histogram);
-        if (node == grower.to_count().back()) grower.counted(block, slot);
+        if (node == grower.to_count().back()) grower.block_counted(block, slot);
       };
       count_node(job,
                  {.rows = state.rows.in_node(node),
@@ -150,7 +150,7 @@ void count_nodes(const Job& job, const TreeThreads& threads, TreeState<Job>& sta
                  blocks, state.chunk_sums[slot], done);
     }
   });
-  grower.all_counted();
+  grower.all_blocks_counted();
 }
 
 }  // namespace abcgbm

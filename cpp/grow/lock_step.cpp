@@ -194,7 +194,7 @@ void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
           }
           job.finish(own_[b], grower.sums(made), grower.histogram(made));
         }
-        grower.counted(own_[b], slot);
+        grower.block_counted(own_[b], slot);
       }
     });
     tree.found = grower.best_splits();

@@ -87,10 +87,10 @@ void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<Tre
   for_blocks(job, threads, state, [&](std::span<const Block> blocks, std::size_t slot) {
     for (const Block& block : blocks) {
       job.fill_root(block, histogram);
-      grower.counted(block, slot);
+      grower.block_counted(block, slot);
     }
   });
-  grower.all_counted();
+  grower.all_blocks_counted();
 }
 
 template <int W>
