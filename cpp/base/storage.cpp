@@ -80,8 +80,8 @@ int open_scratch(const std::string& folder) {
 int reserve(int file, std::size_t bytes) {
   const auto length = static_cast<off_t>(bytes);
 #if defined(__APPLE__)
-  fstore_t room{F_ALLOCATEALL, F_PEOFPOSMODE, 0, length, 0};
-  if (fcntl(file, F_PREALLOCATE, &room) != 0 || ftruncate(file, length) != 0) return errno;
+  fstore_t request{F_ALLOCATEALL, F_PEOFPOSMODE, 0, length, 0};
+  if (fcntl(file, F_PREALLOCATE, &request) != 0 || ftruncate(file, length) != 0) return errno;
   return 0;
 #else
   int error = EINTR;
