@@ -1,6 +1,5 @@
 // Random projections of residuals and hessians, on which multi-output trees search their splits;
-// docs/arithmetic.md states the
-// formulas.
+// docs/arithmetic.md states the formulas.
 #pragma once
 
 #include <cstddef>
