@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxOpen = 4;        // bundles that a column is tried with
 constexpr std::size_t kRowsPerListed = 4;  // a good bundle lists at least one row in 4
 /// The row-wise pass over the features that stay listed costs as much as this many bundles.
-constexpr std::size_t kWalk = 2;
+constexpr std::size_t kListedPass = 2;
 
 /// A bundle that may still grow.
 struct OpenBundle {
@@ -71,7 +71,7 @@ std::vector<Bundle> find_bundles(std::span<const Feature> features,
     place->add(f, features[f], sparse[f]);
   }
   for (OpenBundle& bundle : open) closed.add(std::move(bundle));
-  if (closed.others.size() <= kWalk) {
+  if (closed.others.size() <= kListedPass) {
     std::ranges::move(closed.others, std::back_inserter(closed.good));
   }
   return std::move(closed.good);
