@@ -18,7 +18,7 @@ Validation::Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<con
       rows_(static_cast<std::size_t>(n_threads), RowSets(storage_of(raw_))),
       node_of_row_(storage_of(raw_)) {}
 
-/// Moves the scores by a tree that adds to all classes.
+/// Updates the scores by a multi-output tree.
 void Validation::add_multi_output(const Tree& tree) {
   node_of_row_.resize(labels_->n_rows());
   apply_tree(*binned_, tree.nodes, rows_.front(), node_of_row_);
