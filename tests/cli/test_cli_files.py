@@ -196,11 +196,11 @@ def test_columns_with_a_part_of_their_own_are_no_features(folder):
 
 
 def test_parameters_come_from_a_file_and_the_line_wins(folder):
-    (folder / "p.toml").write_text('max_iter = 9\nlearning_rate = 0.2\ninit = "zero"\n')
+    (folder / "p.toml").write_text('max_iter = 9\nlearning_rate = 0.2\nalgorithm = "mart"\n')
     line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "-q", "--params", "p.toml"]
     assert main([*line, "--max-iter", "2"]) == 0
     model = ABCBoostClassifier.load_model("m.abc")
-    assert (model.max_iter, model.learning_rate, model.init) == (2, 0.2, "zero")
+    assert (model.max_iter, model.learning_rate, model.algorithm) == (2, 0.2, "mart")
 
 
 def test_validation_file_is_read_with_the_types_of_the_training_file(folder):
