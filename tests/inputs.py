@@ -537,7 +537,7 @@ WORKS = [*NUMBERS, *WORD_LEVELS, *NUMBER_LEVELS, *NO_LEVELS]
 _DAY = datetime.date(2001, 2, 3)
 _MOMENT = datetime.datetime(2001, 2, 3, 4, 5)
 _NAMED = f"column {NAMES[4]!r}"
-_STRINGS = ("X holds strings, such as", "expected numbers", "strings come from data frames")
+_STRINGS = ("X holds strings, such as", "expected numbers", "strings are accepted in data frames")
 _TABLES = ("expected an array of numbers, a data frame, an Arrow table or a sparse matrix",)
 
 
@@ -598,22 +598,22 @@ REFUSED = [
     *_arrow_refused("date", _DAY, pa.date32(), "datetime", "year"),
     *_arrow_refused("time", datetime.time(1), pa.time64("us"), "time of day", "midnight"),
     *_arrow_refused("duration", datetime.timedelta(1), pa.duration("us"), "duration", "seconds"),
-    *_arrow_refused("list", [1, 2], pa.list_(pa.int64()), "nested", "a column for each"),
+    *_arrow_refused("list", [1, 2], pa.list_(pa.int64()), "nested", "one column per element"),
     *_arrow_refused("struct", {"a": 1}, pa.struct([("a", pa.int64())]), "nested"),
     *_arrow_refused("array", [1, 2], pa.list_(pa.int64(), 2), "nested"),
     *_arrow_refused("binary", b"a", pa.binary(), "binary", "strings"),
     _other_arrow("binary of one size", lambda n: pa.array([b"abc"] * n, pa.binary(3)), "binary", "strings", "decoding"),
     _other_arrow("binary view", lambda n: pa.array([b"abc"] * n, pa.binary_view()), "binary", "strings", "decoding"),
     _other_arrow("large binary", lambda n: pa.array([b"abc"] * n, pa.large_binary()), "binary", "strings", "decoding"),
-    _other_arrow("list view", lambda n: pa.array([[1]] * n, pa.list_view(pa.int8())), "nested", "a column for each"),
-    _other_arrow("map", lambda n: pa.array([[("a", 1)]] * n, pa.map_(pa.string(), pa.int8())), "nested", "a column for each"),
+    _other_arrow("list view", lambda n: pa.array([[1]] * n, pa.list_view(pa.int8())), "nested", "one column per element"),
+    _other_arrow("map", lambda n: pa.array([[("a", 1)]] * n, pa.map_(pa.string(), pa.int8())), "nested", "one column per element"),
     _other_arrow("union", lambda n: pa.UnionArray.from_sparse(pa.array([0] * n, pa.int8()), [pa.array(range(n))])),
     _other_arrow("interval", lambda n: pa.array([(1, 2, 3)] * n, pa.month_day_nano_interval())),
     _other_arrow("run ends", lambda n: pa.RunEndEncodedArray.from_arrays([1, n], [1.0, 2.0])),
     _other_arrow("uuid", lambda n: pa.array([b"0" * 16] * n, pa.uuid())),
     Refusal("polars objects", lambda: pl.DataFrame({NAMES[4]: pl.Series([{1}], dtype=pl.Object)}), TypeError, (_NAMED, "set")),
-    Refusal("pandas same names", lambda: pd.DataFrame(_no_form(3, 3), columns=["a", "b", "a"]), ValueError, ("same name", "'a'")),
-    Refusal("pyarrow same names", lambda: pa.table([[1], [2]], names=["a", "a"]), ValueError, ("same name", "'a'")),
+    Refusal("pandas same names", lambda: pd.DataFrame(_no_form(3, 3), columns=["a", "b", "a"]), ValueError, ("duplicate column names", "'a'")),
+    Refusal("pyarrow same names", lambda: pa.table([[1], [2]], names=["a", "a"]), ValueError, ("duplicate column names", "'a'")),
     Refusal("pandas no rows", lambda: pd.DataFrame({"a": []}), ValueError, ("0 sample(s)", "minimum of 1")),
     Refusal("pandas no columns", lambda: pd.DataFrame(index=[1, 2]), ValueError, ("0 feature(s)", "minimum of 1")),
     Refusal("polars no columns", pl.DataFrame, ValueError, ("0 feature(s)", "minimum of 1")),

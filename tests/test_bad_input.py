@@ -97,7 +97,7 @@ def test_what_is_neither_a_number_nor_none_is_named(name, bad):
         ({"handle_unknown": "ignore"}, ("handle_unknown='ignore'", "'missing' or 'error'")),
         ({"categorical_features": ["a"]}, ("categorical_features has 'a'", "indices", "no names")),
         ({"categorical_features": [4]}, ("categorical_features has 4", "0 to 3")),
-        ({"categorical_features": [True]}, ("1 truth values", "4 features")),
+        ({"categorical_features": [True]}, ("1 booleans", "4 features")),
         ({"random_state": -1}, ("random_state=-1", "from 0 on")),
         ({"n_jobs": 0}, ("n_jobs=0", "None", "an integer other than 0", "-1")),
         ({"base_class": 7}, ("base_class=7", "None, 'auto', 'worst'", "labels 0, 1, 2")),
@@ -377,9 +377,9 @@ def test_parameter_that_is_not_allowed_keeps_the_model_before(bad):
 @pytest.mark.parametrize(
     ("bad", "parts"),
     [
-        (np.r_[np.ones(59), -1.0], ("-1.0 at row 59", "1 row(s)", "from 0 on")),
-        (np.r_[np.nan, np.ones(58), -1], ("nan at row 0", "2 row(s)", "from 0 on")),
-        (np.full(60, np.inf), ("inf at row 0", "60 row(s)", "from 0 on")),
+        (np.r_[np.ones(59), -1.0], ("-1.0 at row 59", "1 row(s)", "at least 0")),
+        (np.r_[np.nan, np.ones(58), -1], ("nan at row 0", "2 row(s)", "at least 0")),
+        (np.full(60, np.inf), ("inf at row 0", "60 row(s)", "at least 0")),
         (np.zeros(60), ("0 at every row", "above 0")),
         (np.ones(59), ("(59,)", "expected (60,)")),
         (np.ones((60, 1)), ("(60, 1)", "expected (60,)")),

@@ -434,7 +434,7 @@ def test_report_is_that_of_python(folder, trained):
         ),
         (
             ["train", "train.csv", "-l", "kind", "-m", "x.abc"],
-            "no column 'kind' to be the label; expected one of 'size', 'soil', 'north', 'count', 'tree'",
+            "no column 'kind' for the label; expected one of 'size', 'soil', 'north', 'count', 'tree'",
         ),
         (
             ["train", "train.csv", "-l", "tree", "-m", "m.abc"],
@@ -460,7 +460,7 @@ def test_report_is_that_of_python(folder, trained):
             ["predict", "m.abc", "test.csv", "-o", "train.csv"],
             "train.csv: the file is there already",
         ),
-        (["predict", "m.abc", "test.csv", "-o", "out.dat"], "a name that tells no format"),
+        (["predict", "m.abc", "test.csv", "-o", "out.dat"], "a name without a known suffix"),
         (["evaluate", "m.abc", "latin.csv", "-l", "tree"], "is not UTF-8"),
     ],
 )

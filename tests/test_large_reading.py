@@ -110,7 +110,7 @@ def test_file_that_changes_between_readings_is_named(change, ending, memory, tmp
         readings.append(columns)
         return parts(columns)
 
-    monkeypatch.setattr(large.source, "parts", changing)
+    monkeypatch.setattr(large.source, "batches", changing)
     assert f"{path}: the file has {change} since" in raised(ValueError, fit, large)
 
 
@@ -118,7 +118,7 @@ def test_file_that_changes_between_readings_is_named(change, ending, memory, tmp
 def test_file_that_is_cut_short_while_it_is_read_is_named(write, tmp_path):
     path = tmp_path / f"p.{write.__name__.partition('_')[2].replace('table', 'parquet')}"
     write(pa.table({"a": np.random.default_rng(0).normal(size=500_000)}), path)
-    parts = LargeTable(path).parts(["a"])
+    parts = LargeTable(path).batches(["a"])
     next(parts)
     os.truncate(path, 1000)
     assert str(path) in raised(ValueError, list, parts)

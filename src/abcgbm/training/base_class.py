@@ -6,7 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.labels import label_objects, listed
+from abcgbm.data.labels import label_objects
+from abcgbm.errors import quoted_list
 from abcgbm.parameters.algorithms import BaseClassSearch, FixedBase
 from abcgbm.parameters.validators import check_integer
 
@@ -129,5 +130,5 @@ def _index_of(label: object, classes: NDArray[Any]) -> int:
     policies = ", ".join(map(repr, _POLICIES))
     raise ValueError(
         f"base_class={label!r}; expected None, {policies}, a BaseClassSearch(), "
-        f"a FixedBase(label), or one of the labels {listed(known)}"
+        f"a FixedBase(label), or one of the labels {quoted_list(known)}"
     )

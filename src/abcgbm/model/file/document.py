@@ -155,7 +155,7 @@ def json_of_encoding(encoding: ColumnEncoder) -> dict[str, Any]:
         "names": None if names is None else names.tolist(),
         "levels": [
             {"feature": feature, "n_codes": levels.n_codes, "levels": to_json([*levels.code_of])}
-            for feature, levels in encoding.levels.items()
+            for feature, levels in encoding.categories.items()
         ],
         "handle_unknown": encoding.handle_unknown,
     }
