@@ -82,7 +82,7 @@ def require_pyarrow(module: str = "pyarrow") -> Any:
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be read: damaged, malicious, of a newer format or of another program."""
+    """A model file that cannot be read: damaged, malicious, of a newer or of another format."""
 
 
 @contextmanager

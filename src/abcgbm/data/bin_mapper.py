@@ -14,7 +14,7 @@ from abcgbm.data.binning import integer_weights, learn_encoding, learn_threshold
 from abcgbm.data.counting import ColumnCounts
 from abcgbm.data.digest import digest_of
 from abcgbm.data.schema import Schema
-from abcgbm.data.table import Table, read_table
+from abcgbm.data.table import read_table
 from abcgbm.data.weights import check_weights, whole_weights
 from abcgbm.parameters.machine import effective_n_threads
 from abcgbm.parameters.parameters import HANDLE_UNKNOWN, MAX_BINS
@@ -25,16 +25,16 @@ _FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_", "_
 class BinMapper(BaseEstimator):
     """Map values to bins: at most ``max_bins`` for values, and one more for missing values.
 
-    Numeric bins hold about equal weight; a feature with at most ``max_bins`` distinct values has one
-    bin for each of them. Each category has its own bin; if there are too many categories, those of
-    the smallest weight share one. Fitting uses all rows rather than a sample, so row order does not
-    matter.
+    Numeric bins hold about equal weight; a feature with at most ``max_bins`` distinct values has
+    one bin for each of them. Each category has its own bin; if there are too many categories, those
+    of the smallest weight share one. Fitting uses all rows rather than a sample, so row order does
+    not matter.
 
     Parameters
     ----------
     max_bins : int, default=255
-        Maximum number of bins for values, 2 to 65534; categorical features may have 16 times as many.
-        Up to 255, codes take one byte.
+        Maximum number of bins for values, 2 to 65534; categorical features may have 16 times as
+        many. Up to 255, codes take one byte.
     categorical_features : "auto", None, or list of names, indices or booleans, default="auto"
         Categorical columns. "auto": columns of strings, categories, enums and dictionaries.
     handle_unknown : {"missing", "error"}, default="missing"
@@ -114,8 +114,8 @@ class BinMapper(BaseEstimator):
     def partial_fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from further rows; the bins are those of a single fit to all rows so far.
 
-        Distinct values and categories are counted exactly, so batches may come in any size and order.
-        For a table that does not fit into memory use ``LargeTable``.
+        Distinct values and categories are counted exactly, so batches may come in any size and
+        order. For a table that does not fit into memory use ``LargeTable``.
 
         Parameters
         ----------
@@ -124,8 +124,8 @@ class BinMapper(BaseEstimator):
         y : ignored
             Accepted for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_rows,), optional
-            Non-negative integers. Other weights would be rounded relative to the sum of all weights,
-            which is not known before the last batch.
+            Non-negative integers. Other weights would be rounded relative to the sum of all
+            weights, which is not known before the last batch.
         """
         MAX_BINS("max_bins", self.max_bins)
         HANDLE_UNKNOWN("handle_unknown", self.handle_unknown)
@@ -134,21 +134,17 @@ class BinMapper(BaseEstimator):
             raise ValueError(
                 "partial_fit cannot continue after fit, or after unpickling; expected a new BinMapper"
             )
-        table = self._read_batch(X, seen)
+        owner = type(self).__name__
         if seen is None:
+            table = read_table(_not_binned(X), self.categorical_features, owner)
             seen = ColumnCounts(table.kind.tolist(), effective_n_threads(self.n_jobs))
+        else:
+            table = self.encoding_.read(_not_binned(X), owner)
         weight = whole_weights(sample_weight, len(table))
         seen.add(table, weight, seen.n_rows)
         self._set_fitted(table.schema, *self._learned_bins(table.schema, seen))
         self._seen = seen
         return self
-
-    def _read_batch(self, X: Any, seen: ColumnCounts | None) -> Table:
-        owner = type(self).__name__
-        if seen is not None:
-            encoding: ColumnEncoder = self.encoding_
-            return encoding.read(_not_binned(X), owner)
-        return read_table(_not_binned(X), self.categorical_features, owner)
 
     def _learned_bins(
         self, schema: Schema, seen: ColumnCounts

@@ -87,7 +87,7 @@ class ColumnEncoder:
         return self.categories[feature].codes(table.categories(feature), self.handle_unknown)
 
     def check_unused(self, table: Table, used_features: NDArray[np.intp]) -> None:
-        """Raise a TypeError if an unused categorical feature has values of another type than in fit."""
+        """Raise a TypeError if an unused categorical feature has another type than in fit."""
         for feature in sorted(self.categories.keys() - {*used_features.tolist()}):
             self.categories[feature].check_type(table.categories(feature))
 
@@ -223,11 +223,11 @@ class BinnedTable:
         return value
 
     def values(self, rows: Any, features: ArrayLike | None = None) -> Floats:
-        """Return one representative float for each code, C-contiguous, of shape (n_rows, n_features).
+        """Return one representative float for each code, as an array of shape (n_rows, n_features).
 
-        Trees grown with these bins route the representatives like the original values. A representative
-        is the threshold above its bin, infinite for the last bin; for a category it is its code; NaN is
-        missing.
+        Trees grown with these bins route the representatives like the original values. A
+        representative is the threshold above its bin, infinite for the last bin; for a category it
+        is its code; NaN is missing. The array is C-contiguous.
         """
         wanted = np.arange(self.shape[1]) if features is None else np.asarray(features)
         codes = self[rows].binned.codes(wanted.astype(np.int32))

@@ -65,10 +65,13 @@ def learn_encoding(
     handle_unknown : {"missing", "error"}
         How unknown categories are treated later.
     """
-    is_seen, limit = _mask_of(weight > 0), max_codes(max_bins)
+    is_seen = None if weight.all() else weight > 0
     categories = {
         feature: CategoryMap.learn(
-            table.schema.label(feature), seen_categories(table, feature, is_seen), weight, limit
+            table.schema.label(feature),
+            seen_categories(table, feature, is_seen),
+            weight,
+            max_codes(max_bins),
         )
         for feature in table.features(Kind.CATEGORICAL).tolist()
     }
@@ -82,9 +85,9 @@ def learn_thresholds(
     max_bins: int,
     n_threads: int,
 ) -> tuple[Floats, ...]:
-    """Learn the thresholds between the bins of each feature; ``encoding`` determines categorical ones.
+    """Learn the thresholds between the bins of each feature.
 
-    Rows of weight 0 are ignored.
+    Those of categorical features follow from ``encoding``. Rows of weight 0 are ignored.
     """
     found = {f: categories.thresholds() for f, categories in encoding.categories.items()}
     rows = None if weight.all() else np.flatnonzero(weight)
@@ -99,10 +102,6 @@ def learn_thresholds(
         sparse_thresholds = _core.find_sparse_thresholds(columns, weight, max_bins, n_threads)
         found.update(zip(part.features.tolist(), sparse_thresholds, strict=True))
     return tuple(found[feature] for feature in range(table.shape[1]))
-
-
-def _mask_of(is_seen: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    return None if is_seen.all() else is_seen
 
 
 def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> SparsePart:
@@ -155,8 +154,8 @@ def bin_rows(
 ) -> tuple[BinnedRows, BinnedRows | None]:
     """Learn bins from the training rows, and encode the training and the validation rows.
 
-    Validation rows held out of the training table are encoded together with it. Categories that occur
-    only in them are missing.
+    Validation rows held out of the training table are encoded together with it. Categories that
+    occur only in them are missing.
     """
     if validation is None:
         return BinnedRows.from_table(training, _learn_and_bin([training], binning)), None
@@ -203,9 +202,14 @@ def _learn_and_bin_sharded(
 ) -> BinnedTable:
     """Learn from the rows of all ranks, and encode those of this rank."""
     table, shard = cast(Table, training.table), training.shard
-    total, limit = training.integer_weights.n_units, max_codes(binning.max_bins)
     learning = ShardedBinning(
-        shard, weight, total, binning.max_bins, limit, binning.n_threads, binning.known
+        shard,
+        weight,
+        training.integer_weights.n_units,
+        binning.max_bins,
+        max_codes(binning.max_bins),
+        binning.n_threads,
+        binning.known,
     )
     layout = learning.learn(table)
     encoding = encoding_of(layout, table.schema, learning, binning.handle_unknown)

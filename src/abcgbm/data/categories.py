@@ -54,8 +54,8 @@ class CategoryMap(WarnsOnce):
         chunks : iterable of list of str, float or None
             The values; None is missing.
         weight : ndarray of int64 of shape (n_rows,)
-            Weights. If there are too many categories, the ``max_codes - 1`` of largest weight have a code
-            of their own; the smaller category wins a tie.
+            Weights. If there are too many categories, the ``max_codes - 1`` of largest weight have
+            a code of their own; the smaller category wins a tie.
         max_codes : int
             Maximum number of codes.
         """

@@ -50,18 +50,15 @@ class Scratch:
         location = _Location(self._n_bytes, len(array), array.dtype)
         try:
             self._file.seek(self._n_bytes)
-            self._write(np.ascontiguousarray(array).view(np.uint8).data)
+            data = np.ascontiguousarray(array).view(np.uint8).data
+            while len(data):  # a write may be partial
+                data = data[self._file.write(data) :]
         except OSError as error:
             where = self._folder or tempfile.gettempdir()
             what = f"{error.strerror}: {self._n_bytes + array.nbytes} bytes of values to sort"
             raise OSError(error.errno, what, os.fspath(where)) from error
         self._n_bytes += array.nbytes
         return location
-
-    def _write(self, data: memoryview) -> None:
-        """Write all bytes, because a write may be partial."""
-        while len(data):
-            data = data[self._file.write(data) :]
 
     def get(self, location: _Location) -> NDArray[Any]:
         """Return an array, memory-mapped."""
@@ -81,7 +78,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def digest_of(values: NDArray[np.uint64], first_row: int) -> int:
-    """Return a digest, modulo 2^64, of values at the rows from ``first_row`` on; digests of batches add up."""
+    """Return a digest of values at the rows from ``first_row`` on, additive modulo 2^64."""
     odd = 2 * np.arange(first_row, first_row + len(values), dtype=np.uint64) + np.uint64(1)
     with np.errstate(over="ignore"):
         mixed = (values ^ (values >> np.uint64(32))) * _MIX
@@ -137,7 +134,8 @@ class ColumnCounts:
     """Weighted counts of the values of several columns, collected batch by batch.
 
     The bins that follow from them do not depend on how the rows were divided into batches. Values
-    beyond ``max_bytes`` are sorted, written to the scratch file and merged when thresholds are found.
+    beyond ``max_bytes`` are sorted, written to the scratch file and merged when thresholds are
+    found.
 
     Parameters
     ----------

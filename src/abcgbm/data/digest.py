@@ -8,7 +8,7 @@ import numpy as np
 
 
 def digest_of(value: Any) -> str:
-    """Return the SHA-256 of nested arrays, sequences, dicts and dataclasses; arrays by dtype, shape and bytes."""
+    """Return the SHA-256 of nested arrays, sequences, dicts and dataclasses."""
     sha = hashlib.sha256()
     _add(sha, value)
     return sha.hexdigest()

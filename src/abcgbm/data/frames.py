@@ -78,7 +78,7 @@ def _from_arrow(X: Any, name: str) -> Frame:
 
 
 def _without_views(frame: Frame) -> Frame:
-    """Convert string views of pyarrow to plain strings, because pyarrow cannot take rows of views."""
+    """Convert string views to plain strings, because pyarrow cannot take rows of views."""
     if not frame.implementation.is_pyarrow():
         return frame
     table = frame.to_native()
@@ -264,8 +264,8 @@ class FrameColumns:
     def holds_categories(self, column: int) -> bool:
         """Whether a column holds strings or categories, or is missing everywhere and may hold them.
 
-        Otherwise a column that is missing everywhere would be numeric in one fold of a cross-validation,
-        and its strings in the next fold would be errors.
+        Otherwise a column that is missing everywhere would be numeric in one fold of a
+        cross-validation, and its strings in the next fold would be errors.
         """
         return self.contents[column] in _CATEGORICAL
 
@@ -273,7 +273,11 @@ class FrameColumns:
         """Whether any value of a column is not missing."""
         if self.contents[column] is not Content.NUMBERS:
             return self.contents[column] not in NOTHING
-        return any(not _are_missing(self.series[column][rows]) for rows in chunks(len(self)))
+        for rows in chunks(len(self)):  # the first chunk mostly suffices
+            values = _all_real_values(self.series[column][rows])
+            if not np.isnan(np.asarray(values, dtype=np.float64)).all():
+                return True
+        return False
 
     def __len__(self) -> int:
         return self.frame.shape[0]
@@ -317,13 +321,8 @@ class FrameColumns:
                 target[rows] = chunk
 
 
-def _are_missing(series: Series) -> bool:
-    values = np.asarray(_all_real_values(series), dtype=np.float64)
-    return bool(np.isnan(values).all())
-
-
 def _real_values(series: Series) -> Iterator[NDArray[Any]]:
-    """Yield the numbers of a column; floats of pyarrow chunk by chunk, which avoids a copy of the column."""
+    """Yield the numbers of a column; pyarrow floats by chunk, which avoids a copy of the column."""
     if series.implementation.is_pyarrow() and series.dtype in (nw.Float64, nw.Float32):
         for chunk in series.to_native().chunks:
             yield chunk.to_numpy(zero_copy_only=False)

@@ -16,12 +16,204 @@ from abcgbm.communication.shard import LOCAL, Shard
 from abcgbm.data.arrays import chunks, is_missing, naming
 from abcgbm.errors import quoted_list
 
+ALLOWED_LABELS = "strings, integers, booleans, floats with integer values, or dates"
+_KINDS = "biufUSTMmO"  # kinds of arrays that may hold labels
+_GROUPS: tuple[tuple[Any, type], ...] = (
+    (str, str),
+    (bytes, bytes),
+    (Integral, int),
+    (float | np.floating, float),
+    (date, date),
+    (timedelta, timedelta),
+)
 # Methods of pandas, Arrow and polars that find missing values, and that drop them.
 _MISSING_VALUES = (("isna", "dropna"), ("is_null", "drop_null"), ("is_null", "drop_nulls"))
+_MAX_AT_ONCE = 250_000  # labels sorted per call, during which the GIL is held
+_MAX_CHARACTERS = 22  # of a label in a figure
+_CLASSES_HINT = "; use the parameter classes to declare labels that y does not have"
+
+
+class CodedLabels(NamedTuple):
+    """Labels of many rows as codes of distinct labels.
+
+    Attributes
+    ----------
+    known : ndarray
+        The distinct labels, in any order.
+    code : ndarray of int32 of shape (n_rows,)
+        Index of each row's label in ``known``; -1 if it is missing.
+    """
+
+    known: NDArray[Any]
+    code: NDArray[np.int32]
+
+    def of_rows(self, rows: NDArray[np.int64] | slice) -> "CodedLabels":
+        """Return the labels of some rows."""
+        return CodedLabels(self.known, self.code[rows])
+
+
+AnyLabels = NDArray[Any] | CodedLabels
+
+
+# ------------------------------------------------------------------------------------- validation
+
+
+def as_labels(y: ArrayLike | CodedLabels, n_rows: int, name: str = "y") -> AnyLabels:
+    """Convert y to an array with one label for each row; coded labels are returned as they are."""
+    if y is None:
+        raise ValueError(f"fit requires {name} to be passed, but the target {name} is None")
+    if isinstance(y, CodedLabels):
+        return y
+    if isinstance(y, str):
+        raise ValueError(  # noqa: TRY004 (valid for other tables)
+            f"{name}={y!r}; expected one label for each row. The name of a column is allowed only if "
+            f"{name.replace('y', 'X')} is a path, a pyarrow dataset or a LargeTable"
+        )
+    labels = _as_1d(y, name)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"{name} has {len(labels)} labels; {name.replace('y', 'X')} has {n_rows} rows"
+        )
+    return labels
+
+
+def _as_1d(y: Any, name: str) -> NDArray[Any]:
+    with naming(name):
+        plain = plain_labels(y, name)
+    kind = getattr(getattr(plain, "dtype", None), "kind", "O")
+    if kind not in _KINDS:
+        raise TypeError(f"{name} is an array of type {plain.dtype}; expected {ALLOWED_LABELS}")
+    try:
+        labels: NDArray[Any] = column_or_1d(plain, warn=True)
+    except Exception as error:
+        if str(error).startswith("y should be"):
+            raise ValueError(name + str(error).removeprefix("y")) from error
+        with naming(name):
+            raise
+    return labels
+
+
+def check_rows_labels(
+    labels: AnyLabels, name: str, which: NDArray[np.int64] | slice, *, has_classes: bool
+) -> AnyLabels:
+    """Return the labels of some rows of a table, after checking them."""
+    if not isinstance(labels, CodedLabels):
+        return check_labels(labels[which], name, which, has_classes=has_classes)
+    code = labels.code[which]
+    _check_none_missing(np.flatnonzero(code < 0), name, which)
+    occurs = np.zeros(len(labels.known), dtype=bool)
+    occurs[code] = True  # labels that only zero-weight rows have are not checked
+    known = check_labels(labels.known[occurs], name, has_classes=True)
+    return CodedLabels(known, (np.cumsum(occurs) - 1).astype(np.int32)[code])
+
+
+def check_labels(
+    labels: NDArray[Any],
+    name: str,
+    which: NDArray[np.int64] | slice = slice(None),
+    *,
+    has_classes: bool = False,
+) -> NDArray[Any]:
+    """Return labels after checking that none is missing, and that all are class labels of one type.
+
+    Parameters
+    ----------
+    labels : ndarray
+        The labels.
+    name : str
+        Name of the argument in errors.
+    which : ndarray of int64 or slice
+        Row numbers of the labels, for errors.
+    has_classes : bool
+        Whether the classes are known. If not, scikit-learn warns of many distinct labels.
+    """
+    _check_none_missing(_missing_rows(labels), name, which)
+    if labels.dtype == object:
+        labels = _of_one_type(labels, name)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"{name} contains infinity; expected finite labels")
+    if labels.dtype != object and len(labels):
+        check_classification_targets(np.tile(labels, 2) if has_classes else labels)
+    return labels
+
+
+def _check_none_missing(
+    missing: NDArray[np.int64], name: str, which: NDArray[np.int64] | slice
+) -> None:
+    if len(missing):
+        first = missing[0] if isinstance(which, slice) else which[missing[0]]
+        raise ValueError(f"{name} contains NaN or None at {len(missing)} row(s), first at {first}")
+
+
+def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:
+    if labels.dtype == object:
+        return np.flatnonzero([is_missing(label) for label in labels.tolist()])
+    return np.flatnonzero(labels != labels)  # noqa: PLR0124
+
+
+def _of_one_type(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    """Convert an object array to an array of its type, if NumPy has one; other types are errors."""
+    types = set(map(type, labels.tolist()))
+    kinds = {_kind(of) for of in types}
+    if None in kinds and len(types) == 1:
+        raise TypeError(
+            f"{name} has labels of type {next(iter(types)).__name__}, such as {labels[0]!r}; "
+            f"expected {ALLOWED_LABELS}"
+        )
+    if kinds == {int, float}:
+        return _as_whole_floats(labels, name)
+    if len(kinds) > 1 or None in kinds:
+        names = ", ".join(sorted(of.__name__ for of in types))
+        raise TypeError(
+            f"{name} mixes labels of types {names}; expected one type of {ALLOWED_LABELS}"
+        )
+    kind = next(iter(kinds), str)
+    if kind is int:
+        return _as_integers(labels)
+    return np.array(labels.tolist()) if kind in (bool, float, np.generic) else labels
+
+
+def _kind(of: type) -> type | None:
+    """Return the type as which labels are compared and sorted; None if they cannot be labels."""
+    if issubclass(of, np.datetime64 | np.timedelta64):
+        return np.generic
+    if issubclass(of, bool | np.bool_):
+        return bool
+    for group, kind in _GROUPS:
+        if issubclass(of, group):
+            return kind
+    return None
+
+
+def _as_integers(labels: NDArray[Any]) -> NDArray[Any]:
+    """Convert Python integers to int64 or uint64; beyond both they stay objects."""
+    types = set(map(type, labels.tolist()))
+    if len(types) == 1 and issubclass(next(iter(types)), np.generic):
+        return np.array(labels.tolist())
+    values = [int(label) for label in labels.tolist()]
+    low, high = min(values), max(values)
+    for dtype in (np.int64, np.uint64):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return np.array(values, dtype=dtype)
+    return labels
+
+
+def _as_whole_floats(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    """Convert integers and floats to floats, if no integer is too large to be exact."""
+    for label in labels.tolist():
+        if isinstance(label, Integral) and abs(int(label)) > 2**53:
+            raise TypeError(
+                f"{name} mixes floats with the integer {label!r}, which a float cannot represent; "
+                f"expected one type of {ALLOWED_LABELS}"
+            )
+    return np.array([float(label) for label in labels.tolist()])
+
+
+# ------------------------------------------------------------------------------------- containers
 
 
 def plain_labels(y: Any, name: str) -> Any:
-    """Return labels as an array of their own type; anything that is not a container is returned as it is.
+    """Return labels as an array of their own type; what is not a container is returned unchanged.
 
     scikit-learn would convert boolean categories and nullable columns to floats.
     """
@@ -74,7 +266,7 @@ def object_array(y: list[Any] | tuple[Any, ...]) -> Any:
 
 
 def with_missing(missing: NDArray[np.bool_], present: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of all labels from the mask of missing ones and the others, keeping their type."""
+    """Return an array of all labels, given the mask of missing ones and the others."""
     if present.dtype.kind in "mM":
         labels = np.full(missing.shape, "NaT", dtype=present.dtype)
         labels[~missing] = present
@@ -107,187 +299,7 @@ def check_no_time_zone(dtype: Any, name: str) -> None:
         )
 
 
-_MAX_AT_ONCE = 250_000  # labels sorted per call, during which the GIL is held
-_MAX_CHARACTERS = 22  # of a label in a figure
-ALLOWED_LABELS = "strings, integers, booleans, floats with integer values, or dates"
-_KINDS = "biufUSTMmO"  # kinds of arrays that may hold labels
-
-
-class CodedLabels(NamedTuple):
-    """Labels of many rows as codes of distinct labels.
-
-    Attributes
-    ----------
-    known : ndarray
-        The distinct labels, in any order.
-    code : ndarray of int32 of shape (n_rows,)
-        Index of each row's label in ``known``; -1 if it is missing.
-    """
-
-    known: NDArray[Any]
-    code: NDArray[np.int32]
-
-    def of_rows(self, rows: NDArray[np.int64] | slice) -> "CodedLabels":
-        """Return the labels of some rows."""
-        return CodedLabels(self.known, self.code[rows])
-
-
-AnyLabels = NDArray[Any] | CodedLabels
-
-
-def as_labels(y: ArrayLike | CodedLabels, n_rows: int, name: str = "y") -> AnyLabels:
-    """Convert y to an array with one label for each row; coded labels are returned as they are."""
-    if y is None:
-        raise ValueError(f"fit requires {name} to be passed, but the target {name} is None")
-    if isinstance(y, CodedLabels):
-        return y
-    if isinstance(y, str):
-        raise ValueError(  # noqa: TRY004 (valid for other tables)
-            f"{name}={y!r}; expected one label for each row. The name of a column is allowed only if "
-            f"{name.replace('y', 'X')} is a path, a pyarrow dataset or a LargeTable"
-        )
-    labels = _as_1d(y, name)
-    if len(labels) != n_rows:
-        raise ValueError(
-            f"{name} has {len(labels)} labels; {name.replace('y', 'X')} has {n_rows} rows"
-        )
-    return labels
-
-
-def _as_1d(y: Any, name: str) -> NDArray[Any]:
-    with naming(name):
-        plain = plain_labels(y, name)
-    kind = getattr(getattr(plain, "dtype", None), "kind", "O")
-    if kind not in _KINDS:
-        raise TypeError(f"{name} is an array of type {plain.dtype}; expected {ALLOWED_LABELS}")
-    try:
-        labels: NDArray[Any] = column_or_1d(plain, warn=True)
-    except Exception as error:
-        if str(error).startswith("y should be"):
-            raise ValueError(name + str(error).removeprefix("y")) from error
-        with naming(name):
-            raise
-    return labels
-
-
-def check_rows_labels(
-    labels: AnyLabels, name: str, which: NDArray[np.int64] | slice, *, has_classes: bool
-) -> AnyLabels:
-    """Return the labels of some rows of a table, after checking them."""
-    if not isinstance(labels, CodedLabels):
-        return check_labels(labels[which], name, which, has_classes=has_classes)
-    code = labels.code[which]
-    _check_none_missing(np.flatnonzero(code < 0), name, which)
-    occurs = np.zeros(len(labels.known), dtype=bool)
-    occurs[code] = True  # labels that only zero-weight rows have are not checked
-    known = check_labels(labels.known[occurs], name, has_classes=True)
-    return CodedLabels(known, (np.cumsum(occurs) - 1).astype(np.int32)[code])
-
-
-def _check_none_missing(
-    missing: NDArray[np.int64], name: str, which: NDArray[np.int64] | slice
-) -> None:
-    if len(missing):
-        first = missing[0] if isinstance(which, slice) else which[missing[0]]
-        raise ValueError(f"{name} contains NaN or None at {len(missing)} row(s), first at {first}")
-
-
-def check_labels(
-    labels: NDArray[Any],
-    name: str,
-    which: NDArray[np.int64] | slice = slice(None),
-    *,
-    has_classes: bool = False,
-) -> NDArray[Any]:
-    """Return labels after checking that none is missing, and that all are of one type of class labels.
-
-    Parameters
-    ----------
-    labels : ndarray
-        The labels.
-    name : str
-        Name of the argument in errors.
-    which : ndarray of int64 or slice
-        Row numbers of the labels, for errors.
-    has_classes : bool
-        Whether the classes are known. If not, scikit-learn warns of many distinct labels.
-    """
-    _check_none_missing(_missing_rows(labels), name, which)
-    if labels.dtype == object:
-        labels = _of_one_type(labels, name)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"{name} contains infinity; expected finite labels")
-    if labels.dtype != object and len(labels):
-        check_classification_targets(np.tile(labels, 2) if has_classes else labels)
-    return labels
-
-
-def _of_one_type(labels: NDArray[Any], name: str) -> NDArray[Any]:
-    """Convert an object array to an array of its type, if NumPy has one; other types are errors."""
-    types = set(map(type, labels.tolist()))
-    kinds = {_kind(of) for of in types}
-    if None in kinds and len(types) == 1:
-        raise TypeError(
-            f"{name} has labels of type {next(iter(types)).__name__}, such as {labels[0]!r}; "
-            f"expected {ALLOWED_LABELS}"
-        )
-    if kinds == {int, float}:
-        return _as_whole_floats(labels, name)
-    if len(kinds) > 1 or None in kinds:
-        names = ", ".join(sorted(of.__name__ for of in types))
-        raise TypeError(
-            f"{name} mixes labels of types {names}; expected one type of {ALLOWED_LABELS}"
-        )
-    kind = next(iter(kinds), str)
-    if kind is int:
-        return _as_integers(labels)
-    return np.array(labels.tolist()) if kind in (bool, float, np.generic) else labels
-
-
-def _kind(of: type) -> type | None:
-    """Return the type as which labels are compared and sorted; None if they cannot be labels."""
-    if issubclass(of, np.datetime64 | np.timedelta64):
-        return np.generic
-    if issubclass(of, bool | np.bool_):
-        return bool
-    for group, kind in _GROUPS:
-        if issubclass(of, group):
-            return kind
-    return None
-
-
-_GROUPS: tuple[tuple[Any, type], ...] = (
-    (str, str),
-    (bytes, bytes),
-    (Integral, int),
-    (float | np.floating, float),
-    (date, date),
-    (timedelta, timedelta),
-)
-
-
-def _as_integers(labels: NDArray[Any]) -> NDArray[Any]:
-    """Convert Python integers to int64 or uint64; beyond both they stay objects."""
-    types = set(map(type, labels.tolist()))
-    if len(types) == 1 and issubclass(next(iter(types)), np.generic):
-        return np.array(labels.tolist())
-    values = [int(label) for label in labels.tolist()]
-    low, high = min(values), max(values)
-    for dtype in (np.int64, np.uint64):
-        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
-            return np.array(values, dtype=dtype)
-    return labels
-
-
-def _as_whole_floats(labels: NDArray[Any], name: str) -> NDArray[Any]:
-    """Convert integers and floats to floats, if no integer is too large to be exact."""
-    for label in labels.tolist():
-        if isinstance(label, Integral) and abs(int(label)) > 2**53:
-            raise TypeError(
-                f"{name} mixes floats with the integer {label!r}, which a float cannot represent; "
-                f"expected one type of {ALLOWED_LABELS}"
-            )
-    return np.array([float(label) for label in labels.tolist()])
+# ---------------------------------------------------------------------------------------- classes
 
 
 def known_classes(classes: Any) -> NDArray[Any]:
@@ -333,7 +345,7 @@ def encode_labels(
 
 
 def _merged_labels(found: list[tuple[str, NDArray[Any]]]) -> NDArray[Any]:
-    """Return the sorted distinct labels of all ranks, from pairs of a rank's name and its labels."""
+    """Return the sorted distinct labels of all ranks, from pairs of rank and labels."""
     some = [of_rank for _, of_rank in found if len(of_rank)]
     if len(some) == 1:
         return some[0]
@@ -352,9 +364,6 @@ def _merged_labels(found: list[tuple[str, NDArray[Any]]]) -> NDArray[Any]:
         ) from error
 
 
-_CLASSES_HINT = "; use the parameter classes to declare labels that y does not have"
-
-
 def class_numbers(labels: AnyLabels, classes: NDArray[Any], name: str = "y") -> NDArray[np.int32]:
     """Return the class number of each label."""
     return _class_numbers(*_unique(labels, name), classes, name)
@@ -363,7 +372,7 @@ def class_numbers(labels: AnyLabels, classes: NDArray[Any], name: str = "y") -> 
 def _class_numbers(
     found: NDArray[Any], which: NDArray[np.int32], classes: NDArray[Any], name: str = "y"
 ) -> NDArray[np.int32]:
-    """Return the class number of each row, given the distinct labels and the index of each row's label."""
+    """Return the class number of each row, given distinct labels and their index by row."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     unknown = [label for label in found.tolist() if label not in number]
     if unknown:
@@ -374,19 +383,6 @@ def _class_numbers(
     of_found = np.array([number[label] for label in found.tolist()], dtype=np.int32)
     class_of_row: NDArray[np.int32] = of_found[which]
     return class_of_row
-
-
-def label_objects(classes: NDArray[Any]) -> list[Any]:
-    """Return labels as Python objects, except dates, which NumPy would convert to integers."""
-    return [*classes] if classes.dtype.kind in "mM" else classes.tolist()
-
-
-def known_label(class_: Any, labels: list[Any]) -> Any:
-    """Return the label that equals ``class_``."""
-    found = [label for label in labels if np.ndim(class_) == 0 and label == class_]
-    if not found:
-        raise ValueError(f"class_={class_!r}; expected one of {quoted_list(labels)}")
-    return found[0]
 
 
 def _unique(labels: AnyLabels, name: str) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -418,8 +414,20 @@ def _unique_in_chunks(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.in
     return found, np.concatenate(numbers).astype(np.int32)
 
 
-def _bracketed(labels: Any) -> str:
-    return f"[{quoted_list(labels.tolist() if isinstance(labels, np.ndarray) else list(labels))}]"
+def label_objects(classes: NDArray[Any]) -> list[Any]:
+    """Return labels as Python objects, except dates, which NumPy would convert to integers."""
+    return [*classes] if classes.dtype.kind in "mM" else classes.tolist()
+
+
+def known_label(class_: Any, labels: list[Any]) -> Any:
+    """Return the label that equals ``class_``."""
+    found = [label for label in labels if np.ndim(class_) == 0 and label == class_]
+    if not found:
+        raise ValueError(f"class_={class_!r}; expected one of {quoted_list(labels)}")
+    return found[0]
+
+
+# ------------------------------------------------------------------------------------------- text
 
 
 def shown_label(label: Any) -> str:
@@ -434,7 +442,5 @@ def short_label(label: Any) -> str:
     return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 1] + "…"
 
 
-def _missing_rows(labels: NDArray[Any]) -> NDArray[np.int64]:
-    if labels.dtype == object:
-        return np.flatnonzero([is_missing(label) for label in labels.tolist()])
-    return np.flatnonzero(labels != labels)  # noqa: PLR0124
+def _bracketed(labels: Any) -> str:
+    return f"[{quoted_list(labels.tolist() if isinstance(labels, np.ndarray) else list(labels))}]"

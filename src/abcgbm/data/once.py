@@ -13,8 +13,9 @@ T = TypeVar("T")
 class lazy(Generic[T]):
     """A property that is computed on first access, without a lock.
 
-    ``functools.cached_property`` of Python 3.11 has one lock for all instances of a class: a process
-    forked while it is held would deadlock. Here two threads may compute the same value twice.
+    ``functools.cached_property`` of Python 3.11 has one lock for all instances of a class: a
+    process forked while it is held would deadlock. Here two threads may compute the same value
+    twice.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -41,7 +42,8 @@ _WARNED = "_warned"
 class WarnsOnce:
     """Base of frozen dataclasses that warn once per topic and instance.
 
-    The record of warnings is not a field, so it affects neither equality, copies, pickles nor digests.
+    The record of warnings is not a field, so it affects neither equality, copies, pickles nor
+    digests.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -325,7 +325,7 @@ class CountedRows:
         return cls(table, which, labels, weight[which], suffix, shard)
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
-        """Return the sums of the weights of all ranks; ``y`` has the class numbers of these rows."""
+        """Return the sums of the weights of all ranks, given the class numbers of these rows."""
         return WeightSums.from_rows(self.weight, y, n_classes).of_all(self.shard)
 
     def with_class_weights(
@@ -372,7 +372,7 @@ class ToValidate(NamedTuple):
     sample_weight: Any
 
     def are_given(self) -> bool:
-        """Whether a validation table was passed; X_val without y_val, or vice versa, is an error."""
+        """Whether a validation table was passed; X_val or y_val alone is an error."""
         if all(value is None for value in self):
             return False
         if self.X is None or self.y is None:
@@ -384,7 +384,7 @@ class ToValidate(NamedTuple):
 def rows_to_validate(
     given: ToValidate, schema: Schema, classes: ClassLabels, owner: str, shard: Shard = LOCAL
 ) -> LabelledRows | None:
-    """Validate X_val, y_val and sample_weight_val; return the validation rows, if any were passed."""
+    """Validate X_val, y_val and sample_weight_val; return the validation rows, if any."""
     shard = shard.of_validation()
     if not any(allgather_results(shard, given.are_given)):
         return None

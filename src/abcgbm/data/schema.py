@@ -69,7 +69,7 @@ class Schema(WarnsOnce):
         return _label(feature if self.feature_names is None else self.feature_names[feature])
 
     def categories_among(self, n_features: int) -> NDArray[np.bool_]:
-        """Return the mask of categorical features; all False if ``n_features`` is another number."""
+        """Return the mask of categorical features; all False for another number of features."""
         is_mine = n_features == len(self.is_categorical)
         return self.is_categorical if is_mine else np.zeros(n_features, dtype=bool)
 

@@ -71,7 +71,7 @@ class ShardedLayout:
     total: int
 
     def set_common_codes(self, builder: _core.BinnedBuilder) -> None:
-        """Pass the common codes to a builder, which stores features as sparse or dense accordingly."""
+        """Pass the common codes to a builder, which then stores features as sparse or dense."""
         for number, of in enumerate(self.features):
             builder.set_common_code(number, of.common, of.n_listed, self.total)
 

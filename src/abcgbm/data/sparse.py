@@ -32,8 +32,8 @@ _TWO = 2  # dimensions of a table
 def compressed(X: Any, name: str) -> Any:
     """Convert a SciPy matrix of any format to a csr or csc array with its own, validated indices.
 
-    SciPy's own conversions do not validate indices. They are copied first, so that they cannot change
-    afterwards; values may be shared with X.
+    SciPy's own conversions do not validate indices. They are copied first, so that they cannot
+    change afterwards; values may be shared with X.
     """
     if X.ndim != _TWO:
         raise ValueError(f"{name} is a sparse array of {X.ndim} dimension(s); expected 2")
@@ -138,7 +138,8 @@ class SparsePart:
     fill : ndarray of float64 of shape (n_columns,)
         Value of the rows that are not stored.
     indptr, indices, data : ndarray of int64, int32, float64
-        As in SciPy's csc format, with ascending rows and no duplicates; uint32 indices from 2^31 rows.
+        As in SciPy's csc format, with ascending rows and no duplicates; uint32 indices from 2^31
+        rows.
     """
 
     features: NDArray[np.int32]

@@ -262,7 +262,7 @@ def _from_objects(X: NDArray[Any], is_category: NDArray[np.bool_], given: _Names
 
 
 def _is_checked(X: Any) -> bool:
-    """Whether scikit-learn's checks would return the array unchanged; they are slow for a single row."""
+    """Whether scikit-learn's checks, which are slow for a single row, would change nothing."""
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in REAL_KINDS  # noqa: PLR2004
 
 
@@ -321,7 +321,7 @@ def _checked_length(frame: Frame, given: _Names) -> int:
 
 
 def _check_names(names: Any, schema: Schema, given: _Names) -> None:
-    """Compare feature names like scikit-learn, except that order is free and warnings are issued once."""
+    """Compare feature names like scikit-learn, except that order is free and warnings come once."""
     expected = schema.feature_names
     if names is None and expected is None:
         return
@@ -346,7 +346,7 @@ def _check_names(names: Any, schema: Schema, given: _Names) -> None:
 
 
 def _auto_categorical(table: Table) -> NDArray[np.bool_]:
-    """Return the mask of the columns of strings, categories, enums or dictionaries, even if all values are missing."""
+    """Return the mask of columns of strings, categories, enums or dictionaries, even if empty."""
     mask = np.zeros(table.shape[1], dtype=bool)
     if isinstance(table.dense, FrameColumns):
         categories = (Content.STRINGS, Content.CATEGORIES, Content.NO_CATEGORIES)

@@ -22,58 +22,6 @@ SCALE = 1126  # exact sums are multiples of 2^-SCALE, the last bit of the smalle
 _DIGITS = 53
 _LOW_DIGITS = 27  # high and low digits are summed apart: each sum of a chunk fits into 53 bits
 _ROWS = 2**20  # rows of a chunk
-
-
-def exact_class_sums(values: Floats, y: NDArray[np.int32], n_classes: int) -> tuple[int, ...]:
-    """Return the exact sum of the rows' values in each class, in multiples of 2^-SCALE.
-
-    Parameters
-    ----------
-    values : ndarray of float64 of shape (n_rows,)
-        Finite, not negative.
-    y : ndarray of int32 of shape (n_rows,)
-        Class numbers.
-    n_classes : int
-        Number of classes.
-    """
-    if values.strides == (0,) and len(values):  # a broadcast number
-        counts = [len(y)] if n_classes == 1 else np.bincount(y, minlength=n_classes).tolist()
-        return tuple(count * _scaled(float(values[0])) for count in counts)
-    total = [0] * n_classes
-    for rows in chunks(len(values), _ROWS):
-        _add_chunk(total, values[rows], y[rows])
-    return tuple(total)
-
-
-def _scaled(value: float) -> int:
-    numerator, denominator = value.as_integer_ratio()
-    return (numerator << SCALE) // denominator
-
-
-def _add_chunk(total: list[int], values: Floats, y: NDArray[np.int32]) -> None:
-    """Add values to the sums of their classes: digits are summed by class and exponent, then shifted."""
-    mantissa, exponent = np.frexp(values)
-    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
-    lowest = int(exponent.min())
-    span = int(exponent.max()) - lowest + 1
-    group = y.astype(np.int64) * span + (exponent - lowest)
-    low = np.bincount(group, digits & (2**_LOW_DIGITS - 1))  # exact: integers below 2^53
-    high = np.bincount(group, digits >> _LOW_DIGITS)
-    for at in np.flatnonzero((low > 0) | (high > 0)).tolist():
-        summed = (int(high[at]) << _LOW_DIGITS) + int(low[at])
-        total[at // span] += summed << (at % span + lowest - _DIGITS + SCALE)
-
-
-def lowest_bit(values: Floats) -> int:
-    """Return the largest e <= 0 such that 2^e divides every value; all are positive."""
-    if values.strides == (0,):
-        values = values[:1]
-    mantissa, exponent = np.frexp(values)
-    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
-    place = np.frexp((digits & -digits).astype(np.float64))[1] - 1
-    return min(0, int(np.min(exponent - _DIGITS + place, initial=0)))
-
-
 _TOTAL_BITS = 30  # of the sum of all integer weights, more if class factors need it
 _FACTOR_BITS = 9  # at least, of the mean class factor, if sample weights are exact
 _MIN_TOTAL, _MAX_TOTAL = 1e-200, 1e200  # keeps units and losses in the range of floats
@@ -82,7 +30,7 @@ _MAX_WHOLE = 2.0**53  # floats represent all integers up to this
 _MIN_SLACK, _MAX_SLACK = 2.0**-40, 2.0**-10  # tolerance of min_samples_leaf for rounding
 
 
-# ------------------------------------------------------------------------------------- given weights
+# --------------------------------------------------------------------------------- sample weights
 
 
 def check_weights(
@@ -143,7 +91,7 @@ def check_total(total: Fraction, name: str) -> None:
         raise ValueError(f"{name} sums to {as_float(total)}; expected {_MIN_TOTAL} to {_MAX_TOTAL}")
 
 
-# --------------------------------------------------------------------------------- sums over the rows
+# ------------------------------------------------------------------------------------- exact sums
 
 
 @dataclass(frozen=True)
@@ -192,7 +140,53 @@ class WeightSums:
         return total / (1 << SCALE)
 
 
-# ------------------------------------------------------------------------------------ class weights
+def exact_class_sums(values: Floats, y: NDArray[np.int32], n_classes: int) -> tuple[int, ...]:
+    """Return the exact sum of the rows' values in each class, in multiples of 2^-SCALE.
+
+    Parameters
+    ----------
+    values : ndarray of float64 of shape (n_rows,)
+        Finite, not negative.
+    y : ndarray of int32 of shape (n_rows,)
+        Class numbers.
+    n_classes : int
+        Number of classes.
+    """
+    if values.strides == (0,) and len(values):  # a broadcast number
+        counts = [len(y)] if n_classes == 1 else np.bincount(y, minlength=n_classes).tolist()
+        numerator, denominator = float(values[0]).as_integer_ratio()
+        return tuple(count * ((numerator << SCALE) // denominator) for count in counts)
+    total = [0] * n_classes
+    for rows in chunks(len(values), _ROWS):
+        _add_chunk(total, values[rows], y[rows])
+    return tuple(total)
+
+
+def _add_chunk(total: list[int], values: Floats, y: NDArray[np.int32]) -> None:
+    """Add values to the sums of their classes, by summing digits by class and exponent."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
+    lowest = int(exponent.min())
+    span = int(exponent.max()) - lowest + 1
+    group = y.astype(np.int64) * span + (exponent - lowest)
+    low = np.bincount(group, digits & (2**_LOW_DIGITS - 1))  # exact: integers below 2^53
+    high = np.bincount(group, digits >> _LOW_DIGITS)
+    for at in np.flatnonzero((low > 0) | (high > 0)).tolist():
+        summed = (int(high[at]) << _LOW_DIGITS) + int(low[at])
+        total[at // span] += summed << (at % span + lowest - _DIGITS + SCALE)
+
+
+def lowest_bit(values: Floats) -> int:
+    """Return the largest e <= 0 such that 2^e divides every value; all are positive."""
+    if values.strides == (0,):
+        values = values[:1]
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
+    place = np.frexp((digits & -digits).astype(np.float64))[1] - 1
+    return min(0, int(np.min(exponent - _DIGITS + place, initial=0)))
+
+
+# ---------------------------------------------------------------------------------- class weights
 
 
 def class_weights(
@@ -243,84 +237,7 @@ def mean_factor(sums: WeightSums, factor: Floats) -> float:
     return float(sums.total(factor) / sums.total(np.where(factor > 0, 1.0, 0.0)))
 
 
-# ------------------------------------------------------------------------------------------ integers
-
-
-@dataclass(frozen=True)
-class WeightGrid:
-    """The grid that weights are rounded to; see "Weights" in docs/arithmetic.md.
-
-    Attributes
-    ----------
-    unit_bit : int
-        Weights become multiples of 2^unit_bit.
-    sample_bit : int or None
-        Sample weights are multiples of 2^sample_bit, and factors are rounded before the product;
-        None: the product is rounded.
-    factor : ndarray of float64 of shape (n_classes,)
-        Factor of the sample weights of each class.
-    common_factor : float
-        Factor of all weights, kept apart because it need not change any integer.
-    """
-
-    unit_bit: int
-    sample_bit: int | None
-    factor: Floats
-    common_factor: float
-
-    @classmethod
-    def from_sums(cls, sums: WeightSums, factor: Floats) -> Self:
-        """Choose the grid from the sums over all rows."""
-        factor = np.where(sums.has_rows, factor, 1.0)  # unused factors may be arbitrarily large
-        of_rows = factor[sums.has_rows]
-        common = 1.0
-        if (of_rows == of_rows[0]).all():
-            common, factor, of_rows = float(of_rows[0]), np.ones(len(factor)), np.ones(1)
-        digits = _exponent(sums.total()) - sums.lowest_bit
-        is_exact = digits <= _TOTAL_BITS
-        bits = max(_TOTAL_BITS, digits + _FACTOR_BITS) if is_exact else _TOTAL_BITS
-        finest = _exponent(sums.total(factor)) - bits
-        return cls(
-            max(finest, sums.lowest_bit + lowest_bit(of_rows)),
-            sums.lowest_bit if is_exact else None,
-            factor,
-            common,
-        )
-
-    def round(self, weight: Floats, y: NDArray[np.int32]) -> IntegerWeights:
-        """Round the weights of some or all rows."""
-        unit = math.ldexp(self.common_factor, self.unit_bit)
-        if self.sample_bit is None:
-            units = np.ldexp(weight * self.factor[y], -self.unit_bit)
-            return IntegerWeights.of_rows(
-                _integers(units), unit, _max_rounding_loss(units), _n_raised(units)
-            )
-        of_class = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
-        loss = _max_rounding_loss(of_class[np.unique(y)])
-        if weight.strides == (0,) and (of_class == 1).all():  # again no memory per row
-            return IntegerWeights.of_rows(np.broadcast_to(np.int64(1), len(weight)), unit, loss)
-        times = np.ldexp(weight, -self.sample_bit).astype(np.int64)
-        integers, n_raised = times * _integers(of_class)[y], _n_raised(of_class[y])
-        return IntegerWeights.of_rows(integers, unit, loss, n_raised)
-
-
-def _exponent(total: Fraction) -> int:
-    return math.frexp(float(total))[1]
-
-
-def _integers(units: Floats) -> NDArray[np.int64]:
-    return np.maximum(np.rint(units), 1).astype(np.int64)
-
-
-def _max_rounding_loss(units: Floats) -> float:
-    """Return the largest fraction that rounding to integers takes from any of the values; 0 if none."""
-    with np.errstate(divide="ignore"):  # the product of tiny numbers may be 0
-        return float(np.max((units - np.maximum(np.rint(units), 1)) / units, initial=0.0))
-
-
-def _n_raised(units: Floats) -> int:
-    """Return how many values would be rounded to 0, and become 1 instead."""
-    return int(np.count_nonzero(np.rint(units) == 0))
+# --------------------------------------------------------------------------------------- integers
 
 
 @dataclass(frozen=True)
@@ -408,8 +325,85 @@ class IntegerWeights:
     def units(self, amount: float) -> int:
         """Return the number of units of an amount of weight, at least 1.
 
-        Rows of this total weight have as many units even after rounding, except for rows of less than 512
-        units, which may lose more.
+        Rows of this total weight have as many units even after rounding, except for rows of less
+        than 512 units, which may lose more.
         """
         slack = _MIN_SLACK + min(_MAX_SLACK, self.max_rounding_loss)
         return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MAX_UNITS)))
+
+
+@dataclass(frozen=True)
+class WeightGrid:
+    """The grid that weights are rounded to; see "Weights" in docs/arithmetic.md.
+
+    Attributes
+    ----------
+    unit_bit : int
+        Weights become multiples of 2^unit_bit.
+    sample_bit : int or None
+        Sample weights are multiples of 2^sample_bit, and factors are rounded before the product;
+        None: the product is rounded.
+    factor : ndarray of float64 of shape (n_classes,)
+        Factor of the sample weights of each class.
+    common_factor : float
+        Factor of all weights, kept apart because it need not change any integer.
+    """
+
+    unit_bit: int
+    sample_bit: int | None
+    factor: Floats
+    common_factor: float
+
+    @classmethod
+    def from_sums(cls, sums: WeightSums, factor: Floats) -> Self:
+        """Choose the grid from the sums over all rows."""
+        factor = np.where(sums.has_rows, factor, 1.0)  # unused factors may be arbitrarily large
+        of_rows = factor[sums.has_rows]
+        common = 1.0
+        if (of_rows == of_rows[0]).all():
+            common, factor, of_rows = float(of_rows[0]), np.ones(len(factor)), np.ones(1)
+        digits = _exponent(sums.total()) - sums.lowest_bit
+        is_exact = digits <= _TOTAL_BITS
+        bits = max(_TOTAL_BITS, digits + _FACTOR_BITS) if is_exact else _TOTAL_BITS
+        finest = _exponent(sums.total(factor)) - bits
+        return cls(
+            max(finest, sums.lowest_bit + lowest_bit(of_rows)),
+            sums.lowest_bit if is_exact else None,
+            factor,
+            common,
+        )
+
+    def round(self, weight: Floats, y: NDArray[np.int32]) -> IntegerWeights:
+        """Round the weights of some or all rows."""
+        unit = math.ldexp(self.common_factor, self.unit_bit)
+        if self.sample_bit is None:
+            units = np.ldexp(weight * self.factor[y], -self.unit_bit)
+            return IntegerWeights.of_rows(
+                _integers(units), unit, _max_rounding_loss(units), _n_raised(units)
+            )
+        of_class = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
+        loss = _max_rounding_loss(of_class[np.unique(y)])
+        if weight.strides == (0,) and (of_class == 1).all():  # again no memory per row
+            return IntegerWeights.of_rows(np.broadcast_to(np.int64(1), len(weight)), unit, loss)
+        times = np.ldexp(weight, -self.sample_bit).astype(np.int64)
+        integers, n_raised = times * _integers(of_class)[y], _n_raised(of_class[y])
+        return IntegerWeights.of_rows(integers, unit, loss, n_raised)
+
+
+def _exponent(total: Fraction) -> int:
+    return math.frexp(float(total))[1]
+
+
+def _integers(units: Floats) -> NDArray[np.int64]:
+    return np.maximum(np.rint(units), 1).astype(np.int64)
+
+
+def _max_rounding_loss(units: Floats) -> float:
+    """Return the largest fraction that rounding to integers takes from any value; 0 if none."""
+    with np.errstate(divide="ignore"):  # the product of tiny numbers may be 0
+        return float(np.max((units - np.maximum(np.rint(units), 1)) / units, initial=0.0))
+
+
+def _n_raised(units: Floats) -> int:
+    """Return how many values would be rounded to 0, and become 1 instead."""
+    return int(np.count_nonzero(np.rint(units) == 0))

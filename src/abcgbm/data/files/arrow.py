@@ -68,9 +68,9 @@ class ArrowFile:
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Iterator[Any]:
-        """Yield some or all columns as Arrow tables, one batch of rows at a time, with the types of the file.
+        """Yield some or all columns as Arrow tables, one batch of rows at a time.
 
-        There is at least one table, which may have no rows.
+        Types are those of the file. There is at least one table, which may have no rows.
         """
         yield from (table for table, _ in self.batches_with_text((), columns, as_text, as_numbers))
 
@@ -91,7 +91,7 @@ class ArrowFile:
             yield with_plain_numbers(batch.select(first)), batch.select(second)
 
     def _open(self, places: list[int]) -> Any:
-        """Open the file. Of a Feather file only the columns at ``places`` are read, or all if it is empty."""
+        """Open the file; of a Feather file only the columns at ``places`` (empty: all) are read."""
         if self._format == "parquet":
             return require_pyarrow("pyarrow.parquet").ParquetFile(open_file(self.path))
         arrow = require_pyarrow()
@@ -120,7 +120,8 @@ class ArrowFile:
     def _check_values(self, batch: Any) -> None:
         """Validate the buffers of text and categories.
 
-        Arrow does not check their offsets when it reads them, and corrupt ones would crash the process.
+        Arrow does not check their offsets when it reads them, and corrupt ones would crash the
+        process.
         """
         arrow = require_pyarrow()
         for name, column in zip(batch.schema.names, batch.columns, strict=True):

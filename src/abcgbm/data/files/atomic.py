@@ -10,14 +10,14 @@ from typing import IO
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file atomically: an error, a full disk or a power cut leaves the previous file unchanged."""
+    """Write a file atomically: on any failure the previous file is left unchanged."""
     with written_whole(path) as file:
         file.write(content)
 
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing that replaces the previous one when the block ends without an error."""
+    """Open a file for writing; it replaces the previous one if the block ends without an error."""
     target = Path(os.path.realpath(path))  # follow links, so that they stay links
     if target.exists() and not target.is_file():
         with target.open("wb") as device:  # devices and pipes cannot be replaced

@@ -61,9 +61,9 @@ class BatchedTable:
     ) -> list[NDArray[np.intp]]:
         """Return groups of features to be read in one pass each.
 
-        If columns can be read separately, a group takes at most ``max_bytes`` (unless it is a single
-        feature) and divides evenly among the threads. Otherwise all features are one group, so that the
-        rows are read once.
+        If columns can be read separately, a group takes at most ``max_bytes`` (unless it is a
+        single feature) and divides evenly among the threads. Otherwise all features are one group,
+        so that the rows are read once.
         """
         n_features = self.shape[1]
         size = n_features
@@ -123,7 +123,7 @@ class BatchedTable:
             )
 
     def batches_of_rows(self, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], Table]]:
-        """Yield some rows, given in ascending order, in batches, each with their positions in ``rows``."""
+        """Yield some rows, given in ascending order, in batches, with their positions in ``rows``."""
         for first_row, batch in self.batches(np.arange(self.shape[1])):
             begin, end = np.searchsorted(rows, [first_row, first_row + len(batch)])
             if begin < end:
@@ -161,7 +161,7 @@ def features_of(
 def features_like(
     large: LargeTable, not_features: tuple[str | None, ...], schema: Schema
 ) -> Schema:
-    """Return the schema of a fitted model, with names, after checking that the table has its features.
+    """Return a fitted model's schema, with names, after checking that the table has its features.
 
     If it has no names, features are all columns except those in ``not_features``, in order.
     """

@@ -8,8 +8,8 @@ from typing import Any
 
 from abcgbm.errors import require_pyarrow
 
-# Cells that pyarrow parses as numbers, except hexadecimal ones. It parses those as integers but not as
-# floats, so the type of a column would depend on its other cells.
+# Cells that pyarrow parses as numbers, except hexadecimal ones. It parses those as integers but not
+# as floats, so the type of a column would depend on its other cells.
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan(?:\(\w*\))?)[ \t]*",
     re.IGNORECASE | re.ASCII,
@@ -70,7 +70,7 @@ def concat_tables(tables: Sequence[Any]) -> Any:
 
 
 def inconsistent_columns(tables: Sequence[Any]) -> set[str]:
-    """Return the text columns of the unified schema that were parsed as another type in some table."""
+    """Return the columns of text that were parsed as another type in some table."""
     types, schema = (
         require_pyarrow("pyarrow.types"),
         unified_schema([table.schema for table in tables]),

@@ -1,7 +1,8 @@
 """CSV and TSV files as Arrow tables, with column types that depend on the whole file.
 
 A column is numeric if every cell is a number, boolean if every cell is "true" or "false", and text
-otherwise; missing cells fit all three. Types thus do not depend on how a file is divided into blocks.
+otherwise; missing cells fit all three. Types thus do not depend on how a file is divided into
+blocks.
 """
 
 from __future__ import annotations
@@ -107,11 +108,11 @@ class DelimitedFile:
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Iterator[Any]:
-        """Yield some or all columns as Arrow tables, one block at a time: at least one, perhaps without rows.
+        """Yield some or all columns as Arrow tables, one block at a time.
 
-        Types are those of the block: int64, double, bool, string, or null if all cells are missing.
-        Columns in ``as_text`` are text, and a cell of a column in ``as_numbers`` that is neither a number
-        nor a boolean is an error.
+        There is at least one table, which may have no rows. Types are those of the block: int64,
+        double, bool, string, or null if all cells are missing. Columns in ``as_text`` are text, and
+        a cell of a column in ``as_numbers`` that is neither a number nor a boolean is an error.
         """
         yield from (table for table, _ in self.batches_with_text((), columns, as_text, as_numbers))
 

@@ -80,14 +80,17 @@ class Reading:
     def format_of(self, path: Path) -> str:
         """Return the format of a file, as given or by its suffix."""
         if self.format is not None:
-            return _known_format(self.format, path)
+            if self.format not in FORMATS:
+                what = f"unknown format {self.format!r}; expected one of {', '.join(FORMATS)}"
+                raise TableFileError(path, what, hint="format")
+            return self.format
         suffixes = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSIONS]
         found = _FORMATS.get(suffixes[-1]) if suffixes else None
         if found is None:
             raise TableFileError(
                 path,
-                f"a name without a known suffix; expected one of {', '.join(_FORMATS)} (perhaps followed "
-                f"by {', '.join(_COMPRESSIONS)}), or a format: {', '.join(FORMATS)}",
+                f"a name without a known suffix; expected one of {', '.join(_FORMATS)} (perhaps "
+                f"followed by {', '.join(_COMPRESSIONS)}), or a format: {', '.join(FORMATS)}",
                 hint="format",
             )
         return found
@@ -118,13 +121,6 @@ def is_table(path: Path) -> bool:
     """Whether a path is a file whose suffix is that of a table format."""
     suffixes = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSIONS]
     return bool(suffixes) and suffixes[-1] in _FORMATS and path.is_file()
-
-
-def _known_format(name: str, path: Path) -> str:
-    if name not in FORMATS:
-        what = f"unknown format {name!r}; expected one of {', '.join(FORMATS)}"
-        raise TableFileError(path, what, hint="format")
-    return name
 
 
 def checked_path(path: Any) -> Path:

@@ -88,7 +88,9 @@ def _files(given: str | os.PathLike[str]) -> list[Path]:
         what = "a URL, not a path; expected a dataset, pyarrow.dataset.dataset(url)"
         raise TableFileError(os.fspath(given), what)
     if path.is_dir():
-        found = [p for p in path.rglob("*") if is_table(p) and not _is_hidden(p, path)]
+        tables = [p for p in path.rglob("*") if is_table(p)]
+        # Names with a dot or an underscore in front, such as .git and _SUCCESS, are hidden.
+        found = [p for p in tables if all(n[0] not in "._" for n in p.relative_to(path).parts)]
         _check_not_partitioned(found, path)
     elif path.exists() or not _MAGIC.intersection(str(given)):
         return [path]
@@ -98,11 +100,6 @@ def _files(given: str | os.PathLike[str]) -> list[Path]:
     if not found:
         raise TableFileError(given, "no table file found; expected at least one")
     return sorted(found)
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    """Whether a file or a folder above it is hidden by convention, such as _SUCCESS or .git."""
-    return any(part[0] in "._" for part in file.relative_to(folder).parts)
 
 
 def _check_not_partitioned(files: Sequence[Path], folder: Path) -> None:

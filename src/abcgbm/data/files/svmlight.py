@@ -54,7 +54,8 @@ class SvmlightFile:
     def batches(self, n_features: int) -> Iterator[SparseRows]:
         """Yield the rows in batches.
 
-        Columns that a row does not store are zero; a column number beyond ``n_features`` is an error.
+        Columns that a row does not store are zero; a column number beyond ``n_features`` is an
+        error.
         """
         with self._opened() as stream:
             for block in text_blocks(stream, self.path, BLOCK_BYTES, delimiter=None):
