@@ -279,7 +279,7 @@ def test_numbers_of_numpy_are_numbers():
         (X[:, 0], Y, ("Expected 2D array, got 1D array",)),
         (X[None], Y[:1], ("dim 3", "dim <= 2")),
         (X * 1j, Y, ("Complex data not supported",)),
-        (np.full((60, 1), "word"), Y, ("X holds strings", "'word'", "from data frames")),
+        (np.full((60, 1), "word"), Y, ("X holds strings", "'word'", "in data frames")),
         (X, Y[:-1], ("59",)),
         (X, None, ("y", "None")),
         (X, np.column_stack([Y, Y]), ("1d array", "(60, 2)")),
@@ -450,7 +450,7 @@ def test_weight_zero_is_a_row_absent_for_the_mapper():
         (X[:0], ("0 sample(s)", "minimum of 1")),
         (X[:, :0], ("0 feature(s)", "minimum of 1")),
         (X * 1j, ("Complex data not supported",)),
-        (np.full((60, 1), "word"), ("X holds strings", "'word'", "from data frames")),
+        (np.full((60, 1), "word"), ("X holds strings", "'word'", "in data frames")),
     ],
     ids=["row", "cube", "no rows", "no features", "complex", "words"],
 )

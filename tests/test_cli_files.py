@@ -425,7 +425,7 @@ def test_report_is_that_of_python(folder, trained):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: there is no such file"),
+        (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: no such file"),
         (["train", ".", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (["train", "empty.csv", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (

@@ -161,11 +161,11 @@ def test_commands_read_and_write_names_that_are_not_utf8(trained):
 
 
 OTHERS = {
-    "gzip data, not text; expected a name that ends in .gz": gzip.compress(b"a,b\n1,2\n"),
-    "zstd data, not text; expected a name that ends in .zst": b"\x28\xb5\x2f\xfd\x04\x00",
+    "gzip data, not text; expected the suffix .gz": gzip.compress(b"a,b\n1,2\n"),
+    "zstd data, not text; expected the suffix .zst": b"\x28\xb5\x2f\xfd\x04\x00",
     "a zip archive or a spreadsheet, not text": b"PK\x03\x04\x14\x00\x06\x00",
-    "a Parquet file, not text; expected a name that ends in .parquet": b"PAR1\x15\x04\x15\n",
-    "a Feather file, not text; expected a name that ends in .feather": b"ARROW1\x00\x00\xff\xff",
+    "a Parquet file, not text; expected the suffix .parquet": b"PAR1\x15\x04\x15\n",
+    "a Feather file, not text; expected the suffix .feather": b"ARROW1\x00\x00\xff\xff",
 }
 
 

@@ -223,9 +223,9 @@ def test_partial_fit_counts_whole_weights_and_says_what_it_cannot_do():
     )
     with pytest.raises(ValueError, match=r"sample_weight is 0.5 at row 1; expected integers"):
         BinMapper().partial_fit(X[:2], sample_weight=[1, 0.5])
-    with pytest.raises(ValueError, match="expected a new one"):
+    with pytest.raises(ValueError, match="expected a new BinMapper"):
         BinMapper().fit(X).partial_fit(X)
-    with pytest.raises(ValueError, match="expected a new one"):
+    with pytest.raises(ValueError, match="expected a new BinMapper"):
         pickle.loads(pickle.dumps(twice)).partial_fit(X)
     with pytest.raises(ValueError, match="2 features"):
         twice.partial_fit(np.ones((2, 2)))

@@ -153,7 +153,7 @@ def test_truth_values_are_numbers(tmp_path):
         ("t.parquet", b"no", "t.parquet: not a parquet file, or damaged"),
         ("t.feather", b"no", "t.feather: not a feather file, or damaged"),
         ("t.libsvm", b"1 1:0.5\n2 x\n", "t.libsvm, line 2"),
-        ("t.libsvm", b"1 0:0.5\n", "t.libsvm, line 1.*counted from 0"),
+        ("t.libsvm", b"1 0:0.5\n", "t.libsvm, line 1.*counted from 1"),
         ("t.csv.gz", b"no", "t.csv.gz: cannot be read"),
         ("t.dat", b"no", "t.dat: a name without a known suffix"),
     ],
@@ -165,7 +165,7 @@ def test_files_of_another_format_than_their_name_says_are_refused(tmp_path, name
 
 
 def test_file_that_is_not_there_and_folder_are_named(tmp_path):
-    with pytest.raises(TableFileError, match=r"no\.csv: there is no such file"):
+    with pytest.raises(TableFileError, match=r"no\.csv: no such file"):
         open_table(tmp_path / "no.csv", Reading())
     with pytest.raises(TableFileError, match="a folder; expected a file"):
         open_table(tmp_path, Reading())

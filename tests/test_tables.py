@@ -218,7 +218,9 @@ def test_strings_are_refused_where_fit_saw_numbers(case):
 @each(WORD_LEVELS)
 def test_numbers_are_refused_where_fit_saw_strings(case):
     mapper = BinMapper().fit(case.table())
-    with pytest.raises(TypeError, match=says(f"column {NAMES[4]!r}", "'apple'", "strings", "now")):
+    with pytest.raises(
+        TypeError, match=says(f"column {NAMES[4]!r}", "'apple'", "given", "strings")
+    ):
         mapper.transform(pandas_frame(case.plain()))
 
 

@@ -497,7 +497,7 @@ def test_class_of_class_weight_zero_has_no_rows_but_its_column(variant):
             ValueError,
             r"class_weight has labels that are not .*'d', 'e'\]",
         ),
-        ({0: 2}, ValueError, r"class_weight has labels that are not among the classes: \[0\]"),
+        ({0: 2}, ValueError, r"class_weight has labels that are not among the classes: 0;"),
         ({"a": -1}, ValueError, "class_weight={'a': -1}; expected finite numbers, at least 0"),
         ({"a": np.nan}, ValueError, "class_weight={'a': nan}; expected finite numbers, at least 0"),
         ({"a": "2"}, ValueError, "class_weight={'a': '2'}; expected finite numbers, at least 0"),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from abcgbm.communication.collectives import raise_together
 from abcgbm.communication.shard import LOCAL, Shard
 from abcgbm.data.arrays import chunks, is_missing, naming
-from abcgbm.errors import quoted_list
+from abcgbm.errors import quoted_list, shorten
 
 ALLOWED_LABELS = "strings, integers, booleans, floats with integer values, or dates"
 _KINDS = "biufUSTMmO"  # kinds of arrays that may hold labels
@@ -310,9 +310,9 @@ def known_classes(classes: Any) -> NDArray[Any]:
     given = check_labels(flat, "classes", has_classes=True)
     known, _ = _unique(given, "classes")
     if len(known) != len(given):
-        raise ValueError(f"classes={_bracketed(given)}; expected each label once")
+        raise ValueError(f"classes={shorten(given.tolist())}; expected each label once")
     if len(known) < 2:  # noqa: PLR2004
-        raise ValueError(f"classes={_bracketed(given)}; expected at least 2 classes")
+        raise ValueError(f"classes={shorten(given.tolist())}; expected at least 2 classes")
     return known
 
 
@@ -325,7 +325,7 @@ def check_classes(classes: NDArray[Any]) -> None:
     except TypeError as error:
         raise ValueError(str(error)) from error
     if not is_sorted:
-        raise ValueError(f"classes={_bracketed(classes)}; expected them sorted")
+        raise ValueError(f"classes={shorten(classes.tolist())}; expected them sorted")
 
 
 def encode_labels(
@@ -377,8 +377,8 @@ def _class_numbers(
     unknown = [label for label in found.tolist() if label not in number]
     if unknown:
         raise ValueError(
-            f"{name} has labels that are not among the classes: {_bracketed(unknown)}; "
-            f"expected some of {_bracketed(classes)}{_CLASSES_HINT if name != 'y' else ''}"
+            f"{name} has labels that are not among the classes: {quoted_list(unknown)}; "
+            f"expected some of {quoted_list(classes.tolist())}{_CLASSES_HINT if name != 'y' else ''}"
         )
     of_found = np.array([number[label] for label in found.tolist()], dtype=np.int32)
     class_of_row: NDArray[np.int32] = of_found[which]
@@ -440,7 +440,3 @@ def short_label(label: Any) -> str:
     """Return a label, or any name, as text that fits into a figure."""
     text = shown_label(label)
     return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 1] + "…"
-
-
-def _bracketed(labels: Any) -> str:
-    return f"[{quoted_list(labels.tolist() if isinstance(labels, np.ndarray) else list(labels))}]"
