@@ -308,9 +308,7 @@ class FrameColumns:
         if self.contents[column] is Content.NUMBERS:
             start = 0
             for values in _real_values(series):
-                with np.errstate(
-                    over="ignore"
-                ):  # values beyond the range of floats become infinite
+                with np.errstate(over="ignore"):  # large values become infinite
                     target[start : start + len(values)] = values
                 start += len(values)
         elif self.contents[column] in NOTHING:

@@ -55,9 +55,8 @@ class WarnsOnce:
         if warned.setdefault(topic, mine) is not mine:  # atomic, hence no lock
             return
         try:
-            warnings.warn(
-                message, UserWarning, stacklevel=1
-            )  # as in scikit-learn: call depths differ
+            # The depth of the user's call varies, so stacklevel cannot point to it.
+            warnings.warn(message, UserWarning, stacklevel=1)
         except UserWarning:  # turned into an error by a filter: every call must raise it
             del warned[topic]
             raise

@@ -56,7 +56,7 @@ class LargeRows(NamedTuple):
     """
 
     large: LargeTable
-    not_features: tuple[str | None, ...]  # columns that are no features
+    not_features: tuple[str | None, ...]
     n_rows: int
 
 
@@ -85,11 +85,8 @@ def read_large(
     fingerprint, labels, weights = read_labels(large, label, weight)
     if not len(labels.code):
         raise ValueError(f"X{suffix} is {large!r} with 0 rows; expected at least 1")
-    return (
-        LargeRows(large.with_fingerprint(fingerprint), (label, weight), len(labels.code)),
-        labels,
-        weights,
-    )
+    rows = LargeRows(large.with_fingerprint(fingerprint), (label, weight), len(labels.code))
+    return rows, labels, weights
 
 
 def read_to_learn(X: Any, categorical_features: Any, owner: str) -> RowsTable:

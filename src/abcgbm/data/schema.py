@@ -85,9 +85,7 @@ class Schema(WarnsOnce):
 def _names_of(columns: list[str]) -> NDArray[Any] | None:
     if not all(isinstance(name, str) for name in columns):  # pandas allows others
         return None
-    plain = [
-        str.__str__(name) for name in columns
-    ]  # model files store plain strings, not subclasses
+    plain = [str.__str__(name) for name in columns]  # subclasses of str cannot be stored
     return np.array(plain, dtype=object)
 
 

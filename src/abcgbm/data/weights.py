@@ -18,7 +18,7 @@ from abcgbm.data.arrays import Floats, as_float, as_reals, chunks
 from abcgbm.data.labels import class_numbers
 from abcgbm.parameters.validators import is_finite_real
 
-SCALE = 1126  # exact sums are multiples of 2^-SCALE, the last bit of the smallest float
+SCALE = 1126  # sums are multiples of 2^-SCALE, the last of 53 digits of the smallest float
 _DIGITS = 53
 _LOW_DIGITS = 27  # high and low digits are summed apart: each sum of a chunk fits into 53 bits
 _ROWS = 2**20  # rows of a chunk
@@ -307,7 +307,7 @@ class IntegerWeights:
                 f"{rounded.n_raised} row(s) weigh at most {least / 2:.1e} of the sum of all "
                 f"weights; each of them counts as {least:.1e} of it, the smallest representable weight",
                 UserWarning,
-                stacklevel=1,  # as in scikit-learn: call depths differ
+                stacklevel=1,  # the depth of the user's call varies
             )
         return rounded
 
