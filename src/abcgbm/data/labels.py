@@ -47,10 +47,6 @@ class CodedLabels(NamedTuple):
     known: NDArray[Any]
     code: NDArray[np.int32]
 
-    def of_rows(self, rows: NDArray[np.int64] | slice) -> "CodedLabels":
-        """Return the labels of some rows."""
-        return CodedLabels(self.known, self.code[rows])
-
 
 AnyLabels = NDArray[Any] | CodedLabels
 

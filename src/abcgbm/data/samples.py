@@ -213,16 +213,16 @@ class LabelledRows:
         return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor, self.shard)
 
     @lazy
-    def of_class(self) -> NDArray[np.int64]:
+    def class_counts(self) -> NDArray[np.int64]:
         """Number of rows of each class on all ranks. The first access is a collective operation."""
-        of_class: NDArray[np.int64] = np.bincount(self.y, minlength=len(self.factor))
-        self.shard.communicator.allreduce(of_class, "sum")
-        return of_class
+        class_counts: NDArray[np.int64] = np.bincount(self.y, minlength=len(self.factor))
+        self.shard.communicator.allreduce(class_counts, "sum")
+        return class_counts
 
     @property
     def n_rows(self) -> int:
         """Number of rows on all ranks."""
-        return int(self.of_class.sum())
+        return int(self.class_counts.sum())
 
     def take(self, places: NDArray[np.int64]) -> Self:
         """Return some of the rows, by position among these."""
@@ -323,7 +323,7 @@ class CountedRows:
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
         """Return the sums of the weights of all ranks, given the class numbers of these rows."""
-        return WeightSums.from_rows(self.weight, y, n_classes).of_all(self.shard)
+        return WeightSums.from_rows(self.weight, y, n_classes).over_ranks(self.shard)
 
     def with_class_weights(
         self, y: NDArray[np.int32], factor: Floats, sums: WeightSums, given: Any = None

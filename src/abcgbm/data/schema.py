@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.once import WarnsOnce
+from abcgbm.errors import quoted_list
 from abcgbm.parameters.validators import is_integer
 
 
@@ -130,7 +131,7 @@ def _no_feature(item: Any, n_features: int, names: NDArray[Any] | None) -> Excep
     elif names is None:
         allowed = "indices: X has no names"
     else:
-        allowed = f"names among {', '.join(map(repr, names.tolist()))}"
+        allowed = f"names among {quoted_list(names.tolist(), 20)}"
     return ValueError(f"categorical_features has {item!r}; expected {allowed}")
 
 

@@ -102,13 +102,13 @@ class WeightSums:
 
     Attributes
     ----------
-    of_class : tuple of int
+    class_sums : tuple of int
         Sum of the sample weights of each class, in multiples of 2^-1126.
     lowest_bit : int
         The largest e <= 0 such that 2^e divides every sample weight.
     """
 
-    of_class: tuple[int, ...]
+    class_sums: tuple[int, ...]
     lowest_bit: int
 
     @classmethod
@@ -118,10 +118,10 @@ class WeightSums:
 
     def merged(self, other: Self) -> Self:
         """Return the sums over these rows and others."""
-        sums = tuple(a + b for a, b in zip(self.of_class, other.of_class, strict=True))
+        sums = tuple(a + b for a, b in zip(self.class_sums, other.class_sums, strict=True))
         return type(self)(sums, min(self.lowest_bit, other.lowest_bit))
 
-    def of_all(self, shard: Shard) -> Self:
+    def over_ranks(self, shard: Shard) -> Self:
         """Return the sums over the rows of all ranks."""
         sums: Self = reduce(type(self).merged, shard.communicator.allgather(self))
         return sums
@@ -129,13 +129,13 @@ class WeightSums:
     @property
     def has_rows(self) -> NDArray[np.bool_]:
         """Mask of the classes that have rows."""
-        return np.array([of > 0 for of in self.of_class])
+        return np.array([of > 0 for of in self.class_sums])
 
     def total(self, factor: Sequence[float] | Floats | None = None) -> Fraction:
         """Return the sum of all weights, times class factors if given."""
-        factors = [1.0] * len(self.of_class) if factor is None else list(factor)
+        factors = [1.0] * len(self.class_sums) if factor is None else list(factor)
         total = Fraction(0)
-        for f, of in zip(factors, self.of_class, strict=True):
+        for f, of in zip(factors, self.class_sums, strict=True):
             total += Fraction(f) * of
         return total / (1 << SCALE)
 
@@ -200,8 +200,8 @@ def class_weights(
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
-        total, n_present = sum(sums.of_class), int(sums.has_rows.sum())
-        return np.array([float(Fraction(total, n_present * of or total)) for of in sums.of_class])
+        total, n_present = sum(sums.class_sums), int(sums.has_rows.sum())
+        return np.array([float(Fraction(total, n_present * of or total)) for of in sums.class_sums])
     if not isinstance(given, Mapping):
         raise TypeError(
             f"class_weight={given!r}; expected None, 'balanced', or a dict from label to weight"
@@ -271,13 +271,13 @@ class IntegerWeights:
     shard: Shard = LOCAL
 
     @classmethod
-    def of_rows(
+    def from_integers(
         cls, weight: NDArray[np.int64], unit: float, max_rounding_loss: float, n_raised: int = 0
     ) -> IntegerWeights:
         """Sum up the weights of some rows."""
         return cls(weight, unit, max_rounding_loss, n_raised, int(weight.sum()))
 
-    def of_all(self, shard: Shard) -> IntegerWeights:
+    def over_ranks(self, shard: Shard) -> IntegerWeights:
         """Return the same weights, with the other attributes over the rows of all ranks."""
         loss, counts = (
             np.array([self.max_rounding_loss]),
@@ -299,8 +299,8 @@ class IntegerWeights:
         """Round positive weights, times class factors if given."""
         y = np.broadcast_to(np.int32(0), len(weight)) if y is None else y
         factor = np.ones(1) if factor is None else factor
-        sums = WeightSums.from_rows(weight, y, len(factor)).of_all(shard)
-        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(shard)
+        sums = WeightSums.from_rows(weight, y, len(factor)).over_ranks(shard)
+        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).over_ranks(shard)
         if rounded.n_raised and shard.communicator.rank == 0:
             least = rounded.unit / rounded.total
             warnings.warn(
@@ -358,16 +358,16 @@ class WeightGrid:
     def from_sums(cls, sums: WeightSums, factor: Floats) -> Self:
         """Choose the grid from the sums over all rows."""
         factor = np.where(sums.has_rows, factor, 1.0)  # unused factors may be arbitrarily large
-        of_rows = factor[sums.has_rows]
+        used = factor[sums.has_rows]
         common = 1.0
-        if (of_rows == of_rows[0]).all():
-            common, factor, of_rows = float(of_rows[0]), np.ones(len(factor)), np.ones(1)
+        if (used == used[0]).all():
+            common, factor, used = float(used[0]), np.ones(len(factor)), np.ones(1)
         digits = _exponent(sums.total()) - sums.lowest_bit
         is_exact = digits <= _TOTAL_BITS
         bits = max(_TOTAL_BITS, digits + _FACTOR_BITS) if is_exact else _TOTAL_BITS
         finest = _exponent(sums.total(factor)) - bits
         return cls(
-            max(finest, sums.lowest_bit + lowest_bit(of_rows)),
+            max(finest, sums.lowest_bit + lowest_bit(used)),
             sums.lowest_bit if is_exact else None,
             factor,
             common,
@@ -378,16 +378,18 @@ class WeightGrid:
         unit = math.ldexp(self.common_factor, self.unit_bit)
         if self.sample_bit is None:
             units = np.ldexp(weight * self.factor[y], -self.unit_bit)
-            return IntegerWeights.of_rows(
+            return IntegerWeights.from_integers(
                 _integers(units), unit, _max_rounding_loss(units), _n_raised(units)
             )
-        of_class = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
-        loss = _max_rounding_loss(of_class[np.unique(y)])
-        if weight.strides == (0,) and (of_class == 1).all():  # again no memory per row
-            return IntegerWeights.of_rows(np.broadcast_to(np.int64(1), len(weight)), unit, loss)
+        factor_units = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
+        loss = _max_rounding_loss(factor_units[np.unique(y)])
+        if weight.strides == (0,) and (factor_units == 1).all():  # again no memory per row
+            return IntegerWeights.from_integers(
+                np.broadcast_to(np.int64(1), len(weight)), unit, loss
+            )
         times = np.ldexp(weight, -self.sample_bit).astype(np.int64)
-        integers, n_raised = times * _integers(of_class)[y], _n_raised(of_class[y])
-        return IntegerWeights.of_rows(integers, unit, loss, n_raised)
+        integers, n_raised = times * _integers(factor_units)[y], _n_raised(factor_units[y])
+        return IntegerWeights.from_integers(integers, unit, loss, n_raised)
 
 
 def _exponent(total: Fraction) -> int:
