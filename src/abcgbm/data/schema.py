@@ -67,7 +67,7 @@ class Schema(WarnsOnce):
 
     def label(self, feature: int) -> str:
         """Return the name of a feature in errors."""
-        return _label(feature if self.feature_names is None else self.feature_names[feature])
+        return column_label(feature if self.feature_names is None else self.feature_names[feature])
 
     def categories_among(self, n_features: int) -> NDArray[np.bool_]:
         """Return the mask of categorical features; all False for another number of features."""
@@ -83,18 +83,21 @@ class Schema(WarnsOnce):
         return None if self.feature_names is None else self.feature_names.tolist()
 
 
-def _names_of(columns: list[str]) -> NDArray[Any] | None:
+def names_of(columns: list[str]) -> NDArray[Any] | None:
+    """Return column names as an array if all are strings; else None."""
     if not all(isinstance(name, str) for name in columns):  # pandas allows others
         return None
     plain = [str.__str__(name) for name in columns]  # subclasses of str cannot be stored
     return np.array(plain, dtype=object)
 
 
-def _label(name: object) -> str:
+def column_label(name: object) -> str:
+    """Return the name of a column in errors."""
     return f"column {name!r}"
 
 
-def _listed(title: str, names: set[str], max_items: int = 5) -> str:
+def bulleted_names(title: str, names: set[str], max_items: int = 5) -> str:
+    """Return names as scikit-learn lists them in errors."""
     lines = [f"- {name}\n" for name in sorted(names)]
     more = ["- ...\n"] if len(lines) > max_items else []
     return "".join([f"Feature names {title}:\n", *lines[:max_items], *more]) if lines else ""

@@ -23,7 +23,6 @@ from abcgbm.data.arrays import (
     to_table_array,
 )
 from abcgbm.data.frames import (
-    Content,
     Frame,
     FrameColumns,
     as_frame,
@@ -35,10 +34,10 @@ from abcgbm.data.once import lazy
 from abcgbm.data.schema import (
     Kind,
     Schema,
-    _label,
-    _listed,
-    _names_of,
+    bulleted_names,
     chosen_columns,
+    column_label,
+    names_of,
 )
 from abcgbm.data.sparse import SparseColumns, SparsePart, compressed, sparse_columns
 
@@ -91,7 +90,7 @@ class Table:
         return np.flatnonzero(self.kind == kind)
 
     def take(self, rows: Rows) -> Table:
-        """Return some of the rows, given as a slice or as row numbers."""
+        """Return some of the rows, argument as a slice or as row numbers."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
         stored = None if self.sparse is None else self.sparse.take(rows)
         return Table(self.schema, n_rows, self.is_sparse, self.dense.take(rows), stored)
@@ -141,8 +140,16 @@ class Table:
 # ------------------------------------------------------------------------------------------ reading
 
 
-class _Names(NamedTuple):
-    """Names in errors: the estimator that reads a table, and the argument."""
+class _Argument(NamedTuple):
+    """An argument that is a table, as named in errors.
+
+    Attributes
+    ----------
+    owner : str
+        The estimator it is passed to.
+    name : str
+        The argument.
+    """
 
     owner: str
     name: str
@@ -167,13 +174,13 @@ def read_table(
     owner, name : str
         Names of the estimator and of the table in errors.
     """
-    given, frame = _Names(owner, name), as_frame(X, name)
+    argument, frame = _Argument(owner, name), as_frame(X, name)
     is_auto = isinstance(categorical_features, str) and categorical_features == "auto"
     if frame is None:
         named = None if is_auto else categorical_features
-        table = _from_array(X, given, lambda n: chosen_columns(named, n, None))
+        table = _from_array(X, argument, lambda n: chosen_columns(named, n, None))
     else:
-        table = _from_frame(frame, given)
+        table = _from_frame(frame, argument)
     names, n_features = table.feature_names, table.shape[1]
     if is_auto:
         chosen = _auto_categorical(table)
@@ -198,13 +205,13 @@ def read_table_like(X: Any, schema: Schema, owner: str = "abcgbm", name: str = "
     owner, name : str
         Names of the estimator and of the table in errors.
     """
-    given, frame = _Names(owner, name), as_frame(X, name)
-    names = None if frame is None else _names_of(frame.columns)
-    _check_names(names, schema, given)
+    argument, frame = _Argument(owner, name), as_frame(X, name)
+    names = None if frame is None else names_of(frame.columns)
+    _check_names(names, schema, argument)
     if frame is None:
-        table = _from_array(X, given, schema.categories_among)
+        table = _from_array(X, argument, schema.categories_among)
     else:
-        table = _from_frame(_in_order(frame, names, schema.feature_names), given)
+        table = _from_frame(_in_order(frame, names, schema.feature_names), argument)
     n_features, expected = table.shape[1], len(schema.is_categorical)
     if n_features != expected:
         raise ValueError(
@@ -224,40 +231,39 @@ def with_schema(table: Table, schema: Schema) -> Table:
 # ------------------------------------------------------------------------------------------- arrays
 
 
-def _from_array(X: Any, given: _Names, categories: Callable[[int], NDArray[np.bool_]]) -> Table:
+def _from_array(
+    X: Any, argument: _Argument, categories: Callable[[int], NDArray[np.bool_]]
+) -> Table:
     """Read an array or a sparse matrix.
 
     ``categories`` returns the mask of categorical features, which alone may hold strings, for a
     number of features.
     """
     if sparse.issparse(X):
-        X = compressed(X, given.name)
+        X = compressed(X, argument.name)
     elif not _is_checked(X):
-        X = to_table_array(X, given.name)
+        X = to_table_array(X, argument.name)
         is_flat = getattr(X, "ndim", 0) == 2  # noqa: PLR2004
         if is_flat and getattr(X.dtype, "kind", "") in OBJECT_KINDS:
             is_category = categories(X.shape[1])
             if is_category.any():
-                return _from_objects(X, is_category, given)
-    values = X if _is_checked(X) else _checked(as_array(X, given.name), given)
+                return _from_objects(X, is_category, argument)
+    values = X if _is_checked(X) else _checked(as_array(X, argument.name), argument)
     n_rows, n_features = values.shape
     schema = Schema(np.zeros(n_features, dtype=bool))
     if sparse.issparse(values):
-        everywhere, no_columns = (
-            np.ones(n_features, dtype=bool),
-            ArrayColumns(np.empty((n_rows, 0))),
-        )
-        return Table(schema, n_rows, everywhere, no_columns, sparse_columns(values, given.name))
+        is_sparse, no_columns = np.ones(n_features, dtype=bool), ArrayColumns(np.empty((n_rows, 0)))
+        return Table(schema, n_rows, is_sparse, no_columns, sparse_columns(values, argument.name))
     return Table(schema, n_rows, np.zeros(n_features, dtype=bool), ArrayColumns(values))
 
 
-def _from_objects(X: NDArray[Any], is_category: NDArray[np.bool_], given: _Names) -> Table:
+def _from_objects(X: NDArray[Any], is_category: NDArray[np.bool_], argument: _Argument) -> Table:
     """Read an array of objects or strings with categorical columns."""
     objects = np.ma.filled(X.astype(object), np.nan)
     numbers = np.full(objects.shape, np.nan)
-    numbers[:, ~is_category] = as_array(objects[:, ~is_category], given.name)
-    n_rows, n_features = _checked(numbers, given).shape
-    nowhere, labels = np.zeros(n_features, dtype=bool), _labels([*range(n_features)], given)
+    numbers[:, ~is_category] = as_array(objects[:, ~is_category], argument.name)
+    n_rows, n_features = _checked(numbers, argument).shape
+    nowhere, labels = np.zeros(n_features, dtype=bool), _labels([*range(n_features)], argument)
     return Table(Schema(nowhere), n_rows, nowhere, ObjectColumns(numbers, objects, tuple(labels)))
 
 
@@ -266,15 +272,15 @@ def _is_checked(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in REAL_KINDS  # noqa: PLR2004
 
 
-def _checked(array: Any, given: _Names) -> Any:
+def _checked(array: Any, argument: _Argument) -> Any:
     is_real = getattr(array.dtype, "kind", "") in REAL_KINDS
     return check_array(
         array,
         accept_sparse=("csr", "csc"),
         dtype="numeric" if is_real else np.float64,  # real types are kept
         ensure_all_finite=False,
-        estimator=given.owner,
-        input_name=given.name,
+        estimator=argument.owner,
+        input_name=argument.name,
     )
 
 
@@ -289,10 +295,10 @@ def _in_order(frame: Frame, names: Any, expected: Any) -> Frame:
     return frame[:, [place[name] for name in expected]]
 
 
-def _from_frame(frame: Frame, given: _Names) -> Table:
-    n_rows, columns = _checked_length(frame, given), frame.columns
-    nowhere, labels = np.zeros(len(columns), dtype=bool), _labels(columns, given)
-    schema = Schema(nowhere, _names_of(columns))
+def _from_frame(frame: Frame, argument: _Argument) -> Table:
+    n_rows, columns = _checked_length(frame, argument), frame.columns
+    nowhere, labels = np.zeros(len(columns), dtype=bool), _labels(columns, argument)
+    schema = Schema(nowhere, names_of(columns))
     if holds_plain_numbers(frame):
         return Table(schema, n_rows, nowhere, FrameColumns.from_plain_numbers(frame, labels))
     is_sparse = sparse_columns_of(frame)
@@ -302,43 +308,43 @@ def _from_frame(frame: Frame, given: _Names) -> Table:
     if is_sparse.all():  # a frame without columns has no rows
         return Table(schema, n_rows, is_sparse, ArrayColumns(np.empty((n_rows, 0))), stored)
     others = frame[:, np.flatnonzero(~is_sparse).tolist()]
-    dense = FrameColumns.from_frame(others, _labels(others.columns, given))
+    dense = FrameColumns.from_frame(others, _labels(others.columns, argument))
     return Table(schema, n_rows, is_sparse, dense, stored)
 
 
-def _labels(columns: list[Any], given: _Names) -> list[str]:
-    return [_label(column) + given.suffix for column in columns]
+def _labels(columns: list[Any], argument: _Argument) -> list[str]:
+    return [column_label(column) + argument.suffix for column in columns]
 
 
-def _checked_length(frame: Frame, given: _Names) -> int:
+def _checked_length(frame: Frame, argument: _Argument) -> int:
     for size, what in zip(frame.shape[::-1], ("feature", "sample"), strict=True):
         if size == 0:
             raise ValueError(
-                f"Found {given.name} with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 "
-                f"is required by {given.owner}."
+                f"Found {argument.name} with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 "
+                f"is required by {argument.owner}."
             )
     return frame.shape[0]
 
 
-def _check_names(names: Any, schema: Schema, given: _Names) -> None:
+def _check_names(names: Any, schema: Schema, argument: _Argument) -> None:
     """Compare feature names like scikit-learn, except that order is free and warnings come once."""
     expected = schema.feature_names
     if names is None and expected is None:
         return
     if expected is None:
         schema.warn_of_names(
-            f"{given.name} has feature names, but {given.owner} was fitted without feature names"
+            f"{argument.name} has feature names, but {argument.owner} was fitted without feature names"
         )
     elif names is None:
         schema.warn_of_names(
-            f"{given.name} does not have valid feature names, but {given.owner} was fitted with "
+            f"{argument.name} does not have valid feature names, but {argument.owner} was fitted with "
             "feature names"
         )
     elif set(names) != set(expected):
         raise ValueError(
-            f"The feature names{given.suffix} should match those that were passed during fit.\n"
-            + _listed("unseen at fit time", set(names) - set(expected))
-            + _listed("seen at fit time, yet now missing", set(expected) - set(names))
+            f"The feature names{argument.suffix} should match those that were passed during fit.\n"
+            + bulleted_names("unseen at fit time", set(names) - set(expected))
+            + bulleted_names("seen at fit time, yet now missing", set(expected) - set(names))
         )
 
 
@@ -349,8 +355,8 @@ def _auto_categorical(table: Table) -> NDArray[np.bool_]:
     """Return the mask of columns of strings, categories, enums or dictionaries, even if empty."""
     mask = np.zeros(table.shape[1], dtype=bool)
     if isinstance(table.dense, FrameColumns):
-        categories = (Content.STRINGS, Content.CATEGORIES, Content.NO_CATEGORIES)
-        mask[~table.is_sparse] = [content in categories for content in table.dense.contents]
+        columns = range(len(table.dense.contents))
+        mask[~table.is_sparse] = list(map(table.dense.holds_categories, columns))
     return mask
 
 
