@@ -30,6 +30,7 @@ from abcgbm.data.sparse import SparseColumns
 
 Frame = nw.DataFrame[Any]
 Series = nw.Series[Any]
+_FEW_ROWS = 64  # up to which it is faster to convert all columns at once, used or not
 
 
 # -------------------------------------------------------------------------------------- data frames
@@ -88,9 +89,6 @@ def _without_views(frame: Frame) -> Frame:
     return nw.from_native(table, eager_only=True)
 
 
-_FEW_ROWS = 64  # up to which it is faster to convert all columns at once, used or not
-
-
 # ------------------------------------------------------------------------------------------ content
 
 
@@ -107,13 +105,16 @@ class Content(Enum):
 
 NOTHING = (Content.NO_NUMBERS, Content.NO_CATEGORIES)
 _CATEGORICAL = (Content.STRINGS, Content.CATEGORIES, Content.NO_CATEGORIES)
-_NUMBERS = "convert it to numbers first, such as"
+_TO_NUMBERS = "convert it to numbers first, such as"
 _NESTED = ("nested", "split it into one column per element first")
 _BINARY = ("binary", "decode it to strings first")
 _ADVICE: tuple[tuple[tuple[Any, ...], tuple[str, str]], ...] = (
-    ((nw.Datetime, nw.Date), ("a datetime", f"{_NUMBERS} its year, month or seconds since a date")),
-    ((nw.Duration,), ("a duration", f"{_NUMBERS} its seconds")),
-    ((nw.Time,), ("a time of day", f"{_NUMBERS} seconds since midnight")),
+    (
+        (nw.Datetime, nw.Date),
+        ("a datetime", f"{_TO_NUMBERS} its year, month or seconds since a date"),
+    ),
+    ((nw.Duration,), ("a duration", f"{_TO_NUMBERS} its seconds")),
+    ((nw.Time,), ("a time of day", f"{_TO_NUMBERS} seconds since midnight")),
     ((nw.List, nw.Array, nw.Struct), _NESTED),
     ((nw.Binary,), _BINARY),
 )

@@ -166,7 +166,7 @@ class DelimitedFile:
                     newline=newline,
                 )
         except UnicodeDecodeError as error:
-            what = f"not {self._reading.encoding}: {error}; name the file's own encoding"
+            what = f"not {self._reading.encoding}: {error}; set the encoding of the file"
             raise TableFileError(self.path, what, hint="encoding") from error
         except OSError as error:
             raise_unreadable(self.path, error)
@@ -257,7 +257,7 @@ class DelimitedFile:
                 hint="header",
             )
 
-    # ------------------------------------------------------------------------------- what is wrong
+    # ------------------------------------------------------------------------------------- errors
 
     def _raise_located(self, block: Block, error: Exception) -> NoReturn:
         """Find the row that pyarrow could not parse, with a slow parser, and raise its error."""
