@@ -24,7 +24,7 @@ class Shard(NamedTuple):
     ----------
     communicator : Communicator
         The rank.
-    parts : sequence of (int, int), or None
+    partitions : sequence of (int, int), or None
         The number and the rows of each partition that the rank's rows are made of, in their order;
         None: they are a single one, numbered as the rank.
     validated : sequence of (int, int), or None
@@ -34,7 +34,7 @@ class Shard(NamedTuple):
     """
 
     communicator: Communicator
-    parts: Sequence[Part] | None = None
+    partitions: Sequence[Part] | None = None
     validated: Sequence[Part] | None = None
     is_cut: bool = True
 
@@ -47,44 +47,48 @@ class Shard(NamedTuple):
     def name(self) -> str:
         """What errors call the rank, and what it holds."""
         rank = f"rank {self.communicator.rank}"
-        if not self.parts or not self.is_cut:
+        if not self.partitions or not self.is_cut:
             return rank
-        numbers = [str(number) for number, _ in self.parts[:_MAX_NAMED]]
-        more = ", ..." if len(self.parts) > _MAX_NAMED else ""
-        return f"{rank} (partition{'s' if len(self.parts) > 1 else ''} {', '.join(numbers)}{more})"
+        numbers = [str(number) for number, _ in self.partitions[:_MAX_NAMED]]
+        more = ", ..." if len(self.partitions) > _MAX_NAMED else ""
+        return f"{rank} (partition{'s' if len(self.partitions) > 1 else ''} {', '.join(numbers)}{more})"
 
     def of_validation(self) -> Shard:
         """Return the share of the rows to validate on, which are no part of those to learn from."""
         return Shard(self.communicator, self.validated)
 
     def settled(self, n_rows: int) -> Shard:
-        """Return the share of a table of so many rows, whose parts are known."""
-        if self.parts is None:
-            return self._replace(parts=((self.communicator.rank, n_rows),), is_cut=False)
-        n_given = sum(n for _, n in self.parts)
+        """Return the share of a table of so many rows, whose partitions are known."""
+        if self.partitions is None:
+            return self._replace(partitions=((self.communicator.rank, n_rows),), is_cut=False)
+        n_given = sum(n for _, n in self.partitions)
         if n_given != n_rows:
-            raise ValueError(f"the shard has parts of {n_given} rows together; X has {n_rows} rows")
+            raise ValueError(
+                f"the shard has partitions of {n_given} rows together; X has {n_rows} rows"
+            )
         return self
 
     def taken(self, places: NDArray[np.int64]) -> Shard:
         """Return the share of some of the rows, by their places, ascending."""
-        assert self.parts is not None, "settled first"
-        ends = np.cumsum([n for _, n in self.parts])
+        assert self.partitions is not None, "settled first"
+        ends = np.cumsum([n for _, n in self.partitions])
         n_before = np.searchsorted(places, ends)
         kept = np.diff(n_before, prepend=0).tolist()
-        return self._replace(parts=[(p, n) for (p, _), n in zip(self.parts, kept, strict=True)])
+        return self._replace(
+            partitions=[(p, n) for (p, _), n in zip(self.partitions, kept, strict=True)]
+        )
 
     def numbers(self) -> NDArray[np.uint64]:
         """Return the number of each row among those of all ranks; all ranks must ask."""
-        assert self.parts is not None, "settled first"
+        assert self.partitions is not None, "settled first"
         parts = sorted(
-            part for of_rank in self.communicator.allgather([*self.parts]) for part in of_rank
+            part for of_rank in self.communicator.allgather([*self.partitions]) for part in of_rank
         )
         _check_each_once(parts)
         first = dict(
             zip((p for p, _ in parts), np.cumsum([0, *(n for _, n in parts)]), strict=False)
         )
-        stretches = [np.arange(first[p], first[p] + n, dtype=np.uint64) for p, n in self.parts]
+        stretches = [np.arange(first[p], first[p] + n, dtype=np.uint64) for p, n in self.partitions]
         return np.concatenate([np.empty(0, np.uint64), *stretches])
 
 

@@ -22,7 +22,9 @@ from distributed import Client
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.distributed.dask_partitions import Partitions, Rows, is_lazy
 from abcgbm.distributed.recovery import ClientCallbacks, RetryingFit, check_running
-from abcgbm.parameters.parameters import Parameters
+from abcgbm.parameters.algorithms import AlgorithmObject, TimeLimit
+from abcgbm.parameters.hints import with_prediction_hints
+from abcgbm.parameters.parameters import Parameters, callback_list
 
 
 def predict_lazily(model: ABCBoostClassifier, method: str, X: Any, client: Client | None) -> Any:
@@ -93,7 +95,9 @@ except ImportError as error:
     ) from error
 
 _NO_WORKERS = 10.0  # seconds in which a worker must turn up
-_HEARTBEAT_TIMEOUT = "abcgbm.stall"  # in dask's configuration: how long a rank may be silent
+_HEARTBEAT_TIMEOUT = (
+    "abcgbm.heartbeat_timeout"  # in dask's configuration: how long a rank may be silent
+)
 _FITTED = ("model_", "history_", "refit_history_")
 
 
@@ -113,7 +117,7 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
     All parameters are those of ``ABCBoostClassifier``. ``callbacks`` are called where ``fit`` was,
     and each step waits for what they say, which takes a few hundredths of a second. ``n_jobs`` is the
     number of threads on each worker; None: as many as Dask has there. ``warm_start`` and
-    ``checkpoint`` must be left alone: a fit goes on by itself where workers were lost.
+    ``Checkpoint`` are not supported: a fit resumes by itself where workers were lost.
 
     Parameters
     ----------
@@ -133,7 +137,11 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     @_with_client
     def __init__(
-        self, algorithm: str = "auto", *, client: Client | None = None, **parameters: Any
+        self,
+        algorithm: str | AlgorithmObject = "auto",
+        *,
+        client: Client | None = None,
+        **parameters: Any,
     ) -> None:
         super().__init__(algorithm, **parameters)
         self.client = client
@@ -180,11 +188,22 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
                 self.__dict__.pop(name, None)
             heartbeat_timeout = parse_timedelta(dask.config.get(_HEARTBEAT_TIMEOUT, "6s"))
             rows = Partitions(client, learned, validated, heartbeat_timeout)
-            self._train(client, rows, ClientCallbacks(settings), heartbeat_timeout)
+            self._train(
+                client,
+                rows,
+                ClientCallbacks(settings),
+                heartbeat_timeout,
+                settings.keep_on_interrupt,
+            )
         return self
 
     def _train(
-        self, client: Client, rows: Partitions, watching: ClientCallbacks, heartbeat_timeout: float
+        self,
+        client: Client,
+        rows: Partitions,
+        watching: ClientCallbacks,
+        heartbeat_timeout: float,
+        keep_on_interrupt: bool,
     ) -> None:
         driver = RetryingFit(
             client,
@@ -195,15 +214,17 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
             waits=bool(watching.callbacks),
         )
         try:
-            self._drive(driver, watching)
+            self._drive(driver, watching, keep_on_interrupt)
         finally:
             for warned in driver.warned:
                 warnings.warn(*warned, stacklevel=3)
 
-    def _drive(self, driver: RetryingFit, watching: ClientCallbacks) -> None:
+    def _drive(
+        self, driver: RetryingFit, watching: ClientCallbacks, keep_on_interrupt: bool
+    ) -> None:
         try:
             with watching:
-                fitted = driver.run(keeps_interrupted=self.on_interrupt == "keep")
+                fitted = driver.run(keeps_interrupted=keep_on_interrupt)
         except BaseException:
             self._keep_so_far(driver.checkpoint)
             raise
@@ -223,14 +244,17 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     def _settings(self) -> Parameters:
         """Check the parameters, those too that mean nothing here."""
-        for name, only in (("warm_start", False), ("checkpoint", None)):
-            value = getattr(self, name)
-            if value != only:
-                raise ValueError(
-                    f"{name}={value!r}; expected {only!r} with DaskABCBoostClassifier: a fit goes on by "
-                    "itself where workers were lost"
-                )
         settings = Parameters.from_parameters(self._parameters())
+        given = {
+            "warm_start=True": settings.warm_start,
+            "callbacks with a Checkpoint": settings.checkpoint is not None,
+        }
+        for what, is_given in given.items():
+            if is_given:
+                raise ValueError(
+                    f"{what}; expected none with DaskABCBoostClassifier: a fit resumes by itself where "
+                    "workers were lost"
+                )
         if settings.scoring.scorer is not None:
             raise ValueError(
                 f"scoring={self.scoring!r}; expected 'loss' or 'error' with DaskABCBoostClassifier: no "
@@ -239,7 +263,9 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
         return settings
 
     def _parameters_of_ranks(self) -> dict[str, Any]:
-        return self._parameters() | {"callbacks": None, "verbose": 0, "on_interrupt": "raise"}
+        """Return the parameters of a worker: of the callbacks it knows the time limit only."""
+        limits = [of for of in callback_list(self.callbacks) if isinstance(of, TimeLimit)]
+        return self._parameters() | {"callbacks": limits or None, "verbose": 0}
 
     def _ready_client(self) -> Client:
         """Return a client that is connected to a cluster with workers."""
@@ -259,18 +285,22 @@ class DaskABCBoostClassifier(ABCBoostClassifier):
 
     # ------------------------------------------------------------------------------------ predicting
 
+    @with_prediction_hints
     def predict(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the most probable label of each row: of a collection lazily, else at once."""
         return self._of(X, "predict", n_iter)
 
+    @with_prediction_hints
     def predict_proba(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return class probabilities: of a collection lazily, else at once."""
         return self._of(X, "predict_proba", n_iter)
 
+    @with_prediction_hints
     def predict_log_proba(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the logarithms of class probabilities: of a collection lazily, else at once."""
         return self._of(X, "predict_log_proba", n_iter)
 
+    @with_prediction_hints
     def decision_function(self, X: Any, *, n_iter: int | None = None) -> Any:
         """Return the scores F: of a collection lazily, else at once."""
         return self._of(X, "decision_function", n_iter)

@@ -235,7 +235,7 @@ def _sizes(parts: list[tuple[int, Part]]) -> list[tuple[int, int]]:
 
 def _check_same_tables(shard: Shard, X: Any) -> None:
     """Raise the same error on all ranks unless the tables of all have the same type and columns."""
-    own = (shard.parts[0][0], table_kind_of(X)) if shard.parts else None
+    own = (shard.partitions[0][0], table_kind_of(X)) if shard.partitions else None
     forms = [form for form in shard.communicator.allgather(own) if form]
     first, expected = min(forms, key=lambda form: form[0])
     for number, form in sorted(forms, key=lambda form: form[0]):

@@ -14,7 +14,7 @@ from abcgbm.communication.collectives import Interrupts, on_rank_zero
 from abcgbm.communication.communicator import Communicator
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import Record
-from abcgbm.parameters.algorithms import Algorithm
+from abcgbm.parameters.parameters import Algorithm
 from abcgbm.training.early_stopping import Stopping
 from abcgbm.training.resolved import ResolvedParameters
 from abcgbm.training.validation import Monitor
@@ -57,7 +57,7 @@ _MAX_DRAWS = 20  # of rows, features and directions, for one step
 
 Trees = tuple[
     _core.IterationResult, ...
-]  # of a step: one part or, with refresh="class", one for each class
+]  # of a step: one part or, with sequential residuals, one for each class
 
 
 @dataclass
@@ -135,7 +135,7 @@ def boost(
             verdict = _StoppingDecision(boosting, stopping, watcher, interrupts)
             return _boost(boosting, plan, verdict, communicator)
     except KeyboardInterrupt:
-        if plan.settings.on_interrupt == "raise" or boosting.n_iter == 0:
+        if not plan.settings.keep_on_interrupt or boosting.n_iter == 0:
             raise
         return "interrupted"
 
@@ -227,7 +227,9 @@ def _try_iteration(
 
     def step(tried: tuple[int, ...]) -> Trees:
         how = plan_iteration(plan.settings.algorithm, n_classes, tried)
-        return train_iteration(boosting.trainer, how, plan.settings.refresh, n_classes, key)
+        return train_iteration(
+            boosting.trainer, how, n_classes, key, sequential=plan.settings.sequential_residuals
+        )
 
     candidates = plan.base_policy.candidates
     tried = candidates(boosting.n_iter, last.class_losses, last.base_class)
@@ -240,14 +242,14 @@ def _try_iteration(
 
 
 def train_iteration(
-    trainer: _core.Trainer, how: IterationPlan, refresh: str, n_classes: int, key: int
+    trainer: _core.Trainer, how: IterationPlan, n_classes: int, key: int, *, sequential: bool
 ) -> Trees:
     """Grow the trees of one step: all from the same residuals, or class after class.
 
     Trees that changed nothing are left out. Draws depend on the key alone.
     """
     classes = [k for k in range(n_classes) if (k,) != how.bases]
-    groups = [classes] if refresh == "step" else [[k] for k in classes]
+    groups = [[k] for k in classes] if sequential else [classes]
     parts = [
         trainer.train_iteration(group, how.bases, how.base_derivatives, how.leaf_scale, key)
         for group in groups

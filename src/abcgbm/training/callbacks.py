@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm.parameters.hints import OF_REPORT, attribute_hint
 from abcgbm.parameters.parameters import Callback
 from abcgbm.training.boosting import Boosting
 from abcgbm.training.checkpoint import CheckpointWriter
@@ -15,35 +16,40 @@ from abcgbm.training.progress import ProgressLine
 
 @dataclass(frozen=True)
 class IterationReport:
-    """What a callback is given after a step.
+    """What a callback is given after an iteration.
 
     Attributes
     ----------
-    step : int
-        Number of steps taken so far; 1 after the first.
+    iteration : int
+        Number of iterations so far; 1 after the first.
     train_loss : float
-        The training loss: the sum over rows of weight times -log of the label's probability.
+        Mean training loss (multinomial log loss, weighted).
     class_losses : ndarray of shape (n_classes,)
         The part of each class in it.
     base_class : object
-        The label of the step's base class; None without one.
-    is_mended : bool
-        Whether the step, or the base class's part of it, has another length than the full one.
+        The label of the base class; None without one.
+    was_scaled_back : bool
+        Whether the line search changed the length of the step, or of the base class's part of it.
     validation_loss, validation_score : float or None
-        On the validation rows; None without any.
+        Mean loss and score of the validation rows; None without any.
     phase : {"train", "plain", "refit"}
-        Which training of the fit it is, each with steps from 1 on: the first; the one without a base
-        class, if validation wants no step of the first; the one on all rows, with ``refit=True``.
+        Which training of the fit it is, each with iterations from 1 on: the first; the one without a
+        base class, if no iteration of the first improves the validation score; the one on all rows,
+        with ``refit=True``.
     """
 
-    step: int
+    iteration: int
     train_loss: float
     class_losses: NDArray[np.float64]
     base_class: Any
-    is_mended: bool
+    was_scaled_back: bool
     validation_loss: float | None
     validation_score: float | None
     phase: str = "train"
+
+    def __getattr__(self, name: str) -> Any:
+        said = "" if name.startswith("__") else attribute_hint(name, vars(self), OF_REPORT)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{said}")
 
 
 Means = tuple[float, float | None]  # losses of a row: of those learned from, of those validated on
@@ -140,7 +146,7 @@ class CallbackList:
     def _tell(self, boosting: Boosting) -> bool:
         report = self._report(boosting)
         losses, phase = boosting.mean_losses(), report.phase
-        self._progress.show(report.step, *losses, phase, report.base_class)
+        self._progress.show(report.iteration, *losses, phase, report.base_class)
         returned = [callback(report) for callback in self._callbacks]
         if self.afar.on_iteration is not None:
             returned.append(self.afar.on_iteration(report, losses))
@@ -148,14 +154,14 @@ class CallbackList:
 
     def _report(self, boosting: Boosting) -> IterationReport:
         last, trees = boosting.records[-1], boosting.trees[-1]
-        has_validation = not np.isnan(last.validation_loss)
+        train_loss, validation_loss = boosting.mean_losses()
         return IterationReport(
-            step=boosting.n_iter,
-            train_loss=last.loss,
-            class_losses=last.class_losses.copy(),
+            iteration=boosting.n_iter,
+            train_loss=train_loss,
+            class_losses=last.class_losses / boosting.total_weight,
             base_class=None if last.base_class is None else self._labels[last.base_class],
-            is_mended=any(part.n_halvings != 0 or part.base_scale != 1 for part in trees),
-            validation_loss=last.validation_loss if has_validation else None,
-            validation_score=last.validation_score if has_validation else None,
+            was_scaled_back=any(part.n_halvings != 0 or part.base_scale != 1 for part in trees),
+            validation_loss=validation_loss,
+            validation_score=None if validation_loss is None else last.validation_score,
             phase=boosting.phase,
         )

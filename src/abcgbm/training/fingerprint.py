@@ -18,7 +18,6 @@ Fingerprint = dict[str, str]  # a short value as text, of a longer one its diges
 
 # Parameters that decide on the trees just as they are.
 _AS_GIVEN = (
-    "trees",
     "learning_rate",
     "max_leaf_nodes",
     "max_depth",
@@ -31,9 +30,9 @@ _AS_GIVEN = (
     "categorical_penalty",
     "handle_unknown",
     "subsample",
-    "base_step",
-    "refresh",
-    "init",
+    "sequential_residuals",
+    "line_search",
+    "baseline",
     "validation_fraction",
     "n_iter_no_change",
     "refit",
@@ -43,9 +42,9 @@ _AS_GIVEN = (
 # These stand for nothing in the model, or only for how far training goes.
 NOT_IN_FINGERPRINT = (
     "max_iter",
-    "max_time",
+    "time_limit",
     "callbacks",
-    "on_interrupt",
+    "keep_on_interrupt",
     "n_jobs",
     "verbose",
     "warm_start",
@@ -108,7 +107,7 @@ def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
         **{name: getattr(settings, name) for name in _AS_GIVEN},
         "algorithm": settings.algorithm.name,
         "base_class": _policy(plan.base_policy),
-        "gain_directions": plan.n_projections,
+        "n_projections": plan.n_projections,
         "max_features": features.max_features or None,
         "interaction_cst": (features.max_path_features, features.interaction_groups),
         "early_stopping": plan.stops_early,

@@ -159,16 +159,16 @@ class FitRun:
 
     def _refit(self, trained: TrainingResult, listeners: Listeners) -> TrainingResult | None:
         """Train on all rows, for the steps that validation chose; None if not to the end."""
-        if self.again is None or trained.history.stop_reason in ("max_time", "interrupted"):
+        if self.again is None or trained.history.stop_reason in ("time_limit", "interrupted"):
             return None
         try:
             validated = Validated.from_trained(trained)
             refitted = self._train(self.again(trained), listeners, validated)
         except KeyboardInterrupt:
-            if self.settings.on_interrupt == "raise":
+            if not self.settings.keep_on_interrupt:
                 raise
             return None
-        interrupted = ("max_time", "callback", "interrupted")
+        interrupted = ("time_limit", "callback", "interrupted")
         return None if refitted.history.stop_reason in interrupted else refitted
 
 

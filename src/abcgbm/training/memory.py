@@ -117,7 +117,7 @@ def _what_fits(size: TrainingSize, available: int) -> str:
         "n_classes": (2, "classes"),
         "total_bins": (2, "bins (see max_bins)"),
         "n_threads": (1, "threads (see n_jobs)"),
-        "n_projections": (1, "directions (see gain_directions)"),
+        "n_projections": (1, "projections (see n_projections)"),
         "max_leaf_nodes": (2, "leaves (see max_leaf_nodes)"),
     }
     most = {name: _most(size, field, low, available) for field, (low, name) in least.items()}

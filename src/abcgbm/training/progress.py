@@ -205,7 +205,7 @@ class ProgressLine(_Line):
         if not self._is_live or since < _SETTLED:
             return ""
         seconds = since / (step - self._begun[0])
-        pace = f"  {1 / seconds:.3g} steps/s"
+        pace = f"  {1 / seconds:.3g} iterations/s"
         if self._n_iter is None or step >= self._n_iter:
             return pace
         return f"{pace}  {_shown_time((self._n_iter - step) * seconds)} left"
@@ -222,10 +222,10 @@ class ProgressLine(_Line):
 
     def _count(self, step: int) -> str:
         if self._n_iter is None:
-            return f"step {step}"
+            return f"iteration {step}"
         filled = _WIDTH * step // self._n_iter if self._n_iter else 0
         self._bar = f"[{'#' * filled}{'-' * (_WIDTH - filled)}] " if self._is_live else ""
-        return f"{self._bar}step {step}/{self._n_iter}"
+        return f"{self._bar}iteration {step}/{self._n_iter}"
 
     def finish(self, reason: str) -> None:
         """Say why training stopped."""

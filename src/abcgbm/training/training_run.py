@@ -115,7 +115,7 @@ class TrainingRun:
     def _is_worth_a_plain_start(self, reason: str) -> bool:
         """Whether validation chose no step with a base class, and nobody asked to stop."""
         has_base = any(r.base_class is not None for r in self._boosting.records)
-        asked = reason in ("callback", "interrupted", "max_time")
+        asked = reason in ("callback", "interrupted", "time_limit")
         has_others = self._plan.n_classes > 2  # noqa: PLR2004 (of two each is the other's base)
         return has_base and has_others and self._best_iteration() == 0 and not asked
 
@@ -167,7 +167,7 @@ class TrainingRun:
     def _start(self) -> Floats:
         if self._earlier is not None:
             return self._earlier.model.ensemble.init
-        return init_scores(self._plan.settings.init, self._rows)
+        return init_scores(self._plan.settings.baseline, self._rows)
 
     def _size(self, validated: BinnedRows | None) -> memory.TrainingSize:
         settings = self._plan.settings
@@ -243,7 +243,7 @@ class TrainingRun:
             seed=self._plan.seed,
             multi_output=settings.algorithm.shared_trees,
             n_projections=self._plan.n_projections,
-            base_line_search=settings.base_step == "search",
+            base_line_search=settings.line_search,
         )
 
     def _monitor(self, validated: BinnedRows) -> Monitor:

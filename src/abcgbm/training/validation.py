@@ -106,7 +106,7 @@ class ValidatedModel(ScoringClassifier):
     def _raw(self, X: Any, n_iter: int | None) -> Floats:
         if n_iter is not None:
             raise ValueError(
-                f"n_steps={n_iter!r}; expected None: a scorer sees the model as it stands"
+                f"n_iter={n_iter!r}; expected None: a scorer sees the model as it stands"
             )
         if X is not self.rows:
             raise ValueError("other rows were asked for; predict the X that the scorer is handed")

@@ -54,7 +54,7 @@ class PreviousFit:
 
     def kept(self, settings: Parameters) -> Parameters:
         """Return the settings with what is left open, but stays as the model has it."""
-        kept: dict[str, Any] = {"init": self._init()}
+        kept: dict[str, Any] = {"baseline": self._baseline()}
         if "learning_rate" in self.history.chosen:
             kept["learning_rate"] = self.history.chosen["learning_rate"]
         return replace(
@@ -66,13 +66,13 @@ class PreviousFit:
         if settings.classes is not None:
             self._check_classes(settings.classes)
         if (
-            not is_auto(settings.init)
-            and settings.init != self._init()
+            not is_auto(settings.baseline)
+            and settings.baseline != self._baseline()
             and not self._began_with_one_class()
         ):
             raise ValueError(
-                f"init={settings.init!r} with warm_start=True; the model began with "
-                f"init={self._init()!r}; expected that, or warm_start=False for a model of its own"
+                f"baseline={settings.baseline!r} with warm_start=True; the model began with "
+                f"baseline={self._baseline()!r}; expected that, or warm_start=False"
             )
 
     def check_n_iter(self, given: int | str | None) -> None:
@@ -103,7 +103,7 @@ class PreviousFit:
                 f"classes={classes!r} with warm_start=True; expected those of the model, {mine}"
             )
 
-    def _init(self) -> str:
+    def _baseline(self) -> str:
         return "prior" if self.model.ensemble.init.any() else "zero"
 
     def _began_with_one_class(self) -> bool:
