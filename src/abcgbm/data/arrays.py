@@ -66,7 +66,7 @@ class ArrayColumns:
 
 @dataclass(frozen=True)
 class ObjectColumns(ArrayColumns):
-    """Columns of an object array, of which at least one is categorical.
+    """Columns of an object array with at least one categorical column.
 
     Attributes
     ----------

@@ -184,7 +184,7 @@ class ColumnCounts:
             self._spill()
 
     def merge(self, other: ColumnCounts) -> None:
-        """Add the counts of another object for the same columns, none of which may be spilled."""
+        """Add the counts of another object for the same columns; it must not have spilled any."""
         self._values.merge(other._values, self._n_threads)
         for column, counts in self._categories.items():
             counts.merge(other._categories[column])

@@ -373,7 +373,7 @@ def _is_sparse(dtype: Any) -> bool:
 
 
 def sparse_frame(frame: Frame) -> SparseColumns:
-    """Return the columns of a pandas frame, all of which are sparse, without making them dense."""
+    """Return the columns of an all-sparse pandas frame, without making them dense."""
     arrays = [column.array for _, column in frame.to_native().items()]
     stored = [array.sp_index.to_int_index().indices for array in arrays]
     start = np.concatenate([[0], np.cumsum([len(rows) for rows in stored])])

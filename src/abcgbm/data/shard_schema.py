@@ -15,7 +15,7 @@ from abcgbm.data.table import Table
 
 
 class PartialSchema(NamedTuple):
-    """Schema of the table of one rank, some columns of which may have no values there.
+    """Schema of the table of one rank, where some columns may have no values.
 
     Attributes
     ----------

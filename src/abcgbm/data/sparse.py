@@ -155,7 +155,7 @@ class SparsePart:
 
 @dataclass(frozen=True)
 class SparseColumns:
-    """Columns of which only some values are stored.
+    """Columns with few values stored.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ NamedFile = DelimitedFile | ArrowFile
 
 
 def open_table(path: Any, reading: Reading) -> NamedFile | SvmlightFile:
-    """Open a table file, of which only the header or the metadata is read."""
+    """Open a table file; only the header or the metadata is read."""
     found = checked_path(path)
     format = reading.format_of(found)
     if format == "libsvm":
