@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file atomically: on any failure the previous file is left unchanged."""
@@ -18,7 +20,18 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for writing; it replaces the previous one if the block ends without an error."""
-    target = Path(os.path.realpath(path))  # follow links, so that they stay links
+    try:
+        with _opened(Path(os.path.realpath(path))) as file:  # follow links, so that they stay links
+            yield file
+    except OSError as error:
+        # Errors of opening name a file, those of writing to a full disk do not.
+        if error.filename is None and error.errno in _FULL:
+            error.filename = os.fspath(path)
+        raise
+
+
+@contextmanager
+def _opened(target: Path) -> Iterator[IO[bytes]]:
     if target.exists() and not target.is_file():
         with target.open("wb") as device:  # devices and pipes cannot be replaced
             yield device
