@@ -305,7 +305,7 @@ ARGUMENTS = {
     "X_val": (lambda X: fit(X, X_val=without_b(X)), "has no column 'b', which the model was"),
     "unknown level": (fit_with_unknown_level, "column 's' has unknown categories 'zz'"),
     "predict": (lambda X: fit(X).predict(without_b(X)), "has no column 'b', which the model was"),
-    "predict nothing": (lambda X: fit(X).predict(no_rows(X)), "with 0 rows; expected"),
+    "predict nothing": (lambda X: fit(X).predict(no_rows(X)), "which has no rows; expected"),
     "scorer": (fit_with_scorer, "scoring='loss' or 'error' is required"),
 }
 
