@@ -10,12 +10,16 @@ from os import PathLike, fspath
 from typing import Any
 
 
+_MAX_STRING = 250  # paths and names are useless without their end, so they are rarely cut
+
+
 def shorten(value: Any, max_chars: int = 60) -> str:
-    """Return the repr of a value on one line, cut to ``max_chars``; strings are never cut."""
+    """Return the repr of a value on one line, cut to ``max_chars``; strings to 250."""
     text = repr(value)
-    if isinstance(value, str):  # a path or a name is useless if its end is missing
-        return text
-    text = " ".join(text.split())
+    if isinstance(value, str):
+        max_chars = _MAX_STRING
+    else:
+        text = " ".join(text.split())
     return text if len(text) <= max_chars else text[:max_chars] + "..."
 
 
