@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any
 
-
 _MAX_STRING = 250  # paths and names are useless without their end, so they are rarely cut
 
 
