@@ -257,7 +257,7 @@ def test_strings_where_there_were_numbers_and_numbers_where_there_were_strings_a
         ValueError, match=says(COLUMN, "holds strings", "was not categorical in fit")
     ):
         quick().fit(numbers, y).predict(case.table())
-    with pytest.raises(TypeError, match=says(COLUMN, "'apple'", "strings", "now given")):
+    with pytest.raises(TypeError, match=says(COLUMN, "'apple'", "given", "strings")):
         quick().fit(case.table(), y).predict(numbers)
 
 

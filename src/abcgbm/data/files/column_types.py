@@ -71,10 +71,8 @@ def concat_tables(tables: Sequence[Any]) -> Any:
 
 def inconsistent_columns(tables: Sequence[Any]) -> set[str]:
     """Return the columns of text that were parsed as another type in some table."""
-    types, schema = (
-        require_pyarrow("pyarrow.types"),
-        unified_schema([table.schema for table in tables]),
-    )
+    types = require_pyarrow("pyarrow.types")
+    schema = unified_schema([table.schema for table in tables])
 
     def is_other(of: Any) -> bool:
         return not types.is_string(of) and not types.is_null(of)
@@ -128,10 +126,10 @@ def common_type(one: Any, other: Any) -> Any:
     arrow = require_pyarrow()
     if one.equals(other):
         return one
-    if is_text(_of_values(one)) and is_text(_of_values(other)):
+    if is_text(_value_type(one)) and is_text(_value_type(other)):
         return arrow.large_string()
     if _is_dictionary(one) != _is_dictionary(other):
-        one, other = _of_values(one), _of_values(other)
+        one, other = _value_type(one), _value_type(other)
     numbers = [arrow.float64() if arrow.types.is_decimal(of) else of for of in (one, other)]
     schemas = [arrow.schema([arrow.field("column", of)]) for of in numbers]
     try:
@@ -158,6 +156,6 @@ def _is_dictionary(of: Any) -> bool:
     return bool(require_pyarrow("pyarrow.types").is_dictionary(of))
 
 
-def _of_values(of: Any) -> Any:
+def _value_type(of: Any) -> Any:
     """Return the value type of a dictionary type; other types are returned as they are."""
     return of.value_type if _is_dictionary(of) else of
