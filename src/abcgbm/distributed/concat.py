@@ -82,10 +82,12 @@ def _partial_schema(frame: Any, column: str, number: int, name: str) -> FrameCol
 
 
 def _holds_levels(looks: Sequence[FrameColumns], where: Sequence[str]) -> bool:
-    known = [(look.holds_levels(0), at) for look, at in _with(looks, where) if look.has_values(0)]
+    known = [
+        (look.holds_categories(0), at) for look, at in _with(looks, where) if look.has_values(0)
+    ]
     column = looks[0].frame.columns[0]
     return is_categorical_everywhere(
-        f"column {column!r}", known or [(looks[0].holds_levels(0), "")]
+        f"column {column!r}", known or [(looks[0].holds_categories(0), "")]
     )
 
 
@@ -96,7 +98,7 @@ def _as_numbers(look: FrameColumns) -> Series:
 
 def _as_levels(look: FrameColumns) -> Series:
     """Return a column as strings, or as objects that are levels; one without values is missing."""
-    levels = [level for chunk in look.levels(0) for level in chunk]
+    levels = [level for chunk in look.categories(0) for level in chunk]
     is_pandas = look.frame.implementation.is_pandas()
     values = _object_array(levels) if is_pandas else levels
     return _series(look, values, None if is_pandas else nw.String)

@@ -138,7 +138,7 @@ def _of_columns(table: BinnedTable) -> dict[str, Any]:
 
 def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
     rows, table = binned
-    bins = [table.thresholds, table.encoding.levels]
+    bins = [table.thresholds, table.encoding.categories]
     shape = {_shape(suffix): f"{rows.n_rows} rows, {table.shape[1]} features"}
     if not rows.shard.is_single:  # and another rank may have these rows another time
         return shape | {_bins(suffix): _DIGEST + digest_of(bins)}
