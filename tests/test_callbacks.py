@@ -189,7 +189,7 @@ def test_clone_is_otherwise_that_of_scikit_learn():
 # --------------------------------------------------------------------------------------- Ctrl-C
 
 
-@pytest.mark.parametrize("n_steps", [1, 4])
+@pytest.mark.parametrize("n_iter", [1, 4])
 @pytest.mark.parametrize("source", ["callback", "scorer"])
 def test_interrupted_training_keeps_the_steps_taken(n_iter, source):
     def callback(report):

@@ -142,7 +142,7 @@ def test_resumed_fit_is_not_warned_of_again(tmp_path):
     assert warnings_of(ABCBoostClassifier(max_iter=3), resume_from=path) == []
 
 
-@pytest.mark.parametrize(("n_rows", "n_steps", "rate"), [(49_999, 300, 0.04), (50_000, 200, 0.06)])
+@pytest.mark.parametrize(("n_rows", "n_iter", "rate"), [(49_999, 300, 0.04), (50_000, 200, 0.06)])
 @pytest.mark.parametrize("has_validation", [False, True])
 def test_many_rows_take_fewer_steps(n_rows, n_iter, rate, has_validation):
     settings = Parameters.from_parameters(ABCBoostClassifier().get_params())

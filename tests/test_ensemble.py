@@ -181,7 +181,7 @@ def test_narrow_trees_see_used_features_alone(ensemble):
     np.testing.assert_array_equal(wide.narrow.raw(narrow, 1), wide.raw(X, 1))
 
 
-@pytest.mark.parametrize("n_steps", [0, 1, 5, 8])
+@pytest.mark.parametrize("n_iter", [0, 1, 5, 8])
 def test_first_steps_and_those_after_them_are_the_whole(ensemble, n_iter):
     stages = [np.zeros((250, 3)), *(raw.copy() for raw in ensemble.staged_raw(X, 1))]
     first = ensemble.first_iterations(n_iter)

@@ -41,7 +41,7 @@ def problem():
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
-@pytest.mark.parametrize("n_steps", [None, 0, 3])
+@pytest.mark.parametrize("n_iter", [None, 0, 3])
 def test_values_add_up_to_reported_scores(problem, variant, n_iter):
     model = small(**variant, categorical_features=problem.categorical, **CHEAP_LEVELS)
     model.fit(problem.X, problem.y)

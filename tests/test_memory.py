@@ -75,7 +75,7 @@ def test_fewer_directions_need_no_more_memory():
 def test_directions_that_would_fit_are_told():
     shared = replace(SIZE, n_rows=1000, total_bins=10**6, shared_trees=True, has_hessian=True)
     available = replace(shared, n_projections=7).total()
-    with pytest.raises(MemoryError, match=r"or 7 directions \(see gain_directions\)$"):
+    with pytest.raises(MemoryError, match=r"or 7 projections \(see gain_directions\)$"):
         check(replace(shared, n_projections=100), available)
 
 

@@ -33,8 +33,8 @@ def test_log_has_a_line_at_the_beginning_and_one_at_the_end_of_mean_losses(capfd
     model = small(verbose=1).fit(X, y, weight)
     first, last = (f"{loss / weight.sum():.6g}" for loss in model.train_loss_[[1, -1]])
     bases = [f"base class {model.base_classes_[step]}" for step in (0, -1)]
-    expected = f"step 1/8  loss {first}  {bases[0]}\n"
-    expected += f"step 8/8  loss {last}  {bases[1]}  stopped: max_iter\n"
+    expected = f"iteration 1/8  loss {first}  {bases[0]}\n"
+    expected += f"iteration 8/8  loss {last}  {bases[1]}  stopped: max_iter\n"
     assert capfd.readouterr() == ("", expected)
 
 
@@ -44,7 +44,7 @@ def test_mean_validation_loss_is_shown_too(capfd):
     losses = model.train_loss_[-1] / 400, model.validation_loss_[-1] / 40
     shown = "loss {:.6g}  validation loss {:.6g}".format(*losses)
     base = f"base class {model.base_classes_[-1]}"
-    assert f"step 8/8  {shown}  {base}  stopped: max_iter\n" in capfd.readouterr().err
+    assert f"iteration 8/8  {shown}  {base}  stopped: max_iter\n" in capfd.readouterr().err
 
 
 def test_log_has_a_line_whenever_some_time_has_passed(capfd, monkeypatch):
@@ -53,7 +53,7 @@ def test_log_has_a_line_whenever_some_time_has_passed(capfd, monkeypatch):
     with ProgressLine(8, verbose=1) as line:
         for step in range(1, 9):
             line.show(step, 1.0)
-    steps = re.findall(r"step (\d)/8", capfd.readouterr().err)
+    steps = re.findall(r"iteration (\d)/8", capfd.readouterr().err)
     assert steps == ["1", "4", "7", "8"]
 
 
@@ -64,7 +64,7 @@ def test_larger_number_shows_a_line_every_so_many_steps(verbose, capfd):
 
     def line(step):
         loss, base = model.train_loss_[step] / 400, model.base_classes_[step - 1]
-        return f"step {step}/8  loss {loss:.6g}  base class {base}"
+        return f"iteration {step}/8  loss {loss:.6g}  base class {base}"
 
     lines = [line(step) for step in every]
     end = f"{line(8)}  stopped: max_iter"
@@ -75,14 +75,14 @@ def test_larger_number_shows_lines_in_a_terminal_too(terminal):
     with ProgressLine(6, verbose=2) as line:
         for step in range(1, 7):
             line.show(step, 1.0)
-    assert terminal.getvalue() == "".join(f"step {step}/6  loss 1\n" for step in (2, 4, 6))
+    assert terminal.getvalue() == "".join(f"iteration {step}/6  loss 1\n" for step in (2, 4, 6))
 
 
 def test_further_trainings_of_a_fit_are_told_apart(capfd):
     given = {"verbose": 1, "early_stopping": True, "refit": True, "max_iter": 4}
     model = small(**given).fit(*noisy_data())
     *_, first, last = capfd.readouterr().err.splitlines()
-    assert first.startswith(f"refit: step 1/{model.best_iter_}  loss")
+    assert first.startswith(f"refit: iteration 1/{model.best_iter_}  loss")
     assert last.endswith("stopped: max_iter")
 
 
@@ -90,14 +90,14 @@ def test_steps_without_end_are_counted_without_a_bar(terminal):
     model = small(verbose=1, max_iter=None, callbacks=lambda r: r.step == 3, max_time=1e9)
     model.fit(*noisy_data())
     loss, base = model.train_loss_[-1] / 400, model.base_classes_[-1]
-    expected = f"step 3  loss {loss:.6g}  base class {base}  stopped: callback\n"
+    expected = f"iteration 3  loss {loss:.6g}  base class {base}  stopped: callback\n"
     assert terminal.getvalue().endswith("\r\x1b[K" + expected)
 
 
 def test_warm_start_shows_all_steps(capfd):
     model = small(max_iter=3, warm_start=True).fit(*noisy_data())
     model.set_params(max_iter=8, verbose=1).fit(*noisy_data())
-    assert "step 8/8" in capfd.readouterr().err
+    assert "iteration 8/8" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("verbose", "as_number"), [(True, 1), (False, 0)])
@@ -118,19 +118,19 @@ def test_training_that_ends_early_shows_where_and_why(capfd):
     model = small(verbose=1, max_iter=1000, learning_rate=1.0).fit(X, [0, 1] * 20)
     assert model.stop_reason_ == "machine_accuracy"
     err = capfd.readouterr().err
-    assert f"step {model.n_iter_}/1000" in err
+    assert f"iteration {model.n_iter_}/1000" in err
     assert err.endswith("  stopped: machine_accuracy\n")
 
 
 def test_training_without_a_step_tells_so(capfd):
     with pytest.warns(UserWarning, match="no tree can be split"):
         small(verbose=1).fit([[0.0]] * 40, [0, 1] * 20)
-    assert capfd.readouterr() == ("", "step 0/8  stopped: no_progress\n")
+    assert capfd.readouterr() == ("", "iteration 0/8  stopped: no_progress\n")
 
 
 def test_terminal_sees_the_line_before_the_first_step(terminal):
     with ProgressLine(7, verbose=1):
-        assert terminal.getvalue().removeprefix("\r\x1b[K") == f"[{'-' * 30}] step 0/7"
+        assert terminal.getvalue().removeprefix("\r\x1b[K") == f"[{'-' * 30}] iteration 0/7"
 
 
 def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
@@ -141,10 +141,10 @@ def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
         line.finish("max_iter")
     none, half, full = "-" * 30, "#" * 15 + "-" * 15, "#" * 30
     assert terminal.getvalue().replace("\x1b[K", "").split("\r")[1:] == [
-        f"[{none}] step 0/2",
-        f"[{half}] step 1/2  loss 5",
-        f"[{full}] step 2/2  loss 3.25",
-        f"[{full}] step 2/2  loss 3.25  stopped: max_iter\n",
+        f"[{none}] iteration 0/2",
+        f"[{half}] iteration 1/2  loss 5",
+        f"[{full}] iteration 2/2  loss 3.25",
+        f"[{full}] iteration 2/2  loss 3.25  stopped: max_iter\n",
     ]
 
 
@@ -162,7 +162,7 @@ def test_terminal_is_not_drawn_at_every_step(terminal):
         for step in range(1, 1001):
             line.show(step, 1.0)
     assert terminal.getvalue().count("\r") < 1000
-    assert terminal.getvalue().endswith("step 1000/1000  loss 1\n")
+    assert terminal.getvalue().endswith("iteration 1000/1000  loss 1\n")
 
 
 @pytest.mark.parametrize("label", ["oak", "long" * 30, "\u6a39" * 30, "two\nlines\r"])
@@ -184,7 +184,7 @@ def test_line_is_ended_when_training_is_broken_off(terminal):
 
     with pytest.raises(KeyboardInterrupt), ProgressLine(2, verbose=1) as line:
         train(line)
-    assert terminal.getvalue().endswith("step 1/2  loss 2\n")
+    assert terminal.getvalue().endswith("iteration 1/2  loss 2\n")
 
 
 def test_line_that_is_off_writes_nothing(terminal):
@@ -201,9 +201,9 @@ def test_pace_and_time_left_are_shown_once_they_tell_something(terminal, monkeyp
         for step in (1, 2, 3):
             line.show(step, 1.0)
     first, second, third = terminal.getvalue().split("\r\x1b[K")[2:5]
-    assert "steps/s" not in first
-    assert second.endswith("1 steps/s  0:02 left")
-    assert third.endswith("0.000417 steps/s  40:00 left")
+    assert "iterations/s" not in first
+    assert second.endswith("1 iterations/s  0:02 left")
+    assert third.endswith("0.000417 iterations/s  40:00 left")
 
 
 # ------------------------------------------------------------------- standard error that does not work
@@ -282,7 +282,7 @@ def test_live_line_needs_no_descriptor(monkeypatch):
     live = Live()
     monkeypatch.setattr(sys, "stderr", live)
     small(verbose=1).fit(*noisy_data())
-    assert "step 8/8" in live.text
+    assert "iteration 8/8" in live.text
 
 
 FITTING = """

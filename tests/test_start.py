@@ -304,7 +304,7 @@ def test_categories_given_do_not_matter_to_a_binned_table():
             {"init": "prior"},
             X,
             Y,
-            "init='prior' with .* init='zero'; expected that, or warm_start=False",
+            "init='prior' with .* init='zero'; expected the same, or warm_start=False",
         ),
         (
             {"categorical_features": [0]},

@@ -178,7 +178,7 @@ for _ in range(10**6):
 """
 
 
-@pytest.mark.parametrize("n_steps", [1, 3])
+@pytest.mark.parametrize("n_iter", [1, 3])
 def test_nothing_is_left_by_a_process_that_is_killed(n_iter, tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
