@@ -20,10 +20,7 @@ CORE := $(wildcard $(patsubst %,cpp/%/*.cpp,base data loss tree grow boost predi
 CPP := $(wildcard cpp/*/*.[ch]pp)
 # Folders too: a file that is gone is a change.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name __pycache__ -prune -o -print)
-CORE_TESTS := $(patsubst %,tests/test_%.py, \
-  binning sparse bundles blocks scores grower categorical_cuts features draws step lock_step search \
-  base_losses validation_scores predict regions explain boosting mathematics shared shared_predict \
-  model_file_damage)
+CORE_TESTS := tests/core tests/training/test_boosting.py tests/model/file/test_model_file_damage.py
 
 .PHONY: demo test lint format docs stub core sanitize tsan wheel release-check workflows clean
 
@@ -50,6 +47,7 @@ lint: .venv/installed-dev core
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/codespell
+	$(BIN)/python tests/support/check_words.py
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	printf '%s\n' $(CORE) | xargs -n 1 -P $(JOBS) $(BIN)/clang-tidy -p build/core --quiet
 	! grep -nE '#pragma omp|std::j?thread' $(filter-out cpp/base/parallel.%,$(CPP))
@@ -89,7 +87,7 @@ tsan: .venv/installed-test
 	  --config-settings=cmake.define.ABCGBM_SANITIZE=thread .
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  TSAN_OPTIONS=halt_on_error=1 PYTHONPATH=build/tsan/site HYPOTHESIS_PROFILE=ci-small \
-	  $(BIN)/python -m pytest --capture=sys tests/test_races.py
+	  $(BIN)/python -m pytest --capture=sys tests/promises/test_races.py
 
 # The sdist and the wheels of this machine in dist/, repaired and checked.
 wheel: .venv/installed-release

@@ -3,8 +3,8 @@
 ``python -m benchmarks.compare run`` measures what is not yet in ``benchmarks/results/latest.jsonl``;
 it may be stopped and started again, or be given a part of the work. What failed is noted with its
 reason and not tried again until that line is deleted. ``--name`` names another file:
-so everything is measured anew. ``python -m benchmarks.compare report`` writes ``docs/benchmarks.md``
-and its figures from that file. The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
+so everything is measured again. ``python -m benchmarks.compare report`` writes from that file the
+tables of ``docs/benchmarks.md`` between their markers, its figures, and all tables into a page beside the file. The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
 """
 
 import argparse

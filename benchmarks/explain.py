@@ -82,10 +82,9 @@ def xgboost(X: Rows, y: Rows, setting: Setting) -> Explainer:
 
 
 def _fitted(X: Rows, y: Rows, setting: Setting) -> ABCBoostClassifier:
-    algorithm = {"per-class": "mart", "shared": "logitboost"}[setting.trees]
+    algorithm = {"per-class": "mart", "shared": "multi-output"}[setting.trees]
     model = ABCBoostClassifier(
         algorithm,
-        trees=setting.trees,
         max_leaf_nodes=setting.leaves,
         max_iter=setting.steps,
         learning_rate=0.1,

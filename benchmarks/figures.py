@@ -16,10 +16,27 @@ AXES = {"N": "rows", "D": "features", "K": "classes"}
 
 def save_all(results: Results, folder: Path) -> None:
     """Write those figures for which there is something to show."""
-    for name, draw in {"training": training, "errors": errors, "scaling": scaling}.items():
+    drawings = {"overview": overview, "training": training, "errors": errors, "scaling": scaling}
+    for name, draw in drawings.items():
         figure = draw(results)
         if figure is not None:
             figure.savefig(folder / f"benchmarks_{name}.png", dpi=110)
+
+
+def overview(results: Results) -> Any:
+    """Draw training time relative to ours, in one panel: the chart of the README."""
+    seconds = results.table("training", "cpu", 1)
+    if not _has([seconds], "mart"):
+        return None
+    figure, panels = _panels(1, 1)
+    figure.set_size_inches(10.0, 3.8)
+    panel = panels[0, 0]
+    _bars(panel, seconds, "mart")
+    panel.set_title("Training on one thread with the same iterations, leaves and bins")
+    panel.set_ylabel("CPU time relative to abcgbm")
+    panel.set_xlabel("data set (generated ones: rows x features x classes)", fontsize="small")
+    _legend_below(figure, panel)
+    return figure
 
 
 def training(results: Results) -> Any:

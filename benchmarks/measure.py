@@ -21,9 +21,9 @@ from benchmarks import child, sets
 from benchmarks.limit import limit_of
 from benchmarks.peers import SYSTEMS, Setting, System
 
-LEAST_BATCH = 50_000
-MOST_CALLS = 1_000
-MOST_SECONDS_OF_CALLS = 2.0
+MIN_BATCH = 50_000
+MAX_CALLS = 1_000
+MAX_SECONDS_OF_CALLS = 2.0
 
 Result = child.Result
 
@@ -95,7 +95,7 @@ def prediction(job: Job) -> Result:
     """Probabilities of many rows in one call; of one row, the median of many calls."""
     X, _ = job.test()
     predict_proba = job.of.predictor(fitted(job), job.n_threads)
-    batch = np.tile(X, (-(-LEAST_BATCH // len(X)), 1)) if len(X) < LEAST_BATCH else X
+    batch = np.tile(X, (-(-MIN_BATCH // len(X)), 1)) if len(X) < MIN_BATCH else X
     predict_proba(X[:1000])
     wall, cpu = time.perf_counter(), time.process_time()
     predict_proba(batch)
@@ -151,7 +151,7 @@ def warmed_up(job: Job) -> Any:
 
 def _median_of_calls(predict_proba: Callable[[Any], Any], X: np.ndarray) -> float:
     seconds: list[float] = []
-    while len(seconds) < MOST_CALLS and sum(seconds) < MOST_SECONDS_OF_CALLS:
+    while len(seconds) < MAX_CALLS and sum(seconds) < MAX_SECONDS_OF_CALLS:
         row = X[len(seconds) % len(X)].reshape(1, -1)
         began = time.perf_counter()
         predict_proba(row)

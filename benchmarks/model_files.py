@@ -1,10 +1,10 @@
 """Model files beside those of the peers: their size, how long they take, and what a flipped bit does.
 
 ``python -m benchmarks.model_files`` measures all of it and writes ``benchmarks/results/model_files.json``
-and the tables of ``docs/models.md``, between its markers; ``--flips 0`` leaves the flips as they are.
+and the tables of ``docs/deployment.md``, between its markers; ``--flips 0`` leaves the flips as they are.
 
 Sizes and times are those of the same trees as far as the systems have them: the same table (drawn, of
-the shape of Letter), steps, leaves and learning rate. For the flips, each system trains a small model;
+the shape of Letter), iterations, leaves and learning rate. For the flips, each system trains a small model;
 a process for every flip loads the file, with an address space of 6 GiB, and predicts.
 """
 
@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.report import Lines, markdown
+from benchmarks.report import Lines, markdown, write_between
 from benchmarks.results import FOLDER, ROOT
-from benchmarks.shared.page import write_tables
 
-RESULTS, PAGE = FOLDER / "model_files.json", ROOT / "docs" / "models.md"
+RESULTS, PAGE, MARKER = FOLDER / "model_files.json", ROOT / "docs" / "deployment.md", "model files"
 SECONDS_TO_HANG, ADDRESS_SPACE, N_TIMES = 5, 6 * 2**30, 5
 OUTCOMES = ("same", "error", "other", "crash", "hang", "memory")
 Floats = NDArray[np.float64]
@@ -78,13 +77,12 @@ class System:
     load: Callable[[str], Predict]
 
 
-def _fit_ours(trees: str) -> Callable[[Task], Any]:
+def _fit_ours(algorithm: str) -> Callable[[Task], Any]:
     def fit(task: Task) -> Any:
         from abcgbm import ABCBoostClassifier  # noqa: PLC0415
 
         model = ABCBoostClassifier(
-            "logitboost",
-            trees=trees,
+            algorithm,
             max_iter=task.n_iter,
             max_leaf_nodes=task.n_leaves,
             learning_rate=0.1,
@@ -167,10 +165,10 @@ def _save(model: Any, path: str) -> None:
     model.save_model(path)
 
 
-PER_CLASS, SHARED = "per class", "shared"
+PER_CLASS, MULTI_OUTPUT = "one per class", "multi-output"
 SYSTEMS = {
     "model.abcgbm": System(
-        "abcgbm", "abcgbm", PER_CLASS, _fit_ours("per-class"), _save, _load_ours
+        "abcgbm", "abcgbm", PER_CLASS, _fit_ours("logitboost"), _save, _load_ours
     ),
     "model.ubj": System(
         "XGBoost ubj",
@@ -191,11 +189,20 @@ SYSTEMS = {
     "model.txt": System(
         "LightGBM text", "lightgbm", PER_CLASS, _fit_lightgbm, _save, _load_lightgbm
     ),
-    "shared.abcgbm": System("abcgbm", "abcgbm", SHARED, _fit_ours("shared"), _save, _load_ours),
-    "shared.ubj": System(
-        "XGBoost ubj", "xgboost", SHARED, _fit_xgboost("multi_output_tree"), _save, _load_xgboost
+    "shared.abcgbm": System(
+        "abcgbm", "abcgbm", MULTI_OUTPUT, _fit_ours("multi-output"), _save, _load_ours
     ),
-    "shared.cbm": System("CatBoost cbm", "catboost", SHARED, _fit_catboost, _save, _load_catboost),
+    "shared.ubj": System(
+        "XGBoost ubj",
+        "xgboost",
+        MULTI_OUTPUT,
+        _fit_xgboost("multi_output_tree"),
+        _save,
+        _load_xgboost,
+    ),
+    "shared.cbm": System(
+        "CatBoost cbm", "catboost", MULTI_OUTPUT, _fit_catboost, _save, _load_catboost
+    ),
 }
 
 
@@ -289,7 +296,7 @@ def flips(file: str, system: System, folder: Path, n_flips: int) -> dict[str, in
 def tables(results: dict[str, Any]) -> Lines:
     """Return the tables, and the versions of what was measured."""
     n_rows, n_features, n_classes, n_iter, n_leaves = LETTER
-    task = f"{n_rows:,} rows, {n_features} features, {n_classes} classes, {n_iter} steps"
+    task = f"{n_rows:,} rows, {n_features} features, {n_classes} classes, {n_iter} iterations"
     times = ["save, ms", "load, ms", "load and predict a row, ms"]
     what = ["crash", "hang", "silently another model", "out of memory", "error", "same"]
     versions = ", ".join(f"{name} {of}" for name, of in results["versions"].items())
@@ -340,7 +347,7 @@ def main() -> None:
     parser.add_argument("--flips", type=int, default=1000, help="of each file; 0 keeps the earlier")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     measure(parser.parse_args().flips, results)
-    write_tables(PAGE, tables(results))
+    write_between(PAGE, MARKER, tables(results))
 
 
 if __name__ == "__main__":

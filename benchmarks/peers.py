@@ -250,7 +250,7 @@ OURS = {
     name: Ours(name, "abcgbm", "abcgbm")
     for name in ("mart", "abc-mart", "logitboost", "abc-logitboost")
 }
-_NO_LEAST_ROWS = "no least number of rows in a leaf; `min_child_weight=1` bounds hessians instead"
+_NO_LEAST_ROWS = "no minimum number of rows in a leaf; `min_child_weight=1` bounds hessians instead"
 _PEERS: tuple[System, ...] = (
     LightGBM("LightGBM", "lightgbm", "lightgbm", "bin edges from at most 200,000 rows"),
     XGBoost("XGBoost", "xgboost", "xgboost", _NO_LEAST_ROWS),
@@ -258,7 +258,7 @@ _PEERS: tuple[System, ...] = (
         "XGBoost-multi-output",
         "xgboost",
         "xgboost",
-        'one tree a step, `multi_strategy="multi_output_tree"`; ' + _NO_LEAST_ROWS,
+        'one tree per iteration, `multi_strategy="multi_output_tree"`; ' + _NO_LEAST_ROWS,
         has_tree_per_class=False,
         multi_strategy="multi_output_tree",
     ),
@@ -266,7 +266,7 @@ _PEERS: tuple[System, ...] = (
         "CatBoost",
         "catboost",
         "catboost",
-        'one tree a step, `grow_policy="Lossguide"`; depth at most 16',
+        'one tree per iteration, `grow_policy="Lossguide"`; depth at most 16',
         has_tree_per_class=False,
     ),
     HistGradientBoosting(

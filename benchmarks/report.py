@@ -1,4 +1,7 @@
-"""The page ``docs/benchmarks.md``: words and tables around what was measured."""
+"""Reports of what was measured: the tables of ``docs/benchmarks.md``, and all tables beside the results.
+
+The tables of the page stand between two markers, so that the words around them are written by hand.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,26 +29,24 @@ Section = Callable[[Results], Lines]
 PER_CLASS = [name for name, peer in PEERS.items() if peer.has_tree_per_class]
 NAMES_OF_CLOCKS = {"cpu": "CPU seconds", "wall": "wall seconds"}
 NOTHING = "-"
+MARKER = "speed"
 MAIN = "mart"  # of ours, the one that does what the peers do
 
-HEAD = """# Speed, memory and size beside the peers
-
-![Training times of the peers as multiples of ours](benchmarks_training.png)
-
-CPU seconds that `fit` of `mart` takes on one thread, and how many times as long each peer takes for as many steps of
-trees as large; the last column is the peer that comes nearest. [What could not be set equal](#how-it-is-measured):
+TITLE = """# Speed, memory and size: all measurements
 """
 
-READING = """A ratio is the peer's number divided by ours, so above 1 we are ahead. **Bold** marks a ratio below 1. `-` is not
-measured; the [reasons](#not-measured) and the [commands](#the-commands) are at the end. These are trees per class; for those
-that all classes share, the default, see [shared trees](shared_trees.md), and for whole trainings with all defaults
-[the trial](defaults.md).
+HEAD = """Training time of `mart`, one thread. The column `mart, s` has the CPU seconds of `fit`; the other columns have the time of each
+package divided by it, for the same number of iterations and leaves. The last column is the fastest other package.
 """
 
-COMMANDS = """## The commands
+READING = """A ratio is the number of the other package divided by ours, so above 1 abcgbm is faster or smaller. **Bold** marks a ratio
+below 1, where abcgbm loses; `-` is not measured. These models have one tree per class.
+"""
 
-This page is written by `python -m benchmarks.compare report` from `{source}`, where each line is one
-measurement. They were made by
+COMMANDS = """## Commands
+
+`python -m benchmarks.compare report` writes this report from `{source}`, where each line is one
+measurement. The measurements were made by
 
 ```console
 {commands}
@@ -54,75 +55,103 @@ measurement. They were made by
 
 HOW = """## How it is measured
 
-- Each measurement has a process of its own. It reads C-order float64 arrays, fits a few rows to warm up, and only
-  then looks at the clock. Repeats go round the systems (A B C, A B C, ...); the best of them counts.
-- Training is the whole of `fit`: our binning, and the peers' making of their data set, are counted.
-- With one thread CPU time is compared, of all threads of the process, user and system; with two threads wall time.
-- Equal for all: {equal}; no shrinkage of leaf values (l2 = 0), no sampling, no early stopping.
+- Each measurement runs in its own process. The process reads C-order float64 arrays, fits a few rows to warm up, and then
+  starts the clock. Repeats alternate between the packages (A B C, A B C, ...); the best one counts.
+- Training time is that of the whole `fit`, including our binning and the construction of the other packages' data sets.
+- With one thread, CPU time is compared (user and system time of all threads of the process); with two threads, wall time.
+- Equal for all: {equal}; no L2 penalty, no sampling, no early stopping.
 """
 
 TWO_THREADS = """## Two threads
 
-Wall time of one thread divided by that of two. Under load, two other processes spin all the time, both are timed under
-that load, and the median of five counts.
+Wall time with one thread divided by wall time with two. Under load, two other processes keep both cores busy, both times
+are taken under that load, and the median of five counts.
 """
 
 TIME_TO_ERROR = """## Time to a given error
 
-The target is the largest final number of test errors among our algorithms and the peers that grow a tree per class, so
-that all of these reach it. The time is that share of the training time (one thread, CPU seconds) which the steps until
-then are of all steps.
-
-![Test errors against training time](benchmarks_errors.png)
+The target is the largest final number of test errors among our algorithms and the packages that grow one tree per class,
+so that all of them reach it. The time is the training time (one thread, CPU seconds) multiplied by the fraction of the
+iterations that the package needs to reach the target.
 """
 
 PREDICTION = """## Prediction
 
-`predict_proba` of the test rows, repeated to 50,000 at least; and of one row, the median of many calls. "Nearest" is the
-nearest peer with a tree per class; for one row, `LGBMClassifier` or `XGBClassifier`.
+`predict_proba` of the test rows, repeated to at least 50,000 rows; for one row the median of many calls. "Nearest" is the
+fastest other package with one tree per class; for one row, `LGBMClassifier` or `XGBClassifier`.
 """
 
 MEMORY = """## Memory
 
-How far `fit` raises the peak of the process's memory above what it held just before, when the data was there already.
+Peak memory of the process during `fit`, less its memory just before, when the data was already loaded.
 """
 
 GROWTH = """## Growth
 
-Drawn tables of {centre} rows x features x classes, of which one number is varied; {steps} steps. The slope is that of
-the least-squares line through the logarithms: 1 is growth in proportion.
-
-![Training time against rows, features and classes](benchmarks_scaling.png)
+Random tables of {centre} rows x features x classes, with one number varied at a time; {steps} iterations. The slope is that of
+the least-squares line through the logarithms: 1 means proportional growth.
 """
 
 LIMIT = """## Multiple of the limit
 
-The limit is the CPU time of the bare loop over the same bins with everything in the nearest cache.
+The limit is the CPU time of the bare loop over the same bins with all data in the nearest cache.
 """
 
 ROW = "| {} |"
 
 
 def write(results: Results, docs: Path) -> None:
-    """Write the page and its figures into a folder."""
+    """Write the tables and figures of the page, and all tables beside the results."""
     if not results.lines:
         raise SystemExit(f"{results.path} has no measurements; run first")
-    docs.mkdir(parents=True, exist_ok=True)
     figures.save_all(results, docs)
-    page = "\n".join(line for section in SECTIONS for line in section(results))
-    (docs / "benchmarks.md").write_text(page.rstrip() + "\n")
-    print(f"{docs / 'benchmarks.md'} written")
+    write_between(docs / "benchmarks.md", MARKER, tables_of_page(results))
+    write_whole(results.path.with_suffix(".md"), _lines_of(SECTIONS, results))
+
+
+def tables_of_page(results: Results) -> Lines:
+    """Return the tables that the page shows."""
+    return _lines_of(ON_PAGE, results)
+
+
+def write_between(page: Path, name: str, lines: Lines) -> None:
+    """Replace what stands between the two markers of a name in a page."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    head, found, rest = page.read_text().partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not (found and closed):
+        raise SystemExit(f"{page} has no {begin.strip()} followed by {end}")
+    page.write_text(head + begin + "\n".join(lines) + end + tail)
+    print(f"{page} written")
+
+
+def write_whole(page: Path, lines: Lines) -> None:
+    """Write a page that has no words written by hand."""
+    page.write_text("\n".join(lines).rstrip() + "\n")
+    print(f"{page} written")
+
+
+def _lines_of(sections: Iterable[Section], results: Results) -> Lines:
+    return [line for section in sections for line in section(results)]
+
+
+def title(results: Results) -> Lines:
+    return [TITLE]
 
 
 def head(results: Results) -> Lines:
-    """The picture, and the shortest table that says the same."""
+    """The training times as multiples of ours."""
     values = results.table("training", "cpu", 1)
     rows = [
         [name, seconds(values[name, MAIN]), *_ratios(values, name, MAIN, list(PEERS))]
         for name in in_order({name for name, _ in values})
         if (name, MAIN) in values
     ]
-    return [HEAD, *markdown(["", f"{MAIN}, s", *PEERS, "nearest"], rows), READING]
+    return [HEAD, *markdown(["", f"{MAIN}, s", *PEERS, "nearest"], rows)]
+
+
+def reading(results: Results) -> Lines:
+    return [READING]
 
 
 def commands(results: Results) -> Lines:
@@ -132,30 +161,45 @@ def commands(results: Results) -> Lines:
 
 
 def where(results: Results) -> Lines:
-    """Versions, dates, machine and data sets."""
-    lines = [line for line in results.lines if "version" in line]
-    versions = {SYSTEMS[line["system"]].package: line["version"] for line in lines}
+    """Versions, dates and machine."""
+    lines = _with_origin(results)
     dates = sorted(line["date"] for line in lines)
     facts = {
-        "versions": ", ".join(f"{package} {number}" for package, number in versions.items()),
+        "versions": _versions(lines),
         "commit": _each(line["commit"] for line in lines) + " (+: changed since)",
         "date": dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]} (UTC)",
         "machine": _each(line["machine"] for line in lines),
         "Python": _each(line["python"] for line in lines),
         "busiest moment": f"load average {_busiest(lines)} before a measurement",
     }
-    return [*markdown(["", ""], facts.items()), *_shapes(results)]
+    return markdown(["", ""], facts.items())
+
+
+def versions(results: Results) -> Lines:
+    """Versions and machine in one line."""
+    lines = _with_origin(results)
+    return [f"{_versions(lines)}; {_each(line['machine'] for line in lines)}.\n"]
+
+
+def _with_origin(results: Results) -> list[Line]:
+    return [line for line in results.lines if "version" in line]
+
+
+def _versions(lines: list[Line]) -> str:
+    found = {SYSTEMS[line["system"]].package: line["version"] for line in lines}
+    return ", ".join(f"{package} {number}" for package, number in found.items())
 
 
 def _busiest(lines: list[Line]) -> float:
     return max((line["load_average"] for line in lines if line["what"] != "load"), default=0.0)
 
 
-def _shapes(results: Results) -> Lines:
+def shapes(results: Results) -> Lines:
+    """Size of the data sets, and for how many iterations they were fitted."""
     lines = [line for line in results.lines if "shape" in line and line["what"] != "scaling"]
-    shapes = {line["set"]: [*line["shape"], line["steps"]] for line in with_most_steps(lines)}
-    rows = [[name, *(f"{number:,}" for number in shapes[name])] for name in in_order(shapes)]
-    return markdown(["set", "rows to train on", "features", "classes", "steps"], rows)
+    found = {line["set"]: [*line["shape"], line["steps"]] for line in with_most_steps(lines)}
+    rows = [[name, *(f"{number:,}" for number in found[name])] for name in in_order(found)]
+    return markdown(["set", "training rows", "features", "classes", "iterations"], rows)
 
 
 def how(results: Results) -> Lines:
@@ -165,7 +209,7 @@ def how(results: Results) -> Lines:
         f"{setting.max_bins} bins,\n  {setting.min_samples_leaf} rows in a leaf at least"
     )
     rows = [[name, peer.differs] for name, peer in PEERS.items()]
-    return [HOW.format(equal=equal), *markdown(["", "what could not be set equal"], rows)]
+    return [HOW.format(equal=equal), *markdown(["", "difference that remains"], rows)]
 
 
 def training(results: Results) -> Lines:
@@ -202,7 +246,7 @@ def time_to_error(results: Results) -> Lines:
     return [
         TIME_TO_ERROR,
         *compared("Time to the target, 1 thread, CPU seconds", values, list(PEERS), seconds),
-        "### Test errors after the last step\n",
+        "### Test errors after the last iteration\n",
         *markdown(["", "target", *SYSTEMS], rows),
     ]
 
@@ -382,8 +426,40 @@ def _each(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(values))
 
 
+def shown_training(results: Results) -> Lines:
+    """Training seconds on one thread, without the ratios."""
+    values = results.table("training", "cpu", 1)
+    return absolute("Training, 1 thread, CPU seconds", values, seconds)
+
+
+def shown_time_to_error(results: Results) -> Lines:
+    """Seconds until a level of test errors, without the ratios."""
+    values = seconds_to_target(error_curves(results), results.table("training", "cpu", 1))
+    return absolute("Time to a given error, 1 thread, CPU seconds", values, seconds)
+
+
+def shown_prediction(results: Results) -> Lines:
+    """Prediction of batches on one thread, without the ratios."""
+    values = results.table("prediction", "cpu", 1)
+    return absolute("Prediction of 50,000 rows or more, 1 thread, CPU seconds", values, seconds)
+
+
+def shown_memory(results: Results) -> Lines:
+    """Memory on one thread, without the ratios."""
+    peaks = results.table("memory", "bytes", 1)
+    return absolute("Memory of `fit`, 1 thread, megabytes", peaks, megabytes)
+
+
+def shown_size(results: Results) -> Lines:
+    threads = min((line["threads"] for line in results.measured("size")), default=0)
+    sizes = results.table("size", "pickle", threads)
+    return absolute("Size of the model, megabytes, pickled", sizes, megabytes)
+
+
 SECTIONS: tuple[Section, ...] = (
+    title,
     head,
+    reading,
     training,
     two_threads,
     time_to_error,
@@ -394,6 +470,17 @@ SECTIONS: tuple[Section, ...] = (
     limit,
     how,
     where,
+    shapes,
     not_measured,
     commands,
+)
+ON_PAGE: tuple[Section, ...] = (
+    head,
+    shown_training,
+    shown_time_to_error,
+    shown_prediction,
+    shown_memory,
+    shown_size,
+    shapes,
+    versions,
 )

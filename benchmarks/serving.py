@@ -4,7 +4,7 @@
 and lets a process of its own, for each system and round, load one and be asked for single rows: by
 one thread, by four at once, and in a child after ``fork``. Every model computes with one thread.
 Rounds go round the systems; lines are added to ``benchmarks/results/serving.jsonl``. ``report``
-writes the table into ``docs/serving.md``; of the rounds it takes the smallest number, because
+writes the table into ``docs/deployment.md``; of the rounds it takes the smallest number, because
 other work on the machine can only add to it.
 """
 
@@ -26,18 +26,18 @@ import numpy as np
 
 from benchmarks import child, sets
 from benchmarks.peers import PEERS, Setting, System
-from benchmarks.report import Lines, markdown
+from benchmarks.report import Lines, markdown, write_between
 from benchmarks.results import FOLDER, ROOT, Line, Results, origin
-from benchmarks.shared.page import write_tables
 from benchmarks.shared.systems import OURS
 
 N_THREADS = 4
 N_WARM_UP = 50
 WAYS = ("alone", "threads", "fork")
+MARKER = "serving"  # of the table in the page
 TITLE = """\
-Microseconds for one row of `{set}` (rows x features x classes), {steps} steps of {leaves} leaves, half of all calls / 99 of
-100 calls at most; {n_calls:,} calls in each of {n_rounds} rounds, each number the smallest of them. Loading, in milliseconds, is
-that of the file alone, a pickle or the ONNX file, not of the package; the first call comes after it.
+Microseconds for one row of `{set}` (rows x features x classes), {steps} iterations of {leaves} leaves: median and 99th
+percentile of {n_calls:,} calls, the best of {n_rounds} rounds. "Load" is the time to load the file, a pickle or the ONNX
+file, without importing the package; the first call follows.
 """
 
 Predict = Callable[[np.ndarray], Any]
@@ -252,7 +252,8 @@ def row(system: str, lines: list[Line]) -> list[str]:
         " / ".join(best(lambda line, way=way, p=p: line[way][p]) for p in ("p50", "p99"))
         for way in WAYS
     ]
-    return [system, best(lambda of: of["load"] / 1000), best(lambda of: of["first"]), *ways]
+    name = system.replace("shared", "multi-output")
+    return [name, best(lambda of: of["load"] / 1000), best(lambda of: of["first"]), *ways]
 
 
 def who(lines: list[Line]) -> str:
@@ -278,7 +279,7 @@ def parser() -> argparse.ArgumentParser:
     for name in ("steps", "leaves", "rounds", "calls"):
         run_parser.add_argument(f"--{name}", type=int)
     report_parser = commands.add_parser("report")
-    report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "serving.md")
+    report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "deployment.md")
     for command in (run_parser, report_parser):
         command.add_argument("--file", type=Path, default=FOLDER / "serving.jsonl")
     commands.add_parser("measure").add_argument("job", type=json.loads)
@@ -292,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if command == "measure":
         print("\n" + json.dumps(measure(Job(**given["job"]))))
     elif command == "report":
-        write_tables(given["page"], tables(Results(given["file"])))
+        write_between(given["page"], MARKER, tables(Results(given["file"])))
     else:
         results = Results(given.pop("file"))
         run(ResolvedParameters(**given), results)

@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: `make docs` copies docs/ to build/docs/source and runs it there."""
+"""Configuration of Sphinx: `make docs` copies docs/ to build/docs/source and builds the site there."""
 
 import re
 import sys
@@ -22,7 +22,8 @@ extensions = [
     "mathml",
     "repository_links",
 ]
-exclude_patterns = ["_ext", "gallery"]  # the gallery's scripts; its pages are in examples/
+exclude_patterns = ["_ext", "_templates", "gallery"]  # the gallery's pages are in examples/
+templates_path = ["_templates"]
 nitpicky = True
 
 # ------------------------------------------------------------------------------------------ pages
@@ -34,10 +35,10 @@ smartquotes = False  # code is copied
 html_math_renderer = "mathml"  # no script, and none to load
 
 # -------------------------------------------------------------------------------------- reference
-# numpydoc marks the attributes of a class as names to look up; the list that it makes is where they are.
+# numpydoc marks the attributes of a class as references; they are defined by the list that it makes.
 nitpick_ignore_regex = [("py:obj", r"\w+_?")]
-autodoc_mock_imports = ["mpi4py"]  # which needs an MPI library
-autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_mock_imports = ["mpi4py"]  # it needs an MPI library
+autodoc_typehints = "none"  # the docstrings name the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -64,12 +65,12 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
-html_context = {"default_mode": "auto"}  # light or dark, as the system has it
+html_sidebars = {"index": [], "**": ["site-navigation"]}
+html_context = {"default_mode": "auto"}  # light or dark, as set in the system
 html_theme_options = {
     "logo": {"text": "abcgbm"},
-    "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "navbar_center": [],  # the pages are in the sidebar
+    "navigation_depth": 2,
     "show_prev_next": True,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
@@ -80,10 +81,10 @@ html_theme_options = {
 }
 
 
-def skip_what_is_not_ours(
+def skip_inherited(
     app: Any, what: str, name: str, member: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Leave out methods of scikit-learn, and properties that the docstring lists as attributes."""
+    """Leave out scikit-learn's methods, and properties, which the docstring lists as attributes."""
     if what == "class" and isinstance(member, property):
         return True
     function = getattr(member, "__func__", member)
@@ -94,7 +95,7 @@ def skip_what_is_not_ours(
 def escape_types(
     app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Keep `(n_iter_ + 1,)` in the type of an attribute from being read as a link to `n_iter`."""
+    """Escape the underscore of `(n_iter_ + 1,)` in a type, which docutils would read as a link."""
     for number, line in enumerate(lines):
         head, colon, kind = line.partition(" : ")
         if colon and head.isidentifier():
@@ -102,6 +103,6 @@ def escape_types(
 
 
 def setup(app: Any) -> None:
-    """Let autodoc ask what to leave out, and escape types before numpydoc (500) reads them."""
+    """Register the hooks; types are escaped before numpydoc (priority 500) reads them."""
     app.connect("autodoc-process-docstring", escape_types, priority=400)
-    app.connect("autodoc-skip-member", skip_what_is_not_ours)
+    app.connect("autodoc-skip-member", skip_inherited)

@@ -15,7 +15,7 @@ from experiments.curves import Curves
 from experiments.store import Line
 
 TOLERANCE = 0.03  # means that differ by less agree
-MOST_DEVIATIONS = 3.0  # in square roots of the paper's count
+MAX_DEVIATIONS = 3.0  # in square roots of the paper's count
 EARLY = 100  # steps
 PAIR = ("mart", "abc-mart")
 TITLES = {"mart": "MART", "abc-mart": "ABC-MART"}
@@ -47,7 +47,7 @@ class Means:
     def verdict(self) -> str:
         """Whether we make as many errors, more or fewer."""
         if not self.n_done:
-            return "open"
+            return "-"
         if abs(self.difference) <= TOLERANCE:
             return "agrees"
         return "fewer errors" if self.difference < 0 else "more errors"
@@ -141,7 +141,7 @@ def _pairs(table: Table, values: Mapping[Cell, T]) -> tuple[tuple[T, T], ...]:
 
 def _means(algorithm: str, ours: Mapping[Cell, int], paper: Mapping[Cell, int]) -> Means:
     cells = [cell for cell in ours if cell.algorithm == algorithm]
-    far = (c for c in cells if ours[c] - paper[c] > MOST_DEVIATIONS * math.sqrt(paper[c]))
+    far = (c for c in cells if ours[c] - paper[c] > MAX_DEVIATIONS * math.sqrt(paper[c]))
     n = len(cells)
     return Means(
         n,
@@ -162,8 +162,8 @@ def overall(agreements: Sequence[Agreement]) -> str:
     """Say in plain words how all data sets compare, a sentence to a line."""
     whole = [a for a in agreements if a.is_whole]
     if not whole:
-        return "No grid of the paper is whole yet."
-    said = [f"All of the paper's cells have been run of {_names(whole)}."]
+        return "No grid of the paper is complete yet."
+    said = [f"All of the paper's cells have been run on {_names(whole)}."]
     for part in (_of_the_bar, _of_the_paper, _of_the_idea, _of_the_gain):
         said += part(whole)
     return "\n".join(f"- {sentence}" for sentence in said)
@@ -222,7 +222,7 @@ def _of_the_idea(whole: Sequence[Agreement]) -> list[str]:
         )
     if worse:
         said.append(
-            "At steps that are chosen without the test rows ABC-MART makes as many errors as MART, or "
+            "At iterations chosen by validation ABC-MART makes as many errors as MART, or "
             f"more, on {_names(worse)}."
         )
     slower = [a for a in whole if 2 * a.n_lower_at_last < len(a.is_lower)]
@@ -303,7 +303,7 @@ def _of_chosen(agreement: Agreement) -> str:
         return ""
     mart, abc = (sum(errors) / len(pairs) for errors in zip(*pairs, strict=True))
     return (
-        f"At steps chosen by validation MART makes {mart:,.1f} errors on average and ABC-MART "
+        f"At iterations chosen by validation MART makes {mart:,.1f} errors on average and ABC-MART "
         f"{abc:,.1f}: {_counts(pairs)}."
     )
 
@@ -314,8 +314,8 @@ def _of_curves(agreement: Agreement) -> str:
         return ""
     losses, errors = [pair.loss for pair in pairs], [pair.errors for pair in pairs]
     return (
-        f"Step by step, ABC-MART has the lower training loss in {_percent(losses, EARLY)} of the first "
-        f"{EARLY} steps and in {_percent(losses)} of all that both made (after the last of these in "
+        f"Iteration by iteration, ABC-MART has the lower training loss in {_percent(losses, EARLY)} of the first "
+        f"{EARLY} iterations and in {_percent(losses)} of all common ones (after the last of these in "
         f"{agreement.n_lower_at_last} of {len(pairs)} pairs), and fewer test errors in "
         f"{_percent(errors, EARLY)} and {_percent(errors)}."
     )

@@ -1,8 +1,8 @@
 """Which algorithm, which base class? Errors and times on the six data sets at one setting.
 
 ``python -m experiments.algorithms run [data set ...]`` measures what is not yet in
-``experiments/results/algorithms.jsonl``; ``python -m experiments.algorithms report`` writes the
-table of ``docs/algorithms.md`` from it.
+``experiments/results/algorithms.jsonl``; ``python -m experiments.algorithms show`` prints the table
+that ``python -m experiments report`` writes into ``docs/paper.md``.
 """
 
 import argparse
@@ -13,26 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
 from abcgbm.demo import Readings, error_curve, loss_curve
 from experiments import datasets
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "experiments" / "results" / "algorithms.jsonl"
-PAGE = ROOT / "docs" / "algorithms.md"
 SETTING = {"max_leaf_nodes": 20, "learning_rate": 0.1, "max_iter": 100}
 
 # How a base class is chosen; "s2g5": two candidates, kept for five further steps.
 VARIANTS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart, worst": {"algorithm": "abc-mart"},
-    "abc-mart, s2g5": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 5)},
+    "abc-mart, s2g5": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=5)},
     "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost, worst": {"algorithm": "abc-logitboost", "base_class": "worst"},
-    "abc-logitboost, s2g5": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
-    "shared trees": {"algorithm": "logitboost", "trees": "shared", "l2_regularization": 0.001},
-    "abc-mart, exhaustive": {"algorithm": "abc-mart", "base_class": "exhaustive"},
-    "abc-logitboost, exhaustive": {"algorithm": "abc-logitboost", "base_class": "exhaustive"},
+    "abc-logitboost, worst": {"algorithm": AdaptiveBaseClass("logitboost")},
+    "abc-logitboost, s2g5": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)},
+    "shared trees": {"algorithm": "multi-output", "l2_regularization": 0.001},
+    "abc-mart, exhaustive": {"algorithm": AdaptiveBaseClass(n_candidates=None)},
+    "abc-logitboost, exhaustive": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=None)},
 }
 
 
@@ -85,17 +84,26 @@ def _results() -> dict[tuple[str, str], dict[str, Any]]:
     return {(cell["dataset"], cell["variant"]): cell for cell in cells}
 
 
-def report() -> None:
-    """Write the page."""
-    table = [
-        "| | " + " | ".join(VARIANTS) + " |",
+# How the variants, whose names are those in the results, are shown.
+TITLES = {
+    "abc-mart, worst": "abc-mart, 1 candidate",
+    "abc-mart, s2g5": "abc-mart, 2 candidates",
+    "abc-logitboost, worst": "abc-logitboost, 1 candidate",
+    "abc-logitboost, s2g5": "abc-logitboost, 2 candidates",
+    "shared trees": "multi-output",
+    "abc-mart, exhaustive": "abc-mart, all candidates",
+    "abc-logitboost, exhaustive": "abc-logitboost, all candidates",
+}
+
+
+def table() -> str:
+    """Return the table of what has been measured."""
+    lines = [
+        "| | " + " | ".join(TITLES.get(variant, variant) for variant in VARIANTS) + " |",
         "|---" * (len(VARIANTS) + 1) + "|",
         *(line for name in datasets.NAMES for line in _lines(name)),
     ]
-    text = PAGE.read_text()
-    begin, end = "<!-- table -->\n", "<!-- end of table -->"
-    head, tail = text.split(begin)[0], text.split(end)[1]
-    PAGE.write_text(head + begin + "\n".join(table) + "\n" + end + tail)
+    return "\n".join(lines)
 
 
 def _lines(name: str) -> list[str]:
@@ -121,13 +129,13 @@ def _lines(name: str) -> list[str]:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=["run", "report"])
+    parser.add_argument("command", choices=["run", "show"])
     parser.add_argument("names", nargs="*", default=list(datasets.NAMES), metavar="data set")
     arguments = parser.parse_args()
     if arguments.command == "run":
         run(arguments.names)
     else:
-        report()
+        print(table())
 
 
 if __name__ == "__main__":

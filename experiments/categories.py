@@ -4,7 +4,7 @@ Twenty informative numbers, eight classes, 4,000 rows to train on and as many to
 column. A line of JSON for each fit; `report` prints means. Peers are fitted where they can be imported, with
 their own defaults:
 
-    python -m experiments.categories run results.jsonl --systems abc-mart shared LightGBM --seeds 20
+    python -m experiments.categories run results.jsonl --systems multi-output LightGBM --seeds 20
     python -m experiments.categories report results.jsonl
 """
 
@@ -46,7 +46,7 @@ def catboost(categories: list[str]) -> Any:
 ALGORITHMS = ("mart", "abc-mart", "logitboost", "abc-logitboost")
 SYSTEMS: dict[str, Callable[[list[str]], Any]] = {
     **{name: lambda _, name=name: abcgbm(algorithm=name) for name in ALGORITHMS},
-    "shared": lambda _: abcgbm(trees="shared"),
+    "multi-output": lambda _: abcgbm(algorithm="multi-output"),
     "LightGBM": lambda _: lightgbm(),
     "XGBoost": lambda _: xgboost(),
     "CatBoost": catboost,
@@ -135,7 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["run", "report"])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=["abc-mart"])
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=["multi-output"])
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from abcgbm import BaseClassSearch
+from abcgbm import AdaptiveBaseClass
 
 TABLES = Path(__file__).parent / "tables"
 # Cheap ones first; the last two take most of the time.
@@ -18,11 +18,11 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart": {"algorithm": "abc-mart"},
     "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost": {"algorithm": "abc-logitboost", "base_class": BaseClassSearch(2, 5)},
-    "shared": {"algorithm": "logitboost", "trees": "shared", "l2_regularization": 0.001},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
-    "b1": {"algorithm": "abc-mart", "base_class": 1},
-    "b7": {"algorithm": "abc-mart", "base_class": 7},
+    "abc-logitboost": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)},
+    "shared": {"algorithm": "multi-output", "l2_regularization": 0.001},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
+    "b1": {"algorithm": AdaptiveBaseClass(base_label=1)},
+    "b7": {"algorithm": AdaptiveBaseClass(base_label=7)},
 }
 # What an algorithm has no use for: MART draws nothing, ABC-MART computes its residuals once a step.
 UNUSED = {"mart": "random_state", "abc-mart": "refresh"}

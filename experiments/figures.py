@@ -87,7 +87,7 @@ LOSS = Kind("loss", "training loss (summed)", draw_losses)
 ERRORS = Kind("errors", "test errors (dot: lowest)", draw_errors, error_limits)
 IMPROVEMENT = Kind(
     "improvement",
-    "R_err of ABC-MART over MART (%; first steps cut off)",
+    "R_err of ABC-MART over MART (%; first iterations cut off)",
     draw_improvement,
     improvement_limits,
     (),
@@ -158,7 +158,7 @@ def _finish(figure: Figure, title: str, algorithms: Iterable[str]) -> None:
         for name in algorithms
     ]
     figure.suptitle(title, fontsize=11, x=MARGIN / width, y=1 - 0.1 / height, ha="left")
-    figure.supxlabel("Boosting steps", fontsize=9, y=0.1 / height)
+    figure.supxlabel("Boosting iterations", fontsize=9, y=0.1 / height)
     if handles:
         figure.legend(
             handles=handles, loc="upper right", ncols=len(handles), fontsize=9, frameon=False

@@ -66,8 +66,8 @@ def _fit(cell: Cell, data: Split, tell: Tell) -> tuple[ABCBoostClassifier, int]:
     mended: list[int] = []
 
     def tell_errors(report: IterationReport) -> None:
-        if report.is_mended:
-            mended.append(report.step)
+        if report.was_scaled_back:
+            mended.append(report.iteration)
         tell(f"{_state(cell, report)}, {_errors(report, len(data.y_test))} test errors")
 
     model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
@@ -118,7 +118,7 @@ def _errors(report: IterationReport, n_rows: int) -> int:
 
 
 def _state(cell: Cell, report: IterationReport) -> str:
-    return f"step {report.step} of at most {cell.max_iter}, loss {report.train_loss:.3g}"
+    return f"step {report.iteration} of at most {cell.max_iter}, loss {report.train_loss:.3g}"
 
 
 def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:

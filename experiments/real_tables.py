@@ -2,7 +2,7 @@
 
 ``python -m experiments.real_tables run [data set ...] [--systems name ...]`` measures what is not yet
 in ``experiments/results/real_tables.jsonl``; ``python -m experiments.real_tables report`` writes the
-tables of ``docs/real_tables.md`` from it and prints them.
+tables of ``docs/benchmarks.md`` from it, between their markers, and prints them.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
+from benchmarks.report import markdown, write_between
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
@@ -28,7 +29,8 @@ from experiments import datasets
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "experiments" / "results" / "real_tables.jsonl"
-PAGE = ROOT / "docs" / "real_tables.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
+MARKER = "real tables"
 
 N_THREADS = 1  # times of a busy machine stay comparable
 LEARNING_RATE = 0.1
@@ -82,7 +84,7 @@ def fit_ours(algorithm: str, task: Task) -> tuple[Any, int]:
     if task.validation is None:
         return model.fit(*task.train), model.n_iter_
     model.fit(*task.train, X_val=task.validation.X, y_val=task.validation.y)
-    return model, model.best_iter_
+    return model, model.best_iteration_
 
 
 def fit_lightgbm(task: Task) -> tuple[Any, int]:
@@ -271,46 +273,30 @@ def _results() -> dict[tuple[str, str, str], dict[str, Any]]:
 
 def report() -> None:
     """Write the tables into the page, and print them."""
-    tables = "\n".join(line for name in datasets.TABLES for line in _table(name))
-    text = PAGE.read_text()
-    begin, end = "<!-- table -->\n", "<!-- end of table -->"
-    head, tail = text.split(begin)[0], text.split(end)[1]
-    PAGE.write_text(head + begin + tables + end + tail)
-    print(tables)
+    tables = [line for setting in MAX_ITER for line in _table(setting)]
+    write_between(PAGE, MARKER, tables)
+    print(*tables, sep="\n")
 
 
-def _table(name: str) -> list[str]:
-    cells = {key[1:]: cell for key, cell in _results().items() if key[0] == name}
-    if not cells:
-        return []
-    least = {
-        (setting, key): min(cell[key] for (_, of), cell in cells.items() if of == setting)
-        for _, setting in cells
-        for key in ("errors", "log_loss")
-    }
-    some = next(iter(cells.values()))
-    unknown = f", {some['n_unknown']} of them errors for all" if some["n_unknown"] else ""
-    head = [column for of in MAX_ITER for column in (f"{of}: errors", "log loss", "steps", "CPU s")]
-    return [
-        f"### {name} ({some['n_test']} test rows{unknown})\n",
-        "| | " + " | ".join(head) + " |",
-        "|---" * (len(head) + 1) + "|",
-        *(_line(system, cells, least) for system in SYSTEMS),
-        "",
-    ]
+def _table(setting: str) -> list[str]:
+    """Return a table with a row for each system and a column for each data set."""
+    found = {key[:2]: cell for key, cell in _results().items() if key[2] == setting}
+    names = [name for name in datasets.TABLES if any(name == of for of, _ in found)]
+    rows = [[system, *(_cell(name, system, found) for name in names)] for system in SYSTEMS]
+    title = setting.replace("steps", "iterations").capitalize()
+    head = "errors / log loss / iterations / CPU s"
+    return [f"### {title}\n", *markdown([head, *names], rows)]
 
 
-def _line(system: str, cells: dict[Any, dict[str, Any]], least: dict[Any, float]) -> str:
+def _cell(name: str, system: str, found: dict[tuple[str, str], dict[str, Any]]) -> str:
+    cell = found.get((name, system))
+    if cell is None:
+        return ""
     shown = []
-    for setting in MAX_ITER:
-        cell = cells.get((system, setting))
-        if cell is None:
-            shown += [""] * 4
-            continue
-        for key, text in (("errors", f"{cell['errors']}"), ("log_loss", f"{cell['log_loss']:.4f}")):
-            shown.append(f"**{text}**" if cell[key] == least[setting, key] else text)
-        shown += [str(cell["steps"]), f"{cell['cpu_seconds']:.1f}"]
-    return f"| {system} | " + " | ".join(shown) + " |"
+    for key, text in (("errors", f"{cell['errors']:,}"), ("log_loss", f"{cell['log_loss']:.4f}")):
+        is_best = cell[key] == min(other[key] for (of, _), other in found.items() if of == name)
+        shown.append(f"**{text}**" if is_best else text)
+    return " / ".join([*shown, f"{cell['steps']:,}", f"{cell['cpu_seconds']:.1f}"])
 
 
 def main() -> None:

@@ -3,9 +3,19 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Scripts that tests start import the same helpers as the tests: `pythonpath` of pyproject.toml.
+HELPERS = [
+    str(Path(__file__).parent / name)
+    for name in ("support", "reference", "core", "communication", "promises")
+]
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [*HELPERS, *filter(None, [os.environ.get("PYTHONPATH")])]
+)
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 

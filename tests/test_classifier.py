@@ -20,20 +20,27 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, BinMapper, BinnedTable, FixedBase
-from models import assert_same_model, model_bytes, noisy_data, small
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    BinnedTable,
+    MultiOutputTrees,
+    TreePerClass,
+)
+from models import assert_same_model, base_labels, model_bytes, noisy_data, small
 
 VARIANTS = {
     "mart": {"algorithm": "mart"},
-    "mart class by class": {"algorithm": "mart", "refresh": "class"},
-    "Mb": {"algorithm": "mart", "base_class": "worst"},
+    "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
     "abc-mart": {"algorithm": "abc-mart"},
-    "fixed base": {"algorithm": "abc-mart", "base_class": 1},
-    "search": {"algorithm": "abc-mart", "base_class": BaseClassSearch(2, 1)},
+    "fixed base": {"algorithm": AdaptiveBaseClass(base_label=1)},
+    "search": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "shared": {"trees": "shared"},
-    "shared, drawn": {"algorithm": "mart", "trees": "shared", "gain_directions": 2},
+    "shared": {"algorithm": "multi-output"},
+    "shared, drawn": {"algorithm": MultiOutputTrees("mart", n_projections=2, baseline="zero")},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 
@@ -56,9 +63,9 @@ def two_classes():
         ABCBoostClassifier(algorithm="abc-mart"),
         ABCBoostClassifier(algorithm="logitboost"),
         ABCBoostClassifier(algorithm="abc-logitboost"),
-        ABCBoostClassifier(base_class=BaseClassSearch(2, 1)),
-        ABCBoostClassifier(algorithm="mart", trees="shared"),
-        ABCBoostClassifier(trees="shared", gain_directions=1),
+        ABCBoostClassifier(AdaptiveBaseClass(n_candidates=2, gap=1)),
+        ABCBoostClassifier(MultiOutputTrees("mart")),
+        ABCBoostClassifier(MultiOutputTrees(n_projections=1)),
     ]
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
@@ -68,29 +75,16 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 def test_parameters_and_their_defaults_are_those_documented():
     expected = {
         "algorithm": "auto",
-        "trees": "auto",
         "learning_rate": "auto",
         "max_iter": "auto",
         "max_leaf_nodes": "auto",
         "max_depth": None,
         "min_samples_leaf": 10,
-        "min_gain": 0.0,
         "l2_regularization": "auto",
-        "min_hessian_leaf": 0.0,
         "max_bins": 255,
-        "categorical_features": "auto",
-        "categorical_smoothing": 10.0,
-        "categorical_penalty": 1.0,
-        "handle_unknown": "missing",
         "subsample": 1.0,
         "max_features": "auto",
         "interaction_cst": None,
-        "monotonic_cst": None,
-        "base_class": "auto",
-        "base_step": "search",
-        "refresh": "step",
-        "gain_directions": "auto",
-        "init": "auto",
         "classes": None,
         "class_weight": None,
         "warm_start": False,
@@ -100,15 +94,11 @@ def test_parameters_and_their_defaults_are_those_documented():
         "n_iter_no_change": 20,
         "refit": False,
         "tol": 1e-7,
-        "max_time": None,
-        "callbacks": None,
-        "checkpoint": None,
-        "checkpoint_every": None,
-        "on_interrupt": "raise",
-        "recenter": False,
         "n_jobs": None,
         "random_state": None,
         "verbose": 0,
+        "categorical_features": "auto",
+        "callbacks": None,
     }
     given = inspect.signature(ABCBoostClassifier).parameters
     assert {name: p.default for name, p in given.items()} == expected
@@ -124,8 +114,8 @@ def test_fit_tells_what_happened(variant, data):
     assert model.n_iter_ == 8
     assert model.train_loss_.shape == (9,)
     assert model.class_losses_.shape == (9, 4)
-    assert model.base_classes_.shape == (8,)
-    assert model.search_losses_.shape == (8, 4)
+    assert len(base_labels(model)) == 8
+    assert model.history_.candidate_losses.shape == (8, 4)
     assert model.stop_reason_ == "max_iter"
     assert model.classes_.tolist() == [0, 1, 2, 3]
     assert model.n_features_in_ == 4
@@ -137,10 +127,10 @@ def test_training_losses_are_those_of_the_predictions(variant, data):
     X, y = data
     model = small(**variant).fit(X, y)
     np.testing.assert_allclose(model.class_losses_.sum(axis=1), model.train_loss_, rtol=1e-12)
-    np.testing.assert_allclose(model.train_loss_[0], len(y) * math.log(4), rtol=1e-12)
+    np.testing.assert_allclose(model.train_loss_[0], math.log(4), rtol=1e-12)
     for losses, proba in zip(model.class_losses_[1:], model.staged_predict_proba(X), strict=True):
         of_rows = -np.log(proba[np.arange(len(y)), y])
-        np.testing.assert_allclose(losses, np.bincount(y, of_rows), rtol=1e-9)
+        np.testing.assert_allclose(losses, np.bincount(y, of_rows) / len(y), rtol=1e-9)
 
 
 @every_variant
@@ -161,7 +151,7 @@ def test_second_fit_forgets_the_first(data, two_classes):
 def test_fit_changes_neither_parameters_nor_data(data):
     X, y = data[0].copy(), data[1].copy()
     weight = np.ones(len(y))
-    model = small(base_class=FixedBase(2), random_state=3)
+    model = small(AdaptiveBaseClass(base_label=2), random_state=3)
     before = copy.deepcopy(model.get_params())
     assert model.fit(X, y, weight) is model
     model.predict(X)
@@ -231,10 +221,11 @@ def test_scores_sum_to_zero_with_a_base_class(n_classes):
     np.testing.assert_allclose(scores.sum(axis=1), 0, atol=1e-12 * np.abs(scores).max())
 
 
-@pytest.mark.parametrize("base_class", [None, "worst", 0, 1])
-def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_class, two_classes):
+@pytest.mark.parametrize("base_label", [None, 0, 1])
+def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_label, two_classes):
     X, y = two_classes
-    mart, abc = small("mart").fit(X, y), small("abc-mart", base_class=base_class).fit(X, y)
+    mart = small("mart").fit(X, y)
+    abc = small(AdaptiveBaseClass(base_label=base_label)).fit(X, y)
     assert mart.decision_function(X).tobytes() == abc.decision_function(X).tobytes()
     assert mart.predict_proba(X).tobytes() == abc.predict_proba(X).tobytes()
     assert mart.train_loss_.tobytes() == abc.train_loss_.tobytes()
@@ -242,11 +233,14 @@ def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_class, two_classes):
     assert len(mart.model_.ensemble.tree_class) == mart.n_iter_  # one tree a step
 
 
-@every_variant
+@pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_recentering_changes_scores_but_not_probabilities(variant, n_classes):
+def test_recentering_changes_scores_but_not_probabilities(sequential, n_classes):
     X, y = noisy_data(n_classes=n_classes)
-    plain, centred = (small(**variant, recenter=r).fit(X, y) for r in (False, True))
+    plain, centred = (
+        small(TreePerClass("mart", sequential_residuals=sequential, recenter=r)).fit(X, y)
+        for r in (False, True)
+    )
     assert_same_model(plain, centred)
     assert plain.predict_proba(X).tobytes() == centred.predict_proba(X).tobytes()
     if n_classes > 2:
@@ -258,7 +252,7 @@ def test_recentering_changes_scores_but_not_probabilities(variant, n_classes):
 
 
 def test_recentering_matters_for_mart(data):
-    plain, centred = (small("mart", recenter=r).fit(*data) for r in (False, True))
+    plain, centred = (small(TreePerClass("mart", recenter=r)).fit(*data) for r in (False, True))
     scores = plain.decision_function(data[0])
     assert np.abs(scores.sum(axis=1)).max() > 1e-3
     assert not np.array_equal(scores, centred.decision_function(data[0]))
@@ -266,10 +260,9 @@ def test_recentering_matters_for_mart(data):
 
 @every_variant
 @pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("recenter", [False, True])
-def test_stages_end_at_the_whole_model(variant, n_classes, recenter):
+def test_stages_end_at_the_whole_model(variant, n_classes):
     X, y = noisy_data(n_classes=n_classes)
-    model = small(**variant, recenter=recenter).fit(X, y)
+    model = small(**variant).fit(X, y)
     for method in ("predict", "predict_proba", "decision_function"):
         stages = list(getattr(model, f"staged_{method}")(X))
         assert len(stages) == model.n_iter_
@@ -347,7 +340,7 @@ def test_table_that_says_nothing_gives_equal_probabilities(value):
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
     np.testing.assert_array_equal(model.predict_proba(X), 0.25)
     np.testing.assert_array_equal(model.predict(X), 0)
-    np.testing.assert_allclose(model.train_loss_, [40 * math.log(4)])
+    np.testing.assert_allclose(model.train_loss_, [math.log(4)])
     np.testing.assert_array_equal(model.feature_importances_, [0, 0])
     assert list(model.staged_predict(X)) == []
 
@@ -384,9 +377,12 @@ def test_too_few_rows_for_a_split_are_told(data):
 @pytest.mark.parametrize(
     ("forbidding", "smaller"),
     [
-        ({"min_gain": 1e9}, "min_gain than 1e+09 or min_samples_leaf than 10"),
         (
-            {"algorithm": "logitboost", "min_hessian_leaf": 1e9, "l2_regularization": 2},
+            {"algorithm": AdaptiveBaseClass(min_gain=1e9)},
+            "min_gain than 1e+09 or min_samples_leaf than 10",
+        ),
+        (
+            {"algorithm": TreePerClass(min_hessian_leaf=1e9), "l2_regularization": 2},
             "min_hessian_leaf than 1e+09 or min_samples_leaf than 10 or l2_regularization than 2",
         ),
         (
@@ -450,7 +446,7 @@ def test_trees_obey_their_bounds(data):
 
 
 def test_split_must_gain_more_than_min_gain(data):
-    gain = small(min_gain=2.0).fit(*data).model_.ensemble.gain
+    gain = small(AdaptiveBaseClass(min_gain=2.0)).fit(*data).model_.ensemble.gain
     assert gain[gain > 0].min() > 2.0
 
 
@@ -513,7 +509,7 @@ def test_pickle_does_not_depend_on_predictions_made(data):
 
 
 def test_clone_keeps_parameters_alone(data):
-    model = small(base_class=FixedBase(3), learning_rate=0.3).fit(*data)
+    model = small(AdaptiveBaseClass(base_label=3), learning_rate=0.3).fit(*data)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     assert not hasattr(twin, "classes_")

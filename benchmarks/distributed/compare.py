@@ -37,7 +37,7 @@ class Job(NamedTuple):
 
 
 def parameters(job: Job) -> dict[str, Any]:
-    trees = {"trees": "shared"} if job.kind == "shared" else {"algorithm": "logitboost"}
+    trees = {"algorithm": "multi-output"} if job.kind == "shared" else {"algorithm": "logitboost"}
     return trees | {
         "max_iter": job.n_iter,
         "learning_rate": 0.1,

@@ -1,4 +1,4 @@
-"""Shared trees beside trees per class and the peers: errors, time, size; one thread, CPU time.
+"""Multi-output trees beside one tree per class and the peers: errors, time, size; one thread, CPU time.
 
 ``python -m benchmarks.shared run`` measures what is not yet in ``benchmarks/results/shared.jsonl``:
 
@@ -10,8 +10,8 @@
 
 Repeats go round the systems. Peers may have a Python of their own, ``--peer-python``: XGBoost's vector
 leaves need 3.12, and nothing of ours. What failed is noted with its reason, and not tried again until
-that line is deleted. ``report`` writes the tables into ``docs/shared_trees.md``, between its markers;
-``show`` prints them.
+that line is deleted. ``report`` writes the main tables into ``docs/benchmarks.md``, between their markers,
+and all of them into a page beside the results; ``show`` prints them.
 The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
 """
 
@@ -139,7 +139,7 @@ def parser() -> argparse.ArgumentParser:
     add("--give-up", type=float, help="seconds after which a measurement is ended, and noted so")
     add("--peer-python", help="the Python that runs peers: of a venv that has them")
     report_parser, show_parser = commands.add_parser("report"), commands.add_parser("show")
-    report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "shared_trees.md")
+    report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
     for command in (report_parser, show_parser):
         command.add_argument("--ridge", type=float, default=RIDGE, help="whose lines are shown")
     for command in (run_parser, report_parser, show_parser):

@@ -1,6 +1,7 @@
-"""The tables of ``docs/shared_trees.md``, from the lines of ``shared.jsonl``.
+"""Tables of multi-output trees for ``docs/benchmarks.md``, from the lines of ``shared.jsonl``.
 
-They stand between two markers, so that the words around them are written by hand.
+The page has the main ones between two markers, so that the words around them are written by hand. All are
+written into a page beside the results.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,48 +11,59 @@ from typing import NamedTuple
 
 from benchmarks import generated
 from benchmarks.analysis import slope
-from benchmarks.report import Lines, markdown
+from benchmarks.report import Lines, markdown, write_between, write_whole
 from benchmarks.results import Line, Results
 from benchmarks.sets import in_order
 from benchmarks.shared.systems import SYSTEMS
 
-BEGIN, END = "<!-- benchmark -->\n", "<!-- end of benchmark -->"
+MARKER = "multi-output trees"
 NOTHING = "-"
 MEASURED_AGAINST = "shared"
+LABELS = {
+    "shared": "multi-output",
+    "shared-all": "multi-output, all classes",
+}  # of names in results
+
+TITLE = """# Multi-output trees: all measurements
+
+`python -m benchmarks.shared report` writes this report from `benchmarks/results/shared.jsonl`.
+"""
 
 ERRORS = """### Errors and log loss
 
-Test errors: the lowest of all steps / after the last step / at the step that validation chose by its log loss / by its
-errors. For these two, a second model is fitted without a tenth of the training rows; the step at which it does best on
-them (the first among equals) is taken in the model of all rows. The last table has the errors of that second model
-itself at the same steps. Log loss: lowest / last.
+Test errors: the lowest of all iterations / after the last iteration / at the iteration with the lowest log loss on validation rows /
+at the one with the fewest errors on them. For the last two, a second model is fitted without a tenth of the training rows; its best
+iteration on that tenth (the first among equals) is applied to the model of all rows. Log loss: lowest / last.
 """
 
-SEEDS = """### Other draws
+PARTED = """Errors of that second model itself, at the same two iterations:
+"""
 
-Means of five fits with `random_state` 0 to 4, which draw other directions.
+SEEDS = """### Other random projections
+
+Means of five fits with `random_state` 0 to 4, which draw different projections.
 """
 
 TRAINING = """### Training time
 
-CPU milliseconds a step of the whole fit, binning included, one thread; in brackets, times that of `shared`.
+CPU milliseconds per iteration of the whole fit, including binning, one thread; in brackets, multiples of `multi-output`.
 """
 
 GROWTH = """### Growth with the number of classes
 
-CPU milliseconds a step without the first one and what comes before it, 20000 x 20, one thread; in brackets, times
-that of `shared`. The slope is that of the logarithms.
+CPU milliseconds per iteration after the first one, 20000 x 20, one thread; in brackets, multiples of `multi-output`. The slope is
+that of the logarithms.
 """
 
 MODEL = """### Prediction and size
 
-`predict_proba` of {rows:,} rows, one thread; the pickled model; in brackets, times that of `shared`.
+`predict_proba` of {rows:,} rows, one thread; the pickled model; in brackets, multiples of `multi-output`.
 """
 
 TARGET = """### Time to a given error
 
-CPU seconds of the whole fit, one thread, until the test errors are first at most the target; the leaves are the best of
-those that were tried.
+CPU seconds of the whole fit, one thread, until the test errors are first at most the target, with the best of the numbers of leaves
+that were tried.
 """
 
 
@@ -63,36 +75,51 @@ class Column(NamedTuple):
     steps: int
 
     def __str__(self) -> str:
-        return f"{self.set}, J = {self.leaves}, {self.steps:,} steps"
+        return f"{self.set}, J = {self.leaves}, {self.steps:,} iterations"
 
 
+Section = Callable[[list[Line]], Lines]
 Values = dict[tuple[Column, str], float]  # (column, system) -> a number
 
 
 def write(results: Results, page: Path, ridge: float) -> None:
-    """Write the tables into the page."""
-    write_tables(page, tables(results, ridge))
+    """Write the main tables into the page, and all of them beside the results."""
+    write_between(page, MARKER, tables_of_page(results, ridge))
+    write_whole(results.path.with_suffix(".md"), [TITLE, *tables(results, ridge)])
 
 
-def write_tables(page: Path, lines: Lines) -> None:
-    """Write tables between the markers of a page."""
-    text = page.read_text()
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"{page} has no {BEGIN.strip()} followed by {END}")
-    head, tail = text.split(BEGIN)[0], text.split(END)[1]
-    page.write_text(head + BEGIN + "\n".join(lines) + END + tail)
-    print(f"{page} written")
+def tables_of_page(results: Results, ridge: float) -> Lines:
+    """Return the main tables."""
+    lines = _shown(results, ridge)
+    sections: tuple[Section, ...] = (training, growth, sizes, times_to_target, accuracy)
+    return [*_parts(sections, lines), *who(lines, ridge)]
 
 
 def tables(results: Results, ridge: float) -> Lines:
     """Return all tables; lines of systems with another ridge of ours are left out."""
-    lines = [
+    lines = _shown(results, ridge)
+    sections: tuple[Section, ...] = (
+        accuracy,
+        without_a_tenth,
+        seeds,
+        training,
+        growth,
+        sizes,
+        times_to_target,
+    )
+    return [*_parts(sections, lines), *who(lines, ridge)]
+
+
+def _shown(results: Results, ridge: float) -> list[Line]:
+    return [
         line
         for line in results.lines
         if "reason" not in line and line["ridge"] in (None, ridge) and line["system"] in SYSTEMS
     ]
-    sections = (accuracy, seeds, training, growth, sizes, times_to_target)
-    return [part for section in sections for part in section(lines)] + who(lines, ridge)
+
+
+def _parts(sections: Iterable[Section], lines: list[Line]) -> Lines:
+    return [part for section in sections for part in section(lines)]
 
 
 def accuracy(lines: list[Line]) -> Lines:
@@ -103,19 +130,21 @@ def accuracy(lines: list[Line]) -> Lines:
     }
     if not full:
         return []
-    errors = {key: _errors(line, parts.get(key)) for key, line in full.items()}
-    losses = {
-        key: f"{line['lowest_loss']:.4f} / {line['last_loss']:.4f}" for key, line in full.items()
+    cells = {
+        key: f"{_errors(line, parts.get(key))}; {line['lowest_loss']:.4f} / {line['last_loss']:.4f}"
+        for key, line in full.items()
     }
-    parted = {
-        key: f"{of['errors_by_loss']:,} / {of['errors_by_errors']:,}" for key, of in parts.items()
+    return [ERRORS, *_table(cells, title="errors; log loss")]
+
+
+def without_a_tenth(lines: list[Line]) -> Lines:
+    """Errors of the models that were fitted without a tenth of the rows."""
+    cells = {
+        (column_of(of), of["system"]): f"{of['errors_by_loss']:,} / {of['errors_by_errors']:,}"
+        for of in lines
+        if of["what"] == "validation"
     }
-    return [
-        ERRORS,
-        *_table(errors, title="errors"),
-        *_table(losses, title="log loss"),
-        *_table(parted, title="errors without a tenth"),
-    ]
+    return [PARTED, *_table(cells, title="errors without a tenth")] if cells else []
 
 
 def _errors(line: Line, part: Line | None) -> str:
@@ -132,7 +161,7 @@ def seeds(lines: list[Line]) -> Lines:
     rows = [
         [
             str(column_of(line)),
-            line["system"],
+            label(line["system"]),
             f"{mean(line['lowest']):,.1f} / {mean(line['last']):,.1f}",
             f"{mean(line['lowest_loss']):.4f} / {mean(line['last_loss']):.4f}",
             ", ".join(f"{n:,}" for n in line["lowest"]),
@@ -180,17 +209,19 @@ def sizes(lines: list[Line]) -> Lines:
     found = [line for line in lines if line["what"] == "model"]
     if not found:
         return []
-    seconds = best(found, lambda line: line["cpu"])
-    pickles = best(found, lambda line: line["pickle"] / 1e6)
-    a_step = best(found, lambda line: line["pickle"] / line["steps"] / 1000)
-    parts: Lines = [MODEL.format(rows=found[0]["rows"])]
-    for title, values in (
-        ("seconds", seconds),
-        ("megabytes, pickled", pickles),
-        ("kilobytes a step, pickled", a_step),
-    ):
-        parts += _table(with_ratios(values), title=title)
-    return parts
+    numbers: dict[str, Callable[[Line], float]] = {
+        "seconds": lambda line: line["cpu"],
+        "megabytes": lambda line: line["pickle"] / 1e6,
+        "kilobytes per iteration": lambda line: line["pickle"] / line["steps"] / 1000,
+    }
+    cells = [with_ratios(best(found, of)) for of in numbers.values()]
+    rows = [
+        [str(column), label(system), *(of[column, system] for of in cells)]
+        for column, system in sorted(
+            cells[0], key=lambda key: (*key[0], list(SYSTEMS).index(key[1]))
+        )
+    ]
+    return [MODEL.format(rows=found[0]["rows"]), *markdown(["", "", *numbers], rows)]
 
 
 def times_to_target(lines: list[Line]) -> Lines:
@@ -200,10 +231,17 @@ def times_to_target(lines: list[Line]) -> Lines:
         key = line["set"], line["system"]
         fastest[key] = min(line, fastest.get(key, line), key=lambda of: of["cpu"])
     rows = [
-        [name, system, of["leaves"], f"{of['steps']:,}", f"{of['last']:,}", number(of["cpu"])]
+        [
+            name,
+            label(system),
+            of["leaves"],
+            f"{of['steps']:,}",
+            f"{of['last']:,}",
+            number(of["cpu"]),
+        ]
         for (name, system), of in sorted(fastest.items(), key=lambda item: item[1]["cpu"])
     ]
-    head = ["set", "", "leaves", "steps", "errors", "CPU seconds"]
+    head = ["set", "", "leaves", "iterations", "errors", "CPU seconds"]
     return [TARGET, *markdown(head, rows)] if rows else []
 
 
@@ -213,8 +251,10 @@ def who(lines: list[Line], ridge: float) -> Lines:
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())
     machines = "; ".join(dict.fromkeys(line["machine"] for line in lines))
     used = {line["system"] for line in lines}
-    rows = [[name, of.differs] for name, of in SYSTEMS.items() if name in used and of.differs]
-    said = f"{shown}; {machines}. The ridge of shared trees is {ridge:g}.\n"
+    rows = [
+        [label(name), of.differs] for name, of in SYSTEMS.items() if name in used and of.differs
+    ]
+    said = f"{shown}; {machines}. `l2_regularization` of multi-output trees is {ridge:g}.\n"
     return [said, *markdown(["", "setting"], rows)] if lines else []
 
 
@@ -228,13 +268,18 @@ def best(lines: Iterable[Line], number_of: Callable[[Line], float]) -> Values:
 
 
 def with_ratios(values: Values) -> dict[tuple[Column, str], str]:
-    """Return the numbers as text, each with its multiple of that of shared trees."""
+    """Return the numbers as text, each with its multiple of that of multi-output trees."""
 
     def shown(column: Column, value: float) -> str:
         ours = values.get((column, MEASURED_AGAINST))
         return number(value) + (f" ({value / ours:.2f})" if ours else "")
 
     return {(column, system): shown(column, value) for (column, system), value in values.items()}
+
+
+def label(system: str) -> str:
+    """Return the name by which a system is shown."""
+    return LABELS.get(system, system)
 
 
 def number(value: float) -> str:
@@ -259,7 +304,7 @@ def _table(
     columns = sorted({column for column, _ in cells}, key=lambda c: (names.index(c.set), *c[1:]))
     rows = [
         [
-            system,
+            label(system),
             *(cells.get((column, system), NOTHING) for column in columns),
             *(of.get(system, NOTHING) for of in more.values()),
         ]

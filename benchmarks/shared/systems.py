@@ -7,6 +7,7 @@ class, and LightGBM's unless its name says so, have none.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from abcgbm import MultiOutputTrees
 from benchmarks import peers
 from benchmarks.peers import CatBoost, LightGBM, Ours, Setting, System, XGBoost
 
@@ -19,9 +20,7 @@ class Shared(Ours):
 
     def chosen(self, setting: Setting) -> dict[str, Any]:
         return {
-            "algorithm": "logitboost",
-            "trees": "shared",
-            "gain_directions": self.directions,
+            "algorithm": MultiOutputTrees(n_projections=self.directions, baseline="zero"),
             "l2_regularization": setting.ridge,
         }
 
@@ -59,7 +58,9 @@ class CatBoostOwnRidge(CatBoost):
 _ONE_TREE: dict[str, Any] = {"has_tree_per_class": False}
 _OURS: tuple[System, ...] = (
     Shared("shared", "abcgbm", "abcgbm", **_ONE_TREE),
-    Shared("shared-all", "abcgbm", "abcgbm", "all directions", **_ONE_TREE, directions="all"),
+    Shared(
+        "shared-all", "abcgbm", "abcgbm", "no random projections", **_ONE_TREE, directions="all"
+    ),
     *peers.OURS.values(),
 )
 _XGBOOST = ("xgboost", "xgboost")
@@ -74,17 +75,17 @@ _PEERS: tuple[System, ...] = (
     VectorLeaves(
         "XGBoost-vector-equal",
         *_XGBOOST,
-        "our ridge, `min_child_weight=0`; no least number of rows in a leaf",
+        "our L2 penalty, `min_child_weight=0`; no minimum number of rows in a leaf",
         **_ONE_TREE,
     ),
     VectorLeaves(
         "XGBoost-vector-doubled",
         *_XGBOOST,
-        "the same with ridge and learning rate doubled, as its hessians are: leaves equal to ours",
+        "the same with L2 penalty and learning rate doubled, as its hessians are: leaves equal to ours",
         **_ONE_TREE,
         factor=2.0,
     ),
-    CatBoost("CatBoost", "catboost", "catboost", "our ridge; depth at most 16", **_ONE_TREE),
+    CatBoost("CatBoost", "catboost", "catboost", "our L2 penalty; depth at most 16", **_ONE_TREE),
     CatBoostOwnRidge(
         "CatBoost-own-ridge",
         "catboost",
@@ -93,7 +94,7 @@ _PEERS: tuple[System, ...] = (
         **_ONE_TREE,
     ),
     peers.PEERS["LightGBM"],
-    LightGBM("LightGBM-equal", "lightgbm", "lightgbm", "our ridge; a tree per class"),
+    LightGBM("LightGBM-equal", "lightgbm", "lightgbm", "our L2 penalty; one tree per class"),
 )
 OURS = {system.name: system for system in _OURS}
 PEERS = {system.name: system for system in _PEERS}

@@ -1,4 +1,4 @@
-// All that is summed, merged or maximised over the rows of a table; docs/reductions.md lists it.
+// All that is summed, merged or maximised over the rows of a table; docs/determinism.md lists it.
 // Sums are integers, so neither the order of the rows nor who holds them matters.
 #pragma once
 

@@ -1,5 +1,5 @@
 // What is summed or maximised over rows for the loss and its derivatives, but the histograms;
-// docs/reductions.md lists it. Sums are integers, so neither the order of the rows nor who holds
+// docs/determinism.md lists it. Sums are integers, so neither the order of the rows nor who holds
 // them matters.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Rows to sums per bin: what training sums over the rows of nodes, all of it; docs/reductions.md
+// Rows to sums per bin: what training sums over the rows of nodes, all of it; docs/determinism.md
 // lists it. Sums are integers, so neither the order of rows nor the split of the work matters.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Rows to sums per bin, for shared trees; docs/reductions.md lists what is summed.
+// Rows to sums per bin, for shared trees; docs/determinism.md lists what is summed.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-"""Draw the pictures of a page anew: run its blocks of Python in the folder that is called like it.
+"""Draw the pictures of a page: run those of its Python blocks that save one, in the folder of the pictures.
 
-From the root of the repository: `python docs/_ext/page_pictures.py plotting`.
+From the root of the repository: `python docs/_ext/page_pictures.py explanation plotting`.
 """
 
 import os
@@ -11,17 +11,18 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1]
 
 
-def draw(name: str) -> None:
-    """Run the blocks of `docs/<name>.md`, which save their pictures where they run."""
+def draw(page: str, folder: str) -> None:
+    """Run the blocks of `docs/<page>.md` that call `savefig`, in `docs/<folder>`."""
     blocks = re.findall(
-        r"^```python\n(.*?)^```", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL
+        r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL
     )
-    folder = DOCS / name
-    folder.mkdir(exist_ok=True)
-    os.chdir(folder)
+    pictures = DOCS / folder
+    pictures.mkdir(exist_ok=True)
+    os.chdir(pictures)
     for block in blocks:
-        exec(compile(block, name, "exec"), {"__name__": name})  # noqa: S102
+        if "savefig" in block:
+            exec(compile(block, page, "exec"), {"__name__": page})  # noqa: S102
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1])
+    draw(*sys.argv[1:])

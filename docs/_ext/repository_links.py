@@ -1,8 +1,8 @@
-"""Links that are written for the repository work on the site, too.
+"""Rewrite links between files of the repository to links between pages of the site.
 
-`make docs` copies the pages of the root (ARCHITECTURE.md, ...) to project/ in small letters. A link to one of
-them leads there, one to README.md to the first page, one from there into docs/ back, and one to a script of the gallery
-to its page.
+`make docs` copies the pages of the root (ARCHITECTURE.md, ...) to project/, with lower-case names. Links to them are
+redirected there, links to README.md to the landing page, their own links into docs/ back to it, and links to a script of
+the gallery to its page.
 """
 
 import re
@@ -13,7 +13,7 @@ IN_ROOT, GALLERY = "project/", "gallery/"
 
 
 def on_site(target: str, page: str) -> str:
-    """Return where a link of a page leads on the site, as a path from that page.
+    """Return the target of a link on the site, relative to its page.
 
     >>> on_site("../ARCHITECTURE.md", "models")
     'project/architecture.md'
@@ -40,13 +40,13 @@ def _small(name: str) -> str:
 
 
 def rewrite(app: Any, docname: str, source: list[str]) -> None:
-    """Rewrite the links of a page that was read."""
+    """Rewrite the links of a page before it is parsed."""
     if docname.startswith("examples/"):
         return
     source[0] = LINK.sub(lambda match: on_site(match[1], docname), source[0])
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Tell Sphinx to have links rewritten."""
+    """Register the hook."""
     app.connect("source-read", rewrite)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

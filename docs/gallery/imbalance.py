@@ -1,9 +1,9 @@
 """
-Rare classes: weights, thresholds, calibration
-==============================================
+Rare classes: weights, thresholds and calibration
+=================================================
 
-A class of one row in nineteen. Weights find it more often, and make its probability too high; that can be seen, and
-mended.
+One row in nineteen belongs to the rare class. Class weights find it more often, but make its probability too high. This
+example shows the effect and two remedies: calibration, or a threshold instead of weights.
 """
 
 import matplotlib.pyplot as plt
@@ -35,39 +35,41 @@ models = {
 proba = {name: model.fit(X_train, y_train).predict_proba(X_test) for name, model in models.items()}
 
 rare = 2
-print(f"{np.mean(y_test == rare):.3f} of the test rows are of the rare class")
-print(f"{'':24}{'log loss':>9}{'mean probability':>18}{'found':>7}")
+print(f"fraction of the rare class in the test rows: {np.mean(y_test == rare):.3f}")
+print(f"{'':24}{'log loss':>9}{'mean probability':>18}{'recall':>8}")
 for name, p in proba.items():
-    found = recall_score(y_test, p.argmax(axis=1), labels=[rare], average=None)[0]
-    print(f"{name:24}{log_loss(y_test, p):9.3f}{p[:, rare].mean():18.3f}{found:7.3f}")
+    recall = recall_score(y_test, p.argmax(axis=1), labels=[rare], average=None)[0]
+    print(f"{name:24}{log_loss(y_test, p):9.3f}{p[:, rare].mean():18.3f}{recall:8.3f}")
 
 # %%
-# **Are the probabilities true?** Of the rows to which a model gives a probability near 0.3, three in ten should be of
-# the class. Below the diagonal a model promises too much, as the balanced one does; above it too little, as the one
-# without weights does here. Calibration brings the balanced one near the diagonal.
+# **Calibration.** Of the rows with a predicted probability near 0.3, three in ten should belong to the class. Below the
+# diagonal, probabilities are too high, as those of the balanced model; above it they are too low, as those of the model
+# without weights here. Calibration moves the balanced model close to the diagonal.
 
 figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
 ax.plot([0, 1], [0, 1], color="grey", lw=0.8)
 for name, p in proba.items():
-    true, said = calibration_curve(y_test == rare, p[:, rare], n_bins=12, strategy="quantile")
-    ax.plot(said, true, "o-", ms=4, label=name)
-ax.set(xlabel="probability of the rare class", ylabel="share of it among these rows")
+    observed, predicted = calibration_curve(
+        y_test == rare, p[:, rare], n_bins=12, strategy="quantile"
+    )
+    ax.plot(predicted, observed, "o-", ms=4, label=name)
+ax.set(xlabel="predicted probability of the rare class", ylabel="observed fraction")
 ax.set(xlim=(0, 0.45), ylim=(0, 0.45))
 ax.legend()
 plt.show()
 
 # %%
-# **A threshold does what weights do.** Whoever calls a row rare when its probability is above a threshold may choose
-# any point of these curves; the models differ little in which points there are. So: no weights, true probabilities,
-# and a threshold that says what an error costs.
+# **Thresholds.** Each threshold on the probability of the rare class gives one point of these curves. The curves of the
+# three models differ little: a threshold achieves what weights do. So train without weights, and choose the threshold
+# from the costs of the errors.
 
 figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
 for name, p in proba.items():
     order = np.argsort(-p[:, rare])
     hits = (y_test == rare)[order].cumsum()
-    called = np.arange(1, len(hits) + 1)
-    ax.plot(hits / hits[-1], hits / called, label=name)
-ax.set(xlabel="share of the rare class that is found", ylabel="share of calls that are right")
+    n_predicted = np.arange(1, len(hits) + 1)
+    ax.plot(hits / hits[-1], hits / n_predicted, label=name)
+ax.set(xlabel="recall of the rare class", ylabel="precision")
 ax.set(xlim=(0, 1), ylim=(0, 1))
 ax.legend()
 plt.show()

@@ -1,9 +1,9 @@
 """
-Strings, categories and gaps as they come
-=========================================
+A data frame with strings and missing values
+============================================
 
-A data frame with columns of strings, of numbers and of truth values, with missing values in all of them, goes into
-``fit`` as it is. Here is what the model makes of it.
+A data frame with string, numeric and boolean columns, all with missing values, is passed to ``fit`` without
+preprocessing. The example then shows what the model learned about a column of 60 categories.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from abcgbm.plotting import plot_class_importances
 rng = np.random.default_rng(0)
 n = 6000
 villages = np.array([f"village {number}" for number in range(60)])
-wet = rng.random(60) < 0.4  # a village in a wet valley: nobody tells the model
+is_wet = rng.random(60) < 0.4  # whether a village is in a wet valley: not a feature
 X = pd.DataFrame(
     {
         "soil": rng.choice(["clay", "loam", "sand"], n),
@@ -26,52 +26,53 @@ X = pd.DataFrame(
         "north": rng.random(n) < 0.5,
     }
 )
-in_wet = wet[X["village"].str.removeprefix("village ").astype(int)]
+in_wet_valley = is_wet[X["village"].str.removeprefix("village ").astype(int)]
 y = np.select(
-    [in_wet & (X["soil"] != "sand"), X["slope"] > 20, X["soil"] == "sand"],
+    [in_wet_valley & (X["soil"] != "sand"), X["slope"] > 20, X["soil"] == "sand"],
     ["alder", "fir", "pine"],
     "oak",
 )
 y = np.where(rng.random(n) < 0.05, "oak", y)
-for column in X:  # a tenth of everything is unknown
+for column in X:  # a tenth of all values is missing
     X[column] = X[column].mask(rng.random(n) < 0.1)
 print(X.head(4).to_string())
 
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 model = ABCBoostClassifier(early_stopping=True).fit(X_train, y_train)
-print(f"accuracy {model.score(X_test, y_test):.3f} after {model.best_iter_} steps")
+print(f"accuracy {model.score(X_test, y_test):.3f} after {model.best_iteration_} iterations")
 
 # %%
-# Categories were found by their types. The model remembers names and levels: columns may come in another order,
-# and a village that it has not seen is a missing value.
+# String columns are categorical by their type. The model stores column names and categories: the columns of a new table
+# may be in any order, and an unknown village is treated as a missing value.
 
 new = pd.DataFrame({"north": [True], "village": ["Atlantis"], "slope": [30.0], "soil": ["sand"]})
 proba = model.predict_proba(new)[0]
 print({str(label): round(float(p), 3) for label, p in zip(model.classes_, proba, strict=True)})
 
 # %%
-# **What a class is known by**, its share in the gain of all splits. Fir is the slope, alder the village:
+# **Importances by class**: the share of each feature in the gain of a class. Fir depends on the slope, alder on the
+# village.
 
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 plot_class_importances(model, ax=ax)
 plt.show()
 
 # %%
-# **What the model has learned of the villages**: the mean of the Shapley values of "village" for alder. Wet ones,
-# which no column names, stand apart; so do the rows whose village is missing, in the middle.
+# **What the model learned about the villages**: the mean Shapley value of "village" for alder. Wet and dry villages are
+# separated, although no column contains this information. Rows with a missing village are in the middle.
 
-found = model.explain(X_test)
+explanation = model.explain(X_test)
 column, alder = X.columns.get_loc("village"), list(model.classes_).index("alder")
 village = X_test["village"].fillna("missing").to_numpy()
 names = [*villages, "missing"]
-mean = np.array([found.values[village == name, column, alder].mean() for name in names])
-kind = np.array([*np.where(wet, "wet", "dry"), "missing"])
+mean = np.array([explanation.values[village == name, column, alder].mean() for name in names])
+kind = np.array([*np.where(is_wet, "wet", "dry"), "missing"])
 
 figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
 order = mean.argsort()
-for which, colour in (("dry", "tab:olive"), ("wet", "tab:blue"), ("missing", "black")):
-    at = np.flatnonzero(kind[order] == which)
-    ax.bar(at, mean[order][at], color=colour, label=which)
-ax.set(xlabel="villages, sorted", ylabel="adds to the score of alder", xticks=[])
+for value, color in (("dry", "tab:olive"), ("wet", "tab:blue"), ("missing", "black")):
+    position = np.flatnonzero(kind[order] == value)
+    ax.bar(position, mean[order][position], color=color, label=value)
+ax.set(xlabel="villages, sorted", ylabel="contribution to the score of alder", xticks=[])
 ax.legend(frameon=False)
 plt.show()

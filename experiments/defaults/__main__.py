@@ -9,7 +9,8 @@
 Small tables come first. A cell of ours is measured again for another ``--build``; by default that is the
 commit that last changed the package. Peers may have a Python of their own, ``--peer-python``. What
 failed or would take too long is noted with its reason, and not tried again until that line is deleted.
-``show`` prints tables, ``report`` writes ``docs/defaults.md``, ``pool`` writes the shapes of the pool.
+``show`` prints tables, ``report`` writes overviews into ``docs/benchmarks.md``, between their markers, and all
+tables into a page beside the results; ``pool`` writes the shapes of the pool.
 The sets are read from the folder that ``ABCGBM_DATA`` names.
 """
 
@@ -32,7 +33,7 @@ from experiments.defaults.worker import Workers
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "experiments" / "results" / "defaults.jsonl"
-PAGE = ROOT / "docs" / "defaults.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif command == "show":
         print(*page.tables(results.lines, **given), sep="\n")
     else:
-        page.write(results.lines, given["page"], given["systems"])
+        page.write(results.lines, given["page"], results.path.with_suffix(".md"), given["systems"])
 
 
 if __name__ == "__main__":

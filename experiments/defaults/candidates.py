@@ -26,7 +26,7 @@ CANDIDATES: dict[str, Parameters] = {
         "base_class": WARM_SEARCH,
         "l2_regularization": 1.0,
     },
-    "shared": {"trees": "shared"},
+    "shared": {"algorithm": "multi-output"},
     "sampled": {
         "algorithm": "abc-logitboost",
         "base_class": WARM_SEARCH,

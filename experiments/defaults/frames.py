@@ -13,7 +13,7 @@ AnyTable = pd.DataFrame | Floats
 CategoryMap = dict[int, Floats]  # of each column that is a category, as the rows to fit have them
 AsTable = Callable[[Rows, CategoryMap], AnyTable]
 
-MOST_LEVELS = 255  # that HistGradientBoosting takes
+MAX_LEVELS = 255  # that HistGradientBoosting takes
 NO_LEVEL = -1
 
 
@@ -52,6 +52,6 @@ def few_levels(rows: Rows, levels: CategoryMap) -> AnyTable:
     table = with_categories(rows, levels)
     if not isinstance(table, pd.DataFrame):
         return table
-    long = [f"x{i}" for i, of in levels.items() if len(of) > MOST_LEVELS]
+    long = [f"x{i}" for i, of in levels.items() if len(of) > MAX_LEVELS]
     codes = {name: table[name].cat.codes.astype(float) for name in long}
     return table.assign(**{name: of.where(of >= 0) for name, of in codes.items()})

@@ -22,7 +22,7 @@ from experiments.defaults import pool
 from experiments.defaults.candidates import Parameters
 from experiments.defaults.frames import levels_of
 from experiments.defaults.rows import Parts, Rows
-from experiments.defaults.systems import MOST_STEPS, Fitted, System, Task, system
+from experiments.defaults.systems import MAX_STEPS, Fitted, System, Task, system
 
 TEST = "test"
 VALIDATION_SHARE = 0.25  # of the training part, in each of its splits
@@ -85,8 +85,8 @@ def timed_fit(of: System, task: Task, limit: float) -> tuple[Fitted, float, Line
         if expected > FEW_STEPS and affordable(of, task, expected, limit) < expected:
             raise TooSlowError(f"{expected} steps would take more than {limit:g} s")
         return *timed(of, task, steps), {}
-    most = affordable(of, task, MOST_STEPS, limit)
-    return *timed(of, task, most), {"most_steps": most} if most < MOST_STEPS else {}
+    most = affordable(of, task, MAX_STEPS, limit)
+    return *timed(of, task, most), {"most_steps": most} if most < MAX_STEPS else {}
 
 
 def affordable(of: System, task: Task, steps: int, limit: float) -> int:

@@ -1,12 +1,13 @@
-"""The tables of ``docs/defaults.md``, from the lines of results.
+"""Tables of the trial of defaults for ``docs/benchmarks.md``, from the lines of results.
 
-They stand between two markers, so that the words around them are written by hand.
+The page has the overviews between two markers, so that the words around them are written by hand. All tables
+are written into a page beside the results.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.report import markdown
+from benchmarks.report import markdown, write_between, write_whole
 
 from experiments.defaults import pool
 from experiments.defaults.cells import MODES, PARTS
@@ -21,43 +22,69 @@ from experiments.defaults.summary import (
     scores,
 )
 
-BEGIN, END = "<!-- trial -->\n", "<!-- end of trial -->"
+MARKER = "trial"
 NOTHING = "-"
+LABELS = {"default@0.3": "abcgbm"}  # names in the tables of labels in results
+TITLE = """# The trial of defaults: all tables
+
+`python -m experiments.defaults report` writes this report from `experiments/results/defaults.jsonl`.
+"""
+ON_PAGE = (("defaults", "test"), ("defaults", "held-back"), ("stopping", "test"))
+OURS = "default@0.3"
 TITLES = {
-    "defaults": "All defaults",
-    "stopping": "Early stopping for all",
-    "cv": "splits of the training parts",
+    "defaults": "Default parameters",
+    "stopping": "Early stopping",
+    "cv": "validation splits of the training parts",
     "test": "test parts",
-    "held-back": "tables that nothing was chosen by",
+    "held-back": "held-back tables",
 }
 HEAD = (
     "",
     "tables",
-    "rank, errors",
-    "rank, log loss",
+    "mean rank, errors",
+    "mean rank, log loss",
     "errors, %",
     "log loss",
     f"CPU / {MEASURED_AGAINST}",
-    "longest",
+    "slowest",
     "above the bar",
-    "worst, in shares of the bar",
+    "worst, in multiples of the bar",
 )
 
 
-def write(lines: Sequence[Line], page: Path, systems: Sequence[str] | None) -> None:
-    """Write the tables between the markers of a page."""
-    text = page.read_text()
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"{page} has no {BEGIN.strip()} followed by {END}")
-    head, tail = text.split(BEGIN)[0], text.split(END)[1]
+def write(lines: Sequence[Line], page: Path, whole: Path, systems: Sequence[str] | None) -> None:
+    """Write the overviews between the markers of a page, and all tables into another."""
+    write_between(page, MARKER, tables_of_page(lines, systems))
     made = [
+        TITLE,
         *tables(lines, systems=systems, matrix=True),
         *the_pool(),
         *not_measured(lines),
         *who(lines),
     ]
-    page.write_text(head + BEGIN + "\n".join(made) + END + tail)
-    print(f"{page} written")
+    write_whole(whole, made)
+
+
+def tables_of_page(lines: Sequence[Line], systems: Sequence[str] | None) -> list[str]:
+    """Return some overviews, and the tables on which others make fewer errors by default."""
+    made: list[str] = []
+    for mode, kind in ON_PAGE:
+        of = scores(lines, mode, kind, systems)
+        made += [_title(mode, kind), *overview(of)] if of else []
+    lost = {
+        name: row
+        for name, row in scores(lines, "defaults", "test", systems).items()
+        if (ours := row.get(OURS)) and any(of and of.rate < ours.rate for of in row.values())
+    }
+    title = (
+        _title("defaults", "test").rstrip() + " on which abcgbm does not have the fewest errors\n"
+    )
+    made += [title, *errors_by_table(lost)] if lost else []
+    return [*made, *who(lines)]
+
+
+def _title(mode: str, kind: str) -> str:
+    return f"### {TITLES[mode]}: {TITLES[kind]}\n"
 
 
 def tables(
@@ -74,7 +101,7 @@ def tables(
         for kind in parts:
             of = scores(lines, mode, kind, systems)
             if of:
-                made += [f"## {TITLES[mode]}: {TITLES[kind]}\n", *overview(of)]
+                made += [_title(mode, kind), *overview(of)]
                 made += [*by_table(of)] if matrix else []
     return made
 
@@ -82,7 +109,7 @@ def tables(
 def overview(of: Scores) -> list[str]:
     """Return a row for each system, the best rank of errors first."""
     found = sorted(overviews(of).items(), key=lambda item: item[1].rank_of_errors)
-    return markdown(HEAD, (_overview(label, one) for label, one in found))
+    return markdown(HEAD, (_overview(_shown(label), one) for label, one in found))
 
 
 def _overview(label: str, of: Overview) -> Iterator[str]:
@@ -95,14 +122,26 @@ def _overview(label: str, of: Overview) -> Iterator[str]:
 
 
 def by_table(of: Scores) -> list[str]:
-    """Return error rates with log losses, and CPU seconds of a fit; the least are bold."""
-    labels = list(next(iter(of.values())))
-    rows = [[table, *(_cell(row, label) for label in labels)] for table, row in of.items()]
+    """Return error rates with log losses, and CPU seconds of a fit."""
+    labels = _labels(of)
     times = [[table, *(_seconds(row[label]) for label in labels)] for table, row in of.items()]
-    return [
-        *markdown(["errors, % / log loss", *labels], rows),
-        *markdown(["CPU seconds / steps", *labels], times),
-    ]
+    head = ["CPU seconds / iterations", *map(_shown, labels)]
+    return [*errors_by_table(of), *markdown(head, times)]
+
+
+def errors_by_table(of: Scores) -> list[str]:
+    """Return error rates with log losses; the least are bold."""
+    labels = _labels(of)
+    rows = [[table, *(_cell(row, label) for label in labels)] for table, row in of.items()]
+    return markdown(["errors, % / log loss", *map(_shown, labels)], rows)
+
+
+def _labels(of: Scores) -> list[str]:
+    return list(next(iter(of.values())))
+
+
+def _shown(label: str) -> str:
+    return LABELS.get(label, label)
 
 
 def _cell(row: dict[str, Score | None], label: str) -> str:
@@ -127,7 +166,7 @@ def the_pool() -> list[str]:
         for name, of in pool.shapes().items()
         for splits in [NOTHING if name in pool.HELD_BACK else pool.POOL[name].n_splits]
     ]
-    head = ["", "classes", "training rows", "features", "of them categories", "test rows", "splits"]
+    head = ["", "classes", "training rows", "features", "categorical", "test rows", "splits"]
     return ["## The tables\n", *markdown(head, rows)]
 
 

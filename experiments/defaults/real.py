@@ -11,8 +11,8 @@ from sklearn.utils import Bunch
 from experiments import datasets
 from experiments.defaults.rows import Parts, Rows, common_classes, few, numbers
 
-LEAST_ROWS = 6  # of a class in the training part
-MOST_TEST_ROWS = 20_000
+MIN_ROWS = 6  # of a class in the training part
+MAX_TEST_ROWS = 20_000
 TEST_SHARE = 0.3  # where there is no standard test part
 SEED = 17
 
@@ -80,11 +80,11 @@ def extra_numbers(name: str, test_file: str, n_rows: int) -> Parts:
 def shipped(load: Callable[[], Bunch]) -> Parts:
     """Return one of the tables that come with scikit-learn."""
     data = load()
-    return common_classes(*numbers(data.data, data.target).parted(TEST_SHARE, SEED), LEAST_ROWS)
+    return common_classes(*numbers(data.data, data.target).parted(TEST_SHARE, SEED), MIN_ROWS)
 
 
 def _subset(train: Rows, test: Rows, n_rows: int) -> Parts:
-    return common_classes(few(train, n_rows, SEED), few(test, MOST_TEST_ROWS, SEED), LEAST_ROWS)
+    return common_classes(few(train, n_rows, SEED), few(test, MAX_TEST_ROWS, SEED), MIN_ROWS)
 
 
 def _class_numbers(

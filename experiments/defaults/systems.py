@@ -21,7 +21,7 @@ from experiments.defaults.frames import (
     with_categories,
 )
 
-MOST_STEPS = 1000  # with early stopping
+MAX_STEPS = 1000  # with early stopping
 PATIENCE = 20
 
 Labels = NDArray[np.int64]
@@ -67,7 +67,7 @@ def fit_ours(task: Task, steps: int | None) -> Fitted:
     with warnings.catch_warnings():  # fits of a few steps measure what a step costs
         warnings.filterwarnings("ignore", ".*with the default learning rate", UserWarning)
         model.fit(task.X, task.y, **dict(zip(("X_val", "y_val"), rows, strict=False)))
-    return Fitted(model, model.best_iter_)
+    return Fitted(model, model.best_iteration_)
 
 
 def fit_lightgbm(task: Task, steps: int | None) -> Fitted:

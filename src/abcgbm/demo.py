@@ -1,4 +1,4 @@
-"""Comparison of MART and ABC-MART on a small table, with the statistics of the paper."""
+"""The default model and the comparison of the paper on a small table, with its statistics."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from abcgbm.training.progress import ProgressOutput
 
 
 class StagedClassifier(Protocol):
-    """A fitted classifier that can tell its answers after each boosting step."""
+    """A fitted classifier that can tell its answers after each iteration."""
 
     classes_: NDArray[Any]
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Yield the labels after each step."""
+        """Yield the labels after each iteration."""
         ...
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Yield the class probabilities after each step."""
+        """Yield the class probabilities after each iteration."""
         ...
 
 
@@ -60,7 +60,7 @@ def _rate(errors: int, n_test: int) -> float:
 
 
 def error_curve(model: StagedClassifier, X: Any, y: ArrayLike) -> NDArray[np.int64]:
-    """Number of wrong answers after each step: element m - 1 belongs to step m."""
+    """Number of wrong answers after each iteration: element m - 1 belongs to iteration m."""
     labels = np.asarray(y)
     wrong = (np.count_nonzero(answer != labels) for answer in model.staged_predict(X))
     return np.fromiter(wrong, dtype=np.int64)
@@ -127,18 +127,25 @@ class _Run:
 
 
 def run(output: Path, max_iter: int) -> None:
-    """Print the comparison, and draw its curves into a file."""
+    """Print the errors of the default model and the comparison of the paper; draw the curves."""
     train, test = _digits()
     print(
         f"scikit-learn's digits in their own order: first half ({len(train[1])} rows) to train, "
-        f"second half ({len(test[1])}) to test.\n"
-        f"J = {LEAVES} leaves, nu = {LEARNING_RATE}, at most {max_iter} steps.",
+        f"second half ({len(test[1])}) to test.\n",
+        flush=True,
+    )
+    default = _fitted(ABCBoostClassifier(verbose=1), "ABCBoostClassifier()", *train)
+    print(_of_default(default, *test), flush=True)
+    print(
+        f"\nThe comparison of the paper: J = {LEAVES} leaves, nu = {LEARNING_RATE}, at most {max_iter} "
+        "iterations.",
         flush=True,
     )
     mart = _run("mart", train, test, max_iter)
     abc = _run("abc-mart", train, test, max_iter)
     print("\n" + summary_table(mart.readings, abc.readings, len(test[1])))
-    _save_picture(output, {"MART": mart.model, "ABC-MART": abc.model}, test)
+    models = {"default": default, "MART": mart.model, "ABC-MART": abc.model}
+    _save_picture(output, models, test)
 
 
 _Rows = tuple[NDArray[Any], NDArray[Any]]
@@ -152,7 +159,7 @@ def _digits() -> tuple[_Rows, _Rows]:
 
 
 def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
-    """Fit twice: on nine tenths to choose a step by the last tenth, and on all to be tested."""
+    """Fit twice: on nine tenths to choose an iteration by the last tenth, and on all to be tested."""
     X, y = train
     kept = len(y) - len(y) // 10
     chooser = _fit(algorithm, X[:kept], y[:kept], max_iter)
@@ -162,8 +169,23 @@ def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
     return _Run(model, readings)
 
 
+def _of_default(model: ABCBoostClassifier, X: NDArray[Any], y: NDArray[Any]) -> str:
+    """Return the test errors of the default model as a line."""
+    n_wrong = int(np.count_nonzero(model.predict(X) != y))
+    return (
+        f"ABCBoostClassifier(): {n_wrong} errors on {len(y)} test rows "
+        f"({100 * n_wrong / len(y):.1f} %), {model.n_iter_} iterations of one tree for all classes."
+    )
+
+
+def _fitted(
+    model: ABCBoostClassifier, name: str, X: NDArray[Any], y: NDArray[Any]
+) -> ABCBoostClassifier:
+    ProgressOutput().write(f"{name} on {len(y)} rows\n")
+    return model.fit(X, y)
+
+
 def _fit(algorithm: str, X: NDArray[Any], y: NDArray[Any], max_iter: int) -> ABCBoostClassifier:
-    ProgressOutput().write(f"{algorithm} on {len(y)} rows\n")
     model = ABCBoostClassifier.paper(
         algorithm,
         learning_rate=LEARNING_RATE,
@@ -171,33 +193,33 @@ def _fit(algorithm: str, X: NDArray[Any], y: NDArray[Any], max_iter: int) -> ABC
         max_leaf_nodes=LEAVES,
         verbose=1,
     )
-    return model.fit(X, y)
+    return _fitted(model, algorithm, X, y)
 
 
 NOTES = """\
-(1) As in the paper: the step is chosen on the test rows themselves, which flatters both.
-(2) The step of lowest loss on the last tenth of the training rows, found by a fit on the other
-    nine tenths; the errors are those of the fit on all training rows at that step."""
+(1) As in the paper: the iteration is chosen on the test rows themselves, which flatters both.
+(2) The iteration of lowest loss on the last tenth of the training rows, found by a fit on the other
+    nine tenths; the errors are those of the fit on all training rows there."""
 
 
 def summary_table(mart: Readings, abc: Readings, n_test: int) -> str:
     """The paper's summary table for one test set, a line for each way to read a curve."""
-    head = f"{f'Errors on {n_test} test rows':<40}{'MART':>15}{'ABC-MART':>15}"
+    head = f"{f'Errors on {n_test} test rows':<42}{'MART':>15}{'ABC-MART':>15}"
     lines = [
         f"{head}{'R_err (%)':>11}{'P-value':>9}",
         _line("lowest point of the test curve (1)", mart.lowest, abc.lowest, n_test),
-        _line("after the last step", mart.last, abc.last, n_test),
-        _line("at a step chosen by validation (2)", mart.validated, abc.validated, n_test),
+        _line("after the last iteration", mart.last, abc.last, n_test),
+        _line("at an iteration chosen by validation (2)", mart.validated, abc.validated, n_test),
     ]
     return "\n".join([*lines, NOTES])
 
 
 def _line(name: str, mart: Reading, abc: Reading, n_test: int) -> str:
-    cells = "".join(f"{f'{r.errors} (step {r.step})':>15}" for r in (mart, abc))
+    cells = "".join(f"{f'{r.errors} (iter. {r.step})':>15}" for r in (mart, abc))
     improvement = relative_improvement(mart.errors, abc.errors)
     p = p_value(mart.errors, abc.errors, n_test)
     p_text = f"{p:.3f}" if round(p, 3) else f"{p:.1e}"  # 0.000 would say too little
-    return f"{name:<40}{cells}{improvement:>11.1f}{p_text:>9}"
+    return f"{name:<42}{cells}{improvement:>11.1f}{p_text:>9}"
 
 
 def _save_picture(output: Path, models: dict[str, ABCBoostClassifier], test: _Rows) -> None:

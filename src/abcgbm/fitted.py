@@ -2,16 +2,15 @@
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.arrays import Floats
-from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.explanation import class_gain_importances, gain_importances
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
+from abcgbm.parameters.hints import with_prediction_hints
 from abcgbm.parameters.validators import check_integer
 
 
@@ -42,8 +41,8 @@ class FittedAttributes:
         return self._model.classes
 
     @property
-    def init_(self) -> Floats:
-        """Scores before the first step."""
+    def baseline_(self) -> Floats:
+        """Raw scores before the first iteration."""
         return self._model.ensemble.init.copy()
 
     @property
@@ -65,48 +64,42 @@ class FittedAttributes:
         return gain_importances(self._model.ensemble)
 
     @property
-    def class_importances_(self) -> Floats:
+    def feature_importances_by_class_(self) -> Floats:
         """Share of each feature in the gain of each class; zeros for a class without any."""
         return class_gain_importances(self._model.ensemble)
 
     @property
     def n_iter_(self) -> int:
-        """Number of steps taken."""
+        """Number of iterations of the training."""
         return self._history.n_iter
 
     @property
-    def best_iter_(self) -> int:
-        """Number of steps of the model."""
+    def best_iteration_(self) -> int:
+        """Number of iterations of the model."""
         return self._history.best_iteration
 
     @property
+    def best_score_(self) -> float:
+        """Validation score of ``best_iteration_``."""
+        scores = self._history.validation_score
+        if not len(scores):
+            raise AttributeError("best_score_: there were no validation rows")
+        return float(scores[self._history.best_iteration])
+
+    @property
     def train_loss_(self) -> Floats:
-        """Training loss before the first step and after each."""
-        return self._history.train_loss.copy()
+        """Mean training loss before the first iteration and after each."""
+        return self._history.mean_train_loss()
 
     @property
     def class_losses_(self) -> Floats:
         """The part of each class in it."""
-        return self._history.class_losses.copy()
-
-    @property
-    def base_classes_(self) -> NDArray[Any]:
-        """The base class of each step, as a label; None without one."""
-        bases = self._history.base_class.tolist()
-        of_class = self._model.labels
-        labels = np.empty(len(bases), dtype=object)
-        labels[:] = [None if base == NO_BASE else of_class[base] for base in bases]
-        return labels
-
-    @property
-    def search_losses_(self) -> Floats:
-        """The training loss after the step of each base class that a search tried."""
-        return self._history.all_search_losses()
+        return self._history.mean_class_losses()
 
     @property
     def validation_loss_(self) -> Floats:
-        """The loss of the validation rows; empty without validation."""
-        return self._history.validation_loss.copy()
+        """Mean loss of the validation rows; empty without validation."""
+        return self._history.mean_validation_loss()
 
     @property
     def validation_score_(self) -> Floats:
@@ -114,8 +107,8 @@ class FittedAttributes:
         return self._history.validation_score.copy()
 
     @property
-    def chosen_(self) -> dict[str, Any]:
-        """What the parameters became that were left open, by name."""
+    def resolved_params_(self) -> dict[str, Any]:
+        """What the parameters became that may be "auto", by name."""
         return dict(self._history.chosen)
 
     @property
@@ -127,21 +120,22 @@ class FittedAttributes:
 class Truncation(FittedAttributes):
     """What an estimator with ``model_`` and ``history_`` needs to be cut."""
 
+    @with_prediction_hints
     def truncate(self, n_iter: int) -> Self:
-        """Return a classifier with the first ``n_iter`` steps of this one, which stays as it is.
+        """Return a classifier with the first ``n_iter`` iterations; this one stays as it is.
 
-        It predicts as this one does with ``n_steps=n_steps``, and its record ends there: ``n_iter_``
-        and ``best_iter_`` are ``n_iter``, and ``stop_reason_`` is "truncated" if anything was cut. A
-        warm start goes on from its last step. ``model[:n_steps]`` is the same; there a negative
+        It predicts as this one does with ``n_iter=n_iter``, and its history ends there: ``n_iter_`` and
+        ``best_iteration_`` are ``n_iter``, and ``stop_reason_`` is "truncated" if anything was cut. A
+        warm start continues from its last iteration. ``model[:n_iter]`` is the same; there a negative
         number counts from the end.
 
         Parameters
         ----------
         n_iter : int
-            Steps to keep: 0 to those of the model.
+            Iterations to keep: 0 to those of the model.
         """
         most = self._model.n_iter
-        n_iter = check_integer("n_steps", n_iter, 0, most, note=" (those of the model)")
+        n_iter = check_integer("n_iter", n_iter, 0, most, note=" (those of the model)")
         cut: Self = clone(self)
         cut.model_ = self.model_.first_iterations(n_iter)
         cut.history_ = _first_iterations(self.history_, n_iter)
@@ -150,18 +144,20 @@ class Truncation(FittedAttributes):
         return cut
 
     def __getitem__(self, steps: Any) -> Self:
-        """Return a classifier with the first steps of this one: ``model[:100]``, ``model[:-5]``."""
+        """Return a classifier with the first iterations: ``model[:100]``, ``model[:-5]``."""
         is_slice = isinstance(steps, slice)
         if not is_slice or steps.start not in (None, 0) or steps.step not in (None, 1):
             error = ValueError if is_slice else TypeError
             raise error(
-                f"model[{_shown(steps)}]; expected a slice from the first step on, such as [:100]: "
-                "a step says nothing without those before it"
+                f"model[{_shown(steps)}]; expected a slice from the first iteration on, such as [:100]: "
+                "an iteration says nothing without those before it"
             )
         most, stop = self._model.n_iter, steps.stop
         if stop is None:
             return self.truncate(most)
-        stop = check_integer("the end of a slice", stop, -most, most, note=" (steps of the model)")
+        stop = check_integer(
+            "the end of a slice", stop, -most, most, note=" (iterations of the model)"
+        )
         return self.truncate(stop + most if stop < 0 else stop)
 
     __iter__ = None  # a classifier is no sequence, though it can be sliced

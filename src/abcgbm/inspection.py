@@ -22,6 +22,7 @@ from abcgbm.model.explanation import (
     split_importances,
 )
 from abcgbm.model.tree_views import TreeView, trees_to_frame, view_tree
+from abcgbm.parameters.hints import with_prediction_hints
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.parameters.parameters import check_random_state, generator_of
 from abcgbm.parameters.validators import check_boolean, check_choice, check_integer
@@ -32,6 +33,7 @@ _SMALL = 2**24  # bytes that any machine has, so that it need not be asked, whic
 class ModelInspection(FittedAttributes):
     """What an estimator with a model can tell of it; whoever inherits reads tables."""
 
+    @with_prediction_hints
     def explain(self, X: Any, *, n_iter: int | None = None) -> Explanation:
         """Tell what each feature adds to the scores of rows: exact Shapley values (TreeSHAP).
 
@@ -43,7 +45,7 @@ class ModelInspection(FittedAttributes):
         X : table of shape (n_rows, n_features)
             As for ``predict``.
         n_iter : int, optional
-            Explain the model of its first steps alone.
+            Explain the model of its first iterations.
 
         Returns
         -------
@@ -57,11 +59,12 @@ class ModelInspection(FittedAttributes):
         _check_memory(len(table), model.ensemble.n_features, model.ensemble.n_classes)
         return explain(model, table, self._n_threads(), n_iter)
 
+    @with_prediction_hints
     def apply(self, X: Any, *, n_iter: int | None = None) -> NDArray[np.int32]:
         """Return the leaf that each row comes to in each tree, of shape (n_rows, n_trees).
 
         A leaf is the number of its node in the tree, as in ``trees_to_dataframe``; trees are in
-        order, those of the first ``n_iter`` steps or of all.
+        order, those of the first ``n_iter`` iterations or of all.
         """
         table = self._read(X)
         return self._model.leaves(table, self._n_threads(), n_iter)
@@ -117,15 +120,15 @@ class ModelInspection(FittedAttributes):
         of = class_split_importances if per_class else split_importances
         return of(ensemble, by_weight=kind == "cover")
 
-    def tree(self, step: int, class_: Any = None) -> TreeView:
+    def tree(self, iteration: int, class_: Any = None) -> TreeView:
         """Return a tree of the model, to be printed or drawn.
 
         Parameters
         ----------
-        step : int
-            The step that it was made in, from 0.
+        iteration : int
+            The iteration that grew it, from 0.
         class_ : label, optional
-            The class whose tree it is. Not needed where a step has one tree alone; with it, the
+            The class whose tree it is. Not needed where an iteration has one tree; with it, the
             leaves of a tree for all classes show the values of this class alone.
 
         Returns
@@ -134,12 +137,12 @@ class ModelInspection(FittedAttributes):
             ``print(tree)`` shows it as text, ``tree.to_dot()`` is its source for Graphviz,
             ``tree.to_graphviz()`` draws it, and ``tree.nodes`` are its nodes.
         """
-        return view_tree(self._model, step, class_)
+        return view_tree(self._model, iteration, class_)
 
     def trees_to_dataframe(self, backend: str = "pandas") -> Any:
         """Return all trees as a data frame of pandas or polars, a row for each node.
 
-        Its columns are ``tree``, ``step``, ``class`` (None: all), ``base_class`` (None: none),
+        Its columns are ``tree``, ``iteration``, ``class`` (None: all), ``base_class`` (None: none),
         ``base_scale`` (the part of a value that is taken from the base class), ``node``, ``depth``, ``feature`` (None for a leaf), ``decision`` ("<=" or "in"), ``threshold``,
         ``levels`` (those that go left, as text), ``missing`` (where missing values go), ``left`` and
         ``right`` (-1 for a leaf), ``gain``, ``weight`` and ``value`` (what a leaf adds to the class).

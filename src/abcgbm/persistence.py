@@ -9,6 +9,7 @@ import warnings
 from os import PathLike
 from typing import IO, Any, Self
 
+from abcgbm._version import VERSION
 from abcgbm.data.files.atomic import write_whole
 from abcgbm.fitted import FittedAttributes
 from abcgbm.model.export.c_source import c_source
@@ -17,6 +18,8 @@ from abcgbm.model.export.onnx_model import onnx_model, register_in_skl2onnx
 from abcgbm.model.export.treelite_model import treelite_model
 from abcgbm.model.file import ModelContents, kept_parameters, load, save, set_parameters
 from abcgbm.model.tree_views import text_of
+
+_VERSION = "_abcgbm_version"  # in the state of a pickle
 
 
 class ModelFiles(FittedAttributes):
@@ -38,8 +41,8 @@ class ModelFiles(FittedAttributes):
         -----
         UserWarning
             If a parameter, such as a callable, cannot be held; it is named, and has its default
-            after loading. ``n_jobs``, ``verbose`` and ``checkpoint`` are not kept either, as they
-            say nothing of the model.
+            after loading. ``n_jobs``, ``verbose`` and ``Checkpoint`` callbacks are not kept either, as
+            they say nothing of the model.
         """
         model, history = self._model, self._history
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -48,7 +51,7 @@ class ModelFiles(FittedAttributes):
 
     @classmethod
     def load_model(cls, file: str | os.PathLike[str] | IO[bytes]) -> Self:
-        """Return the classifier that ``save_model`` wrote, or that of the best step of a checkpoint.
+        """Return the classifier that ``save_model`` wrote, or that of the best iteration of a checkpoint.
 
         Nothing in the file is trusted: all of it is checked before it is used.
 
@@ -61,7 +64,8 @@ class ModelFiles(FittedAttributes):
         ------
         ModelFileError
             If the file is damaged, foreign, or of a newer format, or if it sets what ``fit`` would act
-            on: ``n_jobs``, ``verbose``, ``callbacks``, ``checkpoint`` or ``checkpoint_every``.
+            on: ``n_jobs``, ``verbose``, or ``callbacks`` other than ``TimeLimit`` and
+            ``KeepOnInterrupt``.
         """
         saved = load(file)
         known, parameters = _defaults(cls), set_parameters(saved.parameters)
@@ -77,10 +81,22 @@ class ModelFiles(FittedAttributes):
         classifier.model_, classifier.history_, classifier.refit_history_ = saved.fitted()
         return classifier
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Add the version, without which the pickle is not read."""
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        return state | {_VERSION: VERSION}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a pickle; what its version did not know yet is as it is by default."""
-        missing = _defaults(type(self)) | ({"refit_history_": None} if "model_" in state else {})
-        super().__setstate__(missing | state)  # type: ignore[misc]
+        """Take the state of a pickle of this version; another one is an error that names it."""
+        written_by = state.get(_VERSION)
+        if written_by != VERSION:
+            by = "before 0.3" if written_by is None else written_by
+            raise ValueError(
+                f"a pickle of abcgbm {by} is not read by abcgbm {VERSION}; expected a pickle of the same "
+                "version, or a file of save_model, which later versions read"
+            )
+        known = {name: value for name, value in state.items() if name != _VERSION}
+        super().__setstate__(known)  # type: ignore[misc]
 
 
 def _defaults(of: type) -> dict[str, Any]:
@@ -93,7 +109,7 @@ AnyPath = str | PathLike[str]
 
 
 class Exports(FittedAttributes):
-    """What an estimator makes of its model for others; see docs/serving.md.
+    """What an estimator makes of its model for others; see docs/deployment.md.
 
     A file that exists is replaced at once or, if anything goes wrong, left as it was.
     """

@@ -17,6 +17,7 @@ from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
 from abcgbm.model.losses import SoftmaxLink
 from abcgbm.model.model import Model
+from abcgbm.parameters.hints import with_prediction_hints
 
 
 def prediction_columns(
@@ -36,6 +37,7 @@ class BatchPrediction:
 
     model_: Model
 
+    @with_prediction_hints
     def predict_batches(
         self, X: Any, *, proba: bool = False, n_iter: int | None = None
     ) -> Iterator[NDArray[Any]]:
@@ -48,7 +50,7 @@ class BatchPrediction:
         proba : bool, default=False
             Whether probabilities are wanted rather than labels.
         n_iter : int, optional
-            Ask the model of its first steps alone.
+            Predict with the first iterations only.
         """
         for raw in self._raw_parts(X, n_iter):
             if proba:
@@ -56,6 +58,7 @@ class BatchPrediction:
             else:
                 yield self._outputs().labels(raw)
 
+    @with_prediction_hints
     def predict_to_file(
         self,
         X: Any,
@@ -76,7 +79,7 @@ class BatchPrediction:
         proba : bool, default=False
             Whether there is a column for the probability of each class, too, beside ``prediction``.
         n_iter : int, optional
-            Ask the model of its first steps alone.
+            Predict with the first iterations only.
         """
         check_output(Path(path))
         tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_iter))

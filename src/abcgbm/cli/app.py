@@ -18,6 +18,7 @@ from abcgbm.cli.options import grouped
 from abcgbm.cli.predict import predict
 from abcgbm.cli.report import report
 from abcgbm.cli.train import train
+from abcgbm.parameters.hints import option_hint
 
 COMMANDS: tuple[Callable[..., Any], ...] = (
     train, predict, evaluate, inspect, explain, convert, report, demo,
@@ -51,6 +52,13 @@ def _app(
     pass
 
 
+def _text_of(error: typer.TyperException) -> str:
+    """Return the message of typer; an option of another name gets ours."""
+    option = getattr(error, "option_name", None)
+    said = option_hint(option) if isinstance(option, str) else ""
+    return f"no such option: {option}{said}" if said else " ".join(error.format_message().split())
+
+
 def run(argv: list[str]) -> int:
     """Run a command; return its exit code."""
     token = IS_DEBUG.set("--debug" in argv)
@@ -59,7 +67,7 @@ def run(argv: list[str]) -> int:
         code = app(args=given, prog_name="abcgbm", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
-        tell(f"error: {' '.join(error.format_message().split())}")
+        tell(f"error: {_text_of(error)}")
         return MISUSED
     except BaseException as error:  # noqa: BLE001 (of help, the version and completions, too)
         return exit_code(error)

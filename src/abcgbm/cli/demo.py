@@ -1,4 +1,4 @@
-"""`abcgbm demo`: MART and ABC-MART on scikit-learn's digits."""
+"""`abcgbm demo`: the default model, and the comparison of the paper, on scikit-learn's digits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def demo(
         Path, typer.Option("--output", "-o", help="Where to draw the curves: .png, .svg or .pdf.")
     ] = Path("demo.png"),
     max_iter: Annotated[
-        int, typer.Option("--max-iter", min=1, help="Boosting steps of each fit.")
+        int, typer.Option("--max-iter", min=1, help="Iterations of MART and ABC-MART.")
     ] = 300,
     force: Force = False,
 ) -> None:
-    """Train MART and ABC-MART on scikit-learn's digits, and compare their test errors."""
+    """Train on scikit-learn's digits: the default model, then MART and ABC-MART as in the paper."""
     comparison.run(_picture(output, force=force), max_iter)
 
 

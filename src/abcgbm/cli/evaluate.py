@@ -14,7 +14,7 @@ from rich.table import Table
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import screen
-from abcgbm.cli.options import Label, ModelFile, TableFile, TableOptions, Threads
+from abcgbm.cli.options import Jobs, Label, ModelFile, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, check_label, read_like
 from abcgbm.errors import TableFileError, shortened
 from abcgbm.evaluation.class_metrics import Confusion
@@ -28,12 +28,12 @@ def evaluate(
     tables: TableOptions,
     label: Label = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
-    threads: Threads = None,
+    n_jobs: Jobs = None,
 ) -> None:
     """Count a model's errors on a table file with labels, class by class; of any size."""
     check_label(file, label, tables.reading())
     estimator = ABCBoostClassifier.load_model(model)
-    estimator.n_jobs = threads
+    estimator.n_jobs = n_jobs
     counts = Counts([*estimator.model_.labels])
     for part in read_like(file, estimator, label, tables.reading()):
         counts.add(estimator, part)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import tell
 from abcgbm.cli.inspect import label_of
-from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
+from abcgbm.cli.options import Jobs, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
@@ -29,7 +29,7 @@ def explain(
         str | None,
         typer.Option("--class", help="Explain the score of this class, not of the predicted one."),
     ] = None,
-    threads: Threads = None,
+    n_jobs: Jobs = None,
 ) -> None:
     """Write exact Shapley values: a column for each feature, which add up, with the base, to the score.
 
@@ -38,7 +38,7 @@ def explain(
     target = output.checked(model, file)
     check_output(target)
     estimator = ABCBoostClassifier.load_model(model)
-    estimator.n_jobs = threads
+    estimator.n_jobs = n_jobs
     wanted = None if class_ is None else estimator.model_.labels.index(label_of(estimator, class_))
     parts = read_like(file, estimator, None, tables.reading())
     explained = (_explained(estimator, rows, wanted) for rows in _pieces(parts))

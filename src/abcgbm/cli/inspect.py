@@ -91,12 +91,12 @@ def _facts(estimator: ABCBoostClassifier, path: Path, n_shown: int) -> dict[str,
         "classes": [str(label) for label in model.labels],
         "features": model.ensemble.n_features,
         "categories": int(np.count_nonzero(model.encoding.schema.is_categorical)),
-        "steps": model.n_iter,
+        "iterations": model.n_iter,
         "trees": len(model.ensemble.tree_class),
         "training_loss": [float(estimator.train_loss_[0]), float(estimator.train_loss_[-1])],
         "stop_reason": estimator.stop_reason_,
         "parameters": changed,
-        "chosen": estimator.chosen_,
+        "resolved_params": estimator.resolved_params_,
         "importances": {names[f]: float(importances[f]) for f in order},
     }
 
@@ -114,9 +114,9 @@ def _show(facts: dict[str, Any]) -> None:
     shown = facts | {
         "classes": f"{len(facts['classes'])}: {', '.join(facts['classes'])}",
         "features": f"{facts['features']}, of which {facts['categories']} are categories",
-        "training_loss": f"{first:.6g} to {last:.6g} (sum over rows)",
+        "training_loss": f"{first:.6g} to {last:.6g} (mean)",
         "parameters": _listed(facts["parameters"]),
-        "chosen": _listed(facts["chosen"]),
+        "resolved_params": _listed(facts["resolved_params"]),
         "importances": "\n".join(f"{v:.4f}  {name}" for name, v in facts["importances"].items()),
     }
     del shown["categories"]

@@ -29,8 +29,8 @@ Label = Annotated[
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace a file that is there already.")]
-Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, help="CPUs to use; all of them by default.")
+Jobs = Annotated[
+    int | None, typer.Option("--n-jobs", help="Number of threads; all CPUs by default.")
 ]
 
 

@@ -11,7 +11,7 @@ import typer
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import Misuse, tell
-from abcgbm.cli.options import ModelFile, OutputOptions, TableFile, TableOptions, Threads
+from abcgbm.cli.options import Jobs, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
@@ -37,7 +37,7 @@ def predict(
     tables: TableOptions,
     output: OutputOptions,
     wanted: PredictionOptions,
-    threads: Threads = None,
+    n_jobs: Jobs = None,
 ) -> None:
     """Predict the rows of a table file, of any size, as CSV on standard output or into a file.
 
@@ -46,7 +46,7 @@ def predict(
     target = output.checked(model, file)
     check_output(target)
     estimator = ABCBoostClassifier.load_model(model)
-    estimator.n_jobs = threads
+    estimator.n_jobs = n_jobs
     parts = read_like(file, estimator, None, tables.reading(), wanted.keep or ())
     n_rows = write_tables(
         (_predicted(estimator, part, proba=wanted.proba) for part in parts), target

@@ -11,7 +11,7 @@ import typer
 
 from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import tell
-from abcgbm.cli.options import Label, ModelFile, OutputOptions, TableFile, TableOptions, Threads
+from abcgbm.cli.options import Jobs, Label, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_labelled
 from abcgbm.errors import TableFileError, shortened, shown_bytes
 from abcgbm.report import write_report
@@ -22,7 +22,7 @@ class PageOptions:
     """What the page is called, and what it is made with."""
 
     title: Annotated[str | None, typer.Option("--title", help="Its heading.")] = None
-    threads: Threads = None
+    n_jobs: Jobs = None
 
     def as_given(self) -> list[str]:
         """Return what changes the page, as in the line."""
@@ -40,7 +40,7 @@ def report(
     """Write a page that shows what a model does on a table with labels: one file, for any browser."""
     target = output.needed("report.html", model, file)
     estimator = ABCBoostClassifier.load_model(model)
-    estimator.n_jobs = page.threads
+    estimator.n_jobs = page.n_jobs
     given = read_labelled(file, estimator, label, tables.reading())
     rows = given.with_labels_only()
     _check_labels(file, label, rows, estimator.model_.labels)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from abcgbm import ABCBoostClassifier, BaseClassSearch, LargeTable
+from abcgbm import ABCBoostClassifier, Categorical, LargeTable
 from abcgbm.cli.console import Misuse, tell
-from abcgbm.cli.options import Label, TableFile, TableOptions, Threads, writable
+from abcgbm.cli.options import Jobs, Label, TableFile, TableOptions, writable
+from abcgbm.cli.parameters import ParameterOptions, callbacks_of, given_parameters
 from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
 from abcgbm.data.files.arrow import ArrowFile
 from abcgbm.data.files.batched_table import features_of
@@ -32,6 +31,15 @@ from abcgbm.training.fit_run import FitArguments
 
 _SHARE = 4  # a table that takes more than this part of the free memory is read in parts
 _BYTES_OF_A_VALUE = 8
+
+
+def set_categories(estimator: ABCBoostClassifier, columns: list[str]) -> None:
+    """Set the categorical columns; how they are split stays as it is."""
+    given = estimator.categorical_features
+    if isinstance(given, Categorical):
+        estimator.set_params(categorical_features__columns=columns)
+    else:
+        estimator.categorical_features = columns
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ class BatchesToLearn:
     ) -> None:
         """Let columns of numbers be categories beside those of text."""
         if chosen is not None:
-            estimator.categorical_features = self.categories(chosen)
+            set_categories(estimator, self.categories(chosen))
 
     def shown(self, chosen: Sequence[str] | None) -> str:
         """Say that it is read in parts, and what became of its columns."""
@@ -181,52 +189,12 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True)
-class BoostingOptions:
-    """The parameters that most people set; --set and --params have all of them."""
+class FurtherOptions:
+    """Validation, parameters of any kind, and what a long training needs."""
 
-    algorithm: Annotated[
-        str | None,
-        typer.Option("--algorithm", help="mart, abc-mart, logitboost or abc-logitboost."),
-    ] = None
-    trees: Annotated[str | None, typer.Option("--trees", help="per-class or shared.")] = None
-    steps: Annotated[int | None, typer.Option("--steps", help="Boosting steps, at most.")] = None
-    leaves: Annotated[int | None, typer.Option("--leaves", help="Leaves of a tree.")] = None
-    learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="Shrinkage of each step.")
-    ] = None
     valid: Annotated[
         Path | None, typer.Option("--valid", help="A table to validate on, with the same columns.")
     ] = None
-    early_stopping: Annotated[
-        int | None,
-        typer.Option(
-            "--early-stopping",
-            help="Stop after so many steps without a better loss on --valid, or on a tenth of the rows.",
-        ),
-    ] = None
-    seed: Annotated[int | None, typer.Option("--seed", help="What all draws follow from.")] = None
-    max_time: Annotated[float | None, typer.Option("--max-time", help="Seconds, at most.")] = None
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the estimator that were given."""
-        given = {
-            "algorithm": self.algorithm,
-            "trees": self.trees,
-            "max_iter": self.steps,
-            "max_leaf_nodes": self.leaves,
-            "learning_rate": self.learning_rate,
-            "early_stopping": None if self.early_stopping is None else True,
-            "n_iter_no_change": self.early_stopping,
-            "random_state": self.seed,
-            "max_time": self.max_time,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class FurtherOptions:
-    """All other parameters, and what a long training needs."""
-
     params: Annotated[
         Path | None,
         typer.Option("--params", help="A TOML file of parameters, named as in Python."),
@@ -234,15 +202,27 @@ class FurtherOptions:
     set: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="NAME=VALUE: any parameter of the estimator, as TOML has it (repeatable)."
+            "--set",
+            help="NAME=VALUE: any parameter, as TOML has it, or an object (repeatable).",
         ),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", help="Seconds after which no iteration begins."),
     ] = None
     checkpoint: Annotated[
         Path | None, typer.Option("--checkpoint", help="Where to write checkpoints.")
     ] = None
-    resume: Annotated[Path | None, typer.Option("--resume", help="A checkpoint to go on from.")] = (
-        None
-    )
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(
+            "--checkpoint-every", help="Iterations between checkpoints; default: a minute."
+        ),
+    ] = None
+    resume: Annotated[Path | None, typer.Option("--resume", help="A checkpoint to resume.")] = None
+    keep_on_interrupt: Annotated[
+        bool, typer.Option("--keep-on-interrupt", help="Ctrl-C keeps the model so far.")
+    ] = False
     memory: Annotated[
         str | None,
         typer.Option("--memory", help="What training may take, such as 4GB; by default all free."),
@@ -259,7 +239,7 @@ class FurtherOptions:
             help="Replace a file that is there already, by the model or a checkpoint.",
         ),
     ] = False
-    threads: Threads = None
+    n_jobs: Jobs = None
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False
 
     def check_checkpoint(self, path: Path | None, model: Path, read: Sequence[Path]) -> None:
@@ -272,26 +252,23 @@ class FurtherOptions:
         """Return what training may take; where it is given, the table is read in parts."""
         return Memory(self.memory, self.cache_dir)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the estimator that were given; --set wins over --params."""
-        found = {} if self.params is None else _from_toml(self.params)
-        for text in self.set or ():
-            found |= _assigned(text)
-        _check_known(found)
-        if isinstance(found.get("base_class"), dict):
-            found["base_class"] = BaseClassSearch(**found["base_class"])
-        own = {"checkpoint": self.checkpoint, "n_jobs": self.threads}
-        found |= {name: value for name, value in own.items() if value is not None}
-        return found | {"verbose": 0 if self.quiet else 1}
+    def estimator(self, options: Any) -> ABCBoostClassifier:
+        """Return the estimator with the parameters that were given."""
+        limits = (self.time_limit, self.checkpoint, self.checkpoint_every, self.keep_on_interrupt)
+        own = {"callbacks": callbacks_of(*limits), "verbose": 0 if self.quiet else 1}
+        if self.n_jobs is not None:
+            own["n_jobs"] = self.n_jobs
+        given = given_parameters(options, self.params, self.set) | own
+        return ABCBoostClassifier().set_params(**given)
 
 
 def train(
     file: TableFile,
     model: Annotated[
-        Path, typer.Option("--model", "-m", help="The model file to write, such as out.abc.")
+        Path, typer.Option("--model", "-m", help="The model file to write, such as out.abcgbm.")
     ],
     columns: ColumnOptions,
-    boosting: BoostingOptions,
+    parameters: ParameterOptions,
     further: FurtherOptions,
     tables: TableOptions,
 ) -> None:
@@ -299,24 +276,24 @@ def train(
 
     Text columns are categories, no value needs to be filled in, and defaults are those of Python.
     """
-    read = _files_read((file, boosting.valid), further.params)
+    read = _files_read((file, further.valid), further.params)
     resumed = [] if further.resume is None else [further.resume]
     target = writable(model, [*read, *resumed], force=further.force)
     say = (lambda _: None) if further.quiet else tell
-    estimator = ABCBoostClassifier(**further.parameters() | boosting.parameters())
+    estimator = further.estimator(parameters)
     settings = Parameters.from_parameters(estimator.get_params(deep=False))  # before a file is read
     further.check_checkpoint(settings.checkpoint, target, read)
     if (parts := batches_to_learn(file, columns.columns(), tables, further.room())) is not None:
         say(parts.shown(columns.categorical))
         parts.choose_categories(estimator, columns.categorical)
-        validation = parts.validation(boosting.valid)
+        validation = parts.validation(further.valid)
         _fit(estimator, FitArguments(*parts.arguments, **validation), further)
         _save(estimator, target, say)
         return
     table = read_to_learn(file, columns.columns(), tables.reading())
     _choose_categories(estimator, table, columns)
     say(_shown_table(file, table, columns.categorical))
-    validation = _validation(boosting.valid, table, columns, tables.reading())
+    validation = _validation(further.valid, table, columns, tables.reading())
     _fit(estimator, FitArguments(table.X, table.y, table.weight, **validation), further)
     _save(estimator, target, say)
 
@@ -339,33 +316,6 @@ def _save(estimator: ABCBoostClassifier, target: Path, say: Callable[[str], None
     say(_shown_model(estimator, target))
 
 
-def _check_known(given: Iterable[str]) -> None:
-    """Refuse names that are no parameters, with those that are like them."""
-    known = ABCBoostClassifier().get_params(deep=False)
-    for name in given:
-        if name not in known:
-            near = get_close_matches(name, known, 3, 0.5) or known
-            raise ValueError(f"no parameter {name!r}; expected one of {', '.join(near)}")
-
-
-def _from_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a TOML file: {error}") from error
-
-
-def _assigned(text: str) -> dict[str, Any]:
-    """Read NAME=VALUE; a value that is no TOML is a string, so that no quotes are needed."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise Misuse(f"--set {text}; expected NAME=VALUE")
-    try:
-        return {name: tomllib.loads(f"value = {value}")["value"]}
-    except tomllib.TOMLDecodeError:
-        return {name: None if value == "None" else value}
-
-
 def _choose_categories(
     estimator: ABCBoostClassifier, table: LabelledTable, columns: ColumnOptions
 ) -> None:
@@ -379,7 +329,7 @@ def _choose_categories(
     if missing:
         raise ValueError(f"--categorical {missing[0]}; expected one of {shortened(names, 20)}")
     chosen.update(_text_columns(table))
-    estimator.categorical_features = [name for name in names if name in chosen]
+    set_categories(estimator, [name for name in names if name in chosen])
 
 
 def _text_columns(table: LabelledTable) -> list[str]:
@@ -410,5 +360,5 @@ def _shown_table(path: Path, table: LabelledTable, chosen: Sequence[str] | None)
 
 def _shown_model(estimator: ABCBoostClassifier, path: Path) -> str:
     size = shown_bytes(path.stat().st_size)
-    steps = f"{estimator.best_iter_} steps ({estimator.stop_reason_})"
+    steps = f"{estimator.best_iteration_} iterations ({estimator.stop_reason_})"
     return f"{path}: {len(estimator.classes_)} classes, {steps}, {size}"

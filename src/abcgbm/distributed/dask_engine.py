@@ -226,8 +226,9 @@ class WorkerGroup:
     def poll(self, n_answered: int, *, stop_requested: bool) -> ProgressUpdate:
         """Answer reports of rank 0, and wait for further ones."""
         calls = {0: (self.name, n_answered, stop_requested)}
-        update = self._run_on_all(poll_session, calls, self._answer_timeout)[0]
-        return update  # type: ignore[no-any-return]
+        return self._run_on_all(  # type: ignore[no-any-return]
+            poll_session, calls, self._answer_timeout
+        )[0]
 
     @contextmanager
     def kept_alive(self) -> Iterator[None]:

@@ -55,7 +55,9 @@ def partitions_of(value: Any, name: str) -> list[Any]:
 
 def _chunks_of(array: Any, name: str) -> list[Any]:
     if array.ndim > 2 or array.ndim == 0:  # noqa: PLR2004
-        raise ValueError(f"{name} has {array.ndim} dimensions; expected 2 for a table, 1 for labels")
+        raise ValueError(
+            f"{name} has {array.ndim} dimensions; expected 2 for a table, 1 for labels"
+        )
     if array.ndim == 2 and array.numblocks[1] > 1:  # noqa: PLR2004
         array = array.rechunk({1: -1})
     return list(array.to_delayed().ravel())
@@ -126,7 +128,9 @@ def _rechunk_like(X: Any, given: Any) -> Any:
     return given.rechunk((X.chunks[0],))
 
 
-def make_partition(number: int, suffix: str, X: Any, y: Any, sample_weight: Any = None) -> Partition:
+def make_partition(
+    number: int, suffix: str, X: Any, y: Any, sample_weight: Any = None
+) -> Partition:
     """Return a partition, on a worker."""
     n_rows = _n_rows(X)
     for name, column in ((f"y{suffix}", y), (f"sample_weight{suffix}", sample_weight)):
@@ -255,13 +259,13 @@ class Partitions:
                 if future.status != "finished":
                     yield f"{number} of {name}", future
 
-    def _check(self, pending: list[tuple[str, Future]], since: float, timeout: float | None) -> None:
+    def _check(
+        self, pending: list[tuple[str, Future]], since: float, timeout: float | None
+    ) -> None:
         # Lost partitions become "cancelled" if the scheduler does not know how to compute them.
         lost = [name for name, future in pending if future.status == "cancelled"]
         if lost:
-            raise LostDataError(
-                f"lost, and cannot be computed again: partitions {_shorten(lost)}"
-            )
+            raise LostDataError(f"lost, and cannot be computed again: partitions {_shorten(lost)}")
         if timeout is not None and time.monotonic() - since > timeout:
             names = _shorten([name for name, _ in pending])
             raise LostDataError(

@@ -221,9 +221,7 @@ class Sessions:
 
     def __getitem__(self, name: str) -> Session:
         if name not in self._by_name:
-            raise RanksError(
-                f"worker {self._worker.address} has no session {name!r}: it has ended"
-            )
+            raise RanksError(f"worker {self._worker.address} has no session {name!r}: it has ended")
         return self._by_name[name]
 
     def __contains__(self, name: str) -> bool:

@@ -107,7 +107,7 @@ def history_of_model(model: ABCBoostClassifier) -> History:
 
 def base_class_runs(model: ABCBoostClassifier) -> list[BaseClassRun]:
     """Return the runs of base classes of a model, in order; steps without one are in none."""
-    base = history_of_model(model).base_class[: model.model_.n_iter]
+    base = history_of_model(model).base_classes[: model.model_.n_iter]
     starts = np.flatnonzero(np.diff(base, prepend=NO_BASE - 1))
     ends = np.append(starts, len(base))[1:]
     runs = zip(base[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)

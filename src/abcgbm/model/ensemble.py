@@ -284,7 +284,7 @@ class EnsembleBuilder:
         self._gain_start = [0]
 
     def add_iteration(self, parts: Sequence[_core.IterationResult]) -> None:
-        """Add one step: usually one part; with ``refresh="class"`` one for each class."""
+        """Add one step: usually one part; with sequential residuals one for each class."""
         self._trees += parts
         n_trees = sum(len(part.tree_class) for part in parts)
         self._step_start.append(self._step_start[-1] + n_trees)

@@ -41,7 +41,9 @@ class Record:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(ReadOnly):
-    """How a model came about. Entry 0 of losses and scores is the state before the first step.
+    """Record of a training. Entry 0 of losses and scores is the state before the first iteration.
+
+    Losses are exact sums over rows; the attributes of the estimator are means.
 
     Attributes
     ----------
@@ -49,8 +51,8 @@ class History(ReadOnly):
         Total training loss.
     class_losses : ndarray of shape (n_steps + 1, n_classes)
         The part of each class.
-    base_class : ndarray of int32 of shape (n_steps,)
-        The base class of each step; ``NO_BASE`` without one.
+    base_classes : ndarray of int32 of shape (n_steps,)
+        The base class of each iteration, as its number in ``classes_``; -1 without one.
     search_losses : ndarray of shape (n_steps, n_classes)
         The loss after the step of each base class that was tried; NaN where none was. Without any
         search of shape (n_steps, 0).
@@ -66,12 +68,12 @@ class History(ReadOnly):
         What the parameters became that were left open, by name.
     train_weight, validation_weight : float or None
         What the training and the validation rows of the last fit weigh together, so that a loss
-        divided by it is a mean. None without such rows, and in a history of version 0.1.
+        divided by it is a mean. None without such rows, and where version 0.1 did not write it.
     """
 
     train_loss: Floats
     class_losses: Floats
-    base_class: NDArray[np.int32]
+    base_classes: NDArray[np.int32]
     search_losses: Floats
     validation_loss: Floats
     validation_score: Floats
@@ -91,7 +93,7 @@ class History(ReadOnly):
 
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit each other."""
-        (n_iter,) = check_array("base_class", self.base_class, np.int32, (None,))
+        (n_iter,) = check_array("base_classes", self.base_classes, np.int32, (None,))
         _, n_classes = check_array("class_losses", self.class_losses, float, (n_iter + 1, None))
         n_searched = n_classes if np.size(self.search_losses) else 0
         n_validated = n_iter + 1 if np.size(self.validation_loss) else 0
@@ -99,7 +101,7 @@ class History(ReadOnly):
         check_array("search_losses", self.search_losses, float, (n_iter, n_searched))
         check_array("validation_loss", self.validation_loss, float, (n_validated,))
         check_array("validation_score", self.validation_score, float, (n_validated,))
-        check_range("base_class", self.base_class, NO_BASE, n_classes)
+        check_range("base_classes", self.base_classes, NO_BASE, n_classes)
         if not 0 <= self.best_iteration <= n_iter:
             raise ValueError(f"best_step={self.best_iteration}; expected 0 to {n_iter}")
         if not 0 <= self.seed < 2**64:
@@ -125,7 +127,7 @@ class History(ReadOnly):
         return cls(
             train_loss=np.array([r.loss for r in records]),
             class_losses=np.array([r.class_losses for r in records]),
-            base_class=np.array(bases, dtype=np.int32),
+            base_classes=np.array(bases, dtype=np.int32),
             search_losses=_unless_nan(np.array([r.search_losses for r in records])[1:]),
             validation_loss=losses if has_validation else np.empty(0),
             validation_score=scores if has_validation else np.empty(0),
@@ -135,14 +137,30 @@ class History(ReadOnly):
     @property
     def n_iter(self) -> int:
         """Number of steps taken."""
-        return len(self.base_class)
+        return len(self.base_classes)
 
-    def all_search_losses(self) -> Floats:
-        """Return the losses of searches, of shape (n_steps, n_classes) in any case."""
+    @property
+    def candidate_losses(self) -> Floats:
+        """Training loss after each iteration with each candidate for the base class; NaN for others.
+
+        An array of shape (n_steps, n_classes).
+        """
         losses: Floats = np.full((self.n_iter, self.class_losses.shape[1]), np.nan)
         if self.search_losses.size:
             losses[:] = self.search_losses
         return losses
+
+    def mean_train_loss(self) -> Floats:
+        """Return the training loss per unit of weight; NaN if the weight is not known."""
+        return _mean(self.train_loss, self.train_weight)
+
+    def mean_class_losses(self) -> Floats:
+        """Return the part of each class in it."""
+        return _mean(self.class_losses, self.train_weight)
+
+    def mean_validation_loss(self) -> Floats:
+        """Return the validation loss per unit of weight; NaN if the weight is not known."""
+        return _mean(self.validation_loss, self.validation_weight)
 
     def first_iterations(self, n_iter: int, stop_reason: str) -> "History":
         """Return the record of the first steps alone, the last of them as the best one."""
@@ -164,12 +182,17 @@ class History(ReadOnly):
         columns = (
             self.train_loss.tolist(),
             self.class_losses,
-            [None, *(None if b == NO_BASE else b for b in self.base_class.tolist())],
-            [no_search, *self.all_search_losses()],
+            [None, *(None if b == NO_BASE else b for b in self.base_classes.tolist())],
+            [no_search, *self.candidate_losses],
             (self.validation_loss if has_validation else none).tolist(),
             (self.validation_score if has_validation else none).tolist(),
         )
         return [Record(*fields) for fields in zip(*columns, strict=True)]
+
+
+def _mean(losses: Floats, weight: float | None) -> Floats:
+    mean: Floats = losses / (math.nan if weight is None else weight)
+    return mean
 
 
 def _unless_nan(losses: Floats) -> Floats:

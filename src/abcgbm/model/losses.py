@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from abcgbm import _core
 from abcgbm.data.arrays import Floats
 from abcgbm.data.samples import LabelledRows
+from abcgbm.parameters.hints import with_prediction_hints
 
 
 def reports_centred_scores(*, recenter: bool, has_base: bool, init: Floats) -> bool:
@@ -64,30 +65,34 @@ class SoftmaxLink:
 class ScoringClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that predicts from scores; whoever inherits says what these are.
 
-    ``n_iter`` asks for the model of its first steps alone: ``n_steps=i`` gives what ``staged_predict``
-    and its like yield as the i-th, 0 the answer before the first step.
+    ``n_iter=i`` predicts with the first i iterations, as ``staged_predict`` and the like yield as the i-th;
+    0 predicts with the baseline.
     """
 
+    @with_prediction_hints
     def predict(self, X: Any, *, n_iter: int | None = None) -> NDArray[Any]:
-        """Return the most probable label of each row, by all steps or by the first ``n_iter``."""
+        """Return the most probable label of each row, by all iterations or the first ``n_iter``."""
         raw = self._raw(X, n_iter)
         return self._outputs().labels(raw)
 
+    @with_prediction_hints
     def predict_proba(self, X: Any, *, n_iter: int | None = None) -> Floats:
         """Return class probabilities of shape (n_rows, n_classes), columns as in ``classes_``.
 
-        They are those of all steps, or of the first ``n_iter``.
+        They are those of all iterations, or of the first ``n_iter``.
         """
         raw = self._raw(X, n_iter)
         return self._outputs().probabilities(raw, self._n_threads())
 
+    @with_prediction_hints
     def predict_log_proba(self, X: Any, *, n_iter: int | None = None) -> Floats:
         """Return the logarithms of the class probabilities."""
         raw = self._raw(X, n_iter)
         return self._outputs().log_probabilities(raw, self._n_threads())
 
+    @with_prediction_hints
     def decision_function(self, X: Any, *, n_iter: int | None = None) -> Floats:
-        """Return the scores F, after all steps or after the first ``n_iter``.
+        """Return the scores F, after all iterations or the first ``n_iter``.
 
         Shape (n_rows, n_classes); with two classes shape (n_rows,), the score of the second class
         minus that of the first, so that its expit is ``predict_proba(X)[:, 1]``.

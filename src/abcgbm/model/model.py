@@ -198,7 +198,7 @@ class Model(ReadOnly):
         """Return a number of steps that the model has; None: all of them."""
         if n_iter is None:
             return self.n_iter
-        return check_integer("n_steps", n_iter, 0, self.n_iter, note=" (those of the model)")
+        return check_integer("n_iter", n_iter, 0, self.n_iter, note=" (those of the model)")
 
     def staged_raw(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
         """Yield the scores after each step. The array is the same each time, and grows."""

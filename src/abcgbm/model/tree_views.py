@@ -28,7 +28,7 @@ class TreeView:
     Attributes
     ----------
     number, step : int
-        Its place among all trees of the model, and the step that it was made in; both from 0.
+        Its place among all trees of the model, and the iteration that grew it; both from 0.
     class_, base_class : label or None
         The class that it adds to, None for all; and the one it takes from, None for none.
     base_scale : float
@@ -58,7 +58,7 @@ class TreeView:
         """Which tree it is, in words."""
         of = "all classes" if self.class_ is None else f"class {self.class_!r}"
         base = "" if self.base_class is None else f" against {self.base_class!r}"
-        return f"step {self.step}, {of}{base}, {len(self.leaf_values)} leaves"
+        return f"iteration {self.step}, {of}{base}, {len(self.leaf_values)} leaves"
 
     def to_text(self) -> str:
         """Return the tree as text, a line for each node.
@@ -149,17 +149,17 @@ def views_of(model: Model) -> Iterator[TreeView]:
 
 
 def text_of(model: Model) -> str:
-    """Return the scores before the first step, and all trees, as text."""
+    """Return the scores before the first iteration, and all trees, as text."""
     start = zip(model.labels, model.ensemble.init.tolist(), strict=True)
     scores = ", ".join(_shown_value(*score) for score in start)
     return "\n\n".join([f"start: {scores}", *map(str, views_of(model))]) + "\n"
 
 
 def view_tree(model: Model, step: Any, class_: Any) -> TreeView:
-    """Return the tree of a step and a class; None: the only one of the step."""
+    """Return the tree of an iteration and a class; None: the only one of the iteration."""
     if model.n_iter == 0:
-        raise ValueError(f"step={step!r}; the model has no steps, and so no trees")
-    step = check_integer("step", step, 0, model.n_iter - 1, note=" (those of the model)")
+        raise ValueError(f"iteration={step!r}; the model has no iterations, and so no trees")
+    step = check_integer("iteration", step, 0, model.n_iter - 1, note=" (those of the model)")
     numbers = range(*model.ensemble.step_start[step : step + 2])
     k = None if class_ is None else model.labels.index(known_label(class_, model.labels))
     tree = _tree_for(step, k, [tree_of(model, number) for number in numbers], model.labels)
@@ -185,19 +185,19 @@ def _view(model: Model, tree: Tree, k: int | None = None) -> TreeView:
 
 
 def _tree_for(step: int, k: int | None, trees: list[Tree], labels: list[Any]) -> Tree:
-    """Return the tree for a class among those of a step; a shared tree is for every class."""
+    """Return the tree for a class among those of an iteration; a multi-output tree is for every class."""
     if k is None and len(trees) == 1:
         return trees[0]
     for tree in trees:
         if k is not None and (tree.is_shared or tree.class_number == k):
             return tree
     if not trees:
-        raise ValueError(f"step={step}; the step has no trees")
+        raise ValueError(f"iteration={step}; the iteration has no trees")
     given = None if k is None else labels[k]
     base = ", its base class" if k in [tree.base for tree in trees] else ""
     with_tree = listed([labels[tree.class_number] for tree in trees])
     raise ValueError(
-        f"class_={given!r}{base}; the trees of step {step} are those of {with_tree}: "
+        f"class_={given!r}{base}; the trees of iteration {step} are those of {with_tree}: "
         "expected one of them"
     )
 
@@ -257,7 +257,7 @@ def _levels(_tree: TreeView, node: Node) -> list[str] | None:
 
 _CELLS: dict[str, tuple[Cell, type | None]] = {
     "tree": (lambda tree, node: tree.number, np.int64),
-    "step": (lambda tree, node: tree.step, np.int64),
+    "iteration": (lambda tree, node: tree.step, np.int64),
     "class": (lambda tree, node: tree.class_, None),
     "base_class": (lambda tree, node: tree.base_class, None),
     "base_scale": (lambda tree, node: tree.base_scale, np.float64),

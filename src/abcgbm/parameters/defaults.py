@@ -5,6 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from abcgbm.parameters.algorithms import (
+    ALGORITHM_NAMES,
+    AdaptiveBaseClass,
+    AlgorithmObject,
+    MultiOutputTrees,
+    TreePerClass,
+)
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.parameters.validators import is_auto
 
@@ -20,16 +27,24 @@ _MANY_ROWS = 50_000  # from which on a step takes so long that fewer are taken
 
 # What the paper's experiments have in common.
 PAPER: dict[str, Any] = {
-    "trees": "per-class",
     "learning_rate": 0.1,
     "max_iter": 1000,
     "max_leaf_nodes": 20,
     "l2_regularization": 0.0,
     "max_features": None,
-    "base_class": None,
-    "base_step": "full",
-    "init": "zero",
 }
+
+
+def paper_algorithm(name: str) -> str | AlgorithmObject:
+    """Return the algorithm of a name as the paper has it.
+
+    The raw scores start at zero, one base class is tried, and it moves as Alg. 3 is printed.
+    """
+    if name not in ALGORITHM_NAMES:
+        return name  # fit says which there are
+    if name.startswith("abc-"):
+        return AdaptiveBaseClass(name.removeprefix("abc-"), line_search=False)
+    return MultiOutputTrees(baseline="zero") if name == "multi-output" else TreePerClass(name)
 
 
 class Size(NamedTuple):
@@ -58,14 +73,14 @@ _SHARED: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(100),
     "l2_regularization": _ridge_of_rows(4),
     "max_features": lambda _: 0.5,
-    "init": lambda _: "prior",
-    "gain_directions": lambda size: min(size.n_classes, MAX_PROJECTIONS),
+    "baseline": lambda _: "prior",
+    "n_projections": lambda size: min(size.n_classes, MAX_PROJECTIONS),
 }
 _PER_CLASS: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(300),
     "l2_regularization": lambda _: 0.0,
     "max_features": lambda _: None,
-    "init": lambda _: "zero",
+    "baseline": lambda _: "zero",
 }
 
 

@@ -15,6 +15,13 @@ def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def is_integral(value: object) -> bool:
+    """Whether it is a whole number, also as a float: YAML files and Optuna give 100.0."""
+    if is_integer(value):
+        return True
+    return is_finite_real(value) and float(value).is_integer()  # type: ignore[arg-type]
+
+
 def is_auto(value: object) -> bool:
     """Whether it is left open."""
     return isinstance(value, str) and value == "auto"
@@ -35,7 +42,7 @@ def check_integer(
 ) -> int:
     """Return an integer from low to high; None: no upper bound. A note may say what that is."""
     allowed = f"expected an integer from {low} " + ("on" if high is None else f"to {high}{note}")
-    if not is_integer(value):
+    if not is_integral(value):
         raise TypeError(f"{name}={value!r}; {allowed}")
     if value < low or (high is not None and value > high):
         raise ValueError(f"{name}={value!r}; {allowed}")

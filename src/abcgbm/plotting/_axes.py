@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.labels import short_label
+from abcgbm.parameters.algorithms import algorithm_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,7 @@ def named_models(models: Any) -> dict[str, ABCBoostClassifier]:
 
 def algorithm_of(model: ABCBoostClassifier) -> str:
     """Return the algorithm that a model was made by."""
-    return str(model.chosen_.get("algorithm", model.algorithm))
+    return algorithm_name(model.resolved_params_.get("algorithm", model.algorithm))
 
 
 # ------------------------------------------------------------------------------------------- texts

@@ -77,7 +77,7 @@ def plot_losses(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw mean losses by step; a dot is the step that validation chose.
+    """Draw mean losses by iteration; a dot is the best iteration by validation.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def plot_losses(
     scale_losses(ax)
     kind = next(iter(drawn.values()))[0].kind
     y_name = "mean loss" if n_kinds > 1 else _NAMES[kind]
-    return _finish(ax, "Losses by step", y_name, n_lines=sum(map(len, drawn.values())))
+    return _finish(ax, "Losses by iteration", y_name, n_lines=sum(map(len, drawn.values())))
 
 
 def plot_errors(
@@ -127,7 +127,7 @@ def plot_errors(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the share of wrong answers after each step; a dot is the first lowest point of a curve.
+    """Draw the share of wrong answers after each iteration; a dot is the first lowest point of a curve.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def plot_errors(
     Returns
     -------
     ax : Axes
-        A step chosen by the lowest point of its own test curve flatters the model; it is for
+        An iteration chosen by the lowest point of its own test curve flatters the model; it is for
         comparing models, as the paper does.
     """
     named = named_models(models)
@@ -160,7 +160,9 @@ def plot_errors(
         ax.plot(step, rate, label=name, color=colour(number), lw=1.3)
         _dot(ax, step[lowest], rate[lowest], colour(number))
     ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.4g} %")
-    return _finish(ax, "Errors by step (dot: lowest point)", "wrong answers", n_lines=len(named))
+    return _finish(
+        ax, "Errors by iteration (dot: lowest point)", "wrong answers", n_lines=len(named)
+    )
 
 
 # -------------------------------------------------------------------------------------- what to draw
@@ -257,14 +259,14 @@ def _finish(ax: Axes, title: str, y_name: str, *, n_lines: int) -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small", ncols=1 if n_lines <= _MAX_IN_A_COLUMN else 2)
-    return finish(ax, title, "boosting step", y_name)
+    return finish(ax, title, "iteration", y_name)
 
 
 _THICK = 0.8  # part of a row that is filled
 
 
 def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> Axes:
-    """Draw which class was the base class of which step: a row for each class.
+    """Draw the base class of each iteration: a row for each class.
 
     Parameters
     ----------
@@ -276,14 +278,14 @@ def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> A
     Returns
     -------
     ax : Axes
-        Steps are counted from 1, and so is the axis; a step without a base class is empty.
+        Iterations are counted from 1, and so is the axis; one without a base class is empty.
     """
     runs = base_class_runs(checked(model))
     if not runs:
         raise ValueError(
-            f"no step of the model has a base class (algorithm={algorithm_of(model)!r}, "
-            f"{len(model.classes_)} classes, {model.model_.n_iter} steps); expected a model of "
-            "'abc-mart' or 'abc-logitboost', or with base_class=, and three or more classes"
+            f"no iteration of the model has a base class (algorithm={algorithm_of(model)!r}, "
+            f"{len(model.classes_)} classes, {model.model_.n_iter} iterations); expected a model of "
+            "'abc-mart' or 'abc-logitboost', or AdaptiveBaseClass(...), and three or more classes"
         )
     labels, n_iter = model.model_.labels, model.model_.n_iter
     ax = axes_of(ax, 7.0 + wide_enough(labels), 1.0 + long_enough(len(labels), 2.0, 9.0))
@@ -295,7 +297,7 @@ def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> A
     ax.set_xlim(0.5, n_iter + 0.5)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     name_ticks(ax, "y", labels)
-    return finish(ax, "Base class of each step", "boosting step", "class")
+    return finish(ax, "Base class of each step", "iteration", "class")
 
 
 def plot_class_losses(
@@ -334,7 +336,7 @@ def plot_class_losses(
     if not shares:
         scale_losses(ax)
     name = "share of the loss of all classes" if shares else "loss (sum over rows)"
-    return finish(ax, "Training loss of each class", "boosting step", name)
+    return finish(ax, "Training loss of each class", "iteration", name)
 
 
 def _draw_lines(ax: Axes, values: Floats, told: list[int], labels: list[Any]) -> None:

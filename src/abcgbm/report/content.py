@@ -20,6 +20,8 @@ from abcgbm.evaluation.curves import StagedScores, base_class_runs, staged_score
 from abcgbm.evaluation.explanations import hardest_rows, shapley_summary
 from abcgbm.evaluation.predictions import Answers, largest
 from abcgbm.model.history import History
+from abcgbm.parameters.algorithms import algorithm_name
+from abcgbm.parameters.parameters import callback_list
 from abcgbm.report import svg as charts
 from abcgbm.report.formats import count, literal, shown
 from abcgbm.report.svg import Chart, Series, confusion_matrix, heat_map
@@ -35,7 +37,7 @@ write_report(model, X_test, y_test, "report.html")"""
 
 def parameters_of(model: ABCBoostClassifier) -> list[dict[str, Any]]:
     """Return each parameter: what was given, what was chosen for it, whether it is the default."""
-    signature, chosen = inspect.signature(type(model)).parameters, model.chosen_
+    signature, chosen = inspect.signature(type(model)).parameters, model.resolved_params_
     return [
         {
             "name": name,
@@ -68,7 +70,8 @@ def _data_of(model: ABCBoostClassifier) -> str:
 
 def _types_of_ours(model: ABCBoostClassifier) -> list[str]:
     """Return the types of parameters that are neither Python's nor a stranger's."""
-    types = {type(value) for value in model.get_params(deep=False).values()}
+    values = [*model.get_params(deep=False).values(), *callback_list(model.callbacks)]
+    types = {type(value) for value in values}
     return sorted(of.__name__ for of in types if of.__module__.startswith("abcgbm."))
 
 
@@ -103,7 +106,7 @@ def content_of(
     """Return the content of the page by section."""
     model, parameters = answers.model, parameters_of(answers.model)
     commands = [command] if isinstance(command, str) else [*(command or ())]
-    algorithm = model.chosen_.get("algorithm", model.algorithm)
+    algorithm = algorithm_name(model.resolved_params_.get("algorithm", model.algorithm))
     return {
         "title": title
         or f"{algorithm}: {answers.n_classes} classes, {count(len(answers))} test rows",
@@ -156,8 +159,8 @@ def _curves(answers: Answers) -> dict[str, Any]:
         "staged": staged,
         "loss": _loss_chart(staged, model.history_, model.refit_history_),
         "error": charts.curves(
-            "Test error by step",
-            "The share of wrong answers on the test rows after each step.",
+            "Test error by iteration",
+            "The share of wrong answers on the test rows after each iteration.",
             "share of wrong answers",
             [error],
             is_log=False,
@@ -165,21 +168,23 @@ def _curves(answers: Answers) -> dict[str, Any]:
         "readings": _readings(staged, answers.total),
         "is_refit": model.refit_history_ is not None,
         "n_iter": model.n_iter_,
-        "best_iter": model.best_iter_,
+        "best_iter": model.best_iteration_,
     }
 
 
 def _loss_chart(staged: StagedScores, history: History, refitted: History | None) -> Chart:
-    """Draw losses, each as a part of what it was at first: they are sums over different rows."""
-    given = [("training loss", history.train_loss)]
+    """Draw losses, each as a part of what it was at first: they are means over different rows."""
+    given = [("training loss", history.mean_train_loss())]
     if refitted is not None:
-        given = [("training loss, refit", refitted.train_loss), *given]
+        given = [("training loss, refit", refitted.mean_train_loss()), *given]
     if len(history.validation_loss):
-        given.append(("validation loss", history.validation_loss))
+        given.append(("validation loss", history.mean_validation_loss()))
     series = [_relative(name, np.arange(len(loss)), loss) for name, loss in given]
     series.append(_relative("test loss (mean)", staged.step, staged.loss))
-    text = "Losses by boosting step, each divided by what it was before the first step."
-    return charts.curves("Losses by step", text, "loss, relative to step 0", series, is_log=True)
+    text = "Losses by iteration, each divided by its value before the first iteration."
+    return charts.curves(
+        "Losses by iteration", text, "loss, relative to iteration 0", series, is_log=True
+    )
 
 
 def _relative(name: str, step: Any, loss: Floats) -> Series:
@@ -190,8 +195,8 @@ def _readings(staged: StagedScores, total: float) -> list[dict[str, Any]]:
     """Read the test curve at the end, and where it is lowest, which no honest choice can know."""
     last = len(staged.step) - 1
     points = [
-        ("before the first step", 0, ""),
-        ("final step: the model of this report", last, ""),
+        ("before the first iteration", 0, ""),
+        ("last iteration: the model of this report", last, ""),
         ("fewest test errors", staged.lowest_errors, "chosen on the test rows"),
         ("lowest test loss", staged.lowest_loss, "chosen on the test rows"),
     ]
@@ -263,7 +268,7 @@ def _bars(names: Sequence[str], values: Floats, features: Sequence[int]) -> list
 
 def _importances(answers: Answers) -> dict[str, Any]:
     model, names = answers.model, answers.model.model_.feature_labels
-    overall, by_class = model.feature_importances_, model.class_importances_.T
+    overall, by_class = model.feature_importances_, model.feature_importances_by_class_.T
     features = largest(overall, _MAX_FEATURES)
     shown = [names[f] for f in features]
     return {

@@ -99,7 +99,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over steps."""
+    """Lines over iterations."""
 
     title: str
     text: str
@@ -107,7 +107,7 @@ class Chart:
     x_ticks: list[tuple[float, str]]
     y_ticks: list[tuple[float, str]]
     lines: list[dict[str, Any]]
-    x_name: str = "boosting step"
+    x_name: str = "iteration"
     width: int = _WIDTH
     height: int = _HEIGHT
     left: int = _LEFT
@@ -117,7 +117,7 @@ class Chart:
 
 
 def curves(title: str, text: str, y_name: str, series: Sequence[Series], *, is_log: bool) -> Chart:
-    """Draw curves over steps; of long ones some points, both ends among them."""
+    """Draw curves over iterations; of long ones some points, both ends among them."""
     drawn = np.concatenate([s.drawn for s in series])
     drawn = drawn[drawn > 0] if is_log else drawn
     low = float(drawn.min()) if is_log and len(drawn) else 0.0

@@ -7,10 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.labels import label_objects, listed
-from abcgbm.parameters.algorithms import BaseClassSearch, FixedBase
-from abcgbm.parameters.validators import check_integer
-
-_POLICIES = ("auto", "worst", "exhaustive")
+from abcgbm.parameters.parameters import BaseClassChoice
 
 
 class BasePolicy(Protocol):
@@ -81,43 +78,16 @@ class WorstBases:
 
 
 def resolve_base_class(
-    given: object,
-    *,
-    base_derivatives: bool,
-    classes: NDArray[Any],
-    rng: np.random.Generator,
+    given: BaseClassChoice | None, classes: NDArray[Any], rng: np.random.Generator
 ) -> BasePolicy:
-    """Return the policy of the parameter ``base_class``.
-
-    All values except "worst" need derivatives with respect to the base class. "worst" without them is
-    "Mb" in the paper.
-    """
-    if given is None and not base_derivatives:
+    """Return the policy of an algorithm for these classes; None is boosting without a base class."""
+    if given is None:
         return NoBase()
     first = int(rng.integers(len(classes)))
-    if given is None or (isinstance(given, str) and given == "worst"):
-        return WorstBases(first)
-    if not base_derivatives:
-        raise ValueError(
-            f"base_class={given!r} needs an abc algorithm; with a plain one it is None or 'worst'"
-        )
-    if isinstance(given, str) and given == "exhaustive":
-        return WorstBases(first, n_candidates=len(classes))
-    if isinstance(given, BaseClassSearch):
-        return _checked_search(given, first, len(classes))
-    return ConstantBase(_index_of(given.label if isinstance(given, FixedBase) else given, classes))
-
-
-def _checked_search(search: BaseClassSearch, first: int, n_classes: int) -> WorstBases:
-    owner = "BaseClassSearch: "
-    return WorstBases(
-        first,
-        check_integer(
-            owner + "n_candidates", search.n_candidates, 1, n_classes, note=" (the classes)"
-        ),
-        check_integer(owner + "gap", search.gap, 0),
-        check_integer(owner + "warmup", search.warmup, 0),
-    )
+    if given.base_label is not None:
+        return ConstantBase(_index_of(given.base_label, classes))
+    n_candidates = len(classes) if given.n_candidates is None else given.n_candidates
+    return WorstBases(first, min(n_candidates, len(classes)), given.gap, given.warmup)
 
 
 def _index_of(label: object, classes: NDArray[Any]) -> int:
@@ -125,8 +95,6 @@ def _index_of(label: object, classes: NDArray[Any]) -> int:
     for index, candidate in enumerate(known):
         if candidate == label and isinstance(candidate, bool) == isinstance(label, bool | np.bool_):
             return index
-    policies = ", ".join(map(repr, _POLICIES))
     raise ValueError(
-        f"base_class={label!r}; expected None, {policies}, a BaseClassSearch(), "
-        f"a FixedBase(label), or one of the labels {listed(known)}"
+        f"AdaptiveBaseClass: base_label={label!r}; expected one of the labels {listed(known)}"
     )

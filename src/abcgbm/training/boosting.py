@@ -14,7 +14,7 @@ from abcgbm.communication.collectives import Interrupts, on_rank_zero
 from abcgbm.communication.communicator import Communicator
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import Record
-from abcgbm.parameters.algorithms import Algorithm
+from abcgbm.parameters.parameters import Algorithm
 from abcgbm.training.early_stopping import Stopping
 from abcgbm.training.resolved import ResolvedParameters
 from abcgbm.training.validation import Monitor
@@ -22,7 +22,7 @@ from abcgbm.training.validation import Monitor
 # Draws of rows, features and projections that are tried in one iteration.
 _MAX_DRAWS = 20
 
-# The trees of an iteration: in one result or, with refresh="class", in one for each class.
+# The trees of an iteration: in one result or, with sequential residuals, in one for each class.
 Trees = tuple[_core.IterationResult, ...]
 
 
@@ -108,7 +108,7 @@ def boost(
                 reason = on_rank_zero(communicator, decide)
             return reason
     except KeyboardInterrupt:
-        if plan.settings.on_interrupt == "raise" or state.n_iter == 0:
+        if not plan.settings.keep_on_interrupt or state.n_iter == 0:
             raise
         return "interrupted"
 
@@ -166,7 +166,9 @@ def _try_iteration(
 
     def train(candidates: tuple[int, ...]) -> Trees:
         iteration = plan_iteration(settings.algorithm, n_classes, candidates)
-        return train_iteration(state.trainer, iteration, settings.refresh, n_classes, key)
+        return train_iteration(
+            state.trainer, iteration, n_classes, key, sequential=settings.sequential_residuals
+        )
 
     choose = plan.base_policy.candidates
     candidates = choose(state.n_iter, last.class_losses, last.base_class)
@@ -216,14 +218,14 @@ def plan_iteration(
 
 
 def train_iteration(
-    trainer: _core.Trainer, plan: IterationPlan, refresh: str, n_classes: int, key: int
+    trainer: _core.Trainer, plan: IterationPlan, n_classes: int, key: int, *, sequential: bool
 ) -> Trees:
     """Grow the trees of one iteration: all from the same residuals, or class after class.
 
     Results that change no score are left out. Draws depend on the key alone.
     """
     classes = [k for k in range(n_classes) if (k,) != plan.bases]
-    groups = [classes] if refresh == "step" else [[k] for k in classes]
+    groups = [[k] for k in classes] if sequential else [classes]
     results = [
         trainer.train_iteration(group, plan.bases, plan.base_derivatives, plan.leaf_scale, key)
         for group in groups

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm.parameters.hints import OF_REPORT, attribute_hint
 from abcgbm.parameters.parameters import Callback
 from abcgbm.training.boosting import BoostingState
 from abcgbm.training.checkpoint import CheckpointWriter
@@ -19,32 +20,36 @@ class IterationReport:
 
     Attributes
     ----------
-    step : int
+    iteration : int
         Number of iterations so far; 1 after the first.
     train_loss : float
-        Training loss: the sum over rows of weight times -log of the probability of the label.
+        Mean training loss (multinomial log loss, weighted).
     class_losses : ndarray of shape (n_classes,)
         Part of each class in the training loss.
     base_class : object
         Label of the base class of the iteration; None without one.
-    is_mended : bool
-        Whether the line search scaled back the iteration, or the part of its base class.
+    was_scaled_back : bool
+        Whether the line search changed the length of the step, or of the base class's part of it.
     validation_loss, validation_score : float or None
-        Loss and score on the validation rows; None without any.
+        Mean loss and score of the validation rows; None without any.
     phase : {"train", "plain", "refit"}
         Phase of the fit; iterations are counted from 1 in each. "train" is the first phase; "plain"
         trains without a base class, if no iteration of the first phase improves the validation score;
         "refit" trains on all rows, with ``refit=True``.
     """
 
-    step: int
+    iteration: int
     train_loss: float
     class_losses: NDArray[np.float64]
     base_class: Any
-    is_mended: bool
+    was_scaled_back: bool
     validation_loss: float | None
     validation_score: float | None
     phase: str = "train"
+
+    def __getattr__(self, name: str) -> Any:
+        hint = "" if name.startswith("__") else attribute_hint(name, vars(self), OF_REPORT)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
 Means = tuple[float, float | None]  # mean losses of the training rows and of the validation rows
@@ -144,7 +149,7 @@ class CallbackList:
 
     def _notify(self, state: BoostingState) -> bool:
         report, losses = self._report(state), state.mean_losses()
-        self._progress.show(report.step, *losses, report.phase, report.base_class)
+        self._progress.show(report.iteration, *losses, report.phase, report.base_class)
         returned = [callback(report) for callback in self._callbacks]
         if self.listener.on_iteration is not None:
             returned.append(self.listener.on_iteration(report, losses))
@@ -152,14 +157,16 @@ class CallbackList:
 
     def _report(self, state: BoostingState) -> IterationReport:
         last, trees = state.records[-1], state.trees[-1]
-        has_validation = not np.isnan(last.validation_loss)
+        train_loss, validation_loss = state.mean_losses()
         return IterationReport(
-            step=state.n_iter,
-            train_loss=last.loss,
-            class_losses=last.class_losses.copy(),
+            iteration=state.n_iter,
+            train_loss=train_loss,
+            class_losses=last.class_losses / state.total_weight,
             base_class=None if last.base_class is None else self._labels[last.base_class],
-            is_mended=any(result.n_halvings != 0 or result.base_scale != 1 for result in trees),
-            validation_loss=last.validation_loss if has_validation else None,
-            validation_score=last.validation_score if has_validation else None,
+            was_scaled_back=any(
+                result.n_halvings != 0 or result.base_scale != 1 for result in trees
+            ),
+            validation_loss=validation_loss,
+            validation_score=None if validation_loss is None else last.validation_score,
             phase=state.phase,
         )

@@ -17,6 +17,7 @@ from abcgbm.model.file import (
     save,
     split_parameters,
 )
+from abcgbm.model.file.document import FORMAT
 from abcgbm.model.file.model_file import Target
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
@@ -84,8 +85,13 @@ class FitState:
         saved = load(source)
         if saved.checkpoint is None:
             raise ValueError(
-                f"resume_from={source!r} is a model, but no checkpoint; expected a file written by a fit "
-                "with checkpoint=path. To continue a model use load_model and warm_start=True"
+                f"resume_from={source!r} is a model, but no checkpoint; expected a file written by "
+                "callbacks=[Checkpoint(path)]. To continue a model use load_model and warm_start=True"
+            )
+        if saved.format < FORMAT:
+            raise ValueError(
+                f"resume_from={source!r} is a checkpoint of abcgbm {saved.written_by} (file format "
+                f"{saved.format}), which this version does not resume; load_model reads its model"
             )
         checkpoint = cls._from_saved(saved)
         checkpoint._check_state()

@@ -86,7 +86,7 @@ class Stopping:
             "early_stopping": limits.n_iter_no_change is not None
             and self._n_waited >= limits.n_iter_no_change,
             "callback": stop_requested,
-            "max_time": self._is_time_up(),
+            "time_limit": self._is_time_up(),
         }
         return next((reason for reason, is_so in reasons.items() if is_so), None)
 

@@ -20,7 +20,6 @@ Fingerprint = dict[str, str]  # values as text; of a long value its digest
 
 # Parameters that determine the trees by their values.
 _AS_GIVEN = (
-    "trees",
     "learning_rate",
     "max_leaf_nodes",
     "max_depth",
@@ -33,9 +32,9 @@ _AS_GIVEN = (
     "categorical_penalty",
     "handle_unknown",
     "subsample",
-    "base_step",
-    "refresh",
-    "init",
+    "sequential_residuals",
+    "line_search",
+    "baseline",
     "validation_fraction",
     "n_iter_no_change",
     "refit",
@@ -45,9 +44,9 @@ _AS_GIVEN = (
 # Parameters without influence on the model, except on the number of its iterations.
 NOT_IN_FINGERPRINT = (
     "max_iter",
-    "max_time",
+    "time_limit",
     "callbacks",
-    "on_interrupt",
+    "keep_on_interrupt",
     "n_jobs",
     "verbose",
     "warm_start",
@@ -116,7 +115,7 @@ def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
         **{name: getattr(settings, name) for name in _AS_GIVEN},
         "algorithm": settings.algorithm.name,
         "base_class": repr(policy),
-        "gain_directions": plan.n_projections,
+        "n_projections": plan.n_projections,
         "max_features": features.max_features or None,
         "interaction_cst": (features.max_path_features, features.interaction_groups),
         "early_stopping": plan.stops_early,

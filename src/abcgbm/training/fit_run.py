@@ -160,16 +160,16 @@ class FitRun:
         self, result: TrainingResult, task: FitCallback, writer: CheckpointWriter
     ) -> TrainingResult | None:
         """Train on all rows for the best number of iterations; None if it is not completed."""
-        if self.make_refit is None or result.history.stop_reason in ("max_time", "interrupted"):
+        if self.make_refit is None or result.history.stop_reason in ("time_limit", "interrupted"):
             return None
         try:
             validated = ValidatedResult.from_result(result)
             refitted = self._train(self.make_refit(result), task, writer, validated)
         except KeyboardInterrupt:
-            if self.settings.on_interrupt == "raise":
+            if not self.settings.keep_on_interrupt:
                 raise
             return None
-        incomplete = ("max_time", "callback", "interrupted")
+        incomplete = ("time_limit", "callback", "interrupted")
         return None if refitted.history.stop_reason in incomplete else refitted
 
 

@@ -119,7 +119,7 @@ def _what_fits(size: TrainingSize, available: int) -> str:
         "n_classes": (2, "classes"),
         "total_bins": (2, "bins (see max_bins)"),
         "n_threads": (1, "threads (see n_jobs)"),
-        "n_projections": (1, "projections (see gain_directions)"),
+        "n_projections": (1, "projections (see n_projections)"),
         "max_leaf_nodes": (2, "leaves (see max_leaf_nodes)"),
     }
     largest = {name: _max_fitting(size, f, low, available) for f, (low, name) in minima.items()}

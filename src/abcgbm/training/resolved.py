@@ -12,9 +12,8 @@ from abcgbm.communication.communicator import Communicator
 from abcgbm.communication.shard import LOCAL
 from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema, find_feature
-from abcgbm.parameters.algorithms import BaseClassSearch
 from abcgbm.parameters.parameters import Parameters
-from abcgbm.parameters.validators import is_auto, is_integer
+from abcgbm.parameters.validators import is_integer
 from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
 from abcgbm.training.early_stopping import Limits
 
@@ -110,12 +109,10 @@ def _feature_number(feature: Any, n_features: int, names: NDArray[Any] | None) -
 
 # Parameters that may be "auto" and whose resolved values are in `settings`.
 _AUTO_PARAMETERS = (
-    "trees",
     "learning_rate",
     "max_leaf_nodes",
     "l2_regularization",
     "max_features",
-    "init",
 )
 
 
@@ -182,14 +179,12 @@ class ResolvedParameters:
     def resolved(self) -> dict[str, Any]:
         """Values of the parameters that may be "auto", by name."""
         settings = self.settings
-        resolved = {name: getattr(settings, name) for name in _AUTO_PARAMETERS} | {
-            "algorithm": settings.algorithm.name,
+        return {
+            "algorithm": settings.algorithm_object(self.n_projections),
+            **{name: getattr(settings, name) for name in _AUTO_PARAMETERS},
             "max_iter": self.limits.max_iter,
             "early_stopping": self.stops_early,
         }
-        if settings.algorithm.shared_trees:
-            return resolved | {"gain_directions": self.n_projections}
-        return resolved | {"base_class": settings.base_class}
 
     @property
     def has_draws(self) -> bool:
@@ -225,13 +220,7 @@ def resolve_parameters(
         Communicator of this rank; rank 0 draws for all.
     """
     rng = settings.generator()
-    settings = replace(settings, base_class=_base_class(settings, len(classes.labels)))
-    policy = resolve_base_class(
-        settings.base_class,
-        base_derivatives=settings.algorithm.base_derivatives,
-        classes=classes.labels,
-        rng=rng,
-    )
+    policy = resolve_base_class(settings.base_class, classes.labels, rng)
     policy, drawn = communicator.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
     rules = FeatureRules.from_parameters(settings.max_features, settings.interaction_cst, schema)
     limits = _limits(settings, began)
@@ -247,29 +236,20 @@ def resolve_parameters(
     )
 
 
-def _base_class(settings: Parameters, n_classes: int) -> object:
-    """Return the parameter base_class with its value for "auto"."""
-    if not is_auto(settings.base_class):
-        return settings.base_class
-    if not settings.algorithm.base_derivatives:
-        return None
-    return BaseClassSearch(min(2, n_classes), 5) if settings.algorithm.hessian_split else "worst"
-
-
 def _n_projections(settings: Parameters, n_classes: int) -> int:
     if not settings.algorithm.shared_trees:
         return 0
-    given = settings.gain_directions
+    given = settings.n_projections
     return n_classes if given == "all" else min(int(given), n_classes)
 
 
 def _limits(settings: Parameters, began: float) -> Limits:
     max_iter = cast(int | None, settings.max_iter)  # "auto" is resolved by now
     stops_early = bool(settings.early_stopping)
-    if max_iter is None and settings.max_time is None and not stops_early:
+    if max_iter is None and settings.time_limit is None and not stops_early:
         raise ValueError(
-            "max_iter=None without early stopping or max_time; expected an integer of at least 1, "
-            "or one of early_stopping=True, X_val, max_time"
+            "max_iter=None without early stopping or a time limit; expected an integer from 1 on, "
+            "or one of early_stopping=True, X_val, callbacks=[TimeLimit(seconds)]"
         )
     if settings.refit and not stops_early:
         raise ValueError(
@@ -277,7 +257,7 @@ def _limits(settings: Parameters, began: float) -> Limits:
         )
     return Limits(
         max_iter=max_iter,
-        deadline=None if settings.max_time is None else began + settings.max_time,
+        deadline=None if settings.time_limit is None else began + settings.time_limit,
         n_iter_no_change=settings.n_iter_no_change if stops_early else None,
         tol=settings.tol,
     )

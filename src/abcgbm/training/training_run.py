@@ -67,7 +67,7 @@ class TrainingRun:
         self._validation = validation
         self._total_weight = train.rows.integer_weights.total
         self._baseline = (
-            init_scores(plan.settings.init, self._rows)
+            init_scores(plan.settings.baseline, self._rows)
             if previous is None
             else previous.model.ensemble.init
         )
@@ -122,7 +122,7 @@ class TrainingRun:
     def _needs_plain_phase(self, reason: str) -> bool:
         """Whether validation chose no iteration with a base class, and no stop was requested."""
         has_base = any(r.base_class is not None for r in self._state.records)
-        stop_requested = reason in ("callback", "interrupted", "max_time")
+        stop_requested = reason in ("callback", "interrupted", "time_limit")
         # With two classes each is the other's base class: plain boosting is the same.
         has_choice = self._plan.n_classes > 2  # noqa: PLR2004
         return has_base and has_choice and self._best_iteration() == 0 and not stop_requested
@@ -226,7 +226,7 @@ class TrainingRun:
             seed=self._plan.seed,
             multi_output=settings.algorithm.shared_trees,
             n_projections=self._plan.n_projections,
-            base_line_search=settings.base_step == "search",
+            base_line_search=settings.line_search,
         )
 
     def _min_leaf_weight(self) -> float:

@@ -57,7 +57,7 @@ class PreviousFit:
 
     def with_model_defaults(self, settings: Parameters) -> Parameters:
         """Return the parameters with the model's values in place of "auto"."""
-        values: dict[str, Any] = {"init": self._init()}
+        values: dict[str, Any] = {"baseline": self._baseline()}
         if "learning_rate" in self.history.chosen:
             values["learning_rate"] = self.history.chosen["learning_rate"]
         return replace(
@@ -69,13 +69,13 @@ class PreviousFit:
         if settings.classes is not None:
             self._check_classes(settings.classes)
         if (
-            not is_auto(settings.init)
-            and settings.init != self._init()
+            not is_auto(settings.baseline)
+            and settings.baseline != self._baseline()
             and not self._began_with_one_class()
         ):
             raise ValueError(
-                f"init={settings.init!r} with warm_start=True; the model was trained with "
-                f"init={self._init()!r}; expected the same, or warm_start=False for a new model"
+                f"baseline={settings.baseline!r} with warm_start=True; the model was trained with "
+                f"baseline={self._baseline()!r}; expected the same, or warm_start=False"
             )
 
     def check_n_iter(self, max_iter: int | str | None) -> None:
@@ -106,7 +106,7 @@ class PreviousFit:
                 f"classes={classes!r} with warm_start=True; expected those of the model, {expected}"
             )
 
-    def _init(self) -> str:
+    def _baseline(self) -> str:
         return "prior" if self.model.ensemble.init.any() else "zero"
 
     def _began_with_one_class(self) -> bool:

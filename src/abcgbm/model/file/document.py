@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,18 +15,40 @@ from abcgbm.data.binned_table import ColumnEncoder
 from abcgbm.data.categories import CategoryMap
 from abcgbm.data.schema import Schema
 from abcgbm.errors import ModelFileError, as_model_file_errors
+from abcgbm.model.file.format_1 import resolved_from_format_1, weight_from_format_1
 from abcgbm.model.file.json_values import JsonReader, to_json
 from abcgbm.model.history import History
+from abcgbm.parameters.algorithms import Checkpoint, KeepOnInterrupt, TimeLimit
+from abcgbm.parameters.parameters import callback_list
 
-# What belongs to a machine or an evening rather than to a model: the same model, the same bytes.
-_NOT_OF_THE_MODEL = ("n_jobs", "verbose", "checkpoint", "checkpoint_every")
-# What fit would act on: a file that names a path for it would have that path written to.
-_ACTED_ON = (*_NOT_OF_THE_MODEL, "callbacks")
+# What belongs to a machine or to one run rather than to a model: the same model, the same bytes.
+_NOT_OF_THE_MODEL = ("n_jobs", "verbose")
+# What fit would act on: a file that names a path for a checkpoint would have that path written to.
+_ACTED_ON_IN_FORMAT_1 = (*_NOT_OF_THE_MODEL, "checkpoint", "checkpoint_every", "callbacks")
+_KEPT_CALLBACKS = (TimeLimit, KeepOnInterrupt)  # these write nothing, and call nothing
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
     """Raise a ValueError if a file sets a parameter that makes fit do something outside the model."""
-    for name in _ACTED_ON:
+    _check_are_none(parameters, _NOT_OF_THE_MODEL)
+    callbacks = parameters.get("callbacks")
+    is_kept = callbacks is None or (
+        type(callbacks) is list and all(type(of) in _KEPT_CALLBACKS for of in callbacks)
+    )
+    if not is_kept:
+        raise ValueError(
+            f"the parameter callbacks={callbacks!r}; expected null, or a list of TimeLimit and "
+            "KeepOnInterrupt, because fit would act on it"
+        )
+
+
+def check_parameters_of_format_1(parameters: Mapping[str, Any]) -> None:
+    """Raise a ValueError as ``check_parameters`` does, for a file of format 1."""
+    _check_are_none(parameters, _ACTED_ON_IN_FORMAT_1)
+
+
+def _check_are_none(parameters: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
         if parameters.get(name) is not None:
             raise ValueError(
                 f"the parameter {name}={parameters[name]!r}; expected null, because fit would act on it"
@@ -32,8 +56,8 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def set_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that a file sets: those that fit acts on have their defaults."""
-    return {name: value for name, value in parameters.items() if name not in _ACTED_ON}
+    """Return the parameters that a file sets: those of a machine have their defaults."""
+    return {name: value for name, value in parameters.items() if name not in _NOT_OF_THE_MODEL}
 
 
 def kept_parameters(parameters: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
@@ -57,18 +81,31 @@ def split_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dic
     for name, value in parameters.items():
         if name in _NOT_OF_THE_MODEL:
             continue
-        if name == "callbacks" and isinstance(value, list | tuple) and not value:
-            kept[name] = None
-        elif _can_be_held(name, value):
+        if name == "callbacks":
+            kept_here, others = _split_callbacks(value)
+            dropped |= others
+            if kept_here is not None or not others:
+                kept[name] = kept_here
+        elif _can_be_held(value):
             kept[name] = value
         else:
             dropped[name] = type(value).__name__
     return kept, dropped
 
 
-def _can_be_held(name: str, value: Any) -> bool:
-    if name in _ACTED_ON:
-        return value is None
+def _split_callbacks(given: Any) -> tuple[list[Any] | None, dict[str, str]]:
+    """Return the callbacks that a file holds, and the type of those that it cannot.
+
+    A ``Checkpoint`` belongs to one run, as ``n_jobs`` does, so it is left out without a warning.
+    """
+    items = callback_list(given)
+    kept = [of for of in items if type(of) in _KEPT_CALLBACKS and _can_be_held(of)]
+    others = [of for of in items if not any(of is one for one in kept)]
+    others = [of for of in others if not isinstance(of, Checkpoint)]
+    return kept or None, {"callbacks": type(given).__name__} if others else {}
+
+
+def _can_be_held(value: Any) -> bool:
     try:
         to_json(value)
     except TypeError:
@@ -76,8 +113,8 @@ def _can_be_held(name: str, value: Any) -> bool:
     return True
 
 
-FORMAT = 1
-NEEDS = "0.1.0"  # the first version that reads this format
+FORMAT = 2
+NEEDS = "0.3.0"  # the first version that reads this format
 _START = b'{\n "digest": "'
 _N_HEX = 64
 _MAX_BYTES = 2**28
@@ -211,15 +248,47 @@ def json_of_history(history: History | None) -> dict[str, Any] | None:
         "best_step": history.best_iteration,
         "stop_reason": history.stop_reason,
         "seed": history.seed,
-        "chosen": {name: to_json(value) for name, value in history.chosen.items()},
+        "resolved_params": {name: to_json(value) for name, value in history.chosen.items()},
         "train_weight": history.train_weight,
         "validation_weight": history.validation_weight,
     }
 
 
 def history_of_json(document: Any, arrays: dict[str, Any], reader: JsonReader) -> History:
-    """Return the record of a training; version 0.1 wrote no weights."""
-    chosen = entry(document, "chosen", dict)
+    """Return the record of a training."""
+    return _history(document, arrays, reader, entry(document, "resolved_params", dict))
+
+
+def history_of_format_1(
+    document: Any,
+    arrays: dict[str, Any],
+    reader: JsonReader,
+    parameters: Mapping[str, Any],
+    baseline: NDArray[np.float64],
+) -> History:
+    """Return the record of a training from a file of format 1, with these parameters."""
+    history = _history(document, arrays, reader, entry(document, "chosen", dict))
+    changed: dict[str, Any] = {"chosen": resolved_from_format_1(history.chosen, parameters)}
+    if history.stop_reason == "max_time":
+        changed["stop_reason"] = "time_limit"
+    if history.train_weight is None:
+        changed["train_weight"] = weight_from_format_1(history.class_losses[0], baseline)
+    if history.validation_weight is None and len(history.validation_loss):
+        changed["validation_weight"] = _validation_weight(history)
+    return replace(history, **changed)
+
+
+def _validation_weight(history: History) -> float | None:
+    """Return the weight of the validation rows, if the score is minus the mean loss."""
+    with np.errstate(all="ignore"):
+        weights = history.validation_loss / -history.validation_score
+    is_mean = 0 < weights[0] < math.inf and np.allclose(weights, weights[0], rtol=1e-9, atol=0.0)
+    return float(weights[0]) if is_mean else None
+
+
+def _history(
+    document: Any, arrays: dict[str, Any], reader: JsonReader, resolved: dict[str, Any]
+) -> History:
     weights = {
         name: entry(document, name, float, type(None)) for name in _WEIGHTS & document.keys()
     }
@@ -228,6 +297,6 @@ def history_of_json(document: Any, arrays: dict[str, Any], reader: JsonReader) -
         best_iteration=entry(document, "best_step", int),
         stop_reason=entry(document, "stop_reason", str),
         seed=entry(document, "seed", int),
-        chosen={name: reader.value(value) for name, value in chosen.items()},
+        chosen={name: reader.value(value) for name, value in resolved.items()},
         **weights,
     )

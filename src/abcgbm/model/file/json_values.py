@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.parameters.algorithms import BaseClassSearch, FixedBase
+from abcgbm.model.file.format_1 import BaseClassSearch, FixedBase
+from abcgbm.parameters.algorithms import (
+    AdaptiveBaseClass,
+    Categorical,
+    KeepOnInterrupt,
+    MultiOutputTrees,
+    ParameterGroup,
+    TimeLimit,
+    TreePerClass,
+)
 
 _MAX_BYTES = 2**28  # of all arrays together: a dtype such as U99999999 makes much of little
 _MAX_KEYS = 2**13  # of all dictionaries and sets together: keys can be made to collide
@@ -40,7 +49,8 @@ def to_json(value: Any) -> Any:
 class JsonReader:
     """Makes values of JSON that somebody else may have written; a ValueError says what is wrong."""
 
-    def __init__(self) -> None:
+    def __init__(self, format_: int = 2) -> None:
+        self._tags = _TAGS_OF_FORMAT_1 if format_ == 1 else _TAGS
         self._bytes_left = _MAX_BYTES
         self._keys_left = _MAX_KEYS
 
@@ -53,10 +63,10 @@ class JsonReader:
         if len(json) != 1:
             raise ValueError(f"an object of {len(json)} entries; expected one that names a type")
         ((name, content),) = json.items()
-        if name not in _TAGS:
-            raise ValueError(f"a value of unknown type {name!r}; expected one of {[*_TAGS]}")
+        if name not in self._tags:
+            raise ValueError(f"a value of unknown type {name!r}; expected one of {[*self._tags]}")
         try:
-            return _TAGS[name].from_json(self, content)
+            return self._tags[name].from_json(self, content)
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a value of type {name}: {error}") from error
 
@@ -147,12 +157,17 @@ def _time_to_json(value: datetime) -> str:
     return value.isoformat()
 
 
-def _search_to_json(search: BaseClassSearch) -> dict[str, Any]:
-    return {name: to_json(value) for name, value in search.get_params(deep=False).items()}
+def _group_to_json(group: ParameterGroup) -> dict[str, Any]:
+    return {name: to_json(value) for name, value in group.get_params(deep=False).items()}
 
 
-def _search_from_json(read: JsonReader, json: dict[str, Any]) -> BaseClassSearch:
-    return BaseClassSearch(**{name: read.value(value) for name, value in json.items()})
+def _group_tag(kind: type[ParameterGroup]) -> _Tag:
+    """Return how an object that a parameter takes is written: by the names of its own parameters."""
+
+    def from_json(read: JsonReader, json: dict[str, Any]) -> ParameterGroup:
+        return kind(**{name: read.value(value) for name, value in json.items()})
+
+    return _Tag(kind, _group_to_json, from_json)
 
 
 def _parts(read: JsonReader, json: Any) -> list[Any]:
@@ -181,10 +196,31 @@ _TAGS = {
         lambda value: _array_to_json(np.array(value)),
         lambda read, json: read.array(json)[()],
     ),
-    "BaseClassSearch": _Tag(BaseClassSearch, _search_to_json, _search_from_json),
-    "FixedBase": _Tag(
-        FixedBase,
-        lambda value: to_json(value.label),
-        lambda read, json: FixedBase(read.value(json)),
+    **{
+        kind.__name__: _group_tag(kind)
+        for kind in (
+            MultiOutputTrees,
+            TreePerClass,
+            AdaptiveBaseClass,
+            Categorical,
+            TimeLimit,
+            KeepOnInterrupt,
+        )
+    },
+}
+
+
+def _not_written(value: Any) -> Any:
+    raise TypeError(f"{value!r} is a value of format 1, which is not written")
+
+
+_TAGS_OF_FORMAT_1 = _TAGS | {
+    "BaseClassSearch": _Tag(
+        BaseClassSearch,
+        _not_written,
+        lambda read, json: BaseClassSearch(
+            **{name: read.value(value) for name, value in json.items()}
+        ),
     ),
+    "FixedBase": _Tag(FixedBase, _not_written, lambda read, json: FixedBase(read.value(json))),
 }

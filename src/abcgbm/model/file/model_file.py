@@ -23,14 +23,17 @@ from abcgbm.model.file.document import (
     FORMAT,
     NEEDS,
     check_parameters,
+    check_parameters_of_format_1,
     document_of,
     encoding_of_json,
     entry,
+    history_of_format_1,
     history_of_json,
     json_of_encoding,
     json_of_history,
     text_of,
 )
+from abcgbm.model.file.format_1 import parameters_from_format_1
 from abcgbm.model.file.json_values import JsonReader, to_json
 from abcgbm.model.history import History
 from abcgbm.model.model import Model
@@ -163,7 +166,7 @@ _DOCUMENT = "model.json"
 STORED_NAMES_OF_HISTORY = {
     "train_loss": "train_loss",
     "class_losses": "class_losses",
-    "base_class": "base_class",
+    "base_classes": "base_class",
     "search_losses": "search_losses",
     "validation_loss": "validation_loss",
     "validation_score": "validation_score",
@@ -189,6 +192,10 @@ class ModelContents:
         steps after the best one then too.
     refit_model : Model or None
         In a checkpoint of ``refit``, the trees so far; ``refit_history`` is their record then.
+    format : int
+        The format of the file that it was read from.
+    written_by : str
+        The version that wrote it.
     """
 
     model: Model
@@ -197,6 +204,8 @@ class ModelContents:
     parameters: dict[str, Any]
     checkpoint: Mapping[str, Any] | None = None
     refit_model: Model | None = None
+    format: int = FORMAT
+    written_by: str = VERSION
 
     def check(self) -> None:
         """Raise a ValueError unless all parts are safe to use, and a checkpoint has its best step."""
@@ -364,25 +373,39 @@ def _saved_of(file: IO[bytes]) -> ModelContents:
 
 
 def _read(document: dict[str, Any], members: _Members) -> ModelContents:
-    reader = JsonReader()
+    format_ = document["format"]
+    reader = JsonReader(format_)
     model = _read_model(document, members, reader, "")
-    n_classes = len(model.classes)
-    parameters = entry(document, "parameters", dict)
-    first, second = (
-        _read_history(name, document, members, n_classes, reader)
-        for name in ("history", "refit_history")
-    )
+    stored = entry(document, "parameters", dict)
+    given = parameters = {name: reader.value(value) for name, value in stored.items()}
+    if format_ == 1:
+        check_parameters_of_format_1(given)
+        parameters = parameters_from_format_1(given)
+
+    def read_history(name: str) -> History | None:
+        summary = entry(document, name, dict, type(None))
+        if summary is None:
+            return None
+        arrays = _history_arrays(name, entry(summary, "n_steps", int), members, len(model.classes))
+        if format_ == 1:
+            baseline = model.ensemble.init
+            return history_of_format_1(summary, arrays, reader, given, baseline)
+        return history_of_json(summary, arrays, reader)
+
+    first, second = read_history("history"), read_history("refit_history")
     if first is None:
         raise ModelFileError("model.json has no history")
     return ModelContents(
         model=model,
         history=first,
         refit_history=second,
-        parameters={name: reader.value(value) for name, value in parameters.items()},
+        parameters=parameters,
         checkpoint=entry(document, "checkpoint", dict, type(None)),
         refit_model=_read_model(document, members, reader, "refit_")
         if "refit_features" in document
         else None,
+        format=format_,
+        written_by=entry(document, "written_by", str),
     )
 
 
@@ -402,27 +425,22 @@ def _read_model(
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
-def _read_history(
-    name: str, document: dict[str, Any], members: _Members, n_classes: int, reader: JsonReader
-) -> History | None:
-    summary = entry(document, name, dict, type(None))
-    if summary is None:
-        return None
-    n_iter = entry(summary, "n_steps", int)
+def _history_arrays(
+    name: str, n_iter: int, members: _Members, n_classes: int
+) -> dict[str, NDArray[Any]]:
     shapes: dict[str, Shape] = {
         "train_loss": (n_iter + 1,),
         "class_losses": (n_iter + 1, n_classes),
-        "base_class": (n_iter,),
+        "base_classes": (n_iter,),
         "search_losses": (n_iter, None),
         "validation_loss": (None,),
         "validation_score": (None,),
     }
-    arrays = {
+    return {
         field: members.array(
             f"{name}/{STORED_NAMES_OF_HISTORY[field]}",
-            np.int32 if field == "base_class" else float,
+            np.int32 if field == "base_classes" else float,
             shape,
         )
         for field, shape in shapes.items()
     }
-    return history_of_json(summary, arrays, reader)

@@ -134,7 +134,7 @@ function setUpChart(figure) {
       const j = nearest(line, x);
       return Math.abs(line.at[j][0] - x) < 3 ? names[k] + " " + line.said[j] : null;
     });
-    said.textContent = "step " + step + ": " + values.filter((text) => text !== null).join(", ");
+    said.textContent = "iteration " + step + ": " + values.filter((text) => text !== null).join(", ");
     cross.setAttribute("x1", x);
     cross.setAttribute("x2", x);
     cross.setAttribute("visibility", "visible");

@@ -1,0 +1,212 @@
+"""Model files of format 1: their parameters, in the words of this version.
+
+Versions 0.1 and 0.2 had 42 parameters; 17 of them are now in the objects that ``algorithm``,
+``categorical_features`` and ``callbacks`` take. Arrays have the same names in both formats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from abcgbm.data.arrays import Floats
+from abcgbm.parameters.algorithms import (
+    ALGORITHM_NAMES,
+    AdaptiveBaseClass,
+    AlgorithmObject,
+    Categorical,
+    KeepOnInterrupt,
+    MultiOutputTrees,
+    TimeLimit,
+    TreePerClass,
+    named_algorithm,
+)
+
+# What the parameters were by default that this version does not have by the same name.
+_DEFAULTS: dict[str, Any] = {
+    "algorithm": "auto",
+    "trees": "auto",
+    "base_class": "auto",
+    "base_step": "search",
+    "refresh": "step",
+    "gain_directions": "auto",
+    "init": "auto",
+    "min_gain": 0.0,
+    "min_hessian_leaf": 0.0,
+    "recenter": False,
+    "monotonic_cst": None,
+    "categorical_features": "auto",
+    "categorical_smoothing": 10.0,
+    "categorical_penalty": 1.0,
+    "handle_unknown": "missing",
+    "max_time": None,
+    "on_interrupt": "raise",
+}
+
+
+@dataclass(frozen=True)
+class BaseClassSearch:
+    """A value of ``base_class``: candidates are tried, and the best one is kept for a while."""
+
+    n_candidates: Any = 2
+    gap: Any = 5
+    warmup: Any = 0
+
+
+@dataclass(frozen=True)
+class FixedBase:
+    """A value of ``base_class``: a label that is spelled like a policy."""
+
+    label: Any
+
+
+def parameters_from_format_1(old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters of format 1 as the constructor takes them now.
+
+    A parameter that has no counterpart, and is not as it was by default, keeps its old name.
+    """
+    given = _DEFAULTS | {**old}
+    new = {name: value for name, value in old.items() if name not in _DEFAULTS}
+    new["algorithm"] = _name_or_object(given)
+    new["categorical_features"] = _categorical_features(given)
+    new["callbacks"] = _callbacks(given) or None
+    is_recentered = isinstance(new["algorithm"], TreePerClass) or not given["recenter"]
+    if not is_recentered:
+        new["recenter"] = given["recenter"]
+    if given["monotonic_cst"] is not None:
+        new["monotonic_cst"] = given["monotonic_cst"]
+    return new
+
+
+def resolved_from_format_1(chosen: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what parameters became in a training of format 1, in the words of this version.
+
+    Parameters
+    ----------
+    chosen : mapping
+        What the history says of it.
+    old : mapping
+        The parameters of the file.
+    """
+    given = _DEFAULTS | {**old} | {**chosen}
+    same = {name: value for name, value in chosen.items() if name not in _DEFAULTS}
+    return {"algorithm": algorithm_from_format_1(given)} | same
+
+
+def algorithm_from_format_1(given: Mapping[str, Any]) -> Any:
+    """Return the object for an algorithm, a kind of trees and all that went with them.
+
+    What no version could train comes back such that this one refuses it, too.
+    """
+    if not (isinstance(given["trees"], str) and given["trees"] in ("auto", "per-class", "shared")):
+        return given["trees"]
+    if not isinstance(given["algorithm"], str):
+        return given["algorithm"]
+    name = given["algorithm"]
+    if _is_multi_output(given):
+        name = "logitboost" if name == "auto" else name
+        return MultiOutputTrees(
+            name, n_projections=given["gain_directions"], **_of_trees(given, "prior")
+        )
+    if name == "auto":
+        name = "mart" if given["refresh"] == "class" else "abc-mart"
+    if name not in ALGORITHM_NAMES:
+        return name
+    criterion, has_derivatives = name.removeprefix("abc-"), name.startswith("abc-")
+    if not has_derivatives and _has_no_base(given):
+        return TreePerClass(
+            criterion,
+            sequential_residuals=given["refresh"] == "class",
+            recenter=given["recenter"],
+            **_of_trees(given, "zero"),
+        )
+    return AdaptiveBaseClass(
+        criterion,
+        **_base_class(given["base_class"], name),
+        base_derivatives=has_derivatives,
+        line_search=given["base_step"] != "full",
+        **_of_trees(given, "zero"),
+    )
+
+
+def weight_from_format_1(losses: Floats, baseline: Floats) -> float | None:
+    """Return the weight of the training rows, which version 0.1 did not write.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_classes,)
+        The loss of each class before the first iteration.
+    baseline : ndarray of shape (n_classes,)
+        The raw scores then.
+    """
+    surprise = np.logaddexp.reduce(baseline) - baseline
+    is_there = losses > 0
+    weight = float((losses[is_there] / surprise[is_there]).sum())
+    return weight if 0 < weight < math.inf else None
+
+
+def _name_or_object(given: Mapping[str, Any]) -> Any:
+    """Return a name where it says the same as the object."""
+    found = algorithm_from_format_1(given)
+    if not isinstance(found, AlgorithmObject):
+        return found
+    name = given["algorithm"]
+    if isinstance(found, MultiOutputTrees):
+        name = "auto" if given["trees"] == "auto" else "multi-output"
+    elif name == "auto":
+        name = "mart" if isinstance(found, TreePerClass) else "abc-mart"
+    return name if found == named_algorithm(name) else found
+
+
+def _is_multi_output(given: Mapping[str, Any]) -> bool:
+    if given["trees"] != "auto":
+        return bool(given["trees"] == "shared")
+    return given["algorithm"] == "auto" and _has_no_base(given) and given["refresh"] != "class"
+
+
+def _has_no_base(given: Mapping[str, Any]) -> bool:
+    base = given["base_class"]
+    return base is None or (isinstance(base, str) and base == "auto")
+
+
+def _of_trees(given: Mapping[str, Any], baseline: str) -> dict[str, Any]:
+    init = given["init"]
+    return {
+        "min_gain": given["min_gain"],
+        "min_hessian_leaf": given["min_hessian_leaf"],
+        "baseline": baseline if isinstance(init, str) and init == "auto" else init,
+    }
+
+
+def _base_class(given: Any, algorithm: str) -> dict[str, Any]:
+    if isinstance(given, BaseClassSearch):
+        return {"n_candidates": given.n_candidates, "gap": given.gap, "warmup": given.warmup}
+    if isinstance(given, FixedBase):
+        return {"base_label": given.label}
+    if given is None or (isinstance(given, str) and given == "worst"):
+        return {}
+    if isinstance(given, str) and given == "auto":
+        return {"n_candidates": 2, "gap": 5} if algorithm == "abc-logitboost" else {}
+    if isinstance(given, str) and given == "exhaustive":
+        return {"n_candidates": None}
+    return {"base_label": given}
+
+
+def _categorical_features(given: Mapping[str, Any]) -> Any:
+    columns = given["categorical_features"]
+    found = Categorical(
+        columns,
+        smoothing=given["categorical_smoothing"],
+        penalty=given["categorical_penalty"],
+        handle_unknown=given["handle_unknown"],
+    )
+    return columns if found == Categorical(columns) else found
+
+
+def _callbacks(given: Mapping[str, Any]) -> list[Any]:
+    limit = [] if given["max_time"] is None else [TimeLimit(given["max_time"])]
+    return limit + ([] if given["on_interrupt"] == "raise" else [KeepOnInterrupt()])

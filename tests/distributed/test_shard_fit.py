@@ -1,0 +1,287 @@
+"""The fit of a rank for those who connect ranks: what is left of one that is broken off goes on."""
+
+import signal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_ranks import drawn, file_of, spread
+
+from abcgbm import ABCBoostClassifier, Checkpoint, TimeLimit
+from abcgbm.communication.collectives import Interrupts, uninterrupted
+from abcgbm.communication.communicator import RanksError, SingleProcess
+from abcgbm.communication.shard import Shard
+from abcgbm.distributed.shard_fit import ShardResult, ShardRows, StateSender, fit_on_rank
+from abcgbm.training.callbacks import IterationReport, Means, RemoteListener
+from ranks_in_threads import ThreadReducer, on_ranks, outcomes
+
+ALL = drawn(11, n=120)
+PARAMS: dict[str, Any] = {
+    "max_iter": 6,
+    "learning_rate": 0.15,
+    "max_leaf_nodes": 4,
+    "random_state": 2,
+    "n_jobs": 1,
+}
+FITS = {
+    "shared": PARAMS,
+    "abc-mart": PARAMS | {"algorithm": "abc-mart", "subsample": 0.6},
+    "refit": PARAMS | {"early_stopping": True, "n_iter_no_change": 2, "refit": True},
+}
+every_fit = pytest.mark.parametrize("params", FITS.values(), ids=FITS)
+
+
+def rows_of(n_ranks: int, seed: int) -> list[tuple[ShardRows, list[tuple[int, int]]]]:
+    held = spread(len(ALL["y"]), n_ranks, np.random.default_rng(seed))
+    return [(ShardRows(ALL["X"][rows], ALL["y"][rows]), parts) for rows, parts in held]
+
+
+def work(params: dict[str, Any], n_ranks: int, seed: int, checkpoint: bytes | None = None) -> Any:
+    given = rows_of(n_ranks, seed)
+
+    def fit(communicator: ThreadReducer) -> ShardResult:
+        rows, parts = given[communicator.rank]
+        outcome = fit_on_rank(params, rows, Shard(communicator, parts), checkpoint=checkpoint)
+        if str(outcome.error).endswith("as it was told"):
+            raise RanksError(str(outcome.error))  # so that the others know
+        return outcome
+
+    return fit
+
+
+def expected(params: dict[str, Any]) -> bytes:
+    return file_of(ABCBoostClassifier(**params).fit(**ALL))
+
+
+@every_fit
+def test_outcome_is_the_model(params):
+    steps = []
+    fit = rows_of(2, 1)
+
+    def with_steps(communicator: ThreadReducer) -> ShardResult:
+        rows, parts = fit[communicator.rank]
+        shard = Shard(communicator, parts)
+        listener = RemoteListener(lambda report, means: steps.append(report.iteration))
+        return fit_on_rank(params, rows, shard, listener=listener)
+
+    for outcome in on_ranks(2, with_steps):
+        assert outcome.error is None
+        assert file_of(outcome.model) == expected(params)
+        assert outcome.model.callbacks is None
+        assert outcome.n_iter == outcome.model.n_iter_
+    assert steps[:2] == [1, 2]
+
+
+@every_fit
+def test_training_goes_on_on_other_ranks_wherever_one_was_lost(params):
+    def counted(communicator: ThreadReducer) -> int:
+        work(params, 3, 5)(communicator)
+        return communicator.n_swaps
+
+    n_swaps = max(on_ranks(3, counted))
+    rng, whole = np.random.default_rng(5), expected(params)
+    for number in [*range(1, 12, 4), *rng.integers(12, n_swaps + 1, 8).tolist()]:
+        found = outcomes(3, work(params, 3, 5), leaves=(number % 3, number))
+        left = [of for of in found if isinstance(of, ShardResult) and of.error is not None]
+        if not left:  # nobody needed the lost one any more
+            continue
+        furthest = max(left, key=lambda outcome: outcome.n_iter)
+        assert isinstance(furthest.error, RanksError)
+        for n_ranks in (1, 2):
+            again = on_ranks(n_ranks, work(params, n_ranks, 6, furthest.checkpoint))
+            assert [of.error for of in again] == [None] * n_ranks
+            assert {file_of(of.model) for of in again} == {whole}
+
+
+def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has(tmp_path):
+    params = FITS["abc-mart"]
+    path = tmp_path / "checkpoint"
+    ABCBoostClassifier(callbacks=[Checkpoint(path)], **params | {"max_iter": 3}).fit(**ALL)
+    again = on_ranks(2, work(params, 2, 6, path.read_bytes()))
+    assert {file_of(of.model) for of in again} == {expected(params)}
+
+    def stopped(communicator: ThreadReducer) -> None:
+        rows, parts = rows_of(2, 1)[communicator.rank]
+        model = ABCBoostClassifier(
+            callbacks=[Checkpoint(tmp_path / "of ranks")], **params | {"max_iter": 3}
+        )
+        model.fit(*rows[:2], communicator=Shard(communicator, parts))
+
+    on_ranks(2, stopped)
+    keeps_state = ABCBoostClassifier(**params).fit(**ALL, resume_from=tmp_path / "of ranks")
+    assert file_of(keeps_state) == expected(params)
+
+
+def stopping(after: tuple[str, int], fails: bool) -> Any:
+    """Let ranks stop after a step; or fail there, and answer that before they go on."""
+
+    def on_iteration(report: IterationReport, means: Means) -> bool:
+        is_there = (report.phase, report.iteration) == after
+        if is_there and fails:
+            raise RanksError("lost before the answer was known")
+        return is_there
+
+    return on_iteration
+
+
+@pytest.mark.parametrize("after", [("train", 2), ("refit", 2), ("train", 6)])
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_training_that_was_told_to_stop_and_broken_off_stops_at_once(after, n_ranks):
+    params, given = FITS["refit"], rows_of(2, 1)
+
+    def fit(listener: RemoteListener, checkpoint: bytes | None = None, given: Any = given) -> Any:
+        def on_rank(communicator: ThreadReducer) -> ShardResult:
+            rows, parts = given[communicator.rank]
+            shard = Shard(communicator, parts)
+            return fit_on_rank(params, rows, shard, checkpoint=checkpoint, listener=listener)
+
+        return on_ranks(len(given), on_rank)
+
+    expected = fit(RemoteListener(stopping(after, fails=False)))[0]
+    interrupted = fit(RemoteListener(stopping(after, fails=True)))[0]
+    again = RemoteListener(stopping(after, fails=True), frozenset([after]))
+    for outcome in fit(again, interrupted.checkpoint, rows_of(n_ranks, 6)):
+        assert outcome.error is None
+        assert file_of(outcome.model) == file_of(expected.model)
+        assert outcome.model.stop_reason_ == expected.model.stop_reason_
+
+
+def test_fit_of_one_rank_leaves_its_state():
+    outcome = fit_on_rank(
+        PARAMS,
+        rows_of(1, 1)[0][0],
+        Shard(SingleProcess()),
+        listener=RemoteListener(stopping(("train", 3), fails=True)),
+    )
+    assert (type(outcome.error), outcome.n_iter) == (RanksError, 3)
+    again = on_ranks(2, work(PARAMS, 2, 1, outcome.checkpoint))
+    assert {file_of(of.model) for of in again} == {expected(PARAMS)}
+
+
+def test_state_is_given_now_and_then(monkeypatch):
+    sender, states = StateSender(), []
+
+    def on_iteration(report: IterationReport, means: Means) -> bool:
+        sender._not_before = 0.0 if report.iteration in (3, 5) else 1e9
+        monkeypatch.setattr(
+            "abcgbm.distributed.shard_fit._MAX_BYTES", 2**24 if report.iteration < 5 else 9
+        )
+        states.append(sender.if_due())
+        return False
+
+    row = rows_of(1, 1)[0][0]
+    fit_on_rank(
+        PARAMS,
+        row,
+        Shard(SingleProcess()),
+        listener=RemoteListener(on_iteration),
+        state_sender=sender,
+    )
+    assert [state is not None for state in states] == [False, False, True, False, False, False]
+    again = on_ranks(2, work(PARAMS, 2, 1, states[2]))
+    assert {file_of(of.model) for of in again} == {expected(PARAMS)}
+
+
+def test_labels_that_no_state_can_hold_are_refused_where_one_is_kept():
+    row, day = rows_of(1, 1)[0][0], pd.Timestamp("2026-01-01", tz="UTC")
+    y = np.array([day + pd.Timedelta(days=int(label in row.y[:1])) for label in row.y])
+    error = fit_on_rank(PARAMS, row._replace(y=y), Shard(SingleProcess())).error
+    assert "a value of type Timestamp cannot be held by a model file" in str(error)
+
+
+def test_what_fails_before_the_first_step_leaves_no_state():
+    def fit(communicator: ThreadReducer) -> ShardResult:
+        rows, _ = rows_of(2, 1)[communicator.rank]
+        return fit_on_rank(PARAMS | {"max_iter": 0}, rows, Shard(communicator))
+
+    for outcome in on_ranks(2, fit):
+        assert (outcome.model, outcome.checkpoint, outcome.n_iter) == (None, None, 0)
+        assert isinstance(outcome.error, ValueError)
+
+
+def test_checkpoint_of_other_rows_is_refused_on_all_ranks(tmp_path):
+    path = tmp_path / "checkpoint"
+    ABCBoostClassifier(callbacks=[Checkpoint(path)], **PARAMS).fit(ALL["X"] + 1, ALL["y"])
+    for outcome in on_ranks(2, work(PARAMS, 2, 1, path.read_bytes())):
+        assert "do not give the losses that it records" in str(outcome.error)
+    model = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL))
+    for outcome in on_ranks(2, work(PARAMS, 2, 1, model)):
+        assert "is a model, but no checkpoint" in str(outcome.error)
+        assert (outcome.checkpoint, outcome.n_iter) == (None, 0)
+
+
+class OneOfTwo(SingleProcess):
+    """A rank of two that nobody asks anything of."""
+
+    n_ranks = 2
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
+def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
+    with Interrupts(OneOfTwo()) as interrupts:
+        interrupts.raise_if_requested()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.raise_if_requested()
+        interrupts.raise_if_requested()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    for who in (OneOfTwo(), SingleProcess()):
+        with Interrupts(who):
+            pass
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with Interrupts(SingleProcess()), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
+def test_interrupt_between_two_trainings_waits_until_all_ranks_can_hear_of_it():
+    done = []
+
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("work")
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(OneOfTwo(), work)
+    assert done == ["work"]
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(SingleProcess(), work)
+    assert done == ["work"]
+
+
+def test_time_is_that_of_the_first_rank():
+    given = rows_of(2, 1)
+
+    def fit(communicator: ThreadReducer) -> ShardResult:
+        rows, parts = given[communicator.rank]
+        limits = {"max_iter": 50, "callbacks": [TimeLimit(1e-6 if communicator.rank == 0 else 1e6)]}
+        return fit_on_rank(PARAMS | limits, rows, Shard(communicator, parts))
+
+    for outcome in on_ranks(2, fit):
+        assert (outcome.model.stop_reason_, outcome.n_iter) == ("time_limit", 1)
+
+
+def test_time_that_has_passed_before_counts():
+    params = PARAMS | {"max_iter": 50, "callbacks": [TimeLimit(1e5)]}
+    outcome = fit_on_rank(
+        params, rows_of(1, 1)[0][0], Shard(SingleProcess()), listener=RemoteListener(elapsed=1e6)
+    )
+    assert (outcome.model.stop_reason_, outcome.n_iter) == ("time_limit", 1)
+
+
+def test_rows_to_validate_on_may_be_on_some_ranks_only():
+    other = drawn(12, n=40)
+    validation = {"X_val": other["X"], "y_val": other["y"]}
+    whole = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL, **validation))
+    given = rows_of(3, 3)
+
+    def fit(communicator: ThreadReducer) -> ShardResult:
+        rows, parts = given[communicator.rank]
+        if communicator.rank == 1:
+            rows = rows._replace(**validation)
+        return fit_on_rank(PARAMS, rows, Shard(communicator, parts))
+
+    assert [file_of(outcome.model) == whole for outcome in on_ranks(3, fit)] == [True] * 3

@@ -1,0 +1,264 @@
+"""What a crafted model file may not do: make fit act, or be more than one archive of one model."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from abcgbm import ABCBoostClassifier, Checkpoint, ModelFileError
+from abcgbm.data.schema import Schema
+from abcgbm.model.file.archive import archive_of
+from model_files import (
+    FRAME,
+    LABELS,
+    X,
+    Y,
+    content_of,
+    document_in,
+    loaded,
+    members_of,
+    mended,
+    redigested,
+)
+from models import assert_same_model, small
+from stored_models import FOLDER
+
+SMALL = {"max_iter": 2, "max_leaf_nodes": 3}
+MODEL = small(**SMALL).fit(FRAME, LABELS)
+CONTENT = content_of(MODEL)
+ACTED_ON = ("n_jobs", "verbose", "callbacks")
+ACTED_ON_IN_FORMAT_1 = (*ACTED_ON, "checkpoint", "checkpoint_every")
+FORMAT_1 = (FOLDER / "two_classes.abcgbm").read_bytes()
+
+
+def with_parameters(content, **parameters):
+    return mended(members_of(content), lambda document: document["parameters"].update(parameters))
+
+
+# -------------------------------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_jobs", 10_000),
+        ("n_jobs", 0),
+        ("verbose", 1),
+        ("verbose", 0),
+        ("verbose", False),
+        ("callbacks", "victim.csv"),
+        ("callbacks", ["victim.csv"]),
+        ("callbacks", [{"Categorical": {}}]),
+    ],
+)
+def test_parameter_that_fit_would_act_on_is_an_error(name, value):
+    with pytest.raises(ModelFileError, match=rf"the parameter {name}=.*; expected null"):
+        loaded(with_parameters(CONTENT, **{name: value}))
+
+
+@pytest.mark.parametrize("where", [lambda of: of, lambda of: [of], lambda of: [[of]]])
+def test_file_cannot_hold_a_checkpoint_that_fit_would_write(where):
+    checkpoint = {"Checkpoint": {"path": "victim.csv", "every": 1}}
+    for name in ("callbacks", "algorithm", "scoring"):
+        with pytest.raises(ModelFileError, match="a value of unknown type 'Checkpoint'"):
+            loaded(with_parameters(CONTENT, **{name: where(checkpoint)}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("checkpoint", "victim.csv"),
+        ("checkpoint", ""),
+        ("checkpoint", {"bytes": b"victim.csv".hex()}),
+        ("checkpoint_every", 1),
+        ("n_jobs", 10_000),
+        ("verbose", 1),
+        ("callbacks", []),
+        ("callbacks", ["victim.csv"]),
+    ],
+)
+def test_parameter_of_format_1_that_fit_would_act_on_is_an_error(name, value):
+    with pytest.raises(ModelFileError, match=rf"the parameter {name}=.*; expected null"):
+        loaded(with_parameters(FORMAT_1, **{name: value}))
+
+
+def test_null_for_what_fit_acted_on_in_format_1_is_the_default():
+    model = loaded(with_parameters(FORMAT_1, **dict.fromkeys(ACTED_ON_IN_FORMAT_1)))
+    assert (model.n_jobs, model.verbose, model.callbacks) == (None, 0, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["algorithm", "trees", "base_class", "init", "refresh", "recenter"]
+)
+@pytest.mark.parametrize("value", [3, [], {"dict": []}, {"float": "nan"}, "x" * 1000, True])
+def test_any_value_of_format_1_loads_or_is_an_error(name, value):
+    try:
+        model = loaded(with_parameters(FORMAT_1, **{name: value}))
+    except ModelFileError:
+        return
+    model.predict(X)
+
+
+def test_null_for_what_fit_acts_on_is_the_default():
+    model = loaded(with_parameters(CONTENT, **dict.fromkeys(ACTED_ON)))
+    assert_same_model(model, MODEL)
+    defaults = ABCBoostClassifier().get_params()
+    assert {name: getattr(model, name) for name in ACTED_ON} == {
+        name: defaults[name] for name in ACTED_ON
+    }
+    model.fit(FRAME, LABELS)
+
+
+@pytest.mark.parametrize("name", ACTED_ON)
+def test_checkpoint_that_sets_what_fit_acts_on_is_not_resumed(name, tmp_path):
+    path = tmp_path / "run"
+    small(callbacks=[Checkpoint(path)], **SMALL).fit(X, Y)
+    path.write_bytes(with_parameters(path.read_bytes(), **{name: 1}))
+    with pytest.raises(ModelFileError, match=f"the parameter {name}=1; expected null"):
+        small(**SMALL).fit(X, Y, resume_from=path)
+
+
+@pytest.mark.parametrize("callbacks", [None, [], ()], ids=repr)
+def test_file_with_all_that_fit_acts_on_set_holds_none_of_it(callbacks, tmp_path):
+    path = tmp_path / "run"
+    given = {"n_jobs": 1, "callbacks": [*(callbacks or []), Checkpoint(path, every=1)]}
+    model = small(**given, **SMALL).fit(X, Y).set_params(verbose=3)
+    for content in (content_of(model), path.read_bytes()):
+        held = document_in(members_of(content))["parameters"]
+        assert {name: held.get(name) for name in ACTED_ON} == dict.fromkeys(ACTED_ON)
+        loaded(content)
+    assert_same_model(small(**SMALL).fit(X, Y, resume_from=path), model)
+
+
+@pytest.mark.parametrize("callbacks", ["x", [1]], ids=repr)
+def test_callbacks_that_are_none_are_named_and_not_written(callbacks):
+    model = small(**SMALL).fit(X, Y).set_params(callbacks=callbacks)
+    with pytest.warns(UserWarning, match="cannot hold the value of callbacks"):
+        content = content_of(model)
+    assert loaded(content).callbacks is None
+
+
+NUMBERS = {
+    "max_bins": [1, 65535, 10**30],
+    "max_leaf_nodes": [1, 32769, 10**30],
+    "max_depth": [0, -1],
+    "max_iter": [0, -1, 1.5],
+    "max_features": [0, 1.5, 10**30],
+    "n_iter_no_change": [0],
+    "learning_rate": [0, 2.0],
+    "subsample": [0, 1.5],
+    "min_samples_leaf": [0, -1],
+    "l2_regularization": [-1],
+    "tol": [-1],
+    "callbacks": [[{"TimeLimit": {"seconds": seconds}}] for seconds in (0, -1)],
+    "categorical_features": [{"Categorical": {"smoothing": -1}}],
+    "random_state": [-1],
+    "algorithm": [
+        {"MultiOutputTrees": {"n_projections": 0}},
+        {"MultiOutputTrees": {"min_gain": -1}},
+        {"AdaptiveBaseClass": {"n_candidates": -(10**9)}},
+        {"Categorical": {}},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in NUMBERS.items() for value in values]
+)
+def test_number_in_a_file_is_checked_before_fit_uses_it(name, value):
+    """They are not refused on load: a model whose parameters were set afterwards can predict."""
+    model = loaded(
+        with_parameters(content_of(small("abc-mart", **SMALL).fit(X, Y)), **{name: value})
+    )
+    with pytest.raises((ValueError, TypeError), match=r"; expected|random_state|seed"):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["max_depth", "n_iter_no_change"])
+def test_large_number_in_a_file_costs_nothing(name):
+    content = content_of(small("abc-mart", **SMALL).fit(X, Y))
+    model = loaded(with_parameters(content, **{name: 10**30})).fit(X, Y)
+    assert_same_model(model, loaded(content).fit(X, Y))
+
+
+# ------------------------------------------------------------------------------ the archive alone
+
+
+@pytest.mark.parametrize("junk", [b"\0", b"#!/bin/sh\n", bytes(70_000), CONTENT], ids=len)
+def test_bytes_before_or_behind_the_archive_are_an_error(junk):
+    for content in (junk + CONTENT, CONTENT + junk):
+        with pytest.raises(ModelFileError):
+            loaded(content)
+
+
+def test_two_archives_end_to_end_are_an_error():
+    other = content_of(small(max_iter=3).fit(FRAME, LABELS))
+    with pytest.raises(ModelFileError, match=r"begins at byte \d+ of the file; expected 0"):
+        loaded(other + CONTENT)
+
+
+def moved(content, n_bytes):
+    """The archive as it is when other bytes are before it, and its table of contents knows."""
+    data = bytearray(content)
+    end = len(data) - 22
+    start = int.from_bytes(data[end + 16 : end + 20], "little")
+    data[end + 16 : end + 20] = (start + n_bytes).to_bytes(4, "little")
+    place = start
+    while place < end:
+        offset = int.from_bytes(data[place + 42 : place + 46], "little")
+        data[place + 42 : place + 46] = (offset + n_bytes).to_bytes(4, "little")
+        place += 46 + int.from_bytes(data[place + 28 : place + 30], "little")
+    return bytes(n_bytes) + bytes(data)
+
+
+def test_bytes_before_the_archive_are_an_error_where_its_table_of_contents_knows_of_them():
+    assert moved(CONTENT, 0) == CONTENT
+    with pytest.raises(ModelFileError, match="begins at byte 5 of the file; expected 0"):
+        loaded(moved(CONTENT, 5))
+
+
+def test_bytes_between_members_are_an_error():
+    end = len(CONTENT) - 22
+    start = int.from_bytes(CONTENT[end + 16 : end + 20], "little")
+    later = (start + 3).to_bytes(4, "little")
+    content = CONTENT[:start] + b"abc" + CONTENT[start : end + 16] + later + CONTENT[end + 20 :]
+    with pytest.raises(ModelFileError, match=r"the table of contents begins at byte"):
+        loaded(content)
+
+
+def test_comment_of_the_archive_is_an_error():
+    content = CONTENT[:-2] + b"\x03\x00" + b"abc"
+    with pytest.raises(ModelFileError, match="bytes behind its archive"):
+        loaded(content)
+
+
+def test_archive_beyond_the_sizes_of_a_plain_zip_is_read(monkeypatch):
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
+    content = archive_of(members_of(CONTENT))
+    assert b"PK\x06\x06" in content
+    monkeypatch.undo()
+    assert_same_model(loaded(content), MODEL)
+    with pytest.raises(ModelFileError):
+        loaded(b"x" + content)
+    with pytest.raises(ModelFileError):
+        loaded(content + b"x")
+
+
+def test_features_of_the_same_name_are_an_error():
+    def rename(document):
+        document["features"]["names"][1] = document["features"]["names"][0]
+
+    with pytest.raises(ModelFileError, match=r"features of the same name: \['slope'\]"):
+        loaded(mended(members_of(CONTENT), rename))
+    schema = Schema(np.zeros(3, dtype=bool), np.array(["a", "b", "a"], object))
+    with pytest.raises(ValueError, match="features of the same name"):
+        schema.check()
+
+
+def test_entry_of_the_document_that_is_there_twice_is_an_error():
+    members = members_of(CONTENT)
+    text = members["model.json"].replace(
+        b'"recenter": false', b'"recenter": false, "recenter": true'
+    )
+    with pytest.raises(ModelFileError, match="an entry is there twice"):
+        loaded(redigested(members, text))

@@ -1,0 +1,173 @@
+"""Shared trees as a user meets them: what is settled for whom, and what goes on as always."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees
+from abcgbm.data.samples import ClassLabels
+from abcgbm.data.schema import Schema
+from abcgbm.model.ensemble import ALL_CLASSES
+from abcgbm.parameters.defaults import MAX_PROJECTIONS, Size, settled
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.training.boosting import IterationPlan, plan_iteration
+from abcgbm.training.resolved import ResolvedParameters, resolve_parameters
+from models import assert_same_model, base_labels, ensemble_arrays, noisy_data, small
+
+X, Y = noisy_data(n_rows=500, n_classes=5)
+MANY_X, MANY_Y = noisy_data(n_rows=600, n_classes=9)
+VALIDATION = {"X_val": X[400:], "y_val": Y[400:]}
+
+
+def shared(algorithm="multi-output", **parameters) -> ABCBoostClassifier:
+    return small(algorithm, **parameters)
+
+
+# ------------------------------------------------------------------------------- what is settled
+
+
+def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
+    settings = Parameters.from_parameters(ABCBoostClassifier(**parameters).get_params())
+    classes = ClassLabels(np.arange(n_classes), np.ones(n_classes))
+    settings = settled(settings, Size(1000, n_classes), has_validation=False)
+    return resolve_parameters(settings, Schema(np.zeros(3, bool)), classes, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "n_classes", "n_projections"),
+    [
+        ("auto", 2, 2),
+        ("auto", MAX_PROJECTIONS, MAX_PROJECTIONS),
+        ("auto", MAX_PROJECTIONS + 1, MAX_PROJECTIONS),
+        ("auto", 1000, MAX_PROJECTIONS),
+        ("all", 1000, 1000),
+        (5, 1000, 5),
+        (np.int64(5), 4, 4),
+        (10**30, 4, 4),
+        (1, 2, 1),
+    ],
+)
+def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_projections):
+    plan = plan_of(n_classes, algorithm=MultiOutputTrees(n_projections=given), max_features=None)
+    assert plan.n_projections == n_projections
+    assert plan.has_draws == (n_projections < n_classes)
+
+
+def test_trees_per_class_have_no_directions():
+    plan = plan_of(20, algorithm="mart")
+    assert (plan.n_projections, plan.has_draws) == (0, False)
+    assert plan_of(20, algorithm="mart", subsample=0.5).has_draws
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_step_of_a_shared_tree_has_no_base_class(n_classes):
+    algorithm = plan_of(n_classes, algorithm="multi-output").settings.algorithm
+    expected = IterationPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
+    assert plan_iteration(algorithm, n_classes, ()) == expected
+
+
+# ------------------------------------------------------------------------------------- the trees
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+@pytest.mark.parametrize("algorithm", ["mart", "logitboost"])
+def test_step_is_one_tree_for_all_classes(algorithm, n_classes):
+    model = shared(MultiOutputTrees(algorithm)).fit(*noisy_data(n_classes=n_classes))
+    arrays = ensemble_arrays(model)
+    assert arrays["tree_class"].tolist() == [ALL_CLASSES] * model.n_iter_
+    assert arrays["leaf_value"].shape == ((arrays["feature"] < 0).sum(), n_classes)
+    assert base_labels(model) == [None] * model.n_iter_
+    assert np.isnan(model.history_.candidate_losses).all()
+
+
+@pytest.mark.parametrize("gain_directions", [1, 3, "auto"])
+def test_directions_are_drawn_by_the_random_state(gain_directions):
+    def fitted(random_state):
+        return shared(
+            MultiOutputTrees(n_projections=gain_directions), random_state=random_state
+        ).fit(MANY_X, MANY_Y)
+
+    assert_same_model(fitted(3), fitted(3))
+    one, other = (ensemble_arrays(fitted(seed))["leaf_value"] for seed in (3, 4))
+    assert not np.array_equal(one, other)
+
+
+def test_all_directions_draw_nothing():
+    one, other = (
+        shared(MultiOutputTrees(n_projections="all"), random_state=s).fit(MANY_X, MANY_Y)
+        for s in (3, 4)
+    )
+    assert_same_model(one, other)
+
+
+def test_single_direction_for_two_classes_is_drawn_until_it_parts_them():
+    X, y = noisy_data(n_classes=2)
+    model = shared(MultiOutputTrees(n_projections=1), max_iter=20).fit(X, y)
+    assert (model.n_iter_, model.stop_reason_) == (20, "max_iter")
+
+
+def test_importances_are_those_of_all_classes_together():
+    """The gain of a split is the sum of its gains by class."""
+    model = shared().fit(X, Y)
+    ensemble = model.model_.ensemble
+    total = np.zeros(4)
+    np.add.at(total, ensemble.gain_feature, ensemble.class_gain.sum(axis=1))
+    np.testing.assert_allclose(total / total.sum(), model.feature_importances_, rtol=1e-5)
+    np.testing.assert_allclose(model.feature_importances_by_class_.sum(axis=1), 1)
+
+
+# ------------------------------------------------------------------------------------ as always
+
+
+def test_two_kinds_of_trees_can_go_on_from_each_other():
+    model = shared(max_iter=3, warm_start=True, early_stopping=False).fit(X, Y, **VALIDATION)
+    model.set_params(algorithm=AdaptiveBaseClass(baseline="zero"), max_iter=5).fit(
+        X, Y, **VALIDATION
+    )
+    model.set_params(algorithm=MultiOutputTrees(baseline="zero"), max_iter=9).fit(
+        X, Y, **VALIDATION
+    )
+    assert [b is None for b in base_labels(model)] == [True] * 3 + [False] * 2 + [True] * 4
+    losses = [
+        -np.log(proba[np.arange(100), Y[400:]]).mean()
+        for proba in model.staged_predict_proba(X[400:])
+    ]
+    np.testing.assert_allclose(model.validation_loss_[1:], losses, rtol=1e-9)
+    assert (np.diff(model.train_loss_) <= 0).all()
+    np.testing.assert_allclose(model.feature_importances_by_class_.sum(axis=1), 1)
+
+
+def test_model_is_cut_to_its_best_step():
+    eager = {"learning_rate": 0.5, "n_iter_no_change": 4}
+    model = shared(**eager, max_iter=200).fit(X[:400], Y[:400], **VALIDATION)
+    assert model.stop_reason_ == "early_stopping"
+    twin = shared(**eager, max_iter=model.best_iteration_).fit(X[:400], Y[:400])
+    for name, array in ensemble_arrays(model).items():
+        np.testing.assert_array_equal(array, ensemble_arrays(twin)[name], err_msg=name, strict=True)
+    assert model.predict_proba(X).tobytes() == twin.predict_proba(X).tobytes()
+
+
+def test_pickle_is_the_model_and_holds_no_losses_of_searches():
+    model = shared().fit(X, Y)
+    twin = pickle.loads(pickle.dumps(model))
+    assert twin.model_ == model.model_
+    assert_same_model(twin, model)
+    assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    assert model.history_.search_losses.shape == (8, 0)
+    assert model.history_.candidate_losses.shape == (8, 5)
+
+
+def test_pickle_is_hardly_larger_than_its_leaves():
+    """Beside the float32 values: two such numbers for each node, and gains by class."""
+    X, y = noisy_data(n_rows=4000, n_features=5, n_classes=100)
+    model = shared(max_iter=20, max_leaf_nodes=20).fit(X, y)
+    leaves, gains = model.model_.ensemble.leaf_value, model.model_.ensemble.class_gain
+    losses = model.history_.class_losses
+    assert len(pickle.dumps(model)) < 1.3 * leaves.nbytes + gains.nbytes + losses.nbytes
+
+
+def test_callbacks_hear_of_no_base_class():
+    heard = []
+    shared(callbacks=heard.append).fit(X, Y)
+    assert [report.base_class for report in heard] == [None] * 8

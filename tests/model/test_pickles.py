@@ -1,0 +1,148 @@
+"""Pickles of all kinds hold the same state as a model file, and go through the same checks."""
+
+import io
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+
+from abcgbm import ABCBoostClassifier
+from abcgbm.data.digest import digest_of
+from model_files import FRAME, content_of, loaded, small_models
+
+MODELS = small_models()
+
+
+def by_joblib(model):
+    stream = io.BytesIO()
+    joblib.dump(model, stream)
+    stream.seek(0)
+    return joblib.load(stream)
+
+
+def by_cloudpickle(model):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    return pickle.loads(cloudpickle.dumps(model))
+
+
+def by_skops(model):
+    skops = pytest.importorskip("skops.io")
+    content = skops.dumps(model)
+    types = skops.get_untrusted_types(data=content)
+    assert all(name.startswith("abcgbm.") for name in types)
+    return skops.loads(content, trusted=types)
+
+
+WAYS = {
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "joblib": by_joblib,
+    "cloudpickle": by_cloudpickle,
+    "skops": by_skops,
+    "model file": lambda model: loaded(content_of(model)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", MODELS)
+def test_model_is_the_same_by_every_way(name, way):
+    model = MODELS[name]
+    twin = WAYS[way](model)
+    assert content_of(twin) == content_of(model)
+    np.testing.assert_array_equal(twin.predict_proba(FRAME), model.predict_proba(FRAME))
+
+
+def resealed(part, **changes):
+    """What a pickle of this part holds, changed and sealed anew."""
+    state = part.__getstate__()
+    content = {name: of for name, of in state.items() if name not in ("digest", "version")}
+    content |= changes
+    return content | {"digest": digest_of(content), "version": state["version"]}
+
+
+def unpickled(part, state):
+    twin = type(part).__new__(type(part))
+    twin.__setstate__(state)
+    return twin
+
+
+def with_ensemble(model, **arrays):
+    ensemble = type(model.ensemble).__new__(type(model.ensemble))
+    ensemble.__setstate__(model.ensemble.__getstate__() | arrays)
+    return resealed(model, ensemble=ensemble)
+
+
+def changed(array, place, value):
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "message"),
+    [
+        ("feature", 0, 99, "feature has numbers out of range"),
+        ("left", 0, 0, "child out of range"),
+        ("left", -1, 3, "left of a leaf is not -1"),
+        ("value", 0, 1.0, "value of a split"),
+        ("init", 0, np.nan, "init has numbers that are not finite"),
+        ("step_start", -1, 99, "step_start does not rise"),
+        ("left_set_size", 0, 7, "left_set_size does not fit the levels"),
+        ("tree_base", 0, 7, "class out of range"),
+    ],
+)
+def test_pickle_of_no_trees_is_refused_though_it_is_sealed(name, place, value, message):
+    model = MODELS["per class"].model_
+    array = changed(getattr(model.ensemble, name), place, value)
+    with pytest.raises(ValueError, match=message):
+        unpickled(model, with_ensemble(model, **{name: array}))
+
+
+def test_pickle_of_another_type_of_array_is_refused():
+    model = MODELS["per class"].model_
+    for name in ("feature", "gain_start", "threshold"):
+        array = getattr(model.ensemble, name).astype(np.float32)
+        with pytest.raises(ValueError, match=f"{name} is of type float32; expected an array of"):
+            unpickled(model, with_ensemble(model, **{name: array}))
+
+
+def test_pickle_of_no_history_is_refused_though_it_is_sealed():
+    history = MODELS["shared"].history_
+    assert unpickled(history, resealed(history)) == history
+    with pytest.raises(ValueError, match="best_step=9; expected 0 to 2"):
+        unpickled(history, resealed(history, best_iteration=9))
+
+
+# ----------------------------------------------------------------------------------- other versions
+
+
+def test_pickle_of_an_estimator_is_of_one_version():
+    model = MODELS["per class"]
+    state = model.__getstate__()
+    assert content_of(unpickled(model, state)) == content_of(model)
+    with pytest.raises(ValueError, match=r"a pickle of abcgbm 9\.9 is not read by abcgbm"):
+        unpickled(model, state | {"_abcgbm_version": "9.9"})
+    del state["_abcgbm_version"]
+    with pytest.raises(ValueError, match=r"a pickle of abcgbm before 0\.3 is not read"):
+        unpickled(model, state)
+
+
+def test_pickle_without_a_field_that_has_a_default_loads():
+    model = MODELS["shared"].model_
+    state = resealed(model)
+    del state["recenter"]
+    content = {name: of for name, of in state.items() if name not in ("digest", "version")}
+    assert unpickled(model, state | {"digest": digest_of(content)}) == model
+
+
+def test_pickle_of_a_version_that_does_not_fit_says_so():
+    history = MODELS["shared"].history_
+    state = resealed(history, luck=1.0) | {"version": "9.9"}
+    with pytest.raises(ValueError, match=r"one of abcgbm 9\.9, and this is .*'luck'"):
+        unpickled(history, state)
+
+
+def test_estimator_that_was_not_fitted_is_pickled_too():
+    twin = pickle.loads(pickle.dumps(ABCBoostClassifier(max_iter=7, learning_rate=0.15)))
+    assert twin.max_iter == 7
+    assert not hasattr(twin, "refit_history_")

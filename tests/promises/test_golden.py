@@ -1,0 +1,43 @@
+import json
+
+import pytest
+
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    Categorical,
+    MultiOutputTrees,
+    TreePerClass,
+)
+from golden import FILE, MODELS, OF_ABC, OF_PLAIN, OF_TREES, PARAMETERS, digest
+from models import ensemble_arrays
+
+DIGESTS = json.loads(FILE.read_text())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_golden_model_keeps_its_trees(name: str) -> None:
+    """A change of the trees that is meant is written down by `python tests/golden.py`."""
+    assert digest(MODELS[name]()) == DIGESTS[name]
+
+
+def test_each_golden_model_has_trees_of_its_own() -> None:
+    assert list(DIGESTS) == list(MODELS)
+    assert len(set(DIGESTS.values())) == len(DIGESTS)
+
+
+def test_guard_acts_in_some_golden_models() -> None:
+    arrays = ensemble_arrays(MODELS["abc-mart, forty classes"]())
+    assert (arrays["tree_base_scale"] < 1).any()
+
+
+def test_every_parameter_of_a_golden_model_is_given() -> None:
+    assert {"algorithm", *PARAMETERS} == ABCBoostClassifier().get_params().keys()
+    categorical = PARAMETERS["categorical_features"].get_params()
+    assert categorical == Categorical().get_params()
+    for kind, given in (
+        (MultiOutputTrees, OF_TREES | {"n_projections": "all"}),
+        (TreePerClass, OF_PLAIN),
+        (AdaptiveBaseClass, OF_ABC),
+    ):
+        assert {"criterion", *given} == kind().get_params().keys()

@@ -1,0 +1,290 @@
+"""A fit that is broken off and gone on with is the fit that nobody broke off, byte for byte."""
+
+import shutil
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+
+from abcgbm import (
+    ABCBoostClassifier,
+    AdaptiveBaseClass,
+    BinMapper,
+    Categorical,
+    Checkpoint,
+    TimeLimit,
+)
+from models import KINDS_OF_FIT, noisy_data, small
+
+ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
+X, Y = ROWS[:250], LABELS[:250]
+DATA = {"X": X, "y": Y}
+WITH_VALIDATION = DATA | {"X_val": ROWS[250:], "y_val": LABELS[250:]}
+WEIGHT = np.random.default_rng(0).integers(0, 4, 250) / 2
+LEVELS = np.array(["a", "b", "c", "d", "e", "f"])
+CODES = np.random.default_rng(1).integers(0, 6, 250)
+FRAME = pd.DataFrame({"x": X[:, 0], "level": pd.Categorical(LEVELS[(CODES + Y) % 6]), "z": X[:, 1]})
+EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
+ALGORITHMS = KINDS_OF_FIT | {
+    "shared, drawn": KINDS_OF_FIT["shared, drawn"]
+    | {"algorithm": AdaptiveBaseClass(baseline="prior")},
+    "balanced": {"algorithm": "abc-mart", "class_weight": "balanced"},
+    "pairs": {"interaction_cst": "pairwise", "algorithm": "abc-logitboost"},
+}
+every_algorithm = pytest.mark.parametrize("variant", ALGORITHMS.values(), ids=ALGORITHMS)
+
+
+def assert_same_fit(one: ABCBoostClassifier, other: ABCBoostClassifier) -> None:
+    """Models and records are equal if all of their bits are."""
+    assert one.model_ == other.model_
+    assert one.history_ == other.history_
+    assert one.refit_history_ == other.refit_history_
+
+
+def every_checkpoint(model: ABCBoostClassifier, folder: Path, **data: object) -> list[Path]:
+    """Fit, and return the checkpoints after each step, of all phases."""
+    current, kept = folder / "current", []
+
+    def keep(_):
+        kept.append(folder / f"after {len(kept) + 1}")
+        shutil.copy(current, kept[-1])
+
+    model.set_params(callbacks=[keep, Checkpoint(current, every=1)]).fit(**data)
+    return [*kept, current]
+
+
+def some(paths: list[Path], most: int = 5) -> list[Path]:
+    """The first, the last, and some between them."""
+    return [paths[i] for i in sorted({*np.linspace(0, len(paths) - 1, most).astype(int)})]
+
+
+def assert_goes_on(parameters: dict, data: dict, folder: Path) -> None:
+    """From its checkpoints, of many steps some, a fit comes to the same end."""
+    whole = small(**parameters)
+    paths = every_checkpoint(whole, folder, **data)
+    assert len(paths) > 3
+    for path in some(paths):
+        assert_same_fit(small(**parameters).fit(**data, resume_from=path), whole)
+
+
+# ------------------------------------------------------------------------------------- same bytes
+
+
+@every_algorithm
+def test_fit_goes_on_from_any_step(variant, tmp_path):
+    assert_goes_on({"max_iter": 7} | variant, DATA, tmp_path)
+
+
+@every_algorithm
+def test_fit_with_early_stopping_goes_on_from_any_step(variant, tmp_path):
+    assert_goes_on(EAGER | variant, WITH_VALIDATION, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["search with a gap", "shared, drawn", "balanced"])
+def test_fit_with_rows_held_out_and_a_second_training_goes_on_from_any_step(name, tmp_path):
+    parameters = EAGER | {"early_stopping": True, "refit": True} | ALGORITHMS[name]
+    assert_goes_on(parameters, DATA, tmp_path)
+
+
+@pytest.mark.parametrize("scoring", ["error", "accuracy"])
+def test_fit_with_another_score_goes_on_from_any_step(scoring, tmp_path):
+    assert_goes_on(EAGER | {"scoring": scoring}, WITH_VALIDATION, tmp_path)
+
+
+class NowAndThen:
+    """A scorer that says NaN at every third step, and is past its best after seven."""
+
+    n_asked = 0
+
+    def __call__(self, _estimator, _rows, _labels):
+        self.n_asked += 1
+        return np.nan if self.n_asked % 3 == 0 else -((self.n_asked - 7) ** 2)
+
+
+def test_no_score_is_asked_for_twice_and_one_that_is_no_number_counts_as_before(tmp_path):
+    parameters = EAGER | {"n_iter_no_change": 6}
+    whole = small(**parameters, scoring=NowAndThen())
+    paths = every_checkpoint(whole, tmp_path, **WITH_VALIDATION)
+    assert (whole.best_iteration_, whole.stop_reason_) == (6, "early_stopping")
+    for n_iter, path in enumerate(paths[:-1], start=1):
+        scorer = NowAndThen()
+        scorer.n_asked = n_iter + 1  # that before the first step included
+        resumed = small(**parameters, scoring=scorer).fit(**WITH_VALIDATION, resume_from=path)
+        assert_same_fit(resumed, whole)
+
+
+def averse_to_bases(estimator, rows, _labels):
+    """A scorer that wants no step with a base class, but of the others those that are sure."""
+    confidence = estimator.predict_proba(rows).max(axis=1).mean()
+    return -confidence if estimator.outputs.is_centred else min(confidence, 0.5)
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_training_that_began_anew_without_a_base_class_goes_on_from_any_step(refit, tmp_path):
+    parameters = EAGER | {"scoring": averse_to_bases, "early_stopping": True, "refit": refit}
+    whole = small("abc-mart", **parameters)
+    with pytest.warns(UserWarning, match="restarted without one"):
+        paths = every_checkpoint(whole, tmp_path, **DATA)
+    assert whole.resolved_params_["algorithm"] == "mart"
+    for path in some(paths, 9):
+        with pytest.warns(UserWarning, match="restarted without one"):
+            resumed = small("abc-mart", **parameters).fit(**DATA, resume_from=path)
+        assert_same_fit(resumed, whole)
+
+
+DATA_OF_ALL_KINDS = {
+    "categories": {"X": FRAME, "y": Y},
+    "weights": DATA | {"sample_weight": WEIGHT},
+    "weights of validation": WITH_VALIDATION | {"sample_weight_val": 1.0 + np.arange(150) % 3},
+    "strings": {"X": X, "y": np.array(["ash", "birch", "elm", "yew"])[Y]},
+    "binned": {"X": BinMapper().fit(X).transform(X), "y": Y},
+    "sparse": {"X": sparse.csr_array(np.nan_to_num(X) * (np.abs(np.nan_to_num(X)) > 1)), "y": Y},
+}
+
+
+@pytest.mark.parametrize("data", DATA_OF_ALL_KINDS.values(), ids=DATA_OF_ALL_KINDS)
+def test_fit_to_any_kind_of_data_goes_on_from_any_step(data, tmp_path):
+    assert_goes_on({"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}, data, tmp_path)
+
+
+def test_levels_that_only_rows_held_out_have_are_known_to_the_second_training(tmp_path):
+    levels = FRAME["level"].astype(str).where(np.arange(250) % 5 > 0, [f"n{i}" for i in range(250)])
+    data = {"X": FRAME.assign(level=levels.astype("category")), "y": Y}
+    parameters = EAGER | {
+        "early_stopping": True,
+        "refit": True,
+        "categorical_features": Categorical(smoothing=0.1),
+    }
+    assert_goes_on(parameters | {"categorical_features": Categorical(penalty=0.0)}, data, tmp_path)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_threads_do_not_matter_for_going_on(n_jobs, tmp_path):
+    whole = small(n_jobs=2)
+    path = every_checkpoint(whole, tmp_path, **DATA)[3]
+    assert_same_fit(small(n_jobs=n_jobs).fit(**DATA, resume_from=path), whole)
+
+
+PARAMETERS = st.fixed_dictionaries(
+    {
+        "algorithm": AdaptiveBaseClass(baseline=st.sampled_from(["zero", "prior"])),
+        "subsample": st.sampled_from([0.5, 1.0]),
+        "max_features": st.sampled_from([None, 2]),
+        "class_weight": st.sampled_from([None, "balanced"]),
+        "scoring": st.sampled_from(["loss", "error"]),
+        "refit": st.booleans(),
+        "n_iter_no_change": st.integers(1, 6),
+        "random_state": st.integers(0, 9),
+        "n_jobs": st.integers(1, 2),
+    }
+)
+
+
+@given(st.sampled_from([*ALGORITHMS]), PARAMETERS, st.integers(1, 30))
+def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_iter):
+    """Of all trainings of the fit; one that ends sooner goes on from its end."""
+    parameters = ALGORITHMS[name] | parameters | {"early_stopping": True, "max_iter": 12}
+    heard = []
+
+    def break_off(report):
+        heard.append(report)
+        if len(heard) == n_iter:
+            raise InterruptedError
+
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that validation wants no step, or none with a base class
+        path = Path(folder) / "file"
+        with suppress(InterruptedError):
+            small(callbacks=[break_off, Checkpoint(path)], **parameters).fit(**DATA)
+        resumed = small(**parameters).fit(**DATA, resume_from=path)
+        assert_same_fit(resumed, small(**parameters).fit(**DATA))
+
+
+# ---------------------------------------------------------------------------------- further steps
+
+
+@every_algorithm
+def test_more_steps_may_be_asked_for_when_going_on(variant, tmp_path):
+    *_, finished = every_checkpoint(small(**variant | {"max_iter": 4}), tmp_path, **DATA)
+    resumed = small(**variant | {"max_iter": 7}).fit(**DATA, resume_from=finished)
+    assert_same_fit(resumed, small(**variant | {"max_iter": 7}).fit(**DATA))
+
+
+def test_training_that_had_come_to_its_end_stays_as_it_is(tmp_path):
+    whole = small(**EAGER)
+    *_, finished = every_checkpoint(whole, tmp_path, **WITH_VALIDATION)
+    assert whole.stop_reason_ == "early_stopping"
+    heard = []
+    resumed = small(**EAGER, callbacks=heard.append).fit(**WITH_VALIDATION, resume_from=finished)
+    assert_same_fit(resumed, whole)
+    assert heard == []
+
+
+def test_fit_that_max_time_or_a_callback_ended_goes_on(tmp_path):
+    path, whole = tmp_path / "file", small().fit(**DATA)
+    for ending in (
+        {"callbacks": [TimeLimit(1e-9)]},
+        {"callbacks": lambda report: report.iteration == 3},
+    ):
+        stopped = small(callbacks=[Checkpoint(path)], **ending).fit(**DATA)
+        assert stopped.n_iter_ < 8
+        assert_same_fit(small().fit(**DATA, resume_from=path), whole)
+
+
+# ------------------------------------------------------------------------------------- warm starts
+
+
+def warm(first: dict, data: dict, **parameters) -> ABCBoostClassifier:
+    """An estimator that has been fitted once, and is to be fitted again."""
+    return small(warm_start=True, **first).fit(**data).set_params(**parameters)
+
+
+WARM = {
+    "same rows": ({"max_iter": 3}, {"max_iter": 8}, DATA, DATA),
+    "other rows": ({"max_iter": 3, "subsample": 0.7}, {"max_iter": 8}, WITH_VALIDATION, DATA),
+    "another score": (
+        {"max_iter": 3, "scoring": "accuracy", "random_state": 1},
+        {**EAGER, "scoring": "loss", "random_state": 2},
+        WITH_VALIDATION,
+        WITH_VALIDATION,
+    ),
+    "other levels": ({"max_iter": 3}, {"max_iter": 8}, DATA_OF_ALL_KINDS["categories"], None),
+    "begun anew": (
+        {"max_iter": 3, "early_stopping": False, "algorithm": "mart"},
+        {**EAGER, "algorithm": "abc-mart", "early_stopping": True, "scoring": averse_to_bases},
+        WITH_VALIDATION,
+        WITH_VALIDATION,
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "before", "now"), WARM.values(), ids=WARM)
+@pytest.mark.parametrize("is_fitted", [True, False])
+@pytest.mark.filterwarnings("ignore:no step with a base class")
+def test_warm_start_goes_on_from_any_step(first, second, before, now, is_fitted, tmp_path):
+    """Whether the model that it started from is there again, or not."""
+    now = now or {
+        "X": FRAME.assign(level=FRAME["level"].cat.rename_categories({"a": "new"})),
+        "y": Y,
+    }
+    whole = warm(first, before, **second)
+    paths = every_checkpoint(whole, tmp_path, **now)
+    assert len(paths) > 4
+    for path in some(paths):
+        resumed = warm(first, before, **second)
+        resumed = resumed if is_fitted else clone(resumed)
+        assert_same_fit(resumed.fit(**now, resume_from=path), whole)
+
+
+def test_warm_start_follows_a_fit_that_was_gone_on_with(tmp_path):
+    path = every_checkpoint(small(max_iter=6), tmp_path, **DATA)[2]
+    resumed = small(max_iter=6, warm_start=True).fit(**DATA, resume_from=path)
+    assert_same_fit(resumed.set_params(max_iter=9).fit(**DATA), small(max_iter=9).fit(**DATA))
