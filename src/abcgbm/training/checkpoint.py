@@ -68,7 +68,7 @@ class FitState:
         In the phase "refit", the result of the validated phase.
     """
 
-    # Scores are rebuilt from the trees, exactly, so the file is as small as the model. Kept base
+    # Scores are rebuilt from the trees, exactly, so the file is as small as the model. Repeated base
     # classes, patience and draws follow from the records and the number of the iteration. On resume the
     # trees must reproduce the last recorded losses on the given rows.
 

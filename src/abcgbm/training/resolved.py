@@ -101,7 +101,7 @@ def _feature_number(feature: Any, n_features: int, names: NDArray[Any] | None) -
     number = find_feature(feature, n_features, names)
     if number is None:
         raise ValueError(
-            f"interaction_cst has the feature {feature!r}; expected numbers from 0 to "
+            f"interaction_cst names the feature {feature!r}; expected numbers from 0 to "
             f"{n_features - 1}" + ("" if names is None else " or names of columns")
         )
     return number
