@@ -116,7 +116,9 @@ def _object_array(values: list[Any]) -> Any:
 def _frames_of_one_type(partitions: Numbered, name: str) -> list[Any]:
     """Return data frames whose columns have the same types; raise TypeError where there are none."""
     frames = [_frame(table, name) for _, table in partitions]
-    for column in [c for c in frames[0].columns if _has_several_types(c, frames)]:
+    for column in frames[0].columns:
+        if len({_type_name(frame.get_column(column)) for frame in frames}) == 1:
+            continue
         schemas = [
             _partial_schema(frame, column, number, name)
             for frame, (number, _) in zip(frames, partitions, strict=True)
@@ -136,10 +138,6 @@ def _frame(table: Any, name: str) -> Frame:
     frame = as_frame(table, name)
     assert frame is not None, "a data frame"
     return frame
-
-
-def _has_several_types(column: str, frames: Sequence[Any]) -> bool:
-    return len({_type_name(frame.get_column(column)) for frame in frames}) > 1
 
 
 def _type_name(series: Series) -> str:

@@ -242,14 +242,13 @@ class Partitions:
                 n_left, since = len(pending), time.monotonic()
                 checked = since
             if time.monotonic() - checked > _CHECK_INTERVAL:
-                forget_workers(self._client, self._silent([future.key for _, future in pending]))
+                # Dask itself notices workers that hang only after minutes. Workers that neither hold nor
+                # compute what is pending are not checked.
+                involved = workers_of(self._client, [future.key for _, future in pending])
+                silent = silent_workers(self._client, involved, self._answer_timeout)
+                forget_workers(self._client, silent)
                 checked = time.monotonic()
             time.sleep(0.05)
-
-    def _silent(self, pending: list[Any]) -> list[str]:
-        # Dask itself notices workers that hang only after minutes. Workers that neither hold nor
-        # compute what is pending are not checked.
-        return silent_workers(self._client, workers_of(self._client, pending), self._answer_timeout)
 
     def _unfinished(self) -> Iterator[tuple[str, Future]]:
         for name, futures in (("X", self._train), ("X_val", self._validation)):

@@ -314,29 +314,25 @@ class CheckpointWriter:
         """Write a checkpoint if one is due."""
         self._n_iter += 1
         self._has_unsaved = self._path is not None
-        if self._has_unsaved and self._is_due():
-            self._write()
-
-    def _is_due(self) -> bool:
         if self._every is not None:
-            return self._n_iter >= self._every
-        return self._clock() >= self._not_before
+            is_due = self._n_iter >= self._every
+        else:
+            is_due = self._clock() >= self._not_before
+        if self._has_unsaved and is_due:
+            self._write()
 
     def _write(self) -> None:
         began = self._clock()
         self._n_iter = 0
         try:
-            self._try_to_write()
+            state = self._get_state()
+            if state is not None and self._path is not None:
+                self._save(state, self._path)
+            self._has_unsaved = False
         except (OSError, MemoryError, TypeError, ValueError) as error:
             self._warn(error)
         now = self._clock()
         self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
-
-    def _try_to_write(self) -> None:
-        state = self._get_state()
-        if state is not None and self._path is not None:
-            self._save(state, self._path)
-        self._has_unsaved = False
 
     def _warn(self, error: Exception) -> None:
         if not self._has_warned:

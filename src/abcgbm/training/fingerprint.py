@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from abcgbm._version import VERSION
-from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinnedRows
 from abcgbm.data.digest import digest_of
 from abcgbm.training.base_class import WorstBases
@@ -62,7 +61,13 @@ def fingerprint_of(
     plan: ResolvedParameters, train: BinnedRows, validation: BinnedRows | None
 ) -> Fingerprint:
     """Return everything that the model depends on, with resolved values for "auto"."""
-    entries = {"version of abcgbm": VERSION, **_of_plan(plan), **_of_columns(train.table)}
+    names, is_categorical = train.table.feature_names, train.table.schema.is_categorical
+    entries = {
+        "version of abcgbm": VERSION,
+        **_of_plan(plan),
+        "the names of X": None if names is None else names.tolist(),
+        "categorical_features": np.flatnonzero(is_categorical).tolist(),
+    }
     for rows, suffix in zip((train, validation), _TABLES, strict=True):
         entries |= {} if rows is None else _of_rows(rows, suffix)
     return {name: _text(value) for name, value in entries.items()}
@@ -123,14 +128,6 @@ def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
         "random_state": f"seed {plan.seed}",
         "class_weight": plan.classes.factor.tolist(),
         "classes": plan.classes.labels.tolist(),
-    }
-
-
-def _of_columns(table: BinnedTable) -> dict[str, Any]:
-    names = table.feature_names
-    return {
-        "the names of X": None if names is None else names.tolist(),
-        "categorical_features": np.flatnonzero(table.schema.is_categorical).tolist(),
     }
 
 

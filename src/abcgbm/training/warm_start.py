@@ -66,13 +66,16 @@ class PreviousFit:
 
     def check(self, settings: Parameters) -> None:
         """Raise ValueError if parameters contradict the model."""
-        if settings.classes is not None:
-            self._check_classes(settings.classes)
-        if (
-            not is_auto(settings.baseline)
-            and settings.baseline != self._baseline()
-            and not self._began_with_one_class()
-        ):
+        labels = self.model.classes.tolist()
+        if settings.classes is not None and known_classes(settings.classes).tolist() != labels:
+            raise ValueError(
+                f"classes={settings.classes!r} with warm_start=True; expected those of the model, "
+                f"{labels}"
+            )
+        # With rows of a single class the baseline is "prior" in any case.
+        had_one_class = int(np.count_nonzero(self.records[0].class_losses)) <= 1
+        is_given = not is_auto(settings.baseline)
+        if is_given and settings.baseline != self._baseline() and not had_one_class:
             raise ValueError(
                 f"baseline={settings.baseline!r} with warm_start=True; the model was trained with "
                 f"baseline={self._baseline()!r}; expected the same, or warm_start=False"
@@ -99,19 +102,8 @@ class PreviousFit:
                 f"the categorical features of the model, {np.flatnonzero(expected).tolist()}"
             )
 
-    def _check_classes(self, classes: Any) -> None:
-        expected = self.model.classes.tolist()
-        if known_classes(classes).tolist() != expected:
-            raise ValueError(
-                f"classes={classes!r} with warm_start=True; expected those of the model, {expected}"
-            )
-
     def _baseline(self) -> str:
         return "prior" if self.model.ensemble.init.any() else "zero"
-
-    def _began_with_one_class(self) -> bool:
-        """Whether the rows were of one class only: then the baseline is "prior" in any case."""
-        return int(np.count_nonzero(self.records[0].class_losses)) <= 1
 
 
 def comparable_records(records: list[Record], now: Record) -> list[Record]:
