@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from abcgbm.data.arrays import Floats
 from abcgbm.data.files.batched_table import feature_batches
-from abcgbm.data.files.large_table import as_large
+from abcgbm.data.files.large_table import as_large, files_read
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
 from abcgbm.model.losses import SoftmaxLink
@@ -30,6 +30,15 @@ def prediction_columns(
         return columns
     names = [f"proba_{label}" for label in model.labels]
     return columns | dict(zip(names, probabilities.T, strict=True))
+
+
+def _check_not_read(path: Path, X: Any) -> None:
+    """Raise a FileExistsError if an output would replace a file that the table is read from."""
+    for file in files_read(X) if path.exists() else []:
+        if file.exists() and file.samefile(path):
+            raise FileExistsError(
+                f"path={str(path)!r} is {str(file)!r}, which X is read from; expected another file"
+            )
 
 
 class BatchPrediction:
@@ -74,14 +83,15 @@ class BatchPrediction:
         X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
             The table, as for ``predict_batches``.
         path : path
-            A name that ends in .parquet, .feather, .csv or .tsv (text perhaps with .gz or .zst). A
-            file that is there is replaced when all is written, or left as it was.
+            A name that ends in .parquet, .feather, .csv or .tsv (text perhaps with .gz or .zst). An
+            existing file is replaced when all is written; one that ``X`` is read from is not.
         proba : bool, default=False
             Whether there is a column for the probability of each class, too, beside ``prediction``.
         n_iter : int, optional
             Predict with the first iterations only.
         """
         check_output(Path(path))
+        _check_not_read(Path(path), X)
         tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_iter))
         return write_tables(tables, Path(path))
 
