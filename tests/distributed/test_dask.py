@@ -530,7 +530,7 @@ def bad_input() -> list[object]:
             lazy,
             labels[:-1],
             ValueError,
-            "partition 3 has 100 rows of X, but 99 of y; expected as many",
+            "partition 3 has 100 rows of X, but 99 of y; expected the same number",
             id="rows",
         ),
         pytest.param([], [], ValueError, "X has no partitions; expected at least 1", id="none"),
@@ -591,9 +591,9 @@ def test_client_that_is_none_or_closed_or_without_workers_is_an_error(monkeypatc
 @pytest.mark.parametrize(("module", "extra"), [("distributed", "dask"), ("mpi4py", "mpi")])
 def test_missing_extra_is_named(monkeypatch, module, extra):
     name = {"dask": "DaskABCBoostClassifier", "mpi": "MPICommunicator"}[extra]
-    file = {"dask": "dask_classifier", "mpi": "mpi"}[extra]
+    file = {"dask": "dask_estimator", "mpi": "mpi"}[extra]
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, f"abcgbm.distributed{file}", raising=False)
+    monkeypatch.delitem(sys.modules, f"abcgbm.distributed.{file}", raising=False)
     import abcgbm.distributed  # noqa: PLC0415
 
     with pytest.raises(ImportError, match=rf"{name} needs .*abcgbm\[{extra}\]"):
