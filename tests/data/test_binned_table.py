@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
 from abcgbm import BinMapper, _core
-from abcgbm.data import binning
+from abcgbm.data import bin_mapper
 from models import assert_same_model, noisy_data, small
 from strategies import one_hot_problem
 
@@ -183,7 +183,7 @@ def test_rows_and_codes_out_of_range_are_refused():
         state = binned(TABLES[name]).binned.state()
         columns = state["columns"].copy()
         columns[-1, 7] = 255
-        with pytest.raises(ValueError, match="a code that its column does not have"):
+        with pytest.raises(ValueError, match="a code beyond those of its column"):
             _core.Binned.from_state(state | {"columns": columns})
 
 
@@ -223,7 +223,7 @@ def test_interrupted_refit_leaves_the_bins_of_the_fit_before(stage, monkeypatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(binning, stage, interrupted)
+        patch.setattr(bin_mapper, stage, interrupted)
         with pytest.raises(KeyboardInterrupt):
             mapper.fit(WIDE)
     assert vars(mapper) == before

@@ -413,9 +413,10 @@ def test_cross_validation_on_a_frame_is_that_of_the_plain_array(make, method):
 
 @makes
 def test_grid_search_on_a_frame_is_that_of_the_plain_array(make):
-    grid = {"max_leaf_nodes": [2, 6], "categorical_features": Categorical(smoothing=[0.0, 10.0])}
-    ours = GridSearchCV(quick(), grid, cv=2, error_score="raise").fit(make(MIXED), MIXED_Y)
-    theirs = GridSearchCV(plain(), grid, cv=2, error_score="raise").fit(PLAIN, MIXED_Y)
+    grid = {"max_leaf_nodes": [2, 6], "categorical_features__smoothing": [0.0, 10.0]}
+    auto, named = (quick(categorical_features=Categorical(columns)) for columns in ("auto", [4]))
+    ours = GridSearchCV(auto, grid, cv=2, error_score="raise").fit(make(MIXED), MIXED_Y)
+    theirs = GridSearchCV(named, grid, cv=2, error_score="raise").fit(PLAIN, MIXED_Y)
     for name in ("params", "split0_test_score", "split1_test_score"):
         np.testing.assert_array_equal(ours.cv_results_[name], theirs.cv_results_[name])
     assert_same_model(ours.best_estimator_, theirs.best_estimator_)

@@ -30,8 +30,10 @@ def frame(soil, n_rows=N):
     return pd.DataFrame({"soil": soil, "size": SIZE[:n_rows]})
 
 
-def quick(**parameters):
-    return small(**({"max_iter": 3, "min_samples_leaf": 3, "max_features": None} | parameters))
+def quick(algorithm="abc-mart", **parameters):
+    return small(
+        algorithm, **({"max_iter": 3, "min_samples_leaf": 3, "max_features": None} | parameters)
+    )
 
 
 def warned(call):

@@ -208,7 +208,7 @@ def test_reading_tells_rows_and_bytes(ending, is_size_told, tmp_path, capsys):
     rows = "60 of 60 rows, " if is_size_told else "60 rows"
     assert lines[0].startswith(f"reading 1 column: {rows}")
     assert lines[1].startswith(f"reading 3 columns: {rows}")
-    assert lines[2].startswith("step 1/3")
+    assert lines[2].startswith("iteration 1/3")
     assert (" KB of " in lines[0]) == is_size_told
 
 
