@@ -296,7 +296,7 @@ def test_interrupted_training_leaves_no_file(folder):
     command = [sys.executable, "-m", "abcgbm", *line]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
-            if "step 1/" in line:
+            if "iteration 1/" in line:
                 break
         process.send_signal(signal.SIGINT)
         _, told = end_of(process)

@@ -267,7 +267,7 @@ def test_validation_rows_with_unseen_levels_are_those_with_missing_ones(frame):
     np.testing.assert_allclose(first.validation_loss_[first.best_iteration_], expected)
 
 
-@pytest.mark.filterwarnings("ignore:no step .*makes the validation score better")
+@pytest.mark.filterwarnings("ignore:no iteration .*improves the validation score")
 def test_held_out_rows_with_unseen_levels_are_those_with_missing_ones():
     """Levels of one row each: those of held-out rows are never learned."""
     names = [f"row {i}" for i in range(N)]

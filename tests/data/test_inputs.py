@@ -141,7 +141,7 @@ def test_model_of_one_form_is_asked_on_another(case):
         assert_same_answers(model, twin, expected, case.plain())
 
 
-@pytest.mark.filterwarnings("ignore:no step .*makes the validation score better")
+@pytest.mark.filterwarnings("ignore:no iteration .*improves the validation score")
 @each(WORKS)
 def test_rows_of_any_form_are_left_out_and_held_out_like_those_of_the_plain_array(case):
     y, weight = labels_of(case.plain()), np.arange(N_ROWS) % 4

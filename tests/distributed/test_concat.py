@@ -6,7 +6,7 @@ import pytest
 from test_ranks import errors_of, file_of, fitted
 
 from abcgbm.communication.shard import Shard
-from abcgbm.distributed.concat import join
+from abcgbm.distributed.concat import concat_partitions
 from ranks_in_threads import on_ranks
 
 polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
@@ -70,7 +70,10 @@ def on_two(tables, labels=(LABELS, LABELS)):
 
 
 def on_one(tables, labels=(LABELS, LABELS)):
-    X, y = (join([*enumerate(parts, 3)], name) for parts, name in ((tables, "X"), (labels, "y")))
+    X, y = (
+        concat_partitions([*enumerate(parts, 3)], name)
+        for parts, name in ((tables, "X"), (labels, "y"))
+    )
     return fitted({"X": X, "y": y}, {})
 
 

@@ -240,7 +240,7 @@ def test_callable_is_handed_the_rows_that_count(parameters, given_rows):
 
 
 def test_scorer_cannot_ask_for_other_rows():
-    with pytest.raises(ValueError, match="predict the X that the scorer is handed"):
+    with pytest.raises(ValueError, match="X is not the validation table"):
         watched(scoring=lambda model, rows, labels: model.predict(rows[:5])).fit(
             **FIT, **VALIDATION
         )

@@ -232,7 +232,7 @@ class LabelledRows:
             y=self.y[places],
             sample_weight=self.sample_weight[places],
             given=None,
-            shard=self.shard.taken(places),
+            shard=self.shard.take(places),
         )
 
     def as_given(self) -> Any:
@@ -317,8 +317,8 @@ class CountedRows:
         check_sum_of_weights(weight, f"sample_weight{suffix}", shard)
         which = slice(None) if weight.all() else np.flatnonzero(weight)
         labels = raise_together(shard, partial(given.labels, which, has_classes=has_classes))
-        shard = raise_together(shard, partial(shard.settled, len(table)))
-        shard = shard if isinstance(which, slice) else shard.taken(which)
+        shard = raise_together(shard, partial(shard.with_rows, len(table)))
+        shard = shard if isinstance(which, slice) else shard.take(which)
         return cls(table, which, labels, weight[which], suffix, shard)
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
@@ -382,7 +382,7 @@ def rows_to_validate(
     given: ToValidate, schema: Schema, classes: ClassLabels, owner: str, shard: Shard = LOCAL
 ) -> LabelledRows | None:
     """Validate X_val, y_val and sample_weight_val; return the validation rows, if any."""
-    shard = shard.of_validation()
+    shard = shard.for_validation()
     if not any(allgather_results(shard, given.are_given)):
         return None
     read = partial(read_rows_like, schema=schema, owner=owner, name="X_val")

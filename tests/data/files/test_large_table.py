@@ -104,7 +104,7 @@ def test_files_without_rows_and_columns_in_another_order_play_no_part(ending, pl
     assert_same(written(tmp_path, parts, ending), TABLE)
 
 
-@pytest.mark.filterwarnings("ignore:no step makes the validation score better")
+@pytest.mark.filterwarnings("ignore:no iteration improves the validation score")
 @pytest.mark.parametrize(
     "settings",
     [
