@@ -170,10 +170,10 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "libsvm"])
-@pytest.mark.parametrize("told", OTHERS)
-def test_files_of_another_format_are_recognised(tmp_path, told, ending):
-    (tmp_path / f"t.{ending}").write_bytes(OTHERS[told])
-    with pytest.raises(TableFileError, match=rf"t\.{ending}: {told}"):
+@pytest.mark.parametrize("message", OTHERS)
+def test_files_of_another_format_are_recognised(tmp_path, message, ending):
+    (tmp_path / f"t.{ending}").write_bytes(OTHERS[message])
+    with pytest.raises(TableFileError, match=rf"t\.{ending}: {message}"):
         read(tmp_path / f"t.{ending}")
 
 
@@ -242,9 +242,9 @@ def test_label_that_python_cannot_hold_names_its_column(trained, capsys, kind, m
     table = pa.table({"a": range(60), "odd": UNREADABLE[kind]})
     WRITERS[ending](table, trained / f"odd.{ending}")
     assert main(["train", f"odd.{ending}", "-l", "odd", "-m", "x.abc", *memory]) == 1
-    told = last_error(capsys)
-    assert "column 'odd' has values that cannot be converted" in told or (
-        ending == "feather" and "odd.feather, column 'odd': damaged values: " in told
+    message = last_error(capsys)
+    assert "column 'odd' has values that cannot be converted" in message or (
+        ending == "feather" and "odd.feather, column 'odd': damaged values: " in message
     )
 
 
