@@ -431,7 +431,7 @@ def test_report_is_that_of_python(folder, trained):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: there is no such file"),
+        (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: no such file"),
         (["train", ".", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (["train", "empty.csv", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (
@@ -440,7 +440,7 @@ def test_report_is_that_of_python(folder, trained):
         ),
         (
             ["train", "train.csv", "-l", "kind", "-m", "x.abc"],
-            "no column 'kind' to be the label; expected one of 'size', 'soil', 'north', 'count', 'tree'",
+            "no column 'kind' for the label; expected one of 'size', 'soil', 'north', 'count', 'tree'",
         ),
         (
             ["train", "train.csv", "-l", "tree", "-m", "m.abc"],
@@ -469,7 +469,7 @@ def test_report_is_that_of_python(folder, trained):
             ["predict", "m.abc", "test.csv", "-o", "train.csv"],
             "train.csv: the file is there already",
         ),
-        (["predict", "m.abc", "test.csv", "-o", "out.dat"], "a name that tells no format"),
+        (["predict", "m.abc", "test.csv", "-o", "out.dat"], "a name without a known suffix"),
         (["evaluate", "m.abc", "latin.csv", "-l", "tree"], "is not UTF-8"),
     ],
 )

@@ -211,7 +211,7 @@ def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
 
 def _level_tables(model: Model) -> Iterator[str]:
     """Yield the levels of categories in order, and their codes: of strings, then of numbers."""
-    levels, features = model.encoding.levels, range(model.ensemble.n_features)
+    levels, features = model.encoding.categories, range(model.ensemble.n_features)
     nothing = CategoryMap("", {})
     for kind, c_type in (("STRING", "char *const"), ("NUMBER", "double")):
         is_string = kind == "STRING"
