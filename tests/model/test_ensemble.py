@@ -20,7 +20,7 @@ LEVELS = (np.arange(250) // 3 * 3 + Y) * 37 % 100
 X = np.column_stack([NUMBERS, np.where(np.arange(250) % 20 == 0, np.nan, LEVELS)])
 
 
-VARIANTS = {"mart": {"algorithm": "mart"}, "abc-mart": {}, "shared": {"trees": "shared"}}
+VARIANTS = {"mart": {"algorithm": "mart"}, "abc-mart": {}, "shared": {"algorithm": "multi-output"}}
 
 
 CHEAP_LEVELS = Categorical([4], smoothing=0.0, penalty=0.0)

@@ -312,9 +312,9 @@ def test_without_graphviz_the_error_names_the_extra(models, monkeypatch):
 
 def test_tree_is_found_by_step_and_class(model):
     frame = model.trees_to_dataframe()
-    for (step, label), nodes in frame[frame["class"].notna()].groupby(["step", "class"]):
+    for (step, label), nodes in frame[frame["class"].notna()].groupby(["iteration", "class"]):
         tree = model.tree(step, label)
-        assert (tree.step, tree.class_) == (step, label)
+        assert (tree.iteration, tree.class_) == (step, label)
         assert tree.number == nodes["tree"].iloc[0]
         assert [node.gain for node in tree.nodes] == nodes["gain"].tolist()
 
@@ -349,4 +349,4 @@ def test_step_without_trees_is_refused(models, label):
     model.model_ = replace(model.model_, ensemble=replace(ensemble, step_start=start))
     with pytest.raises(ValueError, match="iteration=0; the iteration has no trees"):
         model.tree(0, label)
-    assert model.tree(1, "a").step == 1
+    assert model.tree(1, "a").iteration == 1

@@ -493,7 +493,7 @@ def test_class_of_a_tree_must_be_named_where_there_are_several():
         ValueError, match="class_=None; the trees of iteration 0 are those of 'a', 'b'"
     ):
         plotting.plot_tree(MART)
-    with pytest.raises(ValueError, match="step=5; expected an integer from 0 to 4"):
+    with pytest.raises(ValueError, match="iteration=5; expected an integer from 0 to 4"):
         plotting.plot_tree(MART, 5, "a")
 
 
