@@ -122,7 +122,7 @@ def test_axes_that_are_none_are_refused():
 
 
 ERRORS = {
-    ("base classes", "no base"): "no step of the model has a base class",
+    ("base classes", "no base"): "no iteration of the model has a base class",
     ("importances", "no split"): "no feature of the model has any importance",
     ("by class", "no split"): "no feature of the model has any importance",
     ("tree", "no split"): "the model has no steps, and so no trees",
