@@ -28,7 +28,7 @@ class TreeView:
 
     Attributes
     ----------
-    number, step : int
+    number, iteration : int
         Its place among all trees of the model, and the iteration that grew it; both from 0.
     class_, base_class : label or None
         The class that it adds to, None for all; and the one it takes from, None for none.
@@ -41,7 +41,7 @@ class TreeView:
     """
 
     number: int
-    step: int
+    iteration: int
     class_: Any
     base_class: Any
     base_scale: float
@@ -59,7 +59,7 @@ class TreeView:
         """Which tree it is, in words."""
         of = "all classes" if self.class_ is None else f"class {self.class_!r}"
         base = "" if self.base_class is None else f" against {self.base_class!r}"
-        return f"iteration {self.step}, {of}{base}, {len(self.leaf_values)} leaves"
+        return f"iteration {self.iteration}, {of}{base}, {len(self.leaf_values)} leaves"
 
     def to_text(self) -> str:
         """Return the tree as text, a line for each node.
@@ -156,14 +156,16 @@ def text_of(model: Model) -> str:
     return "\n\n".join([f"start: {scores}", *map(str, views_of(model))]) + "\n"
 
 
-def view_tree(model: Model, step: Any, class_: Any) -> TreeView:
+def view_tree(model: Model, iteration: Any, class_: Any) -> TreeView:
     """Return the tree of an iteration and a class; None: the only one of the iteration."""
     if model.n_iter == 0:
-        raise ValueError(f"iteration={step!r}; the model has no iterations, and so no trees")
-    step = check_integer("iteration", step, 0, model.n_iter - 1, note=" (those of the model)")
-    numbers = range(*model.ensemble.step_start[step : step + 2])
+        raise ValueError(f"iteration={iteration!r}; the model has no iterations, and so no trees")
+    iteration = check_integer(
+        "iteration", iteration, 0, model.n_iter - 1, note=" (those of the model)"
+    )
+    numbers = range(*model.ensemble.step_start[iteration : iteration + 2])
     k = None if class_ is None else model.labels.index(known_label(class_, model.labels))
-    tree = _tree_for(step, k, [tree_of(model, number) for number in numbers], model.labels)
+    tree = _tree_for(iteration, k, [tree_of(model, number) for number in numbers], model.labels)
     return _view(model, tree, k)
 
 
@@ -176,7 +178,7 @@ def _view(model: Model, tree: Tree, k: int | None = None) -> TreeView:
     values = (dict(zip(moved, of_leaf, strict=True)) for of_leaf in added.tolist())
     return TreeView(
         tree.number,
-        tree.step,
+        tree.iteration,
         None if tree.is_shared else labels[tree.class_number],
         None if tree.base == NO_BASE else labels[tree.base],
         tree.base_scale,
@@ -185,7 +187,7 @@ def _view(model: Model, tree: Tree, k: int | None = None) -> TreeView:
     )
 
 
-def _tree_for(step: int, k: int | None, trees: list[Tree], labels: list[Any]) -> Tree:
+def _tree_for(iteration: int, k: int | None, trees: list[Tree], labels: list[Any]) -> Tree:
     """Return the tree for a class among those of an iteration; a multi-output tree is for every class."""
     if k is None and len(trees) == 1:
         return trees[0]
@@ -193,12 +195,12 @@ def _tree_for(step: int, k: int | None, trees: list[Tree], labels: list[Any]) ->
         if k is not None and (tree.is_shared or tree.class_number == k):
             return tree
     if not trees:
-        raise ValueError(f"iteration={step}; the iteration has no trees")
+        raise ValueError(f"iteration={iteration}; the iteration has no trees")
     given = None if k is None else labels[k]
     base = ", its base class" if k in [tree.base for tree in trees] else ""
     with_tree = quoted_list([labels[tree.class_number] for tree in trees])
     raise ValueError(
-        f"class_={given!r}{base}; the trees of iteration {step} are those of {with_tree}: "
+        f"class_={given!r}{base}; the trees of iteration {iteration} are those of {with_tree}: "
         "expected one of them"
     )
 
@@ -258,7 +260,7 @@ def _levels(_tree: TreeView, node: Node) -> list[str] | None:
 
 _CELLS: dict[str, tuple[Cell, type | None]] = {
     "tree": (lambda tree, node: tree.number, np.int64),
-    "iteration": (lambda tree, node: tree.step, np.int64),
+    "iteration": (lambda tree, node: tree.iteration, np.int64),
     "class": (lambda tree, node: tree.class_, None),
     "base_class": (lambda tree, node: tree.base_class, None),
     "base_scale": (lambda tree, node: tree.base_scale, np.float64),

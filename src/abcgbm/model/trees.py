@@ -26,8 +26,8 @@ class Tree:
     values : ndarray of float64 of shape (n_leaves, 1 or n_classes)
         The values of the leaves in the order of their nodes: one, or in a shared tree one for each
         class.
-    number, step : int
-        Its place among all trees of the model, and the step it belongs to; both count from 0.
+    number, iteration : int
+        Its place among all trees of the model, and the iteration it belongs to; both count from 0.
     class_number, base : int
         The class it adds to (-1: all), and the one it takes from (-1: none).
     base_scale : float
@@ -45,7 +45,7 @@ class Tree:
     weight: Floats
     values: Floats
     number: int = 0
-    step: int = 0
+    iteration: int = 0
     class_number: int = 0
     base: int = NO_BASE
     base_scale: float = 1.0

@@ -297,7 +297,7 @@ def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> A
     ax.set_xlim(0.5, n_iter + 0.5)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     name_ticks(ax, "y", labels)
-    return finish(ax, "Base class of each step", "iteration", "class")
+    return finish(ax, "Base class of each iteration", "iteration", "class")
 
 
 def plot_class_losses(
@@ -307,7 +307,7 @@ def plot_class_losses(
     shares: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the training loss of each class by step.
+    """Draw the training loss of each class by iteration.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def plot_class_losses(
         A fitted model.
     classes : sequence of labels, optional
         The classes to be told from each other, at most seven; all others are grey. By default those
-        of largest loss after the last step.
+        of largest loss after the last iteration.
     shares : bool, default=False
         Draw the share of each class in the loss of all, instead of the loss itself: the largest is the worst class, which "abc-mart" takes as its base.
     ax : Axes, optional
@@ -324,10 +324,10 @@ def plot_class_losses(
     Returns
     -------
     ax : Axes
-        The losses of a class are sums over its rows, so that a large class has large ones. Their
-        scale is logarithmic if they fall to less than a tenth.
+        The loss of a class is its part of the mean loss, so that a large class has a large one. The
+        scale is logarithmic if losses fall to less than a tenth.
     """
-    losses = history_of_model(checked(model)).class_losses[: model.model_.n_iter + 1]
+    losses = history_of_model(checked(model)).mean_class_losses()[: model.model_.n_iter + 1]
     labels = model.model_.labels
     told = _told_classes(losses[-1], labels, classes)
     drawn = losses / losses.sum(axis=1, keepdims=True) if shares else losses
@@ -335,7 +335,7 @@ def plot_class_losses(
     _draw_lines(ax, drawn if shares else np.where(losses > 0.0, losses, np.nan), told, labels)
     if not shares:
         scale_losses(ax)
-    name = "share of the loss of all classes" if shares else "loss (sum over rows)"
+    name = "share of the loss of all classes" if shares else "part of the mean loss"
     return finish(ax, "Training loss of each class", "iteration", name)
 
 

@@ -75,9 +75,9 @@ def test_category_may_have_thousands_of_levels():
     codes = rng.permutation(3000)[:, None]
     parameters = {
         "min_samples_leaf": 1,
-        "categorical_features": Categorical(smoothing=0.0, penalty=0.0),
+        "categorical_features": Categorical([0], smoothing=0.0, penalty=0.0),
     }
-    model = small("mart", categorical_features=[0], **parameters).fit(codes, codes[:, 0] % 3)
+    model = small("mart", **parameters).fit(codes, codes[:, 0] % 3)
     assert model.score(codes, codes[:, 0] % 3) > 0.9
     rows = np.float32(codes)
     _, proba = run(model.to_onnx(), rows)

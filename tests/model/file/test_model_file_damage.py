@@ -385,9 +385,9 @@ def levels(**entries):
         (lambda d: d.update(format="1"), "format='1'"),
         (lambda d: d.update(format=0), "format=0"),
         (lambda d: d.update(history=None), "no history"),
-        (lambda d: d["history"].update(best_iteration=9), "best_step=9; expected 0 to 2"),
+        (lambda d: d["history"].update(best_step=9), "best_step=9; expected 0 to 2"),
         (lambda d: d["history"].update(seed="x"), "'seed' is str"),
-        (lambda d: d["history"].update(chosen={"a": {"code": 1}}), "unknown type 'code'"),
+        (lambda d: d["history"].update(resolved_params={"a": {"code": 1}}), "unknown type 'code'"),
         (lambda d: d["features"].update(names=["a"]), "1 feature names; expected 4"),
         (lambda d: d["features"].update(names=[1, 2, 3, 4]), "expected 4 strings"),
         (lambda d: d["features"].update(handle_unknown="run"), "handle_unknown='run'"),
@@ -425,4 +425,4 @@ def test_untouched_file_that_is_mended_is_the_same_file():
     for content in CONTENTS.values():
         assert mended(members_of(content)) == content
         assert text_of({}) != text_of({"a": 1})
-        assert document_in(members_of(content))["format"] == 1
+        assert document_in(members_of(content))["format"] == 2

@@ -31,7 +31,7 @@ def plain_model(model: Model) -> Plain:
 
 def _plain_tree(tree: TreeView) -> Plain:
     """Return what a tree is about, and its nodes, the root first. Steps count from 0."""
-    about: Plain = {"iteration": tree.step}
+    about: Plain = {"iteration": tree.iteration}
     if tree.class_ is not None:
         about["class"] = _plain(tree.class_)
     if tree.base_class is not None:
