@@ -1,12 +1,12 @@
-# The software bill of materials (CycloneDX, in .dist-info/sboms as PEP 770 has it): what is compiled
-# into the module beside our own code. Versions are read from the headers that are compiled.
+# The software bill of materials (CycloneDX, in .dist-info/sboms, see PEP 770): third-party code that
+# is compiled into the module. Versions are read from the compiled headers.
 
 function(read_version header prefix result)
   file(READ "${header}" text)
   set(parts "")
   foreach(part MAJOR MINOR PATCH)
     if(NOT text MATCHES "#define ${prefix}_${part} ([0-9]+)")
-      message(FATAL_ERROR "${header} has no ${prefix}_${part}, which the SBOM tells")
+      message(FATAL_ERROR "${header} has no ${prefix}_${part}, which the SBOM needs")
     endif()
     list(APPEND parts ${CMAKE_MATCH_1})
   endforeach()

@@ -42,6 +42,7 @@ autodoc_typehints = "none"  # the docstrings name the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"  # fit() instead of ABCBoostClassifier.fit()
 
 # ---------------------------------------------------------------------------------------- gallery
 sphinx_gallery_conf = {

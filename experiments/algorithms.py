@@ -25,13 +25,17 @@ SETTING = {"max_leaf_nodes": 20, "learning_rate": 0.1, "max_iter": 100}
 VARIANTS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart, worst": {"algorithm": "abc-mart"},
-    "abc-mart, s2g5": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=5)},
+    "abc-mart, s2g5": {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=5, line_search=False)},
     "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost, worst": {"algorithm": AdaptiveBaseClass("logitboost")},
-    "abc-logitboost, s2g5": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)},
+    "abc-logitboost, worst": {"algorithm": AdaptiveBaseClass("logitboost", line_search=False)},
+    "abc-logitboost, s2g5": {
+        "algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5, line_search=False)
+    },
     "shared trees": {"algorithm": "multi-output", "l2_regularization": 0.001},
-    "abc-mart, exhaustive": {"algorithm": AdaptiveBaseClass(n_candidates=None)},
-    "abc-logitboost, exhaustive": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=None)},
+    "abc-mart, exhaustive": {"algorithm": AdaptiveBaseClass(n_candidates=None, line_search=False)},
+    "abc-logitboost, exhaustive": {
+        "algorithm": AdaptiveBaseClass("logitboost", n_candidates=None, line_search=False)
+    },
 }
 
 
@@ -55,7 +59,7 @@ def measure(name: str, variant: str) -> dict[str, Any]:
         "final_errors": readings.last.errors,
         "validated_errors": readings.validated.errors,
         "validated_step": readings.validated.step,
-        "train_loss": float(model.train_loss_[-1]),
+        "train_loss": float(model.history_.train_loss[-1]),
         "cpu_seconds": round(seconds, 2),
     }
 

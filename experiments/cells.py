@@ -18,11 +18,13 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart": {"algorithm": "abc-mart"},
     "logitboost": {"algorithm": "logitboost"},
-    "abc-logitboost": {"algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)},
+    "abc-logitboost": {
+        "algorithm": AdaptiveBaseClass("logitboost", n_candidates=2, gap=5, line_search=False)
+    },
     "shared": {"algorithm": "multi-output", "l2_regularization": 0.001},
-    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False)},
-    "b1": {"algorithm": AdaptiveBaseClass(base_label=1)},
-    "b7": {"algorithm": AdaptiveBaseClass(base_label=7)},
+    "Mb": {"algorithm": AdaptiveBaseClass(base_derivatives=False, line_search=False)},
+    "b1": {"algorithm": AdaptiveBaseClass(base_label=1, line_search=False)},
+    "b7": {"algorithm": AdaptiveBaseClass(base_label=7, line_search=False)},
 }
 # What an algorithm has no use for: MART draws nothing, ABC-MART computes its residuals once a step.
 UNUSED = {"mart": "random_state", "abc-mart": "refresh"}

@@ -30,7 +30,7 @@ def line(n_classes: int) -> str:
     )
     cells = []
     for step in STEPS:
-        ours, theirs = abc.train_loss_[step], mart.train_loss_[step]
+        ours, theirs = abc.history_.train_loss[step], mart.history_.train_loss[step]
         cells.append(f"{theirs:.1f} / {ours:.1f} ({ours / theirs:.2f})")
     ensemble = abc.model_.ensemble
     n_guarded = np.count_nonzero(ensemble.tree_base_scale[ensemble.step_start[:-1]] < 1)
@@ -42,7 +42,7 @@ def main() -> None:
     """Print the table."""
     heads = [f"loss after {step} steps, mart / abc-mart (ratio)" for step in STEPS]
     print(
-        f"| K | rows | {' | '.join(heads)} | steps the guard mended | steps that raised the loss |"
+        f"| K | rows | {' | '.join(heads)} | iterations that were scaled back | iterations that raised the loss |"
     )
     print("|---" * (len(heads) + 4) + "|")
     for n_classes in ROWS_PER_CLASS:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm import ABCBoostClassifier, __version__
+from abcgbm import ABCBoostClassifier, TreePerClass, __version__
 from abcgbm.training.callbacks import IterationReport
 from experiments import datasets
 from experiments.cells import ALGORITHMS, Cell
@@ -55,7 +55,7 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
         "n_test": len(data.y_test),
         "version": __version__,
     }
-    return line | cell.as_keys(), Curves(model.train_loss_, errors)
+    return line | cell.as_keys(), Curves(model.history_.train_loss, errors)
 
 
 def _fit(cell: Cell, data: Split, tell: Tell) -> tuple[ABCBoostClassifier, int]:
@@ -122,12 +122,16 @@ def _state(cell: Cell, report: IterationReport) -> str:
 
 
 def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:
+    settings = asdict(cell.settings)
+    parameters = dict(ALGORITHMS[cell.algorithm])
+    if settings.pop("refresh") == "class":  # of a plain algorithm, as Alg. 2 is printed
+        parameters["algorithm"] = TreePerClass(cell.algorithm, sequential_residuals=True)
     return ABCBoostClassifier.paper(
-        **ALGORITHMS[cell.algorithm],
+        **parameters,
         max_leaf_nodes=cell.max_leaf_nodes,
         learning_rate=cell.learning_rate,
         max_iter=cell.max_iter,
-        **asdict(cell.settings),
+        **settings,
         n_jobs=1,
         **others,
     )

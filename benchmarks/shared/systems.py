@@ -7,7 +7,6 @@ class, and LightGBM's unless its name says so, have none.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from abcgbm import MultiOutputTrees
 from benchmarks import peers
 from benchmarks.peers import CatBoost, LightGBM, Ours, Setting, System, XGBoost
 
@@ -20,7 +19,9 @@ class Shared(Ours):
 
     def chosen(self, setting: Setting) -> dict[str, Any]:
         return {
-            "algorithm": MultiOutputTrees(n_projections=self.directions, baseline="zero"),
+            "algorithm": self._import().MultiOutputTrees(
+                n_projections=self.directions, baseline="zero"
+            ),
             "l2_regularization": setting.ridge,
         }
 

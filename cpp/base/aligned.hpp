@@ -1,4 +1,4 @@
-// Arrays that begin where a cache line does.
+// Vectors aligned to cache lines.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
-// What trees are grown for: a class, and the base class that it is compared with.
+// The class of a tree, and the base class of ABC boosting.
 #pragma once
 
 #include <cassert>
 
 namespace abcgbm {
 
-/// The class that the others are compared with, if there is one.
+/// The base class, if there is one: its score moves against the sum of the others.
 class BaseClass {
  public:
   BaseClass() = default;  // none
@@ -24,10 +24,10 @@ class BaseClass {
   int number_ = -1;
 };
 
-/// What a shared tree has as its class.
+/// The tree class of a multi-output tree.
 inline constexpr int kAllClasses = -1;
 
-/// What a tree is grown for: a class against its base class or, without one, against all others.
+/// The class that a tree is grown for, against its base class or, without one, against all others.
 struct ClassPair {
   int tree_class = 0;
   BaseClass base;

@@ -1,5 +1,6 @@
-// Our own exp and log1p: plain IEEE operations in a fixed order, so the same bits on every machine
-// and at every SIMD level. docs/arithmetic.md states them; they are accurate to 1 and 3 ulp.
+// exp and log1p from plain IEEE operations in a fixed order, so the bits are the same on every
+// machine and at every SIMD level; the standard library's are not. docs/arithmetic.md specifies
+// them. Their errors are at most 1 and 3 ulp.
 #pragma once
 
 #include <array>
@@ -14,20 +15,20 @@ inline constexpr double kRoundingMagic = 6755399441055744.0;  // 1.5 * 2^52
 inline constexpr double kLn2High = 0.693147180369123816490;
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 
-/// x rounded half to even; |x| < 2^51.
+/// Rounds x half to even; |x| < 2^51.
 [[gnu::always_inline]] inline double round_even(double x) {
   return (x + kRoundingMagic) - kRoundingMagic;
 }
 
-/// The same as an integer, a number or several; some integer if |x| is larger.
+/// The same as an integer, for a scalar or a vector; unspecified if |x| is larger.
 template <class T>
 [[gnu::always_inline]] inline IntegersOf<T> round_to_int(T x) {
   return bits_as<IntegersOf<T>>(bits_as<UnsignedOf<T>>(x + kRoundingMagic) -
                                 bits_as<std::uint64_t>(kRoundingMagic));
 }
 
-/// exp(x) for x <= 0, each x a number or several; below -708 it stays at exp(-708). Each is a chain
-/// of operations, and the chains take turns.
+/// exp(x) for x <= 0, scalar or vector; below -708 the result is exp(-708). Evaluating several
+/// arguments at once interleaves their dependency chains.
 template <class T, std::size_t Chains>
 [[gnu::always_inline]] inline std::array<T, Chains> exp_nonpositive(std::array<T, Chains> x) {
   constexpr double kInverseFactorial[] = {1.0 / 6227020800.0,
@@ -69,7 +70,7 @@ template <class T>
   return exp_nonpositive(std::array<T, 1>{x})[0];
 }
 
-/// log(u) for normal u > 0, a number or several.
+/// log(u) for normal u > 0, scalar or vector.
 template <class T>
 [[gnu::always_inline]] inline T log_positive(T u) {
   using Ints = IntegersOf<T>;
@@ -88,7 +89,7 @@ template <class T>
   return n * kLn2High + (n * kLn2Low + (s + s) * q);
 }
 
-/// log(1 + x) for x >= 0, a number or several.
+/// log(1 + x) for x >= 0, scalar or vector.
 template <class T>
 [[gnu::always_inline]] inline T log1p_nonnegative(T x) {
   const T u = x + 1.0;

@@ -1,4 +1,5 @@
-// Arrays as large as the scores of all rows: they take the time of a loop, so a user can stop that.
+// Filling arrays of one value per row or more. That takes the time of a loop, so these functions
+// check for an interrupt.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace abcgbm {
 
 inline constexpr std::size_t kFilledAtOnce = std::size_t{1} << 19;
 
-/// Appends n times the value.
+/// Appends n copies of the value.
 template <class T>
 void append(LargeVector<T>& values, std::size_t n, T value) {
   for (std::size_t first = 0; first < n; first += kFilledAtOnce) {
@@ -22,7 +23,7 @@ void append(LargeVector<T>& values, std::size_t n, T value) {
   }
 }
 
-/// An empty array with room for n values.
+/// An empty vector with capacity for n values.
 template <class T>
 LargeVector<T> reserved(std::size_t n, const Storage& storage = {}) {
   LargeVector<T> values(storage);
@@ -30,7 +31,7 @@ LargeVector<T> reserved(std::size_t n, const Storage& storage = {}) {
   return values;
 }
 
-/// Zeros; a new file is that already.
+/// n zeros; a new scratch file needs no writing.
 template <class T>
 LargeVector<T> zeros(std::size_t n, const Storage& storage = {}) {
   if (storage.is_file(n * sizeof(T))) return LargeVector<T>(n, storage);

@@ -21,16 +21,16 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPollEvery = std::chrono::milliseconds(20);
 constexpr auto kAwake = std::chrono::microseconds(200);
 
-/// Waits awake for a moment, since the next job mostly comes at once and to be woken takes longer
-/// than that; who waits longer sleeps.
+/// Spins for a moment, then lets the caller sleep. The next parallel loop of an iteration mostly
+/// starts sooner than a sleeping thread would wake, hence the limit of kAwake.
 template <class IsDone>
 void wait_awake(const IsDone& is_done) {
   const auto until = Clock::now() + kAwake;
   while (!is_done() && Clock::now() < until) std::this_thread::yield();
 }
 
-/// One parallel_for: the threads that work on it take the next index until none is left. It lives
-/// on the stack of the thread that called; while it waits for helpers it is a link of the queue.
+/// One parallel_for. Its threads take the next index until none is left. It is on the stack of the
+/// calling thread, and a node of the queue while it waits for helpers.
 struct Job {
   Job(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body)
       : n(count), task(body) {}
@@ -41,16 +41,17 @@ struct Job {
   std::atomic<bool> cancelled{false};
   std::mutex mutex;
   std::condition_variable idle;
-  std::atomic<std::size_t> n_helpers{0};  // helpers at work, changed under the mutex
+  std::atomic<std::size_t> n_helpers{0};  // running helpers; changed under the mutex
   std::exception_ptr error;               // guarded by mutex
 
-  std::size_t n_requested = 0;  // helpers; guarded by the pool's mutex, as are
+  std::size_t n_requested = 0;  // helpers; this and the next two are guarded by the pool's mutex
   std::size_t n_came = 0;
-  Job* behind = nullptr;  // and the next job in the queue
+  Job* behind = nullptr;  // the next job in the queue
 
   void work(std::size_t slot);
 
-  /// The first error is kept; only then are the others told to stop, with errors of their own.
+  /// Keeps the first error, and only then cancels the other threads, which end with errors of their
+  /// own.
   void cancel(std::exception_ptr why) {
     const std::lock_guard lock(mutex);
     if (!error) error = std::move(why);
@@ -58,8 +59,8 @@ struct Job {
   }
 };
 
-/// Jobs that wait for helpers, first come, first served. They are linked with each other: nothing
-/// is allocated, so to queue a job cannot fail halfway.
+/// Jobs that wait for helpers, first in, first out. It is an intrusive list: queueing allocates
+/// nothing, so it cannot fail halfway.
 class JobQueue {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -71,7 +72,7 @@ class JobQueue {
     *end = &job;
   }
 
-  /// Nothing happens where the job is not in the queue.
+  /// Does nothing if the job is not in the queue.
   void remove(Job& job) {
     Job** link = &first_;
     while (*link != nullptr && *link != &job) link = &(*link)->behind;
@@ -104,8 +105,8 @@ void Job::work(std::size_t slot) {
   current_job = nullptr;
 }
 
-/// Sleeping threads and the jobs that call them. A job that ends leaves the queue, so it never
-/// waits for threads that are busy elsewhere.
+/// The worker threads and the queue of jobs. A finished job leaves the queue, so it never waits for
+/// threads that are busy with another one.
 class Pool {
  public:
   void call_helpers(Job& job, std::size_t n_helpers) {
@@ -135,13 +136,13 @@ class Pool {
   }
 
  private:
-  /// A place at a job's work.
+  /// A job, and the slot in which a thread works on it.
   struct Place {
     Job* job;
     std::size_t slot;
   };
 
-  /// False where the system gives no more threads: then the work is done by those there are.
+  /// False if the system provides no more threads; the existing ones then do the work.
   bool start_thread() {
     try {
       std::thread([this] { run(); }).detach();
@@ -171,7 +172,8 @@ class Pool {
     const Place place{.job = &job, .slot = ++job.n_came};
     if (job.n_came == job.n_requested) queue_.remove(job);
     has_jobs_ = !queue_.empty();
-    // Entered under the pool's lock, so that wait_for sees either the wish or the helper.
+    // Under the pool's lock, so that wait_for sees either the job in the queue or its running
+    // helper.
     const std::lock_guard job_lock(job.mutex);
     ++job.n_helpers;
     return place;
@@ -187,8 +189,8 @@ class Pool {
 std::atomic<Pool*> the_pool{nullptr};
 
 /// The pool is never destroyed: its threads sleep until the process ends. A forked child has none
-/// of the threads, so it forgets the parent's pool and makes its own when needed. (Windows does not
-/// fork.)
+/// of the threads, so it leaves the parent's pool alone and makes its own when it needs one.
+/// (Windows does not fork.)
 Pool& pool() {
   static const bool registered = [] {
     the_pool = std::make_unique<Pool>().release();
@@ -217,7 +219,7 @@ void check_interrupt() {
 
 void parallel_for(std::size_t n, int n_threads,
                   const std::function<void(std::size_t, std::size_t)>& task) {
-  if (current_job != nullptr) {  // nested: the other threads have work already
+  if (current_job != nullptr) {  // nested: the other threads are busy already
     for (std::size_t i = 0; i < n; ++i) task(i, 0);
     return;
   }

@@ -1,4 +1,4 @@
-// The only file that knows how threads are run.
+// Thread pool: the only file that starts threads.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +7,22 @@
 
 namespace abcgbm {
 
-/// Thrown out of a native loop after the user asked to stop (Ctrl-C).
+/// Thrown out of a native loop after Ctrl-C.
 struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-/// Asked now and then by the thread that called into the core; true means stop.
+/// Called now and then by the thread that called into the core; returns true to stop.
 using Poll = bool (*)();
 void set_poll(Poll poll);
 
-/// Throws Interrupted if the user asked to stop. Cheap; call it every millisecond or so of work.
+/// Throws Interrupted if a stop was requested. Cheap: call it about once a millisecond.
 void check_interrupt();
 
-/// Runs task(i, slot) for every i < n on up to n_threads threads and waits for all of them.
-/// `slot` < n_threads is the running thread's own number, for its workspace. Which thread runs
-/// which i is not fixed, so a task's result must not depend on it. Waiting threads give way to
-/// others for a moment, then sleep. The first exception of a task is thrown here. A nested call
-/// runs on the calling thread alone.
+/// Runs task(i, slot) for every i < n on up to n_threads threads, and waits for all of them. `slot`
+/// < n_threads numbers the running thread, for its workspace. Which thread runs which i is not
+/// fixed, so a task's result must not depend on it. The first exception of a task is rethrown here.
+/// A nested call runs on the calling thread only.
 void parallel_for(std::size_t n, int n_threads,
                   const std::function<void(std::size_t, std::size_t)>& task);
 

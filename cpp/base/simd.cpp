@@ -19,8 +19,8 @@ constexpr unsigned kAvx512Bits = 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31;
 
 bool has_avx2() { return IsProcessorFeaturePresent(PF_AVX2_INSTRUCTIONS_AVAILABLE) != 0; }
 
-/// Windows says whether the system keeps the wide registers, and the CPU which instructions it has:
-/// what __builtin_cpu_supports reads is in a library that clang-cl does not link.
+/// Whether the system saves the wide registers is known to Windows, and the instruction sets to the
+/// CPU. __builtin_cpu_supports needs a library that clang-cl does not link.
 bool has_avx512() {
   unsigned eax = 0;
   unsigned ebx = 0;

@@ -1,6 +1,6 @@
-// Runtime choice of the SIMD level. A kernel is a struct with a static always-inline `run`; it is
-// compiled once for each level, and does the same IEEE operations in the same order at each, so the
-// bits are the same.
+// Dispatch of kernels by SIMD level at run time. A kernel is a struct with a static always-inline
+// `run`. It is compiled once for each level and does the same IEEE operations in the same order at
+// each, so the bits are the same.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace abcgbm {
 
-/// N values at a time. Kernels that say so themselves are given as many as a register holds.
+/// Vectors of N values. A kernel that is a template of N gets as many as a register holds.
 template <std::size_t N>
 struct Wide {
   using Doubles [[gnu::vector_size(N * sizeof(double))]] = double;
@@ -17,7 +17,7 @@ struct Wide {
 };
 inline constexpr std::size_t kWidest = 8;
 
-/// Integers of the same form as T, which is a double or several.
+/// Integer types of the same size and shape as T, a double or a vector of doubles.
 template <class T>
 struct IntegersFor {
   using Signed [[gnu::vector_size(sizeof(T))]] = std::int64_t;
@@ -33,13 +33,14 @@ using IntegersOf = typename IntegersFor<T>::Signed;
 template <class T>
 using UnsignedOf = typename IntegersFor<T>::Unsigned;
 
-/// The same bits as another type. (std::bit_cast may be a call, with registers of another width.)
+/// Reinterprets the bits. (std::bit_cast may become a function call, which would be compiled for
+/// another register width.)
 template <class To, class From>
 [[gnu::always_inline]] inline To bits_as(const From& from) {
   return __builtin_bit_cast(To, from);
 }
 
-/// From and to any place in memory.
+/// Unaligned load and store.
 template <class Vector, class T>
 [[gnu::always_inline]] inline Vector load(const T* from) {
   Vector vector;
@@ -54,7 +55,7 @@ template <class Vector, class T>
 
 enum class SimdLevel { baseline, avx2, avx512 };
 
-/// The best level of this CPU, or the lower one that the environment's ABCGBM_SIMD names.
+/// The best level of this CPU, or a lower one that the environment variable ABCGBM_SIMD names.
 SimdLevel simd_level();
 const char* simd_level_name(SimdLevel level);
 
@@ -77,7 +78,7 @@ template <class Kernel, class... Args>
 }
 #endif
 
-/// One of three kernels, as compiled for this CPU.
+/// Runs one of three kernels, compiled for this CPU.
 template <class Baseline, class Avx2, class Avx512, class... Args>
 void run_at_level(Args... args) {
 #if defined(__x86_64__)
@@ -90,13 +91,13 @@ void run_at_level(Args... args) {
 
 }  // namespace simd
 
-/// Runs the kernel as compiled for this CPU.
+/// Runs the kernel, compiled for this CPU.
 template <class Kernel, class... Args>
 void dispatch(Args... args) {
   simd::run_at_level<Kernel, Kernel, Kernel>(args...);
 }
 
-/// The same for a kernel that is given how many values a register holds.
+/// The same for a template of the number of values in a register.
 template <template <std::size_t> class Kernel, class... Args>
 void dispatch_wide(Args... args) {
   simd::run_at_level<Kernel<2>, Kernel<4>, Kernel<8>>(args...);

@@ -35,14 +35,14 @@ void* new_memory(std::size_t bytes) {
 #if defined(_WIN32)
 
 void* map_file(const std::string& folder, std::size_t) {
-  fail(ENOTSUP, folder, "scratch files, which Windows does not have here yet,");
+  fail(ENOTSUP, folder, "scratch files (not supported on Windows)");
 }
 
 void unmap(void*, std::size_t) noexcept {}
 
 #else
 
-/// An open file, closed again when this ends: a mapping does not need it any more.
+/// Closes the file at the end of its scope; a mapping does not need it.
 class OpenFile {
  public:
   explicit OpenFile(int number) : number_(number) {}
@@ -55,7 +55,7 @@ class OpenFile {
   int number_;
 };
 
-/// A file whose name is taken away at once, for systems that know no files without one.
+/// Opens a file and removes its name at once, for systems without O_TMPFILE.
 int open_unlinked(const std::string& folder) {
   std::string path = folder + "/.abcgbm-scratch-XXXXXX";
   const int file = mkstemp(path.data());
@@ -65,7 +65,7 @@ int open_unlinked(const std::string& folder) {
   return file;
 }
 
-/// An empty file without a name; negative, with errno, if there can be none.
+/// Opens an empty file without a name; negative, with errno, on failure.
 int open_scratch(const std::string& folder) {
 #if defined(O_TMPFILE)
   const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -75,13 +75,13 @@ int open_scratch(const std::string& folder) {
   return open_unlinked(folder);
 }
 
-/// Gives a file all of its room: without, a full disk would be a signal at some write to the
-/// mapping. Returns the error, or 0.
+/// Allocates the blocks of the file: on a full disk, writing to the mapping of a sparse file would
+/// raise SIGBUS. Returns the error, or 0.
 int reserve(int file, std::size_t bytes) {
   const auto length = static_cast<off_t>(bytes);
 #if defined(__APPLE__)
-  fstore_t room{F_ALLOCATEALL, F_PEOFPOSMODE, 0, length, 0};
-  if (fcntl(file, F_PREALLOCATE, &room) != 0 || ftruncate(file, length) != 0) return errno;
+  fstore_t request{F_ALLOCATEALL, F_PEOFPOSMODE, 0, length, 0};
+  if (fcntl(file, F_PREALLOCATE, &request) != 0 || ftruncate(file, length) != 0) return errno;
   return 0;
 #else
   int error = EINTR;
@@ -90,7 +90,7 @@ int reserve(int file, std::size_t bytes) {
 #endif
 }
 
-/// Pages are shared with the file, so that the system can write them there when memory is short.
+/// A shared mapping lets the system write pages to the file when memory is short.
 void* map_file(const std::string& folder, std::size_t bytes) {
   const std::string doing = "reserving " + std::to_string(bytes) + " bytes";
   const int number = open_scratch(folder);
@@ -100,7 +100,7 @@ void* map_file(const std::string& folder, std::size_t bytes) {
   if (error != 0) fail(error, folder, doing);
   void* array = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
   if (array != MAP_FAILED) return array;
-  if (errno == ENOMEM) throw std::bad_alloc();  // addresses are bounded, not the folder's room
+  if (errno == ENOMEM) throw std::bad_alloc();  // the address space is exhausted, not the disk
   fail(errno, folder, doing);
 }
 
@@ -110,8 +110,8 @@ void unmap(void* array, std::size_t bytes) noexcept { munmap(array, bytes); }
 
 }  // namespace
 
-/// The path is made absolute, since the process may go elsewhere. A file is made to see whether
-/// that works here, before anybody has worked for it.
+/// Makes the path absolute, as the process may change its working directory, and creates a file, so
+/// that an unusable folder is an error before training starts.
 Storage::Storage(const std::string& folder, std::size_t min_bytes) {
   std::error_code none;
   const std::filesystem::path path = std::filesystem::absolute(folder, none);

@@ -1,7 +1,7 @@
-// Where large arrays lie: in memory or, if they do not fit there, in scratch files of a folder.
+// Where large arrays are allocated: in memory or, for data larger than memory, in scratch files.
 //
-// Nothing global says where: whoever makes arrays from nothing is given a storage, and what is
-// computed from arrays lies where these do (`storage_of`).
+// There is no global setting. Code that creates arrays receives a Storage; code that computes
+// arrays from others uses the storage of those (`storage_of`).
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@
 
 namespace abcgbm {
 
-/// Plain memory, unless there is a folder: then arrays of at least `least_bytes` are mapped files
-/// of it. A file loses its name before it is used, so nothing is left behind, however the process
-/// ends; and has all of its room, so a full disk is an error and no signal later. Copies are of the
-/// same folder.
+/// Memory or, if a folder is given, mapped files in it for arrays of at least `min_bytes`. A file
+/// is unlinked before it is used, so nothing is left behind however the process ends, and its
+/// blocks are allocated at once, so that a full disk is an error instead of a signal later. Copies
+/// share the folder.
 class Storage {
  public:
   static constexpr std::size_t kMinBytes = std::size_t{1} << 20;
 
   Storage() = default;
-  /// Throws std::system_error if no scratch file can be made there.
+  /// Throws std::system_error if no scratch file can be created there.
   explicit Storage(const std::string& folder, std::size_t min_bytes = kMinBytes);
 
-  /// Begins where a cache line does. Throws std::bad_alloc without memory, std::system_error, which
-  /// names the folder and the bytes, without room for a file.
+  /// Aligned to a cache line. Throws std::bad_alloc if there is no memory, or std::system_error
+  /// with the folder and the size if there is no disk space.
   void* allocate(std::size_t bytes) const;
   void deallocate(void* array, std::size_t bytes) const noexcept;
 
-  /// Whether an array of so many bytes is a file: it is then zeros before anything is written.
+  /// Whether an array of this size is a file, which is zero-filled.
   bool is_file(std::size_t bytes) const {
     return folder_ != nullptr && bytes >= folder_->min_bytes;
   }
@@ -45,8 +45,8 @@ class Storage {
   std::shared_ptr<const Folder> folder_;
 };
 
-/// Values that are made without being given one are not set, so that a file is not written twice:
-/// whoever asks for n of them sets them all.
+/// Leaves elements uninitialised unless a value is given, so that a file is not written twice: code
+/// that creates n of them must set them all.
 template <class T>
 class StorageAllocator {
  public:
@@ -81,11 +81,11 @@ class StorageAllocator {
   Storage storage_;
 };
 
-/// An array as large as the rows. It takes its storage with it where it is moved or copied.
+/// An array of at least one value per row. Moves and copies keep its storage.
 template <class T>
 using LargeVector = std::vector<T, StorageAllocator<T>>;
 
-/// Where an array lies.
+/// The storage of an array.
 template <class T>
 Storage storage_of(const LargeVector<T>& array) {
   return array.get_allocator().storage();

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxHalvings = 10;
 
-/// The loss, the bound of its error, and whether it falls when halved again.
+/// The loss, the bound of its error, and whether it falls when the step is halved again.
 using Estimates = std::vector<std::tuple<double, double, std::optional<bool>>>;
 
 Labels make_labels(const Vector<std::int32_t>& y, const Vector<std::int64_t>& weight, double unit,
@@ -36,8 +36,8 @@ Labels make_labels(const Vector<std::int32_t>& y, const Vector<std::int64_t>& we
   return labels;
 }
 
-/// `move` has for each class and row what is added to the score, and taken from that of the base;
-/// each row is a leaf of its own.
+/// `move` is added to the scores of each class and subtracted from that of the base class; each row
+/// is a leaf of its own.
 Estimates base_losses_py(const Matrix<double>& raw, const Matrix<double>& move, int base,
                          const Vector<std::int32_t>& y, const Vector<std::int64_t>& weight,
                          double unit) {
@@ -75,7 +75,7 @@ void bind_estimates(nb::module_& m) {
   m.def("base_losses", &base_losses_py, "raw"_a.noconvert(), "move"_a.noconvert(), "base"_a,
         "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
         "After 0 to 10 halvings of the base class's move: the estimated loss, the bound of its "
-        "error, and whether another halving lowers it (None: not sure).");
+        "error, and whether another halving lowers it (None: unknown).");
 }
 
 }  // namespace abcgbm

@@ -1,4 +1,4 @@
-// The guard's estimates of losses, for tests of their error bounds.
+// The loss estimates of the line search, for tests of their error bounds.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,5 @@
-// Allocations that fail when a test wants them to. What is here replaces the C++ library's own for
-// the module _bench alone.
+// Allocations that fail on demand, for tests. These operators replace those of the C++ library in
+// the module _bench only.
 #include "bench/failing_new.hpp"
 
 #include <cstdlib>

@@ -1,9 +1,9 @@
-// Allocations that fail when a test wants them to.
+// Allocations that fail on demand, for tests.
 #pragma once
 
 namespace abcgbm {
 
-/// As long as this lives no allocation of this thread succeeds.
+/// For its lifetime every allocation of this thread fails.
 class FailingNew {
  public:
   FailingNew();

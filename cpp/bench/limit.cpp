@@ -18,8 +18,8 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kColumns = 4;      // counted together, as in training
-constexpr std::size_t kBins = 64;        // of each column: 16 kB at eight sums
-constexpr std::size_t kRowBytes = 4096;  // for the sums of all rows: 21 kB in all at eight sums
+constexpr std::size_t kBins = 64;        // of each column: 16 kB with eight sums
+constexpr std::size_t kRowBytes = 4096;  // for the sums of all rows; 21 kB in total with eight sums
 constexpr std::size_t kAddsPerRun = 1 << 18;
 
 /// The sums of a row or a bin.
@@ -31,7 +31,7 @@ struct alignas(N == 8 ? 64 : 8) Item {
 template <std::size_t N>
 struct Table {
   static constexpr std::size_t kRows = kRowBytes / sizeof(Item<N>);
-  std::array<std::uint32_t, kRows> row{};  // a node's rows are known by their numbers
+  std::array<std::uint32_t, kRows> row{};  // a node lists its rows by number
   std::array<std::uint8_t, kColumns * kRows> code{};
   std::array<Item<N>, kRows> item{};
   std::array<Item<N>, kColumns * kBins> bins{};
@@ -58,7 +58,8 @@ template <std::size_t N, int W>
   sums.add_to(bin.sum);
 }
 
-/// A row while it is added to the columns, as training holds it: the roots' eight sums as they are.
+/// Holds a row while it is added to the columns, as training does; the eight sums of root
+/// histograms stay in memory.
 template <std::size_t N>
 [[gnu::always_inline]] inline auto held(const Item<N>& item) {
   if constexpr (N == kLane) {
@@ -68,7 +69,7 @@ template <std::size_t N>
   }
 }
 
-/// Adds all rows to all columns, as the loops of training do.
+/// Adds all rows to all columns, with the loops of training.
 template <std::size_t N>
 struct AddKernel {
   [[gnu::always_inline]] static inline void run(std::uint32_t* rows, Item<N>* items,
@@ -84,10 +85,11 @@ struct AddKernel {
   }
 };
 
-/// Anything might be read and written here: so what came before has to be done, and in this order.
+/// Compiler barrier: memory may be read and written here, so earlier stores cannot be dropped or
+/// reordered.
 [[gnu::noinline]] void done_with(void* memory) { asm volatile("" : : "r"(memory) : "memory"); }
 
-/// Each pass adds what all rows hold to every column.
+/// Each pass adds the sums of all rows to every column.
 template <std::size_t N>
 bool has_sums_of(const Table<N>& table, std::size_t n_passes) {
   Item<N> rows;

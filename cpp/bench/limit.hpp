@@ -1,10 +1,10 @@
-// The limit: how fast a histogram's bare loop is when all it touches lies in the nearest cache.
+// The speed limit of histograms: their bare loop on data in the L1 cache.
 #pragma once
 
 namespace abcgbm {
 
 /// Seconds to add the `n_sums` sums of one row to one bin: 2 or 3 as in a node's histogram, 8 as in
-/// a line of root histograms. The best of `n_repeats` runs of a fraction of a millisecond.
+/// root histograms. The minimum of `n_repeats` runs of a fraction of a millisecond.
 double seconds_per_add(int n_sums, int n_repeats);
 
 }  // namespace abcgbm

@@ -18,7 +18,7 @@ void check_rows(const Binned& binned, std::span<const std::uint32_t> rows) {
   for (const std::uint32_t row : rows) require(row < binned.n_rows, "rows: 0 to n_rows - 1");
 }
 
-/// How many rows there are in each bin.
+/// The number of rows in each bin.
 Integers root_weights_py(const Binned& binned, int n_threads) {
   std::vector<std::int64_t> weights;
   {
@@ -28,7 +28,7 @@ Integers root_weights_py(const Binned& binned, int n_threads) {
   return to_numpy(std::move(weights));
 }
 
-/// The sum of the numbers of the rows in each bin, as a root histogram.
+/// The sum of the row numbers in each bin, as a root histogram.
 Integers root_sums_py(const Binned& binned, int n_threads) {
   HistogramGroups roots;
   {
@@ -44,7 +44,8 @@ Integers root_sums_py(const Binned& binned, int n_threads) {
   return to_numpy(std::move(sums));
 }
 
-/// Of some rows, those of a node: the sum of their numbers and their count in each bin.
+/// The sum of the row numbers and the count in each bin, as the histogram of a node with these
+/// rows.
 Integers node_sums_py(const Binned& binned, const Vector<std::uint32_t>& rows) {
   check_rows(binned, span_of(rows));
   std::vector<Sums<2>> sums;
@@ -63,7 +64,7 @@ Integers node_sums_py(const Binned& binned, const Vector<std::uint32_t>& rows) {
   return to_numpy(std::move(out), {histogram.size(), 2});
 }
 
-/// Of some rows, those of a node, the ones whose code of a feature is at most `bin`.
+/// The rows whose code of a feature is at most `bin`, as a node with these rows is split.
 RowNumbers rows_left_py(const Binned& binned, const Vector<std::uint32_t>& rows, int feature,
                         std::uint32_t bin) {
   check_rows(binned, span_of(rows));
@@ -82,14 +83,13 @@ RowNumbers rows_left_py(const Binned& binned, const Vector<std::uint32_t>& rows,
 void bind_many_rows(nb::module_& m) {
   using namespace nb::literals;
   m.def("root_weights", &root_weights_py, "binned"_a, "n_threads"_a,
-        "How many rows there are in each bin.");
+        "The number of rows in each bin.");
   m.def("root_sums", &root_sums_py, "binned"_a, "n_threads"_a,
-        "The sum of the numbers of the rows in each bin, as a root histogram.");
-  m.def(
-      "node_sums", &node_sums_py, "binned"_a, "rows"_a.noconvert(),
-      "Of some rows the sum of their numbers and their count in each bin, as a node's histogram.");
+        "The sum of the row numbers in each bin, as a root histogram.");
+  m.def("node_sums", &node_sums_py, "binned"_a, "rows"_a.noconvert(),
+        "The sum of the row numbers and the count in each bin, as a node's histogram.");
   m.def("rows_left", &rows_left_py, "binned"_a, "rows"_a.noconvert(), "feature"_a, "bin"_a,
-        "Of some rows those with codes of a feature up to the bin, as a node is split.");
+        "The rows with codes of a feature up to the bin, as a node is split.");
 }
 
 }  // namespace abcgbm

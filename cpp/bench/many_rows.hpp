@@ -1,4 +1,5 @@
-// Stages of a step on tables of which no training would fit: more than 2^31 rows.
+// Single stages of an iteration on more than 2^31 rows, for which a training would not fit into
+// memory.
 #pragma once
 
 #include "bindings/arrays.hpp"

@@ -1,5 +1,5 @@
-// The module _bench, which is in no wheel: the stages of a step one by one, and the limit of what
-// is possible.
+// The module _bench, which is in no wheel: single stages of an iteration, and the limit of their
+// speed.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -32,7 +32,7 @@ using Integers = nb::ndarray<nb::numpy, std::int64_t>;
 
 constexpr std::size_t kLeaves = 20;
 
-/// The stages of a training's next step, for its tree of class 0 without a base class.
+/// The stages of the next iteration, for the tree of class 0 without a base class.
 class Stages {
  public:
   Stages(std::shared_ptr<Binned> binned, const Trainer& trainer, int n_threads)
@@ -63,7 +63,7 @@ class Stages {
     return to_numpy(std::move(sums));
   }
 
-  /// Chooses the node that is counted and cut.
+  /// Selects the node to count and split.
   void use_node(std::size_t node) {
     require(node < rows_.nodes.size(), "node: 0, or 1 and 2 after split_root");
     node_ = node;
@@ -98,7 +98,7 @@ class Stages {
     return to_numpy(std::move(sums), {histogram_.size(), 2});
   }
 
-  /// The best cut: its feature (-1: there is none), its bin, and the sums of what goes left.
+  /// The best split: feature (-1: none), bin, and the sums on its left.
   std::tuple<int, std::uint32_t, std::int64_t, std::int64_t> find_split() {
     require(is_counted_, "find_split: count_node comes first");
     Split<2> split;
@@ -121,7 +121,7 @@ class Stages {
     return rows_.in_node(1).size();
   }
 
-  /// Moves the scores by a tree for each class, and back again when called the next time.
+  /// Updates the scores by a tree for each class, and reverts that in the next call.
   double move() {
     std::vector<TreeMove> moves;
     moves.reserve(n_classes());
@@ -175,7 +175,7 @@ std::unique_ptr<Stages> make_stages(std::shared_ptr<Binned> binned, const Traine
                                     int n_threads) {
   require(binned != nullptr && binned->n_rows == trainer.labels().n_rows(),
           "binned: the table of the training");
-  require(!trainer.is_multi_output(), "trainer: with trees per class");
+  require(!trainer.is_multi_output(), "trainer: without multi-output trees");
   require(n_threads >= 1, "n_threads: at least 1");
   return std::make_unique<Stages>(std::move(binned), trainer, n_threads);
 }
@@ -187,8 +187,8 @@ double limit_seconds(int n_sums, int n_repeats) {
   return seconds_per_add(n_sums, n_repeats);
 }
 
-/// The sum of 0, 1, ..., n - 1, each added by some thread, while the calling thread can allocate
-/// nothing: what a job needs must be there before helpers know of it.
+/// The sum of 0 to n - 1, added up by several threads while the calling thread cannot allocate: a
+/// job must have all it needs before helpers know of it.
 std::size_t sum_without_memory(std::size_t n, int n_threads) {
   const nb::gil_scoped_release release;
   std::atomic<std::size_t> sum{0};
@@ -213,32 +213,33 @@ bool memory_can_fail() {
 NB_MODULE(_bench, m) {
   using namespace abcgbm;
   using namespace nb::literals;
-  nb::module_::import_("abcgbm._core");  // whose types are used
+  nb::module_::import_("abcgbm._core");  // defines the types
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Stages>(m, "Stages", "The stages of a step one by one, for benchmarks.")
+  nb::class_<Stages>(m, "Stages", "The stages of an iteration, for benchmarks.")
       .def(nb::new_(&make_stages), "binned"_a, "trainer"_a, "n_threads"_a = 1)
       .def("count_roots", &Stages::count_roots, Unlocked(),
            "Fill the root histograms of all classes.")
       .def("root_histogram", &Stages::root_histogram, "k"_a,
            "Sums of residuals of class k by bin, of shape (total_bins,).")
       .def("use_node", &Stages::use_node, "node"_a,
-           "Choose what is counted and split: 0, the root, or one of its children, 1 and 2.")
+           "Select the node to count and split: 0, the root, or one of its children, 1 and 2.")
       .def("node_rows", &Stages::node_rows, "The rows of the node.")
       .def("count_node", &Stages::count_node, Unlocked(), "Fill the histogram of the node.")
       .def("node_histogram", &Stages::node_histogram,
            "Sums of residuals and of weights by bin, of shape (total_bins, 2).")
       .def("find_split", &Stages::find_split, Unlocked(),
-           "The best split of the node: feature (-1: none), bin, residual and weight left of it.")
+           "The best split of the node: feature (-1: none), bin, residual and weight on its left.")
       .def("split_root", &Stages::split_root, Unlocked(),
-           "Split the rows of the root by its best split; returns how many go left.")
+           "Split the rows of the root by its best split; return how many go left.")
       .def("move_scores", &Stages::move, Unlocked(),
-           "Move the scores by made-up trees, every second time back; returns the loss.");
+           "Update the scores by artificial trees, and revert that in the next call; return the "
+           "loss.");
   bind_estimates(m);
   bind_many_rows(m);
   m.def("sum_without_memory", &sum_without_memory, "n"_a, "n_threads"_a,
-        "The sum of 0 to n - 1, made by a pool that can allocate nothing.");
+        "The sum of 0 to n - 1, computed by a pool that cannot allocate.");
   m.def("memory_can_fail", &memory_can_fail,
-        "Whether sum_without_memory works here: sanitizers bring an allocator of their own.");
+        "Whether sum_without_memory works here; sanitizers have their own allocator.");
   m.def("limit_seconds", &limit_seconds, "n_sums"_a, "n_repeats"_a = 1000,
-        "Seconds to add 2, 3 or 8 sums of one row to one bin, all in the nearest cache.");
+        "Seconds to add 2, 3 or 8 sums of one row to one bin, all in the L1 cache.");
 }

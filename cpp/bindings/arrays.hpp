@@ -1,4 +1,4 @@
-// NumPy arrays in and out.
+// Conversion from and to NumPy arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,13 +16,13 @@ namespace abcgbm {
 
 namespace nb = nanobind;
 
-/// An array as NumPy hands it over; a wrong type is an error, never a hidden copy.
+/// A NumPy array argument. A wrong dtype is an error, never a hidden copy.
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-/// Everything is checked at the border: ValueError in Python.
+/// Raises ValueError in Python. Everything is checked here, so that the core need not check.
 inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
@@ -37,7 +37,7 @@ std::vector<T> copy_of(const Vector<T>& array) {
   return {array.data(), array.data() + array.shape(0)};
 }
 
-/// A NumPy array that owns the vector's memory.
+/// Moves a vector into a NumPy array that owns it.
 template <class T, class Allocator>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T, Allocator> values,
                                    std::initializer_list<std::size_t> shape) {

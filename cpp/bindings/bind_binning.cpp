@@ -24,7 +24,7 @@ namespace {
 using ThresholdArrays = std::vector<Vector<double>>;
 using OwnedArrays = std::vector<nb::ndarray<nb::numpy, double>>;
 
-/// Columns as scipy.sparse's csc has them, rows ascending in each.
+/// Columns in the format of scipy.sparse's csc, with ascending rows.
 struct SparseArrays {
   std::size_t n_rows;
   Vector<double> fill;
@@ -33,7 +33,7 @@ struct SparseArrays {
   Vector<double> value;
 };
 
-/// Below 2^31 rows scipy numbers them by signed integers, and so may others.
+/// SciPy numbers rows by signed integers below this.
 constexpr std::size_t kMaxSignedRows = std::size_t{1} << 31;
 
 template <class Row>
@@ -41,11 +41,11 @@ std::unique_ptr<SparseArrays> make_sparse(std::size_t n_rows, const Vector<doubl
                                           const Vector<std::int64_t>& start, const Vector<Row>& row,
                                           const Vector<double>& value) {
   require(std::is_unsigned_v<Row> || n_rows <= kMaxSignedRows,
-          "indices: uint32, with more than 2^31 rows");
+          "indices: uint32 if there are more than 2^31 rows");
   return std::make_unique<SparseArrays>(SparseArrays{n_rows, fill, start, row, value});
 }
 
-/// What is negative is out of range like this.
+/// Negative row numbers become out of range.
 std::span<const std::uint32_t> rows_of(const SparseArrays& arrays) {
   return std::visit(
       [](const auto& row) -> std::span<const std::uint32_t> {
@@ -73,7 +73,7 @@ SparseView view_of(const SparseArrays& arrays) {
   require(view.start.size() == view.fill.size() + 1 && view.start.front() == 0 &&
               view.start.back() == static_cast<std::int64_t>(view.row.size()) &&
               view.row.size() == view.value.size(),
-          "fill, indptr, indices, data: lengths that fit each other");
+          "fill, indptr, indices, data: lengths do not match");
   require(std::ranges::is_sorted(view.start), "indptr: ascending");
   for (std::size_t column = 0; column < view.n_columns(); ++column) check_column(view, column);
   return view;
@@ -108,7 +108,7 @@ OwnedArrays find_sparse_thresholds_py(const SparseArrays& columns,
 void set_thresholds_py(BinnedBuilder& builder, std::size_t feature,
                        const Vector<double>& thresholds) {
   require(feature < builder.n_features() && !builder.has(feature),
-          "feature: 0 to n_features - 1, and not added yet");
+          "feature: 0 to n_features - 1, not yet added");
   require(thresholds.shape(0) <= 65533, "thresholds: at most 65533 for each feature");
   builder.set_thresholds(feature, copy_of(thresholds));
 }
@@ -127,7 +127,7 @@ std::unique_ptr<BinnedBuilder> make_builder(std::size_t n_rows,
   return builder;
 }
 
-/// A copy, since other threads may change the array once the lock is given up.
+/// Copies the features, since other threads may change the array once the GIL is released.
 std::vector<std::int32_t> checked_features(const BinnedBuilder& builder,
                                            const Vector<std::int32_t>& features,
                                            std::size_t n_columns) {
@@ -140,14 +140,14 @@ std::vector<std::int32_t> checked_features(const BinnedBuilder& builder,
     require(f >= 0 && static_cast<std::size_t>(f) < builder.n_features(),
             "features: 0 to n_features - 1");
     require(!builder.has(static_cast<std::size_t>(f)), "features: each once");
-    require(builder.has_bins(static_cast<std::size_t>(f)), "features: thresholds are set before");
+    require(builder.has_bins(static_cast<std::size_t>(f)), "features: set_thresholds comes first");
   }
   return copy;
 }
 
 void add_block_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, const Table& table,
                   int n_threads) {
-  require(table.shape(0) == builder.n_rows(), "X: as many rows as the table");
+  require(table.shape(0) == builder.n_rows(), "X: expected as many rows as in the table");
   const auto checked = checked_features(builder, features, table.shape(1));
   const Unlocked unlocked(kBinning);
   builder.add(table_view(table), checked, n_threads);
@@ -156,7 +156,7 @@ void add_block_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, 
 void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
                    const SparseArrays& columns, int n_threads) {
   const SparseView view = view_of(columns);
-  require(view.n_rows == builder.n_rows(), "X: as many rows as the table");
+  require(view.n_rows == builder.n_rows(), "X: expected as many rows as in the table");
   const auto checked = checked_features(builder, features, view.n_columns());
   const Unlocked unlocked(kBinning);
   builder.add(view, checked, n_threads);
@@ -165,13 +165,13 @@ void add_sparse_py(BinnedBuilder& builder, const Vector<std::int32_t>& features,
 void add_rows_py(BinnedBuilder& builder, const Vector<std::int32_t>& features, const Table& table,
                  std::size_t first_row, int n_threads) {
   const std::size_t n_rows = builder.n_rows();
-  require(first_row <= n_rows && table.shape(0) <= n_rows - first_row, "X: rows of the table");
+  require(first_row <= n_rows && table.shape(0) <= n_rows - first_row,
+          "X: its rows are outside the table");
   const auto checked = checked_features(builder, features, table.shape(1));
   const Unlocked unlocked(kBinning);
   builder.add_rows(table_view(table), checked, first_row, n_threads);
 }
 
-/// Says that all rows of some features have come; returns the digests of their columns.
 nb::ndarray<nb::numpy, std::uint64_t> finish_features_py(BinnedBuilder& builder,
                                                          const Vector<std::int32_t>& features,
                                                          int n_threads) {
@@ -190,8 +190,8 @@ nb::ndarray<nb::numpy, std::uint64_t> finish_features_py(BinnedBuilder& builder,
 void set_common_code_py(BinnedBuilder& builder, std::size_t feature, std::uint32_t common,
                         std::size_t n_listed, std::size_t n_rows) {
   require(feature < builder.n_features() && !builder.has(feature),
-          "feature: 0 to n_features - 1, and not added yet");
-  require(builder.has_bins(feature), "feature: thresholds are set before");
+          "feature: 0 to n_features - 1, not yet added");
+  require(builder.has_bins(feature), "feature: set_thresholds comes first");
   require(common < builder.n_bins(feature), "common: a code of the feature");
   require(n_listed <= n_rows, "n_listed: at most n_rows");
   builder.set_common_code(feature, common, n_listed, n_rows);
@@ -201,18 +201,18 @@ void check_whole(const BinnedBuilder& builder) {
   require(builder.n_features() > 0 && builder.has_all(), "every feature must be added, once");
 }
 
-/// Sparse features, each once, and no more bins together than a code can tell.
+/// Requires sparse features, each once, and no more bins in a bundle than a code can hold.
 void check_bundles(const BinnedBuilder& builder, const std::vector<Bundle>& bundles) {
   std::vector<std::uint32_t> all;
   for (const Bundle& bundle : bundles) {
-    require(!bundle.empty(), "bundles: at least a feature in each");
+    require(!bundle.empty(), "bundles: at least one feature in each");
     all.insert(all.end(), bundle.begin(), bundle.end());
   }
   std::ranges::sort(all);
   require(std::ranges::adjacent_find(all) == all.end(), "bundles: each feature once");
   require(std::ranges::all_of(all, [&](std::uint32_t f) { return builder.is_sparse(f); }),
           "bundles: sparse features");
-  require(builder.fit_a_code(bundles), "bundles: fewer bins");
+  require(builder.fit_a_code(bundles), "bundles: too many bins for a code");
 }
 
 std::vector<Bundle> bundles_py(const BinnedBuilder& builder) {
@@ -240,7 +240,7 @@ std::shared_ptr<Binned> finish_py(BinnedBuilder& builder,
   const Unlocked unlocked(kBinning);
   if (bundles) {
     const std::vector<std::int32_t> conflicts = builder.conflicts(*bundles);
-    require(std::ranges::count(conflicts, 1) == 0, "bundles: features that never meet");
+    require(std::ranges::count(conflicts, 1) == 0, "bundles: features without conflicts");
   }
   return std::make_shared<Binned>(builder.finish(bundles ? *bundles : builder.bundles()));
 }
@@ -266,7 +266,7 @@ nb::ndarray<nb::numpy, std::uint16_t> codes_py(const Binned& binned,
   return to_numpy(codes_of(binned, features), {binned.n_rows, features.size()});
 }
 
-/// A property that is one field of all features.
+/// Defines a property that lists one field of all features.
 template <class T, class Field>
 void feature_property(nb::class_<Binned>& binned_class, const char* name, const Field& field,
                       const char* doc) {
@@ -283,34 +283,34 @@ void feature_property(nb::class_<Binned>& binned_class, const char* name, const 
 void bind_features(nb::class_<Binned>& binned_class) {
   feature_property<std::uint32_t>(
       binned_class, "n_bins", [](const Feature& f) { return f.n_bins; },
-      "Bins of each feature: values, and one for missing.");
+      "Number of bins of each feature, including the one for missing values.");
   feature_property<bool>(
       binned_class, "is_sparse", [](const Feature& f) { return f.is_sparse; },
-      "Whether one code of a feature is so common that its bin is what the others leave.");
+      "Whether only the rows without the feature's most common code are stored.");
   feature_property<bool>(
       binned_class, "is_bundled", [](const Feature& f) { return f.is_bundled; },
-      "Whether a sparse feature shares a column with others.");
+      "Whether a sparse feature is in a bundle.");
   feature_property<bool>(
       binned_class, "is_categorical", [](const Feature& f) { return f.is_categorical; },
-      "Whether cuts of a feature are sets of codes.");
+      "Whether splits on the feature are sets of codes.");
 }
 
 void bind_binned(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Binned> binned_class(m, "Binned", "Bin codes of a table.");
+  nb::class_<Binned> binned_class(m, "Binned", "A table of bin codes.");
   bind_features(binned_class);
   binned_class.def_ro("n_rows", &Binned::n_rows)
       .def_prop_ro("n_features", [](const Binned& binned) { return binned.layout.n_features(); })
       .def_prop_ro(
           "total_bins", [](const Binned& binned) { return binned.layout.total_bins; },
-          "Bins of all features.")
+          "Number of bins of all features.")
       .def_prop_ro(
           "code_bytes", [](const Binned& binned) { return binned.columns.index() + 1; },
           "Bytes of a code: 1 or 2.")
       .def("state", &state_of, "The table as a dict of flat arrays.")
       .def_static("from_state", &binned_from_state, "state"_a,
-                  "The table of such a dict; ValueError if it is that of no table.")
-      .def("take", &take_py, "rows"_a.noconvert(), "The given rows, by number.")
+                  "The table of such a dict; ValueError if it is invalid.")
+      .def("take", &take_py, "rows"_a.noconvert(), "The given rows, by number, as a table.")
       .def("codes", &codes_py, "features"_a.noconvert() = nb::none(),
            "A copy of the codes of some or all features, of shape (n_rows, n_features).");
 }
@@ -324,35 +324,35 @@ void bind_binning(nb::module_& m) {
         "max_bins"_a, "n_threads"_a, "Thresholds between the value bins of each column.");
   nb::class_<SparseArrays>(
       m, "SparseColumns",
-      "The columns of a csc matrix, not copied; rows that are not listed have the fill value.")
+      "The columns of a csc matrix, without a copy; rows that are not listed have the fill value.")
       .def(nb::new_(&make_sparse<std::int32_t>), "n_rows"_a, "fill"_a.noconvert(),
            "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert())
       .def(nb::new_(&make_sparse<std::uint32_t>), "n_rows"_a, "fill"_a.noconvert(),
            "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert());
   m.def("find_sparse_thresholds", &find_sparse_thresholds_py, "columns"_a, "weight"_a.noconvert(),
-        "max_bins"_a, "n_threads"_a, "The same for sparse columns.");
-  nb::class_<BinnedBuilder>(m, "BinnedBuilder", "Codes a table, some columns at a time.")
+        "max_bins"_a, "n_threads"_a, "Thresholds between the value bins of each sparse column.");
+  nb::class_<BinnedBuilder>(m, "BinnedBuilder", "Codes a table, a few columns at a time.")
       .def(nb::new_(&make_builder), "n_rows"_a, "thresholds"_a.none(),
            "is_categorical"_a.noconvert(), "storage"_a = Storage())
       .def("set_thresholds", &set_thresholds_py, "feature"_a, "thresholds"_a.noconvert(),
-           "Say what the bins of a feature are, before its values are added.")
+           "Set the bins of a feature; to be called before its values are added.")
       .def("add_block", &add_block_py, "features"_a.noconvert(), "X"_a.noconvert(), "n_threads"_a,
-           "Code the columns of X, which are the given features.")
+           "Code the given features, which are the columns of X.")
       .def("add_sparse", &add_sparse_py, "features"_a.noconvert(), "columns"_a, "n_threads"_a,
-           "Code sparse columns, which are the given features.")
+           "Code the given features, which are the sparse columns.")
       .def("add_rows", &add_rows_py, "features"_a.noconvert(), "X"_a.noconvert(), "first_row"_a,
-           "n_threads"_a, "Code some rows of the given features.")
+           "n_threads"_a, "Code the rows of the given features from first_row on.")
       .def("finish_features", &finish_features_py, "features"_a.noconvert(), "n_threads"_a,
-           "Say that all rows of some features have come; return the digests of their columns.")
+           "Finish features that were coded by add_rows; return the digests of their columns.")
       .def("set_common_code", &set_common_code_py, "feature"_a, "common"_a, "n_listed"_a,
-           "n_rows"_a,
-           "Say what the common code of a feature is, and how many of all rows have another.")
-      .def("bundles", &bundles_py, "Sparse features that never meet in a row, in bundles.")
+           "n_rows"_a, "Set the common code of a feature, and how many of all rows have another.")
+      .def("bundles", &bundles_py, "Bundles of sparse features that never list the same row.")
       .def("conflicts", &conflicts_py, "bundles"_a,
-           "For each feature, 1 if it conflicts one before it in its bundle in some row; else 0.")
+           "For each feature, 1 if it conflicts with an earlier one of its bundle in some row, "
+           "else 0.")
       .def("finish", &finish_py, "bundles"_a = nb::none(),
-           "The binned table, with the bundles that its rows allow if none are given; the builder "
-           "is then empty.");
+           "Return the binned table and empty the builder; without bundles, they are found in the "
+           "rows.");
 }
 
 }  // namespace abcgbm

@@ -17,7 +17,7 @@
 namespace abcgbm {
 namespace {
 
-/// Weights may have any stride: where all are 1, one is enough.
+/// Weights may have any stride, so that one number can stand for all rows.
 using Weights = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
 
 constexpr std::int64_t kMaxWeight = std::int64_t{1} << 40;
@@ -26,13 +26,13 @@ void check_labels(const Labels& labels) {
   require(labels.n_rows() > 0 || !labels.communicator().is_single(), "y: at least 1 row");
   require(labels.n_rows() < (std::size_t{1} << 32), "y: at most 2^32 - 1 rows");
   require(labels.n_classes >= 2, "n_classes: at least 2");
-  require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a row_id above 0");
+  require(labels.unit > 0.0 && std::isfinite(labels.unit), "unit: a number above 0");
   for (const std::int32_t k : labels.y) {
     require(k >= 0 && k < labels.n_classes, "y: 0 to n_classes - 1");
   }
 }
 
-/// Weights of 1 need no array.
+/// Weights that are all 1 need no array.
 void set_weights(Labels& labels, const Weights& given) {
   require(given.size() == labels.n_rows(), "weight: one for each row");
   const auto weight = given.view();
@@ -70,7 +70,7 @@ void set_shard(Labels& labels, const Shard* shard) {
   labels.communicator().allreduce_sum(total_rows);
   labels.shard.total_rows = static_cast<std::size_t>(total_rows);
   const auto& row_id = labels.shard.row_id;
-  require(row_id.empty() || row_id.size() == labels.n_rows(), "shard: a row_id for each row");
+  require(row_id.empty() || row_id.size() == labels.n_rows(), "shard: one row_id for each row");
 }
 
 std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights& weight,
@@ -92,12 +92,12 @@ std::unique_ptr<Labels> make_labels(const Vector<std::int32_t>& y, const Weights
 
 void bind_labels(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Shard>(m, "Shard", "Which of all rows those of a rank are.")
+  nb::class_<Shard>(m, "Shard", "The shard of the rows that a rank holds.")
       .def(nb::new_(&make_shard), "communicator"_a, "row_id"_a.noconvert() = nb::none(),
-           "Of the communicator, sum, maximum, reduce_scatter and gather are called; numbers are "
-           "for "
-           "draws.");
-  nb::class_<Labels>(m, "Labels", "Classes and weights of rows; weights are multiples of the unit.")
+           "The communicator has allreduce, reduce_scatter and allgather; row_id numbers the rows "
+           "among all ranks, for random draws.");
+  nb::class_<Labels>(m, "Labels",
+                     "Class numbers and weights of rows; weights are multiples of the unit.")
       .def(nb::new_(&make_labels), "y"_a.noconvert(), "weight"_a.noconvert(), "unit"_a,
            "n_classes"_a, "storage"_a = Storage(), "shard"_a = nb::none());
 }

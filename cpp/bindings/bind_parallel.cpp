@@ -13,7 +13,7 @@ namespace nb = nanobind;
 namespace abcgbm {
 namespace {
 
-/// Python chooses the class by the number: FileNotFoundError, PermissionError, ...
+/// Python chooses the subclass by the error number: FileNotFoundError, PermissionError, ...
 void set_os_error(const std::system_error& error) {
   PyObject* arguments = Py_BuildValue("(is)", error.code().value(), error.what());
   if (arguments == nullptr) return;
@@ -21,7 +21,7 @@ void set_os_error(const std::system_error& error) {
   Py_DECREF(arguments);
 }
 
-/// The exception that a signal handler raised is still set in this thread: let it through.
+/// If a signal handler raised, its exception is already set in this thread.
 void translate(const std::exception_ptr& error, void*) {
   const Work* work = Unlocked::take_failed();
   try {

@@ -20,9 +20,9 @@ using Groups = std::vector<std::vector<std::uint32_t>>;
 bool is_amount(double x) { return std::isfinite(x) && x >= 0.0; }
 
 void check(const GrowParams& grow) {
-  // Numbers of the nodes of a tree are kept in 16 bits.
+  // Node numbers have 16 bits.
   require(grow.max_leaf_nodes >= 2 && grow.max_leaf_nodes <= 32768, "max_leaf_nodes: 2 to 32768");
-  require(grow.max_depth >= 0, "max_depth: 0 (no bound) or more");
+  require(grow.max_depth >= 0, "max_depth: at least 0 (0: no limit)");
   require(is_amount(grow.min_gain), "min_gain: at least 0");
 }
 
@@ -36,11 +36,11 @@ void check(const SplitParams& split) {
 
 void check(const TrainParams& params) {
   const double rate = params.learning_rate;
-  require(rate > 0.0 && rate <= 1.0, "learning_rate: above 0, to 1");
-  require(params.subsample > 0.0 && params.subsample <= 1.0, "subsample: above 0, to 1");
+  require(rate > 0.0 && rate <= 1.0, "learning_rate: above 0, at most 1");
+  require(params.subsample > 0.0 && params.subsample <= 1.0, "subsample: above 0, at most 1");
 }
 
-/// Fills an object that Python has made room for.
+/// Constructs the parameters in the memory that Python has allocated.
 template <class Params>
 void fill(Params* self, const Params& params) {
   new (self) Params(params);
@@ -48,7 +48,7 @@ void fill(Params* self, const Params& params) {
 
 void bind_growth(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<FeatureRules>(m, "FeatureRules", "Which features a node may be cut on.")
+  nb::class_<FeatureRules>(m, "FeatureRules", "Feature sampling and interaction constraints.")
       .def(
           "__init__",
           [](FeatureRules* self, std::size_t max_features, std::size_t max_path_features,
@@ -58,7 +58,7 @@ void bind_growth(nb::module_& m) {
                         .groups = interaction_groups});
           },
           "max_features"_a = 0, "max_path_features"_a = 0, "interaction_groups"_a = Groups());
-  nb::class_<GrowParams>(m, "GrowParams", "How far a tree grows.")
+  nb::class_<GrowParams>(m, "GrowParams", "Limits on the growth of a tree.")
       .def(
           "__init__",
           [](GrowParams* self, int max_leaf_nodes, int max_depth, double min_gain,
@@ -76,7 +76,7 @@ void bind_growth(nb::module_& m) {
 
 void bind_split(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<SplitParams>(m, "SplitParams", "What a split is measured by, and what it must leave.")
+  nb::class_<SplitParams>(m, "SplitParams", "Split criterion and constraints.")
       .def(
           "__init__",
           [](SplitParams* self, bool hessian_split, std::int64_t min_weight,
@@ -118,13 +118,13 @@ Bytes training_bytes_py(std::size_t n_rows, int n_classes, std::size_t total_bin
 
 void bind_memory(nb::module_& m) {
   using namespace nb::literals;
-  m.def(
-      "training_bytes", &training_bytes_py, "n_rows"_a, "n_classes"_a, "total_bins"_a, "params"_a,
-      "n_candidates"_a, "n_threads"_a, "has_ranks"_a = false, "in_folder"_a = false,
-      "The bytes of each large part of a training, apart from the coded table; only of those that "
-      "stay in memory, if the others are in a folder.");
+  m.def("training_bytes", &training_bytes_py, "n_rows"_a, "n_classes"_a, "total_bins"_a, "params"_a,
+        "n_candidates"_a, "n_threads"_a, "has_ranks"_a = false, "in_folder"_a = false,
+        "The bytes of the large arrays of training by name, without the binned table. in_folder: "
+        "only "
+        "those that stay in memory if the others are in scratch files.");
   m.def("validation_bytes", &validation_bytes, "n_rows"_a, "n_classes"_a, "n_threads"_a,
-        "The bytes of rows whose scores follow the trees, apart from their codes.");
+        "The bytes of validation rows, without their codes.");
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ void bind_params(nb::module_& m) {
   using namespace nb::literals;
   bind_growth(m);
   bind_split(m);
-  nb::class_<TrainParams>(m, "TrainParams", "How trees are grown.")
+  nb::class_<TrainParams>(m, "TrainParams", "Parameters of training.")
       .def(
           "__init__",
           [](TrainParams* self, const GrowParams& grow, const SplitParams& split,

@@ -20,8 +20,7 @@ using Scores2d = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>
 using Values3d = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Leaves2d = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-/// An array of an ensemble, which keeps it alive; one of another type is an error, never a hidden
-/// copy.
+/// An array of an ensemble, which keeps it alive. A wrong dtype is an error, never a hidden copy.
 template <class T>
 std::span<const T> array_of(const ArraysByName& ensemble, const char* name) {
   Vector<T> array;
@@ -38,7 +37,7 @@ std::vector<T> copy_of(const ArraysByName& ensemble, const char* name) {
   return {array.begin(), array.end()};
 }
 
-/// The nodes of an ensemble as Python has them, indices relative to their tree.
+/// The nodes of an ensemble, with indices relative to their tree.
 struct NodeArrays {
   std::span<const std::int32_t> feature;
   std::span<const double> threshold;
@@ -59,8 +58,8 @@ NodeArrays nodes_of(const ArraysByName& ensemble) {
           .tree_start = array_of<std::int64_t>(ensemble, "tree_start")};
 }
 
-/// Every index is checked here once, so that prediction needs no checks: children lie behind their
-/// parent within the tree, so a walk always ends.
+/// Checks every index once, so that prediction needs no checks. Children follow their parent within
+/// the tree, so every traversal ends.
 PackedNode pack_node(const NodeArrays& arrays, std::int64_t begin, std::int64_t end,
                      std::int64_t at, std::size_t n_features) {
   const auto i = static_cast<std::size_t>(at);
@@ -88,11 +87,11 @@ void check_sizes(const NodeArrays& arrays, std::size_t n_trees) {
           "forest: node arrays differ in length");
   require(arrays.tree_start.size() == n_trees + 1 && arrays.tree_start.front() == 0 &&
               arrays.tree_start.back() == static_cast<std::int64_t>(n_nodes),
-          "forest: tree_start does not fit");
+          "forest: tree_start does not match the nodes");
 }
 
-/// Every node but the root is the child of one split, and only of one. So a tree has one leaf more
-/// than splits, which the packing by regions counts on, and no node is out of reach.
+/// Every node except the root must be the child of exactly one split. Then a tree has one leaf more
+/// than splits, on which the packing by regions relies, and every node is reachable.
 void check_parents(std::span<const PackedNode> tree, std::size_t root) {
   std::vector<bool> has_parent(tree.size(), false);
   for (const PackedNode& node : tree) {
@@ -116,7 +115,7 @@ void pack_trees(const NodeArrays& arrays, PackedTrees& trees) {
     const std::int64_t begin = arrays.tree_start[t];
     const std::int64_t end = arrays.tree_start[t + 1];
     require(begin < end && end <= static_cast<std::int64_t>(arrays.feature.size()),
-            "forest: tree_start does not rise");
+            "forest: tree_start must ascend");
     for (std::int64_t at = begin; at < end; ++at) {
       trees.nodes.push_back(pack_node(arrays, begin, end, at, trees.n_features));
     }
@@ -125,7 +124,7 @@ void pack_trees(const NodeArrays& arrays, PackedTrees& trees) {
   }
 }
 
-/// Splits with a set of codes get the place of theirs; sets lie end to end in the order of nodes.
+/// Assigns the sets of codes, which are stored end to end, to the splits in the order of the nodes.
 void place_sets(std::span<const std::int32_t> sizes, PackedTrees& trees) {
   require(trees.left_set.size() < (std::size_t{1} << 32), "forest: too many categories");
   std::size_t start = 0;
@@ -133,13 +132,13 @@ void place_sets(std::span<const std::int32_t> sizes, PackedTrees& trees) {
     if (sizes[i] == 0) continue;
     const auto n_words = static_cast<std::uint32_t>(sizes[i]);
     require(sizes[i] > 0 && n_words <= trees.left_set.size() - start && trees.nodes[i].feature >= 0,
-            "forest: left_set does not fit");
+            "forest: left_set does not match the splits");
     const SetPlace place{.start = static_cast<std::uint32_t>(start), .n_words = n_words};
     trees.nodes[i].threshold = std::bit_cast<double>(place);
     trees.nodes[i].left_and_flags |= kIsSet;
     start += n_words;
   }
-  require(start == trees.left_set.size(), "forest: left_set does not fit");
+  require(start == trees.left_set.size(), "forest: left_set does not match the splits");
 }
 
 void check_classes(const PackedTrees& trees) {
@@ -152,12 +151,12 @@ void check_classes(const PackedTrees& trees) {
                 trees.tree_base[t].number_or(0) < n_classes,
             "forest: class out of range");
     require(!trees.is_multi_output(t) || !trees.tree_base[t].exists(),
-            "forest: a shared tree with a base class");
+            "forest: a multi-output tree with a base class");
     require(std::isfinite(trees.tree_base_scale[t]), "forest: tree_base_scale must be finite");
   }
 }
 
-/// The values of the leaves of shared trees, of shape (n_leaves, n_classes).
+/// The leaf values of multi-output trees, of shape (n_leaves, n_classes).
 std::vector<float> leaf_values_of(const ArraysByName& ensemble, std::size_t n_classes) {
   Matrix<float> values;
   if (!ensemble.contains("leaf_value") || !nb::try_cast(ensemble["leaf_value"], values, false)) {
@@ -171,7 +170,7 @@ std::vector<float> leaf_values_of(const ArraysByName& ensemble, std::size_t n_cl
   return copy;
 }
 
-/// The leaves of shared trees get their numbers.
+/// Numbers the leaves of multi-output trees.
 void number_leaves(PackedTrees& trees) {
   std::size_t n = 0;
   for (std::size_t t = 0; t < trees.n_trees(); ++t) {
@@ -181,7 +180,7 @@ void number_leaves(PackedTrees& trees) {
     }
   }
   require(n * trees.n_classes == trees.leaf_value.size(),
-          "forest: leaf_value does not fit the leaves of shared trees");
+          "forest: leaf_value does not match the leaves of multi-output trees");
 }
 
 std::unique_ptr<Forest> make_forest(const ArraysByName& ensemble, std::size_t n_features,
@@ -219,14 +218,14 @@ void add_py(const Forest& forest, const Matrix<double>& X, const Scores2d& raw,
             last_tree, n_threads);
 }
 
-/// What explaining needs to know of the weights: checked here, so that no sum is NaN.
+/// Checks the weight fractions, so that no sum becomes NaN.
 WeightedTrees weighted_trees(const Forest& forest, const Vector<double>& fraction,
                              std::size_t n_trees) {
   const std::span<const double> fractions = span_of(fraction);
   require(n_trees <= forest.trees.n_trees(), "trees out of range");
   require(fractions.size() == forest.trees.nodes.size(), "fraction: one for each node");
   require(std::ranges::all_of(fractions, [](double s) { return s >= 0.0 && s <= 1.0; }),
-          "fraction: from 0 to 1");
+          "fraction: 0 to 1");
   return {.trees = forest.trees, .fraction = fractions, .first = 0, .last = n_trees};
 }
 
@@ -270,12 +269,14 @@ void bind_predict(nb::module_& m) {
            "n_threads"_a, "Add trees [first_tree, last_tree) to the scores, in place.")
       .def("explain", &explain_py, "fraction"_a.noconvert(), "X"_a.noconvert(),
            "shapley"_a.noconvert(), "n_trees"_a, "n_threads"_a,
-           "Add the Shapley values of the first trees, in place; fraction: of its parent's weight, "
-           "by node.")
+           "Add the Shapley values of the first trees, in place; fraction: of the parent's weight, "
+           "by "
+           "node.")
       .def("mean_scores", &mean_scores_py, "fraction"_a.noconvert(), "n_trees"_a,
-           "What the first trees add to the score of each class in the mean.")
+           "The mean score of each class in the first trees, over the training weights.")
       .def("apply", &apply_py, "X"_a.noconvert(), "leaves"_a.noconvert(), "n_threads"_a,
-           "Write the leaf of each row in the first trees, as many as there are columns.");
+           "Write the leaf of each row in each of the first trees; leaves has a column for each "
+           "tree.");
 }
 
 }  // namespace abcgbm

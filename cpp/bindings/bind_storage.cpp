@@ -12,9 +12,10 @@ namespace abcgbm {
 
 void bind_storage(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<Storage>(m, "Storage",
-                      "Where arrays as large as the rows lie: in memory, or in unnamed scratch "
-                      "files of a folder.")
+  nb::class_<Storage>(
+      m, "Storage",
+      "Where large arrays are allocated: in memory, or in unnamed scratch files of a "
+      "folder.")
       .def(
           "__init__",
           [](Storage* self, const std::optional<std::string>& folder, std::size_t min_bytes) {
@@ -22,7 +23,7 @@ void bind_storage(nb::module_& m) {
             new (self) Storage(folder ? Storage(*folder, min_bytes) : Storage());
           },
           "folder"_a = nb::none(), "min_bytes"_a = Storage::kMinBytes,
-          "OSError if no file can be made in the folder. Smaller arrays stay in memory.");
+          "Arrays below min_bytes stay in memory. OSError if the folder is not writable.");
 }
 
 }  // namespace abcgbm

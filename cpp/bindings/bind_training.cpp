@@ -24,11 +24,11 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kRowsPerPoll = 1024;
-constexpr std::size_t kMaxMultiOutputRows = std::size_t{1} << 30;  // whose sums fit into 32 bits
+constexpr std::size_t kMaxMultiOutputRows = std::size_t{1} << 30;  // their sums fit into 32 bits
 constexpr std::size_t kManyScores = std::size_t{1} << 20;          // 16 MB with the residuals
 
-/// What has been freed while the table was read, sorted and coded would stay with the process
-/// beside the arrays of training: it is about as much as the codes.
+/// Returns freed memory to the system. What was used to read, sort and code the table, about as
+/// much as the codes, would otherwise stay allocated during training.
 void give_back_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -47,13 +47,13 @@ void check_rows(const Binned* binned, const Labels* labels, int n_threads) {
   require(binned != nullptr, "binned: a Binned");
   require(labels != nullptr, "labels: a Labels");
   require(labels->n_rows() == binned->n_rows, "labels: one for each row of the table");
-  require(binned->layout.n_features() > 0, "a table for training has at least one feature");
+  require(binned->layout.n_features() > 0, "binned: at least one feature");
   require(n_threads >= 1, "n_threads: at least 1");
 }
 
 using RawScores = std::optional<Matrix<double>>;
 
-/// The scores of (n_classes, n_rows), or the same for all rows, row by row.
+/// Scores of shape (n_classes, n_rows), or (n_classes, 1) for all rows, in row order.
 LargeVector<double> start_by_row(const Matrix<double>& raw, std::size_t n_rows,
                                  const Storage& storage) {
   auto scores = reserved<double>(raw.shape(0) * n_rows, storage);
@@ -67,7 +67,7 @@ LargeVector<double> start_by_row(const Matrix<double>& raw, std::size_t n_rows,
   return scores;
 }
 
-/// The scores to start from: multiples of 2^-32, so that sums are exact; zeros if none are given.
+/// The initial scores: multiples of 2^-32, so that sums are exact; zeros if none are given.
 LargeVector<double> start_scores(const Labels& labels, const RawScores& raw, const Storage& storage,
                                  ScoreOrder order = ScoreOrder::by_class) {
   const auto n_classes = static_cast<std::size_t>(labels.n_classes);
@@ -77,7 +77,7 @@ LargeVector<double> start_scores(const Labels& labels, const RawScores& raw, con
   for (std::size_t i = 0; i < raw->size(); ++i) {
     if (i % kFilledAtOnce == 0) check_interrupt();
     require(std::abs(raw->data()[i]) < 0x1p20 && raw->data()[i] == on_leaf_grid(raw->data()[i]),
-            "raw: multiples of 2^-32, of size below 2^20");
+            "raw: multiples of 2^-32, below 2^20 in magnitude");
   }
   if (order == ScoreOrder::by_row) return start_by_row(*raw, labels.n_rows(), storage);
   if (raw->shape(1) == labels.n_rows()) {
@@ -95,7 +95,7 @@ std::unique_ptr<Trainer> make_trainer(std::shared_ptr<Binned> binned,
   check_rows(binned.get(), labels.get(), n_threads);
   check_groups(binned->layout, params.grow.features);
   require(!params.multi_output || labels->shard.total_rows < kMaxMultiOutputRows,
-          "a shared tree sums up fewer than 2^30 rows");
+          "multi-output trees need fewer than 2^30 rows");
   const std::size_t n_scores = labels->n_rows() * static_cast<std::size_t>(labels->n_classes);
   if (n_scores >= kManyScores) give_back_memory();
   LargeVector<double> start = start_scores(*labels, raw, storage, order_of(params));
@@ -121,16 +121,16 @@ bool fits(const TreeNode& node, const Layout& layout) {
   return node.left_set.size() == empty_set(feature.missing_code()).size();
 }
 
-/// A step of another training could have other bins and classes.
+/// Checks that the trees have the bins and classes of this table.
 void add_result_py(Validation& validation, const IterationResult& result) {
   const Layout& layout = validation.binned().layout;
   for (const Tree& tree : result.trees) {
     require(std::max(tree.tree_class, tree.base.number_or(0)) < validation.labels().n_classes,
-            "result: of a training with other classes");
+            "result: from a training with other classes");
     require(!tree.is_multi_output() || result.n_classes == validation.labels().n_classes,
-            "result: of a training with other classes");
+            "result: from a training with other classes");
     for (const TreeNode& node : tree.nodes) {
-      require(node.is_leaf() || fits(node, layout), "result: of a training with other bins");
+      require(node.is_leaf() || fits(node, layout), "result: from a training with other bins");
     }
   }
   if (!result.changed) return;
@@ -138,7 +138,7 @@ void add_result_py(Validation& validation, const IterationResult& result) {
   validation.add(result.trees);
 }
 
-/// An array of so many rows, column by column.
+/// Transposes an array of n_rows rows.
 template <class T, class From>
 LargeVector<T> transposed(std::span<const From> values, std::size_t n_rows) {
   const std::size_t n_columns = values.size() / n_rows;
@@ -150,7 +150,7 @@ LargeVector<T> transposed(std::span<const From> values, std::size_t n_rows) {
   return out;
 }
 
-/// A copy of scores or residuals, of shape (n_classes, n_rows), however they lie.
+/// Copies scores or residuals of either order to an array of shape (n_classes, n_rows).
 template <class T, class From>
 nb::ndarray<nb::numpy, T> copy_by_class(std::span<const T> by_class, std::span<const From> by_row,
                                         const Labels& labels) {
@@ -194,11 +194,11 @@ std::vector<BaseClass> to_bases(const std::vector<int>& given) {
 void check_classes(const std::vector<int>& classes, const std::vector<int>& bases, int n_classes) {
   const auto is_class = [&](int k) { return k >= 0 && k < n_classes; };
   require(std::ranges::all_of(classes, is_class) && all_differ(classes),
-          "classes: different ones, 0 to n_classes - 1");
+          "classes: distinct, 0 to n_classes - 1");
   const bool are_classes =
       !bases.empty() && std::ranges::all_of(bases, is_class) && all_differ(bases);
   require(are_classes || bases == std::vector<int>{kNoBase},
-          "bases: different classes, or [-1] for none");
+          "bases: distinct classes, or [-1] for none");
   require(!classes.empty() && !(bases.size() == 1 && classes == bases),
           "classes: at least one that is not the base");
 }
@@ -215,7 +215,7 @@ void check_plan(const IterationPlan& plan, int n_classes) {
 void check_multi_output(const IterationPlan& plan, int n_classes) {
   require(plan.classes.size() == static_cast<std::size_t>(n_classes) &&
               !plan.bases.front().exists() && !plan.base_derivatives,
-          "a shared tree is for all classes, without a base class");
+          "a multi-output tree needs all classes and no base class");
 }
 
 IterationResult train_iteration_py(Trainer& trainer, const std::vector<int>& classes,
@@ -233,7 +233,7 @@ IterationResult train_iteration_py(Trainer& trainer, const std::vector<int>& cla
   return trainer.train_iteration(plan);
 }
 
-/// One field of all nodes of all trees, end to end.
+/// Collects one field of all nodes of all trees.
 template <class T, class Field>
 nb::ndarray<nb::numpy, T> gather(const IterationResult& result, const Field& field) {
   std::vector<T> out;
@@ -267,7 +267,7 @@ nb::ndarray<nb::numpy, std::int32_t> tree_classes(const IterationResult& result)
   return to_numpy(std::move(out));
 }
 
-/// Numbers of the shared trees, as many for each class, end to end: of shape (n, n_classes).
+/// Collects the values of multi-output trees, of shape (n, n_classes).
 template <class T>
 nb::ndarray<nb::numpy, T> by_class(const IterationResult& result,
                                    std::vector<T> MultiOutputValues::* field) {
@@ -289,7 +289,7 @@ nb::ndarray<nb::numpy, std::int32_t> gain_features(const IterationResult& result
   return to_numpy(std::move(out));
 }
 
-/// An array that owns its memory: no reference to the step is kept.
+/// The array owns its memory, without a reference to the result.
 constexpr auto kOwned = nb::rv_policy::automatic;
 
 template <class T, class Field>
@@ -301,7 +301,7 @@ void node_property(nb::class_<IterationResult>& result_class, const char* name,
 
 void bind_iteration_result(nb::module_& m) {
   nb::class_<IterationResult> result_class(m, "IterationResult",
-                                           "The trees of one step as flat arrays.");
+                                           "The trees of an iteration as flat arrays.");
   node_property<std::int32_t>(result_class, "feature", [](const TreeNode& n) { return n.feature; });
   node_property<std::int32_t>(result_class, "bin", [](const TreeNode& n) { return n.bin; });
   node_property<std::int32_t>(result_class, "left", [](const TreeNode& n) { return n.left; });
@@ -318,30 +318,31 @@ void bind_iteration_result(nb::module_& m) {
       .def_prop_ro(
           "leaf_value",
           [](const IterationResult& s) { return by_class(s, &MultiOutputValues::of_leaf); }, kOwned,
-          "The values of the leaves of a shared tree, in the order of their nodes, by class.")
+          "The leaf values of a multi-output tree, in the order of the nodes, by class.")
       .def_prop_ro("gain_feature", &gain_features, kOwned,
-                   "The features that a shared tree is cut on, ascending.")
+                   "The split features of a multi-output tree, ascending.")
       .def_prop_ro(
           "class_gain",
           [](const IterationResult& s) { return by_class(s, &MultiOutputValues::gain); }, kOwned,
-          "The gain of all its cuts on each of them, by class.")
+          "The gain of all splits on each of them, by class.")
       .def_prop_ro("tree_start", &tree_starts, kOwned)
       .def_prop_ro("tree_class", &tree_classes, kOwned)
       .def_prop_ro(
           "base", [](const IterationResult& s) { return s.base.number_or(kNoBase); },
           "The base class; -1 without one.")
-      .def_ro("candidate_losses", &IterationResult::candidate_losses,
-              "The loss after the step of each base class tried, if there were several.")
+      .def_ro(
+          "candidate_losses", &IterationResult::candidate_losses,
+          "The loss after the step of each candidate for the base class, if there were several.")
       .def_prop_ro(
           "base_scale",
           [](const IterationResult& s) {
             return s.trees.empty() ? 1.0 : s.trees.front().base_scale;
           },
-          "The base class moves by this part of the trees' values.")
+          "The fraction of the trees' values by which the base class moves.")
       .def_prop_ro(
           "n_halvings", [](const IterationResult& s) { return s.step_scale.step_halvings; },
-          "How often the guard halved the step.")
-      .def_ro("changed", &IterationResult::changed, "Whether the step moved any score.");
+          "How often the line search halved the step; negative: doubled it.")
+      .def_ro("changed", &IterationResult::changed, "Whether the iteration changed any score.");
 }
 
 }  // namespace
@@ -349,24 +350,24 @@ void bind_iteration_result(nb::module_& m) {
 void bind_training(nb::module_& m) {
   using namespace nb::literals;
   bind_iteration_result(m);
-  nb::class_<Trainer>(m, "Trainer", "The state of a training.")
+  nb::class_<Trainer>(m, "Trainer", "The state of training.")
       .def(nb::new_(&make_trainer), "binned"_a, "labels"_a, "params"_a, "n_threads"_a,
            "raw"_a.noconvert() = nb::none(), "storage"_a = Storage())
       .def("train_iteration", &train_iteration_py, "classes"_a, "bases"_a, "base_derivatives"_a,
            "leaf_scale"_a, "iteration"_a = 0,
-           "Grow the trees of a step, choose among the bases, and move the scores.")
+           "Grow the trees of an iteration, choose among the bases, and update the scores.")
       .def("residuals", &residuals_py,
-           "A copy of the integer residuals, and S: they are multiples of 2^-S.")
+           "A copy of the integer residuals, which are multiples of 2^-S, and S.")
       .def("raw", &raw_py, kRawDoc)
       .def(
           "class_losses",
           [](const Trainer& t) { return to_numpy(std::vector<double>(t.scores().class_losses)); },
-          "The part of the loss that the rows of each class make.")
+          "The loss summed over the rows of each class.")
       .def("loss", [](const Trainer& t) { return t.scores().loss; }, kLossDoc);
-  nb::class_<Validation>(m, "Validation", "Rows that follow the trees.")
+  nb::class_<Validation>(m, "Validation", "Scores of validation rows, updated tree by tree.")
       .def(nb::new_(&make_validation), "binned"_a, "labels"_a, "n_threads"_a,
            "raw"_a.noconvert() = nb::none(), "storage"_a = Storage())
-      .def("add", &add_result_py, "result"_a, "Move the scores by the trees of a step.")
+      .def("add", &add_result_py, "result"_a, "Update the scores by the trees of an iteration.")
       .def(
           "leading", [](const Validation& v) { return to_numpy(copied(std::span(v.leading()))); },
           "The class of each row's largest score.")

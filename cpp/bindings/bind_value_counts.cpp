@@ -22,14 +22,14 @@ void add_py(ValueCounts& counts, const Table& table, const Vector<std::int64_t>&
   require(table.shape(1) == counts.n_columns(), "X: as many columns as are counted");
   require(weight.shape(0) == table.shape(0), "weight: one for each row");
   require(std::ranges::all_of(span_of(weight), [](std::int64_t w) { return w >= 0; }),
-          "weight: from 0 on");
+          "weight: at least 0");
   const Unlocked unlocked(kBinning);
   counts.add(table_view(table), span_of(weight), first_row, n_threads);
 }
 
 void merge_py(ValueCounts& counts, const ValueCounts& other, int n_threads) {
   require(counts.n_columns() == other.n_columns() && &counts != &other,
-          "other: counts of the same columns, and not these");
+          "other: different counts of the same columns");
   const Unlocked unlocked(kBinning);
   counts.merge(other, n_threads);
 }
@@ -47,7 +47,7 @@ std::vector<OwnedRun> take_py(ValueCounts& counts, int n_threads) {
   return out;
 }
 
-/// Checks no order: runs come from `take`, by way of a file that nobody else can name.
+/// The order of the values is not checked: runs come from `take`, through private scratch files.
 std::vector<std::vector<RunView>> views_of(const std::vector<std::vector<Run>>& runs) {
   std::vector<std::vector<RunView>> views(runs.size());
   for (std::size_t c = 0; c < runs.size(); ++c) {
@@ -79,24 +79,25 @@ std::vector<nb::ndarray<nb::numpy, double>> thresholds_py(const ValueCounts& cou
 
 void bind_value_counts(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<ValueCounts>(m, "ValueCounts", "The distinct values of columns, part by part.")
+  nb::class_<ValueCounts>(m, "ValueCounts", "Distinct values of columns, counted batch by batch.")
       .def(nb::init<std::size_t>(), "n_columns"_a)
       .def("add", &add_py, "X"_a.noconvert(), "weight"_a.noconvert(), "first_row"_a, "n_threads"_a,
-           "Count the rows from first_row on; those of weight 0 are absent.")
-      .def("merge", &merge_py, "other"_a, "n_threads"_a, "Count what another has counted.")
+           "Count the rows from first_row on; rows of weight 0 and NaN are ignored.")
+      .def("merge", &merge_py, "other"_a, "n_threads"_a,
+           "Add the counts of other rows of the same columns.")
       .def("take", &take_py, "n_threads"_a,
-           "Hand over values and weights, one run a column, and begin anew.")
+           "Return values and weights, one run for each column, and clear the counts.")
       .def("thresholds", &thresholds_py, "runs"_a, "max_bins"_a, "n_threads"_a,
-           "The thresholds of each column, of what is held and of further runs of each column.")
+           "The thresholds of each column, from the stored runs and the given ones.")
       .def_prop_ro("n_columns", &ValueCounts::n_columns)
-      .def_prop_ro("n_values", &ValueCounts::n_values, "Values that are held, of all columns.")
+      .def_prop_ro("n_values", &ValueCounts::n_values, "Number of stored values, over all columns.")
       .def_prop_ro(
           "digests",
           [](const ValueCounts& counts) {
             const auto digests = counts.digests();
             return to_numpy(std::vector<std::uint64_t>(digests.begin(), digests.end()));
           },
-          nb::rv_policy::automatic, "What the rows so far make of each column.");
+          nb::rv_policy::automatic, "Digests of the columns, over all rows so far.");
 }
 
 }  // namespace abcgbm

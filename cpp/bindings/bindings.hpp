@@ -1,4 +1,4 @@
-// One function per concept; module.cpp lists them.
+// One function for each concept; module.cpp calls them.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -12,10 +12,10 @@ namespace {
 
 using Bundles = std::vector<Bundle>;
 
-/// Nobody's bundle.
+/// The feature is in no bundle.
 constexpr std::int32_t kNone = -1;
 
-/// The fields of a state, copied.
+/// A copy of the fields of a state.
 struct State {
   std::size_t n_rows = 0;
   std::vector<std::uint32_t> n_bins;  // by feature, like the next four
@@ -23,7 +23,7 @@ struct State {
   std::vector<std::uint8_t> is_categorical;
   std::vector<std::uint8_t> is_sparse;
   std::vector<std::int32_t> bundle;
-  std::vector<std::int64_t> start;  // of each sparse column that is in no bundle, and the end
+  std::vector<std::int64_t> start;  // of each listed sparse column, and the end
   std::vector<std::uint32_t> row;
   std::vector<std::uint16_t> code;
 
@@ -42,7 +42,7 @@ nb::object by_feature(const Binned& binned, const Field& field) {
   return nb::cast(to_numpy(std::move(out)));
 }
 
-/// All columns of codes as one array of shape (n_columns, n_rows).
+/// All columns of codes as an array of shape (n_columns, n_rows).
 nb::object columns_of(const Binned& binned) {
   return std::visit(
       [&](const auto& columns) {
@@ -80,13 +80,13 @@ template <class T>
 std::vector<T> vector_of(const nb::dict& state, const char* name) {
   Vector<T> array;
   const bool is_array = nb::try_cast(field_of(state, name), array, false);
-  require(is_array, (std::string("state: ") + name + " is of another type").c_str());
+  require(is_array, (std::string("state: ") + name + " has the wrong type").c_str());
   return copy_of(array);
 }
 
 State read(const nb::dict& state) {
   State out;
-  require(nb::try_cast(field_of(state, "n_rows"), out.n_rows), "state: n_rows is of another type");
+  require(nb::try_cast(field_of(state, "n_rows"), out.n_rows), "state: n_rows has the wrong type");
   out.n_bins = vector_of<std::uint32_t>(state, "n_bins");
   out.common = vector_of<std::uint32_t>(state, "common");
   out.is_categorical = vector_of<std::uint8_t>(state, "is_categorical");
@@ -98,7 +98,7 @@ State read(const nb::dict& state) {
   return out;
 }
 
-/// Features that are not laid out yet.
+/// The features, before the layout.
 std::vector<Feature> features_of(const State& state) {
   const std::size_t n = state.n_features();
   require(n > 0 && state.common.size() == n && state.is_categorical.size() == n &&
@@ -136,7 +136,7 @@ Bundles bundles_of(const State& state) {
   return bundles;
 }
 
-/// How many codes each column of codes may have: those of its feature, or of its bundle.
+/// The number of codes of each column: those of its feature or of its bundle.
 std::vector<std::size_t> codes_by_column(const std::vector<Feature>& features,
                                          const Bundles& bundles) {
   std::vector<std::size_t> n_codes;
@@ -155,7 +155,7 @@ template <class Code>
 Columns<Code> checked_columns(const Matrix<Code>& given, const std::vector<std::size_t>& n_codes,
                               std::size_t n_rows) {
   require(given.shape(0) == n_codes.size() && given.shape(1) == n_rows,
-          "state: columns is of another shape");
+          "state: columns has the wrong shape");
   Columns<Code> columns;
   for (std::size_t c = 0; c < n_codes.size(); ++c) {
     require(n_codes[c] <= std::size_t{std::numeric_limits<Code>::max()} + 1,
@@ -163,7 +163,7 @@ Columns<Code> checked_columns(const Matrix<Code>& given, const std::vector<std::
     const Code* first = given.data() + c * n_rows;
     columns.emplace_back(first, first + n_rows);
     require(std::ranges::all_of(columns.back(), [&](Code code) { return code < n_codes[c]; }),
-            "state: a code that its column does not have");
+            "state: a code beyond those of its column");
   }
   return columns;
 }
@@ -177,7 +177,7 @@ AnyColumns columns_from(const State& state, const std::vector<std::size_t>& n_co
   if (is_narrow && nb::try_cast(given, narrow, false)) {
     return checked_columns(narrow, n_codes, state.n_rows);
   }
-  require(!is_narrow && nb::try_cast(given, wide, false), "state: columns is of another type");
+  require(!is_narrow && nb::try_cast(given, wide, false), "state: columns has the wrong type");
   return checked_columns(wide, n_codes, state.n_rows);
 }
 
@@ -189,7 +189,7 @@ SparseColumn sparse_column(const State& state, std::size_t at, const Feature& fe
     require(state.row[i] > before && state.row[i] < state.n_rows,
             "state: rows of a sparse column ascend, from 0 to n_rows - 1");
     require(state.code[i] < feature.n_bins && state.code[i] != feature.common,
-            "state: a code that its sparse column does not list");
+            "state: a code that a sparse column cannot list");
     before = state.row[i];
     column.row.push_back(state.row[i]);
     column.code.push_back(state.code[i]);
@@ -206,7 +206,7 @@ std::vector<SparseColumn> listed_from(const State& state, const std::vector<Feat
   require(state.start.size() == n_listed + 1 && state.start.front() == 0 &&
               state.start.back() == static_cast<std::int64_t>(state.row.size()) &&
               state.row.size() == state.code.size() && std::ranges::is_sorted(state.start),
-          "state: start, row and code fit each other");
+          "state: start, row and code do not match");
   std::vector<SparseColumn> columns;
   for (std::size_t f = 0; f < features.size(); ++f) {
     if (is_listed(f)) columns.push_back(sparse_column(state, columns.size(), features[f]));

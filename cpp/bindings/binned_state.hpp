@@ -1,4 +1,4 @@
-// A binned table as a dict of flat arrays, and back: what a pickle holds.
+// A binned table as a dict of flat arrays, and back: the content of a pickle.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,8 @@ using BinnedState = nanobind::typed<nanobind::dict, nanobind::str, nanobind::obj
 
 BinnedState state_of(const Binned& binned);
 
-/// Copies first and checks the copy, so that no state, however made, leads to a table that is none.
+/// Copies the arrays before checking them, so that no state, however made, results in an invalid
+/// table.
 std::shared_ptr<Binned> binned_from_state(const BinnedState& state);
 
 }  // namespace abcgbm

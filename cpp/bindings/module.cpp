@@ -1,9 +1,9 @@
 #include "bindings/bindings.hpp"
 
 NB_MODULE(_core, m) {
-  // Objects that outlive the interpreter, as with a daemon thread, are no news for the user.
+  // Objects that outlive the interpreter, as with a daemon thread, are harmless: no warning.
   nanobind::set_leak_warnings(false);
-  m.doc() = "The native core of abcgbm: loops over rows and bins.";
+  m.doc() = "The native core of abcgbm: all loops over rows and bins.";
   abcgbm::bind_parallel(m);
   abcgbm::bind_storage(m);
   abcgbm::bind_binning(m);

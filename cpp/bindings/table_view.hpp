@@ -1,4 +1,4 @@
-// A table of doubles as NumPy hands it over.
+// NumPy tables of doubles.
 #pragma once
 
 #include "bindings/arrays.hpp"

@@ -10,8 +10,8 @@ namespace {
 thread_local Unlocked* innermost = nullptr;
 thread_local const Work* failed_work = nullptr;
 
-/// Takes Python's lock and calls what needs it. No Python function throws, so what comes is the
-/// end of the interpreter: this thread must not go on, and sleeps until the process is gone.
+/// Takes the GIL and calls. As no Python function throws, an exception means that the interpreter
+/// is ending: this thread must not continue, and sleeps until the process ends.
 template <class Call>
 void with_lock(PyThreadState* state, const Call& call) noexcept {
   try {
@@ -38,8 +38,7 @@ Unlocked::~Unlocked() {
   with_lock(state_, [] {});
 }
 
-/// The thread's own state is used again, which, unlike PyGILState_Ensure, Python allows at any
-/// time.
+/// Reuses the thread's own state, which Python allows at any time, unlike PyGILState_Ensure.
 bool Unlocked::user_wants_to_stop() {
   bool raised = false;
   if (innermost == nullptr) return raised;
@@ -57,7 +56,7 @@ void Unlocked::call_python(const std::function<void()>& call) {
   with_lock(here->state_, [&] {
     try {
       call();
-    } catch (const std::exception&) {  // and not the end of the interpreter
+    } catch (const std::exception&) {  // not the end of the interpreter
       error = std::current_exception();
     }
     here->state_ = PyEval_SaveThread();

@@ -1,4 +1,4 @@
-// Native work without Python's lock (the GIL).
+// Native work without the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,7 +8,7 @@
 
 namespace abcgbm {
 
-/// What a native call does, for the user whose memory it does not fit.
+/// What a native call is doing, and how to reduce its memory, for MemoryError.
 struct Work {
   const char* name;
   const char* advice;
@@ -19,9 +19,9 @@ inline constexpr Work kTraining{
 inline constexpr Work kPrediction{"predicting", "fewer rows at a time need less"};
 inline constexpr Work kExplanation{"explaining", "fewer rows at a time need less"};
 
-/// Other Python threads run as long as this lives. Unlike nanobind's gil_scoped_release it may live
-/// in a daemon thread when the interpreter ends: Python then ends the thread that asks for its lock
-/// by unwinding its stack, which C++ takes for an error that nobody caught, and aborts.
+/// Releases the GIL for its lifetime. Unlike nanobind's gil_scoped_release it may exist in a daemon
+/// thread when the interpreter ends: Python then unwinds the stack of a thread that asks for the
+/// GIL, which C++ treats as an uncaught exception, and aborts.
 class Unlocked {
  public:
   explicit Unlocked(const Work& work);
@@ -29,14 +29,14 @@ class Unlocked {
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
-  /// Runs Python's signal handlers for this thread's innermost native call; true if one of them
+  /// Runs Python's signal handlers in this thread's innermost native call; true if one of them
   /// (Ctrl-C) raised.
   static bool user_wants_to_stop();
 
-  /// Calls what needs Python's lock, and has it for so long; what Python raises is thrown on.
+  /// Takes the GIL for a call, and rethrows what Python raises.
   static void call_python(const std::function<void()>& call);
 
-  /// The work that the last exception of this thread came out of, asked for once; or nullptr.
+  /// The work that this thread's last exception came from, once; or nullptr.
   static const Work* take_failed();
 
  private:

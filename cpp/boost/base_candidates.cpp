@@ -10,27 +10,28 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kSearchBytes = std::size_t{1} << 29;  // for the nodes of rows in all trees
+constexpr std::size_t kSearchBytes = std::size_t{1}
+                                     << 29;  // for the leaf of every row in all trees
 
-/// The first of the smallest losses; losses that differ by rounding alone are equal.
+/// The first of the smallest losses; losses that differ by rounding only count as equal.
 std::size_t first_smallest(const std::vector<double>& losses) {
   const double bound = *std::ranges::min_element(losses) * (1.0 + 1e-12);
   const auto first = std::ranges::find_if(losses, [&](double loss) { return loss <= bound; });
   return static_cast<std::size_t>(first - losses.begin());
 }
 
-/// tree(b, k) = -tree(k, b), exactly: residuals change sign, hessians stay.
+/// tree(b, k) = -tree(k, b), exactly: residuals change sign, hessians do not.
 Tree mirrored(Tree tree, int tree_class) {
   tree.tree_class = tree_class;
   for (TreeNode& node : tree.nodes) node.value = -node.value;
   return tree;
 }
 
-/// The trees that candidates need. Two of them share the tree between them: it is grown for the
-/// earlier one, and mirrored for the other.
+/// The trees that the candidates need. The tree of a pair of candidates is grown for the earlier
+/// one and mirrored for the other.
 struct Jobs {
   std::vector<ClassPair> pairs;
-  std::vector<std::vector<std::size_t>> number;  // of the job for a candidate and a class
+  std::vector<std::vector<std::size_t>> number;  // index of the tree for a candidate and a class
 };
 
 Jobs list_jobs(const IterationPlan& plan, std::span<const BaseClass> bases, std::size_t n_classes) {
@@ -54,10 +55,10 @@ Jobs list_jobs(const IterationPlan& plan, std::span<const BaseClass> bases, std:
   return jobs;
 }
 
-/// The steps of some candidates, and the trees that they are made of.
+/// The steps of some candidates, and their trees.
 struct Candidates {
   std::vector<GrownTree> grown;
-  std::vector<Proposal> proposals;  // with nodes of rows that are those of the grown trees
+  std::vector<Proposal> proposals;  // refer to the rows' leaves in `grown`
 };
 
 Candidates propose(const IterationPlan& plan, std::span<const BaseClass> bases,
@@ -105,7 +106,7 @@ Choice choose(const IterationPlan& plan, const IterationContext& context, const 
   std::size_t first = 0;  // candidate of last.proposals[0]
   while (losses.size() < bases.size()) {
     first = losses.size();
-    last = {};  // before the next are grown
+    last = {};  // free the memory before the next trees grow
     const auto some = bases.subspan(first, std::min(n_together, bases.size() - first));
     last = propose(plan, some, n_classes, grow);
     const auto after =
@@ -114,7 +115,7 @@ Choice choose(const IterationPlan& plan, const IterationContext& context, const 
   }
   const std::size_t best = first_smallest(losses);
   if (best >= first) return take(std::move(last), best - first, std::move(losses));
-  last = {};  // its trees were given up for those of later candidates
+  last = {};  // the best candidate's trees were dropped: grow them again
   return take(propose(plan, bases.subspan(best, 1), n_classes, grow), 0, std::move(losses));
 }
 

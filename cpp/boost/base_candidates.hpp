@@ -1,4 +1,4 @@
-// The candidates for the base class of a step: the trees of each, and the choice among them.
+// The trees of all candidates for the base class of an iteration, and the choice among them.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,18 @@ namespace abcgbm {
 /// Grows a tree for each pair of classes.
 using GrowTrees = std::function<std::vector<GrownTree>(std::span<const ClassPair>)>;
 
-/// The step that was chosen. The proposal's nodes of rows are those of the grown trees.
+/// The chosen step. The proposal refers to the rows' leaves in `grown`.
 struct Choice {
   std::vector<GrownTree> grown;
   Proposal proposal;
   std::vector<double> losses;  // after the step of each candidate, if there are several
 };
 
-/// Has the trees of all candidates grown, and takes the one with the smallest loss after its step.
+/// Grows the trees of all candidates, and chooses the one with the smallest loss after its step.
 Choice choose(const IterationPlan& plan, const IterationContext& context, const GrowTrees& grow,
               int n_threads);
 
-/// How many of so many candidates are tried at the same time, at least one.
+/// The number of candidates whose trees are in memory at the same time, at least one.
 std::size_t n_candidates_at_a_time(std::size_t n_candidates, std::size_t n_rows,
                                    std::size_t n_classes);
 

@@ -14,20 +14,19 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kRowsAtOnce = 256;
-// Leaf values are rounded anew for each trial: at its tenth halving to multiples of 2^-22, and the
-// base class gets all trees', each rounded to 2^-32. A score that is off by d changes a row's loss
-// by at most d times that loss.
+// Leaf values are rounded again in each trial: after ten halvings to multiples of 2^-22, and the
+// base class gets the values of all trees, each rounded to 2^-32. An error d of a score changes a
+// row's loss by at most d times that loss.
 constexpr double kRelativeError = 0x1p-20;
 constexpr double kRelativeErrorOfTree = 0x1p-32;
 constexpr double kErrorOfRow = 1e-12;  // of the sums of scores
 
-/// Up to kRowsAtOnce rows, and what is known of them.
+/// Up to kRowsAtOnce rows, and their softmax terms.
 struct RowChunk {
   std::size_t first;
   std::size_t n;
-  std::array<double, kRowsAtOnce> largest{};  // of the scores but the base's
-  std::array<double, kRowsAtOnce>
-      rest{};  // sum of exp of those, seen from the largest, but its own
+  std::array<double, kRowsAtOnce> largest{};  // score, the base class left out
+  std::array<double, kRowsAtOnce> rest{};     // sum of exponentials relative to it, without its own
   std::array<double, kRowsAtOnce> moved{};
 };
 
@@ -38,10 +37,10 @@ void add_moves(std::span<const TreeMove> moves, RowChunk& rows) {
   }
 }
 
-/// The losses of some rows: alone + log(1 + exp(lead + given_back * moved)).
+/// Computes the losses of some rows: without_base + log(1 + exp(lead + given_back * moved)).
 struct TrialRows {
   std::size_t n;
-  const double* alone;
+  const double* without_base;
   const double* lead;
   const double* moved;
   double given_back;
@@ -54,7 +53,7 @@ struct TrialKernel {
     for (std::size_t i = 0; i < rows.n; ++i) {
       const double x = rows.lead[i] + rows.given_back * rows.moved[i];
       const double of_negative = log1p_nonnegative(exp_nonpositive(x > 0.0 ? -x : x));
-      rows.loss[i] = rows.alone[i] + ((x > 0.0 ? x : 0.0) + of_negative);
+      rows.loss[i] = rows.without_base[i] + ((x > 0.0 ? x : 0.0) + of_negative);
     }
   }
 };
@@ -65,7 +64,7 @@ BaseLosses::BaseLosses(std::span<const double> raw, const Labels& labels, RowWei
                        const Moves& moves, int n_threads, const Storage& storage)
     : labels_(&labels), weight_(weight), n_threads_(n_threads) {
   const std::size_t n_rows = labels.n_rows();
-  for (auto* of_rows : {&rows_.alone, &rows_.lead, &rows_.moved}) {
+  for (auto* of_rows : {&rows_.without_base, &rows_.lead, &rows_.moved}) {
     *of_rows = LargeVector<double>(n_rows, storage);
   }
   const BaseClass base = moves.full.front().base;
@@ -83,9 +82,9 @@ BaseLosses::BaseLosses(std::span<const double> raw, const Labels& labels, RowWei
     for (std::size_t i = 0; i < chunk.n; ++i) {
       const double log_sum = log1p_nonnegative(chunk.rest[i]);
       const double others = (chunk.largest[i] - scores.of_class(base.number())[i]) + log_sum;
-      const double alone = (chunk.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum;
+      const double without_base = (chunk.largest[i] - scores.of_class(scores.y[i])[i]) + log_sum;
       const bool is_base = base.is(scores.y[i]);
-      rows_.alone[chunk.first + i] = is_base ? 0.0 : alone;
+      rows_.without_base[chunk.first + i] = is_base ? 0.0 : without_base;
       rows_.lead[chunk.first + i] = is_base ? others : -others;
       rows_.moved[chunk.first + i] = is_base ? -chunk.moved[i] : chunk.moved[i];
     }
@@ -111,7 +110,7 @@ const BaseLosses::Estimate& BaseLosses::loss_at(int n_halvings) {
 BaseLosses::Sum BaseLosses::sum_of(std::size_t first, std::size_t last, double given_back) const {
   std::array<double, kRowsAtOnce> losses;
   const TrialRows rows{.n = last - first,
-                       .alone = rows_.alone.data() + first,
+                       .without_base = rows_.without_base.data() + first,
                        .lead = rows_.lead.data() + first,
                        .moved = rows_.moved.data() + first,
                        .given_back = given_back,
@@ -125,7 +124,7 @@ BaseLosses::Sum BaseLosses::sum_of(std::size_t first, std::size_t last, double g
   return sum;
 }
 
-/// The true loss is itself rounded, row by row.
+/// The bound includes the rounding of the exact loss, row by row.
 BaseLosses::Estimate BaseLosses::estimate(int n_halvings) const {
   const double given_back = 1.0 - std::ldexp(1.0, -n_halvings);
   std::vector<Sum> parts((labels_->n_rows() + kRowsAtOnce - 1) / kRowsAtOnce);

@@ -1,4 +1,4 @@
-// The loss when the base class moves by less than its trees say: an estimate that costs little.
+// Estimates of the loss for several step lengths of the base class.
 #pragma once
 
 #include <cstddef>
@@ -11,46 +11,48 @@
 
 namespace abcgbm {
 
-/// Of each row only the base class's score differs from one trial to the next. So the other classes
-/// are summed up once, and a trial costs as much as a class instead of as much as all.
+/// Between trials only the base class's score of a row changes. So the softmax over the other
+/// classes is reduced to three numbers a row once, and a trial costs as much as one class. The
+/// exact losses are compared only where two estimates are closer than their errors, so the choice
+/// is that of the exact losses.
 class BaseLosses {
  public:
-  /// The moves of the full step, which have a common base, and what of it is yet to be added to the
-  /// raw scores.
+  /// The moves of the full step, and those that are still to be applied to the raw scores.
   struct Moves {
     std::span<const TreeMove> full;
     std::span<const TreeMove> to_full;
   };
 
-  /// Labels and weights are kept by reference.
+  /// Keeps references to the labels and weights.
   BaseLosses(std::span<const double> raw, const Labels& labels, RowWeights weight,
              const Moves& moves, int n_threads, const Storage& storage);
 
-  /// A loss, and how far from the true one it may be.
+  /// An estimated loss, and a bound of its error.
   struct Estimate {
     double loss = 0.0;
     double error = 0.0;
   };
 
-  /// The loss when the base class moves by 2^-n of the full step.
+  /// The loss when the base class moves by 2^-n_halvings of the full step.
   const Estimate& loss_at(int n_halvings);
 
-  /// Whether the loss falls when that move is halved once more; none where the losses are so near
-  /// to each other that estimates cannot tell.
+  /// Whether the loss falls when that move is halved again; no value if the estimates are too
+  /// close.
   std::optional<bool> falls_if_halved_again(int n_halvings);
 
   static constexpr std::size_t bytes_per_row() { return 3 * sizeof(double); }
 
  private:
-  /// The loss of a row is alone + log(1 + exp(lead + given_back * moved)), with the part of its
-  /// move that the base class gets back.
+  /// The loss of a row is without_base + log(1 + exp(lead + given_back * moved)), where given_back
+  /// is the fraction of its move that the base class gets back.
   struct Rows {
-    LargeVector<double> alone;  // the loss if there were no base class; 0 for rows of that class
-    LargeVector<double> lead;   // of the base class over all others; of these for its own rows
-    LargeVector<double> moved;  // how far the base class has come down; up for its own rows
+    LargeVector<double> without_base;  // loss without the base class; 0 for rows of that class
+    LargeVector<double> lead;  // of the base class over all others; for its own rows the reverse
+    LargeVector<double>
+        moved;  // how far the base class's score fell; for its own rows how far it rose
   };
 
-  /// The loss of some rows, in units of their weights, and of the one that has the largest.
+  /// The weighted loss of some rows, and the largest single loss.
   struct Sum {
     double loss = 0.0;
     double largest = 0.0;
@@ -63,7 +65,7 @@ class BaseLosses {
   RowWeights weight_;
   int n_threads_;
   Rows rows_;
-  std::vector<Estimate> losses_;  // by number of halvings, as far as they have been asked for
+  std::vector<Estimate> losses_;  // by number of halvings, computed on demand
   double total_weight_ = 0.0;
 };
 

@@ -20,7 +20,7 @@ constexpr std::size_t kRowsPerTask = kRowsAtOnce * 16;
   return x < 0.0 ? e : 1.0 / e;
 }
 
-/// Where a proposal moves the scores when shortened: what to add, and exp of it, by tree and node.
+/// The values and their exponentials of a scaled proposal, by tree and node.
 struct Candidate {
   const Proposal* proposal;
   Values values;
@@ -37,21 +37,21 @@ Candidate make_candidate(const Proposal& proposal, StepScale by) {
   return candidate;
 }
 
-/// Up to kRowsAtOnce rows as one proposal moves them.
+/// Up to kRowsAtOnce rows, updated by one proposal.
 struct RowChunk {
   std::size_t n = 0;
-  double value[kRowsAtOnce];       // of the tree at hand
-  double factor[kRowsAtOnce];      // exp of that
-  double base_value[kRowsAtOnce];  // what the base class loses by it
+  double value[kRowsAtOnce];       // of the current tree
+  double factor[kRowsAtOnce];      // exp(value)
+  double base_value[kRowsAtOnce];  // subtracted from the base class
   double move_of_y[kRowsAtOnce];
-  double others[kRowsAtOnce];  // sum of the new weights of the classes but y
-  double own[kRowsAtOnce];     // new weight of y
+  double others[kRowsAtOnce];  // sum of the new exponentials of the classes other than y
+  double own[kRowsAtOnce];     // new exponential of y
   double base_move[kRowsAtOnce];
   std::int64_t y[kRowsAtOnce];
 };
 
 struct AddClassKernel {
-  /// Adds class k, whose weight before the move is given.
+  /// Adds class k, given its exponentials before the move.
   [[gnu::always_inline]] static inline void run(RowChunk* chunk, const double* before,
                                                 std::int64_t k) {
     for (std::size_t i = 0; i < chunk->n; ++i) {
@@ -76,7 +76,7 @@ struct BaseFactorKernel {
 };
 
 struct LossKernel {
-  /// Where the row's class is the likeliest, log1p keeps small losses exact.
+  /// If the row's class is the most probable one, log1p keeps small losses exact.
   [[gnu::always_inline]] static inline void run(const RowChunk* chunk, const double* below,
                                                 double* out) {
     for (std::size_t i = 0; i < chunk->n; ++i) {
@@ -97,7 +97,7 @@ void start_chunk(RowChunk& chunk, const Labels& labels, std::size_t first, std::
   }
 }
 
-/// What the classes of one chunk weigh after the move; e are exp(F - max F) before it,
+/// Applies the trees of a proposal to a chunk; e are exp(F - max F) before it,
 /// [n_classes][kRowsAtOnce].
 void move_chunk(const Candidate& candidate, RowChunk& chunk, std::size_t first, const double* e) {
   const Proposal& proposal = *candidate.proposal;
@@ -118,13 +118,13 @@ void move_chunk(const Candidate& candidate, RowChunk& chunk, std::size_t first, 
                            std::int64_t{base});
 }
 
-/// Row losses after each candidate for the rows [first, last).
+/// The losses of the rows [first, last) after the step of each candidate.
 void losses_of_rows(const Scores& scores, const Labels& labels,
                     std::span<const Candidate> candidates, std::size_t first, std::size_t last,
                     std::span<LargeVector<double>> out) {
   std::vector<double> e(static_cast<std::size_t>(labels.n_classes) * kRowsAtOnce);
   std::vector<double> largest(kRowsAtOnce);
-  std::vector<double> below(kRowsAtOnce);  // how far the score of the row's class lies below that
+  std::vector<double> below(kRowsAtOnce);  // largest score minus that of the row's class
   RowChunk chunk;
   for (std::size_t start = first; start < last; start += kRowsAtOnce) {
     const std::size_t n = std::min(kRowsAtOnce, last - start);

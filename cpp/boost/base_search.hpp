@@ -1,4 +1,4 @@
-// The search for a base class: what the loss would be after each candidate's step.
+// The losses after the steps of several base class candidates.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace abcgbm {
 
-/// The loss after the step of each proposal, guarded as it will be; infinite for a proposal without
-/// a split. Scores move by the values of leaves, so exp is taken once for each leaf, and once for
-/// each row's base class, rather than for each row and class.
+/// The loss after the step of each proposal, with its line search; infinite for a proposal without
+/// a split. Scores change by leaf values, so exp is computed once for each leaf and once for each
+/// row's base class, rather than for each row and class.
 std::vector<double> losses_after(const TreeRows& rows, std::span<const Proposal> proposals,
                                  bool base_line_search, int n_threads);
 

@@ -32,7 +32,7 @@ bool moves_anything(const std::vector<Tree>& trees) {
   });
 }
 
-/// The trees of the step that is to be made: those of the best candidate, or a shared one.
+/// The step to apply: that of the best candidate, or of a multi-output tree.
 template <class Driver>
 Choice propose(Driver& driver, const IterationPlan& plan, const IterationContext& context,
                int n_threads) {
@@ -65,12 +65,12 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
 }
 
 IterationResult Trainer::train_iteration(const IterationPlan& plan) {
-  IterationWeights drawn;
+  IterationWeights sampled;
   if (params_.subsample < 1.0) {
-    drawn = sampled_weights(*binned_, *labels_, params_, plan.iteration, n_threads_,
-                            storage_of(scores_.raw));
+    sampled = sampled_weights(*binned_, *labels_, params_, plan.iteration, n_threads_,
+                              storage_of(scores_.raw));
   }
-  const IterationWeights& weights = params_.subsample < 1.0 ? drawn : all_rows_;
+  const IterationWeights& weights = params_.subsample < 1.0 ? sampled : all_rows_;
   const TreeRows rows{.scores = scores_, .labels = *labels_, .weight = weights.by_row(*labels_)};
   const IterationContext context = make_context(params_, rows, weights.by_bin, plan);
   Choice choice =

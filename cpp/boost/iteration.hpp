@@ -1,4 +1,4 @@
-// One boosting step: all trees of the step, the choice of the base class, the move of the scores.
+// One boosting iteration: grow the trees, choose the base class, update the scores.
 #pragma once
 
 #include <memory>
@@ -21,28 +21,27 @@ namespace abcgbm {
 struct IterationResult {
   std::vector<Tree> trees;
   BaseClass base;
-  std::vector<double> candidate_losses;  // of the plan's bases, if there were several
+  std::vector<double> candidate_losses;  // of the plan's bases, if there are several
   StepScale step_scale;
   int n_classes = 0;
-  bool changed = false;  // some tree has a split and some leaf moves the scores
+  bool changed = false;  // some tree has a split, and some leaf value is not 0
 };
 
 using AnyTreeDriver =
     std::variant<TreeDriver<2>, TreeDriver<3>, RankDriver<2>, RankDriver<3>, MultiOutputDriver>;
 
-/// The state of a training: the table, its labels, the scores, and buffers used again at each step.
-/// For one thread at a time; of no use after a step that threw.
+/// The state of training: table, labels, scores, and buffers for reuse. For one thread at a time;
+/// unusable after an iteration that threw.
 class Trainer {
  public:
-  /// Starts from the raw scores [n_classes][n_rows], and keeps all that is as large where these
-  /// lie.
+  /// Starts from raw scores [n_classes][n_rows]; all arrays of this size are in their storage.
   Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
           LargeVector<double> raw, const TrainParams& params, int n_threads);
   Trainer(const Trainer&) = delete;  // holds buffers as large as the table
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Grows the trees, all from the same residuals, and moves the scores; the guard sees to it that
-  /// the loss does not rise.
+  /// Grows all trees from the same residuals, and updates the scores. The line search makes sure
+  /// that the loss does not rise.
   IterationResult train_iteration(const IterationPlan& plan);
 
   const Labels& labels() const { return *labels_; }
@@ -55,7 +54,7 @@ class Trainer {
   TrainParams params_;
   int n_threads_;
   Scores scores_;
-  IterationWeights all_rows_;  // where none are drawn
+  IterationWeights all_rows_;  // without subsampling
   AnyTreeDriver driver_;
 };
 

@@ -1,5 +1,5 @@
-// The guard: a step that would raise the loss is replaced by a better one in its direction (Alg.
-// 1's line search, by powers of two).
+// Backtracking line search on the step of an iteration, by powers of two: Algorithm 1's line
+// search. A step that raises the loss is scaled back.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,29 @@
 
 namespace abcgbm {
 
-/// How a step was shortened. Not at all, as long as the loss falls: then a step is Alg. 3's.
+/// The scale of a step. If the full step does not raise the loss, it is Algorithm 3's to the bit.
 struct StepScale {
-  int step_halvings =
-      0;  // all values times 2^-step; negative where the base's part alone was too long
-  int base_halvings = 0;  // the base class moves by 2^-base of them
+  int step_halvings = 0;  // all values times 2^-step_halvings; negative: lengthened
+  int base_halvings = 0;  // the base class moves by 2^-base_halvings of them
 
   bool operator==(const StepScale&) const = default;
 };
 
-/// The trees of a step before they move the scores, and the node of every row in each: or one
-/// shared tree, and the leaf of every row.
+/// The step of an iteration before it is applied: its trees, and the leaf of every row in each.
 struct Proposal {
   std::vector<Tree> trees;
   std::vector<std::span<const std::uint16_t>> node_of_row;
 };
 
-/// What a proposal's trees move when shortened so, by tree and node: their class, and the base
-/// class; a shared tree's by class and leaf. Values are rounded such that all are multiples of
-/// 2^-32.
+/// The values of a scaled step: by tree and node for the trees' classes and for the base class; or
+/// by class and leaf of a multi-output tree. All are rounded to multiples of 2^-32.
 struct Values {
   std::vector<std::vector<double>> tree_class;
   std::vector<std::vector<double>> base;
 };
 Values values_of(const std::vector<Tree>& trees, StepScale by);
 
-/// The loss after a step that is shortened so.
+/// The loss after the step at this scale.
 using LossAt = std::function<double(StepScale)>;
 
 struct LineSearchResult {
@@ -46,16 +43,19 @@ struct LineSearchResult {
   double loss = 0.0;
 };
 
-/// Whether the loss falls when the base class's part, halved n times before, is halved once more;
-/// none if that is only to be known from the losses.
+/// Whether the loss falls when the base class's part, after n halvings, is halved again; no value
+/// if only the exact losses can tell.
 using FallsIfHalvedAgain = std::function<std::optional<bool>(int)>;
 
-/// Whether the part of the base class, which several trees move, is shortened as long as the loss
-/// falls: in no case, where the full step would raise the loss, or at every step.
+/// When to scale the base class's part as long as the loss falls: never, only if the full step
+/// raises the loss, or always. `always` exists because that part overshoots long before the
+/// loss rises. In cross-validation on Letter, Pendigits, Optdigits and generated data with 60 to
+/// 300 classes halvings were as good as multiples of 1/64, and lengthening the rest raised the
+/// held-out loss from the first iteration on (100 classes: from 4.61 to 4.68 instead of to 4.47).
 enum class ScaleBase { never, if_loss_rises, always };
 ScaleBase when_to_scale_base(const Proposal& proposal, bool base_line_search);
 
-/// The step to take in a direction, after which the loss is not larger than before.
+/// The scale after which the loss is not larger than before.
 LineSearchResult line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
                              double loss_before, ScaleBase when);
 
@@ -64,8 +64,9 @@ bool has_split(const Proposal& proposal);
 
 bool is_multi_output(const Proposal& proposal);
 
-/// Moves the scores by the trees such that the loss, with rows weighed as the trees have seen them,
-/// does not rise; and gives the trees the values that were used.
+/// Updates the scores by the trees such that the loss does not rise, and stores the values that
+/// were applied in the trees. The loss counts rows by the weights that the trees were fitted with:
+/// on all rows a step on a subsample may well raise it, and would be scaled back to nothing.
 StepScale apply_with_line_search(Scores& scores, const Labels& labels, RowWeights weight,
                                  Proposal& proposal, bool base_line_search, int n_threads);
 

@@ -16,12 +16,13 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kNode = sizeof(std::uint16_t);  // of a row in a tree
+constexpr std::size_t kNode = sizeof(std::uint16_t);  // leaf of a row in a tree
 constexpr std::size_t kLoss = sizeof(double);         // of a row
 constexpr std::size_t kCopies = 4;  // of a histogram in lock step: kept, ahead, counted, received
 constexpr std::size_t kLabel = sizeof(std::int32_t) + sizeof(std::int64_t);  // and weight
 
-/// Trees that grow at a time: those of a step or, in a search, as many as there are threads.
+/// The number of trees that grow at a time: those of an iteration or, in a search, one for each
+/// thread.
 int n_growing_of(const TrainingSize& size) {
   if (size.has_ranks) return static_cast<int>(n_trees_together(size.n_rows, size.n_classes));
   return size.n_candidates > 1 ? size.n_threads : std::min(size.n_threads, size.n_classes);
@@ -39,7 +40,7 @@ std::size_t histogram_bytes(const TrainingSize& size, const TrainParams& params,
   return n_trees * n * bytes * (size.has_ranks ? kCopies : 1);
 }
 
-/// Those of a batch of residuals and, where wanted, of hessians; and the weights.
+/// The root histograms of a batch: residuals, hessians if wanted, and weights.
 std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
   const std::size_t total_bins = std::max<std::size_t>(1, size.total_bins);
   const std::size_t n_groups = (static_cast<std::size_t>(size.n_classes) + kLane - 1) / kLane;
@@ -48,16 +49,15 @@ std::size_t root_bytes(const TrainingSize& size, bool has_hessian) {
   return (has_hessian ? 2 : 1) * batch + total_bins * sizeof(std::int64_t);
 }
 
-/// What is kept of each leaf of a shared tree: 64-bit sums of leaves and of nodes, values as
-/// floats, and as doubles of two trials; and the sums of the search, of its nodes and of their
-/// cuts.
+/// The bytes for each leaf of a multi-output tree: 64-bit sums of leaves and nodes, values as
+/// floats and, for two trials, as doubles; and the sums of the split search, of nodes and splits.
 std::size_t leaf_bytes(std::size_t n_classes, std::size_t bin) {
   const std::size_t sums = 6 * sizeof(std::int64_t);
   const std::size_t values = sizeof(float) + 4 * sizeof(double);
   return n_classes * (sums + values) + 4 * bin;
 }
 
-/// The parts of a training with shared trees.
+/// The memory of training multi-output trees.
 std::vector<MemoryPart> multi_output_bytes(const TrainingSize& size, const TrainParams& params) {
   const auto n_classes = static_cast<std::size_t>(size.n_classes);
   const auto n_threads = static_cast<std::size_t>(size.n_threads);
@@ -69,7 +69,7 @@ std::vector<MemoryPart> multi_output_bytes(const TrainingSize& size, const Train
   const std::size_t max_kept = size.has_ranks ? kCopies * max_in_lock_step(total_bins * bin, 1)
                                               : max_multi_output_histograms(total_bins, sum_layout);
   const std::size_t n_histograms = std::min(max_kept, std::max(n_leaves, kMinHistograms));
-  const std::size_t a_score = sizeof(double) + sizeof(std::int32_t);  // raw, residual
+  const std::size_t a_score = sizeof(double) + sizeof(std::int32_t);  // raw score, residual
   return {
       {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},
       {.name = "sums of the rows",
@@ -92,16 +92,17 @@ std::vector<MemoryPart> training_bytes(const TrainingSize& size, const TrainPara
   const auto n_classes = static_cast<std::size_t>(size.n_classes);
   const int n_growing = n_growing_of(size);
   const std::size_t n_tried = n_candidates_at_a_time(size.n_candidates, size.n_rows, n_classes);
-  const std::size_t a_score = sizeof(double) + sizeof(std::int64_t);  // raw, residual
+  const std::size_t a_score = sizeof(double) + sizeof(std::int64_t);  // raw score, residual
   const std::size_t row_sets = static_cast<std::size_t>(n_growing) * kRowSetBytes;
-  const std::size_t drawn = sizeof(std::int64_t);
+  const std::size_t sampled = sizeof(std::int64_t);
   return {
       {.name = "scores of the rows", .bytes = size.n_rows * (n_classes * a_score + kLoss)},
-      {.name = "trials of the guard", .bytes = size.n_rows * (BaseLosses::bytes_per_row() + kLoss)},
+      {.name = "trials of the line search",
+       .bytes = size.n_rows * (BaseLosses::bytes_per_row() + kLoss)},
       {.name = "leaves of the rows", .bytes = size.n_rows * n_tried * n_classes * kNode},
       {.name = "losses of the candidates",
        .bytes = size.n_candidates > 1 ? size.n_rows * n_tried * kLoss : 0},
-      {.name = "labels and weights", .bytes = size.n_rows * (kLabel + drawn)},
+      {.name = "labels and weights", .bytes = size.n_rows * (kLabel + sampled)},
       {.name = "rows by node", .bytes = size.n_rows * row_sets},
       {.name = "histograms",
        .bytes = histogram_bytes(size, params, n_growing),
@@ -113,7 +114,7 @@ std::vector<MemoryPart> training_bytes(const TrainingSize& size, const TrainPara
 }
 
 std::size_t validation_bytes(std::size_t n_rows, int n_classes, int n_threads) {
-  const auto n_trees = static_cast<std::size_t>(n_classes);  // of a step
+  const auto n_trees = static_cast<std::size_t>(n_classes);  // of an iteration
   const auto n_following = static_cast<std::size_t>(std::min(n_classes, n_threads));
   const std::size_t leading = sizeof(std::int32_t);
   return n_rows * (n_trees * (sizeof(double) + kNode) + n_following * kRowSetBytes + kLoss +

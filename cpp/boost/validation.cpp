@@ -18,10 +18,10 @@ Validation::Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<con
       rows_(static_cast<std::size_t>(n_threads), RowSets(storage_of(raw_))),
       node_of_row_(storage_of(raw_)) {}
 
-/// Moves the scores by a tree that adds to all classes.
+/// Updates the scores by a multi-output tree.
 void Validation::add_multi_output(const Tree& tree) {
   node_of_row_.resize(labels_->n_rows());
-  follow(*binned_, tree.nodes, rows_.front(), node_of_row_);
+  apply_tree(*binned_, tree.nodes, rows_.front(), node_of_row_);
   const std::vector<std::uint16_t> numbers = leaf_numbers(tree.nodes);
   for (std::uint16_t& node : node_of_row_) node = numbers[node];
   const std::vector<std::vector<double>> values = multi_output_values(tree, 0);
@@ -39,7 +39,7 @@ void Validation::add(std::span<const Tree> trees) {
   parallel_for(trees.size(), n_threads_, [&](std::size_t t, std::size_t slot) {
     const Tree& tree = trees[t];
     const auto node_of_row = std::span(node_of_row_).subspan(t * n_rows, n_rows);
-    follow(*binned_, tree.nodes, rows_[slot], node_of_row);
+    apply_tree(*binned_, tree.nodes, rows_[slot], node_of_row);
     for (const TreeNode& node : tree.nodes) {
       value[t].push_back(node.value);
       base_value[t].push_back(node.value * tree.base_scale);

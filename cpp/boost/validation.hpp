@@ -1,4 +1,5 @@
-// Rows that are not trained on: their scores follow the trees as these come.
+// Scores of validation rows, updated tree by tree. The rows are coded with the training bins and
+// partitioned by each new tree, as the training rows are; nothing is predicted from the start.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,14 @@ namespace abcgbm {
 
 class Validation {
  public:
-  /// The table must have the bins of the training table. What is as large as its rows lies where
-  /// the raw scores do.
+  /// The table must have the bins of the training table. Arrays of one value per row are in the
+  /// storage of the raw scores.
   Validation(std::shared_ptr<const Binned> binned, std::shared_ptr<const Labels> labels,
              LargeVector<double> raw, int n_threads);
   Validation(const Validation&) = delete;  // holds buffers as large as the table
   Validation& operator=(const Validation&) = delete;
 
-  /// Moves the scores by a step's trees.
+  /// Updates the scores by the trees of an iteration.
   void add(std::span<const Tree> trees);
 
   const Labels& labels() const { return *labels_; }

@@ -12,13 +12,13 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kLanes = 16;  // searches that go on side by side, as none waits for another
-constexpr std::size_t kFewEdges = 32;       // for which a grid is not worth while
-constexpr std::size_t kCellsPerEdge = 4;    // at most,
-constexpr std::size_t kMaxCells = 1 << 14;  // so that their numbers stay in the cache
-constexpr std::size_t kMinCrowded = 16;     // a 16th of the marks in one cell: they crowd
+constexpr std::size_t kLanes = 16;     // searches that are interleaved, as none depends on another
+constexpr std::size_t kFewEdges = 32;  // below this a grid does not pay
+constexpr std::size_t kCellsPerEdge = 4;    // at most
+constexpr std::size_t kMaxCells = 1 << 14;  // so that the cell starts stay in the L1 cache
+constexpr std::size_t kMinCrowded = 16;     // a grid does not pay if one cell has 1/16 of the edges
 
-/// The cell of a value, as a float; NaN is in the first.
+/// The cell of a value, as a double; NaN is in the first.
 [[gnu::always_inline]] inline double cell_in(double low, double cells_per_unit, double last,
                                              double value) {
   const double cell = (value - low) * cells_per_unit;
@@ -33,7 +33,7 @@ struct Search {
   std::size_t missing;
 };
 
-/// Halves the part of the marks that a value may lie in, for some values at once.
+/// Binary search without branches, for several values at once.
 template <class Code, bool HasGrid>
 struct FindBinsKernel {
   [[gnu::always_inline]] static void of_lanes(const Search& search, const double* values,
@@ -91,7 +91,7 @@ BinEdges::BinEdges(std::span<const double> edges)
   std::ranges::copy(edges, padded_.begin());
 }
 
-/// Makes a grid, if not too many marks lie in one of its cells.
+/// Builds the grid, unless too many edges are in one cell.
 void BinEdges::set_grid(std::span<const double> edges) {
   const auto is_finite = [](double edge) { return std::isfinite(edge); };
   const auto inner = std::ranges::find_if(edges, is_finite);

@@ -1,4 +1,4 @@
-// Where values lie among ascending marks.
+// Search of values among ascending bin edges.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,25 @@
 
 namespace abcgbm {
 
-/// Ascending numbers, at most 65534 of them, to look values up in.
+/// At most 65534 ascending edges. An even grid narrows each search to the edges of one cell, so
+/// coding with 8192 edges costs no more than a plain search among 256.
 class BinEdges {
  public:
   explicit BinEdges(std::span<const double> edges);
 
   std::size_t size() const { return n_; }
 
-  /// The number of marks strictly below each value; one more than there are marks for NaN.
+  /// The number of edges strictly below each value; for NaN one more than there are edges.
   void find_bins(std::span<const double> values, std::span<std::uint16_t> out) const;
   void find_bins(std::span<const double> values, std::span<std::uint8_t> out) const;
 
-  /// Cells of one width between the first mark and the last. What lies in a lower cell is lower,
-  /// and so a value need be compared with the marks of its cell alone.
+  /// Cells of equal width between the first edge and the last. Cell numbers grow with the value, so
+  /// only the edges of a value's own cell need to be searched.
   struct Grid {
     double low = 0.0;
     double cells_per_unit = 0.0;
-    double last = 0.0;                 // cell
-    std::vector<std::uint16_t> first;  // the number of marks in lower cells; empty: no grid
+    double last = 0.0;                 // the last cell
+    std::vector<std::uint16_t> first;  // number of edges in lower cells; empty: no grid
 
     std::size_t cell_of(double value) const;
   };
@@ -34,8 +35,8 @@ class BinEdges {
   void set_grid(std::span<const double> edges);
 
   std::size_t n_;
-  std::size_t n_searched_;      // a power of two: so many marks, less one, may a value lie among
-  std::vector<double> padded_;  // with infinities
+  std::size_t n_searched_;      // a power of two, above the number of edges in any cell
+  std::vector<double> padded_;  // the edges, and infinities
   Grid grid_;
 };
 

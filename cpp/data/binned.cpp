@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::size_t kRowsBetweenChecks = 4096;
 
-/// The sparse columns of a table before it is laid out, in the order of its sparse features.
+/// The sparse columns of a table before they are laid out, in the order of its sparse features.
 struct Sparse {
   const Layout& layout;
   std::vector<SparseColumn>& columns;
 
-  /// Calls each(f, column) for the features that have a property.
+  /// Calls each(feature, column) for the features that satisfy a predicate.
   template <class Has, class Each>
   void for_each(const Has& has, const Each& each) const {
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -25,7 +25,7 @@ struct Sparse {
   }
 };
 
-/// Gives every bundle its column, which says which bin each row has in any of its features.
+/// Adds a column for every bundle: the code of a row is its bin in any of the bundled features.
 template <class Code>
 void add_bundles(const Sparse& sparse, std::span<const Bundle> bundles, std::size_t n_rows,
                  Columns<Code>& columns) {
@@ -44,7 +44,7 @@ void add_bundles(const Sparse& sparse, std::span<const Bundle> bundles, std::siz
   });
 }
 
-/// Lists by row the bins of the listed features.
+/// Builds the row-wise copy of the listed features.
 void fill_by_row(Binned& binned) {
   const Layout& layout = binned.layout;
   const auto features =
@@ -76,7 +76,7 @@ LargeVector<Code> take(const LargeVector<Code>& codes, std::span<const std::int6
   return out;
 }
 
-/// Some rows of the listed features: the rows' bins say which features they are in.
+/// The listed features of a subset of the rows.
 std::vector<SparseColumn> take_listed(const Binned& binned, std::span<const std::int64_t> rows) {
   const Layout& layout = binned.layout;
   if (binned.listed.by_column.empty()) return {};
@@ -107,7 +107,7 @@ std::vector<std::uint16_t> feature_codes(const Binned& binned, const Feature& fe
       [&](const auto& columns) {
         const auto& column = columns[feature.column];
         for (std::size_t i = 0; i < codes.size(); ++i) {
-          const std::uint32_t code = column[i] - begin;  // of another feature: out of range
+          const std::uint32_t code = column[i] - begin;  // beyond n_bins: another feature's
           if (code < feature.n_bins) codes[i] = static_cast<std::uint16_t>(code);
         }
       },

@@ -1,4 +1,4 @@
-// The binned table: the form in which training sees the data.
+// The binned table that trees are trained on.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace abcgbm {
 template <class Code>
 using Columns = std::vector<LargeVector<Code>>;
 
-/// Codes take one byte while every feature has at most 256 bins, else two.
+/// A code takes one byte if every feature has at most 256 bins, else two.
 using AnyColumns = std::variant<Columns<std::uint8_t>, Columns<std::uint16_t>>;
 
 /// The rows of a sparse feature whose code is not the common one, ascending.
@@ -28,18 +28,18 @@ struct SparseColumn {
   LargeVector<std::uint16_t> code;
 };
 
-/// The listed features, twice: to split nodes by column, to count them by row.
+/// The listed features, stored twice: by column to split nodes, by row to build histograms.
 struct ListedCodes {
   std::vector<SparseColumn> by_column;
-  LargeVector<std::size_t> row_start;  // n_rows + 1, or none
-  LargeVector<std::uint32_t> bin;      // of each row, among all bins of the table, ascending
+  LargeVector<std::size_t> row_start;  // n_rows + 1; empty if no feature is listed
+  LargeVector<std::uint32_t> bin;      // of each row, ascending; numbered over all features
 
   std::span<const std::uint32_t> bins_of_row(std::size_t row) const {
     return {bin.data() + row_start[row], row_start[row + 1] - row_start[row]};
   }
 };
 
-/// A layout, and the codes of some rows stored by it.
+/// A layout, and the codes of a set of rows in that layout.
 struct Binned {
   std::size_t n_rows = 0;
   Layout layout;
@@ -47,19 +47,19 @@ struct Binned {
   ListedCodes listed;
 };
 
-/// The table of a layout with these bundles, of which no columns are there yet. Dense features have
-/// a column each; those that are sparse have a sparse one.
+/// Builds the bundles' columns, and the row-wise lists, from a column for each dense feature and a
+/// list for each sparse one.
 Binned make_binned(std::size_t n_rows, Layout layout, std::span<const Bundle> bundles,
                    AnyColumns dense, std::vector<SparseColumn> sparse);
 
-/// The table of codes that are stored by a layout already.
+/// Builds the table from codes that already are in the layout.
 Binned stored_binned(std::size_t n_rows, Layout layout, AnyColumns columns,
                      std::vector<SparseColumn> listed);
 
-/// The given rows of a binned table; each must exist. Their codes lie where the table's do.
+/// A subset of the rows, in the storage of the table; the row numbers must be valid.
 Binned take_rows(const Binned& binned, std::span<const std::int64_t> rows);
 
-/// The codes of some features, [n_rows][n_features].
+/// The codes of a subset of the features, [n_rows][n_features].
 std::vector<std::uint16_t> codes_of(const Binned& binned, std::span<const std::int32_t> features);
 
 }  // namespace abcgbm

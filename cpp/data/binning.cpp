@@ -19,7 +19,7 @@ std::size_t code_of(double value, std::span<const double> thresholds) {
   return static_cast<std::size_t>(first - thresholds.begin());
 }
 
-/// The rows that do not have the common code.
+/// Lists the rows whose code is not the common one.
 template <class Code>
 SparseColumn listed_rows(const LargeVector<Code>& codes, std::uint32_t common) {
   SparseColumn column(storage_of(codes));
@@ -31,7 +31,7 @@ SparseColumn listed_rows(const LargeVector<Code>& codes, std::uint32_t common) {
   return column;
 }
 
-/// The codes of a sparse column, but the common one.
+/// The codes of a sparse column, without the common one.
 SparseColumn coded_column(const SparseView& table, std::size_t column,
                           const std::vector<double>& thresholds, std::uint32_t common,
                           const Storage& storage) {
@@ -46,7 +46,7 @@ SparseColumn coded_column(const SparseView& table, std::size_t column,
   return out;
 }
 
-/// The values of a sparse column and their weights, the filled ones as one more value.
+/// The distinct values of a sparse column with their weights, including the fill value.
 std::vector<WeightedValue> distinct_in_sparse(const SparseView& table, std::size_t column,
                                               std::span<const std::int64_t> weight,
                                               std::int64_t total) {
@@ -133,7 +133,7 @@ void BinnedBuilder::set_common_code(std::size_t f, std::uint32_t common, std::si
   is_layout_known_[f] = 1;
 }
 
-/// Lets codes take two bytes.
+/// Switches to codes of two bytes.
 void BinnedBuilder::widen() {
   const auto* narrow = std::get_if<Columns<std::uint8_t>>(&dense_);
   if (narrow == nullptr) return;
@@ -142,7 +142,7 @@ void BinnedBuilder::widen() {
   dense_ = std::move(wide);
 }
 
-/// Keeps the codes of a feature in whichever form takes less memory.
+/// Stores the codes of a feature as a dense column or as a list, whichever is smaller.
 template <class Code>
 void BinnedBuilder::set_codes(std::size_t f, LargeVector<Code> codes) {
   Feature& feature = features_[f];
@@ -224,7 +224,7 @@ void BinnedBuilder::add(const SparseView& table, std::span<const std::int32_t> f
   mark_added(features);
 }
 
-/// The codes of a column that lists too many rows to be kept so, or those of another code.
+/// Expands a sparse column that lists too many rows, or whose fill value is not the common code.
 void BinnedBuilder::set_all_codes(std::size_t f, const SparseColumn& column, std::uint32_t fill) {
   std::visit(
       [&](const auto& columns) {
@@ -238,7 +238,7 @@ void BinnedBuilder::set_all_codes(std::size_t f, const SparseColumn& column, std
       dense_);
 }
 
-/// Only when all of them are there: an interrupt may come in between.
+/// Marks all features of a call at its end, as an interrupt may come before.
 void BinnedBuilder::mark_added(std::span<const std::int32_t> features) {
   for (const std::int32_t f : features) is_added_[static_cast<std::size_t>(f)] = 1;
 }

@@ -1,4 +1,4 @@
-// Values to bin codes: learn the thresholds of each column, then code a table.
+// From values to bin codes: find the thresholds of each column, then code the table.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace abcgbm {
 
-/// A table of doubles with any strides (counted in elements).
+/// A table of doubles with arbitrary strides, in elements.
 struct TableView {
   const double* data = nullptr;
   std::size_t n_rows = 0;
@@ -22,7 +22,8 @@ struct TableView {
   std::ptrdiff_t column_stride = 0;
 };
 
-/// Columns that list the values of some rows, rows ascending; the others have the column's `fill`.
+/// Columns that list the values of some rows, in ascending order; all other rows have the column's
+/// `fill`.
 struct SparseView {
   std::size_t n_rows = 0;
   std::span<const double> fill;         // by column
@@ -33,25 +34,26 @@ struct SparseView {
   std::size_t n_columns() const { return fill.size(); }
 };
 
-/// For each feature the thresholds between its value bins, ascending.
+/// Ascending thresholds between the value bins of each feature.
 using Thresholds = std::vector<std::vector<double>>;
 
-/// The thresholds between at most `max_bins` value bins of each column; weighted quantiles over all
-/// rows. With no more distinct values than bins every cut between two values is there.
+/// Thresholds between at most `max_bins` value bins of each column: weighted quantiles over all
+/// rows. If there are no more distinct values than bins, every value gets a bin.
 Thresholds find_thresholds(const TableView& table, std::span<const std::int64_t> weight,
                            std::size_t max_bins, int n_threads);
 Thresholds find_thresholds(const SparseView& table, std::span<const std::int64_t> weight,
                            std::size_t max_bins, int n_threads);
 
-/// Copies columns [first, last) side by side, tile by tile, so that each cache line is read once.
+/// Copies columns [first, last) into contiguous memory, tile by tile, so that each cache line is
+/// read once.
 void copy_columns(const TableView& table, std::size_t first, std::size_t last,
                   std::vector<double>& out);
 
-/// Calls each(f, values) for every column, groups of neighbouring columns in parallel. Those whose
-/// values lie side by side are not copied.
+/// Calls each(f, values) for every column, groups of adjacent columns in parallel. Contiguous
+/// columns are not copied.
 template <class Each>
 void for_each_column(const TableView& table, int n_threads, const Each& each) {
-  constexpr std::size_t kColumnsPerTask = 8;   // those that share a cache line of a row-major table
+  constexpr std::size_t kColumnsPerTask = 8;   // they share the cache lines of a row-major table
   constexpr std::size_t kMaxValues = 1 << 20;  // copied by one thread at a time
   const std::size_t n_together = std::clamp<std::size_t>(
       kMaxValues / std::max<std::size_t>(table.n_rows, 1), 1, kColumnsPerTask);
@@ -71,39 +73,39 @@ void for_each_column(const TableView& table, int n_threads, const Each& each) {
   });
 }
 
-/// Codes a table, some columns at a time, and perhaps some rows at a time. Thresholds may be known
-/// of all features before, or be learned and set one after the other: a value's code is the
-/// number of thresholds below it, NaN has the last code. The codes of a categorical column are its
-/// values, with thresholds between.
+/// Codes a table, a few columns at a time and perhaps a few rows at a time. The thresholds of a
+/// feature are set at any time before its values are added. A value's code is the number of
+/// thresholds below it; NaN has the last code. Categories arrive as codes with thresholds between
+/// them (0.5, 1.5, ...), so that bins and storage need no second kind of column.
 class BinnedBuilder {
  public:
   BinnedBuilder(std::size_t n_rows, std::span<const std::uint8_t> is_categorical,
                 Storage storage = {});
 
-  /// Says what the bins of a feature are, before its values are added.
+  /// Sets the bins of a feature; to be called before its values are added.
   void set_thresholds(std::size_t f, std::vector<double> thresholds);
 
-  /// Says how a feature is stored where its rows are a part of more: what the common code of all
-  /// rows is, and how many of them have another. Else it follows from the rows that are added.
+  /// Fixes how a feature is stored when these rows are a shard: its common code over all rows, and
+  /// how many of all rows have another. Otherwise both follow from the rows that are added.
   void set_common_code(std::size_t f, std::uint32_t common, std::size_t n_listed,
                        std::size_t n_rows);
 
-  /// Columns of the view are the given features, and its rows are all rows.
+  /// Adds all rows of the given features, which are the columns of the view.
   void add(const TableView& table, std::span<const std::int32_t> features, int n_threads);
   void add(const SparseView& table, std::span<const std::int32_t> features, int n_threads);
 
-  /// The same for the rows from `first_row` on. When all rows have come, `finish_features` says so;
-  /// the digests of columns are then those of all rows.
+  /// Adds the rows from `first_row` on. After the last ones, `finish_features` settles the layout
+  /// of the features; their digests are then those of all rows.
   void add_rows(const TableView& table, std::span<const std::int32_t> features,
                 std::size_t first_row, int n_threads);
   void finish_features(std::span<const std::int32_t> features, int n_threads);
 
-  /// Once every feature has been added: the bundles of sparse ones by the rows that are here, and
-  /// which features meet another one of their bundle in some row, with 1.
+  /// Once every feature has been added: bundles of sparse features that have no conflict in these
+  /// rows; and for each feature 1 if it conflicts with an earlier one of its bundle in some row.
   std::vector<Bundle> bundles() const;
   std::vector<std::int32_t> conflicts(std::span<const Bundle> bundles) const;
 
-  /// The table with these bundles; the builder is then empty.
+  /// Returns the table with these bundles, and empties the builder.
   Binned finish(std::span<const Bundle> bundles);
   bool has_all() const;
   bool has(std::size_t feature) const { return is_added_[feature] != 0; }
@@ -130,10 +132,10 @@ class BinnedBuilder {
   Thresholds thresholds_;
   std::vector<Feature> features_;
   Storage storage_;                     // of the codes
-  AnyColumns dense_;                    // by feature; of one byte a code as long as that will do
+  AnyColumns dense_;                    // by feature; one byte a code until a feature needs two
   std::vector<SparseColumn> sparse_;    // by feature
   std::vector<std::uint8_t> is_added_;  // by feature
-  std::vector<std::uint8_t> is_layout_known_;  // by feature, whether it is known how it is stored
+  std::vector<std::uint8_t> is_layout_known_;  // by feature: dense or sparse
   std::vector<std::uint64_t> digest_;          // by feature
 };
 

@@ -11,15 +11,15 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kMaxOpen = 4;        // bundles that a column is tried in
-constexpr std::size_t kRowsPerListed = 4;  // a good bundle lists at least one in so many rows
-/// A walk by row over the features that stay listed costs as much as so many bundles.
-constexpr std::size_t kWalk = 2;
+constexpr std::size_t kMaxOpen = 4;        // bundles that a column is tried with
+constexpr std::size_t kRowsPerListed = 4;  // a good bundle lists at least one row in 4
+/// The row-wise pass over the features that stay listed costs as much as this many bundles.
+constexpr std::size_t kListedPass = 2;
 
 /// A bundle that may still grow.
 struct OpenBundle {
   Bundle features;
-  std::vector<bool> has_row;  // by row, whether a feature lists it
+  std::vector<bool> has_row;  // whether a feature lists the row
   std::size_t n_listed = 0;
   std::size_t n_bins = 0;
 
@@ -35,7 +35,7 @@ struct OpenBundle {
   }
 };
 
-/// Bundles as they are closed, those that list few rows apart.
+/// Closed bundles; those that list few rows are kept apart.
 struct Closed {
   std::vector<Bundle> good;
   std::vector<Bundle> others;
@@ -48,8 +48,8 @@ struct Closed {
 
 }  // namespace
 
-/// Each column joins the first open bundle that it fits; when there are too many, the oldest is
-/// closed. Bundles that list few rows are worth having only where no feature stays listed then.
+/// Each column joins the first open bundle that it fits; if too many are open, the oldest is
+/// closed. Bundles that list few rows pay only if they leave no feature listed.
 std::vector<Bundle> find_bundles(std::span<const Feature> features,
                                  std::span<const SparseColumn> sparse, std::size_t n_rows,
                                  std::size_t max_bins) {
@@ -71,7 +71,7 @@ std::vector<Bundle> find_bundles(std::span<const Feature> features,
     place->add(f, features[f], sparse[f]);
   }
   for (OpenBundle& bundle : open) closed.add(std::move(bundle));
-  if (closed.others.size() <= kWalk) {
+  if (closed.others.size() <= kListedPass) {
     std::ranges::move(closed.others, std::back_inserter(closed.good));
   }
   return std::move(closed.good);

@@ -1,4 +1,4 @@
-// The labels and weights of the rows of a table.
+// Labels and weights of the rows, and the shard that they are.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace abcgbm {
 
-/// The weights of rows. Without an array each is 1.
+/// The weights of rows. Without an array, which saves its memory, each is 1.
 class RowWeights {
  public:
   RowWeights() = default;
@@ -28,19 +28,19 @@ class RowWeights {
   const std::int64_t* of_row_ = nullptr;
 };
 
-/// Which of all rows some are, and who has the others.
+/// The shard of all rows that this rank holds.
 struct Shard {
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
-  LargeVector<std::uint64_t> row_id;  // of each row among all; none: as they come
-  std::size_t max_rows = 0;           // that any rank has
+  LargeVector<std::uint64_t> row_id;  // of each row among all rows; empty: 0, 1, ...
+  std::size_t max_rows = 0;           // of the rank with the most rows
   std::size_t total_rows = 0;         // of all ranks
 };
 
-/// The labelled rows of a training table, or a rank's share of them. Weights are integers in
-/// multiples of `unit`.
+/// Class numbers and weights of a rank's rows. Weights are integers in multiples of `unit`, so that
+/// sums over rows are exact.
 struct Labels {
   LargeVector<std::int32_t> y;
-  LargeVector<std::int64_t> weight;  // none: each is 1
+  LargeVector<std::int64_t> weight;  // empty: each is 1
   double unit = 1.0;
   int n_classes = 0;
   int total_bits = 0;  // bit length of the sum of all weights

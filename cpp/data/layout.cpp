@@ -8,15 +8,15 @@
 namespace abcgbm {
 namespace {
 
-/// A row in a list takes as much memory as so many codes of a column.
+/// A listed row takes as much memory as this many codes of a dense column.
 constexpr std::size_t kCodesPerListedRow = 5;
 
-/// Puts features behind each other: their bins, and the columns that these begin.
+/// Assigns consecutive bins to features, and starts their columns.
 class Placer {
  public:
   explicit Placer(Layout& layout) : layout_(layout) {}
 
-  /// The column of the features that are placed next.
+  /// Starts the column of the features that are placed next.
   std::uint32_t begin_column() {
     layout_.column_bin.push_back(static_cast<std::uint32_t>(layout_.total_bins));
     return static_cast<std::uint32_t>(layout_.column_bin.size() - 1);
@@ -76,7 +76,7 @@ Layout make_layout(std::vector<Feature> features, std::span<const Bundle> bundle
       layout.features[f].is_bundled = true;
     }
   }
-  placer.begin_column();  // the end of the last
+  placer.begin_column();  // the end of the last one
   std::uint32_t n_listed = 0;
   for (const std::uint32_t f : layout.sparse_features) {
     if (layout.features[f].is_listed()) placer.place(f, n_listed++);

@@ -1,5 +1,11 @@
-// Where the bins and codes of each feature are. A layout follows from counts over all rows, in an
-// order that depends on nothing else: it is the same for whoever holds some of the rows.
+// Where the bins and codes of each feature are stored. A layout follows from counts over all rows
+// in a fixed order, so it is the same on every rank.
+//
+// Codes are stored by column only: a column-wise histogram reads a row's sums once for four
+// columns, which is faster than a row-wise one except for tiny nodes of huge tables, and the
+// row-wise copy is saved. A feature whose most common code has at least 80 % of the rows is sparse:
+// only its other rows are stored, and the sums of its common bin are the node's minus the rest,
+// exactly, as sums are integers.
 #pragma once
 
 #include <cstddef>
@@ -9,50 +15,52 @@
 
 namespace abcgbm {
 
-/// One column of the user's table. The last of its bins holds its missing values.
+/// A column of the user's table. Its last bin holds the missing values.
 struct Feature {
-  std::uint32_t offset = 0;  // of its first bin among all bins of the table
+  std::uint32_t offset = 0;  // first of its bins, numbered over all features
   std::uint32_t n_bins = 0;
-  std::uint32_t column = 0;  // its number among the columns, or among the listed features
-  std::uint32_t common = 0;  // the code of the rows that a sparse feature does not list
+  std::uint32_t column = 0;  // number of its column, or its place among the listed features
+  std::uint32_t common = 0;  // code of the rows that a sparse feature does not list
   bool is_sparse = false;
-  bool is_bundled = false;      // sparse, and its codes are in a bundle's column
-  bool is_categorical = false;  // cuts are sets of codes
+  bool is_bundled = false;      // sparse, with its codes in the column of a bundle
+  bool is_categorical = false;  // splits are sets of codes
 
   std::uint32_t missing_code() const { return n_bins - 1; }
 
-  /// Whether its rows are listed; else its codes are in a column of its own, or in a bundle's.
+  /// Whether the feature is stored as a list of rows; otherwise it is in a column of its own or of
+  /// a bundle.
   bool is_listed() const { return is_sparse && !is_bundled; }
 };
 
-/// Sparse features of which no two list the same row, such as the one-hot columns of one category.
+/// Sparse features that never list the same row, such as the one-hot columns of one category.
 using Bundle = std::vector<std::uint32_t>;
 
-/// A column holds a code for each row, and belongs to a dense feature or to a bundle. A bundle's
-/// code of a row is its bin in any of the features, if not the common one of all. Histograms count
-/// bundles like other columns. Bins of dense features come first, then those of bundled ones, then
-/// those of listed ones.
+/// A column holds a code for each row, of a dense feature or of a bundle. The code of a bundle is
+/// the row's bin in any of its features or, if all are at their common code, the common bin of the
+/// first. So a bundle needs no bins of its own, and histograms treat it like any other column. The
+/// bins of dense features come first, then those of bundled ones, then those of listed ones.
 struct Layout {
   std::size_t total_bins = 0;
   std::vector<Feature> features;
   std::vector<std::uint32_t> sparse_features;  // ascending
-  std::vector<std::uint32_t> by_bin;           // all features, in the order of their bins
+  std::vector<std::uint32_t> by_bin;           // all features in the order of their bins
   std::vector<std::uint32_t> column_bin;       // n_columns + 1: first bin of each column
 
   std::size_t n_features() const { return features.size(); }
   std::size_t n_columns() const { return column_bin.size() - 1; }
 
-  /// The first of a feature's codes among those of its column: 0 but in a bundle.
+  /// The first code of a feature in its column; 0 except in a bundle.
   std::uint32_t begin_in_column(const Feature& feature) const {
     return feature.offset - column_bin[feature.column];
   }
 
-  /// The place in by_bin of the first feature whose bins do not lie before `bin`.
+  /// The index in by_bin of the first feature whose bins start at `bin` or later.
   std::size_t first_feature_from(std::size_t bin) const;
 };
 
-/// Columns whose bins lie side by side and are counted together: few enough for the histogram to
-/// stay in the nearest cache. Listed features make one block, without columns.
+/// Adjacent columns that are counted together. A block's part of the histogram fits into the L1
+/// cache, and while it is there the lighter child is counted, its sibling subtracted, and both are
+/// searched for splits. All listed features form one block without columns.
 struct Block {
   std::size_t first_column = 0;  // columns [first_column, last_column)
   std::size_t last_column = 0;
@@ -63,16 +71,16 @@ struct Block {
   bool is_listed() const { return first_column == last_column; }
 };
 
-/// Whether a feature is sparse, given how many rows do not have its most common code: where a list
-/// of those takes less memory than a code for each row.
+/// Whether a list of the rows that do not have the most common code takes less memory than a column
+/// of codes.
 bool is_sparse(std::size_t n_listed, std::size_t n_rows);
 
-/// Lays out features of which the bins, the common code and whether they are sparse are known.
+/// Lays out features whose bins, common codes and sparsity are known.
 Layout make_layout(std::vector<Feature> features, std::span<const Bundle> bundles);
 
-/// The blocks of a table, at least `n_requested` of them if there are so many columns, and of no
-/// more than `most_bins` but for columns that have more. They point into the layout.
-inline constexpr std::size_t kBinsPerBlock = 2048;  // 32 kB of histogram, at two sums a bin
+/// Divides a table into blocks of at most `max_bins`, except for single columns with more. There
+/// are at least `n_requested` of them if there are as many columns. They point into the layout.
+inline constexpr std::size_t kBinsPerBlock = 2048;  // 32 kB of histogram with two sums a bin
 std::vector<Block> blocks_of(const Layout& layout, std::size_t n_requested,
                              std::size_t max_bins = kBinsPerBlock);
 

@@ -12,21 +12,21 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBuckets = 2048;     // at least, that values are put into,
-constexpr std::size_t kMaxBuckets = 8192;  // and at most,
-constexpr std::size_t kInBucket = 512;     // of about so many values
-constexpr std::size_t kMaxBins = 512;      // for which that is worth while
-constexpr std::size_t kSampled = 4;        // values looked at for each bucket
-constexpr std::size_t kAtOnce = 1 << 14;   // values between two looks for an interrupt
-constexpr double kNear = 0.1;              // the part of a bucket that is near its end
-constexpr int kExpected = 3;               // times that the ends of bins are guessed
+constexpr std::size_t kBuckets = 2048;     // minimum
+constexpr std::size_t kMaxBuckets = 8192;  // maximum
+constexpr std::size_t kInBucket = 512;     // rows of a bucket, between these bounds
+constexpr std::size_t kMaxBins = 512;      // with more bins this does not pay
+constexpr std::size_t kSampled = 4;        // sampled values for each bucket
+constexpr std::size_t kAtOnce = 1 << 14;   // rows between two checks for an interrupt
+constexpr double kNear = 0.1;              // fraction of a bucket that counts as near its end
+constexpr int kExpected = 3;               // how often the ends of bins are predicted
 
 double threshold_between(double a, double b) {
   const double middle = a / 2 + b / 2;
   return a <= middle && middle < b ? middle : a;
 }
 
-/// BinEdges that part a column into buckets of about as many rows each, as far as some rows tell.
+/// Edges that divide a column into buckets of about as many rows each, estimated from a sample.
 std::vector<double> bucket_edges(std::span<const double> column) {
   std::vector<double> sample;
   const std::size_t n_buckets = std::clamp(column.size() / kInBucket, kBuckets, kMaxBuckets);
@@ -43,9 +43,9 @@ std::vector<double> bucket_edges(std::span<const double> column) {
   return edges;
 }
 
-/// The rows of a column in buckets, ascending from one to the next. The values of a bucket are
-/// looked for when they are asked for, together with those of the buckets that will be asked for
-/// soon.
+/// The rows of a column in ascending buckets. Values are fetched on demand, together with those of
+/// the buckets that are needed next. Bins mostly end in few buckets, so about a thirtieth of the
+/// rows is sorted.
 class Buckets {
  public:
   Buckets(std::span<const double> column, const KnownWeights& weights)
@@ -58,15 +58,15 @@ class Buckets {
   std::size_t size() const { return total_.size(); }
   bool is_empty(std::size_t b) const { return n_rows_[b] == 0; }
   std::int64_t weight(std::size_t b) const { return total_[b]; }
-  bool has_values(std::size_t b) const { return is_wanted_[b] != 0; }
+  bool has_values(std::size_t b) const { return is_requested_[b] != 0; }
 
-  /// Looks for the values of the buckets that are wanted, and forgets the others.
-  void fetch(const std::vector<std::uint8_t>& is_wanted);
+  /// Fetches the values of the requested buckets, and drops all others.
+  void fetch(const std::vector<std::uint8_t>& is_requested);
 
-  /// The distinct values of a bucket that was fetched, ascending, with their weights.
+  /// The ascending distinct values of a fetched bucket, with their weights.
   std::vector<WeightedValue> values(std::size_t b) const;
 
-  /// The largest value of any bucket; of one that was not fetched it takes a walk over all rows.
+  /// The largest value of a bucket; takes a pass over all rows if it was not fetched.
   double largest(std::size_t b) const {
     if (has_values(b)) return values(b).back().value;
     double found = -std::numeric_limits<double>::infinity();
@@ -98,7 +98,7 @@ class Buckets {
       total_[b] = common_ * static_cast<std::int64_t>(n_rows_[b]);
     }
     total_.pop_back();
-    is_wanted_.assign(n_rows_.size(), 0);
+    is_requested_.assign(n_rows_.size(), 0);
   }
 
   template <class T>
@@ -106,17 +106,17 @@ class Buckets {
 
   std::span<const double> column_;
   std::span<const std::int64_t> weight_;
-  std::int64_t common_;                  // weight of all rows, or KnownWeights::kAny
-  std::vector<std::uint16_t> bucket_;    // by row
-  std::vector<std::size_t> n_rows_;      // by bucket, like the next ones
-  std::vector<std::int64_t> total_;      // weight
-  std::vector<std::uint8_t> is_wanted_;  // whether its values are at hand,
-  std::vector<std::size_t> start_;       // and where
+  std::int64_t common_;                     // weight of every row, or KnownWeights::kAny
+  std::vector<std::uint16_t> bucket_;       // by row
+  std::vector<std::size_t> n_rows_;         // by bucket, like the next ones
+  std::vector<std::int64_t> total_;         // weight
+  std::vector<std::uint8_t> is_requested_;  // whether its values are fetched
+  std::vector<std::size_t> start_;          // index of the first of them
   std::vector<double> value_;
-  std::vector<std::int64_t> value_weight_;  // none if all rows have the same
+  std::vector<std::int64_t> value_weight_;  // empty if all rows have the same weight
 };
 
-/// Those of the wanted buckets, bucket by bucket.
+/// The entries of the requested buckets, bucket by bucket.
 template <class T>
 std::vector<T> Buckets::fetched(std::span<const T> from, std::size_t n) const {
   std::vector<T> out(n);
@@ -125,20 +125,20 @@ std::vector<T> Buckets::fetched(std::span<const T> from, std::size_t n) const {
     check_interrupt();
     const std::size_t end = std::min(begin + kAtOnce, from.size());
     for (std::size_t i = begin; i < end; ++i) {
-      if (is_wanted_[bucket_[i]] != 0) out[next[bucket_[i]]++] = from[i];
+      if (is_requested_[bucket_[i]] != 0) out[next[bucket_[i]]++] = from[i];
     }
   }
   return out;
 }
 
-void Buckets::fetch(const std::vector<std::uint8_t>& is_wanted) {
-  std::ranges::copy(is_wanted, is_wanted_.begin());
+void Buckets::fetch(const std::vector<std::uint8_t>& is_requested) {
+  std::ranges::copy(is_requested, is_requested_.begin());
   std::size_t n = 0;
-  for (std::size_t b = 0; b < is_wanted.size(); ++b) n += is_wanted[b] != 0 ? n_rows_[b] : 0;
+  for (std::size_t b = 0; b < is_requested.size(); ++b) n += is_requested[b] != 0 ? n_rows_[b] : 0;
   start_.assign(n_rows_.size(), 0);
   std::size_t at = 0;
-  for (std::size_t b = 0; b < is_wanted.size(); ++b) {
-    if (is_wanted[b] != 0) start_[b] = std::exchange(at, at + n_rows_[b]);
+  for (std::size_t b = 0; b < is_requested.size(); ++b) {
+    if (is_requested[b] != 0) start_[b] = std::exchange(at, at + n_rows_[b]);
   }
   value_ = fetched(column_, n);
   if (common_ == KnownWeights::kAny) value_weight_ = fetched(weight_, n);
@@ -160,35 +160,35 @@ std::vector<WeightedValue> Buckets::values(std::size_t b) const {
   return out;
 }
 
-/// The buckets from `first` on in which bins will end, if no value weighs much; where an end is
-/// near that of a bucket the next one, too.
+/// The buckets from `first` on in which bins will end if no single value is heavy. If an end is
+/// near that of its bucket, the adjacent bucket is included.
 std::vector<std::uint8_t> expected_ends(const Buckets& buckets, std::size_t first,
                                         const QuantileCutter& cutter) {
-  std::vector<std::uint8_t> is_wanted(buckets.size() + 2, 0);  // at b + 1
-  is_wanted[first + 1] = 1;
+  std::vector<std::uint8_t> is_requested(buckets.size() + 2, 0);  // at b + 1
+  is_requested[first + 1] = 1;
   auto [acc, rest, bins_left] = cutter.state();
   for (std::size_t b = first; b < buckets.size(); ++b) {
     const auto of_bucket = static_cast<double>(buckets.weight(b));
     acc += of_bucket;
     for (; bins_left > 1 && acc * bins_left > rest; --bins_left) {
       const double after = acc - rest / bins_left;  // of the bucket's weight
-      is_wanted[b + 1] = 1;
-      if (after < kNear * of_bucket) is_wanted[b + 2] = 1;
-      if (after > (1 - kNear) * of_bucket) is_wanted[b] = 1;
+      is_requested[b + 1] = 1;
+      if (after < kNear * of_bucket) is_requested[b + 2] = 1;
+      if (after > (1 - kNear) * of_bucket) is_requested[b] = 1;
       acc -= rest / bins_left;
       rest -= rest / bins_left;
     }
   }
-  return {is_wanted.begin() + 1, is_wanted.end() - 1};
+  return {is_requested.begin() + 1, is_requested.end() - 1};
 }
 
 std::vector<std::uint8_t> all_from(const Buckets& buckets, std::size_t first) {
-  std::vector<std::uint8_t> is_wanted(buckets.size(), 1);
-  std::fill_n(is_wanted.begin(), first, 0);
-  return is_wanted;
+  std::vector<std::uint8_t> is_requested(buckets.size(), 1);
+  std::fill_n(is_requested.begin(), first, 0);
+  return is_requested;
 }
 
-/// How many distinct values there are from a bucket on.
+/// The number of distinct values from a bucket on.
 std::size_t n_values_from(Buckets& buckets, std::size_t first) {
   buckets.fetch(all_from(buckets, first));
   std::size_t n = 0;
@@ -196,7 +196,8 @@ std::size_t n_values_from(Buckets& buckets, std::size_t first) {
   return n;
 }
 
-/// Most bins end in few buckets: these alone are sorted. What counts of the others is their weight.
+/// Computes the quantile cuts while sorting only the buckets in which bins end; of the others only
+/// the weight matters.
 class BucketWalk {
  public:
   BucketWalk(Buckets buckets, std::size_t max_bins)
@@ -239,7 +240,8 @@ class BucketWalk {
     }
   }
 
-  /// Where values weigh much, bins do not end where they are expected: then all are fetched.
+  /// If values are heavy, bins do not end where predicted; after a few attempts all buckets are
+  /// fetched.
   void fetch_from(std::size_t b) {
     const bool is_expected = ++n_fetches_ <= kExpected;
     buckets_.fetch(is_expected ? expected_ends(buckets_, b, cutter_) : all_from(buckets_, b));
@@ -248,12 +250,12 @@ class BucketWalk {
   Buckets buckets_;
   QuantileCutter cutter_;
   int n_fetches_ = 0;
-  std::size_t n_after_ = 0;  // buckets that hold values, after the one at hand
+  std::size_t n_after_ = 0;  // non-empty buckets after the current one
   bool knows_left_ = false;
-  std::optional<std::size_t> skipped_;  // the bucket before, if its values were not looked at
+  std::optional<std::size_t> skipped_;  // the previous bucket, if its values were not fetched
 };
 
-/// The thresholds of the rows that have a weight.
+/// The thresholds of the rows with a positive weight.
 std::vector<double> thresholds_of_present(std::span<const double> column,
                                           std::span<const std::int64_t> weight,
                                           std::size_t max_bins) {

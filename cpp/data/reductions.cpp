@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kSortedRun = 1 << 18;
 constexpr std::int64_t kEnoughWeight = std::int64_t{1} << 62;
 
-/// Distinct values of a column with their weights, as long as there are few of them: most columns
-/// of real tables have few, and need no sorting of all rows.
+/// Counts distinct values in a hash table as long as they are few. Most columns of real tables have
+/// few, and need not be sorted.
 class FewValues {
  public:
-  /// More values are few where there are many rows.
+  /// How many distinct values are few; grows with the number of rows.
   static std::size_t max_values(std::size_t n_rows) {
     return std::clamp(n_rows / kRowsPerValue, kMinValues, kMaxValues);
   }
@@ -58,7 +58,7 @@ class FewValues {
 
   std::size_t slot_of(double value) const {
     const std::uint64_t mixed = std::bit_cast<std::uint64_t>(value) * 0x9e3779b97f4a7c15u;
-    return mixed >> shift_;  // the upper bits: whole numbers have none of the lower ones
+    return mixed >> shift_;  // the upper bits, as integers stored as doubles have no lower ones
   }
 
   std::size_t max_values_;
@@ -67,7 +67,7 @@ class FewValues {
   std::size_t n_used_ = 0;
 };
 
-/// Sorts runs, then merges them, so that the user can interrupt in between.
+/// Sorts runs, then merges them, with checks for an interrupt in between.
 std::vector<WeightedValue> sorted(std::vector<WeightedValue> values) {
   const auto is_less = [](const WeightedValue& a, const WeightedValue& b) {
     return a.value < b.value;
@@ -105,10 +105,10 @@ std::vector<WeightedValue> merge_equal(const std::vector<WeightedValue>& values)
   return out;
 }
 
-/// What a value in a row adds to the digest of its column. The number of a row is odd and differs
-/// from all others, so that no value is lost and no two can change places.
+/// The term of one value in the digest of its column. Factors are odd and differ between rows, so
+/// that a changed value or two swapped ones change the sum.
 std::uint64_t digest_of(double value, std::size_t row) {
-  constexpr std::uint64_t kMissing = 0x7ff8000000000000u;  // one for any NaN
+  constexpr std::uint64_t kMissing = 0x7ff8000000000000u;  // the same for every NaN
   const std::uint64_t bits =
       std::isnan(value) ? kMissing : std::bit_cast<std::uint64_t>(value + 0.0);
   const std::uint64_t mixed = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u;

@@ -14,8 +14,7 @@ constexpr std::size_t kBetweenChecks = 1 << 16;
 
 RunView view_of(const ValueRun& run) { return {.value = run.value, .weight = run.weight}; }
 
-/// Goes through runs as if they were one: the smallest value that is left, from all runs that have
-/// it, again and again.
+/// Merges sorted runs with a heap, adding up the weights of equal values.
 class Merger {
  public:
   explicit Merger(std::span<const RunView> runs) {
@@ -46,7 +45,7 @@ class Merger {
 
   static bool is_later(const Head& a, const Head& b) { return *a.value > *b.value; }
 
-  /// Moves the first head on, down the heap to where it belongs now.
+  /// Advances the run of the smallest value, and restores the heap.
   void advance() {
     Head& first = heap_.front();
     ++first.value;
@@ -95,8 +94,8 @@ ValueRun merged(std::span<const RunView> runs) {
   return out;
 }
 
-/// Adds a run to those of a column. The last ones are merged as long as they are not much longer
-/// than it: so a value is merged a logarithmic number of times.
+/// Adds a run to those of a column. The last runs are merged while they are at most twice as long,
+/// so each value takes part in a logarithmic number of merges.
 void add_run(std::vector<ValueRun>& runs, ValueRun run) {
   std::size_t n_kept = runs.size();
   std::size_t n_together = run.size();
@@ -112,7 +111,7 @@ void add_run(std::vector<ValueRun>& runs, ValueRun run) {
   runs.push_back(std::move(run));
 }
 
-/// The run of one column of a part.
+/// The run of one column of a batch.
 ValueRun counted(std::span<const double> column, std::span<const std::int64_t> weight) {
   ValueRun run;
   const std::vector<WeightedValue> found = distinct_values(column, weight);

@@ -1,19 +1,19 @@
-// One tree over the rows of a table, step by step, whatever it sums:
+// The growth of one tree, for single-output and multi-output trees alike:
 //
 //   start_tree                      all rows are in the root
-//   count_nodes                     the rows of a node are summed up, and cuts are looked for
-//   while split_best:               the best leaf is split, and so are its rows
-//     count_nodes                   those of a child
+//   count_nodes                     build the histograms of nodes, and search their splits
+//   while split_best:               split the best leaf and its rows
+//     count_nodes                   count one of its children
 //
-// Who calls these, for one tree after the other or for several in turn, is the driver's business.
-// A job says what is summed, and how:
+// The drivers call these functions, for one tree after the other or in lock step. A Job defines
+// what is summed:
 //
-//   Job::Measure, Job::RowSums      see tree/measure.hpp; a buffer for the sums of some rows
-//   binned, params, root_node()     the table, and what the tree starts from
-//   kChunk                          rows whose sums are made at a time
-//   residual_size(rows)             how large their residuals are, where that is needed
-//   sum_rows, clear, count, finish  the sums of rows, added to the bins of a block
-//   work_of_a_bin()                 to add a row to it: 1 if it holds two or three sums
+//   Job::Traits, Job::RowSums       see tree/output_traits.hpp; buffer for the sums of some rows
+//   binned, params, root_node()     the table, the limits, and the state of the root
+//   kChunk                          number of rows whose sums are computed at a time
+//   residual_size(rows)             sums of absolute residuals, where the search needs them
+//   sum_rows, clear, count, finish  sum rows up and add them to the bins of a block
+//   work_of_a_bin()                 relative cost of adding a row to a bin; 1 for two or three sums
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,13 @@
 
 namespace abcgbm {
 
-/// The threads that grow a tree together; each counts some of the blocks of columns.
+/// The threads that grow a tree together; each counts some of the blocks.
 struct TreeThreads {
   std::size_t n = 1;
   std::vector<Block> blocks;
 };
 
-/// A tree while it grows: its nodes, and the rows of each. To be used again for the next tree.
+/// A growing tree: its nodes and their rows. Reused for the next tree.
 template <class Job>
 struct TreeState {
   using Traits = typename Job::Traits;
@@ -48,14 +48,14 @@ struct TreeState {
 
   Grower<Traits> grower;
   RowSets rows;
-  std::vector<typename Job::RowSums> chunk_sums;  // by thread: of the rows that it is counting
+  std::vector<typename Job::RowSums> chunk_sums;  // by thread: sums of the rows that it is counting
 };
 
-/// Calls count(blocks, slot), by several threads if there is enough to do for them.
+/// Calls count(blocks, slot), in several threads if there is enough work.
 template <class Job, class Count>
 void for_blocks(const Job& job, const TreeThreads& threads, const TreeState<Job>& state,
                 const Count& count) {
-  constexpr std::size_t kWorkPerThread = 1 << 15;  // that a thread is called for
+  constexpr std::size_t kWorkPerThread = 1 << 15;  // that makes waking another thread worthwhile
   std::size_t work = job.binned.layout.total_bins;
   for (const std::size_t node : state.grower.to_count()) {
     work += state.rows.in_node(node).size() * job.binned.layout.n_columns();
@@ -70,7 +70,7 @@ void for_blocks(const Job& job, const TreeThreads& threads, const TreeState<Job>
   });
 }
 
-/// A node whose rows are added to a histogram, its own, or taken out of another.
+/// A node whose rows are added to its own histogram or subtracted from another one.
 template <class Bins>
 struct NodeToCount {
   std::span<const std::uint32_t> rows;
@@ -78,9 +78,9 @@ struct NodeToCount {
   bool is_subtracted;
 };
 
-/// Sums up the rows of a node in some blocks, and calls done(block) for each that has them all,
-/// while it is in the cache. Of a large node some rows are counted at a time, so that these are,
-/// too. `sums` is a buffer.
+/// Adds the rows of a node to some blocks of its histogram, and calls done(block) for each complete
+/// one while it is in the cache. The rows of a large node are processed in chunks, so that their
+/// sums stay in the cache, too. `sums` is a buffer.
 template <class Job, class Done>
 void count_node(const Job& job, const NodeToCount<typename Job::Traits::Bins>& node,
                 std::span<const Block> blocks, typename Job::RowSums& sums, const Done& done) {
@@ -108,7 +108,7 @@ void start_tree(const Job& job, TreeState<Job>& state) {
   }
 }
 
-/// Sums up the sizes of the residuals of the child with fewer rows; the other has the rest.
+/// Computes the residual sizes of the child with fewer rows; the other has the rest.
 template <class Job>
 void size_children(const Job& job, std::size_t parent, TreeState<Job>& state) {
   const auto left = static_cast<std::size_t>(state.grower.nodes()[parent].left);
@@ -121,7 +121,7 @@ void size_children(const Job& job, std::size_t parent, TreeState<Job>& state) {
   state.grower.set_residual_size(other, difference(state.grower.residual_size(parent), size));
 }
 
-/// False if the tree is finished.
+/// Splits the best leaf; false if the tree is finished.
 template <class Job>
 bool split_best(const Job& job, TreeState<Job>& state) {
   const auto node = state.grower.split_next();
@@ -141,7 +141,7 @@ void count_nodes(const Job& job, const TreeThreads& threads, TreeState<Job>& sta
       const auto histogram = grower.histogram(made);
       const auto done = [&](const Block& block) {
         job.finish(block, grower.sums(made), histogram);
-        if (node == grower.to_count().back()) grower.counted(block, slot);
+        if (node == grower.to_count().back()) grower.block_counted(block, slot);
       };
       count_node(job,
                  {.rows = state.rows.in_node(node),
@@ -150,7 +150,7 @@ void count_nodes(const Job& job, const TreeThreads& threads, TreeState<Job>& sta
                  blocks, state.chunk_sums[slot], done);
     }
   });
-  grower.all_counted();
+  grower.all_blocks_counted();
 }
 
 }  // namespace abcgbm

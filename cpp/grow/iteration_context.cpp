@@ -10,14 +10,14 @@
 namespace abcgbm {
 namespace {
 
-constexpr double kLargestLeaf = 50.0;  // bound of a leaf value before the learning rate
+constexpr double kLargestLeaf = 50.0;  // limit of a leaf value before the learning rate
 
-/// An amount of hessian in units of the step's integer sums.
+/// Converts an amount of hessian to units of the integer sums.
 double hessian_units(const TreeRows& rows, double amount) {
   return std::ldexp(amount, rows.scores.exponent) / rows.labels.unit;
 }
 
-/// The weights in each bin, of the rows of all ranks.
+/// The weight of each bin over the rows of all ranks.
 std::vector<std::int64_t> bin_weights(const Binned& binned, const Labels& labels, RowWeights weight,
                                       int n_threads) {
   std::vector<std::int64_t> weights = root_weights(binned, weight, n_threads);
@@ -28,22 +28,23 @@ std::vector<std::int64_t> bin_weights(const Binned& binned, const Labels& labels
 }  // namespace
 
 IterationWeights full_weights(const Binned& binned, const Labels& labels, int n_threads) {
-  return {.drawn = {}, .by_bin = bin_weights(binned, labels, labels.weights(), n_threads)};
+  return {.sampled = {}, .by_bin = bin_weights(binned, labels, labels.weights(), n_threads)};
 }
 
 IterationWeights sampled_weights(const Binned& binned, const Labels& labels,
                                  const TrainParams& params, std::uint64_t iteration, int n_threads,
                                  const Storage& storage) {
-  const std::size_t n_drawn = std::max<std::size_t>(1, labels.n_rows());  // never none
-  IterationWeights weights{.drawn = LargeVector<std::int64_t>(n_drawn, storage), .by_bin = {}};
+  const std::size_t n_sampled = std::max<std::size_t>(
+      1, labels.n_rows());  // at least one, as an empty array stands for all rows
+  IterationWeights weights{.sampled = LargeVector<std::int64_t>(n_sampled, storage), .by_bin = {}};
   for (std::size_t i = 0; i < labels.n_rows(); ++i) {
     const std::uint64_t number = labels.row_id(i);
-    const bool is_drawn =
+    const bool is_sampled =
         to_unit(draw(params.seed, Draw::rows, iteration, number)) < params.subsample;
-    weights.drawn[i] = is_drawn ? labels.weights()[i] : 0;
+    weights.sampled[i] = is_sampled ? labels.weights()[i] : 0;
   }
-  if (!params.multi_output) {  // which has no use for them
-    weights.by_bin = bin_weights(binned, labels, RowWeights(weights.drawn), n_threads);
+  if (!params.multi_output) {  // multi-output trees do not use them
+    weights.by_bin = bin_weights(binned, labels, RowWeights(weights.sampled), n_threads);
   }
   return weights;
 }
@@ -54,7 +55,7 @@ IterationContext make_context(const TrainParams& params, const TreeRows& rows,
   const SplitParams& split = params.split;
   const double min_hessian =
       std::min(std::ceil(hessian_units(rows, split.min_hessian_leaf)), 0x1p62);
-  // l2 is bounded, so that scores of cuts can be multiplied; leaves are 0 long before.
+  // l2 is limited so that scores can be multiplied; all leaf values are 0 long before.
   const double l2 = std::min(hessian_units(rows, split.l2_regularization), 0x1p200);
   return {
       .params = params,

@@ -66,7 +66,7 @@ void LockStep<Job>::grow(std::span<const Job> jobs) {
   }
 }
 
-/// Trees side by side or, where there is but one, all threads for it.
+/// Runs trees in parallel or, for a single one, leaves all threads to it.
 template <class Job>
 template <class Each>
 void LockStep<Job>::for_trees(std::size_t n, const Each& each) {
@@ -121,7 +121,7 @@ void LockStep<Job>::advance(const Job& job, GrowingTree& tree) {
     if (tree.waiting != kNone) {
       if (!knows_children(tree)) return;
       take_children(job, tree);
-      if (tree.waiting != kNone) return;  // for what other ranks have found
+      if (tree.waiting != kNone) return;  // waits for the splits of other ranks
     }
     const auto leaf = grower.split_next();
     tree.is_grown = !leaf.has_value();
@@ -172,8 +172,7 @@ void LockStep<Job>::take_sizes(const Children& children, GrowingTree& tree) {
                            difference(grower.residual_size(tree.waiting), children.left_size));
 }
 
-/// The histograms of the nodes that are to be counted are known: cuts are looked for in our
-/// columns.
+/// Searches splits in this rank's columns, once the histograms of the waiting nodes are known.
 template <class Job>
 void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
   auto& grower = tree.state.grower;
@@ -194,7 +193,7 @@ void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
           }
           job.finish(own_[b], grower.sums(made), grower.histogram(made));
         }
-        grower.counted(own_[b], slot);
+        grower.block_counted(own_[b], slot);
       }
     });
     tree.found = grower.best_splits();
@@ -210,7 +209,7 @@ void LockStep<Job>::set_splits(std::vector<Split> splits, GrowingTree& tree) {
   tree.waiting = kNone;
 }
 
-/// Of all trees that wait for cuts at once; false if none does.
+/// Exchanges the splits of all waiting trees at once; false if none is waiting.
 template <class Job>
 bool LockStep<Job>::exchange_splits(std::size_t n_trees) {
   Communicator::Values found;
@@ -239,7 +238,7 @@ bool LockStep<Job>::exchange_splits(std::size_t n_trees) {
   return true;
 }
 
-// ---------------------------------------------------------------------------------------- asking
+// -------------------------------------------------------------------------------------- requests
 
 template <class Job>
 std::vector<typename LockStep<Job>::Request> LockStep<Job>::request_children(std::size_t number) {
@@ -257,7 +256,7 @@ std::vector<typename LockStep<Job>::Request> LockStep<Job>::request_children(std
   return requests;
 }
 
-/// Of the open leaves the better half of those that can be split yet will most likely be.
+/// Of the open leaves, the better half of those that can still be split will most likely be split.
 template <class Job>
 void LockStep<Job>::request_ahead(std::size_t number, std::vector<Request>& requests) {
   GrowingTree& tree = trees_[number];
@@ -315,7 +314,7 @@ void LockStep<Job>::allreduce_histograms(std::span<const Request> requests, Hist
   }
 }
 
-/// What is summed for a rank lies together: its columns of all that is wanted.
+/// The segment of a rank holds its columns of all requested histograms.
 template <class Job>
 void LockStep<Job>::reduce_scatter_histograms(std::span<const Request> requests, Histogram& sums) {
   const std::span<Number> numbers = traits_.numbers(sums);
@@ -346,7 +345,7 @@ void LockStep<Job>::reduce_scatter_histograms(std::span<const Request> requests,
   }
 }
 
-/// Several threads share the columns of a child where there are few children.
+/// Several threads divide the columns of a child if there are few children.
 template <class Job>
 void LockStep<Job>::count_locally(std::span<const Job> jobs, std::span<const Request> requests,
                                   Histogram& sums) {

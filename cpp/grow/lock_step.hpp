@@ -1,16 +1,17 @@
-// Trees that grow together on rows of which other ranks have some, in rounds: what a round counts,
-// for all trees, is summed over the ranks at once.
+// Growth of several trees in rounds, when the rows are sharded over ranks: the histograms that a
+// round needs, for all trees, are reduced in one collective operation.
 //
-//   start           all rows are in the roots
-//   advance           each tree is split as long as the sums of the next children are known
-//   request_children             then it asks for theirs
-//   count           rows are counted here, and summed over all ranks
+//   start               all rows are in the roots
+//   advance             split each tree as long as the histograms of the next children are known
+//   request_children    request the missing ones
+//   count               count rows locally, and sum the histograms over all ranks
 //
-// A tree asks for the children of leaves that will be split soon, too: so there are fewer rounds.
-// The trees are the same: what is known early is used when its time has come.
+// A tree also requests the children of leaves that will probably be split soon, which saves rounds
+// (a tree of 64 leaves takes about 20 instead of 63). A histogram that was counted early is used
+// when its leaf is split, so the trees stay the same.
 //
-// Where histograms are large, each rank gets the sums of some columns alone, which is half of the
-// bytes; it looks for cuts in these, and the best cuts are exchanged (exchange_splits).
+// If histograms are large, they are reduce-scattered: each rank gets the sums of some columns only,
+// which halves the bytes, searches splits in these, and the ranks exchange their best splits.
 #pragma once
 
 #include <array>
@@ -27,11 +28,11 @@
 
 namespace abcgbm {
 
-/// How many histograms each of some trees that grow together may keep, and count ahead: the same
-/// on all ranks, however many threads they have.
+/// How many histograms a tree may keep or count ahead, if `n_trees` grow together. It must be the
+/// same on all ranks, so it does not depend on their numbers of threads.
 std::size_t max_in_lock_step(std::size_t histogram_bytes, std::size_t n_trees);
 
-/// How many trees grow at a time, by how many threads, each of them by some.
+/// The number of trees that grow together, the threads for each of them, and all threads.
 struct TreesTogether {
   std::size_t n;
   TreeThreads threads;
@@ -43,14 +44,14 @@ class LockStep {
  public:
   using Traits = typename Job::Traits;
 
-  /// The table and the ranks are kept by reference.
+  /// Keeps references to the table and the communicator.
   LockStep(const Traits& traits, const Binned& binned, const Communicator& communicator,
            TreesTogether together, const Storage& storage);
 
-  /// Grows a tree for each job, of which there are no more than trees at a time.
+  /// Grows a tree for each job; there may be at most as many as trees that grow together.
   void grow(std::span<const Job> jobs);
 
-  /// A tree when it is grown, and the rows of its nodes.
+  /// A grown tree, and the rows of its nodes.
   TreeState<Job>& state(std::size_t tree) { return trees_[tree].state; }
 
  private:
@@ -60,24 +61,24 @@ class LockStep {
   using Split = typename Traits::Split;
   using Number = typename Traits::Number;
 
-  static constexpr std::size_t kRoot = static_cast<std::size_t>(-1);  // as if it were a child
+  static constexpr std::size_t kRoot =
+      static_cast<std::size_t>(-1);  // the root, treated as a left child
   static constexpr std::size_t kNone = static_cast<std::size_t>(-2);
 
-  /// What is known of the two children of a leaf, or of the root as if it were a left child.
+  /// What is known of the children of a leaf.
   struct Children {
-    std::size_t left = 0;  // the rows of the left one among the sets; those of the right come next
-    std::array<Histogram, 2> counted{};  // empty: not yet
-    Size left_size{};                    // of its residuals
+    std::size_t left = 0;                // row set of the left child; the right one's is the next
+    std::array<Histogram, 2> counted{};  // empty: not yet counted
+    Size left_size{};                    // of the left child's residuals
     bool has_size = false;
   };
 
   struct GrowingTree {
     TreeState<Job> state;
-    std::vector<std::size_t> set_of{};           // of a node's rows
+    std::vector<std::size_t> set_of{};           // row set of each node
     std::map<std::size_t, Children> children{};  // by leaf
-    std::size_t waiting = kNone;  // the leaf that was split, until its children are known
-    std::vector<Split>
-        found{};  // the best cuts of these in our columns, until those of all are known
+    std::size_t waiting = kNone;                 // the split leaf whose children are not known yet
+    std::vector<Split> found{};  // best splits in this rank's columns, until they are exchanged
     bool is_grown = false;
   };
 
@@ -114,8 +115,8 @@ class LockStep {
   const Binned* binned_;
   const Communicator* communicator_;
   bool is_scattered_;
-  std::vector<std::size_t> bin_end_;  // of the columns of each rank, where sums are scattered
-  std::vector<Block> own_;            // the columns in which cuts are looked for here
+  std::vector<std::size_t> bin_end_;  // end of each rank's columns, for reduce-scatter
+  std::vector<Block> own_;            // the columns that this rank searches
   std::size_t max_histograms_;
   TreeThreads threads_;
   int n_threads_;

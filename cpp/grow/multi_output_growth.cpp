@@ -14,22 +14,22 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 15;  // of histogram, in the nearest cache
+constexpr std::size_t kBlockBytes = std::size_t{1} << 15;  // of histogram, fits into the L1 cache
 
-/// An amount of hessian in units of the search.
+/// Converts an amount of hessian to units of the split search.
 double units_of(const MultiOutputJob& job, double amount) {
   const TreeRows& rows = job.context.rows;
   return std::ldexp(amount, rows.scores.exponent - job.grid.shift) / rows.labels.unit;
 }
 
-/// What chance gains in the direction in which categories are sorted it gains about once more in
-/// the others. Without hessians, and where directions are the classes, the expected size of a
-/// residual is twice the hessian.
+/// The gain by chance in the projection in which categories are sorted recurs about once in the
+/// other projections. Without hessians, if the projections are the classes, the expected magnitude
+/// of a residual is twice the hessian.
 double category_penalty(const MultiOutputJob& job) {
   const double penalty = job.context.params.split.categorical_penalty;
-  const double price = std::min(units_of(job, penalty), 0x1p200);
+  const double clipped = std::min(units_of(job, penalty), 0x1p200);
   const double halved = job.sum_layout.has_hessian || job.projections.are_drawn() ? 1.0 : 0.5;
-  return (job.projections.n > 1 ? 2.0 : 1.0) * halved * price;
+  return (job.projections.n > 1 ? 2.0 : 1.0) * halved * clipped;
 }
 
 SplitRules rules_of(const MultiOutputJob& job) {
@@ -46,13 +46,13 @@ SplitRules rules_of(const MultiOutputJob& job) {
           .category_penalty = category_penalty(job)};
 }
 
-/// The gain of one unit of the sums of the search.
+/// The gain of one unit of the sums of the split search.
 double multi_output_gain_unit(const MultiOutputJob& job) {
   const TreeRows& rows = job.context.rows;
   const int exponent = rows.scores.exponent - job.grid.shift;
   const int power =
       job.sum_layout.has_hessian ? -exponent : -(2 * exponent + job.grid.weight_shift);
-  // What is expected of a drawn direction is the sum over all classes, of hessians too.
+  // The expectation over random projections is the sum over all classes, of hessians as well.
   const double n_sums =
       job.sum_layout.has_hessian ? static_cast<double>(rows.labels.n_classes) : 1.0;
   const double n_projections = static_cast<double>(job.projections.n);
@@ -84,7 +84,7 @@ void MultiOutputJob::sum_rows(Rows rows, bool negated, RowSums& sums) const {
   const std::size_t stride = sum_layout.stride();
   sums.resize(rows.size() * stride);
   for (std::size_t j = 0; j < rows.size(); ++j) {
-    constexpr std::size_t kAhead = 16;  // rows of a small node are scattered in memory
+    constexpr std::size_t kAhead = 16;  // as rows of a small node are scattered in memory
     __builtin_prefetch(sums_of_rows.data() + rows[std::min(j + kAhead, rows.size() - 1)] * stride);
     std::copy_n(sums_of_rows.data() + rows[j] * stride, stride, sums.data() + j * stride);
   }

@@ -1,4 +1,4 @@
-// A tree for all classes at once.
+// Growth of multi-output trees: one tree for all classes.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 
 namespace abcgbm {
 
-/// A shared tree to grow, and what it is grown from.
+/// A multi-output tree to grow, and its inputs.
 struct MultiOutputJob {
   using Traits = MultiOutput;
   using RowSums = MultiOutputBins;
   using Bins = Traits::Bins;
   using Rows = std::span<const std::uint32_t>;
-  static constexpr std::size_t kChunk = 2048;  // rows whose sums stay in L2, of some directions
+  static constexpr std::size_t kChunk = 2048;  // rows whose sums fit into the L2 cache
   static constexpr bool kKnowsRoot = false;
 
   const Binned& binned;
@@ -32,7 +32,7 @@ struct MultiOutputJob {
   SearchGrid grid;
   SumLayout sum_layout;
   std::span<const std::int32_t> sums_of_rows;  // [n_rows][stride]
-  MultiOutputSums total;                       // of all rows
+  MultiOutputSums total;                       // over all rows
 
   const GrowParams& params() const { return context.params.grow; }
   std::size_t work_of_a_bin() const { return sum_layout.stride() / 4; }
@@ -44,8 +44,7 @@ struct MultiOutputJob {
   void finish(const Block& block, const MultiOutputSums& node, Bins histogram) const;
 };
 
-/// Grows the shared tree of a step. Holds buffers to use again at each step. The table is kept by
-/// reference.
+/// Grows the tree of an iteration. Holds buffers for reuse, and a reference to the table.
 class MultiOutputDriver {
  public:
   MultiOutputDriver(const Binned& binned, const Labels& labels, const TrainParams& params,
@@ -59,18 +58,18 @@ class MultiOutputDriver {
   const TreeState<MultiOutputJob>& grow_nodes(const MultiOutputJob& job);
 
   const Binned* binned_;
-  std::size_t n_projections_;  // that are drawn; 0: all classes
+  std::size_t n_projections_;  // 0: all classes
   int n_threads_;
   SumLayout sum_layout_;
   TreeThreads threads_;
-  Growth growth_;                       // alone, or with other ranks
-  LargeVector<std::int32_t> row_sums_;  // [n_rows][stride], 0 where nothing is summed
+  Growth growth_;                       // single process, or lock step with other ranks
+  LargeVector<std::int32_t> row_sums_;  // [n_rows][stride], with 0 in the padding
 };
 
-/// The sums of a bin of a shared tree.
+/// The layout of the sums of a bin.
 SumLayout sum_layout_of(const TrainParams& params, int n_classes);
 
-/// How many histograms a shared tree keeps at most.
+/// How many histograms a tree may keep.
 std::size_t max_multi_output_histograms(std::size_t total_bins, const SumLayout& sum_layout);
 
 }  // namespace abcgbm

@@ -12,10 +12,11 @@
 namespace abcgbm {
 namespace {
 
-constexpr double kRounding = 0x1p-50;  // of a difference of means that is none
+constexpr double kRounding =
+    0x1p-50;  // relative size of a difference of means that is rounding only
 
-/// The sums of each node: its weight, and its residuals and hessians by class. Those of an inner
-/// node are those of its leaves.
+/// The sums of each node: weight, and residuals and hessians by class. Those of an inner node are
+/// added up from its leaves.
 struct NodeSums {
   std::size_t n_classes;
   std::vector<std::int64_t> weight;  // by node
@@ -64,7 +65,7 @@ NodeSums sums_of_nodes(const TreeRows& rows, const std::vector<TreeNode>& nodes,
                 sums.sums.begin() + static_cast<std::ptrdiff_t>(i * 2 * n_classes));
     from += static_cast<std::ptrdiff_t>(2 * n_classes);
   }
-  for (std::size_t i = nodes.size(); i-- > 0;) {  // children come behind their parent
+  for (std::size_t i = nodes.size(); i-- > 0;) {  // children follow their parent
     if (nodes[i].is_leaf()) continue;
     const auto left = static_cast<std::size_t>(nodes[i].left);
     add_node(sums, left, i);
@@ -73,10 +74,10 @@ NodeSums sums_of_nodes(const TreeRows& rows, const std::vector<TreeNode>& nodes,
   return sums;
 }
 
-/// What a side of a cut has of a class.
+/// The sums of one side of a split for one class.
 struct Side {
   double residual;
-  double weight;  // that it has in the gain, with the ridge
+  double weight;  // with the L2 term
 };
 
 double class_gain(const Side& left, const Side& right) {
@@ -109,7 +110,7 @@ void gains_of_split(const IterationContext& context, const NodeSums& sums, std::
   }
 }
 
-/// Sets the gains of all splits, and sums them up by feature.
+/// Sets the gains of all splits, and adds them up by feature.
 void set_gains(const IterationContext& context, const NodeSums& sums, Tree& tree) {
   std::map<int, std::vector<double>> by_feature;
   std::vector<double> gains(sums.n_classes);

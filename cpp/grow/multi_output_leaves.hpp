@@ -1,4 +1,4 @@
-// The leaves of a shared tree: their values, and what its cuts have gained for each class.
+// Completion of multi-output trees: leaf values, and the gains of splits by class.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace abcgbm {
 
-/// Completes a tree, given its nodes and the rows of each.
+/// Completes a tree from its nodes and their rows.
 GrownTree finish_multi_output_tree(const IterationContext& context, std::vector<TreeNode> nodes,
                                    const RowSets& rows, int n_threads);
 
-/// The values of a shared tree's leaves times 2^-n_halvings, by class and leaf.
+/// The leaf values times 2^-n_halvings, by class and leaf.
 std::vector<std::vector<double>> multi_output_values(const Tree& tree, int n_halvings);
 
-/// How far these move each row, a move for each class.
+/// The resulting moves of the scores, one for each class.
 std::vector<TreeMove> multi_output_moves(const std::vector<std::vector<double>>& values,
                                          std::span<const std::uint16_t> leaf_of_row);
 

@@ -10,7 +10,8 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kSetBytes = std::size_t{1} << 31;  // of the rows of trees that grow together
+constexpr std::size_t kSetBytes = std::size_t{1}
+                                  << 31;  // of the row sets of trees that grow together
 
 TreeThreads threads_of(const Binned& binned, std::size_t n_trees, int n_threads) {
   const std::size_t n = threads_for(n_trees, n_threads);
@@ -64,7 +65,7 @@ void RankDriver<W>::grow_batch(const IterationContext& context, std::span<const 
   }
 }
 
-/// The hessians of all leaves of all trees are summed over the ranks at once.
+/// The hessians of all leaves of all trees are reduced in one operation.
 template <int W>
 void RankDriver<W>::finish(std::span<const TreeJob<W>> jobs, const Communicator& communicator,
                            std::vector<GrownTree>& grown) {
@@ -72,7 +73,7 @@ void RankDriver<W>::finish(std::span<const TreeJob<W>> jobs, const Communicator&
   grown.resize(before + jobs.size());
   std::vector<std::vector<std::int64_t>> of_tree(jobs.size());
   parallel_for(jobs.size(), n_threads_, [&](std::size_t i, std::size_t) {
-    grown[before + i] = without_values(jobs[i], lock_step_.state(i));
+    grown[before + i] = take_structure(jobs[i], lock_step_.state(i));
     of_tree[i] = node_hessians(jobs[i], grown[before + i]);
   });
   std::vector<std::int64_t> hessians;

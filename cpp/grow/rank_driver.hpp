@@ -1,4 +1,4 @@
-// The trees of a step where other ranks have some of the rows: all in lock step.
+// Grows the single-output trees of an iteration when the rows are sharded over ranks: in lock step.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,17 @@
 
 namespace abcgbm {
 
-/// How many trees grow at a time, where no rank has more rows: the same on all ranks.
+/// The number of trees that grow together, given the rows of the largest shard; the same on all
+/// ranks.
 std::size_t n_trees_together(std::size_t max_rows, int n_classes);
 
-/// Does what TreeDriver does. Holds buffers to use again at each step.
+/// The counterpart of TreeDriver for several ranks. Holds buffers for reuse.
 template <int W>
 class RankDriver {
  public:
   RankDriver(const Binned& binned, const Labels& labels, int n_threads, const Storage& storage);
 
-  /// A tree for each pair of classes.
+  /// Grows a tree for each pair of classes.
   std::vector<GrownTree> grow(const IterationContext& context, std::span<const ClassPair> pairs);
 
  private:
@@ -34,7 +35,7 @@ class RankDriver {
 
   const Binned* binned_;
   int n_threads_;
-  std::size_t n_together_;  // trees that grow at a time
+  std::size_t n_together_;  // number of trees that grow together
   RootHistograms roots_;
   LockStep<TreeJob<W>> lock_step_;
 };

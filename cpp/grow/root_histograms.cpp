@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 
-/// The classes whose residuals a batch needs; each gets a lane.
+/// Assigns a lane to each class whose residuals the batch needs.
 std::vector<int> give_lanes(std::span<const ClassPair> batch, int n_classes,
                             RootHistograms& roots) {
   std::vector<int> classes;

@@ -1,4 +1,4 @@
-// The root histograms of the trees of a step, a batch of trees at a time.
+// Root histograms of the single-output trees of an iteration, one batch of trees at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,24 @@
 
 namespace abcgbm {
 
-/// Residual sums of a pair of classes are differences of the classes' own, so K of them serve all
-/// pairs; hessian sums are a pair's own. Weights are the same in every tree.
+/// The residual sums of a pair of classes are differences of the classes' own, so K histograms
+/// serve all pairs. Hessian sums belong to one pair. Weights are the same in every tree.
 struct RootHistograms {
-  std::vector<std::size_t> lane;  // of a class among the residuals
+  std::vector<std::size_t> lane;  // of a class, among the residuals
   HistogramGroups residuals;      // by lane
-  HistogramGroups hessians;       // by tree of the batch, where wanted
+  HistogramGroups hessians;       // by tree of the batch; only with hessian sums
 };
 
-inline constexpr std::size_t kRootBytes = std::size_t{1} << 24;  // for the roots of a batch
+inline constexpr std::size_t kRootBytes = std::size_t{1} << 24;  // memory limit of a batch
 
-/// How many trees, or classes, a batch may have, at least 1: those whose histograms fit into some
-/// memory.
+/// The maximum number of trees or classes in a batch, at least 1.
 std::size_t max_in_batch(std::size_t total_bins);
 
 /// The end of the batch of trees that starts at `first`.
 std::size_t end_of_batch(std::span<const ClassPair> trees, std::size_t first, std::size_t max_trees,
                          bool has_hessian);
 
-/// Fills the root histograms of a batch, over all rows.
+/// Computes the root histograms of a batch over the rows of all ranks.
 void count_roots(const Binned& binned, const TreeRows& rows, std::span<const ClassPair> batch,
                  bool has_hessian, int n_threads, RootHistograms& roots);
 

@@ -6,8 +6,9 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kHistogramBytes = std::size_t{1} << 24;  // of the nodes of all threads
-constexpr std::size_t kBytesPerThread = std::size_t{1} << 23;  // if that is more
+constexpr std::size_t kHistogramBytes = std::size_t{1} << 24;  // of all threads together
+constexpr std::size_t kBytesPerThread = std::size_t{1}
+                                        << 23;  // or this for each thread, if that is more
 
 }  // namespace
 

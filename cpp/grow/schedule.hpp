@@ -1,4 +1,4 @@
-// Which threads grow which trees, in what order, and how much memory they may take for it.
+// Assignment of trees to threads, and limits on the memory of histograms.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,21 @@
 
 namespace abcgbm {
 
-/// How many threads grow one tree: one, but where half of them would have no tree all grow one
-/// after the other together.
+/// The number of threads that grow one tree together: all, one tree after the other, if otherwise
+/// at least half of them would have no tree; else one.
 std::size_t threads_for(std::size_t n_trees, int n_threads);
 
-/// How many histograms of so many bytes a thread may keep, if so many grow trees; at least 3.
+/// How many histograms of this size a thread may keep, at least 3. The memory of histograms is
+/// limited; fewer histograms mean more counting, never another tree.
 inline constexpr std::size_t kMinHistograms = 3;
 std::size_t max_histograms(std::size_t bytes, int n_threads);
 
-/// What growing the tree has cost: the weight of the rows that were counted, of each split those of
+/// The cost of growing a tree: the weight of the counted rows, which for each split are those of
 /// the lighter side.
 double work_of(const Tree& tree);
 
-/// The order in which trees are begun: what is much work comes first, so that no thread begins with
-/// it when the others are done.
+/// The order in which to grow trees: most work first, so that no thread starts a large tree when
+/// the others are done.
 std::vector<std::size_t> largest_first(std::span<const double> work);
 
 }  // namespace abcgbm

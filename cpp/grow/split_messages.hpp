@@ -1,5 +1,5 @@
-// What ranks exchange of the nodes of trees, as numbers: the best cuts in the columns of each, and
-// the sizes of residuals.
+// Serialisation of what ranks exchange about nodes: the best splits in each rank's columns, and
+// sums of absolute residuals.
 #pragma once
 
 #include <array>
@@ -14,15 +14,15 @@
 
 namespace abcgbm {
 
-/// The blocks of columns in which this rank looks for cuts: all ranks deal them alike. The ends of
-/// the bins of each rank are written, too.
+/// Assigns the blocks of columns to ranks; returns those of this rank, and writes the end of each
+/// rank's bins.
 std::vector<Block> assign_columns(const Layout& layout, const Communicator& communicator,
                                   std::vector<std::size_t>& bin_end);
 
-/// Where numbers are read on.
+/// The read position in a message.
 using Numbers = Communicator::Values::const_iterator;
 
-/// Writes a cut as numbers: what differs in length has its length in front.
+/// Writes a split; arrays are preceded by their length.
 template <class Split>
 void write_split(const Split& split, Communicator::Values& to) {
   to.push_back(std::bit_cast<std::int64_t>(split.score));

@@ -15,7 +15,7 @@ TreeDriver<W>::TreeDriver(const Binned& binned, int n_classes, int n_threads,
       last_work_(static_cast<std::size_t>(n_classes), 0.0) {
   const std::size_t bytes = binned.layout.total_bins * sizeof(Sums<W>);
   const std::size_t max_kept = max_histograms(bytes, std::min(n_threads, n_classes));
-  for (int i = 0; i < n_threads; ++i) {  // the first may grow a tree with all threads
+  for (int i = 0; i < n_threads; ++i) {  // the first one may grow a tree with all threads
     states_.emplace_back(SingleOutput<W>(), binned, max_kept,
                          static_cast<std::size_t>(i == 0 ? n_threads : 1), storage);
   }
@@ -47,8 +47,8 @@ std::vector<GrownTree> TreeDriver<W>::grow(const IterationContext& context,
   return grown;
 }
 
-/// Calls each(i, state) for the trees of a batch: in parallel, or one after the other where all
-/// threads grow one tree.
+/// Calls each(i, state) for the trees of a batch: in parallel, or in sequence if all threads grow
+/// one tree together.
 template <int W>
 template <class Each>
 void TreeDriver<W>::for_each_tree(std::span<const ClassPair> batch, std::size_t n_per_tree,

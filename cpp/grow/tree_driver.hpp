@@ -1,4 +1,4 @@
-// The driver of the trees of a step: which threads grow which trees, in what order.
+// Grows the single-output trees of an iteration in a single process.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace abcgbm {
 
-/// Holds buffers to use again at each step. The table is kept by reference.
+/// Holds buffers for reuse, and a reference to the table.
 template <int W>
 class TreeDriver {
  public:
   TreeDriver(const Binned& binned, int n_classes, int n_threads, const Storage& storage);
 
-  /// A tree for each pair of classes.
+  /// Grows a tree for each pair of classes.
   std::vector<GrownTree> grow(const IterationContext& context, std::span<const ClassPair> pairs);
 
  private:
@@ -30,7 +30,7 @@ class TreeDriver {
   int n_threads_;
   RootHistograms roots_;
   std::vector<TreeState<TreeJob<W>>> states_;  // by thread
-  std::vector<double> last_work_;              // of the last tree of each class
+  std::vector<double> last_work_;              // of the previous tree of each class
 };
 
 }  // namespace abcgbm

@@ -10,7 +10,7 @@
 namespace abcgbm {
 namespace {
 
-/// The sums of the root: those of the bins of any feature.
+/// The sums of the root are those of the bins of any feature.
 template <int W>
 Sums<W> root_sums(const TreeJob<W>& job) {
   Sums<W> sums{};
@@ -27,7 +27,7 @@ Sums<W> root_sums(const TreeJob<W>& job) {
 template <int W>
 RootNode<SingleOutput<W>> TreeJob<W>::root_node() const {
   SplitRules rules = context.rules;
-  // Without a base class the expected size of a residual is twice the hessian.
+  // Without a base class the expected magnitude of a residual is twice the hessian.
   if (!kHasHessian<W> && !pair().base.exists()) rules.category_penalty *= 0.5;
   return {.sums = root_sums(*this),
           .rules = rules,
@@ -87,14 +87,14 @@ void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<Tre
   for_blocks(job, threads, state, [&](std::span<const Block> blocks, std::size_t slot) {
     for (const Block& block : blocks) {
       job.fill_root(block, histogram);
-      grower.counted(block, slot);
+      grower.block_counted(block, slot);
     }
   });
-  grower.all_counted();
+  grower.all_blocks_counted();
 }
 
 template <int W>
-GrownTree without_values(const TreeJob<W>& job, TreeState<TreeJob<W>>& state) {
+GrownTree take_structure(const TreeJob<W>& job, TreeState<TreeJob<W>>& state) {
   const TreeRows& rows = job.context.rows;
   GrownTree grown{
       .tree = {.tree_class = job.pair().tree_class,
@@ -119,7 +119,7 @@ void set_leaf_values(const TreeJob<W>& job, const TreeState<TreeJob<W>>& state,
     const Sums<W>& sums = state.grower.sums(i);
     nodes[i].weight = static_cast<double>(sums[kWeight]) * job.context.rows.labels.unit;
     if (!nodes[i].is_leaf()) continue;
-    nodes[i].gain = 0.0;  // of a split that was not made
+    nodes[i].gain = 0.0;  // of a split that was found but not made
     const std::int64_t hessian = kHasHessian<W> ? sums[kSplitWeight<W>] : hessians[i];
     nodes[i].value = leaf_value(job.context, sums[kResidual], hessian);
   }
@@ -131,15 +131,15 @@ GrownTree grow_tree(const TreeJob<W>& job, const TreeThreads& threads,
   start_tree(job, state);
   count_root(job, threads, state);
   while (split_best(job, state)) count_nodes(job, threads, state);
-  GrownTree grown = without_values(job, state);
+  GrownTree grown = take_structure(job, state);
   set_leaf_values(job, state, node_hessians(job, grown), grown);
   return grown;
 }
 
 template struct TreeJob<2>;
 template struct TreeJob<3>;
-template GrownTree without_values<2>(const TreeJob<2>&, TreeState<TreeJob<2>>&);
-template GrownTree without_values<3>(const TreeJob<3>&, TreeState<TreeJob<3>>&);
+template GrownTree take_structure<2>(const TreeJob<2>&, TreeState<TreeJob<2>>&);
+template GrownTree take_structure<3>(const TreeJob<3>&, TreeState<TreeJob<3>>&);
 template std::vector<std::int64_t> node_hessians<2>(const TreeJob<2>&, const GrownTree&);
 template std::vector<std::int64_t> node_hessians<3>(const TreeJob<3>&, const GrownTree&);
 template void set_leaf_values<2>(const TreeJob<2>&, const TreeState<TreeJob<2>>&,

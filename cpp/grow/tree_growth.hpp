@@ -1,4 +1,4 @@
-// A tree for one class, whose root histogram is there already.
+// Growth of single-output trees, whose root histograms are computed beforehand.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@
 
 namespace abcgbm {
 
-/// A tree to grow, and what it is grown from.
+/// A single-output tree to grow, and its inputs.
 template <int W>
 struct TreeJob {
   using Traits = SingleOutput<W>;
   using RowSums = std::vector<Sums<W>>;
   using Bins = typename Traits::Bins;
   using Rows = std::span<const std::uint32_t>;
-  static constexpr std::size_t kChunk = 8192;  // rows whose sums stay in L2
-  static constexpr bool kKnowsRoot = true;     // its histogram is there already
+  static constexpr std::size_t kChunk = 8192;  // rows whose sums fit into the L2 cache
+  static constexpr bool kKnowsRoot = true;     // its histogram is computed beforehand
 
   const Binned& binned;
   const IterationContext& context;
@@ -43,31 +43,31 @@ struct TreeJob {
   void finish(const Block& block, const Sums<W>& node, Bins histogram) const;
 };
 
-/// A grown tree, and the leaf that each row is in (which lies where the scores do): its node or, in
-/// a shared tree, its number among the leaves.
+/// A grown tree, and the leaf of each row: its node or, in a multi-output tree, its number among
+/// the leaves.
 struct GrownTree {
   Tree tree;
   LargeVector<std::uint16_t> node_of_row;
 };
 
-/// Looks for the cuts of the root.
+/// Searches the splits of the root.
 template <int W>
 void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state);
 
-/// A tree whose leaves have no values yet.
+/// The structure of the grown tree, without leaf values.
 template <int W>
-GrownTree without_values(const TreeJob<W>& job, TreeState<TreeJob<W>>& state);
+GrownTree take_structure(const TreeJob<W>& job, TreeState<TreeJob<W>>& state);
 
-/// The hessians of this rank's rows in each node, where histograms hold none; else nothing.
+/// The hessians of this rank's rows in each node, if histograms hold none; else nothing.
 template <int W>
 std::vector<std::int64_t> node_hessians(const TreeJob<W>& job, const GrownTree& grown);
 
-/// Sets the values of the leaves, given those of all ranks.
+/// Sets the leaf values from the hessians of all ranks.
 template <int W>
 void set_leaf_values(const TreeJob<W>& job, const TreeState<TreeJob<W>>& state,
                      std::span<const std::int64_t> hessians, GrownTree& grown);
 
-/// All of a tree.
+/// Grows and completes a tree.
 template <int W>
 GrownTree grow_tree(const TreeJob<W>& job, const TreeThreads& threads,
                     TreeState<TreeJob<W>>& state);

@@ -9,10 +9,11 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kChunk = 512;  // rows, in the nearest cache
-constexpr std::size_t kAhead = 16;   // rows of a small node are scattered in memory
+constexpr std::size_t kChunk = 512;  // rows; fits into the L1 cache
+constexpr std::size_t kAhead =
+    16;  // prefetch distance, as rows of a small node are scattered in memory
 
-/// What is known of a chunk of rows.
+/// The residuals of a chunk of rows, and what follows from them.
 struct Chunk {
   std::array<std::int64_t, kChunk> residual;
   std::array<std::int64_t, kChunk> base_residual;  // 0 without a base class

@@ -1,4 +1,4 @@
-// The derivatives of the loss at single rows, as a tree sums them.
+// First and second derivatives of the loss at single rows, as single-output trees sum them.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,14 @@
 
 namespace abcgbm {
 
-/// The rows that the trees of a step are grown on.
+/// The rows that the trees of an iteration are trained on.
 struct TreeRows {
   const Scores& scores;
   const Labels& labels;
-  RowWeights weight;  // of each row in the step: 0 if it was not drawn
+  RowWeights weight;  // weight in this iteration: 0 if the row was not sampled
 };
 
-/// What a tree sums of each of some rows, in their order: residual, weight and, with W = 3,
-/// hessian.
+/// The sums that a tree takes of each listed row: residual, weight and, with W = 3, hessian.
 template <int W>
 void row_sums(const TreeRows& rows, const ClassPair& pair, std::span<const std::uint32_t> list,
               std::span<Sums<W>> out);

@@ -8,8 +8,8 @@
 namespace abcgbm {
 namespace {
 
-/// The exponent of the power of two by which values up to `largest` are scaled to integers of so
-/// many bits; at most 1000, where the power and its inverse are still normal doubles.
+/// The exponent of the power of two that scales values up to `largest` to integers of `n_bits`; at
+/// most 1000, so that the power and its inverse are normal doubles.
 int scale_exponent(int n_bits, double largest) {
   if (largest <= 0.0) return 0;
   int exponent = 0;

@@ -8,7 +8,7 @@
 namespace abcgbm {
 namespace {
 
-/// The residuals of one class, or of a class and its base, for consecutive rows.
+/// Residuals of consecutive rows for a class, or for a class and its base class.
 struct HessianRows {
   std::size_t n;
   const std::int64_t* residual;
@@ -21,7 +21,7 @@ struct HessianRows {
   std::int64_t* out;
 };
 
-/// |r - p| as a double; sizes stay below 2^51, where the magic number converts exactly.
+/// |r - p| as a double; magnitudes are below 2^51, where the magic number converts exactly.
 [[gnu::always_inline]] inline double size_of(std::int64_t residual, double inverse_scale) {
   const double value =
       bits_as<double>(residual + bits_as<std::int64_t>(kRoundingMagic)) - kRoundingMagic;

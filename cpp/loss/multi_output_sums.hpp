@@ -1,5 +1,5 @@
-// What is summed over rows for a shared tree: in a bin, in a node. In 32 bits, which is enough to
-// tell cuts apart; the values of leaves come from other sums.
+// The sums that a multi-output tree takes over rows, for a bin or a node. 32 bits suffice to rank
+// splits; leaf values come from 64-bit sums.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace abcgbm {
 
-/// The sums of a bin, side by side: of residuals in each direction, of hessians in each, where
-/// wanted, and of weights. Bins lie `stride` apart.
+/// The sums of a bin: residuals by projection, hessians by projection if wanted, and the weight.
+/// Bins are `stride` apart.
 ///
-///   3 directions  [ G G G | H H H | W | . ]
+///   3 projections  [ G G G | H H H | W | . ]
 struct SumLayout {
   std::size_t n_projections = 0;
   bool has_hessian = false;
@@ -26,10 +26,10 @@ struct SumLayout {
   static constexpr std::size_t kLane = 8;  // 32 bytes
 };
 
-/// Those of a node.
+/// The sums of a node.
 using MultiOutputSums = std::vector<std::int32_t>;
 
-/// Those of all bins of a node, or of some rows.
+/// The sums of all bins of a node, or of several rows.
 using MultiOutputBins = AlignedVector<std::int32_t>;
 
 inline void add(MultiOutputSums& sums, const std::int32_t* more) {

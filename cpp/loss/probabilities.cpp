@@ -10,19 +10,19 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 256;  // rows between two looks for an interrupt
+constexpr std::size_t kRowsAtOnce = 256;  // between two checks for an interrupt
 constexpr std::size_t kRowsPerTask = kRowsAtOnce * 4;
 
-/// Rows with their classes side by side.
+/// Row-major scores.
 struct ClassesByRow {
   std::size_t n_rows;
   std::size_t n_classes;
   double* raw;
-  double* tile;  // room for [n_classes][kChains * kWidest]
+  double* tile;  // buffer of [n_classes][kChains * kWidest]
   bool logarithm;
 };
 
-/// Some rows, class-major, from scores to probabilities, or to their logarithms.
+/// Converts a few rows of class-major scores to probabilities or their logarithms.
 template <std::size_t N, std::size_t Registers>
 [[gnu::always_inline]] inline void finish(double* scores, const ScoreRows& rows, bool logarithm) {
   using Doubles = typename Wide<N>::Doubles;
@@ -44,7 +44,7 @@ template <std::size_t N, std::size_t Registers>
   }
 }
 
-/// A register holds one class of several rows, so rows are turned to class-major and back.
+/// A register holds one class of several rows, so rows are transposed to class-major and back.
 template <std::size_t N>
 struct ProbabilityKernel {
   static constexpr std::size_t kRows = kChains * N;

@@ -1,4 +1,4 @@
-// Raw scores of rows to their probabilities.
+// Raw scores to class probabilities.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace abcgbm {
 
-/// Probabilities, or their logarithms, of row-major scores [n_rows][n_classes], in place.
+/// Replaces row-major scores [n_rows][n_classes] by probabilities or their logarithms.
 void softmax_rows(std::span<double> raw, std::size_t n_classes, bool logarithm, int n_threads);
 
 }  // namespace abcgbm

@@ -13,21 +13,21 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kLanes = 8;  // directions that are summed up together
-constexpr int kMaxBits = 30;       // of the sums of all rows
-constexpr int kFewBits = 24;       // of weights that can be multiplied later
+constexpr std::size_t kLanes = 8;  // projections that are summed together
+constexpr int kMaxBits = 30;       // of the sums over all rows
+constexpr int kFewBits = 24;       // of weights that can be multiplied after rounding
 constexpr std::int64_t kLift = std::int64_t{1} << 62;
 
-/// Half of what is taken off by a shift.
+/// One half in units of the last bit that remains after a right shift.
 [[gnu::always_inline]] inline std::int64_t half(int shift) {
   return (std::int64_t{1} << shift) / 2;
 }
 
-/// Shortens integers of size below 2^62 by some bits, rounding half up. (A shift of what is not
-/// negative is one instruction at every SIMD level.)
-class Shortener {
+/// Divides integers of magnitude below 2^62 by a power of two, rounding half up. The argument is
+/// made non-negative first, as SIMD has no arithmetic 64-bit right shift below AVX-512.
+class RoundingShift {
  public:
-  explicit Shortener(int shift)
+  explicit RoundingShift(int shift)
       : shift_(shift),
         lift_(static_cast<std::uint64_t>(kLift) + (std::uint64_t{1} << shift) / 2),
         lowered_(static_cast<std::int64_t>(kLift) >> shift) {}
@@ -43,23 +43,23 @@ class Shortener {
   std::int64_t lowered_;
 };
 
-/// The weight of a row, in two factors: before and after it is shortened.
+/// The weight of a row as a factor before rounding and one after.
 struct SplitWeight {
   [[gnu::always_inline]] inline SplitWeight(std::int64_t weight, const SearchGrid& grid)
-      : before(grid.weighs_later ? 1 : weight),
-        after(static_cast<std::int32_t>(grid.weighs_later ? weight : 1)) {}
+      : before(grid.rounds_first ? 1 : weight),
+        after(static_cast<std::int32_t>(grid.rounds_first ? weight : 1)) {}
   std::int64_t before;
   std::int32_t after;
 };
 
-/// What the kernels need: rows side by side, in the residuals and in the sums.
+/// Arguments of the kernels: consecutive rows of the residuals and of the sums.
 struct RowsToSum {
   std::size_t n;
   std::size_t n_classes;
   const std::int32_t* residual;
   const std::int32_t* y;
   RowWeights weight;
-  std::size_t first;  // row, for its weight
+  std::size_t first;  // number of the first row, for its weight
   const Projections* projections;
   SearchGrid grid;
   SumLayout sum_layout;
@@ -68,39 +68,39 @@ struct RowsToSum {
   std::int32_t* out;
 };
 
-[[gnu::always_inline]] inline std::int32_t short_weight(std::int64_t weight, int shift) {
+[[gnu::always_inline]] inline std::int32_t rounded_weight(std::int64_t weight, int shift) {
   const std::int64_t up = (std::int64_t{1} << shift) - 1;
   return static_cast<std::int32_t>((weight + up) >> shift);
 }
 
-/// Projections that are the classes.
+/// Sums by class, without projections.
 struct ClassKernel {
   [[gnu::always_inline]] static inline void run(const RowsToSum* given) {
     const RowsToSum rows = *given;
-    const Shortener shorten(rows.grid.shift);
+    const RoundingShift round_off(rows.grid.shift);
     const std::size_t n = rows.n_classes;
     for (std::size_t i = 0; i < rows.n; ++i) {
       const std::int32_t* residual = rows.residual + i * n;
       const std::int64_t weight = rows.weight[rows.first + i];
       std::int32_t* out = rows.out + i * rows.sum_layout.stride();
       const SplitWeight by(weight, rows.grid);
-      for (std::size_t d = 0; d < n; ++d) out[d] = shorten(residual[d] * by.before) * by.after;
+      for (std::size_t d = 0; d < n; ++d) out[d] = round_off(residual[d] * by.before) * by.after;
       if (rows.sum_layout.has_hessian) {
         std::int32_t* hessians = out + rows.sum_layout.hessians_at();
         for (std::size_t d = 0; d < n; ++d) {
           const auto p = static_cast<double>(residual[d]);
           const double a = (p < 0.0 ? -p : p) * rows.inverse_scale;
           const std::int64_t hessian = round_to_int((a * (1.0 - a)) * rows.scale);
-          hessians[d] = shorten(hessian * by.before) * by.after;
+          hessians[d] = round_off(hessian * by.before) * by.after;
         }
       }
-      out[rows.sum_layout.weight_at()] = short_weight(weight, rows.grid.weight_shift);
+      out[rows.sum_layout.weight_at()] = rounded_weight(weight, rows.grid.weight_shift);
     }
   }
 };
 
-/// Drawn directions, eight at a time: what the classes with -1 have of a row's residuals, and, in
-/// one lane, what all have. Both are in size no more than a residual, up to rounding.
+/// Sums by projection, eight at a time: the residuals of the classes with sign -1 and, in one lane,
+/// those of all classes. Up to rounding, neither is larger than the largest residual.
 struct DrawnKernel {
   using Eight [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
   using Sums = std::array<std::int32_t, kLanes>;
@@ -115,7 +115,7 @@ struct DrawnKernel {
     for (std::size_t i = 0; i < rows.n; ++i) sum_row(rows, i);
   }
 
-  /// Sums up eight lanes over all classes of a row.
+  /// Sums eight lanes over all classes of a row.
   [[gnu::always_inline]] static inline Sums add_up(const std::int32_t* residual,
                                                    std::size_t n_classes, const std::int32_t* mask,
                                                    std::size_t n_lanes) {
@@ -136,7 +136,7 @@ struct DrawnKernel {
     const std::int32_t* residual = rows.residual + i * rows.n_classes;
     const std::int32_t* mask = projections.is_minus.data();
     const std::size_t n_lanes = projections.n_lanes;
-    // The total is in the last group of lanes, which comes first.
+    // The total is in the last group of lanes, which therefore comes first.
     const std::size_t last = n_lanes - kLanes;
     Sums sums = add_up(residual, rows.n_classes, mask + last, n_lanes);
     const std::int64_t total = sums[projections.n - last];
@@ -146,10 +146,10 @@ struct DrawnKernel {
       write(rows, i, lane, total, sums);
     }
     rows.out[i * rows.sum_layout.stride() + rows.sum_layout.weight_at()] =
-        short_weight(rows.weight[rows.first + i], rows.grid.weight_shift);
+        rounded_weight(rows.weight[rows.first + i], rows.grid.weight_shift);
   }
 
-  /// The residuals and hessians of a row in the directions from `lane` on.
+  /// Writes residuals and hessians of a row for the projections from `lane` on.
   [[gnu::always_inline]] static inline void write(const RowsToSum& rows, std::size_t i,
                                                   std::size_t lane, std::int64_t total,
                                                   const Sums& sums) {
@@ -162,8 +162,8 @@ struct DrawnKernel {
     for (std::size_t d = 0; d < kLanes; d += kFour) {
       const Four residual = total - 2 * widened(sums.data() + d);
       const Four hessian = hessians_of(residual, widened(own_mask + d), rows);
-      store(shortened(residual, rows.grid.shift, by), residuals.data() + d);
-      store(shortened(hessian, rows.grid.shift, by), hessians.data() + d);
+      store(rounded(residual, rows.grid.shift, by), residuals.data() + d);
+      store(rounded(hessian, rows.grid.shift, by), hessians.data() + d);
     }
     const std::size_t n = std::min(kLanes, projections.n - lane);
     std::int32_t* out = rows.out + i * rows.sum_layout.stride() + lane;
@@ -176,7 +176,7 @@ struct DrawnKernel {
     return __builtin_convertvector(load<FourShort>(from), Four);
   }
 
-  /// A residual below 2^51, and all bits where the row's own class has -1.
+  /// `residual` is below 2^51; `is_minus` has all bits set where the row's own class has sign -1.
   [[gnu::always_inline]] static inline Four hessians_of(const Four& residual, const Four& is_minus,
                                                         const RowsToSum& rows) {
     const Four own = (residual ^ is_minus) - is_minus;
@@ -187,14 +187,14 @@ struct DrawnKernel {
     return round_to_int((a * (2.0 - a)) * rows.scale);
   }
 
-  /// Four integers on the grid of the search, times the row's weight.
-  [[gnu::always_inline]] static inline FourShort shortened(const Four& x, int shift,
-                                                           const SplitWeight& by) {
-    const Four weighed = by.before == 1 ? x : x * by.before;
-    const FourUnsigned lifted = bits_as<FourUnsigned>(weighed + (kLift + half(shift)));
-    const Four short_one =
+  /// Rounds four integers to the grid of the split search, times the row's weight.
+  [[gnu::always_inline]] static inline FourShort rounded(const Four& x, int shift,
+                                                         const SplitWeight& by) {
+    const Four weighted = by.before == 1 ? x : x * by.before;
+    const FourUnsigned lifted = bits_as<FourUnsigned>(weighted + (kLift + half(shift)));
+    const Four quotient =
         bits_as<Four>(lifted >> static_cast<std::uint64_t>(shift)) - (kLift >> shift);
-    return __builtin_convertvector(short_one, FourShort) * by.after;
+    return __builtin_convertvector(quotient, FourShort) * by.after;
   }
 };
 
@@ -228,7 +228,7 @@ SearchGrid search_grid(const Projections& projections, std::int64_t own_sum, int
   const int n_bits = static_cast<int>(std::bit_width(largest));
   return {.shift = std::max(0, n_bits - kMaxBits),
           .weight_shift = std::max(0, total_bits - kMaxBits),
-          .weighs_later = total_bits <= kFewBits};
+          .rounds_first = total_bits <= kFewBits};
 }
 
 void fill_row_sums(const TreeRows& rows, const Projections& projections, const SearchGrid& grid,

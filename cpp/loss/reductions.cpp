@@ -14,10 +14,10 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kLeafRows = 2048;  // rows of a leaf that a thread sums up at a time
-constexpr std::size_t kAhead = 2;        // rows of a leaf are scattered in memory
+constexpr std::size_t kLeafRows = 2048;  // rows of a leaf for one task
+constexpr std::size_t kAhead = 2;  // prefetch distance, as rows of a leaf are scattered in memory
 
-/// Rows of a leaf, and where their sums go: [2][n_classes].
+/// Rows of a leaf, and their sums [2][n_classes].
 struct LeafPart {
   const std::uint32_t* rows;
   std::size_t n;
@@ -57,11 +57,11 @@ struct LeafKernel {
   }
 };
 
-/// Some rows of a leaf, for one thread at a time.
+/// A part of the rows of a leaf.
 struct LeafTask {
   std::size_t leaf;
   LeafRows rows;
-  bool has_others;  // of the same leaf
+  bool has_others;  // the leaf has other tasks
 };
 
 std::vector<LeafTask> leaf_tasks(std::span<const LeafRows> leaves) {
@@ -76,7 +76,7 @@ std::vector<LeafTask> leaf_tasks(std::span<const LeafRows> leaves) {
   return tasks;
 }
 
-/// Adds the rows of a task to sums [2][n_classes].
+/// Adds the rows of a task to the sums [2][n_classes].
 void sum_leaf(const TreeRows& rows, LeafRows some, std::int64_t* sums) {
   const LeafPart part{.rows = some.data(),
                       .n = some.size(),
@@ -178,7 +178,7 @@ std::int64_t own_residual_sum(const TreeRows& rows, int n_threads) {
   return sum;
 }
 
-/// A leaf of many rows is summed up in parts.
+/// Splits large leaves into several tasks.
 std::vector<std::int64_t> leaf_sums(const TreeRows& rows, std::span<const LeafRows> leaves,
                                     int n_threads) {
   const std::size_t n_sums = 2 * static_cast<std::size_t>(rows.labels.n_classes);

@@ -1,4 +1,4 @@
-// Rows some at a time: chunks of rows whose scores stay in the nearest cache, tasks for threads.
+// Chunks of rows whose scores fit into the L1 cache, and tasks of several chunks.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline std::size_t n_row_tasks(std::size_t n_rows) {
   return (n_rows + kRowsPerTask - 1) / kRowsPerTask;
 }
 
-/// Calls each(first, last) for some rows at a time, in parallel.
+/// Calls each(first, last) for ranges of rows, in parallel.
 template <class Each>
 void for_row_tasks(std::size_t n_rows, int n_threads, const Each& each) {
   parallel_for(n_row_tasks(n_rows), n_threads, [&](std::size_t task, std::size_t) {

@@ -12,7 +12,7 @@
 namespace abcgbm {
 namespace {
 
-/// Moves the raw scores of the rows [first, first + n), which are class-major with `stride`.
+/// Updates the class-major raw scores of the rows [first, first + n).
 void move_chunk(double* raw, std::size_t stride, std::span<const TreeMove> moves, std::size_t first,
                 std::size_t n) {
   for (const TreeMove& move : moves) {
@@ -33,7 +33,7 @@ void move_chunk(double* raw, std::size_t stride, std::span<const TreeMove> moves
   }
 }
 
-/// Moves the rows of one task and computes their residuals and losses.
+/// Updates the rows of one task, and computes their residuals and losses.
 Largest move_task(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                   std::size_t first, std::size_t last) {
   const double scale = std::ldexp(1.0, scores.exponent);
@@ -46,7 +46,7 @@ Largest move_task(Scores& scores, const Labels& labels, std::span<const TreeMove
   return largest;
 }
 
-/// The losses of the rows of one task after the moves, which are not made.
+/// Computes the losses that the rows of one task would have after the moves.
 void loss_task(std::span<const double> from, const Labels& labels, std::span<const TreeMove> moves,
                std::size_t first, std::size_t last, std::span<double> row_loss) {
   std::vector<double> buffer;
@@ -56,7 +56,7 @@ void loss_task(std::span<const double> from, const Labels& labels, std::span<con
   });
 }
 
-/// Moves all rows and computes residuals, on the grid that the scores name, and losses.
+/// Updates all rows, and computes losses and, on the current grid, residuals.
 Largest move_all(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads) {
   std::vector<Largest> parts(n_row_tasks(labels.n_rows()));
@@ -129,8 +129,10 @@ Scores make_scores(const Labels& labels, LargeVector<double> raw, int n_threads,
 
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads) {
-  // The grid follows from the largest residual. It is mostly the last one; otherwise all is
-  // computed once more.
+  // The grid depends on the largest residual, so two passes would be needed. But from one iteration
+  // to the next the largest seldom crosses a power of two (about forty times in a long training),
+  // so residuals are rounded to the last grid at once, and all is computed again if the grid has
+  // changed.
   const Largest largest = move_all(scores, labels, moves, n_threads);
   const int exponent = residual_exponent(labels, largest.residual, bits_of(scores.order));
   if (exponent != scores.exponent) {

@@ -1,5 +1,5 @@
-// Scores to residuals and losses (softmax), on integer grids; docs/arithmetic.md states the
-// formulas.
+// Raw scores, residuals and losses of the training rows (softmax), on integer grids;
+// docs/arithmetic.md states the formulas.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 
 namespace abcgbm {
 
-/// How scores and residuals lie in memory: a tree for one class wants those of a class side by
-/// side, a shared one those of a row.
+/// Memory order of scores and residuals: single-output trees read those of a class, multi-output
+/// trees those of a row.
 enum class ScoreOrder { by_class, by_row };
 
-/// What the model says of the training rows, and how well. All of it lies where the raw scores do.
+/// Raw scores, residuals and losses of the training rows, all in the storage of the raw scores.
 struct Scores {
   LargeVector<double> raw;                 // [n_classes][n_rows], or [n_rows][n_classes]
   LargeVector<std::int64_t> residual;      // r - p in multiples of 2^-exponent, [n_classes][n_rows]
-  LargeVector<std::int32_t> row_residual;  // the same if scores lie by row, [n_rows][n_classes]
+  LargeVector<std::int32_t> row_residual;  // the same in row order, [n_rows][n_classes]
   ScoreOrder order = ScoreOrder::by_class;
   LargeVector<double> row_loss;
   int exponent = 0;
@@ -31,18 +31,18 @@ struct Scores {
   double loss = 0.0;
 };
 
-/// The residuals of all rows for a class, if they lie by class.
+/// The residuals of all rows for one class, in class order.
 inline const std::int64_t* residuals_of(const Scores& scores, const Labels& labels, int k) {
   return scores.residual.data() + static_cast<std::size_t>(k) * labels.n_rows();
 }
 
-/// The residuals of a row for all classes, if they lie by row.
+/// The residuals of a row for all classes, in row order.
 inline const std::int32_t* residuals_of_row(const Scores& scores, const Labels& labels,
                                             std::size_t row) {
   return scores.row_residual.data() + row * static_cast<std::size_t>(labels.n_classes);
 }
 
-/// How far a tree moves each row: raw[class] += value[node], raw[base] -= base_value[node].
+/// A tree's update of the scores: raw[class] += value[node], raw[base] -= base_value[node].
 struct TreeMove {
   int tree_class = 0;
   BaseClass base;
@@ -55,30 +55,29 @@ struct TreeMove {
 ScoreRows rows_of(const Labels& labels, std::span<const double> raw, std::size_t first,
                   std::size_t n);
 
-/// The same after the trees' moves, which are made in the buffer alone.
+/// The same rows after the moves, in the buffer; the raw scores stay as they are.
 ScoreRows rows_after(const Labels& labels, std::span<const double> raw,
                      std::span<const TreeMove> moves, std::size_t first, std::size_t n,
                      std::vector<double>& buffer);
 
-/// Starts from the given raw scores, which lie in this order.
+/// Computes residuals and losses of raw scores, which are in the given order.
 Scores make_scores(const Labels& labels, LargeVector<double> raw, int n_threads,
                    ScoreOrder order = ScoreOrder::by_class);
 
-/// Adds the trees' values to the raw scores, then computes residuals and losses anew. Scores that
-/// lie by row are moved by one shared tree: there is a move for each class, and rows are in the
-/// same leaf for all.
+/// Adds the trees' values to the raw scores, then updates residuals and losses. In row order the
+/// moves are those of one multi-output tree: one for each class, with the same leaf of every row.
 void move_scores(Scores& scores, const Labels& labels, std::span<const TreeMove> moves,
                  int n_threads);
 
-/// Adds the trees' values to raw scores [n_classes][n_rows]; returns the loss then, and writes the
-/// class of each row's largest score, the first among equals.
+/// Adds the trees' values to raw scores [n_classes][n_rows], and writes the class of each row's
+/// largest score, the first among equals. Returns the new loss.
 double move_raw(LargeVector<double>& raw, const Labels& labels, std::span<const TreeMove> moves,
                 int n_threads, std::span<std::int32_t> leading);
 
-/// The loss of the rows, weighed otherwise than by their labels' weights.
+/// The loss with other weights than those of the labels.
 double loss_of(const Scores& scores, const Labels& labels, RowWeights weight);
 
-/// What that loss would be after the trees' moves; the scores stay where they are.
+/// The loss that the scores would have after the moves.
 double loss_after(const Scores& scores, const Labels& labels, RowWeights weight,
                   std::span<const TreeMove> moves, int n_threads);
 

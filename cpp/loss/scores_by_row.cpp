@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kScratchScores = std::size_t{1} << 11;  // 16 kB
 
-/// How many rows of so many classes are laid out by class at a time: at least as many as the
-/// softmax takes.
+/// The number of rows that are transposed to class order at a time: at least one vector of the
+/// softmax kernels.
 std::size_t rows_at_a_time(std::size_t n_classes) {
   const std::size_t tile = simd_level() == SimdLevel::avx512 ? 16 : 8;
   return std::clamp(kScratchScores / n_classes / tile * tile, tile, kRowsPerChunk);
@@ -60,7 +60,7 @@ Largest move_rows(Scores& scores, const Labels& labels, const LeafMove& move, st
   const std::size_t stride = rows_at_a_time(n_classes);
   const double scale = std::ldexp(1.0, scores.exponent);
   AlignedVector<double> raw(n_classes * stride);
-  auto* residual = reinterpret_cast<std::int64_t*>(raw.data());  // they take the scores' place
+  auto* residual = reinterpret_cast<std::int64_t*>(raw.data());  // in the place of the scores
   Largest largest;
   for (std::size_t start = first; start < last; start += stride) {
     const std::size_t n = std::min(stride, last - start);

@@ -1,5 +1,5 @@
-// Scores that lie by row, as shared trees move them: all classes of a row at once. Some rows at a
-// time are laid out by class in the nearest cache, where the softmax is taken.
+// Row-major scores, as multi-output trees update them: all classes of a row at once. For the
+// softmax a few rows at a time are transposed to class order, in the L1 cache.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace abcgbm {
 
-/// How far a shared tree moves each row.
+/// A multi-output tree's update of the scores.
 struct LeafMove {
-  std::span<const std::uint16_t> leaf_of_row;  // none: no row moves
+  std::span<const std::uint16_t> leaf_of_row;  // empty: no row moves
   std::vector<double> value;                   // [n_leaves][n_classes]
 };
 
-/// The moves of one shared tree, which are one for each class.
+/// Collects the moves of a multi-output tree, which are one for each class.
 LeafMove leaf_move(std::span<const TreeMove> moves);
 
-/// Moves some rows and computes their residuals and losses.
+/// Updates some rows, and computes their residuals and losses.
 Largest move_rows(Scores& scores, const Labels& labels, const LeafMove& move, std::size_t first,
                   std::size_t last);
 
-/// The losses of some rows after the move, which is not made.
+/// Computes the losses that some rows would have after the move.
 void losses_of_rows(const Scores& scores, const Labels& labels, const LeafMove& move,
                     std::size_t first, std::size_t last, std::span<double> row_loss);
 

@@ -10,7 +10,7 @@
 namespace abcgbm {
 namespace {
 
-/// The largest residuals and losses of rows, by lane.
+/// The largest residuals and losses, by lane.
 template <std::size_t N>
 struct LargestOfLanes {
   using Doubles = typename Wide<N>::Doubles;
@@ -48,8 +48,8 @@ struct ResidualKernel {
     of_single_rows.add_to(*largest);
   }
 
-  /// Exponentials are kept where the residuals will be. Those of the rows' own classes are the
-  /// largest that they have.
+  /// Stores exponentials where the residuals will be. The residual of a row's own class is its
+  /// largest.
   template <std::size_t M, std::size_t Registers>
   [[gnu::always_inline]] static inline void write(const ScoreRows& rows, std::size_t i,
                                                   double scale, std::int64_t* residual,

@@ -1,5 +1,5 @@
-// The walk over the classes of some rows that every softmax is made of: their largest scores, then
-// exponentials as seen from those, and sums of these. Kernels choose what they keep of it.
+// The passes over the classes that every softmax consists of: find the largest score, then sum the
+// exponentials relative to it. Kernels choose what they store.
 #pragma once
 
 #include <array>
@@ -12,26 +12,26 @@
 
 namespace abcgbm {
 
-// An exponential is a chain of operations that wait for each other; two chains take turns.
+// The operations of an exponential depend on each other; two interleaved chains hide the latency.
 inline constexpr std::size_t kChains = 2;
 
-/// What a walk looks for: all of it, or nothing that has to do with the rows' own classes; but then
-/// a class may be left out.
+/// Whether a pass also computes what depends on the rows' own classes. Only a pass without them may
+/// leave out a class.
 enum class Pass { labelled, unlabelled };
 
-/// N rows, one to a lane of a register, and what is known of them so far.
+/// The state of N rows, one to a lane.
 template <std::size_t N, Pass Kind>
 struct Softmax {
   using Doubles = typename Wide<N>::Doubles;
   using Integers = typename Wide<N>::Integers;
 
   Doubles largest;  // score
-  Integers top;     // the first class that has it
-  Doubles rest{};   // sum of exponentials but that of `top`
+  Integers top;     // the first class with it
+  Doubles rest{};   // sum of the exponentials, without that of `top`
   // Of the rows' own classes:
   Integers y{};
   Doubles score_of_y{};
-  Doubles others{};  // sum of exponentials but that of y
+  Doubles others{};  // sum of the exponentials, without that of y
 
   [[gnu::always_inline]] inline void start(const ScoreRows& rows, int k, std::size_t i) {
     largest = score_of_y = load<Doubles>(rows.of_class(k) + i);
@@ -60,7 +60,7 @@ struct Softmax {
   }
 };
 
-/// The rows that a kernel takes at a time, N to a register.
+/// The rows that a kernel processes at a time, N to a register.
 template <Pass Kind, std::size_t N, std::size_t Registers>
 using RowGroup = std::array<Softmax<N, Kind>, Registers>;
 
@@ -69,7 +69,7 @@ template <Pass Kind>
   return Kind == Pass::labelled || !rows.left_out.is(k);
 }
 
-/// The largest scores of the rows from i on.
+/// Finds the largest scores of the rows from i on.
 template <Pass Kind, std::size_t N, std::size_t Registers>
 [[gnu::always_inline]] inline RowGroup<Kind, N, Registers> find_largest(const ScoreRows& rows,
                                                                         std::size_t i) {
@@ -85,7 +85,7 @@ template <Pass Kind, std::size_t N, std::size_t Registers>
   return group;
 }
 
-/// Walks over the classes of the rows from i on; keep(e, k) is given the exponentials of each.
+/// Processes all classes of the rows from i on, and calls keep(e, k) with the exponentials of each.
 template <Pass Kind, std::size_t N, std::size_t Registers, class Keep>
 [[gnu::always_inline]] inline RowGroup<Kind, N, Registers> pass_over_classes(const ScoreRows& rows,
                                                                              std::size_t i,
@@ -105,8 +105,7 @@ template <Pass Kind, std::size_t N, std::size_t Registers, class Keep>
   return group;
 }
 
-/// Calls each<N, registers>(i) for all rows: as many as fit into registers at a time, then one by
-/// one.
+/// Calls each<N, registers>(i) for groups of rows that fill the registers, then for single rows.
 template <std::size_t N, class Each>
 [[gnu::always_inline]] inline void for_row_groups(std::size_t n_rows, const Each& each) {
   std::size_t i = 0;

@@ -1,4 +1,4 @@
-// What is summed over rows: in a bin, in a node, in a leaf.
+// The sums that a single-output tree takes over rows, for a bin, a node or a leaf.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace abcgbm {
 
-/// Sums of rows: W of them, which is 2 or, with the hessian, 3.
+/// W sums over rows: 2 or, with the hessian, 3.
 template <int W>
 using Sums = std::array<std::int64_t, W>;
 
@@ -18,7 +18,7 @@ inline constexpr std::size_t kHessian = 2;  // times the row's weight
 template <int W>
 inline constexpr bool kHasHessian = W == 3;
 
-/// What rows weigh in the gain of a split: their weight (MART), or their hessian (robust
+/// The denominator of a mean in the gain of a split: weights (MART) or hessians (robust
 /// LogitBoost).
 template <int W>
 inline constexpr std::size_t kSplitWeight = kHasHessian<W> ? kHessian : kWeight;

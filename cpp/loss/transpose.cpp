@@ -8,9 +8,10 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kFour = 4;
-constexpr std::size_t kAhead = std::size_t{1} << 11;  // scores: those of the next rows
+constexpr std::size_t kAhead = std::size_t{1}
+                               << 11;  // scores; prefetch distance, into the next rows
 
-/// Four rows of four to four columns, in registers.
+/// Transposes a 4 x 4 tile in registers.
 template <class Four>
 [[gnu::always_inline]] inline void transpose(std::array<Four, kFour>& rows) {
   const Four even01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 2, 6);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.hpp"
-#include "predict/walks.hpp"
+#include "predict/traversal.hpp"
 
 namespace abcgbm {
 namespace {
@@ -13,17 +13,17 @@ constexpr std::size_t kTreesPerPoll = 1024;
 
 void find_leaves_of_row(const PackedTrees& trees, const double* row, std::size_t n_trees,
                         std::int32_t* leaves) {
-  Walks walks;
-  walks.row.fill(row);
-  for (std::size_t first = 0; first < n_trees; first += kWalksAtOnce) {
+  Traversals traversals;
+  traversals.row.fill(row);
+  for (std::size_t first = 0; first < n_trees; first += kTraversalsAtOnce) {
     if (first % kTreesPerPoll == 0) check_interrupt();
-    const std::size_t n = std::min(kWalksAtOnce, n_trees - first);
-    for (std::size_t j = 0; j < kWalksAtOnce; ++j) {
-      walks.at[j] = trees.root[first + std::min(j, n - 1)];
+    const std::size_t n = std::min(kTraversalsAtOnce, n_trees - first);
+    for (std::size_t j = 0; j < kTraversalsAtOnce; ++j) {
+      traversals.at[j] = trees.root[first + std::min(j, n - 1)];
     }
-    finish(trees, walks);
+    finish(trees, traversals);
     for (std::size_t j = 0; j < n; ++j) {
-      leaves[first + j] = static_cast<std::int32_t>(walks.at[j] - trees.root[first + j]);
+      leaves[first + j] = static_cast<std::int32_t>(traversals.at[j] - trees.root[first + j]);
     }
   }
 }
@@ -32,7 +32,7 @@ void find_leaves_of_row(const PackedTrees& trees, const double* row, std::size_t
 
 void find_leaves(const PackedTrees& trees, const RowsToApply& rows, std::size_t n_trees,
                  int n_threads) {
-  const double nothing = 0.0;  // a leaf looks at a value too
+  const double nothing = 0.0;  // next_node reads a value at leaves, too
   const double* values = trees.n_features > 0 ? rows.values : &nothing;
   const std::size_t n_tasks = (rows.n_rows + kRowsPerTask - 1) / kRowsPerTask;
   parallel_for(n_tasks, n_threads, [&](std::size_t task, std::size_t) {

@@ -1,4 +1,4 @@
-// Which leaf of each tree a row comes to.
+// The leaf of each row in each tree.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace abcgbm {
 
-/// Writes the leaves of trees [0, n_trees), each counted from its tree's root: row-major,
+/// Writes the leaves in trees [0, n_trees), numbered from the root of each tree: row-major,
 /// [n_rows][n_trees]. `values` are [n_rows][n_features].
 struct RowsToApply {
   const double* values;

@@ -7,17 +7,17 @@
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
 #include "predict/path_trees.hpp"
-#include "predict/walks.hpp"
+#include "predict/traversal.hpp"
 
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kChunkSums = 1 << 15;        // of a chunk of rows: they stay in the L2 cache
+constexpr std::size_t kChunkSums = 1 << 15;        // of a chunk of rows; fits into the L2 cache
 constexpr std::size_t kMaxRows = 128;              // of a chunk
 constexpr std::size_t kNodesPerBlock = 1 << 15;    // of trees that are prepared at a time
-constexpr std::size_t kVisitsPerThread = 1 << 17;  // below this a thread is not worth waking
+constexpr std::size_t kVisitsPerThread = 1 << 17;  // below this, waking a thread does not pay
 
-/// Features that some tree cuts: only these have columns in a chunk.
+/// Features with a split; only these have columns in a chunk.
 struct UsedFeatures {
   std::vector<std::uint32_t> feature{};
   std::vector<std::uint32_t> column{};  // by feature
@@ -38,21 +38,21 @@ UsedFeatures used_features(const WeightedTrees& weighted) {
   return used;
 }
 
-/// A chunk of rows, column after column, and the sums of each class and column: the rows of a
-/// column lie side by side, so that several go through a tree at once.
+/// A chunk of rows in column order, and the sums by class and column, so that several rows pass a
+/// tree at once.
 struct Chunk {
   std::size_t n_rows = 0;
   std::size_t stride = 0;  // of rows, padded to full registers
   AlignedVector<double> columns{};
   AlignedVector<double> sums{};  // [n_classes][n_columns][stride]
 
-  // Of the rows that are in a tree; all are [..][rows of a register].
+  // For the rows of one register; the last dimension is the register.
   AlignedVector<double> products{};     // [n_nodes][n_points]
   AlignedVector<std::int64_t> meets{};  // [n_nodes]: -1 or 0
   AlignedVector<double> parts{};        // [n_pairs], or [n_slots]
 };
 
-/// A block of trees that are prepared, and what they are to be shown.
+/// A block of prepared trees, and the features they use.
 struct Block {
   const PackedTrees& trees;
   const UsedFeatures& used;
@@ -66,7 +66,7 @@ struct Kernel {
   using Doubles = typename Wide<N>::Doubles;
   using Integers = typename Wide<N>::Integers;
 
-  /// Some rows in a tree.
+  /// The rows of one register in a tree.
   struct Rows {
     const Block& block;
     const PathTree& tree;
@@ -101,7 +101,7 @@ struct Kernel {
     return (x <= node.threshold) | (is_missing & (node.missing_left() ? -1 : 0));
   }
 
-  /// The products of an edge from those above it.
+  /// Computes the products of an edge from those of the edge above.
   [[gnu::always_inline]] static void go_down(const Rows& rows, std::size_t from, std::size_t to,
                                              Integers upper, Integers all) {
     const EdgePoint* points = rows.tree.points.data() + to * rows.tree.n_points;
@@ -128,7 +128,7 @@ struct Kernel {
     }
   }
 
-  // From here on a product is that of the leaves below a node, each times its value.
+  // From here on, a product is the sum over the leaves below a node, each times its value.
 
   [[gnu::always_inline]] static Doubles part_of_edge(const Rows& rows, std::size_t edge,
                                                      Integers upper) {
@@ -185,7 +185,7 @@ struct Kernel {
     }
   }
 
-  /// How much of a leaf's values each feature of its path gets.
+  /// The part of a leaf's values that each feature of its path gets.
   [[gnu::always_inline]] static void fill_parts(const Rows& rows) {
     const PathTree& tree = rows.tree;
     for (std::size_t i = 0; i < tree.pairs.size(); ++i) {
@@ -221,7 +221,7 @@ struct Kernel {
     }
   }
 
-  /// All rows of a chunk through one tree.
+  /// Sends all rows of a chunk through one tree.
   [[gnu::always_inline]] static void run(const Block* block, const PathTree* tree, Chunk* chunk) {
     for (std::size_t first = 0; first < chunk->n_rows; first += N) {
       const Rows rows{.block = *block, .tree = *tree, .chunk = *chunk, .first = first};
@@ -284,7 +284,7 @@ void explain_chunk(const Block& block, const RowsToExplain& rows, std::size_t fi
   write_sums(block, chunk, rows, first);
 }
 
-/// As many rows as have sums that fit the cache, and whole registers.
+/// The number of rows whose sums fit into the cache, in whole registers.
 std::size_t rows_of_a_chunk(const Block& block) {
   const std::size_t n_sums =
       std::max<std::size_t>(1, block.trees.n_classes * block.used.feature.size());
@@ -312,7 +312,7 @@ std::size_t n_nodes(const PackedTrees& trees, std::size_t first, std::size_t las
   return trees.root[last] - trees.root[first];
 }
 
-/// The end of a block of trees that begins at `first`: not many nodes, but at least one tree.
+/// The end of the block of trees that starts at `first`: limited in nodes, but at least one tree.
 std::size_t end_of_block(const WeightedTrees& weighted, std::size_t first) {
   std::size_t last = first + 1;
   while (last < weighted.last && n_nodes(weighted.trees, first, last + 1) <= kNodesPerBlock) ++last;
@@ -325,7 +325,7 @@ int useful_threads(const WeightedTrees& weighted, std::size_t n_rows, int n_thre
       std::min(n_visits / kVisitsPerThread + 1, static_cast<std::size_t>(n_threads)));
 }
 
-/// Adds a part of what a leaf adds to the classes.
+/// Adds a fraction of a leaf's values to the mean scores.
 void add_leaf(const PackedTrees& trees, std::size_t t, const PackedNode& leaf, double part,
               std::vector<double>& mean) {
   if (trees.is_multi_output(t)) {
@@ -357,7 +357,7 @@ void add_shapley_values(const WeightedTrees& weighted, const RowsToExplain& rows
 std::vector<double> mean_scores(const WeightedTrees& weighted) {
   const PackedTrees& trees = weighted.trees;
   std::vector<double> mean(trees.n_classes, 0.0);
-  std::vector<double> part;  // of the rows that come to a node
+  std::vector<double> part;  // fraction of the rows that reach a node
   for (std::size_t t = weighted.first; t < weighted.last; ++t) {
     const std::span<const PackedNode> nodes = trees.tree(t);
     part.assign(nodes.size(), 1.0);

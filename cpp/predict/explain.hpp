@@ -1,4 +1,4 @@
-// Shapley values of rows: what each feature adds to the score of each class.
+// Shapley values: the contribution of each feature to the score of each class.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,14 @@
 
 namespace abcgbm {
 
-/// Rows and what is to be added to, row-major: [n_rows][n_features],
-/// [n_rows][n_features][n_classes].
+/// Rows and their Shapley values, row-major: [n_rows][n_features], [n_rows][n_features][n_classes].
 struct RowsToExplain {
   const double* values;
   std::size_t n_rows;
   double* shapley;
 };
 
-/// Some trees, [first, last), and for each node of all trees its part of its parent's weight.
+/// Trees [first, last), and for every node of all trees its fraction of the parent's weight.
 struct WeightedTrees {
   const PackedTrees& trees;
   std::span<const double> fraction;
@@ -25,11 +24,11 @@ struct WeightedTrees {
   std::size_t last;
 };
 
-/// Adds the Shapley values of the trees. Each row's are the same bits for any number of threads or
-/// rows, and on every machine.
+/// Adds the Shapley values of the trees. The bits do not depend on the number of threads or rows,
+/// or on the machine.
 void add_shapley_values(const WeightedTrees& weighted, const RowsToExplain& rows, int n_threads);
 
-/// What the trees add to the score of each class in the mean, each leaf weighing what its nodes do.
+/// The mean score of each class over the training weights of the nodes.
 std::vector<double> mean_scores(const WeightedTrees& weighted);
 
 }  // namespace abcgbm

@@ -11,13 +11,13 @@
 
 namespace abcgbm {
 
-/// A node of the packed form: 16 bytes. A leaf has feature -1 and, as threshold, its value or, in a
-/// shared tree, its number among the leaves of all shared trees. A
-/// categorical split has, in the bits of its threshold, where its set of codes is.
+/// A node in 16 bytes. A leaf has feature -1; its threshold is its value or, in a multi-output
+/// tree, its number among the leaves of all multi-output trees. The threshold of a categorical
+/// split holds the bits of a SetPlace.
 struct PackedNode {
   double threshold = 0.0;
   std::int32_t feature = -1;
-  std::uint32_t left_and_flags = 0;  // left child (index among all nodes) * 4, and the flags
+  std::uint32_t left_and_flags = 0;  // left child (index among all nodes) * 4 + flags
 
   bool is_leaf() const { return feature < 0; }
   std::uint32_t left() const { return left_and_flags >> 2; }
@@ -33,9 +33,9 @@ struct SetPlace {
   std::uint32_t n_words = 0;
 };
 
-/// Trees as flat arrays, and what each adds to: +value to its class, -base_scale * value to its
-/// base class; a shared one adds the values of its leaf to all classes. A child lies behind its
-/// parent.
+/// Trees as flat arrays. A single-output tree adds its value to its class and subtracts base_scale
+/// times the value from its base class; a multi-output tree adds the values of a leaf to all
+/// classes. Children follow their parent.
 struct PackedTrees {
   std::vector<PackedNode> nodes;
   std::vector<std::uint64_t> left_set;  // of all categorical splits, 64 codes to a word
@@ -43,7 +43,7 @@ struct PackedTrees {
   std::vector<std::int32_t> tree_class;
   std::vector<BaseClass> tree_base;
   std::vector<double> tree_base_scale;
-  std::vector<float> leaf_value;  // of the leaves of all shared trees, [n][n_classes]
+  std::vector<float> leaf_value;  // of all multi-output trees, [n_leaves][n_classes]
   std::size_t n_features = 0;
   std::size_t n_classes = 0;
 

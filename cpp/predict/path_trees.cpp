@@ -5,19 +5,19 @@
 namespace abcgbm {
 namespace {
 
-/// A tree while it is made: of each node its parent and the upper edge of the edge to it.
-struct Making {
+/// Per node: its parent, and the state of the edge to it.
+struct PathBuilder {
   std::span<const PackedNode> nodes;
   std::vector<std::uint32_t> parent;
   std::vector<std::uint32_t> upper;
   std::vector<std::uint32_t> slot;        // of the edge's feature
-  std::vector<std::uint32_t> n_features;  // on the path to it
-  std::vector<double> through;            // the share of its feature's conditions so far
+  std::vector<std::uint32_t> n_features;  // on the path to the node
+  std::vector<double> through;  // product of the fractions of the conditions on its feature
 };
 
-/// The last edge on the way to a node that is on a feature; the root's if there is none.
-std::uint32_t last_edge(const Making& making, std::uint32_t at, std::int32_t feature) {
-  while (at != 0 && making.nodes[making.parent[at]].feature != feature) at = making.parent[at];
+/// The last edge above a node on the given feature; the root's if there is none.
+std::uint32_t last_edge(const PathBuilder& builder, std::uint32_t at, std::int32_t feature) {
+  while (at != 0 && builder.nodes[builder.parent[at]].feature != feature) at = builder.parent[at];
   return at;
 }
 
@@ -29,53 +29,53 @@ std::uint32_t slot_of(std::vector<std::uint32_t>& slots, std::int32_t feature) {
   return slot;
 }
 
-void add_split(PathTree& tree, Making& making, std::uint32_t root, std::uint32_t at) {
-  const PackedNode& node = making.nodes[at];
+void add_split(PathTree& tree, PathBuilder& builder, std::uint32_t root, std::uint32_t at) {
+  const PackedNode& node = builder.nodes[at];
   const PathSplit split{.node = root + at,
                         .at = at,
                         .left = node.left() - root,
-                        .upper = last_edge(making, at, node.feature),
+                        .upper = last_edge(builder, at, node.feature),
                         .slot = slot_of(tree.slot_feature, node.feature)};
   for (const std::uint32_t child : {split.left, split.left + 1}) {
-    making.parent[child] = at;
-    making.upper[child] = split.upper;
-    making.slot[child] = split.slot;
-    making.n_features[child] = making.n_features[at] + (split.upper == 0 ? 1u : 0u);
-    making.through[child] = making.through[split.upper] * tree.fraction[child];
+    builder.parent[child] = at;
+    builder.upper[child] = split.upper;
+    builder.slot[child] = split.slot;
+    builder.n_features[child] = builder.n_features[at] + (split.upper == 0 ? 1u : 0u);
+    builder.through[child] = builder.through[split.upper] * tree.fraction[child];
   }
   tree.splits.push_back(split);
 }
 
-/// Nodes are looked at in their order: parents first.
-Making add_splits(PathTree& tree, std::span<const PackedNode> nodes, std::uint32_t root) {
-  Making making{.nodes = nodes,
-                .parent = std::vector<std::uint32_t>(nodes.size(), 0),
-                .upper = std::vector<std::uint32_t>(nodes.size(), 0),
-                .slot = std::vector<std::uint32_t>(nodes.size(), 0),
-                .n_features = std::vector<std::uint32_t>(nodes.size(), 0),
-                .through = std::vector<double>(nodes.size(), 1.0)};
+/// Processes the nodes in order: parents first.
+PathBuilder add_splits(PathTree& tree, std::span<const PackedNode> nodes, std::uint32_t root) {
+  PathBuilder builder{.nodes = nodes,
+                      .parent = std::vector<std::uint32_t>(nodes.size(), 0),
+                      .upper = std::vector<std::uint32_t>(nodes.size(), 0),
+                      .slot = std::vector<std::uint32_t>(nodes.size(), 0),
+                      .n_features = std::vector<std::uint32_t>(nodes.size(), 0),
+                      .through = std::vector<double>(nodes.size(), 1.0)};
   for (std::uint32_t at = 0; at < nodes.size(); ++at) {
     if (nodes[at].is_leaf()) {
       tree.leaves.push_back(at);
     } else {
-      add_split(tree, making, root, at);
+      add_split(tree, builder, root, at);
     }
   }
-  return making;
+  return builder;
 }
 
-/// With shared trees, what a feature gets is found leaf by leaf, and not edge by edge.
-void add_points(PathTree& tree, const Making& making, QuadratureRules& rules,
+/// For multi-output trees the parts of a feature are computed by leaf instead of by edge.
+void add_points(PathTree& tree, const PathBuilder& builder, QuadratureRules& rules,
                 bool is_multi_output) {
-  const std::uint32_t max_features = std::ranges::max(making.n_features);
+  const std::uint32_t max_features = std::ranges::max(builder.n_features);
   const QuadratureRule& rule = rules.of_size(std::max(1u, (max_features + 1) / 2));
   tree.n_points = rule.size();
   tree.points.resize(tree.n_nodes * rule.size());
   std::vector<double> per_factor(tree.n_nodes * rule.size());  // upper edges come first
   for (std::size_t edge = 0; edge < tree.n_nodes; ++edge) {
-    const double z = making.through[edge];
-    const double upper_z = making.through[making.upper[edge]];
-    const double* per_upper = per_factor.data() + making.upper[edge] * rule.size();
+    const double z = builder.through[edge];
+    const double upper_z = builder.through[builder.upper[edge]];
+    const double* per_upper = per_factor.data() + builder.upper[edge] * rule.size();
     for (std::size_t q = 0; q < rule.size(); ++q) {
       const auto& [t, rest, weight, weight_per_rest] = rule[q];
       const double factor = t + rest * z;  // if the row meets all conditions
@@ -104,14 +104,15 @@ void add_multi_output_values(PathTree& tree, const PackedTrees& trees,
   }
 }
 
-/// The pairs of each slot. A walk from a leaf up meets the last edge of each feature first.
-void add_pairs(PathTree& tree, const Making& making) {
+/// Collects the pairs of each slot. On the way up from a leaf the last edge of each feature comes
+/// first.
+void add_pairs(PathTree& tree, const PathBuilder& builder) {
   const auto n_values = static_cast<std::uint32_t>(tree.leaf_value.size() / tree.leaves.size());
   std::vector<std::vector<PathPair>> pairs(tree.slot_feature.size());
   for (std::uint32_t i = 0; i < tree.leaves.size(); ++i) {
     const std::uint32_t leaf = tree.leaves[i];
-    for (std::uint32_t edge = leaf; edge != 0; edge = making.parent[edge]) {
-      std::vector<PathPair>& of_slot = pairs[making.slot[edge]];
+    for (std::uint32_t edge = leaf; edge != 0; edge = builder.parent[edge]) {
+      std::vector<PathPair>& of_slot = pairs[builder.slot[edge]];
       if (!of_slot.empty() && of_slot.back().leaf == leaf) continue;
       of_slot.push_back({.leaf = leaf, .value = i * n_values, .edge = edge});
     }
@@ -131,11 +132,11 @@ PathTree make_path_tree(const PackedTrees& trees, std::span<const double> fracti
   const std::uint32_t root = trees.root[t];
   PathTree tree{.number = t, .n_nodes = nodes.size()};
   tree.fraction.assign(fraction.begin() + root, fraction.begin() + trees.root[t + 1]);
-  const Making making = add_splits(tree, nodes, root);
-  add_points(tree, making, rules, trees.is_multi_output(t));
+  const PathBuilder builder = add_splits(tree, nodes, root);
+  add_points(tree, builder, rules, trees.is_multi_output(t));
   if (trees.is_multi_output(t)) {
     add_multi_output_values(tree, trees, nodes);
-    add_pairs(tree, making);
+    add_pairs(tree, builder);
   } else {
     add_class_values(tree, nodes);
   }

@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "predict/walks.hpp"
+#include "predict/traversal.hpp"
 
 namespace abcgbm {
 namespace {
 
-static_assert(kRowsAtOnce % kWalksAtOnce == 0);
-constexpr std::size_t kFewRows = 3;         // up to here walks are faster than codes
-constexpr std::size_t kColumnsPerWalk = 4;  // as many are coded in the time of a walk
+static_assert(kRowsAtOnce % kTraversalsAtOnce == 0);
+constexpr std::size_t kFewRows = 3;              // up to here traversal is faster than coding
+constexpr std::size_t kColumnsPerTraversal = 4;  // columns are coded in the time of one traversal
 constexpr std::size_t kTreesPerPoll = 256;
-constexpr std::size_t kWalksPerThread = 1 << 17;  // below this a thread is not worth waking
+constexpr std::size_t kTraversalsPerThread = 1 << 17;  // below this, waking a thread does not pay
 
-/// What a call is about: some trees, and rows with their scores, row-major.
+/// The arguments of a call: trees, and rows with their scores, row-major.
 struct Call {
   const Forest& forest;
   const double* rows;
@@ -26,25 +26,25 @@ struct Call {
   std::size_t last;
 };
 
-// ------------------------------------------------------------------------------------------- walks
+// --------------------------------------------------------------------------------------- traversal
 
-/// Adds the values of a leaf of a shared tree to the scores of a row.
+/// Adds the values of a multi-output tree's leaf to the scores of a row.
 void add_leaf(const PackedTrees& trees, double leaf, double* raw) {
   const float* values = trees.values_of_leaf(leaf);
   for (std::size_t k = 0; k < trees.n_classes; ++k) raw[k] += static_cast<double>(values[k]);
 }
 
-/// A row down trees [first, last), at most kWalksAtOnce of them.
-void walk_trees(const PackedTrees& trees, std::size_t first, std::size_t last, const double* row,
-                double* raw) {
-  Walks walks;
-  for (std::size_t j = 0; j < kWalksAtOnce; ++j) {
-    walks.at[j] = trees.root[std::min(first + j, last - 1)];
-    walks.row[j] = row;
+/// Sends one row down trees [first, last), at most kTraversalsAtOnce.
+void traverse_trees(const PackedTrees& trees, std::size_t first, std::size_t last,
+                    const double* row, double* raw) {
+  Traversals traversals;
+  for (std::size_t j = 0; j < kTraversalsAtOnce; ++j) {
+    traversals.at[j] = trees.root[std::min(first + j, last - 1)];
+    traversals.row[j] = row;
   }
-  finish(trees, walks);
+  finish(trees, traversals);
   for (std::size_t tree = first; tree < last; ++tree) {
-    const double value = trees.nodes[walks.at[tree - first]].threshold;
+    const double value = trees.nodes[traversals.at[tree - first]].threshold;
     if (trees.is_multi_output(tree)) {
       add_leaf(trees, value, raw);
       continue;
@@ -56,37 +56,37 @@ void walk_trees(const PackedTrees& trees, std::size_t first, std::size_t last, c
   }
 }
 
-/// All rows down one tree.
-void walk_rows(const PackedTrees& trees, std::size_t tree, const double* rows, std::size_t n_rows,
-               ChunkValues values) {
-  Walks walks;
-  for (std::size_t first = 0; first < n_rows; first += kWalksAtOnce) {
-    walks.at.fill(trees.root[tree]);
-    for (std::size_t j = 0; j < kWalksAtOnce; ++j) {
-      walks.row[j] = rows + std::min(first + j, n_rows - 1) * trees.n_features;
+/// Sends all rows down one tree.
+void traverse_rows(const PackedTrees& trees, std::size_t tree, const double* rows,
+                   std::size_t n_rows, ChunkValues values) {
+  Traversals traversals;
+  for (std::size_t first = 0; first < n_rows; first += kTraversalsAtOnce) {
+    traversals.at.fill(trees.root[tree]);
+    for (std::size_t j = 0; j < kTraversalsAtOnce; ++j) {
+      traversals.row[j] = rows + std::min(first + j, n_rows - 1) * trees.n_features;
     }
-    finish(trees, walks);
-    for (std::size_t j = 0; j < kWalksAtOnce; ++j) {
-      values[first + j] = trees.nodes[walks.at[j]].threshold;
+    finish(trees, traversals);
+    for (std::size_t j = 0; j < kTraversalsAtOnce; ++j) {
+      values[first + j] = trees.nodes[traversals.at[j]].threshold;
     }
   }
 }
 
-void add_walks(const Call& call, std::size_t first_row, std::size_t last_row) {
+void add_by_traversal(const Call& call, std::size_t first_row, std::size_t last_row) {
   const PackedTrees& trees = call.forest.trees;
-  for (std::size_t tree = call.first; tree < call.last; tree += kWalksAtOnce) {
+  for (std::size_t tree = call.first; tree < call.last; tree += kTraversalsAtOnce) {
     if ((tree - call.first) % kTreesPerPoll == 0) check_interrupt();
-    const std::size_t last = std::min(tree + kWalksAtOnce, call.last);
+    const std::size_t last = std::min(tree + kTraversalsAtOnce, call.last);
     for (std::size_t i = first_row; i < last_row; ++i) {
-      walk_trees(trees, tree, last, call.rows + i * trees.n_features,
-                 call.raw + i * trees.n_classes);
+      traverse_trees(trees, tree, last, call.rows + i * trees.n_features,
+                     call.raw + i * trees.n_classes);
     }
   }
 }
 
 // ------------------------------------------------------------------------------------------ chunks
 
-/// The scores of a chunk, class after class, and its codes.
+/// The class-major scores of a chunk, and its codes.
 struct Workspace {
   std::vector<double> raw;
   CodeChunk codes;
@@ -111,8 +111,8 @@ void add_values(const PackedTrees& trees, std::size_t tree, std::span<const doub
   for (std::size_t i = 0; i < values.size(); ++i) to_base[i] -= values[i] * base_scale;
 }
 
-/// The value, or the number, of the leaf that each row of a chunk comes to; calls
-/// add(tree, values) for each of the trees [first, last).
+/// Calls add(tree, values) for each of the trees [first, last), with the value, or the leaf number,
+/// of each row of a chunk.
 template <class Add>
 void for_leaves(const Call& call, std::size_t first_row, const Workspace& work, std::size_t first,
                 std::size_t last, const Add& add) {
@@ -125,13 +125,13 @@ void for_leaves(const Call& call, std::size_t first_row, const Workspace& work, 
     if (regions.trees[tree].is_small) {
       leaf_values(regions, regions.trees[tree], work.codes, n_rows, values);
     } else {
-      walk_rows(trees, tree, rows, n_rows, values);
+      traverse_rows(trees, tree, rows, n_rows, values);
     }
     add(tree, std::span<const double>(values).first(n_rows));
   }
 }
 
-/// Trees that add to one class each: scores are laid out by class for them.
+/// Adds single-output trees, with the scores in class order.
 void add_class_trees(const Call& call, std::size_t first_row, Workspace& work, std::size_t first,
                      std::size_t last) {
   const PackedTrees& trees = call.forest.trees;
@@ -157,7 +157,7 @@ void add_multi_output_trees(const Call& call, std::size_t first_row, const Works
   });
 }
 
-/// Trees of the same kind one after the other.
+/// Adds runs of trees of the same kind.
 void add_chunk(const Call& call, std::size_t first_row, Workspace& work) {
   const auto& [trees, regions] = call.forest;
   const std::size_t n_rows = std::min(kRowsAtOnce, call.n_rows - first_row);
@@ -175,12 +175,13 @@ void add_chunk(const Call& call, std::size_t first_row, Workspace& work) {
 }
 
 bool is_worth_coding(const Call& call) {
-  const std::size_t n_walks = call.last - call.first;
-  return call.n_rows > kFewRows && call.forest.regions.n_columns() <= kColumnsPerWalk * n_walks;
+  const std::size_t n_traversals = call.last - call.first;
+  return call.n_rows > kFewRows &&
+         call.forest.regions.n_columns() <= kColumnsPerTraversal * n_traversals;
 }
 
 int useful_threads(const Call& call, int n_threads) {
-  const std::size_t useful = call.n_rows * (call.last - call.first) / kWalksPerThread + 1;
+  const std::size_t useful = call.n_rows * (call.last - call.first) / kTraversalsPerThread + 1;
   return static_cast<int>(std::min(useful, static_cast<std::size_t>(n_threads)));
 }
 
@@ -188,7 +189,7 @@ int useful_threads(const Call& call, int n_threads) {
 
 void add_trees(const Forest& forest, const RowsToScore& rows, std::size_t first, std::size_t last,
                int n_threads) {
-  const double nothing = 0.0;  // a leaf looks at a value too
+  const double nothing = 0.0;  // next_node reads a value at leaves, too
   const Call call{.forest = forest,
                   .rows = forest.trees.n_features > 0 ? rows.values : &nothing,
                   .n_rows = rows.n_rows,
@@ -204,7 +205,7 @@ void add_trees(const Forest& forest, const RowsToScore& rows, std::size_t first,
     if (is_coded) {
       add_chunk(call, first_row, work[slot]);
     } else {
-      add_walks(call, first_row, std::min(first_row + kRowsAtOnce, rows.n_rows));
+      add_by_traversal(call, first_row, std::min(first_row + kRowsAtOnce, rows.n_rows));
     }
   });
 }

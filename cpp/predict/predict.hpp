@@ -1,4 +1,4 @@
-// Prediction: all trees of an ensemble over chunks of rows.
+// Prediction: the trees of an ensemble over chunks of rows.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace abcgbm {
 
-/// Trees in both of their forms: a few rows are walked, and so is a large tree.
+/// Trees in two forms: few rows, and large trees, are traversed; chunks of rows use regions.
 struct Forest {
   PackedTrees trees;
   RegionTrees regions;
@@ -21,8 +21,8 @@ struct RowsToScore {
   double* raw;
 };
 
-/// Trees [first, last) are added to the scores. Values are multiples of 2^-32, so the sums are
-/// exact and depend on neither threads nor chunks.
+/// Adds trees [first, last) to the scores. Values are multiples of 2^-32, so the sums are exact and
+/// do not depend on threads or chunks.
 void add_trees(const Forest& forest, const RowsToScore& rows, std::size_t first, std::size_t last,
                int n_threads);
 

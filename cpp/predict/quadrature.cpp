@@ -5,7 +5,7 @@
 namespace abcgbm {
 namespace {
 
-constexpr int kNewtonSteps = 8;  // from a guess good to 1e-3; each doubles the digits
+constexpr int kNewtonSteps = 8;  // from a guess with error 1e-3; each step doubles the digits
 
 /// The Legendre polynomial of degree n at x, and its derivative; |x| < 1.
 struct Legendre {
@@ -26,7 +26,7 @@ Legendre legendre(std::size_t n, double x) {
           .slope = static_cast<double>(n) * (before - x * value) / ((1.0 - x) * (1.0 + x))};
 }
 
-/// Good to 1e-8 for 0 <= x <= pi / 2; our own, so that every machine has the same points.
+/// Error 1e-8 for 0 <= x <= pi / 2. Not std::cos, so that every machine has the same points.
 double rough_cosine(double x) {
   double sum = 0.0;
   double term = 1.0;
@@ -39,7 +39,8 @@ double rough_cosine(double x) {
 
 QuadratureRule make_rule(std::size_t n) {
   QuadratureRule points(n);
-  for (std::size_t i = 0; i < (n + 1) / 2; ++i) {  // by symmetry the larger half of the roots
+  for (std::size_t i = 0; i < (n + 1) / 2;
+       ++i) {  // the larger half of the roots; the others follow by symmetry
     const double place = (static_cast<double>(i) + 0.75) / (static_cast<double>(n) + 0.5);
     double x = 2 * i + 1 == n ? 0.0 : rough_cosine(std::numbers::pi * place);
     for (int step = 0; step < kNewtonSteps; ++step) {

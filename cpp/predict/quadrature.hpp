@@ -6,7 +6,7 @@
 
 namespace abcgbm {
 
-/// A point t, as t and as 1 - t, both to full precision; its weight, and that over 1 - t.
+/// A point as t and as 1 - t, both to full precision; its weight, and the weight over 1 - t.
 struct QuadraturePoint {
   double t = 0.0;
   double rest = 0.0;
@@ -14,10 +14,10 @@ struct QuadraturePoint {
   double weight_per_rest = 0.0;
 };
 
-/// With n points the integrals of polynomials up to degree 2 n - 1 are exact.
+/// n points integrate polynomials up to degree 2 n - 1 exactly.
 using QuadratureRule = std::vector<QuadraturePoint>;
 
-/// Rules by their number of points, each made when it is first asked for.
+/// Rules by number of points, computed on demand.
 class QuadratureRules {
  public:
   const QuadratureRule& of_size(std::size_t n);

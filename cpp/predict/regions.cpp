@@ -11,7 +11,7 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kMaxSplits = 255;  // of a small tree: its regions are bytes
+constexpr std::size_t kMaxSplits = 255;  // of a small tree, so that region numbers are bytes
 constexpr std::size_t kLargestCode = 65535;
 
 // ----------------------------------------------------------------------------------------- packing
@@ -19,47 +19,47 @@ constexpr std::size_t kLargestCode = 65535;
 bool is_small(std::span<const PackedNode> tree) { return tree.size() <= 2 * kMaxSplits + 1; }
 
 /// What the splits of small trees compare each feature with.
-struct FeatureCuts {
-  std::map<std::uint32_t, std::vector<double>> thresholds;  // ascending, none twice
+struct SplitPoints {
+  std::map<std::uint32_t, std::vector<double>> thresholds;  // ascending and distinct
   std::map<std::uint32_t, std::size_t> n_words;             // of the longest set
 };
 
-void add_cut(const PackedTrees& packed, const PackedNode& node, FeatureCuts& cuts) {
+void add_split_point(const PackedTrees& packed, const PackedNode& node, SplitPoints& points) {
   if (node.is_leaf()) return;
   const auto feature = static_cast<std::uint32_t>(node.feature);
   if (node.is_set()) {
-    std::size_t& n_words = cuts.n_words[feature];
+    std::size_t& n_words = points.n_words[feature];
     n_words = std::max(n_words, packed.set_of(node).size());
   } else {
-    cuts.thresholds[feature].push_back(node.threshold);
+    points.thresholds[feature].push_back(node.threshold);
   }
 }
 
-FeatureCuts cuts_of(const PackedTrees& packed) {
-  FeatureCuts cuts;
+SplitPoints split_points_of(const PackedTrees& packed) {
+  SplitPoints points;
   for (std::size_t t = 0; t < packed.n_trees(); ++t) {
     if (!is_small(packed.tree(t))) continue;
-    for (const PackedNode& node : packed.tree(t)) add_cut(packed, node, cuts);
+    for (const PackedNode& node : packed.tree(t)) add_split_point(packed, node, points);
   }
-  for (auto& [feature, thresholds] : cuts.thresholds) {
+  for (auto& [feature, thresholds] : points.thresholds) {
     std::ranges::sort(thresholds);
     thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
   }
-  return cuts;
+  return points;
 }
 
-/// The largest code of any column: that of a value above all thresholds, or of no category.
-std::size_t largest_code(const FeatureCuts& cuts) {
+/// The largest code of any column: of a value above all thresholds, or of no category.
+std::size_t largest_code(const SplitPoints& points) {
   std::size_t largest = 0;
-  for (const auto& [feature, thresholds] : cuts.thresholds) {
+  for (const auto& [feature, thresholds] : points.thresholds) {
     largest = std::max(largest, thresholds.size());
   }
-  for (const auto& [feature, n_words] : cuts.n_words) largest = std::max(largest, 64 * n_words);
+  for (const auto& [feature, n_words] : points.n_words) largest = std::max(largest, 64 * n_words);
   return largest;
 }
 
-void set_features(RegionTrees& regions, const FeatureCuts& cuts) {
-  for (const auto& [feature, thresholds] : cuts.thresholds) {
+void set_features(RegionTrees& regions, const SplitPoints& points) {
+  for (const auto& [feature, thresholds] : points.thresholds) {
     const std::size_t n_padded = std::bit_ceil(thresholds.size() + 1) - 1;
     const std::size_t first = regions.thresholds.size();
     regions.ranked.push_back({.feature = feature,
@@ -69,7 +69,7 @@ void set_features(RegionTrees& regions, const FeatureCuts& cuts) {
     regions.thresholds.insert(regions.thresholds.end(), thresholds.begin(), thresholds.end());
     regions.thresholds.resize(first + n_padded, std::numeric_limits<double>::infinity());
   }
-  for (const auto& [feature, n_words] : cuts.n_words) {
+  for (const auto& [feature, n_words] : points.n_words) {
     const auto with_none = static_cast<std::uint32_t>(n_words + 1);
     regions.coded.push_back({.feature = feature, .n_words = with_none});
   }
@@ -82,7 +82,8 @@ std::size_t place_of(const std::vector<Feature>& features, std::int32_t feature)
   return static_cast<std::size_t>(found - features.begin());
 }
 
-/// A value is at most the threshold if no more thresholds lie below the value than below that.
+/// value <= threshold if and only if no more thresholds are below the value than below the
+/// threshold.
 RegionSplit threshold_split(const RegionTrees& regions, const PackedNode& node) {
   const std::size_t place = place_of(regions.ranked, node.feature);
   const RankedFeature& ranked = regions.ranked[place];
@@ -92,7 +93,7 @@ RegionSplit threshold_split(const RegionTrees& regions, const PackedNode& node) 
           .code = static_cast<std::uint16_t>(code)};
 }
 
-/// Codes beyond the split's own set go where missing values go: in its copy, they are in or out.
+/// Extends the set, as codes beyond its words go where missing values go.
 RegionSplit set_split(RegionTrees& regions, std::span<const std::uint64_t> set,
                       const PackedNode& node) {
   const std::size_t place = place_of(regions.coded, node.feature);
@@ -103,7 +104,7 @@ RegionSplit set_split(RegionTrees& regions, std::span<const std::uint64_t> set,
   return {.column = static_cast<std::uint32_t>(2 * regions.ranked.size() + place)};
 }
 
-/// The tree's splits, in the order of its nodes, and its values by region.
+/// Packs the splits in the order of the nodes, and the values by region.
 RegionTree pack_tree(const PackedTrees& packed, std::size_t t, RegionTrees& regions) {
   const std::span<const PackedNode> nodes = packed.tree(t);
   RegionTree tree{.first_split = static_cast<std::uint32_t>(regions.splits.size()),
@@ -130,8 +131,8 @@ RegionTree pack_tree(const PackedTrees& packed, std::size_t t, RegionTrees& regi
 
 // ------------------------------------------------------------------------------------------ coding
 
-/// How many of the thresholds lie below each value; none below NaN. Their number is a power of two
-/// less one, so that the search is the same for all rows.
+/// Counts the thresholds below each value; none for NaN. Their number is a power of two minus one,
+/// so that the search has the same steps for all rows.
 struct RankKernel {
   [[gnu::always_inline]] static void run(const double* thresholds, std::uint32_t n_thresholds,
                                          const double* x, std::size_t n_rows, std::uint32_t* rank) {
@@ -190,7 +191,7 @@ void code_rows_as(const RegionTrees& trees, const double* rows, std::size_t n_ro
 
 // ----------------------------------------------------------------------------------------- regions
 
-/// One for each row whose category is not in the set, else zero.
+/// 1 for each row whose category is not in the set, else 0.
 template <std::size_t Rows, class Code>
 [[gnu::always_inline]] inline void mark_outside(const std::uint64_t* set, const Code* codes,
                                                 Code* outside) {
@@ -200,8 +201,8 @@ template <std::size_t Rows, class Code>
 }
 
 template <std::size_t Rows, class Code>
-[[gnu::always_inline]] inline void cut_region(const Code* codes, Code code, Code region, Code next,
-                                              Code* regions) {
+[[gnu::always_inline]] inline void divide_region(const Code* codes, Code code, Code region,
+                                                 Code next, Code* regions) {
   for (std::size_t i = 0; i < Rows; ++i) {
     const bool moves = (codes[i] > code) && (regions[i] == region);
     regions[i] = moves ? next : regions[i];
@@ -225,15 +226,15 @@ struct RegionKernel {
         set += trees->coded[split.column - n_ranked].n_words;
         column = outside;
       }
-      cut_region<Rows>(column, static_cast<Code>(split.code), static_cast<Code>(split.region),
-                       static_cast<Code>(s + 1), region_of_row);
+      divide_region<Rows>(column, static_cast<Code>(split.code), static_cast<Code>(split.region),
+                          static_cast<Code>(s + 1), region_of_row);
     }
     const double* leaves = trees->values.data() + tree->first_value;
     for (std::size_t i = 0; i < Rows; ++i) values[i] = leaves[region_of_row[i]];
   }
 };
 
-/// A chunk that is less than a quarter full needs a quarter of the work.
+/// A chunk with at most a quarter of the rows takes a quarter of the work.
 template <class Code>
 void leaf_values_as(const RegionTrees& trees, const RegionTree& tree,
                     const std::vector<Code>& codes, std::size_t n_rows, double* values) {
@@ -249,11 +250,11 @@ void leaf_values_as(const RegionTrees& trees, const RegionTree& tree,
 RegionTrees make_region_trees(const PackedTrees& packed) {
   RegionTrees regions;
   regions.trees.resize(packed.n_trees());
-  const FeatureCuts cuts = cuts_of(packed);
-  const std::size_t largest = largest_code(cuts);
+  const SplitPoints points = split_points_of(packed);
+  const std::size_t largest = largest_code(points);
   if (largest > kLargestCode) return regions;
   regions.has_wide_codes = largest > 255;
-  set_features(regions, cuts);
+  set_features(regions, points);
   for (std::size_t t = 0; t < packed.n_trees(); ++t) {
     if (is_small(packed.tree(t))) regions.trees[t] = pack_tree(packed, t, regions);
   }

@@ -20,7 +20,7 @@ CategoryPenalties::CategoryPenalties(const Layout& layout) {
 
 std::span<const double> CategoryPenalties::of(std::size_t n, double unit) {
   penalties_.resize(n - 1);
-  const double all = log_factorial_[n] - log_factorial_[2];  // left and right may change places
+  const double all = log_factorial_[n] - log_factorial_[2];  // left and right are interchangeable
   const double in_order = log_factorial_[n - 1] - log_factorial_[n - 2];
   for (std::size_t left = 1; left < n; ++left) {
     const double ways = ((all - in_order) - log_factorial_[left]) - log_factorial_[n - left];

@@ -1,5 +1,5 @@
-// What a cut on a category must gain beyond chance: levels sorted by what their rows say seem to
-// differ even where they do not.
+// Penalty on categorical splits. Categories sorted by their mean residual seem to differ even if
+// they do not, so a split must gain more than this selection gains by chance.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace abcgbm {
 
-/// The logarithm of the number of ways to part n levels into two sets of some sizes, less that of
-/// the n - 1 cuts that a number of so many values has for nothing. Sorting picks one of these ways,
-/// and chance alone gains about as much by that, in units of the gain that is expected of a cut
-/// that says nothing.
+/// The logarithm of the number of ways to divide n categories into two sets of given sizes, less
+/// that of the n - 1 ways of a numeric feature with n values. Sorting selects one of these ways,
+/// and by chance alone gains about that much, in units of the expected gain of an uninformative
+/// split.
 class CategoryPenalties {
  public:
   explicit CategoryPenalties(const Layout& layout);
 
-  /// The prices of the cuts that put the first 1, 2, ... of n levels left, times `unit`.
+  /// The penalties, times `unit`, of the splits that send the first 1, 2, ... of n categories left.
   std::span<const double> of(std::size_t n, double unit);
 
  private:

@@ -23,7 +23,7 @@ std::vector<std::uint32_t> all_features(std::size_t n_features) {
   return out;
 }
 
-/// Ascending, each once.
+/// Sorted, without duplicates.
 std::vector<std::uint32_t> as_set(std::vector<std::uint32_t> features) {
   std::ranges::sort(features);
   const auto repeated = std::ranges::unique(features);
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> as_set(std::vector<std::uint32_t> features) {
   return features;
 }
 
-/// The features that may follow a path.
+/// The features that may follow on a path.
 std::vector<std::uint32_t> allowed(const FeatureRules& rules, std::size_t n_features,
                                    const Path& path) {
   if (rules.max_path_features > 0 && path.size() >= rules.max_path_features) return as_set(path);

@@ -1,4 +1,4 @@
-// Which features a node may be cut on.
+// Feature sampling and interaction constraints: which features a node may be split on.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace abcgbm {
 
-/// The features that are cut on the way to a node, each once, in order of their first cut.
+/// The features of the splits above a node, each once, in the order of their first split.
 using Path = std::vector<std::uint32_t>;
 
 struct FeatureRules {
-  std::size_t max_features = 0;       // drawn anew for every node; 0: all
-  std::size_t max_path_features = 0;  // that may meet on a path; 0: no bound
-  /// All features of a path must be in one of these groups; none: no such rule.
+  std::size_t max_features = 0;       // sampled for every node; 0: all
+  std::size_t max_path_features = 0;  // that may interact on a path; 0: no bound
+  /// Interaction constraints: one group must contain all features of a path. Empty: no constraint.
   std::vector<std::vector<std::uint32_t>> groups;
 
   bool any() const { return max_features > 0 || max_path_features > 0 || !groups.empty(); }
@@ -21,7 +21,7 @@ struct FeatureRules {
 
 Path path_with(Path path, std::uint32_t feature);
 
-/// Ascending features that a node may be cut on; draws depend on nothing but the node's key.
+/// The features that a node may be split on, ascending. Sampling depends on the node's key only.
 std::vector<std::uint32_t> features_of(const FeatureRules& rules, std::size_t n_features,
                                        const Path& path, std::uint64_t key);
 

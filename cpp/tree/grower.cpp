@@ -45,7 +45,7 @@ void Grower<Traits>::add_child(const Sums& sums, int depth, const Path& path) {
   grown.depth = depth;
 }
 
-/// Whether a node could be split at all: then its histogram is worth having.
+/// Whether the node could be split at all, so that a histogram is worth building.
 template <class Traits>
 bool Grower<Traits>::can_split(std::size_t node) const {
   const Grown& grown = grown_[node];
@@ -54,7 +54,7 @@ bool Grower<Traits>::can_split(std::size_t node) const {
          traits_.weight_of(grown.sums) / 2 >= root_.rules.min_weight;
 }
 
-/// The cuts of a node will be looked for.
+/// Schedules the split search of a node.
 template <class Traits>
 void Grower<Traits>::prepare(std::size_t node) {
   to_split_.push_back(node);
@@ -91,8 +91,8 @@ void Grower<Traits>::decide(std::size_t node) {
   }
 }
 
-/// Keeps open leaves in order of gain. With r splits left only the best r can ever be split, so
-/// histograms of the others are given back.
+/// Keeps open leaves in order of gain. With r splits left only the best r can ever be split, so the
+/// histograms of the others are released.
 template <class Traits>
 void Grower<Traits>::open(std::size_t node) {
   const auto is_worse = [&](std::size_t a, std::size_t b) {
@@ -111,7 +111,7 @@ void Grower<Traits>::release(std::size_t node) {
   if (slot != kNoSlot) free_slots_.push_back(slot);
 }
 
-/// A slot that is free or new; or, where there are too many, that of the least promising leaf.
+/// Returns a free or new slot or, at the limit, that of the least promising leaf.
 template <class Traits>
 std::size_t Grower<Traits>::take_slot() {
   if (free_slots_.empty() && slots_.size() < max_histograms_) {
@@ -158,7 +158,7 @@ std::optional<std::size_t> Grower<Traits>::split_next() {
   const Sums right = difference(grown_[parent].sums, split.left);
   const std::size_t left_id = nodes_.size();
   const int depth = grown_[parent].depth + 1;
-  Path path;  // kept only where it matters
+  Path path;  // only needed for feature rules
   if (params_->features.any()) {
     path = path_with(grown_[parent].path, static_cast<std::uint32_t>(split.feature));
   }
@@ -197,7 +197,7 @@ void Grower<Traits>::choose_to_count(std::size_t parent, std::size_t left) {
 }
 
 template <class Traits>
-void Grower<Traits>::counted(const Block& block, std::size_t slot) {
+void Grower<Traits>::block_counted(const Block& block, std::size_t slot) {
   const std::size_t node = to_count_.front();
   if (sibling_ && !is_subtracted(node)) {
     traits_.subtract(block, histogram(*sibling_), histogram(node));

@@ -8,13 +8,14 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kPrefetchDistance = 12;  // rows of a small node are scattered in memory
-constexpr std::size_t kChunk = 2048;           // rows whose residuals are laid out by row, in L2
-constexpr std::size_t kMaxLines = 512;         // of columns that are counted together, in L1
+constexpr std::size_t kPrefetchDistance = 12;  // as rows of a small node are scattered in memory
+constexpr std::size_t kChunk =
+    2048;  // rows whose residuals are transposed to row order, in the L2 cache
+constexpr std::size_t kMaxLines = 512;  // of columns that are counted together, in the L1 cache
 constexpr std::size_t kAnyBins = std::size_t{1} << 32;
 
-/// N columns that are counted together: what is read of a row serves all, and a row need not wait
-/// for the one before where both have the same bin.
+/// N columns that are counted together: the sums of a row are read once for all of them, and
+/// consecutive rows with the same bin do not wait for each other.
 template <std::size_t N, class Code, class Item>
 struct ColumnGroup {
   ColumnGroup(const Layout& layout, const Columns<Code>& columns, std::size_t first,
@@ -28,8 +29,8 @@ struct ColumnGroup {
   std::array<Item*, N> bins;
 };
 
-/// Calls each() with the columns of a block: four together, as many as there are registers for, or
-/// fewer if they have more than `most_bins`.
+/// Calls each() with groups of the columns of a block: four columns, as many as there are registers
+/// for, or fewer if together they have more than `max_bins`.
 template <class Code, class Item, class Each>
 void for_column_groups(const Layout& layout, const Columns<Code>& columns, const Block& block,
                        std::size_t max_bins, Item* bins, const Each& each) {
@@ -51,7 +52,7 @@ void for_column_groups(const Layout& layout, const Columns<Code>& columns, const
   }
 }
 
-/// Adds some rows to N columns.
+/// Adds rows to N columns.
 template <int W, std::size_t N, class Code>
 struct AddRowsKernel {
   [[gnu::always_inline]] static inline void run(const RowsToCount<W>* given,
@@ -77,7 +78,7 @@ void add_listed(const ListedCodes& listed, const RowsToCount<W>& rows, Sums<W>* 
   }
 }
 
-/// The common bin of a sparse feature has what the others leave of the total.
+/// The common bin of a sparse feature is the total minus the other bins.
 template <class Item>
 void set_common_bin(const Feature& feature, const Item& total, Item* bins) {
   Item rest = total;
@@ -103,7 +104,7 @@ struct RootTask {
   Line* bins;  // of the group
 };
 
-/// Lays the values of one group of trees out by row, times the weights; absent trees are 0.
+/// Transposes the weighted values of a group of trees to row order; missing trees are 0.
 void transpose_chunk(RowWeights weight, const RowValues& values, const RootTask& task,
                      std::size_t start, std::span<Line> out) {
   std::array<std::int64_t, kChunk> scratch;
@@ -122,7 +123,7 @@ void transpose_chunk(RowWeights weight, const RowValues& values, const RootTask&
   for (std::size_t lane = 0; lane < kLane; ++lane) to.sum[lane] += line.sum[lane];
 }
 
-/// Adds a chunk of rows, the first of which is `start`, to N columns.
+/// Adds a chunk of rows, from `start` on, to N columns.
 template <std::size_t N, class Code>
 struct AddLinesKernel {
   [[gnu::always_inline]] static inline void run(const Line* rows, std::size_t n, std::size_t start,
@@ -149,7 +150,7 @@ struct AddListedLinesKernel {
   }
 };
 
-/// Adds a chunk of rows, the first of which is `start`, to one block of columns.
+/// Adds a chunk of rows, from `start` on, to one block of columns.
 template <class Code>
 void add_lines(const Binned& binned, const Columns<Code>& columns, const Block& block,
                std::size_t start, std::span<const Line> rows, Line* bins) {
@@ -257,8 +258,8 @@ void fill_roots(const Binned& binned, RowWeights weight, std::size_t n_trees,
   const std::size_t n_groups = (n_trees + kLane - 1) / kLane;
   roots.total_bins = binned.layout.total_bins;
   roots.lines.resize(n_groups * roots.total_bins);
-  // A task owns a range of blocks, so nothing has to be merged; every one reads all rows, so there
-  // are no more of them than it takes to give each thread one.
+  // A task owns a range of blocks, so nothing needs to be merged. As every task reads all rows,
+  // there are only as many as it takes to give each thread one.
   const std::size_t n_requested = (static_cast<std::size_t>(n_threads) + n_groups - 1) / n_groups;
   const std::vector<Block> blocks = blocks_of(binned.layout, n_requested);
   const std::size_t n_ranges = std::min(blocks.size(), n_requested);

@@ -1,5 +1,5 @@
-// Rows to sums per bin: what training sums over the rows of nodes, all of it; docs/determinism.md
-// lists it. Sums are integers, so neither the order of rows nor the split of the work matters.
+// Histograms of single-output trees: all sums over the rows of nodes; docs/determinism.md lists
+// them. Sums are integers, so neither the order of the rows nor the division of the work matters.
 #pragma once
 
 #include <array>
@@ -37,45 +37,45 @@ class HeldSums {
   std::int64_t last_;
 };
 
-/// Rows to be counted, and the sums of each.
+/// Rows to count, and their sums.
 template <int W>
 struct RowsToCount {
   std::span<const std::uint32_t> rows;
   std::span<const Sums<W>> sums;  // in the order of `rows`
 };
 
-/// Adds rows to the bins of one block; of sparse features not to the common bin.
+/// Adds rows to the bins of one block, except to the common bins of sparse features.
 template <int W>
 void count_block(const Binned& binned, const Block& block, const RowsToCount<W>& rows,
                  std::span<Sums<W>> histogram);
 
-/// Once all rows have been added: the common bins of sparse features have what is left of the
-/// node's sums.
+/// Sets the common bins of sparse features, after all rows were added, to the node's sums minus the
+/// other bins.
 template <int W>
 void finish_block(const Layout& layout, const Block& block, const Sums<W>& node,
                   std::span<Sums<W>> histogram);
 
-/// Turns a block of the parent into that of the other child.
+/// Turns a block of the parent's histogram into that of the other child.
 template <int W>
 void subtract_block(const Block& block, std::span<Sums<W>> parent, std::span<const Sums<W>> child);
 
-/// The weight in each bin: the same at the root of every tree.
+/// The weight of each bin, which is the same at the root of every tree.
 std::vector<std::int64_t> root_weights(const Binned& binned, RowWeights weight, int n_threads);
 
-/// One value of each row, for each of several trees: values(tree, first, scratch) returns those of
-/// the rows [first, first + scratch.size()), either in scratch or wherever they are.
+/// A value of each row for each of several trees: values(tree, first, scratch) returns those of the
+/// rows [first, first + scratch.size()), in scratch or elsewhere.
 using RowValues =
     std::function<const std::int64_t*(std::size_t, std::size_t, std::span<std::int64_t>)>;
 
-/// Sums of eight trees for one bin: one cache line, added with SIMD.
+/// The sums of eight trees for one bin: one cache line, added with SIMD.
 inline constexpr std::size_t kLane = 8;
 struct alignas(64) Line {
   std::array<std::int64_t, kLane> sum{};
 };
 inline void subtract(Line& line, const Line& part) { subtract(line.sum, part.sum); }
 
-/// Root histograms of several trees at once: the bins of a row are the same for every tree, so one
-/// walk over the table serves all.
+/// Root histograms of several trees: the bins of a row are the same for every tree, so one pass
+/// over the table serves all.
 ///
 ///   trees 0..7, group 0                  trees 8..15, group 1
 ///   bin 0 [ . . . . . . . . ]            bin 0 [ . . . . . . . . ]
@@ -92,7 +92,7 @@ struct HistogramGroups {
   }
 };
 
-/// Fills the root histograms of n trees. Weights multiply the values.
+/// Builds the root histograms of n trees from weighted values.
 void fill_roots(const Binned& binned, RowWeights weight, std::size_t n_trees,
                 const RowValues& values, int n_threads, HistogramGroups& roots);
 

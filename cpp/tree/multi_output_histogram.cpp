@@ -9,11 +9,11 @@ namespace abcgbm {
 namespace {
 
 constexpr std::size_t kLane = SumLayout::kLane;
-constexpr std::size_t kMaxLanes = 4;  // of a row that are held in registers
+constexpr std::size_t kMaxLanes = 4;  // of a row, held in registers
 
 using LaneOfSums [[gnu::vector_size(kLane * sizeof(std::int32_t))]] = std::int32_t;
 
-/// N columns that are counted together: what is read of a row serves all.
+/// N columns that are counted together, so that the sums of a row are read once.
 template <std::size_t N, class Code>
 struct ColumnPair {
   std::array<const Code*, N> code;
@@ -25,10 +25,10 @@ struct LanesToAdd {
   std::size_t stride = 0;
   const std::uint32_t* rows = nullptr;
   std::size_t n_rows = 0;
-  const std::int32_t* sums = nullptr;  // the first of these lanes in the first row
+  const std::int32_t* sums = nullptr;  // the first of these lanes, of the first row
 };
 
-/// Adds `Lanes` lanes of some rows to N columns.
+/// Adds `Lanes` lanes of rows to N columns.
 template <std::size_t N, std::size_t Lanes, class Code>
 struct AddMultiOutputKernel {
   [[gnu::always_inline]] static inline void run(const LanesToAdd* given,
@@ -50,7 +50,7 @@ struct AddMultiOutputKernel {
   }
 };
 
-/// The lanes of a row, a few at a time: calls add_lanes<Lanes>(first).
+/// Calls add_lanes<Lanes>(first) for a few lanes at a time.
 template <class AddLanes>
 void for_lanes(std::size_t n, const AddLanes& add_lanes) {
   std::size_t first = 0;
@@ -97,7 +97,7 @@ void add_listed(const ListedCodes& listed, const LanesToAdd& rows, std::int32_t*
   }
 }
 
-/// The common bin of a sparse feature has what the others leave of the node's sums.
+/// The common bin of a sparse feature is the node's sums minus the other bins.
 void set_common_bin(const Feature& feature, const MultiOutputSums& node, std::int32_t* bins) {
   const std::size_t stride = node.size();
   MultiOutputSums rest = node;

@@ -12,26 +12,27 @@ using Position = MultiOutputScanner::Position;
 using Node = MultiOutputScanner::Node;
 using FourTerms = MultiOutputScanner::FourTerms;
 
-constexpr double kRounding = 0x1p-20;  // of a difference of means that is none
+constexpr double kRounding =
+    0x1p-20;  // relative size of a difference of means that is rounding only
 constexpr std::size_t kFour = 4;
 using Four = Wide<kFour>::Doubles;
 using FourInts = Wide<kFour>::ShortIntegers;
 
-/// Four sums of a bin. Beyond the last direction they are some others, which count for nothing.
+/// Four sums of a bin. Lanes beyond the last projection hold other sums, which are multiplied by 0.
 [[gnu::always_inline]] inline Four four(const std::int32_t* sums) {
   return __builtin_convertvector(load<FourInts>(sums), Four);
 }
 
 [[gnu::always_inline]] inline Four size_of(const Four& x) { return x < 0.0 ? -x : x; }
 
-/// The difference of the sides' means, times both weights; 0 where it is rounding alone.
+/// The difference of the sides' means, times both weights; 0 if it is rounding only.
 [[gnu::always_inline]] inline Four difference_of(const Four& from_left, const Four& from_right) {
   const Four e = from_left - from_right;
   const Four noise = kRounding * (size_of(from_left) + size_of(from_right));
   return size_of(e) <= noise ? Four{} : e;
 }
 
-/// The terms of N times four directions, from `first` on, for all cuts; rows count 1.
+/// The score terms of N times four projections, from `first` on, for all splits; rows count as 1.
 template <std::size_t N>
 struct WeightTerms {
   [[gnu::always_inline]] static inline void run(const Position* positions, std::size_t n,
@@ -60,7 +61,7 @@ struct WeightTerms {
   }
 };
 
-/// The same with rows that count their hessians, which lie `hessians_at` behind the residuals.
+/// The same with rows that count as their hessians, which are `hessians_at` after the residuals.
 template <std::size_t N>
 struct HessianTerms {
   struct Side {
@@ -103,7 +104,7 @@ struct HessianTerms {
   }
 };
 
-/// Calls the kernel for all directions: eight at a time, then four.
+/// Calls the kernel for all projections: eight at a time, then four.
 template <template <std::size_t> class Kernel>
 void add_all_terms(std::span<const Position> positions, const Node& node,
                    const SumLayout& sum_layout, FourTerms* terms) {
@@ -155,8 +156,9 @@ void MultiOutputScanner::add_position(const std::int32_t* bin, std::uint32_t aft
                         .is_allowed = may_split && left_weight_ >= rules_.min_weight});
 }
 
-/// An empty bin makes no step: the cut after it repeats the one before, and is never the first of
-/// its score. Weights only grow, so after a cut with too little on its right there is none.
+/// Skips empty bins: the split after one repeats the split before, and is never the first with its
+/// score. Weights only grow, so the search ends at the first split with too little weight on its
+/// right.
 void MultiOutputScanner::find_positions(const MultiOutputScan& scan) {
   positions_.clear();
   left_weight_ = 0;
@@ -171,7 +173,7 @@ void MultiOutputScanner::find_positions(const MultiOutputScan& scan) {
   }
 }
 
-/// Cuts that leave too little hessian on a side do not count.
+/// Excludes splits that leave too little hessian on a side.
 void MultiOutputScanner::check_hessians() {
   std::int64_t left = 0;
   for (Position& position : positions_) {

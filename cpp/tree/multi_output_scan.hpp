@@ -1,4 +1,4 @@
-// The cuts along the bins of a feature in a shared tree, four directions to a register.
+// Split search of multi-output trees along the bins of one feature, four projections to a register.
 #pragma once
 
 #include <array>
@@ -13,49 +13,51 @@
 
 namespace abcgbm {
 
-/// Bins that are added up, on top of `start`: there is a cut after each of the first n.
+/// Bins to sum up, on top of `start`; each of the first n ends a possible split.
 struct MultiOutputScan {
   const std::int32_t* bins = nullptr;
   std::size_t n = 0;
-  const std::int32_t* start = nullptr;            // a bin; nullptr: nothing
-  std::span<const std::int32_t* const> sorted{};  // bins, if not as they lie
-  std::span<const double> penalties{};            // of the cuts; none: 0
+  const std::int32_t* start = nullptr;            // a bin; nullptr: zeros
+  std::span<const std::int32_t* const> sorted{};  // the bins, if not contiguous
+  std::span<const double> penalties{};            // of the splits; empty: 0
 };
 
 struct BestOfScan {
-  double score = 0.0;  // 0: no cut
+  double score = 0.0;  // 0: no split
   std::size_t after = 0;
 };
 
-/// Looks at the cuts of one node after the other. Holds buffers to use again.
+/// Scores the splits of one node at a time. Holds buffers for reuse.
 class MultiOutputScanner {
  public:
   explicit MultiOutputScanner(const SumLayout& sum_layout) : sum_layout_(sum_layout) {}
 
   void use_node(std::span<const std::int32_t> sums, const SplitRules& rules);
 
-  /// The first cut of the largest score.
+  /// The first split with the largest score.
   BestOfScan best_split(const MultiOutputScan& scan);
 
-  /// A bin with rows, and what is left of the cut after it.
+  /// A non-empty bin, and the split after it.
   struct Position {
     const std::int32_t* bin = nullptr;
     double left_weight = 0.0;
     std::uint32_t after = 0;
-    bool is_allowed = false;  // one that counts
+    bool is_allowed = false;  // satisfies the split rules
   };
 
-  /// A node as the kernels need it. Arrays over directions are filled up to a multiple of four.
+  /// A node in the form that the kernels need; arrays over projections are padded to a multiple of
+  /// four.
   struct Node {
     double weight = 0.0;
     double l2 = 0.0;
     std::vector<double> residuals;
     std::vector<double> hessians;
-    /// Of the hessian and both ridges, 1 without hessians; 0 where there is none, or no direction.
+    /// 1 / (hessian + both L2 terms), 1 without hessians; 0 if there is no hessian, and in the
+    /// padding.
     std::vector<double> inverse;
   };
 
-  using FourTerms = std::array<double, 4>;  // sums of terms, by direction modulo four
+  using FourTerms = std::array<double, 4>;  // sums of terms, by projection modulo four
 
  private:
   void add_position(const std::int32_t* bin, std::uint32_t after, bool may_split);
@@ -68,10 +70,10 @@ class MultiOutputScanner {
   SplitRules rules_;
   std::int64_t weight_ = 0;
   std::int64_t left_weight_ = 0;
-  std::int64_t hessian_ = 0;  // of all directions
+  std::int64_t hessian_ = 0;  // over all projections
   Node node_;
   std::vector<Position> positions_;
-  AlignedVector<FourTerms> terms_;  // by step
+  AlignedVector<FourTerms> terms_;  // by position
 };
 
 }  // namespace abcgbm

@@ -6,7 +6,7 @@
 namespace abcgbm {
 namespace {
 
-/// What a second ridge takes: a node has one, its children have two.
+/// The score that the second L2 term takes: a node has one, its two children have two.
 double cost_of_ridge(const SumLayout& sum_layout, const MultiOutputSums& node, double l2) {
   double cost = 0.0;
   for (std::size_t d = 0; d < sum_layout.n_projections; ++d) {
@@ -35,8 +35,8 @@ const std::int32_t* MultiOutputSplitSearch::bins_of(std::uint32_t f,
   return node.histogram.data() + layout_->features[f].offset * sum_layout_.stride();
 }
 
-/// Whether a feature need not be looked at, as in SplitSearch.
-bool MultiOutputSplitSearch::is_hopeless(std::uint32_t f, const MultiOutputNode& node) const {
+/// Whether no split on the feature is possible, as in SplitSearch.
+bool MultiOutputSplitSearch::cannot_split(std::uint32_t f, const MultiOutputNode& node) const {
   if (!node.may_split.empty() && node.may_split[f] == 0) return true;
   const Feature& feature = layout_->features[f];
   if (!feature.is_sparse) return false;
@@ -69,40 +69,41 @@ void MultiOutputSplitSearch::try_numeric(std::uint32_t f, const MultiOutputNode&
   try_scan(scan, f, true, best);
 }
 
-double MultiOutputSplitSearch::split_weight(const std::int32_t* sums, std::size_t direction) const {
-  return static_cast<double>(sums[sum_layout_.has_hessian ? sum_layout_.hessians_at() + direction
+double MultiOutputSplitSearch::split_weight(const std::int32_t* sums,
+                                            std::size_t projection) const {
+  return static_cast<double>(sums[sum_layout_.has_hessian ? sum_layout_.hessians_at() + projection
                                                           : sum_layout_.weight_at()]);
 }
 
-/// As SplitSearch does.
+/// As in SplitSearch.
 void MultiOutputSplitSearch::find_categories(std::uint32_t f, const MultiOutputNode& node) {
   const std::int32_t* bins = bins_of(f, node);
   found_.clear();
-  light_codes_.clear();
-  light_.assign(sum_layout_.stride(), 0);
+  rare_codes_.clear();
+  rare_.assign(sum_layout_.stride(), 0);
   for (std::uint32_t code = 0; code < layout_->features[f].n_bins; ++code) {
     const std::int32_t* bin = bins + code * sum_layout_.stride();
     const std::int32_t weight = bin[sum_layout_.weight_at()];
     if (weight == 0) continue;
-    const bool is_light = node.rules.is_light(weight);
-    if (!is_light || light_codes_.empty()) found_.push_back({.code = code, .is_light = is_light});
-    if (!is_light) continue;
-    light_codes_.push_back(code);
-    add(light_, bin);
+    const bool is_rare = node.rules.is_rare(weight);
+    if (!is_rare || rare_codes_.empty()) found_.push_back({.code = code, .is_rare = is_rare});
+    if (!is_rare) continue;
+    rare_codes_.push_back(code);
+    add(rare_, bin);
   }
 }
 
 const std::int32_t* MultiOutputSplitSearch::sums_of(const Category& category,
                                                     const std::int32_t* bins) const {
-  return category.is_light ? light_.data() : bins + category.code * sum_layout_.stride();
+  return category.is_rare ? rare_.data() : bins + category.code * sum_layout_.stride();
 }
 
-/// The directions in which the categories are sorted: those in which they differ most.
-std::vector<std::size_t> MultiOutputSplitSearch::orders(const std::int32_t* bins,
-                                                        const MultiOutputNode& node) const {
+/// The projections in which the categories are sorted: those in which they differ most.
+std::vector<std::size_t> MultiOutputSplitSearch::sort_projections(
+    const std::int32_t* bins, const MultiOutputNode& node) const {
   std::vector<std::size_t> projections(sum_layout_.n_projections);
   std::iota(projections.begin(), projections.end(), std::size_t{0});
-  if (projections.size() <= kMaxOrders) return projections;
+  if (projections.size() <= kMaxSortProjections) return projections;
   const double l2 = sum_layout_.has_hessian ? node.rules.l2 : 0.0;
   std::vector<double> spread(projections.size(), 0.0);
   for (const Category& category : found_) {
@@ -116,24 +117,24 @@ std::vector<std::size_t> MultiOutputSplitSearch::orders(const std::int32_t* bins
   std::ranges::sort(projections, [&](std::size_t a, std::size_t b) {
     return spread[a] != spread[b] ? spread[a] > spread[b] : a < b;
   });
-  projections.resize(kMaxOrders);
+  projections.resize(kMaxSortProjections);
   std::ranges::sort(projections);
   return projections;
 }
 
-/// Sorts the categories by mean residual, each as if it had some more weight at the node's mean.
-void MultiOutputSplitSearch::sort_categories(std::size_t direction, const std::int32_t* bins,
+/// Sorts the categories by mean residual, each shrunk towards the node's mean.
+void MultiOutputSplitSearch::sort_categories(std::size_t projection, const std::int32_t* bins,
                                              const MultiOutputNode& node) {
   const auto node_weight = static_cast<double>(node.sums[sum_layout_.weight_at()]);
   const double smoothing = node.rules.smoothing;
   const double more_residual =
-      smoothing * (static_cast<double>(node.sums[direction]) / node_weight);
-  const double more_weight = smoothing * (split_weight(node.sums.data(), direction) / node_weight);
+      smoothing * (static_cast<double>(node.sums[projection]) / node_weight);
+  const double more_weight = smoothing * (split_weight(node.sums.data(), projection) / node_weight);
   categories_ = found_;
   for (Category& category : categories_) {
     const std::int32_t* bin = sums_of(category, bins);
-    const double weight = split_weight(bin, direction) + more_weight;
-    const double residual = static_cast<double>(bin[direction]) + more_residual;
+    const double weight = split_weight(bin, projection) + more_weight;
+    const double residual = static_cast<double>(bin[projection]) + more_residual;
     category.mean = weight > 0.0 ? residual / weight : 0.0;
   }
   sort_by_mean(categories_);
@@ -141,12 +142,12 @@ void MultiOutputSplitSearch::sort_categories(std::size_t direction, const std::i
   for (const Category& category : categories_) sorted_.push_back(sums_of(category, bins));
 }
 
-/// What chance alone would give to the cuts of the categories, sorted in a direction.
-std::span<const double> MultiOutputSplitSearch::penalties_of(std::size_t direction,
+/// The expected gain by chance of categories that are sorted in one projection.
+std::span<const double> MultiOutputSplitSearch::penalties_of(std::size_t projection,
                                                              const MultiOutputNode& node) {
   double unit = node.rules.category_penalty;
   if (!sum_layout_.has_hessian && unit > 0.0) {
-    unit *= static_cast<double>(node.residual_size[direction]);
+    unit *= static_cast<double>(node.residual_size[projection]);
   }
   return penalties_.of(found_.size(), unit);
 }
@@ -157,12 +158,12 @@ void MultiOutputSplitSearch::try_categorical(std::uint32_t f, const MultiOutputN
   const std::size_t n = found_.size();
   if (n < 2) return;
   const std::int32_t* bins = bins_of(f, node);
-  for (const std::size_t direction : orders(bins, node)) {
-    sort_categories(direction, bins, node);
+  for (const std::size_t projection : sort_projections(bins, node)) {
+    sort_categories(projection, bins, node);
     const MultiOutputScan scan{
-        .n = n - 1, .sorted = sorted_, .penalties = penalties_of(direction, node)};
+        .n = n - 1, .sorted = sorted_, .penalties = penalties_of(projection, node)};
     if (!try_scan(scan, f, false, best)) continue;
-    best.left_set = codes_of(std::span(categories_).first(best.bin + 1), light_codes_,
+    best.left_set = codes_of(std::span(categories_).first(best.bin + 1), rare_codes_,
                              layout_->features[f].n_bins);
   }
 }
@@ -171,7 +172,7 @@ void MultiOutputSplitSearch::try_features(std::span<const std::uint32_t> feature
                                           const MultiOutputNode& node, MultiOutputSplit& best) {
   scanner_.use_node(node.sums, node.rules);
   for (const std::uint32_t f : features) {
-    if (is_hopeless(f, node)) continue;
+    if (cannot_split(f, node)) continue;
     if (layout_->features[f].is_categorical) {
       try_categorical(f, node, best);
     } else {

@@ -1,5 +1,5 @@
-// What a tree sums of its rows, and how its cuts are looked for: all that the grower of a tree for
-// one class and that of a shared one do not have in common.
+// Traits of single-output and multi-output trees: sums, histograms and split search. The grower is
+// written once for both.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct SingleOutput {
 
   Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins); }
   std::size_t histogram_bytes(std::size_t n_bins) const { return n_bins * sizeof(Sums); }
-  /// All sums of a histogram, one after the other.
+  /// All sums of a histogram as one array.
   std::span<std::int64_t> numbers(Bins bins) const {
     return {bins.empty() ? nullptr : bins.front().data(), bins.size() * W};
   }
@@ -57,7 +57,7 @@ struct MultiOutput {
   using Split = MultiOutputSplit;
   using NodeToSplit = MultiOutputNode;
   using Search = MultiOutputSplitSearch;
-  using ResidualSize = std::vector<std::int64_t>;  // by direction
+  using ResidualSize = std::vector<std::int64_t>;  // by projection
 
   SumLayout sum_layout{};
   bool has_hessian() const { return sum_layout.has_hessian; }

@@ -8,10 +8,11 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::size_t kSearchFrom = 8;  // a sparse column that lists so many times a node's rows
+constexpr std::size_t kSearchFrom =
+    8;  // a sparse column that lists this many times a node's rows is searched, not scanned
 
-/// Rows that go left move to the front, the others to `scratch`; returns how many go left. Sides
-/// are 0 and 1, so that there is no branch.
+/// Moves rows that go left to the front, and the others to `scratch`; returns how many go left.
+/// Sides are 0 and 1 to avoid branches.
 template <class IsLeft>
 std::size_t move_left(std::span<std::uint32_t> rows, std::uint32_t* scratch, IsLeft is_left) {
   std::size_t n_left = 0;
@@ -24,8 +25,7 @@ std::size_t move_left(std::span<std::uint32_t> rows, std::uint32_t* scratch, IsL
   return n_left;
 }
 
-/// Codes of a sparse column for ascending rows: searches on from the row before, in growing
-/// strides.
+/// Codes of a sparse column for ascending rows: gallops on from the row before.
 class SparseReader {
  public:
   SparseReader(const SparseColumn& column, std::uint32_t common)
@@ -88,8 +88,8 @@ std::size_t split_dense(RowSets& sets, std::span<std::uint32_t> rows, const Binn
       binned.columns);
 }
 
-/// The listed rows that do not go the common way are marked, and the marks taken away afterwards; a
-/// small node looks its rows up instead.
+/// Marks the listed rows that leave the common side, and clears the marks afterwards. For a small
+/// node, its rows are searched in the list instead.
 std::size_t split_sparse(RowSets& sets, std::span<std::uint32_t> rows, const SparseColumn& column,
                          std::uint32_t common, std::span<const std::uint8_t> side) {
   if (column.row.size() > kSearchFrom * rows.size()) {
@@ -145,14 +145,14 @@ void write_leaves(const RowSets& sets, std::span<const TreeNode> nodes,
   }
 }
 
-void follow(const Binned& binned, std::span<const TreeNode> nodes, RowSets& sets,
-            std::span<std::uint16_t> node_of_row) {
+void apply_tree(const Binned& binned, std::span<const TreeNode> nodes, RowSets& sets,
+                std::span<std::uint16_t> node_of_row) {
   std::vector<std::size_t> parent_of(nodes.size());  // of a left child
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     if (!nodes[node].is_leaf()) parent_of[static_cast<std::size_t>(nodes[node].left)] = node;
   }
   reset(sets, binned.n_rows);
-  // Children have been numbered in the order of the splits.
+  // Children are numbered in the order of the splits.
   for (std::size_t left = 1; left < nodes.size(); left += 2) {
     split_rows(sets, parent_of[left], binned, nodes[parent_of[left]]);
   }

@@ -29,24 +29,24 @@ struct RowSets {
   }
 };
 
-/// What a row takes in them.
+/// Bytes for each row.
 inline constexpr std::size_t kRowSetBytes = 2 * sizeof(std::uint32_t) + sizeof(std::uint8_t);
 
-/// All rows in the root.
+/// Puts all rows into the root.
 void reset(RowSets& sets, std::size_t n_rows);
 
-/// Splits the rows of `node` into two new nodes, left then right; each keeps the order of rows.
+/// Splits the rows of `node` into two new nodes, left then right, preserving the order of rows.
 ///
 ///   node   [ a b c d e f g ]    codes <= bin: a c f
 ///   after  [ a c f | b d e g ]
 void split_rows(RowSets& sets, std::size_t node, const Binned& binned, const TreeNode& split);
 
-/// The leaf that each row is in.
+/// Writes the leaf of each row.
 void write_leaves(const RowSets& sets, std::span<const TreeNode> nodes,
                   std::span<std::uint16_t> node_of_row);
 
-/// Sends the rows of a table down a finished tree.
-void follow(const Binned& binned, std::span<const TreeNode> nodes, RowSets& sets,
-            std::span<std::uint16_t> node_of_row);
+/// Finds the leaf of each row of a table in a finished tree.
+void apply_tree(const Binned& binned, std::span<const TreeNode> nodes, RowSets& sets,
+                std::span<std::uint16_t> node_of_row);
 
 }  // namespace abcgbm

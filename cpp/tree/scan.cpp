@@ -8,10 +8,12 @@
 namespace abcgbm {
 namespace {
 
-constexpr double kRounding = 0x1p-50;  // of a difference of means that is none
+constexpr double kRounding =
+    0x1p-50;  // relative size of a difference of means that is rounding only; without this bound,
+              // nodes with equal residuals would be split
 
-/// The nearest double of any 64-bit integer, one or several, in operations that every SIMD level
-/// has: the halves are set into the digits of 2^84 and 2^52, and their exact difference is rounded
+/// Converts any 64-bit integer to the nearest double, scalar or vector, with operations that every
+/// SIMD level has: the halves become digits of 2^84 and 2^52, whose exact difference is rounded
 /// once.
 template <class T>
 [[gnu::always_inline]] inline T to_double(IntegersOf<T> x) {
@@ -22,14 +24,14 @@ template <class T>
   return (high - 0x1.00000801p84) + low;  // 2^84 + 2^63 + 2^52
 }
 
-/// The same for 0 <= x < 2^52, as every sum of weights is.
+/// The same for 0 <= x < 2^52, which holds for every sum of weights.
 template <class T>
 [[gnu::always_inline]] inline T small_to_double(IntegersOf<T> x) {
   return bits_as<T>(x | 0x4330000000000000) - 0x1p52;
 }
 
-/// The parts of a cut's score (from_left - from_right)^2 / (a b), the gain up to the node's weight:
-/// of one cut, or of one in each of several lanes.
+/// The parts of a split's score (from_left - from_right)^2 / (a b), which is its gain times the
+/// node's weight: of one split, or of one in each lane.
 template <int W, class T>
 struct ScoreParts {
   using Ints = IntegersOf<T>;
@@ -37,7 +39,7 @@ struct ScoreParts {
   [[gnu::always_inline]] ScoreParts(const Sums<W>& node, double l2, Ints residual, Ints weight) {
     if constexpr (!kHasHessian<W>) {
       a = small_to_double<T>(weight);
-      b = small_to_double<double>(node[kWeight]) - a;  // which is exact
+      b = small_to_double<double>(node[kWeight]) - a;  // exact
     } else {
       a = to_double<T>(weight) + l2;
       b = to_double<T>(node[kHessian] - weight) + l2;
@@ -52,11 +54,11 @@ struct ScoreParts {
   T from_right;
 };
 
-/// What is left of the cuts of N scans.
+/// The left-hand sums of N scans.
 template <int W, std::size_t N>
 using LaneSums = std::array<typename Wide<N>::Integers, W>;
 
-/// Bin t of N scans, a scan to a lane.
+/// Bin t of N scans, one to a lane.
 template <int W, std::size_t N>
 [[gnu::always_inline]] inline LaneSums<W, N> lanes(const std::array<const Sums<W>*, kScans>& bins,
                                                    std::size_t first, std::size_t t) {
@@ -80,10 +82,9 @@ template <int W, std::size_t N>
   return sums;
 }
 
-/// The largest score along each scan. Fractions are compared without a division, so it may fall
-/// short by what rounding takes, each time that a cut is compared with the best before. A scan that
-/// is at its end goes on with empty bins, which repeat its last cut; one without any bins has no
-/// score.
+/// The largest score along each scan. Fractions are compared by multiplication, without a division,
+/// so the result may be too small by the rounding of each comparison. A scan that has ended
+/// continues with empty bins, which repeat its last split; a scan without bins has score 0.
 template <int W>
 struct BestOfScans {
   template <std::size_t N>
@@ -135,7 +136,7 @@ struct BestOfScans {
       return end;
     }
 
-    /// Whether there is enough on both sides; so written, it is two comparisons.
+    /// Whether both sides have enough, with two comparisons.
     [[gnu::always_inline]] static inline Integers leaves_enough(Integers left, std::int64_t node,
                                                                 std::int64_t min_sum) {
       return (left > min_sum - 1) & (left < node - min_sum + 1);

@@ -13,7 +13,7 @@ bool is_enough(const Sums<W>& side, const SplitRules& rules) {
   return true;
 }
 
-/// How many of the first cuts have a property that no later one has; without branches.
+/// The number of leading elements with a property that no later element has; without branches.
 template <int W, class Has>
 std::size_t count_first(std::span<const Sums<W>> left, const Has& has) {
   std::size_t n = 0;
@@ -37,18 +37,18 @@ std::size_t max_bins(const Layout& layout) {
 void sort_by_mean(std::vector<Category>& categories) {
   const auto first =
       std::ranges::find_if(categories, [](const Category& c) { return c.mean != 0.0; });
-  const double direction = first != categories.end() && first->mean > 0.0 ? -1.0 : 1.0;
-  for (Category& category : categories) category.mean *= direction;
+  const double sign = first != categories.end() && first->mean > 0.0 ? -1.0 : 1.0;
+  for (Category& category : categories) category.mean *= sign;
   std::ranges::sort(categories, [](const Category& a, const Category& b) {
     return a.mean != b.mean ? a.mean < b.mean : a.code < b.code;
   });
 }
 
-CodeSet codes_of(std::span<const Category> categories, std::span<const std::uint32_t> light,
+CodeSet codes_of(std::span<const Category> categories, std::span<const std::uint32_t> rare,
                  std::size_t n_codes) {
   CodeSet set = empty_set(n_codes);
   for (const Category& category : categories) {
-    const auto codes = category.is_light ? light : std::span(&category.code, 1);
+    const auto codes = category.is_rare ? rare : std::span(&category.code, 1);
     for (const std::uint32_t code : codes) insert(set, code);
   }
   return set;
@@ -62,10 +62,10 @@ SplitSearch<W>::SplitSearch(const Layout& layout)
       score_(empty_.size()),
       penalties_(layout) {}
 
-/// Sums up what is left of the cuts after the bins in(0) .. in(n - 1), on top of `start`, and finds
-/// the allowed ones. Weights are not negative, so these are the cuts from the first with enough on
-/// its left to the last with enough on its right. The cut after an empty bin repeats the one
-/// before: it has the same score, and is never the first with it.
+/// Sums up the bins in(0) .. in(n - 1), on top of `start`, and finds the allowed splits. Weights
+/// are not negative, so these are the splits from the first with enough on its left to the last
+/// with enough on its right. The split after an empty bin repeats the one before: it has the same
+/// score and is never the first with it.
 template <int W>
 template <class Bins>
 void SplitSearch<W>::find_splits(const Bins& in, std::size_t n, const Sums<W>& start,
@@ -92,7 +92,7 @@ void SplitSearch<W>::score_found(const NodeToSplit<W>& node) {
                   score_);
 }
 
-/// Takes the first cut of the largest score if it is better than the best so far.
+/// Takes the first split with the largest score if it is better than the best so far.
 template <int W>
 bool SplitSearch<W>::take_best(std::uint32_t feature, bool missing_left, Split<W>& best) const {
   const auto scores = std::span(score_).first(n_);
@@ -107,15 +107,15 @@ bool SplitSearch<W>::take_best(std::uint32_t feature, bool missing_left, Split<W
   return true;
 }
 
-/// Keeps a scan until there are enough to be made side by side.
+/// Queues a scan until there are enough to run side by side.
 template <int W>
 void SplitSearch<W>::add_scan(const Scan<W>& scan, const NodeToSplit<W>& node, Split<W>& best) {
   scans_[n_scans_++] = scan;
   if (n_scans_ == kScans) try_scans(node, best);
 }
 
-/// Computes the scores along a scan only if its best may be the best of all; the most promising
-/// scan comes first.
+/// Computes exact scores only along scans whose best may be the best of all, most promising first.
+/// So most features need no division.
 template <int W>
 void SplitSearch<W>::try_scans(const NodeToSplit<W>& node, Split<W>& best) {
   for (std::size_t i = n_scans_; i < kScans; ++i) scans_[i] = {};
@@ -137,26 +137,25 @@ void SplitSearch<W>::try_scan(const Scan<W>& scan, const NodeToSplit<W>& node, S
   take_best(scan.feature, scan.missing_left, best);
 }
 
-/// Finds the categories of a node; the light ones are one, at the place of the first.
+/// Finds the categories of a node. Rare ones are merged into one, at the place of the first.
 template <int W>
 void SplitSearch<W>::find_categories(std::span<const Sums<W>> bins, const SplitRules& rules) {
   categories_.clear();
-  light_codes_.clear();
-  light_ = {};
+  rare_codes_.clear();
+  rare_ = {};
   for (std::uint32_t code = 0; code < bins.size(); ++code) {
     if (bins[code][kWeight] == 0) continue;
-    const bool is_light = rules.is_light(bins[code][kWeight]);
-    if (!is_light || light_codes_.empty()) {
-      categories_.push_back({.code = code, .is_light = is_light});
+    const bool is_rare = rules.is_rare(bins[code][kWeight]);
+    if (!is_rare || rare_codes_.empty()) {
+      categories_.push_back({.code = code, .is_rare = is_rare});
     }
-    if (!is_light) continue;
-    light_codes_.push_back(code);
-    add(light_, bins[code]);
+    if (!is_rare) continue;
+    rare_codes_.push_back(code);
+    add(rare_, bins[code]);
   }
 }
 
-/// Sorts the categories by their mean residuals, each as if it had some more weight at the node's
-/// mean.
+/// Sorts the categories by their mean residuals, each shrunk towards the node's mean.
 template <int W>
 void SplitSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeToSplit<W>& node) {
   const auto number = [](const Sums<W>& sums, std::size_t which) {
@@ -167,14 +166,14 @@ void SplitSearch<W>::sort_categories(std::span<const Sums<W>> bins, const NodeTo
   const double more_residual = smoothing * (number(node.sums, kResidual) / node_weight);
   const double more_weight = smoothing * (number(node.sums, kSplitWeight<W>) / node_weight);
   for (Category& category : categories_) {
-    const Sums<W>& sums = category.is_light ? light_ : bins[category.code];
+    const Sums<W>& sums = category.is_rare ? rare_ : bins[category.code];
     const double weight = number(sums, kSplitWeight<W>) + more_weight;
     category.mean = weight > 0.0 ? (number(sums, kResidual) + more_residual) / weight : 0.0;
   }
   sort_by_mean(categories_);
 }
 
-/// Takes from the scores of the cuts of categories what chance alone would give to them.
+/// Subtracts the gain expected by chance from the scores of categorical splits.
 template <int W>
 void SplitSearch<W>::subtract_penalties(const NodeToSplit<W>& node) {
   double unit = node.rules.category_penalty;
@@ -194,19 +193,19 @@ void SplitSearch<W>::try_categorical(std::uint32_t f, std::span<const Sums<W>> b
   if (categories_.size() < 2) return;
   sort_categories(bins, node);
   const auto sums_of = [&](std::size_t t) -> const Sums<W>& {
-    return categories_[t].is_light ? light_ : bins[categories_[t].code];
+    return categories_[t].is_rare ? rare_ : bins[categories_[t].code];
   };
   find_splits(sums_of, categories_.size() - 1, Sums<W>{}, node);
   score_found(node);
   subtract_penalties(node);
   if (!take_best(f, false, best)) return;
-  best.left_set = codes_of(std::span(categories_).first(best.bin + 1), light_codes_, bins.size());
+  best.left_set = codes_of(std::span(categories_).first(best.bin + 1), rare_codes_, bins.size());
 }
 
-/// Whether a feature need not be looked at. One side of any cut on a sparse column is without the
-/// common bin: what is in the others must be enough for it.
+/// Whether no split on the feature is possible. One side of any split on a sparse feature is
+/// without the common bin, so the other bins together need the minimum weight.
 template <int W>
-bool SplitSearch<W>::is_hopeless(std::uint32_t f, const NodeToSplit<W>& node) const {
+bool SplitSearch<W>::cannot_split(std::uint32_t f, const NodeToSplit<W>& node) const {
   if (!node.may_split.empty() && node.may_split[f] == 0) return true;
   const Feature& feature = layout_->features[f];
   if (!feature.is_sparse) return false;
@@ -219,7 +218,7 @@ void SplitSearch<W>::try_features(std::span<const std::uint32_t> features,
                                   const NodeToSplit<W>& node, Split<W>& best) {
   n_scans_ = 0;
   for (const std::uint32_t f : features) {
-    if (is_hopeless(f, node)) continue;
+    if (cannot_split(f, node)) continue;
     const Feature& feature = layout_->features[f];
     const auto bins = node.histogram.subspan(feature.offset, feature.n_bins);
     if (feature.is_categorical) {

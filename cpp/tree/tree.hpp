@@ -20,8 +20,8 @@ inline bool contains(const CodeSet& set, std::uint32_t code) {
   return ((set[code / 64] >> (code % 64)) & 1u) != 0;
 }
 
-/// One node; a leaf has no feature. Right is left + 1. Left go the codes 0..bin of the feature, or
-/// those of a set if it is categorical, and missing values if `missing_left`.
+/// A node; a leaf has no feature. The right child is left + 1. Codes 0..bin of the feature go left
+/// or, if it is categorical, those of a set; and missing values if `missing_left`.
 struct TreeNode {
   int feature = -1;
   std::uint32_t bin = 0;
@@ -35,15 +35,16 @@ struct TreeNode {
   bool is_leaf() const { return feature < 0; }
 };
 
-/// What a shared tree has in place of the values of its nodes.
+/// What a multi-output tree has instead of node values.
 struct MultiOutputValues {
   std::vector<float> of_leaf;  // [n_leaves][n_classes], leaves in the order of their nodes
-  std::vector<int> feature;    // that the tree is cut on, ascending
-  std::vector<double> gain;    // of all cuts on each of them, [feature.size()][n_classes]
+  std::vector<int> feature;    // split features, ascending
+  std::vector<double> gain;    // of all splits on each of them, [feature.size()][n_classes]
 };
 
-/// Nodes in order of creation. Adds its value to tree_class, and takes it, times base_scale, from
-/// base if there is one; or, if it is shared, adds a value to every class.
+/// Nodes in order of creation. A single-output tree adds its value to tree_class and, if there is a
+/// base class, subtracts base_scale times the value from that; a multi-output tree adds a value to
+/// every class.
 struct Tree {
   int tree_class = 0;
   BaseClass base;
@@ -54,7 +55,7 @@ struct Tree {
   bool is_multi_output() const { return tree_class == kAllClasses; }
 };
 
-/// The number of each leaf among the leaves, by node; 0 for the others.
+/// The number of each leaf among the leaves, by node; 0 for inner nodes.
 inline std::vector<std::uint16_t> leaf_numbers(const std::vector<TreeNode>& nodes) {
   std::vector<std::uint16_t> numbers(nodes.size(), 0);
   std::uint16_t n = 0;

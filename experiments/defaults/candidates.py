@@ -1,7 +1,7 @@
 """Our candidates: a name, and the parameters of ``ABCBoostClassifier`` that are not its defaults.
 
-Values are what JSON can say. ``base_class`` may be ``{"n_candidates": 2, "gap": 5, "warmup": 10}``, a
-``BaseClassSearch``. A string that begins with ``=`` is computed for each table from ``rows``,
+Values are what JSON can say. ``algorithm`` may be ``{"criterion": "logitboost", "n_candidates": 2}``, the
+parameters of an ``AdaptiveBaseClass``. A string that begins with ``=`` is computed for each table from ``rows``,
 ``features`` and ``classes``: ``"max_leaf_nodes": "=max(8, rows // 300)"``. More can be given in a file,
 ``--candidates FILE``, that has the same dictionary as JSON.
 """
@@ -13,25 +13,22 @@ from typing import Any
 
 Parameters = dict[str, Any]
 
-SEARCH = {"n_candidates": 2, "gap": 5}
+SEARCH = {"criterion": "logitboost", "n_candidates": 2, "gap": 5}
 WARM_SEARCH = {**SEARCH, "warmup": 10}
 CANDIDATES: dict[str, Parameters] = {
     "default": {},
     "mart": {"algorithm": "mart"},
     "logitboost": {"algorithm": "logitboost"},
     "abc-logitboost": {"algorithm": "abc-logitboost"},
-    "abc-logitboost-search": {"algorithm": "abc-logitboost", "base_class": SEARCH},
+    "abc-logitboost-search": {"algorithm": SEARCH},
     "abc-logitboost-warm-l2": {
-        "algorithm": "abc-logitboost",
-        "base_class": WARM_SEARCH,
+        "algorithm": WARM_SEARCH,
         "l2_regularization": 1.0,
     },
     "shared": {"algorithm": "multi-output"},
     "sampled": {
-        "algorithm": "abc-logitboost",
-        "base_class": WARM_SEARCH,
+        "algorithm": {**WARM_SEARCH, "baseline": "prior"},
         "l2_regularization": 1.0,
-        "init": "prior",
         "subsample": 0.8,
         "max_features": 0.7,
     },

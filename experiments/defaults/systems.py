@@ -59,8 +59,8 @@ def fit_ours(task: Task, steps: int | None) -> Fitted:
     rows, features = task.X.shape
     sizes = {"rows": rows, "features": features, "classes": int(task.y.max()) + 1}
     given = settled(task.parameters, sizes)
-    if isinstance(given.get("base_class"), dict):
-        given["base_class"] = package.BaseClassSearch(**given["base_class"])
+    if isinstance(given.get("algorithm"), dict):
+        given["algorithm"] = package.AdaptiveBaseClass(**given["algorithm"])
     given |= {} if steps is None else {"max_iter": steps}
     model = package.ABCBoostClassifier(n_jobs=1, **{"n_iter_no_change": PATIENCE, **given})
     rows = () if task.validation is None else task.validation

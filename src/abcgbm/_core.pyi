@@ -1,4 +1,4 @@
-"""The native core of abcgbm: loops over rows and bins."""
+"""The native core of abcgbm: all loops over rows and bins."""
 
 from collections.abc import Sequence
 from typing import Annotated, overload
@@ -12,34 +12,34 @@ def simd_level() -> str:
 
 class Storage:
     """
-    Where arrays as large as the rows lie: in memory, or in unnamed scratch files of a folder.
+    Where large arrays are allocated: in memory, or in unnamed scratch files of a folder.
     """
 
     def __init__(self, folder: str | None = None, min_bytes: int = 1048576) -> None:
         """
-        OSError if no file can be made in the folder. Smaller arrays stay in memory.
+        Arrays below min_bytes stay in memory. OSError if the folder is not writable.
         """
 
 class Binned:
-    """Bin codes of a table."""
+    """A table of bin codes."""
 
     @property
     def n_bins(self) -> list[int]:
-        """Bins of each feature: values, and one for missing."""
+        """Number of bins of each feature, including the one for missing values."""
 
     @property
     def is_sparse(self) -> list[bool]:
         """
-        Whether one code of a feature is so common that its bin is what the others leave.
+        Whether only the rows without the feature's most common code are stored.
         """
 
     @property
     def is_bundled(self) -> list[bool]:
-        """Whether a sparse feature shares a column with others."""
+        """Whether a sparse feature is in a bundle."""
 
     @property
     def is_categorical(self) -> list[bool]:
-        """Whether cuts of a feature are sets of codes."""
+        """Whether splits on the feature are sets of codes."""
 
     @property
     def n_rows(self) -> int: ...
@@ -49,7 +49,7 @@ class Binned:
 
     @property
     def total_bins(self) -> int:
-        """Bins of all features."""
+        """Number of bins of all features."""
 
     @property
     def code_bytes(self) -> int:
@@ -60,10 +60,10 @@ class Binned:
 
     @staticmethod
     def from_state(state: dict[str, object]) -> Binned:
-        """The table of such a dict; ValueError if it is that of no table."""
+        """The table of such a dict; ValueError if it is invalid."""
 
     def take(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Binned:
-        """The given rows, by number."""
+        """The given rows, by number, as a table."""
 
     def codes(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.uint16]:
         """
@@ -75,7 +75,7 @@ def find_thresholds(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None)
 
 class SparseColumns:
     """
-    The columns of a csc matrix, not copied; rows that are not listed have the fill value.
+    The columns of a csc matrix, without a copy; rows that are not listed have the fill value.
     """
 
     @overload
@@ -85,65 +85,69 @@ class SparseColumns:
     def __init__(self, n_rows: int, fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 def find_sparse_thresholds(columns: SparseColumns, weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
-    """The same for sparse columns."""
+    """Thresholds between the value bins of each sparse column."""
 
 class BinnedBuilder:
-    """Codes a table, some columns at a time."""
+    """Codes a table, a few columns at a time."""
 
     def __init__(self, n_rows: int, thresholds: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, is_categorical: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], storage: Storage = ...) -> None: ...
 
     def set_thresholds(self, feature: int, thresholds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """Say what the bins of a feature are, before its values are added."""
+        """Set the bins of a feature; to be called before its values are added."""
 
     def add_block(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], n_threads: int) -> None:
-        """Code the columns of X, which are the given features."""
+        """Code the given features, which are the columns of X."""
 
     def add_sparse(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: SparseColumns, n_threads: int) -> None:
-        """Code sparse columns, which are the given features."""
+        """Code the given features, which are the sparse columns."""
 
     def add_rows(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], first_row: int, n_threads: int) -> None:
-        """Code some rows of the given features."""
+        """Code the rows of the given features from first_row on."""
 
     def finish_features(self, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> NDArray[numpy.uint64]:
         """
-        Say that all rows of some features have come; return the digests of their columns.
+        Finish features that were coded by add_rows; return the digests of their columns.
         """
 
     def set_common_code(self, feature: int, common: int, n_listed: int, n_rows: int) -> None:
         """
-        Say what the common code of a feature is, and how many of all rows have another.
+        Set the common code of a feature, and how many of all rows have another.
         """
 
     def bundles(self) -> list[list[int]]:
-        """Sparse features that never meet in a row, in bundles."""
+        """Bundles of sparse features that never list the same row."""
 
     def conflicts(self, bundles: Sequence[Sequence[int]]) -> NDArray[numpy.int32]:
         """
-        For each feature, 1 if it conflicts one before it in its bundle in some row; else 0.
+        For each feature, 1 if it conflicts with an earlier one of its bundle in some row, else 0.
         """
 
     def finish(self, bundles: Sequence[Sequence[int]] | None = None) -> Binned:
         """
-        The binned table, with the bundles that its rows allow if none are given; the builder is then empty.
+        Return the binned table and empty the builder; without bundles, they are found in the rows.
         """
 
 class ValueCounts:
-    """The distinct values of columns, part by part."""
+    """Distinct values of columns, counted batch by batch."""
 
     def __init__(self, n_columns: int) -> None: ...
 
     def add(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first_row: int, n_threads: int) -> None:
-        """Count the rows from first_row on; those of weight 0 are absent."""
+        """
+        Count the rows from first_row on; rows of weight 0 and NaN are ignored.
+        """
 
     def merge(self, other: ValueCounts, n_threads: int) -> None:
-        """Count what another has counted."""
+        """Add the counts of other rows of the same columns."""
 
     def take(self, n_threads: int) -> list[tuple[NDArray[numpy.float64], NDArray[numpy.int64]]]:
-        """Hand over values and weights, one run a column, and begin anew."""
+        """
+        Return values and weights, one run for each column, and clear the counts.
+        """
 
     def thresholds(self, runs: Sequence[Sequence[tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]]]], max_bins: int, n_threads: int) -> list[NDArray[numpy.float64]]:
         """
-        The thresholds of each column, of what is held and of further runs of each column.
+        The thresholds of each column, from the stored runs and the given ones.
         """
 
     @property
@@ -151,11 +155,11 @@ class ValueCounts:
 
     @property
     def n_values(self) -> int:
-        """Values that are held, of all columns."""
+        """Number of stored values, over all columns."""
 
     @property
     def digests(self) -> NDArray[numpy.uint64]:
-        """What the rows so far make of each column."""
+        """Digests of the columns, over all rows so far."""
 
 def softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int = 1) -> NDArray[numpy.float64]:
     """Probabilities of scores of shape (n_rows, n_classes)."""
@@ -164,50 +168,48 @@ def log_softmax(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), 
     """Logarithms of the probabilities."""
 
 class Shard:
-    """Which of all rows those of a rank are."""
+    """The shard of the rows that a rank holds."""
 
     def __init__(self, communicator: object, row_id: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """
-        Of the communicator, sum, maximum, reduce_scatter and gather are called; numbers are for draws.
+        The communicator has allreduce, reduce_scatter and allgather; row_id numbers the rows among all ranks, for random draws.
         """
 
 class Labels:
-    """Classes and weights of rows; weights are multiples of the unit."""
+    """Class numbers and weights of rows; weights are multiples of the unit."""
 
     def __init__(self, y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), device='cpu', writable=False)], unit: float, n_classes: int, storage: Storage = ..., shard: Shard | None = None) -> None: ...
 
 class FeatureRules:
-    """Which features a node may be cut on."""
+    """Feature sampling and interaction constraints."""
 
     def __init__(self, max_features: int = 0, max_path_features: int = 0, interaction_groups: Sequence[Sequence[int]] = []) -> None: ...
 
 class GrowParams:
-    """How far a tree grows."""
+    """Limits on the growth of a tree."""
 
     def __init__(self, max_leaf_nodes: int = 20, max_depth: int = 0, min_gain: float = 0.0, features: FeatureRules = ...) -> None: ...
 
 class SplitParams:
-    """What a split is measured by, and what it must leave."""
+    """Split criterion and constraints."""
 
     def __init__(self, hessian_split: bool = False, min_weight: int = 10, min_hessian_leaf: float = 0.0, l2_regularization: float = 0.0, categorical_smoothing: float = 10.0, categorical_penalty: float = 0.0) -> None: ...
 
 class TrainParams:
-    """How trees are grown."""
+    """Parameters of training."""
 
     def __init__(self, grow: GrowParams = ..., split: SplitParams = ..., learning_rate: float = 0.1, subsample: float = 1.0, seed: int = 0, multi_output: bool = False, n_projections: int = 0, base_line_search: bool = False) -> None: ...
 
 def training_bytes(n_rows: int, n_classes: int, total_bins: int, params: TrainParams, n_candidates: int, n_threads: int, has_ranks: bool = False, in_folder: bool = False) -> dict[str, int]:
     """
-    The bytes of each large part of a training, apart from the coded table; only of those that stay in memory, if the others are in a folder.
+    The bytes of the large arrays of training by name, without the binned table. in_folder: only those that stay in memory if the others are in scratch files.
     """
 
 def validation_bytes(n_rows: int, n_classes: int, n_threads: int) -> int:
-    """
-    The bytes of rows whose scores follow the trees, apart from their codes.
-    """
+    """The bytes of validation rows, without their codes."""
 
 class IterationResult:
-    """The trees of one step as flat arrays."""
+    """The trees of an iteration as flat arrays."""
 
     @property
     def feature(self) -> NDArray[numpy.int32]: ...
@@ -242,16 +244,16 @@ class IterationResult:
     @property
     def leaf_value(self) -> NDArray[numpy.float32]:
         """
-        The values of the leaves of a shared tree, in the order of their nodes, by class.
+        The leaf values of a multi-output tree, in the order of the nodes, by class.
         """
 
     @property
     def gain_feature(self) -> NDArray[numpy.int32]:
-        """The features that a shared tree is cut on, ascending."""
+        """The split features of a multi-output tree, ascending."""
 
     @property
     def class_gain(self) -> NDArray[numpy.float64]:
-        """The gain of all its cuts on each of them, by class."""
+        """The gain of all splits on each of them, by class."""
 
     @property
     def tree_start(self) -> NDArray[numpy.int64]: ...
@@ -266,48 +268,50 @@ class IterationResult:
     @property
     def candidate_losses(self) -> list[float]:
         """
-        The loss after the step of each base class tried, if there were several.
+        The loss after the step of each candidate for the base class, if there were several.
         """
 
     @property
     def base_scale(self) -> float:
-        """The base class moves by this part of the trees' values."""
+        """The fraction of the trees' values by which the base class moves."""
 
     @property
     def n_halvings(self) -> int:
-        """How often the guard halved the step."""
+        """How often the line search halved the step; negative: doubled it."""
 
     @property
     def changed(self) -> bool:
-        """Whether the step moved any score."""
+        """Whether the iteration changed any score."""
 
 class Trainer:
-    """The state of a training."""
+    """The state of training."""
 
     def __init__(self, binned: Binned, labels: Labels, params: TrainParams, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, storage: Storage = ...) -> None: ...
 
     def train_iteration(self, classes: Sequence[int], bases: Sequence[int], base_derivatives: bool, leaf_scale: float, iteration: int = 0) -> IterationResult:
-        """Grow the trees of a step, choose among the bases, and move the scores."""
+        """
+        Grow the trees of an iteration, choose among the bases, and update the scores.
+        """
 
     def residuals(self) -> tuple[NDArray[numpy.int64], int]:
-        """A copy of the integer residuals, and S: they are multiples of 2^-S."""
+        """A copy of the integer residuals, which are multiples of 2^-S, and S."""
 
     def raw(self) -> NDArray[numpy.float64]:
         """A copy of the scores, of shape (n_classes, n_rows)."""
 
     def class_losses(self) -> NDArray[numpy.float64]:
-        """The part of the loss that the rows of each class make."""
+        """The loss summed over the rows of each class."""
 
     def loss(self) -> float:
         """The loss of all rows."""
 
 class Validation:
-    """Rows that follow the trees."""
+    """Scores of validation rows, updated tree by tree."""
 
     def __init__(self, binned: Binned, labels: Labels, n_threads: int, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, storage: Storage = ...) -> None: ...
 
     def add(self, result: IterationResult) -> None:
-        """Move the scores by the trees of a step."""
+        """Update the scores by the trees of an iteration."""
 
     def leading(self) -> NDArray[numpy.int32]:
         """The class of each row's largest score."""
@@ -329,13 +333,15 @@ class Forest:
 
     def explain(self, fraction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shapley: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], n_trees: int, n_threads: int) -> None:
         """
-        Add the Shapley values of the first trees, in place; fraction: of its parent's weight, by node.
+        Add the Shapley values of the first trees, in place; fraction: of the parent's weight, by node.
         """
 
     def mean_scores(self, fraction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_trees: int) -> NDArray[numpy.float64]:
-        """What the first trees add to the score of each class in the mean."""
+        """
+        The mean score of each class in the first trees, over the training weights.
+        """
 
     def apply(self, X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], leaves: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:
         """
-        Write the leaf of each row in the first trees, as many as there are columns.
+        Write the leaf of each row in each of the first trees; leaves has a column for each tree.
         """

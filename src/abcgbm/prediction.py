@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from abcgbm.data.arrays import Floats
 from abcgbm.data.files.batched_table import feature_batches
-from abcgbm.data.files.large_table import as_large
+from abcgbm.data.files.large_table import as_large, files_read
 from abcgbm.data.files.writer import check_output, write_tables
 from abcgbm.errors import require_pyarrow
 from abcgbm.model.losses import SoftmaxLink
@@ -30,6 +30,15 @@ def prediction_columns(
         return columns
     names = [f"proba_{label}" for label in model.labels]
     return columns | dict(zip(names, probabilities.T, strict=True))
+
+
+def _check_not_read(path: Path, X: Any) -> None:
+    """Raise FileExistsError if the output would replace a file that the table is read from."""
+    for file in files_read(X) if path.exists() else []:
+        if file.exists() and file.samefile(path):
+            raise FileExistsError(
+                f"path={str(path)!r} is {str(file)!r}, which X is read from; expected another file"
+            )
 
 
 class BatchPrediction:
@@ -75,13 +84,15 @@ class BatchPrediction:
             The table, as for ``predict_batches``.
         path : path
             A name that ends in .parquet, .feather, .csv or .tsv, the last two optionally followed by
-            .gz or .zst. An existing file is replaced atomically.
+            .gz or .zst. An existing file is replaced atomically; one that ``X`` is read from is an
+            error.
         proba : bool, default=False
             Write the probability of each class, too, in columns ``proba_<label>``.
         n_iter : int, optional
             Predict with the first iterations only.
         """
         check_output(Path(path))
+        _check_not_read(Path(path), X)
         tables = (self._predicted_table(raw, proba) for raw in self._raw_batches(X, n_iter))
         return write_tables(tables, Path(path))
 

@@ -54,7 +54,7 @@ COMMANDS = {
         "y",
         "-m",
         "out",
-        "--steps",
+        "--max-iter",
         "2",
         "--learning-rate",
         "0.15",
@@ -83,7 +83,7 @@ def test_disk_that_is_full_is_told_and_leaves_the_old_file(folder, name):
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
     done = run(line, preexec_fn=leave_little_room, env=environment)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "abcgbm: error: File too large"
+    assert done.stderr.splitlines()[-1] == f"abcgbm: error: {target.name}: File too large"
     assert contents(folder) == before
 
 
@@ -193,7 +193,11 @@ def test_debug_shows_where_a_full_output_was_written(folder):
 @pytest.mark.parametrize(
     ("line", "code", "output"),
     [
-        (["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "2"], 0, "x.abc"),
+        (
+            ["train", "t.csv", "-l", "y", "-m", "x.abc", "--max-iter", "2", "--learning-rate", "1"],
+            0,
+            "x.abc",
+        ),
         (["predict", "m.abc", "t.csv", "-o", "x.csv"], 0, "x.csv"),
         (["convert", "m.abc", "-o", "x.json"], 0, "x.json"),
         (["inspect", "no.abc"], 1, None),
@@ -277,7 +281,18 @@ def test_command_ends_at_once_without_taking_threads_of_others_apart(folder, pat
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupted_training_leaves_no_file(folder):
     before = contents(folder)
-    line = ["train", "t.csv", "-l", "y", "-m", "x.abc", "--steps", "1000000", "--set", "verbose=1"]
+    line = [
+        "train",
+        "t.csv",
+        "-l",
+        "y",
+        "-m",
+        "x.abc",
+        "--max-iter",
+        "1000000",
+        "--set",
+        "verbose=1",
+    ]
     command = [sys.executable, "-m", "abcgbm", *line]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
@@ -384,7 +399,9 @@ def test_options_of_reading_are_given_back_as_they_were():
 
 
 @pytest.mark.parametrize(
-    "options", [["--algorithm", "gbm"], ["--set", "subsample=7"], ["--leaves", "1"]], ids=" ".join
+    "options",
+    [["--algorithm", "gbm"], ["--set", "subsample=7"], ["--max-leaf-nodes", "1"]],
+    ids=" ".join,
 )
 def test_parameters_are_checked_before_the_file_is_read(folder, capsys, options):
     assert main(["train", "no.csv", "-l", "y", "-m", "x.abc", *options]) == 1

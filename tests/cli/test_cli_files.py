@@ -58,7 +58,7 @@ def trained(folder):
                 "tree",
                 "--model",
                 "m.abc",
-                "--steps",
+                "--max-iter",
                 "5",
                 "--learning-rate",
                 "0.15",
@@ -89,20 +89,23 @@ def read(path):
     [
         ([], {}),
         (
-            ["--algorithm", "abc-mart", "--leaves", "5"],
+            ["--algorithm", "abc-mart", "--max-leaf-nodes", "5"],
             {"algorithm": "abc-mart", "max_leaf_nodes": 5},
         ),
-        (["--learning-rate", "0.2", "--seed", "3"], {"learning_rate": 0.2, "random_state": 3}),
+        (
+            ["--learning-rate", "0.2", "--random-state", "3"],
+            {"learning_rate": 0.2, "random_state": 3},
+        ),
         (
             ["--set", "subsample=0.5", "--set", "init=zero"],
             {"algorithm": "abc-mart", "subsample": 0.5},
         ),
         (
-            ["--algorithm", "abc-mart", "--set", "base_class={n_candidates=2, gap=1}"],
+            ["--algorithm", "AdaptiveBaseClass(n_candidates=2, gap=1)"],
             {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)},
         ),
         (
-            ["--early-stopping", "3"],
+            ["--n-iter-no-change", "3"],
             {"early_stopping": True, "n_iter_no_change": 3},
         ),
     ],
@@ -115,7 +118,7 @@ def test_command_and_python_give_the_same_model_bytes(folder, options, parameter
         "tree",
         "-m",
         "m.abc",
-        "--steps",
+        "--max-iter",
         "6",
         "--learning-rate",
         "0.15",
@@ -144,7 +147,7 @@ def test_every_format_gives_the_same_model(folder, trained, ending):
         "-1",
         "-m",
         "t.abc",
-        "--steps",
+        "--max-iter",
         "5",
         "--learning-rate",
         "0.15",
@@ -159,7 +162,7 @@ def test_sparse_files_are_read_as_scikit_learn_reads_them(folder):
     X, y = rng.integers(0, 3, (200, 6)), rng.integers(0, 3, 200)
     dump_svmlight_file(X, y, "t.svm", zero_based=False)
     assert (
-        main(["train", "t.svm", "-m", "m.abc", "--steps", "3", "--learning-rate", "0.15", "-q"])
+        main(["train", "t.svm", "-m", "m.abc", "--max-iter", "3", "--learning-rate", "0.15", "-q"])
         == 0
     )
     model = ABCBoostClassifier(max_iter=3, learning_rate=0.15).fit(*load_svmlight_file("t.svm"))
@@ -177,7 +180,7 @@ def test_columns_with_a_part_of_their_own_are_no_features(folder):
         "tree",
         "-m",
         "m.abc",
-        "--steps",
+        "--max-iter",
         "3",
         "--learning-rate",
         "0.15",
@@ -195,7 +198,7 @@ def test_columns_with_a_part_of_their_own_are_no_features(folder):
 def test_parameters_come_from_a_file_and_the_line_wins(folder):
     (folder / "p.toml").write_text('max_iter = 9\nlearning_rate = 0.2\ninit = "zero"\n')
     line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "-q", "--params", "p.toml"]
-    assert main([*line, "--steps", "2"]) == 0
+    assert main([*line, "--max-iter", "2"]) == 0
     model = ABCBoostClassifier.load_model("m.abc")
     assert (model.max_iter, model.learning_rate, model.init) == (2, 0.2, "zero")
 
@@ -213,12 +216,12 @@ def test_validation_file_is_read_with_the_types_of_the_training_file(folder):
         "-m",
         "m.abc",
         "-q",
-        "--steps",
+        "--max-iter",
         "4",
         "--learning-rate",
         "0.15",
     ]
-    assert main([*line, "--valid", "valid.csv", "--early-stopping", "2"]) == 0
+    assert main([*line, "--valid", "valid.csv", "--n-iter-no-change", "2"]) == 0
     X = table.drop(columns="tree")
     model = ABCBoostClassifier(
         max_iter=4, learning_rate=0.15, early_stopping=True, n_iter_no_change=2
@@ -237,7 +240,7 @@ def test_training_tells_its_way_on_standard_error_alone(folder, capsys):
                 "tree",
                 "-m",
                 "m.abc",
-                "--steps",
+                "--max-iter",
                 "2",
                 "--learning-rate",
                 "0.15",
@@ -260,7 +263,7 @@ def test_broken_off_training_goes_on_from_its_checkpoint(folder, trained):
                 *line,
                 "-m",
                 "a.abc",
-                "--steps",
+                "--max-iter",
                 "2",
                 "--checkpoint",
                 "c.abc",
@@ -276,7 +279,7 @@ def test_broken_off_training_goes_on_from_its_checkpoint(folder, trained):
                 *line,
                 "-m",
                 "b.abc",
-                "--steps",
+                "--max-iter",
                 "5",
                 "--resume",
                 "c.abc",
@@ -286,7 +289,7 @@ def test_broken_off_training_goes_on_from_its_checkpoint(folder, trained):
         )
         == 0
     )
-    assert main([*line, "-m", "d.abc", "--steps", "5", "--set", "learning_rate=0.15"]) == 0
+    assert main([*line, "-m", "d.abc", "--max-iter", "5", "--set", "learning_rate=0.15"]) == 0
     assert read("b.abc") == read("d.abc")
 
 
@@ -335,7 +338,7 @@ def test_files_without_a_header_are_read_by_position(folder):
         "0",
         "-m",
         "m.abc",
-        "--steps",
+        "--max-iter",
         "3",
         "--learning-rate",
         "0.15",
@@ -445,7 +448,10 @@ def test_report_is_that_of_python(folder, trained):
         ),
         (["train", "train.csv", "-l", "tree", "-m", "no/m.abc"], "there is no folder 'no'"),
         (["train", "train.csv", "-l", "tree", "-m", "x.abc", "--set", "leaf=3"], "leaf"),
-        (["train", "train.csv", "-l", "tree", "-m", "x.abc", "--leaves", "1"], "max_leaf_nodes=1"),
+        (
+            ["train", "train.csv", "-l", "tree", "-m", "x.abc", "--max-leaf-nodes", "1"],
+            "max_leaf_nodes=1",
+        ),
         (
             ["train", "train.csv", "-l", "tree", "-m", "x.abc", "--params", "bad.toml"],
             "bad.toml: not a TOML",
@@ -503,7 +509,7 @@ def test_force_replaces_a_file(folder, trained):
                 "tree",
                 "-m",
                 "m.abc",
-                "--steps",
+                "--max-iter",
                 "2",
                 "--learning-rate",
                 "0.15",
@@ -537,12 +543,12 @@ def test_data_go_to_standard_output(folder, trained):
     assert done.stdout == "".join(f"{line}\n" for line in ["prediction", *trained.predict(X)])
 
 
-def test_reader_that_has_gone_is_told_without_a_traceback(folder, trained):
+def test_reader_that_has_gone_ends_the_command_quietly(folder, trained):
     pd.concat([pd.read_csv("test.csv")] * 200).to_csv("long.csv", index=False)
     command = f"{sys.executable} -m abcgbm predict m.abc long.csv --proba | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 141
-    assert done.stderr == "abcgbm: error: whoever read standard output has gone\n"
+    assert done.stderr == ""
 
 
 def test_shell_completion_knows_the_commands():

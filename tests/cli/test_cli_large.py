@@ -13,7 +13,7 @@ FEW = (
     "max_leaf_nodes=5",
     "--set",
     "min_samples_leaf=1",
-    "--steps",
+    "--max-iter",
     "3",
     "--learning-rate",
     "0.15",
@@ -67,7 +67,7 @@ def test_file_beyond_a_quarter_of_the_memory_is_read_in_parts(table, tmp_path, m
 
 def test_validation_weights_and_ignored_columns_are_those_of_one_file(table, tmp_path, capsys):
     file, folder = table
-    words = ("--valid", file, "--early-stopping", "2", "--weight", "b", "--ignore", "s")
+    words = ("--valid", file, "--n-iter-no-change", "2", "--weight", "b", "--ignore", "s")
     expected, _ = trained(capsys, file, tmp_path / "whole.abc", *words)
     found, _ = trained(capsys, folder, tmp_path / "parts.abc", *words)
     assert found == expected

@@ -50,7 +50,7 @@ def train(path, *options, label="y"):
         label,
         "-m",
         "m.abc",
-        "--steps",
+        "--max-iter",
         "3",
         "--learning-rate",
         "0.15",
@@ -136,7 +136,18 @@ def test_training_tells_which_columns_became_categories(folder, capsys):
     table.to_csv("t.csv", index=False)
     assert (
         main(
-            ["train", "t.csv", "-l", "y", "-m", "m.abc", "--steps", "1", "--learning-rate", "0.15"]
+            [
+                "train",
+                "t.csv",
+                "-l",
+                "y",
+                "-m",
+                "m.abc",
+                "--max-iter",
+                "1",
+                "--learning-rate",
+                "0.15",
+            ]
         )
         == 0
     )
@@ -150,7 +161,7 @@ def test_sparse_files_of_fewer_columns_are_padded_and_those_of_more_refused(fold
     dump_svmlight_file(X, y, "t.svm", zero_based=False)
     dump_svmlight_file(X[:, :4], y, "few.svm", zero_based=False)
     dump_svmlight_file(np.c_[X, y + 1], y, "many.svm", zero_based=False)
-    line = ["train", "t.svm", "-m", "m.abc", "--steps", "2", "--learning-rate", "0.15", "-q"]
+    line = ["train", "t.svm", "-m", "m.abc", "--max-iter", "2", "--learning-rate", "0.15", "-q"]
     assert main([*line, "--valid", "few.svm"]) == 0
     padded = np.c_[X[:, :4], np.zeros((90, 2))]
     model = ABCBoostClassifier.load_model("m.abc")

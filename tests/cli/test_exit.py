@@ -16,7 +16,7 @@ from abcgbm import ABCBoostClassifier, BinMapper
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 10))
 y = rng.integers(0, 5, len(X))
-model = ABCBoostClassifier(max_iter=5, n_jobs=2).fit(X, y)
+model = ABCBoostClassifier(max_iter=5, learning_rate=0.15, n_jobs=2).fit(X, y)
 
 def fit():
     ABCBoostClassifier(max_iter=10**9, learning_rate=1e-6, n_jobs=2).fit(X, y)

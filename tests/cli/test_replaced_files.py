@@ -19,7 +19,17 @@ dataset = pytest.importorskip("pyarrow.dataset")
 pytest.importorskip("typer")
 
 X, Y = noisy_data(n_rows=200, n_classes=3)
-LINE = ["--label", "y", "--steps", "2", "--set", "min_samples_leaf=1", "-q"]
+LINE = [
+    "--label",
+    "y",
+    "--max-iter",
+    "2",
+    "--learning-rate",
+    "0.15",
+    "--set",
+    "min_samples_leaf=1",
+    "-q",
+]
 
 
 def contents(folder):
@@ -45,7 +55,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "hard").hardlink_to("t.csv")
     (tmp_path / "hard_part").hardlink_to("parts/p0.parquet")
     assert main(["train", "t.csv", *LINE, "-m", "m.abc", "--checkpoint", "ck"]) == 0
-    other = ["--checkpoint", "other_ck", "--leaves", "3"]
+    other = ["--checkpoint", "other_ck", "--max-leaf-nodes", "3"]
     assert main(["train", "t.csv", *LINE, "-m", "other.abc", *other]) == 0
     return tmp_path
 
@@ -159,6 +169,21 @@ def test_file_that_the_fit_reads_is_never_replaced(name, argument, tmp_path):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+def test_predictions_do_not_replace_a_file_that_is_read(name, link, tmp_path, model):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    read, path = READ[name](written(folder, PARTS)), folder / "p0.parquet"
+    if link is not None:
+        path = tmp_path / "link.parquet"
+        getattr(path, link)(folder / "p0.parquet")
+    before = contents(tmp_path)
+    with pytest.raises(FileExistsError, match=r"p0.parquet', which X is read from"):
+        model.predict_to_file(read, path)
+    assert contents(tmp_path) == before
+
+
 def test_other_files_beside_those_that_are_read_may_be_replaced(tmp_path):
     (tmp_path / "parts").mkdir()
     path = written(tmp_path / "parts", PARTS) / "_checkpoint"
@@ -172,8 +197,6 @@ def test_other_files_beside_those_that_are_read_may_be_replaced(tmp_path):
 
 GIVEN = {
     "option": lambda name: ["--checkpoint", name],
-    "set": lambda name: ["--set", f"checkpoint='{name}'"],
-    "bare set": lambda name: ["--set", f"checkpoint={name}"],
 }
 
 
@@ -237,7 +260,7 @@ def test_resumed_checkpoint_is_replaced_and_other_names_of_it_stay_whole(folder)
     (folder / "second").hardlink_to("ck")
     line = ["train", "t.csv", "-l", "y", "-q", "--set", "min_samples_leaf=1"]
     steps = [
-        "--steps",
+        "--max-iter",
         "4",
         "--set",
         f"learning_rate={load(folder / 'ck').history.chosen['learning_rate']}",
@@ -345,7 +368,7 @@ def test_output_is_written_whole_or_not_at_all(model, method, tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"the old one")
     before = contents(tmp_path)
-    with pytest.raises(OSError, match="File too large"), little_space():
+    with pytest.raises(OSError, match=r"File too large: .*out\.csv'"), little_space():
         write(model, method, path)
     assert contents(tmp_path) == before
     write(model, method, path)
@@ -369,8 +392,15 @@ def test_output_follows_a_link_and_keeps_its_mode(model, method, tmp_path):
 def test_device_that_is_full_is_an_error(model, method):
     if not os.path.exists("/dev/full"):  # noqa: PTH110
         pytest.skip("there is no /dev/full")
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         write(model, method, "/dev/full")
+
+
+def test_command_names_the_output_for_which_the_disk_is_full(folder, capsys):
+    for line in ("convert m.abc -o new.json", "predict m.abc t.csv -o new.csv"):
+        with little_space():
+            assert main(line.split()) == 1
+        assert capsys.readouterr().err == f"abcgbm: error: {line.split()[-1]}: File too large\n"
 
 
 def test_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from abcgbm import AdaptiveBaseClass, LargeTable, MultiOutputTrees
 from abcgbm.cli import main
 from model_files import content_of, loaded
-from models import noisy_data, small
+from models import assert_same_model, noisy_data, small
 
 X, CODE = noisy_data(n_rows=90, n_classes=2)
 SMALL = {"max_iter": 2, "max_leaf_nodes": 3}

@@ -221,7 +221,7 @@ def test_scaled_weights_and_leaf_give_the_scaled_model(variant, scale):
     model = small(**variant).fit(X, Y, weight)
     scaled = small(**variant, min_samples_leaf=10 * scale).fit(X, Y, weight * scale)
     assert scaled.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
-    np.testing.assert_array_equal(scaled.train_loss_, model.train_loss_ * scale)
+    np.testing.assert_array_equal(scaled.history_.train_loss, model.history_.train_loss * scale)
     np.testing.assert_array_equal(
         scaled.model_.ensemble.weight, model.model_.ensemble.weight * scale
     )
@@ -448,7 +448,9 @@ def test_class_weight_that_all_classes_share_changes_no_tree(variant, factor, we
     for name in ("feature", "threshold", "left", "value", "tree_base"):
         ours, theirs = (getattr(model.model_.ensemble, name) for model in (plain, shared))
         np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_allclose(shared.train_loss_, plain.train_loss_ * factor, rtol=1e-12)
+    losses = plain.history_.train_loss * factor
+    np.testing.assert_allclose(shared.history_.train_loss, losses, rtol=1e-12)
+    np.testing.assert_allclose(shared.train_loss_, plain.train_loss_, rtol=1e-12)
 
 
 def test_rows_of_a_fractional_weight_are_a_leaf_of_their_sum():

@@ -25,7 +25,7 @@ import distributed
 from distributed import Client, LocalCluster, Security
 
 import dask_work as work
-from abcgbm import ABCBoostClassifier, Checkpoint
+from abcgbm import ABCBoostClassifier, Checkpoint, KeepOnInterrupt, TimeLimit
 from abcgbm.distributed import DaskABCBoostClassifier
 from abcgbm.distributed import concat as joining
 from abcgbm.distributed import dask_estimator as dask_classifier
@@ -150,13 +150,13 @@ def test_nothing_is_left_of_sessions(client):
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
-@pytest.mark.parametrize("trees", ["per-class", "shared"])
-def test_model_is_that_of_one_process(client, n_workers, trees):
+@pytest.mark.parametrize("algorithm", ["abc-mart", "multi-output"])
+def test_model_is_that_of_one_process(client, n_workers, algorithm):
     X, y = table()
     ends = [30, 30, 250, 251]  # one partition without rows, one with one
     given = [on_workers(client, column, ends, n_workers) for column in (X, y)]
-    model = DaskABCBoostClassifier(trees=trees, **FEW, client=client).fit(*given)
-    local = ABCBoostClassifier(trees=trees, **FEW).fit(X, y)
+    model = DaskABCBoostClassifier(algorithm, **FEW, client=client).fit(*given)
+    local = ABCBoostClassifier(algorithm, **FEW).fit(X, y)
     assert bytes_of(model.to_local()) == bytes_of(model) == bytes_of(local)
     assert type(model.to_local()) is ABCBoostClassifier
     np.testing.assert_array_equal(model.train_loss_, local.train_loss_)
@@ -334,7 +334,7 @@ def test_progress_is_shown_where_fit_was_called(client, capsys):
         *lazy
     )
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"step 4/4  loss {model.train_loss_[-1] / N_ROWS:.6g}")
+    assert last.startswith(f"iteration 4/4  loss {model.train_loss_[-1]:.6g}")
 
 
 def test_refit_asks_callbacks_anew_where_one_has_stopped_the_training_before(client):
@@ -355,11 +355,11 @@ def test_refit_asks_callbacks_anew_where_one_has_stopped_the_training_before(cli
 
 @pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("after", [0.0, 0.2], ids=["in a callback", "between"])
-@pytest.mark.parametrize("on_interrupt", ["raise", "keep"])
-def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
+@pytest.mark.parametrize("keep", [[], [KeepOnInterrupt()]], ids=["raise", "keep"])
+def test_ctrl_c_ends_the_fit(client, keep, after):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    model = DaskABCBoostClassifier(max_iter=10**6, max_time=60, on_interrupt=on_interrupt)
+    model = DaskABCBoostClassifier(max_iter=10**6)
     heard = []
 
     def interrupt(report):
@@ -368,8 +368,8 @@ def test_ctrl_c_ends_the_fit(client, on_interrupt, after):
             threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
             time.sleep(0.2 - after)
 
-    model.set_params(callbacks=interrupt)
-    if on_interrupt == "raise":
+    model.set_params(callbacks=[interrupt, TimeLimit(60), *keep])
+    if not keep:
         with pytest.raises(KeyboardInterrupt):
             model.fit(*lazy)
         assert not hasattr(model, "model_")
@@ -553,10 +553,13 @@ def test_bad_input_is_an_error_that_names_it(client, X, y, kind, message):
     ("parameters", "message"),
     [
         ({"max_iter": 0}, "max_iter=0; expected"),
-        ({"warm_start": True}, "warm_start=True; expected False with DaskABC"),
+        ({"warm_start": True}, "warm_start=True; expected none with DaskABC"),
         ({"scoring": "accuracy"}, "scoring='accuracy'; expected 'loss' or 'error' with DaskABC"),
         ({"scoring": lambda model, X, y: 0.0}, "scoring=<function.*no worker has all rows"),
-        ({"callbacks": [Checkpoint("path")]}, "checkpoint='path'; expected None with DaskABC"),
+        (
+            {"callbacks": [Checkpoint("path")]},
+            "callbacks with a Checkpoint; expected none with DaskABC",
+        ),
     ],
 )
 def test_parameters_are_checked_before_anything_is_computed(client, parameters, message):
@@ -606,7 +609,7 @@ def test_estimator_is_cloned_pickled_and_shown_as_others_are(client):
     assert set(model.get_params()) == {*ABCBoostClassifier().get_params(), "client"}
     assert clone(model.set_params(max_iter=9)).max_iter == 9
     assert repr(DaskABCBoostClassifier("mart", max_iter=7, learning_rate=0.1)) == (
-        "DaskABCBoostClassifier(algorithm='mart', max_iter=7)"
+        "DaskABCBoostClassifier(algorithm='mart', learning_rate=0.1, max_iter=7)"
     )
     read = pickle.loads(pickle.dumps(model))
     assert read.client is None

@@ -29,7 +29,13 @@ EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
 def losses_of(history) -> tuple:
     return tuple(
         np.asarray(getattr(history, name)).tobytes()
-        for name in ("train_loss", "class_losses", "base_class", "search_losses", "best_step")
+        for name in (
+            "train_loss",
+            "class_losses",
+            "base_classes",
+            "search_losses",
+            "best_iteration",
+        )
     )
 
 

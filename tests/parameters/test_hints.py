@@ -7,6 +7,7 @@ from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingCla
 from sklearn.pipeline import make_pipeline
 
 import abcgbm
+import abcgbm.distributed
 from abcgbm import ABCBoostClassifier, IterationReport
 from abcgbm.parameters import hints
 from models import noisy_data, small
@@ -519,6 +520,27 @@ def test_old_export_is_answered(name):
     assert f"did you mean {names_in(hints.EXPORTS)[name]}?" in str(raised.value)
     with pytest.raises(AttributeError, match="has no attribute 'zigzag'"):
         _ = abcgbm.zigzag
+
+
+def test_old_export_of_the_distributed_package_is_answered():
+    with pytest.raises(ImportError, match=r"did you mean MPICommunicator, of abcgbm\.distributed"):
+        exec("from abcgbm.distributed import MPIReducer")  # noqa: S102
+    with pytest.raises(AttributeError, match="has no attribute 'zigzag'"):
+        _ = abcgbm.distributed.zigzag
+
+
+# -------------------------------------------------------------------------------------- the shell
+
+
+@pytest.mark.parametrize(("ours", "theirs"), hints.OPTIONS.items())
+def test_every_option_of_the_table_is_answered(ours, theirs, capsys):
+    pytest.importorskip("typer")
+    from abcgbm.cli.app import run  # noqa: PLC0415
+
+    for option in theirs.split():
+        assert run(["train", "t.csv", "-l", "y", "-m", "m.abcgbm", option, "3"]) == 2
+        said = f"no such option: {option}; did you mean {ours}?"
+        assert said in capsys.readouterr().err
 
 
 # ----------------------------------------------------------------------------------------- values

@@ -151,8 +151,8 @@ def test_every_kind_of_model_is_drawn_or_the_error_says_what_is_missing(name, pl
 def test_losses_of_several_models_are_those_of_their_training():
     ax = plotting.plot_losses({"MART": MART, "ABC": MODEL})
     assert curves_of(ax) == {
-        "MART": ([*range(6)], (MART.train_loss_ / 300).tolist()),
-        "ABC": ([*range(9)], (MODEL.train_loss_ / 300).tolist()),
+        "MART": ([*range(6)], MART.train_loss_.tolist()),
+        "ABC": ([*range(9)], MODEL.train_loss_.tolist()),
     }
     assert ax.get_ylabel() == "mean training loss"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MART", "ABC"]
@@ -169,13 +169,12 @@ def test_losses_that_fall_to_a_tenth_have_a_logarithmic_scale():
 
 def test_losses_of_several_kinds_are_means():
     ax = plotting.plot_losses(WATCHED, X, NAMES)
-    n_held_out = len(HELD_OUT)
     drawn = curves_of(ax)
     staged = staged_scores(answers_of(WATCHED, X, NAMES))
     losses = {
-        "training": WATCHED.train_loss_ / (len(X) - n_held_out),
-        "refit": WATCHED.refit_history_.train_loss / len(X),
-        "validation": WATCHED.validation_loss_ / n_held_out,
+        "training": WATCHED.train_loss_,
+        "refit": WATCHED.refit_history_.mean_train_loss(),
+        "validation": WATCHED.validation_loss_,
         "test": staged.loss,
     }
     assert list(drawn) == list(losses)

@@ -183,11 +183,10 @@ def test_prediction_is_interrupted(n_threads):
 
 
 @both_thread_counts
-@pytest.mark.parametrize("trees", ["per-class", "shared"])
-def test_explanation_is_interrupted(trees, n_threads):
+@pytest.mark.parametrize("algorithm", ["mart", "multi-output"])
+def test_explanation_is_interrupted(algorithm, n_threads):
     X, y = noisy_data(n_classes=10)
-    algorithm = {"per-class": "mart", "shared": "logitboost"}[trees]
-    model = small(algorithm, trees=trees, max_iter=100, max_leaf_nodes=30).fit(X, y)
+    model = small(algorithm, max_iter=100, max_leaf_nodes=30).fit(X, y)
     ensemble = model.model_.ensemble
     rows = normal(50_000, 4)
     values = np.zeros((*rows.shape, 10))
@@ -334,7 +333,7 @@ def bin_for_ever():
         BinMapper(n_jobs=2).fit(X).transform(X)
 
 def predict_for_ever():
-    model = ABCBoostClassifier(max_iter=5, n_jobs=2).fit(X, y)
+    model = ABCBoostClassifier(max_iter=5, learning_rate=0.15, n_jobs=2).fit(X, y)
     while True:
         model.predict(X)
 
@@ -345,7 +344,7 @@ threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     {action}_for_ever()
 except KeyboardInterrupt:
-    model = ABCBoostClassifier(max_iter=3, n_jobs=2).fit(X, y)
+    model = ABCBoostClassifier(max_iter=3, learning_rate=0.15, n_jobs=2).fit(X, y)
     sys.stdout.write(f"interrupted, then {{model.n_iter_}} steps, {{len(model.predict(X))}} rows")
 """
 
@@ -358,13 +357,14 @@ def test_ctrl_c_ends_work_and_the_process_can_work_on(action):
 
 IGNORING = """
 import signal, sys
-from abcgbm import ABCBoostClassifier
+from abcgbm import ABCBoostClassifier, KeepOnInterrupt
 
 def interrupt(report):
     signal.raise_signal(signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-model = ABCBoostClassifier(max_iter=3, early_stopping=False, on_interrupt="keep", callbacks=interrupt)
+callbacks = [interrupt, KeepOnInterrupt()]
+model = ABCBoostClassifier(max_iter=3, learning_rate=1.0, callbacks=callbacks)
 model.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
 sys.stdout.write(f"{model.n_iter_} {model.stop_reason_}")
 """

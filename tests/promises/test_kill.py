@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, Checkpoint, MultiOutputTrees, TreePerClass
 from abcgbm.model.file import load
 from models import HANGS_AFTER, noisy_data
 
@@ -102,10 +102,10 @@ def check_what_is_left(name: str, checkpoint: Path) -> int:
     assert len(others) <= 1
     assert all(other.startswith(".abcgbm-") for other in others)
     assert file_of(fit(name, checkpoint)) == file_of(whole(name))
-    return n_steps_of(checkpoint)
+    return n_iter_of(checkpoint)
 
 
-def n_steps_of(checkpoint: Path) -> int:
+def n_iter_of(checkpoint: Path) -> int:
     if not checkpoint.exists():
         return 0
     saved = load(checkpoint)
@@ -148,6 +148,4 @@ def say(line: object) -> None:
 if __name__ == "__main__":
     say("begun")
     path = Path(sys.argv[2])
-    fit(
-        sys.argv[1], path, checkpoint=path, checkpoint_every=1, callbacks=lambda r: say(r.iteration)
-    )
+    fit(sys.argv[1], path, callbacks=[lambda r: say(r.iteration), Checkpoint(path, every=1)])

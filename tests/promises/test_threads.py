@@ -135,7 +135,7 @@ X = rng.normal(size=(20_000, 5))
 y = rng.integers(0, 5, len(X))
 
 def fit():
-    return ABCBoostClassifier(max_iter=4, n_jobs=2).fit(X, y)
+    return ABCBoostClassifier(max_iter=4, learning_rate=0.15, n_jobs=2).fit(X, y)
 
 def answers(model):
     return model.predict_proba(X).tobytes() == expected
@@ -169,12 +169,12 @@ warnings.filterwarnings("ignore", "This process.*is multi-threaded")
 rng = np.random.default_rng(0)
 X = rng.normal(size=(5_000, 5))
 y = rng.integers(0, 5, len(X))
-expected = ABCBoostClassifier(max_iter=3, n_jobs=2).fit(X, y).predict_proba(X).tobytes()
+expected = ABCBoostClassifier(max_iter=3, learning_rate=0.15, n_jobs=2).fit(X, y).predict_proba(X).tobytes()
 done = threading.Event()
 
 def work():
     while not done.is_set():
-        ABCBoostClassifier(max_iter=3, n_jobs=2).fit(X, y)
+        ABCBoostClassifier(max_iter=3, learning_rate=0.15, n_jobs=2).fit(X, y)
 
 worker = threading.Thread(target=work)
 worker.start()
@@ -182,7 +182,7 @@ codes = []
 for _ in range(10):
     pid = os.fork()
     if pid == 0:
-        model = ABCBoostClassifier(max_iter=3, n_jobs=2).fit(X, y)
+        model = ABCBoostClassifier(max_iter=3, learning_rate=0.15, n_jobs=2).fit(X, y)
         os._exit(0 if model.predict_proba(X).tobytes() == expected else 1)
     codes.append(os.waitpid(pid, 0)[1])
 done.set()

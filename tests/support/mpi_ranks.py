@@ -58,9 +58,9 @@ def same_model(communicator: MPICommunicator) -> None:
     ]
     ends[-2:] = [150, 150] if communicator.n_ranks > 2 else ends[-2:]
     own = slice(ends[communicator.rank], ends[communicator.rank + 1])
-    for trees in ("per-class", "shared"):
+    for algorithm in ("abc-mart", "multi-output"):
         model, local = (
-            ABCBoostClassifier(max_iter=3, learning_rate=0.15, trees=trees) for _ in range(2)
+            ABCBoostClassifier(algorithm, max_iter=3, learning_rate=0.15) for _ in range(2)
         )
         model.fit(X[own], y[own], communicator=communicator)
         assert bytes_of(model) == bytes_of(local.fit(X, y))

@@ -440,7 +440,8 @@ import numpy as np
 from abcgbm import ABCBoostClassifier
 heard = []
 X = np.arange(40.0)[:, None]
-model = ABCBoostClassifier(max_iter=3, callbacks=heard.append).fit(X, np.arange(40) // 20)
+model = ABCBoostClassifier(max_iter=3, learning_rate=1.0, callbacks=heard.append)
+model.fit(X, np.arange(40) // 20)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     ABCBoostClassifier().fit(0 * X, np.arange(40) // 20)

@@ -21,8 +21,9 @@ from abcgbm import (
     Categorical,
     Checkpoint,
     TimeLimit,
+    TreePerClass,
 )
-from models import KINDS_OF_FIT, noisy_data, small
+from models import KINDS_OF_FIT, noisy_data, small, with_fields
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
 X, Y = ROWS[:250], LABELS[:250]
@@ -133,7 +134,7 @@ def test_training_that_began_anew_without_a_base_class_goes_on_from_any_step(ref
     whole = small("abc-mart", **parameters)
     with pytest.warns(UserWarning, match="began anew without one"):
         paths = every_checkpoint(whole, tmp_path, **DATA)
-    assert whole.resolved_params_["algorithm"] == "mart"
+    assert whole.resolved_params_["algorithm"] == TreePerClass("mart")
     for path in some(paths, 9):
         with pytest.warns(UserWarning, match="began anew without one"):
             resumed = small("abc-mart", **parameters).fit(**DATA, resume_from=path)
@@ -161,9 +162,9 @@ def test_levels_that_only_rows_held_out_have_are_known_to_the_second_training(tm
     parameters = EAGER | {
         "early_stopping": True,
         "refit": True,
-        "categorical_features": Categorical(smoothing=0.1),
+        "categorical_features": Categorical(smoothing=0.1, penalty=0.0),
     }
-    assert_goes_on(parameters | {"categorical_features": Categorical(penalty=0.0)}, data, tmp_path)
+    assert_goes_on(parameters, data, tmp_path)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -175,7 +176,7 @@ def test_threads_do_not_matter_for_going_on(n_jobs, tmp_path):
 
 PARAMETERS = st.fixed_dictionaries(
     {
-        "algorithm": AdaptiveBaseClass(baseline=st.sampled_from(["zero", "prior"])),
+        "baseline": st.sampled_from(["zero", "prior"]),
         "subsample": st.sampled_from([0.5, 1.0]),
         "max_features": st.sampled_from([None, 2]),
         "class_weight": st.sampled_from([None, "balanced"]),
@@ -191,7 +192,9 @@ PARAMETERS = st.fixed_dictionaries(
 @given(st.sampled_from([*ALGORITHMS]), PARAMETERS, st.integers(1, 30))
 def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_iter):
     """Of all trainings of the fit; one that ends sooner goes on from its end."""
+    baseline = parameters.pop("baseline")
     parameters = ALGORITHMS[name] | parameters | {"early_stopping": True, "max_iter": 12}
+    parameters = with_fields(parameters, baseline=baseline)
     heard = []
 
     def break_off(report):
@@ -230,11 +233,8 @@ def test_training_that_had_come_to_its_end_stays_as_it_is(tmp_path):
 
 def test_fit_that_max_time_or_a_callback_ended_goes_on(tmp_path):
     path, whole = tmp_path / "file", small().fit(**DATA)
-    for ending in (
-        {"callbacks": [TimeLimit(1e-9)]},
-        {"callbacks": lambda report: report.iteration == 3},
-    ):
-        stopped = small(callbacks=[Checkpoint(path)], **ending).fit(**DATA)
+    for ending in (TimeLimit(1e-9), lambda report: report.iteration == 3):
+        stopped = small(callbacks=[Checkpoint(path), ending]).fit(**DATA)
         assert stopped.n_iter_ < 8
         assert_same_fit(small().fit(**DATA, resume_from=path), whole)
 

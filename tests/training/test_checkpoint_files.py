@@ -136,7 +136,7 @@ def test_parameter_left_open_may_be_given_as_what_it_became(path):
     whole = ABCBoostClassifier(**settings).fit(X, Y)
     stop = {"callbacks": [lambda r: r.iteration == 3, Checkpoint(path)]}
     ABCBoostClassifier(**settings, **stop).fit(X, Y)
-    names = ("trees", "learning_rate", "max_leaf_nodes")
+    names = ("algorithm", "learning_rate", "max_leaf_nodes")
     given = {name: whole.resolved_params_[name] for name in names}
     resumed = ABCBoostClassifier(**settings, **given).fit(X, Y, resume_from=path)
     assert (resumed.model_, resumed.history_) == (whole.model_, whole.history_)

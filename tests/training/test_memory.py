@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from abcgbm import MultiOutputTrees
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.training import training_run as training
 from abcgbm.training.memory import TrainingSize, check

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
+from abcgbm import TimeLimit
 from abcgbm.training.progress import ProgressLine
 from models import HANGS_AFTER, assert_same_model, base_labels, noisy_data, small
 

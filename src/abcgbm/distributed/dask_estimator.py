@@ -95,7 +95,9 @@ except ImportError as error:
     ) from error
 
 _NO_WORKERS = 10.0  # seconds in which a worker must turn up
-_HEARTBEAT_TIMEOUT = "abcgbm.stall"  # in dask's configuration: how long a rank may be silent
+_HEARTBEAT_TIMEOUT = (
+    "abcgbm.heartbeat_timeout"  # in dask's configuration: how long a rank may be silent
+)
 _FITTED = ("model_", "history_", "refit_history_")
 
 

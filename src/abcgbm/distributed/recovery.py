@@ -191,10 +191,10 @@ class RetryingFit:
         """Tell of a step, once: what was broken off takes some a second time."""
         report = step.report
         if step.state is not None:
-            self.checkpoint, self.n_iter = step.state, report.step
-        place = (report.phase, report.step)
-        if report.step > self._heard.get(report.phase, 0):
-            self._heard[report.phase] = report.step
+            self.checkpoint, self.n_iter = step.state, report.iteration
+        place = (report.phase, report.iteration)
+        if report.iteration > self._heard.get(report.phase, 0):
+            self._heard[report.phase] = report.iteration
             if self._on_step(report, step.means):
                 self._stopped.add(place)
         self._stops = place in self._stopped

@@ -276,8 +276,7 @@ EXPORTS: Table = {
     "AdaptiveBaseClass(n_candidates=2, gap=5)": "BaseClassSearch",
     "AdaptiveBaseClass(base_label=...)": "FixedBase",
     "IterationReport": "StepReport",
-    "Communicator, of abcgbm.distributed": "Reducer",
-    "MPICommunicator, of abcgbm.distributed": "MPIReducer",
+    "MPICommunicator, of abcgbm.distributed": "MPIReducer Reducer",
 }
 
 

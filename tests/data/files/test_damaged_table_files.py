@@ -104,7 +104,7 @@ def test_unclosed_quote_names_the_line_where_it_opens(tmp_path, rows, ending, si
 def trained(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(ROWS))
-    few = ["--set", "max_iter=2", "--set", "min_samples_leaf=1"]
+    few = ["--steps", "2", "--learning-rate", "0.15", "--set", "min_samples_leaf=1"]
     assert main(["train", "t.csv", "-l", "y", "-m", "m.abc", *few]) == 0
     return tmp_path
 
@@ -154,7 +154,7 @@ def test_name_that_is_not_utf8_is_read(tmp_path, ending):
 def test_commands_read_and_write_names_that_are_not_utf8(trained):
     names = {ending: os.fsdecode(b"n\xff." + ending) for ending in (b"csv", b"abc", b"out.csv")}
     (trained / "t.csv").rename(trained / names[b"csv"])
-    few = ["--set", "max_iter=2", "--set", "min_samples_leaf=1"]
+    few = ["--steps", "2", "--learning-rate", "0.15", "--set", "min_samples_leaf=1"]
     assert main(["train", names[b"csv"], "-l", "y", "-m", names[b"abc"], *few]) == 0
     assert main(["predict", names[b"abc"], names[b"csv"], "-o", names[b"out.csv"]]) == 0
     assert len(read(trained / names[b"out.csv"])) == 60
@@ -313,7 +313,7 @@ def test_decimal_numbers_of_any_width_are_numbers(tmp_path, of):
     floats = table.set_column(0, "a", decimals(of).cast(pa.float64()))
     extension = pd.arrays.ArrowExtensionArray(pa.chunked_array([decimals(of)]))
     frame = pd.DataFrame({"a": extension, "b": range(60)})
-    settings = {"max_iter": 3, "min_samples_leaf": 1}
+    settings = {"max_iter": 3, "learning_rate": 0.15, "min_samples_leaf": 1}
     expected = ABCBoostClassifier(**settings).fit(floats, y).predict_proba(floats)
     rows = np.arange(0, 60, 7)
     for X in (table, frame):

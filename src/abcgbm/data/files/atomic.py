@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Put a file in the place of an earlier one, at once.
@@ -21,7 +23,19 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Give a file to write to, which takes the place of an earlier one when the block ends well."""
-    target = Path(os.path.realpath(path))  # a link stays one
+    try:
+        with _opened(Path(os.path.realpath(path))) as file:  # a link stays one
+            yield file
+    except OSError as error:
+        if (
+            error.filename is None and error.errno in _FULL
+        ):  # only an error of opening names its file
+            error.filename = os.fspath(path)
+        raise
+
+
+@contextmanager
+def _opened(target: Path) -> Iterator[IO[bytes]]:
     if target.exists() and not target.is_file():
         with target.open("wb") as device:  # a device or a pipe is no file to be replaced
             yield device

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abcgbm.data.arrays import shown
 from abcgbm.data.binned_table import ColumnEncoder
 from abcgbm.data.categories import CategoryMap
 from abcgbm.data.schema import Schema
@@ -51,7 +52,8 @@ def _check_are_none(parameters: Mapping[str, Any], names: Iterable[str]) -> None
     for name in names:
         if parameters.get(name) is not None:
             raise ValueError(
-                f"the parameter {name}={parameters[name]!r}; expected null, because fit would act on it"
+                f"the parameter {name}={shown(parameters[name])}; expected null, because fit would act "
+                "on it"
             )
 
 

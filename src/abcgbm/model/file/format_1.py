@@ -45,6 +45,8 @@ _DEFAULTS: dict[str, Any] = {
     "handle_unknown": "missing",
     "max_time": None,
     "on_interrupt": "raise",
+    "checkpoint": None,  # a file of format 1 never sets these two
+    "checkpoint_every": None,
 }
 
 

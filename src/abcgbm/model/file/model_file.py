@@ -211,6 +211,9 @@ class ModelContents:
             if part is not None:
                 part.check()
         check_parameters(self.parameters)
+        for history in (self.history, self.refit_history):
+            if history is not None:
+                check_parameters(history.chosen)  # a second fit may take them from refit_params_
         best, n_iter = (self.refit_history or self.history).best_iteration, self.model.n_iter
         if self.checkpoint is None and best != n_iter:
             raise ValueError(f"a model of {n_iter} iterations; its history has {best}")

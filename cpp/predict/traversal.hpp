@@ -1,4 +1,4 @@
-// Walks of rows down packed trees, several at once.
+// Traversal of packed trees, several at a time.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace abcgbm {
 
-inline constexpr std::size_t kWalksAtOnce = 8;
+inline constexpr std::size_t kTraversalsAtOnce = 8;
 
 /// Whether a category goes left; one beyond the set's words goes where missing values go.
 inline bool is_in_set(const PackedTrees& trees, const PackedNode& node, double x) {
@@ -22,31 +22,31 @@ inline bool is_in_set(const PackedTrees& trees, const PackedNode& node, double x
   return ((set[code / 64] >> (code % 64)) & 1u) != 0;
 }
 
-/// Some walks that go on together: while one waits for a node, others find theirs.
-struct Walks {
-  std::array<std::uint32_t, kWalksAtOnce> at;
-  std::array<const double*, kWalksAtOnce> row;
+/// Interleaved traversals, to hide the latency of loading nodes.
+struct Traversals {
+  std::array<std::uint32_t, kTraversalsAtOnce> at;
+  std::array<const double*, kTraversalsAtOnce> row;
 };
 
-/// One step of a walk; one that is at its leaf stays there.
+/// The next node; a leaf is its own successor.
 inline std::uint32_t next_node(const PackedTrees& trees, std::uint32_t at, const double* row) {
   const PackedNode& node = trees.nodes[at];
   const double x = row[std::max(node.feature, 0)];
-  // Without a branch: which way it goes is a guess.
+  // Without branches, as the direction is unpredictable.
   const std::uint32_t is_missing_left = std::isnan(x) ? node.left_and_flags & kMissingLeft : 0u;
   std::uint32_t is_left = (x <= node.threshold ? 1u : 0u) | is_missing_left;
   if (node.is_set()) is_left = is_in_set(trees, node, x) ? 1u : 0u;
   return node.is_leaf() ? at : node.left() + 1u - is_left;
 }
 
-/// Goes on until all are at a leaf.
-inline void finish(const PackedTrees& trees, Walks& walks) {
+/// Advances until all traversals are at a leaf.
+inline void finish(const PackedTrees& trees, Traversals& traversals) {
   for (std::uint32_t moved = 1; moved != 0;) {
     moved = 0;
-    for (std::size_t j = 0; j < kWalksAtOnce; ++j) {
-      const std::uint32_t next = next_node(trees, walks.at[j], walks.row[j]);
-      moved |= next ^ walks.at[j];
-      walks.at[j] = next;
+    for (std::size_t j = 0; j < kTraversalsAtOnce; ++j) {
+      const std::uint32_t next = next_node(trees, traversals.at[j], traversals.row[j]);
+      moved |= next ^ traversals.at[j];
+      traversals.at[j] = next;
     }
   }
 }
