@@ -55,7 +55,9 @@ class FittedAttributes:
         """Feature names, if X was a data frame with string column names."""
         names = self._model.encoding.schema.feature_names
         if names is None:
-            raise AttributeError("feature_names_in_: X had no column names, or some that are not strings")
+            raise AttributeError(
+                "feature_names_in_: X had no column names, or some that are not strings"
+            )
         return names
 
     @property
@@ -133,7 +135,9 @@ class Truncation(FittedAttributes):
         n_iter : int
             Number of iterations to keep, from 0 to that of the model.
         """
-        n_iter = check_integer("n_iter", n_iter, 0, self._model.n_iter, note=" (those of the model)")
+        n_iter = check_integer(
+            "n_iter", n_iter, 0, self._model.n_iter, note=" (those of the model)"
+        )
         cut: Self = clone(self)
         cut.model_ = self.model_.first_iterations(n_iter)
         cut.history_ = _first_iterations(self.history_, n_iter)

@@ -81,7 +81,7 @@ class ModelFiles(FittedAttributes):
 
     def __getstate__(self) -> dict[str, Any]:
         """Add the version, which ``__setstate__`` checks."""
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         return state | {_VERSION: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -246,7 +246,7 @@ def test_text_names_levels_and_where_missing_values_go(models):
     first = models["mart"].tree(0, "a").nodes[0]
     assert first.feature == "colour"
     odd = set(LEVELS[1::2])
-    assert set(first.levels) in (odd, set(LEVELS) - odd)
+    assert set(first.categories) in (odd, set(LEVELS) - odd)
 
 
 def test_long_sets_are_shortened_in_text(models):
@@ -312,7 +312,7 @@ def test_tree_is_found_by_step_and_class(model):
     frame = model.trees_to_dataframe()
     for (step, label), nodes in frame[frame["class"].notna()].groupby(["step", "class"]):
         tree = model.tree(step, label)
-        assert (tree.step, tree.class_) == (step, label)
+        assert (tree.iteration, tree.class_) == (step, label)
         assert tree.number == nodes["tree"].iloc[0]
         assert [node.gain for node in tree.nodes] == nodes["gain"].tolist()
 
@@ -343,4 +343,4 @@ def test_step_without_trees_is_refused(models, label):
     model.model_ = replace(model.model_, ensemble=replace(ensemble, step_start=start))
     with pytest.raises(ValueError, match="step=0; the step has no trees"):
         model.tree(0, label)
-    assert model.tree(1, "a").step == 1
+    assert model.tree(1, "a").iteration == 1

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
 
 from abcgbm import ABCBoostClassifier, TreePerClass, plotting
-from abcgbm.evaluation import answers_of, class_calibration, staged_scores, top_calibration
+from abcgbm.evaluation import class_calibration, predictions_of, staged_scores, top_calibration
 from abcgbm.training.validation import hold_out
 from export_cases import CASES, case
 from models import base_labels, noisy_data, small
@@ -164,13 +164,13 @@ def test_losses_that_fall_to_a_tenth_have_a_logarithmic_scale():
     assert plotting.plot_losses({"long": long, "short": MART}).get_yscale() == "log"
     assert plotting.plot_class_losses(long).get_yscale() == "log"
     assert plotting.plot_losses(MART).get_yscale() == "linear"
-    assert plotting.plot_class_losses(long, shares=True).get_yscale() == "linear"
+    assert plotting.plot_class_losses(long, normalize=True).get_yscale() == "linear"
 
 
 def test_losses_of_several_kinds_are_means():
     ax = plotting.plot_losses(WATCHED, X, NAMES)
     drawn = curves_of(ax)
-    staged = staged_scores(answers_of(WATCHED, X, NAMES))
+    staged = staged_scores(predictions_of(WATCHED, X, NAMES))
     losses = {
         "training": WATCHED.train_loss_,
         "refit": WATCHED.refit_history_.mean_train_loss(),
@@ -349,7 +349,7 @@ def test_losses_of_classes_are_those_of_the_history():
 
 
 def test_shares_of_classes_sum_to_one():
-    ax = plotting.plot_class_losses(MODEL, shares=True)
+    ax = plotting.plot_class_losses(MODEL, normalize=True)
     shares = np.array([losses for _, losses in curves_of(ax).values()])
     np.testing.assert_allclose(shares.sum(axis=0), 1.0)
     np.testing.assert_allclose(shares.T, MODEL.class_losses_ / MODEL.train_loss_[:, None])
@@ -401,7 +401,7 @@ def test_names_of_columns_are_on_the_axis():
 
 
 def test_number_of_features_is_checked():
-    with pytest.raises(ValueError, match="most_features=0; expected"):
+    with pytest.raises(ValueError, match="max_features=0; expected"):
         plotting.plot_importances(MODEL, max_features=0)
 
 
@@ -438,13 +438,13 @@ def test_points_are_the_bins_of_the_calibration(class_):
         {"MART": MART, "ABC": MODEL}, REST, LABELS, class_=class_, n_bins=4
     )
     for model, line in zip((MART, MODEL), ax.lines[1:], strict=True):
-        answers = answers_of(model, REST, LABELS)
+        answers = predictions_of(model, REST, LABELS)
         found = (
             top_calibration(answers, 4) if class_ is None else class_calibration(answers, "b", 4)
         )
         has_rows = found.weight > 0
-        np.testing.assert_array_equal(line.get_xdata(), found.said[has_rows])
-        np.testing.assert_array_equal(line.get_ydata(), found.true[has_rows])
+        np.testing.assert_array_equal(line.get_xdata(), found.prob_pred[has_rows])
+        np.testing.assert_array_equal(line.get_ydata(), found.prob_true[has_rows])
         assert f"(ECE {found.expected_error:.3f})" in line.get_label()
 
 
@@ -461,7 +461,7 @@ def test_tree_has_a_box_for_each_node_and_a_branch_for_each_child():
     ax = plotting.plot_tree(MART, 1, "c")
     boxes = [text for text in texts_of(ax) if text not in ("yes", "no")]
     assert [box.replace("\n", " ") for box in boxes] == [
-        ", ".join(tree.words_of(node)) for node in tree.nodes
+        ", ".join(tree.describe(node)) for node in tree.nodes
     ]
     assert len(ax.lines) == len(tree.nodes) - 1
     assert texts_of(ax).count("yes") == texts_of(ax).count("no") == len(tree.leaf_values) - 1
@@ -479,9 +479,11 @@ def is_node(text):
 
 
 def test_class_of_a_tree_must_be_named_where_there_are_several():
-    with pytest.raises(ValueError, match="class_=None; the trees of step 0 are those of 'a', 'b'"):
+    with pytest.raises(
+        ValueError, match="class_=None; the trees of iteration 0 are those of 'a', 'b'"
+    ):
         plotting.plot_tree(MART)
-    with pytest.raises(ValueError, match="step=5; expected an integer from 0 to 4"):
+    with pytest.raises(ValueError, match="iteration=5; expected an integer from 0 to 4"):
         plotting.plot_tree(MART, 5, "a")
 
 
@@ -507,9 +509,9 @@ def test_labels_of_many_classes_do_not_lie_on_each_other(n_classes):
         assert_apart(ax.yaxis, "y")
         if name != "base classes":
             assert_apart(ax.xaxis, "x")
-    told = curves_of(plotting.plot_class_losses(model))
-    assert len(told) == 8
-    assert f"{n_classes - 7} other classes" in told
+    coloured = curves_of(plotting.plot_class_losses(model))
+    assert len(coloured) == 8
+    assert f"{n_classes - 7} other classes" in coloured
 
 
 def assert_apart(axis, which):

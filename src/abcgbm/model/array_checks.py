@@ -31,7 +31,9 @@ def shown_shape(shape: Shape) -> str:
 def fits(found: tuple[int, ...], shape: Shape) -> bool:
     """Whether a shape matches the expected one."""
     pairs = zip(found, shape, strict=False)
-    return len(found) == len(shape) and all(expected in (None, length) for length, expected in pairs)
+    return len(found) == len(shape) and all(
+        expected in (None, length) for length, expected in pairs
+    )
 
 
 def check_range(name: str, array: NDArray[Any], low: float, end: float) -> None:

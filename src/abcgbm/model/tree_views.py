@@ -156,7 +156,9 @@ def view_tree(model: Model, iteration: Any, class_: Any) -> TreeView:
     """Return the tree of an iteration and a class; ``class_=None`` is the only tree of an iteration."""
     if model.n_iter == 0:
         raise ValueError(f"iteration={iteration!r}; the model has no iterations, and so no trees")
-    iteration = check_integer("iteration", iteration, 0, model.n_iter - 1, note=" (those of the model)")
+    iteration = check_integer(
+        "iteration", iteration, 0, model.n_iter - 1, note=" (those of the model)"
+    )
     numbers = range(*model.ensemble.step_start[iteration : iteration + 2])
     k = None if class_ is None else model.labels.index(known_label(class_, model.labels))
     tree = _tree_for(iteration, k, [tree_of(model, number) for number in numbers], model.labels)
@@ -226,7 +228,9 @@ def _column(values: list[Any], dtype: type | None, backend: str) -> Any:
         return np.array(values, dtype=dtype)
     if backend == "polars":
         return _for_polars(values)
-    column = np.empty(len(values), dtype=object)  # pandas would convert integers beside None to floats
+    column = np.empty(
+        len(values), dtype=object
+    )  # pandas would convert integers beside None to floats
     column[:] = values
     return column
 

@@ -139,7 +139,9 @@ def _add_sums(graph: Graph, values: str, attributes: dict[str, Any], n_sums: int
     """Add trees, and nodes that add up the two parts of their sums."""
     tensors = {name: _tensor(v) for name, v in attributes.items() if isinstance(v, np.ndarray)}
     parts = graph.add_ml("TreeEnsembleRegressor", values, **(attributes | tensors))
-    shape = graph.constant(np.array([0, 2, n_sums]))  # 0: the number of rows of the input, which can be 0
+    shape = graph.constant(
+        np.array([0, 2, n_sums])
+    )  # 0: the number of rows of the input, which can be 0
     pairs = graph.add("Reshape", graph.cast(parts, np.float64), shape)
     return graph.add("ReduceSum", pairs, graph.constant(np.array([1])), keepdims=0)
 

@@ -26,7 +26,9 @@ def treelite_model(model: Model) -> Any:
     try:
         from treelite import model_builder
     except ImportError as error:
-        raise ImportError('to_treelite requires treelite: pip install "abcgbm[treelite]"') from error
+        raise ImportError(
+            'to_treelite requires treelite: pip install "abcgbm[treelite]"'
+        ) from error
     n_classes = model.ensemble.n_classes
     class_trees = list(_class_trees(model))
     has_vectors = class_trees[0].class_number == ALL_CLASSES

@@ -119,7 +119,9 @@ def _split_arrays(read: ReadArray, feature: NDArray[np.int32]) -> Arrays:
 
 
 def _set_arrays(read: ReadArray, feature: NDArray[np.int32], n_codes: NDArray[np.int64]) -> Arrays:
-    n_words = np.append(set_words(n_codes), 0)[feature].astype(np.int32)  # the last entry is for leaves: -1
+    n_words = np.append(set_words(n_codes), 0)[feature].astype(
+        np.int32
+    )  # the last entry is for leaves: -1
     return {
         "left_set_size": n_words,
         "left_set": read("left_set", np.uint64, (int(n_words.sum(dtype=np.int64)),)),
