@@ -81,11 +81,11 @@ def changed(array, place, value):
 @pytest.mark.parametrize(
     ("name", "place", "value", "message"),
     [
-        ("feature", 0, 99, "feature has numbers out of range"),
+        ("feature", 0, 99, "feature has values out of range"),
         ("left", 0, 0, "child out of range"),
         ("left", -1, 3, "left of a leaf is not -1"),
         ("value", 0, 1.0, "value of a split"),
-        ("init", 0, np.nan, "init has numbers that are not finite"),
+        ("init", 0, np.nan, "init has values that are not finite"),
         ("step_start", -1, 99, "step_start does not rise"),
         ("left_set_size", 0, 7, "left_set_size does not fit the levels"),
         ("tree_base", 0, 7, "class out of range"),
@@ -109,7 +109,7 @@ def test_pickle_of_another_type_of_array_is_refused():
 def test_pickle_of_no_history_is_refused_though_it_is_sealed():
     history = MODELS["shared"].history_
     assert unpickled(history, resealed(history)) == history
-    with pytest.raises(ValueError, match="best_step=9; expected 0 to 2"):
+    with pytest.raises(ValueError, match="best_iteration=9; expected 0 to 2"):
         unpickled(history, resealed(history, best_iteration=9))
 
 

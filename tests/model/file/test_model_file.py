@@ -675,7 +675,7 @@ def test_history_that_training_could_not_go_on_from_is_an_error(changes, message
 def test_node_of_negative_weight_is_an_error():
     model = small(max_iter=2).fit(*noisy_data()).model_
     ensemble = replace(model.ensemble, weight=-model.ensemble.weight)
-    with pytest.raises(ValueError, match="weight has numbers out of range"):
+    with pytest.raises(ValueError, match="weight has values out of range"):
         replace(model, ensemble=ensemble).check()
 
 
