@@ -126,11 +126,11 @@ void add_result_py(Validation& validation, const IterationResult& result) {
   const Layout& layout = validation.binned().layout;
   for (const Tree& tree : result.trees) {
     require(std::max(tree.tree_class, tree.base.number_or(0)) < validation.labels().n_classes,
-            "result: from a training with other classes");
+            "result: of a training with other classes");
     require(!tree.is_multi_output() || result.n_classes == validation.labels().n_classes,
-            "result: from a training with other classes");
+            "result: of a training with other classes");
     for (const TreeNode& node : tree.nodes) {
-      require(node.is_leaf() || fits(node, layout), "result: from a training with other bins");
+      require(node.is_leaf() || fits(node, layout), "result: of a training with other bins");
     }
   }
   if (!result.changed) return;

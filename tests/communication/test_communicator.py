@@ -54,7 +54,7 @@ def test_each_rank_gets_its_own_stretch_of_a_scattered_sum(n_ranks):
 def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
     def work(communicator: ThreadReducer) -> tuple[list[bytes], list[str], str]:
         items = [bytes([communicator.rank, to]) * to for to in range(n_ranks)]
-        received = [bytes(item) for item in communicator.exchange(items)]
+        received = [bytes(item) for item in communicator.alltoall(items)]
         return (
             received,
             communicator.allgather(f"of {communicator.rank}"),
@@ -108,5 +108,5 @@ def test_nothing_is_exchanged_with_a_rank_alone():
     communicator.allreduce(values, "sum")
     communicator.reduce_scatter(values, np.array([5]), "maximum")
     assert values.tolist() == [0, 1, 2, 3, 4]
-    assert communicator.exchange([b"item"]) == [b"item"]
+    assert communicator.alltoall([b"item"]) == [b"item"]
     assert communicator.allgather("item") == ["item"] == [communicator.broadcast("item")]

@@ -348,7 +348,7 @@ WRONG = {
     "path": (bad(X="nowhere.parquet", y="y"), "rank 1: "),
     "parts": (
         bad(X=NAMED, communicator=[(5, 39)]),
-        r"rank 1 \(partition 5\): the shard has parts of 39 rows",
+        r"rank 1 \(partition 5\): the partitions of the shard have 39 rows",
     ),
     "part of X_val": (
         bad(X=NAMED, X_val=NAMED, y_val=GOOD["y"] + 1, communicator=([(5, 40)], [(2, 40)])),
@@ -358,7 +358,7 @@ WRONG = {
         bad(X=NAMED.assign(a="text"), communicator=[(5, 40)]),
         r"a.* on rank 1 \(partition 5\), and numbers on rank 0; expected",
     ),
-    "same part": (bad(X=NAMED, communicator=[(0, 40)]), "partition 0 is there twice"),
+    "same part": (bad(X=NAMED, communicator=[(0, 40)]), "partition 0 occurs 2 times"),
 }
 
 

@@ -22,16 +22,15 @@ def sums(communicator: MPICommunicator) -> None:
         np.testing.assert_array_equal(values, np.arange(7) * n + n * (n - 1) // 2)
         np.testing.assert_array_equal(largest, np.arange(7) + n - 1)
     values = np.full(5, 2**40)
-    communicator.reduce_scatter(
-        "sum", values, np.linspace(0, 5, communicator.n_ranks + 1).astype(int)[1:]
-    )
+    ends = np.linspace(0, 5, communicator.n_ranks + 1).astype(int)[1:]
+    communicator.reduce_scatter(values, ends, "sum")
     assert values.max() == communicator.n_ranks * 2**40
     assert communicator.allgather("x" * communicator.rank) == [
         "x" * r for r in range(communicator.n_ranks)
     ]
     assert communicator.broadcast(communicator.rank) == 0
     items = [bytes([communicator.rank]) * to for to in range(communicator.n_ranks)]
-    received = [bytes(item) for item in communicator.exchange(items)]
+    received = [bytes(item) for item in communicator.alltoall(items)]
     assert received == [bytes([r]) * communicator.rank for r in range(communicator.n_ranks)]
 
 

@@ -206,7 +206,7 @@ def explain(model: Model, table: AnyTable, n_threads: int, n_iter: int | None) -
 
 def _display_data(model: Model, data: Floats) -> NDArray[Any] | None:
     """Return rows with categories in place of codes; None without categorical features."""
-    if not model.encoding.levels:
+    if not model.encoding.categories:
         return None
     shown = data.astype(object)
     for feature, by_code in model.categories_by_code.items():

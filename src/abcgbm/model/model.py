@@ -98,7 +98,7 @@ def _check_bins(ensemble: Ensemble, encoding: ColumnEncoder, table: BinnedTable)
         np.isin(threshold[feature == f], [*table.thresholds[f], np.inf]).all()
         for f in ensemble.used_features.tolist()
     )
-    if not known or table.encoding.levels != encoding.levels:
+    if not known or table.encoding.categories != encoding.categories:
         raise ValueError(
             "X is a BinnedTable with other bins than the model's; expected raw values, or a "
             "BinnedTable with the bins of the training table"
@@ -163,7 +163,7 @@ class Model(ReadOnly):
     @lazy
     def categories_by_code(self) -> dict[int, list[list[Any]]]:
         """Categories of each code, for each categorical feature."""
-        return {f: categories.by_code() for f, categories in self.encoding.levels.items()}
+        return {f: categories.by_code() for f, categories in self.encoding.categories.items()}
 
     @lazy
     def feature_labels(self) -> list[str]:

@@ -214,20 +214,20 @@ def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
 
 def _category_tables(model: Model) -> Iterator[str]:
     """Yield arrays of sorted categories and their codes: strings first, then numbers."""
-    levels, features = model.encoding.levels, range(model.ensemble.n_features)
+    categories, features = model.encoding.categories, range(model.ensemble.n_features)
     empty = CategoryMap("", {})
     for kind, c_type, literal in (
         ("STRING", "char *const", _string),
         ("NUMBER", "double", _double),
     ):
-        maps = [levels.get(feature, empty) for feature in features]
+        maps = [categories.get(feature, empty) for feature in features]
         maps = [m if m.has_strings == (kind == "STRING") else empty for m in maps]
         pairs = [sorted(m.code_of.items()) for m in maps]
         start = np.concatenate([[0], np.cumsum([len(of_feature) for of_feature in pairs])])
-        categories = [literal(c) for of_feature in pairs for c, _ in of_feature]
+        literals = [literal(c) for of_feature in pairs for c, _ in of_feature]
         codes = [str(code) for of_feature in pairs for _, code in of_feature]
         yield _table(f"int {kind}_START", _integers(start))
-        yield _table(f"{c_type} {kind}_CATEGORY", categories)
+        yield _table(f"{c_type} {kind}_CATEGORY", literals)
         yield _table(f"int {kind}_CODE", codes)
 
 

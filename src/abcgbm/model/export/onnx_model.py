@@ -67,7 +67,7 @@ def _tensor(values: NDArray[Any]) -> Any:
 
 def has_one_input(model: Model) -> bool:
     """Whether one numeric matrix can hold all columns, as no category is a string."""
-    return not any(levels.has_strings for levels in model.encoding.levels.values())
+    return not any(categories.has_strings for categories in model.encoding.categories.values())
 
 
 def add_model(
@@ -88,48 +88,48 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
 
     Numeric features come first, then the codes of categorical ones. Unused features can be left out.
     """
-    levels, used = model.encoding.levels, model.ensemble.used_features.tolist()
+    categories, used = model.encoding.categories, model.ensemble.used_features.tolist()
     place = np.arange(model.ensemble.n_features)
     if has_one_input(model):
         parts, width = [graph.cast(inputs[0], np.float64)], len(place)
         codes = {
-            f: _add_codes_of_numbers(graph, levels[f], parts[0], f) for f in used if f in levels
+            f: _add_codes_of_numbers(graph, categories[f], parts[0], f) for f in used if f in categories
         }
     else:
-        used = used or [next(f for f, of in levels.items() if of.has_strings)]
-        numbers = [f for f in used if f not in levels]
+        used = used or [next(f for f, of in categories.items() if of.has_strings)]
+        numbers = [f for f in used if f not in categories]
         parts, width = [graph.cast(inputs[f], np.float64) for f in numbers], len(numbers)
         place[numbers] = np.arange(width)
-        codes = {f: _add_codes(graph, levels[f], inputs[f]) for f in used if f in levels}
+        codes = {f: _add_codes(graph, categories[f], inputs[f]) for f in used if f in categories}
     place[[*codes]] = np.arange(width, width + len(codes))
     return graph.add("Concat", *parts, *codes.values(), axis=1), place
 
 
-def _add_codes(graph: Graph, levels: CategoryMap, column: str) -> str:
+def _add_codes(graph: Graph, categories: CategoryMap, column: str) -> str:
     """Add nodes that map categories to codes; unknown and missing ones get code ``n_codes``."""
-    if not levels.has_strings:
-        return _add_codes_of_numbers(graph, levels, graph.cast(column, np.float64), 0)
+    if not categories.has_strings:
+        return _add_codes_of_numbers(graph, categories, graph.cast(column, np.float64), 0)
     codes = graph.add_ml(
         "LabelEncoder",
         column,
-        keys_strings=[*levels.code_of],
-        values_floats=[float(code) for code in levels.code_of.values()],
-        default_float=float(levels.n_codes),
+        keys_strings=[*categories.code_of],
+        values_floats=[float(code) for code in categories.code_of.values()],
+        default_float=float(categories.n_codes),
     )
     return graph.cast(codes, np.float64)
 
 
-def _add_codes_of_numbers(graph: Graph, levels: CategoryMap, matrix: str, column: int) -> str:
+def _add_codes_of_numbers(graph: Graph, categories: CategoryMap, matrix: str, column: int) -> str:
     """Add nodes that map numeric categories, in a column of a matrix of doubles, to codes."""
     # LabelEncoder takes float32 keys only, except in recent operator sets; a tree compares doubles.
     place = np.array([column])
-    return _add_sums(graph, matrix, tree_attributes([search_tree(levels)], place, {}, 1), 1)
+    return _add_sums(graph, matrix, tree_attributes([search_tree(categories)], place, {}, 1), 1)
 
 
 def _add_scores(graph: Graph, model: Model, values: str, place: NDArray[np.intp]) -> str:
     """Add the trees and the baseline."""
     n_classes = model.ensemble.n_classes
-    n_codes = {feature: levels.n_codes for feature, levels in model.encoding.levels.items()}
+    n_codes = {feature: categories.n_codes for feature, categories in model.encoding.categories.items()}
     attributes = tree_attributes(trees_or_nothing(model), place, n_codes, n_classes)
     sums = _add_sums(graph, values, attributes, n_classes)
     return graph.add("Add", sums, graph.constant(model.ensemble.init))
@@ -252,7 +252,7 @@ def _import_for_onnx(name: str) -> Any:
 
 
 def _check_unknown(model: Model) -> None:
-    if model.encoding.levels and model.encoding.handle_unknown == "error":
+    if model.encoding.categories and model.encoding.handle_unknown == "error":
         raise ValueError(
             "handle_unknown='error'; expected a model fitted with handle_unknown='missing', because ONNX "
             "cannot raise errors for unknown categories"
@@ -261,12 +261,12 @@ def _check_unknown(model: Model) -> None:
 
 def _warn_of_categories(model: Model) -> None:
     """Warn of numeric categories that float32 inputs cannot represent."""
-    for levels in model.encoding.levels.values():
-        numbers = [] if levels.has_strings else [*levels.code_of]
+    for categories in model.encoding.categories.values():
+        numbers = [] if categories.has_strings else [*categories.code_of]
         inexact = [number for number in numbers if float(np.float32(number)) != number]
         if inexact:
             warnings.warn(
-                f"{levels.column} has the category {inexact[0]!r}, which is no 32-bit float as the inputs "
+                f"{categories.column} has the category {inexact[0]!r}, which is no 32-bit float as the inputs "
                 "of ONNX are, so the exported model treats it as unknown; expected categories that are "
                 "strings or 32-bit floats",
                 UserWarning,
@@ -276,7 +276,7 @@ def _warn_of_categories(model: Model) -> None:
 
 def _inputs(model: Model) -> _Values:
     """Return type and shape of each input by name."""
-    names, levels = model.feature_labels, model.encoding.levels
+    names, categories = model.feature_labels, model.encoding.categories
     if has_one_input(model):
         return {MATRIX: (np.float32, [None, len(names)])}
     reserved = {"", LABEL, PROBABILITIES} & {*names}
@@ -285,7 +285,7 @@ def _inputs(model: Model) -> _Values:
             f"X has a column named {min(reserved)!r}; expected names that are neither empty nor those "
             f"of the outputs, {LABEL!r} and {PROBABILITIES!r}"
         )
-    is_string = [feature in levels and levels[feature].has_strings for feature in range(len(names))]
+    is_string = [feature in categories and categories[feature].has_strings for feature in range(len(names))]
     return {
         name: (object if strings else np.float32, [None, 1])
         for name, strings in zip(names, is_string, strict=True)

@@ -129,9 +129,9 @@ def _leaves(tree: Tree, grid: float, n_classes: int) -> Arrays:
     }
 
 
-def search_tree(levels: CategoryMap) -> Tree:
+def search_tree(categories: CategoryMap) -> Tree:
     """Return a tree that maps numbers to codes; unknown numbers get code ``n_codes``."""
-    bounds, codes = _bounds(levels)
+    bounds, codes = _bounds(categories)
     nodes = [(0, len(bounds))]  # each node searches a range of bounds
     left = []
     for first, last in nodes:  # the loop appends nodes
@@ -154,14 +154,14 @@ def search_tree(levels: CategoryMap) -> Tree:
     )
 
 
-def _bounds(levels: CategoryMap) -> tuple[list[float], list[int]]:
+def _bounds(categories: CategoryMap) -> tuple[list[float], list[int]]:
     """Return ascending bounds, the code of numbers up to each, and the code of all larger ones."""
     bounds: list[float] = []
     codes: list[int] = []
-    for category, code in sorted(levels.code_of.items()):
+    for category, code in sorted(categories.code_of.items()):
         if category > -math.inf:  # numbers up to the next smaller float are unknown
             bounds.append(math.nextafter(category, -math.inf))
-            codes.append(levels.n_codes)
+            codes.append(categories.n_codes)
         bounds.append(category)
         codes.append(code)
-    return bounds, [*codes, levels.n_codes]
+    return bounds, [*codes, categories.n_codes]
