@@ -33,7 +33,7 @@ def arrays_of(model):
         *((MODEL, name) for name in arrays_of(MODEL)),
         *((SHARED, name) for name in ("leaf_value", "gain_feature", "class_gain", "gain_start")),
     ],
-    ids=lambda value: value if isinstance(value, str) else value.trees,
+    ids=lambda value: value if isinstance(value, str) else type(value.algorithm).__name__,
 )
 def test_flipped_bit_of_an_array_is_an_error(model, name):
     state, array = pickle.dumps(model), arrays_of(model)[name]

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
 
@@ -116,7 +117,7 @@ def test_stranger_is_refused(name):
 
 def test_axes_that_are_none_are_refused():
     axes = plotting.new_figure().subplots(1, 2)
-    with pytest.raises(TypeError, match="expected one Axes of matplotlib, or None"):
+    with pytest.raises(TypeError, match="expected an Axes of matplotlib, or None"):
         plotting.plot_losses(MODEL, ax=axes)
 
 
@@ -207,13 +208,20 @@ def test_losses_of_a_loaded_model_are_drawn_as_before(tmp_path):
     assert curves_of(plotting.plot_losses(loaded)) == curves_of(plotting.plot_losses(WATCHED))
 
 
-def test_losses_whose_rows_have_no_known_weight_have_no_mean():
+def test_losses_of_a_file_of_version_0_1_are_means_too():
     model = ABCBoostClassifier.load_model(MODEL_FILES / "per_class.abcgbm")
-    with pytest.raises(ValueError, match=r"saved by an earlier version.* or kinds=\['test'\]"):
-        plotting.plot_losses(model)
+    assert curves_of(plotting.plot_losses(model))["training"][1] == model.train_loss_.tolist()
     rows = frame()[:20]
     ax = plotting.plot_losses(model, rows, model.predict(rows), kinds=["test"])
     assert ax.get_ylabel() == "mean test loss"
+
+
+def test_losses_whose_rows_have_no_known_weight_have_no_mean():
+    model = clone(MART)
+    model.model_, model.refit_history_ = MART.model_, None
+    model.history_ = replace(MART.history_, train_weight=None)
+    with pytest.raises(ValueError, match=r"have no mean.* or kinds=\['test'\]"):
+        plotting.plot_losses(model)
 
 
 def test_legend_of_a_single_model_says_what_it_shows_and_no_algorithm():
@@ -237,7 +245,7 @@ def test_dot_is_the_step_that_validation_chose():
     (dot,) = [line for line in ax.lines if line.get_label() == "_dot"]
     best = WATCHED.best_iteration_
     assert dot.get_xdata().tolist() == [best]
-    assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best] / len(HELD_OUT)]
+    assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best]]
     assert best < WATCHED.n_iter_
 
 
@@ -279,7 +287,7 @@ def test_long_names_of_models_are_told_from_each_other():
 
 
 def test_list_of_models_is_refused_as_it_has_no_names():
-    with pytest.raises(TypeError, match="or a dict of names and such"):
+    with pytest.raises(TypeError, match="or a dict from names to them"):
         plotting.plot_losses([MART, MODEL])
 
 
@@ -332,11 +340,13 @@ def test_raster_has_the_base_class_of_each_step():
 def test_raster_of_a_refitted_model_is_that_of_its_second_training():
     model = small("abc-mart", early_stopping=True, refit=True).fit(X, NAMES)
     raster = raster_of(plotting.plot_base_classes(model), model.model_.n_iter, 5)
-    assert raster.argmax(axis=0).tolist() == model.refit_history_.base_class.tolist()
+    assert raster.argmax(axis=0).tolist() == model.refit_history_.base_classes.tolist()
 
 
 def test_model_without_base_classes_says_which_it_is():
-    with pytest.raises(ValueError, match=r"algorithm='mart', 5 classes, 5 steps\); expected a mod"):
+    with pytest.raises(
+        ValueError, match=r"algorithm='mart', 5 classes, 5 iterations\); expected a mod"
+    ):
         plotting.plot_base_classes(MART)
 
 

@@ -202,13 +202,19 @@ def _curves(
 
 def _mean(curve: _Curve) -> _Curve:
     """Return a curve of mean losses."""
-    if curve.weight is None:
+    weight = _known_weight(curve.kind, curve.weight)
+    return curve._replace(loss=curve.loss / weight, weight=1.0)
+
+
+def _known_weight(kind: str, weight: float | None) -> float:
+    """Return the total weight of the rows; raise ValueError if it is not known."""
+    if weight is None:
         raise ValueError(
-            f"the mean {curve.kind} losses are not known, because the model was saved by an earlier "
+            f"the mean {kind} losses are not known, because the model was saved by an earlier "
             "version that did not store the weight of the rows; expected a model of this version, or "
             "kinds=['test']"
         )
-    return curve._replace(loss=curve.loss / curve.weight, weight=1.0)
+    return weight
 
 
 def _checked_kinds(kinds: Sequence[str] | None) -> list[str] | None:
@@ -326,19 +332,20 @@ def plot_class_losses(
     Returns
     -------
     ax : Axes
-        The loss of a class is a sum over its rows, so it grows with the size of the class. The scale
-        is logarithmic if losses fall to less than a tenth.
+        The loss of a class is its part of the mean loss, so it grows with the size of the class. The
+        scale is logarithmic if losses fall to less than a tenth.
     """
-    losses = history_of_model(checked(model)).class_losses[: model.model_.n_iter + 1]
-    labels = model.model_.labels
+    history, labels = history_of_model(checked(model)), model.model_.labels
+    losses = history.class_losses[: model.model_.n_iter + 1]
     coloured = _coloured_classes(losses[-1], labels, classes)
     ax = axes_of(ax, 7.0 + wide_enough([labels[k] for k in coloured]))
     if normalize:
         _draw_lines(ax, losses / losses.sum(axis=1, keepdims=True), coloured, labels)
     else:
-        _draw_lines(ax, np.where(losses > 0.0, losses, np.nan), coloured, labels)
+        means = losses / _known_weight("training", history.train_weight)
+        _draw_lines(ax, np.where(means > 0.0, means, np.nan), coloured, labels)
         scale_losses(ax)
-    name = "fraction of the total loss" if normalize else "loss (sum over rows)"
+    name = "fraction of the total loss" if normalize else "part of the mean loss"
     return finish(ax, "Training loss by class", "boosting iterations", name)
 
 

@@ -105,12 +105,17 @@ def test_chosen_value_that_a_second_fit_would_act_on_is_an_error(name, history):
     given = {"early_stopping": True, "refit": True, "max_iter": 3}
     content = content_of(small(**given).fit(X, Y))
     with pytest.raises(ModelFileError, match=rf"the parameter {name}='victim'; expected null"):
-        loaded(mended(members_of(content), lambda d: d[history]["chosen"].update({name: "victim"})))
+        loaded(
+            mended(
+                members_of(content),
+                lambda d: d[history]["resolved_params"].update({name: "victim"}),
+            )
+        )
 
 
 def test_long_value_of_such_a_parameter_is_cut_short_in_the_error():
     with pytest.raises(ModelFileError) as raised:
-        loaded(with_parameters(CONTENT, checkpoint="x" * 10_000))
+        loaded(with_parameters(CONTENT, n_jobs="x" * 10_000))
     assert len(str(raised.value)) < 200
 
 
