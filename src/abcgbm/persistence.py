@@ -82,7 +82,7 @@ class ModelFiles(FittedAttributes):
     def __getstate__(self) -> dict[str, Any]:
         """Add the version, which ``__setstate__`` checks."""
         state: Any = super().__getstate__()
-        return state | {_VERSION: VERSION}
+        return {**state, _VERSION: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state from a pickle of the same version; raise ValueError for any other."""

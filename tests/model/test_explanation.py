@@ -120,7 +120,7 @@ def test_names_and_levels_are_told(frame):
     colour = ["red", "green", "blue", None, "red", "green"] * 20
     size = [1.0, 2.0, math.nan, 4.0, 5.0, 6.0] * 20
     y = ["a", "b", "c", "a", "b", "c"] * 20
-    model = small(**CHEAP_LEVELS, min_samples_leaf=1).fit(
+    model = small(categorical_features=Categorical(**CHEAP), min_samples_leaf=1).fit(
         frame({"colour": colour, "size": size}), y
     )
     rows = frame({"colour": ["red", None, "pink"], "size": [1.0, math.nan, 3.0]})

@@ -210,7 +210,9 @@ def test_without_a_package_for_frames_the_error_names_the_other(
     models, missing, other, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ImportError, match=f"backend='{missing}' is not installed; .*backend='{other}'"):
+    with pytest.raises(
+        ImportError, match=f"backend='{missing}' is not installed; .*backend='{other}'"
+    ):
         models["mart"].trees_to_dataframe(missing)
 
 

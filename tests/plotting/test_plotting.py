@@ -122,10 +122,10 @@ def test_axes_that_are_none_are_refused():
 
 
 ERRORS = {
-    ("base classes", "no base"): "no step of the model has a base class",
+    ("base classes", "no base"): "no iteration of the model has a base class",
     ("importances", "no split"): "no feature of the model has any importance",
     ("by class", "no split"): "no feature of the model has any importance",
-    ("tree", "no split"): "the model has no steps, and so no trees",
+    ("tree", "no split"): "the model has no iterations, and so no trees",
 }
 
 
@@ -155,7 +155,7 @@ def test_losses_of_several_models_are_those_of_their_training():
         "MART": ([*range(6)], MART.train_loss_.tolist()),
         "ABC": ([*range(9)], MODEL.train_loss_.tolist()),
     }
-    assert ax.get_ylabel() == "mean training loss"
+    assert ax.get_ylabel() == "Mean training loss"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MART", "ABC"]
 
 
@@ -181,7 +181,7 @@ def test_losses_of_several_kinds_are_means():
     assert list(drawn) == list(losses)
     for kind, loss in losses.items():
         assert drawn[kind] == ([*range(len(loss))], loss.tolist())
-    assert ax.get_ylabel() == "mean loss"
+    assert ax.get_ylabel() == "Mean loss"
 
 
 @pytest.mark.parametrize("init", ["zero", "prior"])
@@ -213,14 +213,14 @@ def test_losses_of_a_file_of_version_0_1_are_means_too():
     assert curves_of(plotting.plot_losses(model))["training"][1] == model.train_loss_.tolist()
     rows = frame()[:20]
     ax = plotting.plot_losses(model, rows, model.predict(rows), kinds=["test"])
-    assert ax.get_ylabel() == "mean test loss"
+    assert ax.get_ylabel() == "Mean test loss"
 
 
 def test_losses_whose_rows_have_no_known_weight_have_no_mean():
     model = clone(MART)
     model.model_, model.refit_history_ = MART.model_, None
     model.history_ = replace(MART.history_, train_weight=None)
-    with pytest.raises(ValueError, match=r"have no mean.* or kinds=\['test'\]"):
+    with pytest.raises(ValueError, match=r"are not known.* or kinds=\['test'\]"):
         plotting.plot_losses(model)
 
 

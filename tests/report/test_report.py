@@ -121,7 +121,9 @@ def test_labels_that_the_model_does_not_know_count_as_errors():
 
 
 def test_labels_of_another_table_are_refused():
-    with pytest.raises(ValueError, match="none of which the model knows; expected some of 0, 1"):
+    with pytest.raises(
+        ValueError, match="which are not classes of the model; expected some of 0, 1"
+    ):
         report_html(MODEL, REST, np.full(len(LABELS), "a"))
 
 

@@ -150,8 +150,8 @@ def _class_numbers(given: NDArray[Any], classes: list[Any]) -> tuple[NDArray[np.
     unseen = [label for label in labels if label not in known]
     if len(unseen) == len(labels):
         raise ValueError(
-            f"y has the labels {quoted_list(unseen)}, none of which the model knows; expected some of "
-            f"{quoted_list(classes)}"
+            f"y has the labels {quoted_list(unseen)}, which are not classes of the model; expected some "
+            f"of {quoted_list(classes)}"
         )
     number = {label: k for k, label in enumerate([*classes, *unseen])}
     return np.array([number[label] for label in labels], dtype=np.int32)[which], unseen

@@ -267,7 +267,7 @@ class Ensemble:
 
 
 def _joined_starts(starts: NDArray[np.int64], later: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate two arrays of start offsets, each of which ends with the total length."""
+    """Concatenate two arrays of start offsets, which end with the total length."""
     return np.concatenate([starts, later[1:] + starts[-1]])
 
 

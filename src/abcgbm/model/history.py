@@ -163,7 +163,7 @@ class History(ReadOnly):
         return _mean(self.validation_loss, self.validation_weight)
 
     def first_iterations(self, n_iter: int, stop_reason: str) -> "History":
-        """Return the history of the first ``n_iter`` iterations, the last of which is the best one."""
+        """Return the history of the first ``n_iter`` iterations; the last one becomes the best."""
         return History.from_records(
             self.records()[: n_iter + 1],
             best_iteration=n_iter,

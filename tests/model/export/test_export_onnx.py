@@ -142,7 +142,10 @@ def test_unknown_levels_as_errors_are_refused():
     model = small(max_iter=1, categorical_features=Categorical(handle_unknown="error")).fit(
         FRAME, FRAME_Y
     )
-    with pytest.raises(ValueError, match="handle_unknown='error'; expected a model fitted with handle_unknown='missing'"):
+    with pytest.raises(
+        ValueError,
+        match="handle_unknown='error'; expected a model fitted with handle_unknown='missing'",
+    ):
         model.to_onnx()
 
 

@@ -639,9 +639,13 @@ def test_many_levels_are_looked_at_once():
 )
 def test_target_that_is_no_file_says_what_is_expected(target):
     kind = type(target).__name__
-    with pytest.raises(TypeError, match=rf"{kind} given; expected a path, or a binary file .* write"):
+    with pytest.raises(
+        TypeError, match=rf"{kind} given; expected a path, or a binary file .* write"
+    ):
         small().fit(*noisy_data()).save_model(target)
-    with pytest.raises(TypeError, match=rf"{kind} given; expected a path, or a binary file .* read"):
+    with pytest.raises(
+        TypeError, match=rf"{kind} given; expected a path, or a binary file .* read"
+    ):
         ABCBoostClassifier.load_model(target)
 
 

@@ -93,7 +93,9 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
     if has_one_input(model):
         parts, width = [graph.cast(inputs[0], np.float64)], len(place)
         codes = {
-            f: _add_codes_of_numbers(graph, categories[f], parts[0], f) for f in used if f in categories
+            f: _add_codes_of_numbers(graph, categories[f], parts[0], f)
+            for f in used
+            if f in categories
         }
     else:
         used = used or [next(f for f, of in categories.items() if of.has_strings)]
@@ -129,7 +131,9 @@ def _add_codes_of_numbers(graph: Graph, categories: CategoryMap, matrix: str, co
 def _add_scores(graph: Graph, model: Model, values: str, place: NDArray[np.intp]) -> str:
     """Add the trees and the baseline."""
     n_classes = model.ensemble.n_classes
-    n_codes = {feature: categories.n_codes for feature, categories in model.encoding.categories.items()}
+    n_codes = {
+        feature: categories.n_codes for feature, categories in model.encoding.categories.items()
+    }
     attributes = tree_attributes(trees_or_nothing(model), place, n_codes, n_classes)
     sums = _add_sums(graph, values, attributes, n_classes)
     return graph.add("Add", sums, graph.constant(model.ensemble.init))
@@ -285,7 +289,9 @@ def _inputs(model: Model) -> _Values:
             f"X has a column named {min(reserved)!r}; expected names that are neither empty nor those "
             f"of the outputs, {LABEL!r} and {PROBABILITIES!r}"
         )
-    is_string = [feature in categories and categories[feature].has_strings for feature in range(len(names))]
+    is_string = [
+        feature in categories and categories[feature].has_strings for feature in range(len(names))
+    ]
     return {
         name: (object if strings else np.float32, [None, 1])
         for name, strings in zip(names, is_string, strict=True)

@@ -95,13 +95,20 @@ def trees_of_arrays(read_stored: ReadArray, n_codes: NDArray[np.int64], n_classe
     by_node = _split_arrays(read, feature) | _set_arrays(read, feature, n_codes)
     by_node["weight"] = read("weight", np.float64, (len(feature),))
     by_tree = _tree_arrays(read, len(feature))
-    shared = np.repeat(by_tree["tree_class"] == ALL_CLASSES, np.diff(by_tree["tree_start"]))
+    is_multi_output = np.repeat(
+        by_tree["tree_class"] == ALL_CLASSES, np.diff(by_tree["tree_start"])
+    )
+    step_start = read("step_start", np.int64, (None,))
+    gain_feature = read("gain_feature", np.int32, (None,))
     return Ensemble(
         feature=feature,
         **by_node,
         **by_tree,
-        **_leaf_arrays(read, feature < 0, shared, n_classes),
-        **_iteration_arrays(read, n_classes),
+        **_leaf_arrays(read, feature < 0, is_multi_output, n_classes),
+        step_start=step_start,
+        gain_feature=gain_feature,
+        class_gain=read("class_gain", np.float64, (len(gain_feature), n_classes)),
+        gain_start=read("gain_start", np.int64, (len(step_start),)),
         init=read("init", np.float64, (n_classes,)),
         n_features=len(n_codes),
         n_classes=n_classes,
@@ -141,23 +148,15 @@ def _tree_arrays(read: ReadArray, n_nodes: int) -> Arrays:
 
 
 def _leaf_arrays(
-    read: ReadArray, is_leaf: NDArray[np.bool_], shared: NDArray[np.bool_], n_classes: int
+    read: ReadArray, is_leaf: NDArray[np.bool_], is_multi_output: NDArray[np.bool_], n_classes: int
 ) -> Arrays:
-    has_value = is_leaf & ~shared
+    has_value = is_leaf & ~is_multi_output
     value = np.zeros(len(is_leaf))
     value[has_value] = read("value", np.float64, (int(has_value.sum()),))
-    n_shared = int((is_leaf & shared).sum())
-    return {"value": value, "leaf_value": read("leaf_value", np.float32, (n_shared, n_classes))}
-
-
-def _iteration_arrays(read: ReadArray, n_classes: int) -> Arrays:
-    step_start = read("step_start", np.int64, (None,))
-    gain_feature = read("gain_feature", np.int32, (None,))
+    n_multi_output = int((is_leaf & is_multi_output).sum())
     return {
-        "step_start": step_start,
-        "gain_feature": gain_feature,
-        "class_gain": read("class_gain", np.float64, (len(gain_feature), n_classes)),
-        "gain_start": read("gain_start", np.int64, (len(step_start),)),
+        "value": value,
+        "leaf_value": read("leaf_value", np.float32, (n_multi_output, n_classes)),
     }
 
 
@@ -293,15 +292,11 @@ def _content_of(saved: ModelContents) -> bytes:
         "history": json_of_history(saved.history),
         "refit_history": json_of_history(saved.refit_history),
         "checkpoint": saved.checkpoint,
-        **_refit_entry(saved.refit_model),
-        "digests": {name: _digest(content) for name, content in members.items()},
     }
+    if saved.refit_model is not None:  # the second training may have other categories
+        document["refit_features"] = json_of_encoding(saved.refit_model.encoding)
+    document["digests"] = {name: _digest(content) for name, content in members.items()}
     return archive_of({_DOCUMENT: text_of(document)} | members)
-
-
-def _refit_entry(model: Model | None) -> dict[str, Any]:
-    """Return the columns of the second training, which may have other categories."""
-    return {} if model is None else {"refit_features": json_of_encoding(model.encoding)}
 
 
 def _digest(content: bytes) -> str:
