@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper, Categorical, LargeTable, MultiOutputTrees
-from abcgbm.evaluation import answers_of
+from abcgbm.evaluation import predictions_of
 from models import assert_same_model, model_bytes, small
 
 N = 120
@@ -205,7 +205,7 @@ def test_warm_start_and_large_tables_are_warned_of(parquet):
     path, model = parquet(["peat"] * N), of_words()
     assert len(warned(lambda: [model.predict(path), [*model.predict_batches(path)]])) == 1
     answers = of_words()
-    assert len(warned(lambda: [answers_of(answers, frame(["peat"] * N), Y) for _ in "ab"])) == 1
+    assert len(warned(lambda: [predictions_of(answers, frame(["peat"] * N), Y) for _ in "ab"])) == 1
 
 
 def test_categories_that_are_errors_are_no_warning():

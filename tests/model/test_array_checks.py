@@ -128,4 +128,4 @@ def test_what_is_shown_of_a_model_is_short():
     assert all(len(repr(part)) < 120 for part in shown)
     assert repr(table) == f"BinnedTable(150 rows, 5 features, {table.binned.total_bins} bins)"
     assert repr(levels) == "CategoryMap(column 'soil', 2 categories, 2 codes)"
-    assert "Ensemble(2 steps, 6 trees, 5 features, 4 classes)" in repr(MODEL.model_)
+    assert "Ensemble(2 iterations, 6 trees, 5 features, 4 classes)" in repr(MODEL.model_)

@@ -210,7 +210,9 @@ def test_without_a_package_for_frames_the_error_names_the_other(
     models, missing, other, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ImportError, match=f"{missing} is not installed; .*backend='{other}'"):
+    with pytest.raises(
+        ImportError, match=f"backend='{missing}' is not installed; .*backend='{other}'"
+    ):
         models["mart"].trees_to_dataframe(missing)
 
 
@@ -248,7 +250,7 @@ def test_text_names_levels_and_where_missing_values_go(models):
     first = models["mart"].tree(0, "a").nodes[0]
     assert first.feature == "colour"
     odd = set(LEVELS[1::2])
-    assert set(first.levels) in (odd, set(LEVELS) - odd)
+    assert set(first.categories) in (odd, set(LEVELS) - odd)
 
 
 def test_long_sets_are_shortened_in_text(models):

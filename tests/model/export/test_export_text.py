@@ -94,7 +94,7 @@ def test_text_is_that_of_each_tree_in_turn(name):
     trees = [model.tree(*place) for place in zip(first["iteration"], first["class"], strict=True)]
     scores = zip(model.classes_, model.baseline_, strict=True)
     start = ", ".join(f"{label} {score:+.4g}" for label, score in scores)
-    assert model.to_text() == "\n\n".join([f"start: {start}", *map(str, trees)]) + "\n"
+    assert model.to_text() == "\n\n".join([f"baseline: {start}", *map(str, trees)]) + "\n"
 
 
 @pytest.mark.parametrize("method", ["to_json", "to_text", "to_c"])

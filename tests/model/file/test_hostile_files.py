@@ -242,13 +242,13 @@ def test_bytes_between_members_are_an_error():
     start = int.from_bytes(CONTENT[end + 16 : end + 20], "little")
     later = (start + 3).to_bytes(4, "little")
     content = CONTENT[:start] + b"abc" + CONTENT[start : end + 16] + later + CONTENT[end + 20 :]
-    with pytest.raises(ModelFileError, match=r"the table of contents begins at byte"):
+    with pytest.raises(ModelFileError, match=r"the central directory begins at byte"):
         loaded(content)
 
 
 def test_comment_of_the_archive_is_an_error():
     content = CONTENT[:-2] + b"\x03\x00" + b"abc"
-    with pytest.raises(ModelFileError, match="bytes behind its archive"):
+    with pytest.raises(ModelFileError, match="bytes after its archive"):
         loaded(content)
 
 
@@ -280,5 +280,5 @@ def test_entry_of_the_document_that_is_there_twice_is_an_error():
     text = members["model.json"].replace(
         b'"recenter": false', b'"recenter": false, "recenter": true'
     )
-    with pytest.raises(ModelFileError, match="an entry is there twice"):
+    with pytest.raises(ModelFileError, match="two entries of the same name"):
         loaded(redigested(members, text))
