@@ -379,8 +379,8 @@ def test_column_without_a_known_category_is_warned_of_and_numbers_for_text_are_r
     table.assign(c="z").to_csv("z.csv", index=False)
     capsys.readouterr()
     assert main(["predict", "m.abc", "z.csv", "--proba", "-o", "out.csv"]) == 0
-    warned = "abcgbm: warning: column 'c' has 300 values and none is a level of the fit"
+    warned = "abcgbm: warning: column 'c' has 300 values and none is a category seen in fit"
     assert capsys.readouterr().err.count(warned) == 1
     table.assign(c=1).to_parquet("one.parquet")
     assert main(["predict", "m.abc", "one.parquet", "-o", "out.csv", "--force"]) == 1
-    assert "column 'c' has levels such as 'x', strings" in capsys.readouterr().err
+    assert "column 'c' has categories such as 'x'" in capsys.readouterr().err

@@ -232,11 +232,11 @@ def test_no_checkpoint_of_a_command_replaces_what_it_reads(
     assert contents(folder) == before
 
 
-def test_checkpoint_of_a_parameter_file_is_checked_as_well(folder, capsys):
+def test_parameter_file_cannot_set_a_checkpoint(folder, capsys):
     (folder / "p.toml").write_text("checkpoint = 't.csv'\n")
     before = contents(folder)
     assert main(["train", "t.csv", *LINE, "-m", "new.abc", "--params", "p.toml", "-f"]) == 1
-    assert "which the fit reads" in capsys.readouterr().err
+    assert "no parameter 'checkpoint'; expected --checkpoint" in capsys.readouterr().err
     assert contents(folder) == before
 
 

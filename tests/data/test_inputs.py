@@ -253,9 +253,11 @@ def test_strings_where_there_were_numbers_and_numbers_where_there_were_strings_a
     y, numbers = labels_of(case.plain()), pandas_frame(case.plain())
     with pytest.raises(ValueError, match=says(COLUMN, "holds strings", "categorical_features")):
         quick(categorical_features=None).fit(case.table(), y)
-    with pytest.raises(ValueError, match=says(COLUMN, "holds strings", "was no category in fit")):
+    with pytest.raises(
+        ValueError, match=says(COLUMN, "holds strings", "was not categorical in fit")
+    ):
         quick().fit(numbers, y).predict(case.table())
-    with pytest.raises(TypeError, match=says(COLUMN, "'apple'", "strings", "now given")):
+    with pytest.raises(TypeError, match=says(COLUMN, "'apple'", "given", "strings")):
         quick().fit(case.table(), y).predict(numbers)
 
 

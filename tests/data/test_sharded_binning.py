@@ -77,12 +77,12 @@ def test_every_rank_merges_a_feature_at_a_time_where_there_are_many_rows(monkeyp
     monkeypatch.setattr(shared_bins, "_MAX_VALUES", 1)
     merged = []
 
-    def kept(self, places, pieces):
+    def recording(self, places, counts):
         merged.append(len(places))
-        return finish(self, places, pieces)
+        return merge(self, places, counts)
 
-    finish = shared_bins._Finisher.finish
-    monkeypatch.setattr(shared_bins._Finisher, "finish", kept)
+    merge = shared_bins._GroupMerger.merge
+    monkeypatch.setattr(shared_bins._GroupMerger, "merge", recording)
     X = np.random.default_rng(0).normal(size=(90, 6))
     on_each(X, np.arange(90) % 3, 3, 1)
     assert merged == [1] * 6

@@ -85,7 +85,7 @@ def test_partitions_make_the_same_model_on_one_worker_and_on_two(tables):
 
 @pytest.mark.parametrize("tables", BAD.values(), ids=BAD)
 def test_partitions_are_refused_on_one_worker_and_on_two(tables):
-    words = "'b'.* holds strings or categories .*partition [34].*, and numbers .*partition [34]"
+    words = "'b'.* holds strings or categories .*partition [34].*, but numbers .*partition [34]"
     with pytest.raises(TypeError, match=words):
         on_one(tables)
     for error in errors_of(2, on_two(tables)):

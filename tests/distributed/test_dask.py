@@ -539,7 +539,7 @@ def bad_input() -> list[object]:
             typed,
             pieces,
             TypeError,
-            r"0.* holds strings .*partition 1.*, and numbers .*partition 0",
+            r"0.* holds strings .*partition 1.*, but numbers .*partition 0",
             id="types",
         ),
     ]

@@ -319,7 +319,7 @@ def test_categories_given_do_not_matter_to_a_binned_table():
             Y,
             "max_iter=3 with warm_start=True; expected at least the 8 iterations",
         ),
-        ({"max_iter": 9}, X, Y + 1, r"not among the classes: \[4\]"),
+        ({"max_iter": 9}, X, Y + 1, r"not among the classes: 4;"),
         ({"max_iter": 9}, X[:, :2], Y, "2 features, but .* expecting 4 features"),
         ({"max_iter": 9, "classes": [0, 1, 2]}, X, Y, r"classes=\[0, 1, 2\] with warm_start=True"),
         ({"max_iter": 9, "learning_rate": -1}, X, Y, "learning_rate=-1"),

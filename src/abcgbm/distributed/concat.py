@@ -159,13 +159,13 @@ def _partial_schema(frame: Any, column: str, number: int, name: str) -> FrameCol
 
 def _is_categorical(schemas: Sequence[FrameColumns], where: Sequence[str]) -> bool:
     known = [
-        (schema.holds_levels(0), at)
+        (schema.holds_categories(0), at)
         for schema, at in zip(schemas, where, strict=True)
         if schema.has_values(0)
     ]
     column = schemas[0].frame.columns[0]
     return is_categorical_everywhere(
-        f"column {column!r}", known or [(schemas[0].holds_levels(0), "")]
+        f"column {column!r}", known or [(schemas[0].holds_categories(0), "")]
     )
 
 
@@ -176,7 +176,7 @@ def _as_numbers(schema: FrameColumns) -> Series:
 
 def _as_categories(schema: FrameColumns) -> Series:
     """Return a column as strings or objects."""
-    values = [value for chunk in schema.levels(0) for value in chunk]
+    values = [value for chunk in schema.categories(0) for value in chunk]
     if schema.frame.implementation.is_pandas():
         return _series(schema, _object_array(values), None)
     return _series(schema, values, nw.String)

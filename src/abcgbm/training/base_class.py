@@ -6,7 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.labels import label_objects, listed
+from abcgbm.data.labels import label_objects
+from abcgbm.errors import quoted_list
 from abcgbm.parameters.parameters import BaseClassChoice
 
 
@@ -96,5 +97,5 @@ def _index_of(label: object, classes: NDArray[Any]) -> int:
         if candidate == label and isinstance(candidate, bool) == isinstance(label, bool | np.bool_):
             return index
     raise ValueError(
-        f"AdaptiveBaseClass: base_label={label!r}; expected one of the labels {listed(known)}"
+        f"AdaptiveBaseClass: base_label={label!r}; expected one of the labels {quoted_list(known)}"
     )

@@ -133,7 +133,7 @@ def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
 
 def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
     rows, table = binned
-    bins = [table.thresholds, table.encoding.levels]
+    bins = [table.thresholds, table.encoding.categories]
     shape = {_shape(suffix): f"{rows.n_rows} rows, {table.shape[1]} features"}
     if not rows.shard.is_single:  # on resume the rows may be distributed differently
         return shape | {_bins(suffix): _DIGEST + digest_of(bins)}

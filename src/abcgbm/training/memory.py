@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from abcgbm import _core
-from abcgbm.errors import shown_bytes
+from abcgbm.errors import format_bytes
 
 _FLOAT = 8  # bytes
 
@@ -104,11 +104,11 @@ def check(size: TrainingSize, available: int | None) -> None:
         return
     largest_first = sorted(size.parts().items(), key=lambda part: -part[1])
     parts = ", ".join(
-        f"{name} {shown_bytes(n)}" for name, n in largest_first if 20 * n > size.total()
+        f"{name} {format_bytes(n)}" for name, n in largest_first if 20 * n > size.total()
     )
     raise MemoryError(
-        f"training needs about {shown_bytes(size.total())} besides the table ({parts}); "
-        f"{shown_bytes(available)} are available. {_what_fits(size, available)}"
+        f"training needs about {format_bytes(size.total())} besides the table ({parts}); "
+        f"{format_bytes(available)} are available. {_what_fits(size, available)}"
     )
 
 

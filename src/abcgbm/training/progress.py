@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from abcgbm.errors import shown_bytes
+from abcgbm.errors import format_bytes
 
 _EVERY = 0.1  # seconds between two updates of the live line
 _LOG_EVERY = 10.0  # seconds between two log lines
@@ -132,7 +132,7 @@ class ReadingLine(_Line):
         """Estimate the bytes of a fraction of the rows."""
         if not self._n_bytes:
             return ""
-        return f", {shown_bytes(round(fraction * self._n_bytes))} of {shown_bytes(self._n_bytes)}"
+        return f", {format_bytes(round(fraction * self._n_bytes))} of {format_bytes(self._n_bytes)}"
 
 
 class ProgressLine(_Line):

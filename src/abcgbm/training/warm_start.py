@@ -48,7 +48,7 @@ class PreviousFit:
         raw = np.empty((len(model.classes), len(rows)))
         row_numbers = rows.row_numbers
         if isinstance(rows.table, BatchedTable):
-            for places, table in rows.table.parts_of_rows(row_numbers):
+            for places, table in rows.table.batches_of_rows(row_numbers):
                 raw[:, places] = model.raw(table, n_threads).T
             return raw
         for chunk in row_chunks(len(rows), rows.table.shape[1]):

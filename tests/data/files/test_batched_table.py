@@ -102,15 +102,15 @@ CHANGES = {
 def test_file_that_changes_between_readings_is_named(change, ending, memory, tmp_path, monkeypatch):
     path = written(tmp_path, PARTS, ending) / f"p1.{ending}"
     large = LargeTable(tmp_path, memory=memory)
-    parts, readings = large.source.parts, []
+    batches, readings = large.source.batches, []
 
     def changing(columns):
         if len(readings) == 1:
             CHANGES[change](path)
         readings.append(columns)
-        return parts(columns)
+        return batches(columns)
 
-    monkeypatch.setattr(large.source, "parts", changing)
+    monkeypatch.setattr(large.source, "batches", changing)
     assert f"{path}: the file has {change} since" in raised(ValueError, fit, large)
 
 
@@ -118,10 +118,10 @@ def test_file_that_changes_between_readings_is_named(change, ending, memory, tmp
 def test_file_that_is_cut_short_while_it_is_read_is_named(write, tmp_path):
     path = tmp_path / f"p.{write.__name__.partition('_')[2].replace('table', 'parquet')}"
     write(pa.table({"a": np.random.default_rng(0).normal(size=500_000)}), path)
-    parts = LargeTable(path).parts(["a"])
-    next(parts)
+    batches = LargeTable(path).batches(["a"])
+    next(batches)
     os.truncate(path, 1000)
-    assert str(path) in raised(ValueError, list, parts)
+    assert str(path) in raised(ValueError, list, batches)
 
 
 # ------------------------------------------------------------------------------- folders and signals
