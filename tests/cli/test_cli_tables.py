@@ -278,6 +278,15 @@ def test_training_on_rows_without_a_label_is_refused(folder, capsys):
     assert "t.csv, column 'y': 2 of 120 rows have no label" in last_line(capsys)
 
 
+def test_validation_file_without_a_feature_is_named(folder, capsys):
+    pd.DataFrame({"a": range(40), "b": range(40), "y": [0, 1] * 20}).to_csv("t.csv", index=False)
+    pd.DataFrame({"c": range(40), "a": range(40), "y": [0, 1] * 20}).to_csv("v.csv", index=False)
+    line = ["train", "t.csv", "-l", "y", "-m", "m.abc", "-q", "--valid", "v.csv"]
+    assert main(line) == 1
+    told = "v.csv: columns of the table to learn from are not there: 'b'; there are 'c', 'a', 'y'"
+    assert told in last_line(capsys)
+
+
 def test_validation_label_that_is_no_number_is_the_only_one_told(folder, capsys):
     table = frame().astype({"y": object})
     table.to_csv("t.csv", index=False)

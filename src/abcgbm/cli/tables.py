@@ -201,6 +201,8 @@ def read_to_learn(
     features = without(file.names, [label, *([] if weight is None else [weight]), *ignored])
     if not features:
         raise TableFileError(path, "no column is left to learn from")
+    if like is not None:
+        _check_features_of(like, features, file)
     wanted = {*features, label, *([] if weight is None else [weight])}
     texts, numbers = _kinds_of(like, label) if like is not None else ([], [])
     table = file.read(
@@ -212,6 +214,14 @@ def read_to_learn(
     if like is not None:
         y = _labels_like(file, label, y, like)
     return LabelledTable(table.select(features), y, _weights(file, weight, table))
+
+
+def _check_features_of(like: LabelledTable, features: list[str], file: NamedFile) -> None:
+    """Refuse a table that lacks features of another one."""
+    missing = without(like.X.column_names, features)
+    if missing:
+        what = f"columns of the table to learn from are not there: {quoted_list(missing)}"
+        raise TableFileError(file.path, f"{what}; there are {quoted_list(file.names)}")
 
 
 def _labels_like(file: NamedFile, label: str, y: Any, like: LabelledTable) -> Any:

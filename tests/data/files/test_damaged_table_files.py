@@ -198,6 +198,30 @@ def test_text_in_another_encoding_is_text(tmp_path, encoding):
     assert read(path, encoding=encoding).num_rows == 1
 
 
+@pytest.mark.parametrize("encoding", ["hex", "rot13", "base64", "zlib", "idna", "punycode", "nope"])
+def test_encoding_that_is_not_of_text_files_is_refused(tmp_path, encoding):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableFileError, match=rf"t\.csv: unknown encoding '{encoding}'; expected"):
+        read(tmp_path / "t.csv", encoding=encoding)
+
+
+@pytest.mark.parametrize("data", [b"a,b\n1,2\n", "a,b\n1,2\n".encode("utf-16-le")])
+def test_text_without_the_mark_of_utf16_names_the_file(tmp_path, data):
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(TableFileError, match=r"t\.csv: not utf-16: UTF-16 stream") as raised:
+        read(tmp_path / "t.csv", encoding="utf-16")
+    assert raised.value.hint == "encoding"
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_damaged_name_of_a_column_names_the_file(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    WRITERS[ending](pa.table({"abcdefgh": [1]}), path)
+    path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xffefgh"))
+    with pytest.raises(TableFileError, match=rf"t\.{ending}: not a {ending} file, or damaged: "):
+        read(path)
+
+
 def test_text_that_begins_as_the_signature_of_another_format_is_text(tmp_path):
     (tmp_path / "t.csv").write_text("PAR1,BZh9,PK\n1,2,3\n")
     assert read(tmp_path / "t.csv").column_names == ["PAR1", "BZh9", "PK"]

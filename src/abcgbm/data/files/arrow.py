@@ -45,7 +45,7 @@ class ArrowFile:
         opened = self._checked(lambda: self._open([]))
         self.schema = self._checked(lambda: getattr(opened, "schema_arrow", None) or opened.schema)
         self.n_rows: int | None = opened.metadata.num_rows if format == "parquet" else None
-        check_names(self.schema.names, path)
+        check_names(self._checked(lambda: self.schema.names), path)
         self.index_names = _index_names(self.schema, path)
         self.names = [name for name in self.schema.names if name not in self.index_names]
 
@@ -137,7 +137,7 @@ class ArrowFile:
             return read()
         except (FileNotFoundError, PermissionError):
             raise  # these name the file themselves
-        except (require_pyarrow().ArrowException, OSError) as error:
+        except (require_pyarrow().ArrowException, OSError, UnicodeDecodeError) as error:
             what = f"not a {self._format} file, or damaged: {error}"
             raise TableFileError(self.path, what) from error
 

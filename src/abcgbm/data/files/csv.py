@@ -165,7 +165,7 @@ class DelimitedFile:
                     delimiter=self._delimiter,
                     newline=newline,
                 )
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:  # UTF-16 without a byte order mark is no UnicodeDecodeError
             what = f"not {self._reading.encoding}: {error}; set the encoding of the file"
             raise TableFileError(self.path, what, hint="encoding") from error
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections import Counter
@@ -173,10 +174,18 @@ def open_bytes(path: Path, encoding: str = "utf-8") -> IO[bytes]:
     if encoding.lower().replace("-", "") == "utf8":
         return stream  # type: ignore[no-any-return]
     try:
+        _check_is_text_encoding(encoding)
         return pyarrow.transcoding_input_stream(stream, encoding, "utf8")  # type: ignore[no-any-return]
     except LookupError as error:
         what = f"unknown encoding {encoding!r}; expected one such as latin-1"
         raise TableFileError(path, what, hint="encoding") from error
+
+
+def _check_is_text_encoding(encoding: str) -> None:
+    """Raise a LookupError for an encoding of bytes, such as hex, or of domain names."""
+    "a".encode(encoding)  # Python does not look up the encoding of an empty text
+    if codecs.lookup(encoding).name in ("idna", "punycode"):
+        raise LookupError(f"{encoding!r} is an encoding of domain names")
 
 
 def _check_is_no_other_format(path: Path) -> None:
