@@ -1,7 +1,7 @@
 """Gradient boosted trees for multi-class classification."""
 
-# First, and from here: imported from deep in our own modules it takes a tenth longer, since Python
-# then maps memory for its stack and gives it back thousands of times.
+# Imported first: from deep within our modules the import takes a tenth longer, since Python then
+# maps and unmaps memory for its stack thousands of times.
 import sklearn as _sklearn  # noqa: F401
 
 from abcgbm._version import VERSION
@@ -46,8 +46,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    """Answer a name of an earlier version; an ImportError shows its text also in ``from abcgbm import``."""
-    said = _export_hint(name)
-    if said:
-        raise ImportError(f"cannot import name {name!r} from 'abcgbm'{said}")
+    """Raise an ImportError that suggests the new name of an export of an earlier version.
+
+    An AttributeError would lose its text in ``from abcgbm import``.
+    """
+    suggestion = _export_hint(name)
+    if suggestion:
+        raise ImportError(f"cannot import name {name!r} from 'abcgbm'{suggestion}")
     raise AttributeError(f"module 'abcgbm' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`python -m abcgbm` is the command `abcgbm`."""
+"""Run the command `abcgbm` as `python -m abcgbm`."""
 
 import sys
 

@@ -106,10 +106,10 @@ class ABCBoostClassifier(
     subsample : float, default=1.0
         Fraction of rows sampled without replacement for each iteration.
     classes : array-like of shape (n_classes,) or None, default=None
-        All labels that may occur, where ``y`` does not hold them all.
+        All labels that may occur, if ``y`` does not contain all of them.
     class_weight : dict, "balanced" or None, default=None
-        Dict of label to weight, 1 for labels that are not in it, or "balanced". Weights hold for
-        training, for the validation loss and for the score.
+        Dict of label to weight, 1 for labels that are not in it, or "balanced". Weights apply to
+        training, to the validation loss and to the score.
     early_stopping : {"auto", True, False}, default="auto"
         Stop after ``n_iter_no_change`` iterations without improvement, and keep the best iteration.
         "auto": if ``X_val`` is given. With False, ``X_val`` is scored only.
@@ -122,7 +122,7 @@ class ABCBoostClassifier(
     scoring : str or callable, default="loss"
         Validation score, the larger the better: "loss" (minus the mean loss), "error" (minus the error
         rate), the name of a scikit-learn scorer of classification, or a callable
-        ``scorer(estimator, X, y)`` that predicts the very ``X`` that it is given.
+        ``scorer(estimator, X, y)`` that predicts the ``X`` it is given, unchanged.
     refit : bool, default=False
         After early stopping, train again on all rows for ``best_iteration_`` iterations, those held out
         included. If the second training does not end by itself, the validated model is kept.
@@ -157,7 +157,7 @@ class ABCBoostClassifier(
     train_loss_ : ndarray of shape (n_iter_ + 1,)
         Mean training loss (multinomial log loss, weighted) before the first iteration and after each.
     class_losses_ : ndarray of shape (n_iter_ + 1, n_classes)
-        The part of each class in it; rows sum to ``train_loss_``.
+        Contribution of each class to it; rows sum to ``train_loss_``.
     validation_loss_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of the validation rows; empty without validation.
     validation_score_ : ndarray of shape (n_iter_ + 1,)
@@ -165,12 +165,12 @@ class ABCBoostClassifier(
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the gain of all splits.
     feature_importances_by_class_ : ndarray of shape (n_classes, n_features_in_)
-        Share of each feature in what a class gains by splits. A row sums to 1, or is 0 where the class
-        gains nothing, such as a base class without a tree of its own.
+        Share of each feature in the split gain of each class. A row sums to 1, or is 0 if the class has
+        no gain, such as a base class without a tree of its own.
     baseline_ : ndarray of shape (n_classes,)
         Raw scores before the first iteration.
     resolved_params_ : dict
-        What the parameters became that may be "auto": ``algorithm`` (an object), ``learning_rate``,
+        Resolved values of the parameters that may be "auto": ``algorithm`` (an object), ``learning_rate``,
         ``max_iter`` (None: not bounded), ``max_leaf_nodes``, ``l2_regularization``, ``max_features``
         and ``early_stopping``.
     refit_params_ : dict
@@ -182,7 +182,7 @@ class ABCBoostClassifier(
         lowers the loss), or "machine_accuracy" (the loss is below 2e-14). After ``truncate``
         "truncated", and of a loaded checkpoint "checkpoint".
     model_ : Model
-        All that prediction needs: trees, encoding of tables, classes.
+        The model for prediction: trees, encoding of tables, classes.
     history_ : History
         Record of the training; with ``refit`` of the validated one.
     refit_history_ : History or None
@@ -260,11 +260,11 @@ class ABCBoostClassifier(
 
     @classmethod
     def paper(cls, algorithm: str | AlgorithmObject = "abc-mart", **others: Any) -> Self:
-        """Return a classifier with the parameters of the paper, except those that are given.
+        """Return a classifier with the parameters of the paper, except those given.
 
         20 leaves, a learning rate of 0.1, 1,000 iterations, no L2 penalty, and all features. An
-        algorithm that is given by name starts with raw scores of zero; its base class is that of
-        largest loss, and moves as Alg. 3 is printed.
+        algorithm given by name starts with raw scores of zero; its base class is the one with the
+        largest loss and is updated as in Alg. 3, without a line search.
         """
         if isinstance(algorithm, str):
             algorithm = paper_algorithm(algorithm)
@@ -290,19 +290,20 @@ class ABCBoostClassifier(
         ----------
         X : table of shape (n_rows, n_features)
             An array-like of numbers, a data frame (pandas, polars, Arrow and others), a sparse
-            matrix, or a BinnedTable. NaN and null are missing, infinities ordinary extremes. A
+            matrix, or a BinnedTable. NaN and null are missing values, infinities ordinary extremes. A
             table that is used for several fits can be binned once:
             ``BinMapper().fit(X).transform(X)``; its bins are then used as they are, and
             ``max_bins`` and ``categorical_features`` are not. A path, a glob pattern, a folder, a
             pyarrow data set or a LargeTable is read in batches, and need not fit into memory; ``y`` and
             ``sample_weight`` are then names of its columns.
         y : array-like of shape (n_rows,)
-            Labels of one type: strings, integers, truth values, floats that are whole numbers, dates.
+            Labels of one type: strings, integers, booleans, whole-number floats, or dates.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative. Weight 2 is the row twice, weight 0 the row absent; with shared
-            trees the former holds for whole weights, those with ``class_weight`` included.
+            Non-negative weights. Weight 2 is equivalent to a repeated row and weight 0 to an omitted one;
+            with multi-output trees the former requires whole-number weights, also after
+            ``class_weight``.
         X_val : table of shape (n_validation_rows, n_features), optional
-            Rows to validate on; never learned from. Columns of a data frame are found by name.
+            Validation rows, never used for training. Columns of a data frame are matched by name.
         y_val : array-like of shape (n_validation_rows,), optional
             Their labels.
         sample_weight_val : array-like of shape (n_validation_rows,), optional
@@ -310,72 +311,73 @@ class ABCBoostClassifier(
         resume_from : path or file, optional
             A checkpoint to resume. The model is, byte for byte, that of an uninterrupted fit, so data
             and parameters must be those of that fit. Only ``max_iter`` (it may be larger),
-            ``callbacks``, ``n_jobs``, ``verbose`` and ``warm_start`` may differ; anything else that
-            differs is an error that names it.
+            ``callbacks``, ``n_jobs``, ``verbose`` and ``warm_start`` may differ; any other difference
+            is an error.
         communicator : Communicator or Shard, optional
-            For several processes that call ``fit`` together, each with rows of its own: the rank of
-            this one, such as ``MPICommunicator(comm)``. All ranks get the model of all rows in one
-            process, byte for byte. Tables are in memory, and may have no rows; callbacks, progress,
-            checkpoints and the random state are those of rank 0.
+            Communicator such as ``MPICommunicator(comm)``, if several processes call ``fit``
+            together, each with its own rows. All ranks get the model that one process would train
+            on all rows, byte for byte. Tables are in memory, and may have no rows; callbacks,
+            progress, checkpoints and the random state are those of rank 0.
 
         Returns
         -------
         self
         """
         rows = (X, y, sample_weight, X_val, y_val, sample_weight_val)
-        remark = self._fit(FitArguments(*rows, as_shard(communicator)), resume_from)
-        if remark is not None:
-            warnings.warn(remark, UserWarning, stacklevel=3 + FRAMES_AROUND_FIT)
+        warning = self._fit(FitArguments(*rows, as_shard(communicator)), resume_from)
+        if warning is not None:
+            warnings.warn(warning, UserWarning, stacklevel=3 + FRAMES_AROUND_FIT)
         return self
 
     def _fit(
         self,
         given: FitArguments,
         resume_from: Any,
-        told: Callable[[FitRun], object] | None = None,
+        on_start: Callable[[FitRun], object] | None = None,
         elapsed: float = 0.0,
     ) -> str | None:
-        """Fit the model; return a remark for the user.
+        """Fit the model; return the text of a warning, or None.
 
-        ``told`` hears of the course before it runs; so many seconds of the fit are over already.
+        ``on_start`` is called with the run before it starts. ``elapsed`` is the number of seconds
+        that the fit has taken so far.
         """
-        began, shard = time.monotonic() - elapsed, given.shard
+        started, shard = time.monotonic() - elapsed, given.shard
         settings = raise_together(shard, lambda: Parameters.from_parameters(self._parameters()))
         with self._being_fitted():
-            earlier, resumed = raise_together(
+            previous, resumed = raise_together(
                 shard, lambda: self._iterations_before(settings, resume_from)
             )
-            course = prepare(settings, given, earlier, resumed, began, type(self).__name__)
-            if told is not None:
-                told(course)
-            task = self._begin_task(course.n_iter_left, given)
-            trained, refitted = course.run(task, self._save_checkpoint)
-            self._keep(trained, refitted)
+            run = prepare(settings, given, previous, resumed, started, type(self).__name__)
+            if on_start is not None:
+                on_start(run)
+            task = self._begin_task(run.n_iter_left, given)
+            result, refit_result = run.run(task, self._save_checkpoint)
+            self._set_fitted(result, refit_result)
             task.end()
         if shard.communicator.rank > 0:
             return None
         is_whole = resumed is None or given.keeps_state
-        return trained.warning or (self._too_few_iterations(settings) if is_whole else None)
+        return result.warning or (self._too_few_iterations(settings) if is_whole else None)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as scikit-learn does.
 
         ``algorithm__gap=3`` sets a parameter of the algorithm, and ``categorical_features__penalty``
-        one of ``Categorical``. Where these are a name or columns, their object takes their place. An
-        unknown name, such as that of another package, raises a ValueError that says ours.
+        one of ``Categorical``. A name or a list of columns is replaced by the object first. An
+        unknown name raises a ValueError, which suggests the name here for one of another package.
         """
         known = self.get_params()
-        own = self._get_param_names()
+        parameters = self._get_param_names()
         params = self._with_groups(params)
         try:
             return cast(Self, super().set_params(**params))
         except ValueError as error:
             unknown = (name for name in params if name.partition("__")[0] not in known)
-            hints = "".join(hint(name, known, own) for name in unknown)
+            hints = "".join(hint(name, known, parameters) for name in unknown)
             raise ValueError(str(error) + hints) from error
 
     def _with_groups(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Put objects in the place of values whose nested parameters are to be set."""
+        """Replace values by objects if nested parameters of them are to be set."""
         nested = {name.partition("__")[0] for name in params if "__" in name}
         algorithm = params.get("algorithm", self.algorithm)
         if "algorithm" in nested and algorithm in ("auto", *ALGORITHM_NAMES):
@@ -387,11 +389,11 @@ class ABCBoostClassifier(
 
     @property
     def refit_params_(self) -> dict[str, Any]:
-        """Parameters of a fit on all rows, with as many steps as this model has."""
+        """Parameters of a fit on all rows, with as many iterations as this model."""
         n_iter = self.best_iteration_
         if n_iter == 0:
             raise AttributeError(
-                "refit_params_: the model has no iteration, and max_iter is at least 1"
+                "refit_params_: the model has no iterations; expected at least one"
             )
         callbacks = [
             of for of in callback_list(self.callbacks) if not isinstance(of, TimeLimit | Checkpoint)
@@ -405,22 +407,22 @@ class ABCBoostClassifier(
         return self._parameters() | self.resolved_params_ | only_once | {"max_iter": n_iter}
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
-        """Yield what ``predict`` would return after each iteration: nothing if the model has none."""
+        """Yield the predicted labels after each iteration."""
         for raw in self._staged_raw(X):
             yield self._outputs().labels(raw)
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Floats]:
-        """Yield what ``predict_proba`` would return after each iteration: nothing if there is none."""
+        """Yield the predicted probabilities after each iteration."""
         for raw in self._staged_raw(X):
             yield self._outputs().probabilities(raw, self._n_threads())
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[Floats]:
-        """Yield what ``decision_function`` would return after each iteration: nothing if there is none."""
+        """Yield the output of ``decision_function`` after each iteration."""
         for raw in self._staged_raw(X):
             yield self._outputs().reported(raw.copy())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that missing values, categories and sparse tables are welcome."""
+        """Declare support of missing values, categorical features and sparse tables."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
@@ -428,9 +430,9 @@ class ABCBoostClassifier(
         return tags
 
     def __getattr__(self, name: str) -> Any:
-        """Raise an AttributeError that says ours for a name of another package or version.
+        """Raise an AttributeError that suggests our name for one of another package or version.
 
-        Python calls this also where a property raises an AttributeError, which is then raised again.
+        Python also calls this if a property raises an AttributeError, which is then raised again.
         """
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -444,18 +446,18 @@ class ABCBoostClassifier(
     def _iterations_before(
         self, settings: Parameters, resume_from: Any
     ) -> tuple[PreviousFit | None, FitState | None]:
-        """Return what a warm start goes on from, and where a fit was broken off, if it was."""
+        """Return the fit that a warm start continues, and the state that ``resume_from`` holds."""
         resumed = None if resume_from is None else FitState.load(resume_from)
-        earlier = self._previous_fit(settings)
-        return (earlier, None) if resumed is None else (resumed.previous, resumed)
+        previous = self._previous_fit(settings)
+        return (previous, None) if resumed is None else (resumed.previous, resumed)
 
     def _save_checkpoint(self, checkpoint: FitState, path: Path) -> None:
         checkpoint.save(path, self.get_params(deep=False))
 
     def _previous_fit(self, settings: Parameters) -> PreviousFit | None:
-        """Return what a warm start goes on from; without one drop an earlier fit.
+        """Return the fit that a warm start continues; without warm start delete the previous fit.
 
-        So a fit which fails or is interrupted leaves no model, but for a warm start the earlier one.
+        So a failed or interrupted fit leaves no model, except the previous one with warm start.
         """
         if settings.warm_start and self.__sklearn_is_fitted__():
             return PreviousFit(self.model_, self.refit_history_ or self.history_)
@@ -464,12 +466,12 @@ class ABCBoostClassifier(
         return None
 
     def _parameters(self) -> dict[str, Any]:
-        """Return what was given, of a subclass too that names fewer or more parameters."""
+        """Return the given parameters, also of a subclass whose constructor has others."""
         return {name: getattr(self, name) for name in ABCBoostClassifier._get_param_names()}
 
     @contextmanager
     def _being_fitted(self) -> Iterator[None]:
-        """Refuse a second fit of the same estimator before the first has ended."""
+        """Raise an error if ``fit`` is called while the same estimator is being fitted."""
         if "_is_being_fitted" in self.__dict__:
             raise RuntimeError(
                 "fit was called while the same estimator is being fitted, by one of its callbacks "
@@ -482,51 +484,51 @@ class ABCBoostClassifier(
             del self._is_being_fitted
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out that a fit is under way: a callback may copy the estimator.
+        """Drop the flag of a running fit, since a callback may copy the estimator.
 
-        A fitted estimator leaves out its callbacks, too, which many kinds of cannot be pickled.
+        A fitted estimator also drops its callbacks, many of which cannot be pickled.
         """
         state: dict[str, Any] = super().__getstate__()
         state = {name: value for name, value in state.items() if name != "_is_being_fitted"}
         return state | {"callbacks": None} if "model_" in state else state
 
     def __sklearn_clone__(self) -> Self:
-        """Clone as scikit-learn does, but for callbacks: they are handed on, not copied.
+        """Clone as scikit-learn does, except that callbacks are shared, not copied.
 
-        So an object that gathers what it hears is the one that the user holds.
+        So a callback that collects reports remains the user's object.
         """
-        silent = copy.copy(self)
-        silent.callbacks = None
-        clone: Self = super(ABCBoostClassifier, silent).__sklearn_clone__()
+        without = copy.copy(self)
+        without.callbacks = None
+        clone: Self = super(ABCBoostClassifier, without).__sklearn_clone__()
         clone.callbacks = self.callbacks
         return clone
 
     def _begin_task(self, n_iter: int | None, given: FitArguments) -> FitTask:
-        """Begin the fit as scikit-learn's callbacks see it."""
+        """Begin the task of scikit-learn's callbacks."""
         weight = given.sample_weight
         metadata = None if weight is None else {"sample_weight": weight}
         task = FitTask(self, n_iter, {"X": given.X, "y": given.y, "metadata": metadata})
         task.begin()
         return task
 
-    def _keep(self, trained: TrainingResult, refitted: TrainingResult | None) -> None:
-        """Keep the model, and how it came about."""
-        self.model_ = trained.model if refitted is None else refitted.model
-        self.history_ = trained.history
-        self.refit_history_ = None if refitted is None else refitted.history
+    def _set_fitted(self, result: TrainingResult, refit_result: TrainingResult | None) -> None:
+        """Set the model and its histories."""
+        self.model_ = result.model if refit_result is None else refit_result.model
+        self.history_ = result.history
+        self.refit_history_ = None if refit_result is None else refit_result.history
 
     def _too_few_iterations(self, settings: Parameters) -> str | None:
-        """Return a remark if all steps that were asked for are too few."""
+        """Return a warning if ``max_iter`` ended training too early for the learning rate."""
         if self.history_.stop_reason != "max_iter":
             return None
         return too_few_iterations(settings, self.resolved_params_["learning_rate"])
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            check_is_fitted(self)  # which takes its time, and raises
+            check_is_fitted(self)  # slow; here it always raises
 
     def _read(self, X: Any) -> AnyTable:
-        """Read a table to predict on."""
+        """Convert a table for prediction."""
         self._check_fitted()
         return read_like(X, self.model_.encoding.schema, type(self).__name__)
 

@@ -1,4 +1,7 @@
-"""The script `abcgbm`: beside the package, since to import that takes a second that Ctrl-C may fall into."""
+"""Entry point of the script `abcgbm`.
+
+It is outside of the package, whose import takes a second, so that Ctrl-C during the import is handled.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ def main() -> int:
     """Run the command; return its exit code."""
     replace_closed_streams()
     try:
-        from abcgbm.cli import main as run  # noqa: PLC0415 (so that what it raises is caught)
+        from abcgbm.cli import main as run  # noqa: PLC0415 (inside try: Ctrl-C during the import)
     except KeyboardInterrupt:
         say("abcgbm: interrupted")
         return 130

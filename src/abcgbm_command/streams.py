@@ -1,4 +1,4 @@
-"""Standard output and error that are closed, or cannot be written."""
+"""Standard output and error when they are closed or cannot be written to."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 
 def say(text: str) -> None:
-    """Write a line on standard error, and nowhere else; no command fails because that is impossible."""
-    with suppress(OSError, ValueError, AttributeError):  # full or broken, closed, None
+    """Write a line to standard error; ignore a failure to do so."""
+    with suppress(OSError, ValueError, AttributeError):  # full disk or broken pipe, closed, None
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 
 def replace_closed_streams() -> None:
-    """Open standard output and error where they are closed.
+    """Open standard output and error if they are closed.
 
-    Otherwise the next file that is opened takes their descriptor, and Python prints for standard
-    output what is meant for an error stream that is None. Standard output becomes a pipe without a
-    reader, such that the first text ends the command; standard error discards its text.
+    Otherwise the next opened file gets their descriptor, and Python prints to standard output if
+    standard error is None. A closed standard output becomes a pipe without a reader, so the first
+    text ends the command; a closed standard error becomes the null device.
     """
     if _is_closed(sys.stdout):
         reads, writes = os.pipe()
@@ -51,7 +51,7 @@ def _is_closed(stream: Any) -> bool:
 
 
 def _opened(descriptor: int, usual: int) -> Any:
-    """Open a descriptor for text, under its usual number if that is free."""
+    """Open a descriptor for text, moved to its usual number if that is free."""
     try:
         os.fstat(usual)
     except OSError:

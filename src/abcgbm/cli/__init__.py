@@ -12,13 +12,13 @@ from abcgbm_command.streams import open_streams, say
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code, or end with it if no arguments are given.
+    """Run the command; return its exit code, or exit with it if ``argv`` is None.
 
-    0: well; 1: a file, a table or a model is not what was expected; 2: the command was not
-    understood; 130: Ctrl-C; 141: standard output is closed, or a pipe without a reader.
+    0: success; 1: an invalid file, table or model; 2: an invalid command line; 130: Ctrl-C;
+    141: standard output is closed, or a pipe without a reader.
     """
     if argv is None:
-        _end(_run(sys.argv[1:]))
+        _exit(_run(sys.argv[1:]))
     return _run([*argv])
 
 
@@ -37,8 +37,8 @@ def _run(argv: list[str]) -> int:
         return run(argv)
 
 
-def _end(code: int) -> NoReturn:
-    """End at once: threads of pyarrow may be at work yet, and abort where all is taken apart first."""
+def _exit(code: int) -> NoReturn:
+    """Exit without the interpreter's shutdown, during which running threads of pyarrow would abort."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

@@ -1,4 +1,4 @@
-"""The commands, and how they end."""
+"""The typer application and its exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from abcgbm import __version__
-from abcgbm.cli.console import IS_DEBUG, MISUSED, exit_code, tell, told
+from abcgbm.cli.console import IS_DEBUG, MISUSED, exit_code, report_error_in_one_line, print_message
 from abcgbm.cli.demo import demo
 from abcgbm.cli.evaluate import evaluate
 from abcgbm.cli.explain import explain
@@ -31,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 for command in COMMANDS:
-    app.command(no_args_is_help=command is not demo)(told(grouped(command)))
+    app.command(no_args_is_help=command is not demo)(report_error_in_one_line(grouped(command)))
 
 
 def _show_version(is_asked: bool) -> None:
@@ -43,20 +43,20 @@ def _show_version(is_asked: bool) -> None:
 @app.callback()
 def _app(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error comes from; anywhere in the line.")
+        bool, typer.Option("--debug", help="Show the traceback of an error. May stand anywhere.")
     ] = False,
 ) -> None:
     pass
 
 
 def _text_of(error: typer.TyperException) -> str:
-    """Return the message of typer; an option of another name gets ours."""
+    """Return typer's message; for an unknown option, with ours if it has one of the same meaning."""
     option = getattr(error, "option_name", None)
-    said = option_hint(option) if isinstance(option, str) else ""
-    return f"no such option: {option}{said}" if said else " ".join(error.format_message().split())
+    suggestion = option_hint(option) if isinstance(option, str) else ""
+    return f"no such option: {option}{suggestion}" if suggestion else " ".join(error.format_message().split())
 
 
 def run(argv: list[str]) -> int:
@@ -67,9 +67,9 @@ def run(argv: list[str]) -> int:
         code = app(args=given, prog_name="abcgbm", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
-        tell(f"error: {_text_of(error)}")
+        print_message(f"error: {_text_of(error)}")
         return MISUSED
-    except BaseException as error:  # noqa: BLE001 (of help, the version and completions, too)
+    except BaseException as error:  # noqa: BLE001 (typer also raises for help, version and completion)
         return exit_code(error)
     finally:
         IS_DEBUG.reset(token)

@@ -21,15 +21,15 @@ from abcgbm_command.streams import say
 
 
 class _Screen(Console):
-    """A console that leaves it to the command what a closed pipe means; rich would end with 1."""
+    """A console that raises BrokenPipeError if the pipe is closed; rich would exit with 1."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Go on as any other writer to a pipe whose reader has gone."""
+        """Raise the error, from which ``exit_code`` makes 141."""
         raise BrokenPipeError
 
 
 def screen() -> Console:
-    """Return standard output; brackets and colons in labels and names are what they are."""
+    """Return a console on standard output; brackets and colons in labels and names are no markup."""
     return _Screen(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
@@ -42,78 +42,78 @@ R = TypeVar("R")
 
 
 class Misuse(Exception):
-    """Options that do not go together, or of which one is missing."""
+    """Options that exclude each other, or a missing option."""
 
 
-def tell(text: str) -> None:
-    """Say something to the user; standard output is for data."""
+def print_message(text: str) -> None:
+    """Write a message on standard error; standard output is for data."""
     say(f"abcgbm: {text}")
 
 
-def told(command: Callable[P, R]) -> Callable[P, R]:
-    """Let a command end in one line instead of a traceback."""
+def report_error_in_one_line(command: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a command such that errors and warnings are one line each, without a traceback."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _tell_warning
-                done = command(*args, **kwargs)
+                warnings.showwarning = _show_warning
+                result = command(*args, **kwargs)
             sys.stdout.flush()
         except BaseException as error:
             if isinstance(error, typer.Exit | typer.TyperException):
                 raise
             raise typer.Exit(exit_code(error)) from error
-        return done
+        return result
 
     return run
 
 
-def _tell_warning(message: Warning | str, *place: Any, **further: Any) -> None:
-    """Say what a warning says; where in the code it comes from helps nobody who has a file."""
-    tell(f"warning: {' '.join(str(message).split())}")
+def _show_warning(message: Warning | str, *place: Any, **further: Any) -> None:
+    """Write a warning without its source line, which is of no use in the shell."""
+    print_message(f"warning: {' '.join(str(message).split())}")
 
 
 def exit_code(error: BaseException) -> int:
-    """Say what went wrong; return the exit code. An unexpected error is raised again."""
+    """Write the message of an error; return the exit code. An unexpected error is raised again."""
     if IS_DEBUG.get() and not isinstance(error, SystemExit):
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
-        tell("interrupted")
+        print_message("interrupted")
         return INTERRUPTED
     if _is_of_broken_pipe(error):
-        _leave_pipe()
+        _discard_output()
         return PIPE_CLOSED
     if not isinstance(error, (*_EXPECTED, Misuse)):
         raise error
-    _leave_full_output()
-    tell(f"error: {_text(error)}")
+    _flush_or_discard_output()
+    print_message(f"error: {_text(error)}")
     return MISUSED if isinstance(error, Misuse) else FAILED
 
 
 def _is_of_broken_pipe(error: BaseException) -> bool:
-    """Whether standard output is a pipe without a reader: typer and rich exit with 1 in that case."""
+    """Whether standard output is a pipe without a reader; typer and rich turn that into SystemExit(1)."""
     if isinstance(error, SystemExit):
         return isinstance(error.__context__, BrokenPipeError)
     return isinstance(error, BrokenPipeError)
 
 
-def _leave_pipe() -> None:
-    """Let what is left for standard output go nowhere: Python would try once more to write it."""
+def _discard_output() -> None:
+    """Redirect standard output to the null device, since Python flushes it again at exit."""
     with suppress(OSError, ValueError):  # a stream of the caller may have no descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _leave_full_output() -> None:
-    """Write what was printed before the error; where that fails, too, it goes nowhere."""
+def _flush_or_discard_output() -> None:
+    """Write what was printed before the error; discard it if the disk is full or the pipe closed."""
     try:
         sys.stdout.flush()
     except OSError:
-        _leave_pipe()
+        _discard_output()
 
 
 def _text(error: Any) -> str:
-    """What an error says, in one line; of the system, the file first."""
+    """Return the message of an error in one line; for a system error, with the file in front."""
     if isinstance(error, OSError) and error.strerror is not None:
         reason = "there is no such file" if error.errno == errno.ENOENT else error.strerror
         return reason if error.filename is None else f"{error.filename}: {reason}"
@@ -124,7 +124,7 @@ def _text(error: Any) -> str:
 
 
 def _option(field: str) -> str:
-    """Return the option for a field of `Reading`."""
+    """Return the option that sets a field of `Reading`."""
     return f"--{field.replace('_', '-')}"
 
 

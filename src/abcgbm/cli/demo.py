@@ -1,4 +1,4 @@
-"""`abcgbm demo`: the default model, and the comparison of the paper, on scikit-learn's digits."""
+"""`abcgbm demo`: the default model and the comparison of the paper on scikit-learn's digits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to draw the curves: .png, .svg or .pdf.")
+        Path, typer.Option("--output", "-o", help="File of the learning curves: .png, .svg or .pdf.")
     ] = Path("demo.png"),
     max_iter: Annotated[
         int, typer.Option("--max-iter", min=1, help="Iterations of MART and ABC-MART.")
@@ -28,7 +28,7 @@ def demo(
 
 
 def _picture(path: Path, *, force: bool) -> Path:
-    """Return a file that can be written, checked before any training is spent on it."""
+    """Return the file to write, after checking it: an error is found before training."""
     if path.suffix.lower() not in PICTURES:
         raise Misuse(f"--output {str(path)!r}; expected a name ending in .png, .svg or .pdf")
     return writable(path, force=force)

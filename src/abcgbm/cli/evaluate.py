@@ -1,4 +1,4 @@
-"""`abcgbm evaluate`: how right a model is on a table file with labels."""
+"""`abcgbm evaluate`: errors and metrics of a model on a labelled table file."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
     n_jobs: Jobs = None,
 ) -> None:
-    """Count a model's errors on a table file with labels, class by class; of any size."""
+    """Evaluate a model on a labelled table file of any size: errors, log loss and metrics by class."""
     check_label(file, label, tables.reading())
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = n_jobs
     counts = Counts([*estimator.model_.labels])
-    for part in read_like(file, estimator, label, tables.reading()):
-        counts.add(estimator, part)
+    for batch in read_like(file, estimator, label, tables.reading()):
+        counts.add(estimator, batch)
     counts.check(file, label)
     if as_json:
         print(json.dumps(counts.summary(), ensure_ascii=False, default=str))
@@ -45,7 +45,7 @@ def evaluate(
 
 
 class Counts:
-    """What the rows so far add up to.
+    """Counts and loss of the rows so far.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ class Counts:
     Attributes
     ----------
     confusion : Confusion
-        Rows by their own class and the one that was predicted.
+        Number of rows by true and predicted class.
     loss : float
-        Minus the logarithms of the probabilities of the rows' own classes, where these are known.
+        Sum of the log loss over the rows whose class is known to the model.
     n_without_label : int
-        Rows that are left out since they have none.
+        Number of rows without a label, which are ignored.
     unknown : list
-        Some labels that the model does not know.
+        The first few labels that the model does not know.
     """
 
     def __init__(self, labels: list[Any]) -> None:
@@ -70,20 +70,20 @@ class Counts:
         self.n_without_label = 0
         self.unknown: list[Any] = []
 
-    def add(self, estimator: ABCBoostClassifier, part: LabelledTable) -> None:
-        """Count the rows of a part; a label that the model does not know is an error of it."""
-        rows = part.with_labels_only()
-        self.n_without_label += len(part) - len(rows)
+    def add(self, estimator: ABCBoostClassifier, batch: LabelledTable) -> None:
+        """Count the rows of a batch; a row with an unknown label counts as an error."""
+        rows = batch.with_labels_only()
+        self.n_without_label += len(batch) - len(rows)
         if not len(rows):
             return
         n_classes = len(self.confusion.labels)
-        number = {label: k for k, label in enumerate(self.confusion.labels)}
-        own = np.array([number.get(label, n_classes) for label in rows.y.tolist()], dtype=np.intp)
-        self._note_unknown(rows.y[own == n_classes])
+        code_of = {label: k for k, label in enumerate(self.confusion.labels)}
+        y = np.array([code_of.get(label, n_classes) for label in rows.y.tolist()], dtype=np.intp)
+        self._note_unknown(rows.y[y == n_classes])
         log_proba = estimator.predict_log_proba(rows.X)
-        np.add.at(self.confusion.counts, (own, log_proba.argmax(axis=1)), 1.0)
-        known = np.flatnonzero(own < n_classes)
-        self.loss -= math.fsum(log_proba[known, own[known]].tolist())
+        np.add.at(self.confusion.counts, (y, log_proba.argmax(axis=1)), 1.0)
+        known = np.flatnonzero(y < n_classes)
+        self.loss -= math.fsum(log_proba[known, y[known]].tolist())
 
     def _note_unknown(self, labels: NDArray[Any]) -> None:
         if len(self.unknown) < _SHOWN_LABELS and len(labels):
@@ -91,27 +91,27 @@ class Counts:
             self.unknown = [*known][:_SHOWN_LABELS]
 
     def check(self, path: Path, label: str | None) -> None:
-        """Refuse a table in which no row has a label that the model knows."""
+        """Raise an error if no row has a label that the model knows."""
         if not self.confusion.counts.any():
             missing = f"{self.n_without_label:,} rows, none with a label"
             what = missing if self.n_without_label else "no rows"
             raise TableFileError(path, f"{what}; expected a table with labels", column=label)
         if not self.confusion.support.any():
-            what = f"no label that the model knows, but {quoted_list(self.unknown)}"
+            what = f"no label is known to the model: {quoted_list(self.unknown)}"
             expected = quoted_list(self.confusion.labels)
             raise TableFileError(path, f"{what}; expected some of {expected}", column=label)
 
     def summary(self) -> dict[str, Any]:
-        """Return all figures by name; what there is none of is null."""
-        found = self.confusion
-        n_rows, n_known = int(found.counts.sum()), int(found.support.sum())
-        n_correct = int(found.correct.sum())
+        """Return all metrics by name; an undefined one is None."""
+        confusion = self.confusion
+        n_rows, n_known = int(confusion.counts.sum()), int(confusion.support.sum())
+        n_correct = int(confusion.correct.sum())
         columns = {
-            "label": found.labels,
-            "precision": found.precision.tolist(),
-            "recall": found.recall.tolist(),
-            "f1": found.f1.tolist(),
-            "rows": found.support.astype(int).tolist(),
+            "label": confusion.labels,
+            "precision": confusion.precision.tolist(),
+            "recall": confusion.recall.tolist(),
+            "f1": confusion.f1.tolist(),
+            "rows": confusion.support.astype(int).tolist(),
         }
         return {
             "rows": n_rows,
@@ -128,7 +128,7 @@ class Counts:
 
 
 def _plain(value: Any) -> Any:
-    """Return a figure as JSON has it."""
+    """Replace NaN by None, which JSON writes as null."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -142,9 +142,9 @@ def _show(counts: Counts) -> None:
     if n_unknown := found["rows_of_unknown_labels"]:
         shown = quoted_list(counts.unknown)
         more = ", and others" if len(counts.unknown) == _SHOWN_LABELS else ""
-        console.print(f"{n_unknown:,} rows have labels that the model does not know: {shown}{more}")
+        console.print(f"{n_unknown:,} rows have labels that are unknown to the model: {shown}{more}")
     if counts.n_without_label:
-        console.print(f"{counts.n_without_label:,} more rows have no label, and are left out")
+        console.print(f"{counts.n_without_label:,} more rows have no label and are ignored")
     table = Table(box=None, pad_edge=False)
     for name in found["classes"][0]:
         table.add_column(name, justify="left" if name == "label" else "right")

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.cli.console import Misuse, screen, tell
+from abcgbm.cli.console import Misuse, print_message, screen
 from abcgbm.cli.options import ModelFile, OutputOptions
 from abcgbm.data.files.atomic import write_whole
 from abcgbm.errors import format_bytes
@@ -33,46 +33,46 @@ def convert(
     output: OutputOptions,
     to: Annotated[
         str | None,
-        typer.Option("--to", help=f"{', '.join(_FORMS)}; by default as the output's name ends."),
+        typer.Option("--to", help=f"{', '.join(_FORMS)}; by default from the suffix of --output."),
     ] = None,
 ) -> None:
-    """Convert a model file for other programs: ONNX, treelite, C source, JSON, or text for people."""
+    """Convert a model file to ONNX, treelite, C source, JSON or readable text."""
     target = output.needed(", ".join(f"model{ending}" for ending in _ENDINGS), model)
     form = to or _ENDINGS.get(target.suffix.lower())
     if form not in _FORMS:
-        given = f"--to {to}" if to else f"a name that ends in {target.suffix!r}, without --to"
+        given = f"--to {to}" if to else f"--output with the suffix {target.suffix!r}, and no --to"
         raise Misuse(f"{given}; expected one of {', '.join(_FORMS)}")
     made = _FORMS[form](ABCBoostClassifier.load_model(model))
     content = made.encode() if isinstance(made, str) else made
     write_whole(target, content)
-    tell(f"{target}: {form}, {format_bytes(len(content))}")
+    print_message(f"{target}: {form}, {format_bytes(len(content))}")
 
 
 def inspect(
     model: ModelFile,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
     tree: Annotated[
-        int | None, typer.Option("--tree", help="Show a tree of this step, counted from 0.")
+        int | None, typer.Option("--tree", help="Show a tree of this iteration, counted from 0.")
     ] = None,
     class_: Annotated[
-        str | None, typer.Option("--class", help="The class whose tree it is.")
+        str | None, typer.Option("--class", help="The class of the tree to show.")
     ] = None,
     features: Annotated[
-        int, typer.Option("--features", min=0, help="Features to show, the most important first.")
+        int, typer.Option("--features", min=0, help="Number of features to show, the most important first.")
     ] = 10,
 ) -> None:
-    """Show what is in a model file: classes, features, steps, parameters, or one of its trees."""
+    """Show the contents of a model file: classes, features, iterations, parameters, or a tree."""
     estimator = ABCBoostClassifier.load_model(model)
     if tree is not None:
         print(estimator.tree(tree, None if class_ is None else label_of(estimator, class_)))
     elif as_json:
-        print(json.dumps(_facts(estimator, model, features), ensure_ascii=False, default=str))
+        print(json.dumps(_summary(estimator, model, features), ensure_ascii=False, default=str))
     else:
-        _show(_facts(estimator, model, features))
+        _show(_summary(estimator, model, features))
 
 
 def label_of(estimator: FittedAttributes, text: str) -> Any:
-    """Return the label that is spelled so."""
+    """Return the label whose text is given."""
     labels = estimator.model_.labels
     found = [label for label in labels if str(label) == text]
     if not found:
@@ -80,12 +80,11 @@ def label_of(estimator: FittedAttributes, text: str) -> Any:
     return found[0]
 
 
-def _facts(estimator: ABCBoostClassifier, path: Path, n_shown: int) -> dict[str, Any]:
+def _summary(estimator: ABCBoostClassifier, path: Path, n_shown: int) -> dict[str, Any]:
     model = estimator.model_
     importances = estimator.feature_importances_
     order = np.argsort(-importances, kind="stable")[:n_shown].tolist()
     names = model.feature_labels
-    changed = _changed_parameters(estimator)
     return {
         "file": f"{path} ({format_bytes(path.stat().st_size)})",
         "classes": [str(label) for label in model.labels],
@@ -95,29 +94,29 @@ def _facts(estimator: ABCBoostClassifier, path: Path, n_shown: int) -> dict[str,
         "trees": len(model.ensemble.tree_class),
         "training_loss": [float(estimator.train_loss_[0]), float(estimator.train_loss_[-1])],
         "stop_reason": estimator.stop_reason_,
-        "parameters": changed,
+        "parameters": _changed_parameters(estimator),
         "resolved_params": estimator.resolved_params_,
         "importances": {names[f]: float(importances[f]) for f in order},
     }
 
 
 def _changed_parameters(estimator: ABCBoostClassifier) -> dict[str, Any]:
-    """Return the parameters that are not the defaults."""
+    """Return the parameters that differ from the defaults."""
     defaults = ABCBoostClassifier().get_params()
     given = estimator.get_params(deep=False)
     return {n: value for n, value in given.items() if repr(value) != repr(defaults.get(n))}
 
 
-def _show(facts: dict[str, Any]) -> None:
+def _show(summary: dict[str, Any]) -> None:
     console, table = screen(), Table(box=None, show_header=False)
-    first, last = facts["training_loss"]
-    shown = facts | {
-        "classes": f"{len(facts['classes'])}: {', '.join(facts['classes'])}",
-        "features": f"{facts['features']}, of which {facts['categories']} are categories",
+    first, last = summary["training_loss"]
+    shown = summary | {
+        "classes": f"{len(summary['classes'])}: {', '.join(summary['classes'])}",
+        "features": f"{summary['features']}, {summary['categories']} of them categorical",
         "training_loss": f"{first:.6g} to {last:.6g} (mean)",
-        "parameters": _listed(facts["parameters"]),
-        "resolved_params": _listed(facts["resolved_params"]),
-        "importances": "\n".join(f"{v:.4f}  {name}" for name, v in facts["importances"].items()),
+        "parameters": _listed(summary["parameters"]),
+        "resolved_params": _listed(summary["resolved_params"]),
+        "importances": "\n".join(f"{v:.4f}  {name}" for name, v in summary["importances"].items()),
     }
     del shown["categories"]
     for name, value in shown.items():

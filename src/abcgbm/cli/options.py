@@ -1,4 +1,4 @@
-"""Options that several commands have, in groups: a command takes a group as one parameter."""
+"""Options shared by several commands, as groups: a command takes a group as one parameter."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TableFile = Annotated[
 Label = Annotated[
     str | None,
     typer.Option(
-        "--label", "-l", help="The column of labels: its name, or 0 for the first, -1 for the last."
+        "--label", "-l", help="Column of labels: its name, or its position: 0 is the first, -1 the last."
     ),
 ]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace a file that is there already.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace an existing file.")]
 Jobs = Annotated[
     int | None, typer.Option("--n-jobs", help="Number of threads; all CPUs by default.")
 ]
@@ -36,33 +36,33 @@ Jobs = Annotated[
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table file is read where its name does not tell."""
+    """How to read a table file, where its suffix does not determine it."""
 
     format: Annotated[
         str | None,
-        typer.Option("--format", help=f"{', '.join(FORMATS)}; by default as the name ends."),
+        typer.Option("--format", help=f"{', '.join(FORMATS)}; by default from the suffix."),
     ] = None
     header: Annotated[
         bool | None,
         typer.Option(
-            "--header/--no-header", help="Whether the first line has the names of the columns."
+            "--header/--no-header", help="Whether the first line holds the column names."
         ),
     ] = None
     delimiter: Annotated[
         str | None,
         typer.Option(
             "--delimiter",
-            help="Between two cells; by default a comma, with --decimal , a semicolon.",
+            help="Delimiter of cells: a comma by default, with --decimal , a semicolon.",
         ),
     ] = None
     decimal: Annotated[
-        str, typer.Option("--decimal", help="Before the decimals of a number: . or a comma.")
+        str, typer.Option("--decimal", help="Decimal separator of numbers: . or a comma.")
     ] = "."
-    encoding: Annotated[str, typer.Option("--encoding", help="Of a text file.")] = "utf-8"
+    encoding: Annotated[str, typer.Option("--encoding", help="Encoding of a text file.")] = "utf-8"
     missing: Annotated[
         list[str] | None,
         typer.Option(
-            "--missing", help="A further spelling of a missing value, such as '?' (repeatable)."
+            "--missing", help="Another spelling of a missing value, such as '?' (repeatable)."
         ),
     ] = None
     zero_based: Annotated[
@@ -70,7 +70,7 @@ class TableOptions:
     ] = False
 
     def reading(self) -> Reading:
-        """Return these options as the reader of files takes them."""
+        """Return the options as the file reader takes them."""
         return Reading(
             self.format,
             self.header,
@@ -82,7 +82,7 @@ class TableOptions:
         )
 
     def as_given(self) -> list[str]:
-        """Return what is not the default, as in the line."""
+        """Return the options that are not the default, as command line arguments."""
         line = [] if self.header is None else ["--header" if self.header else "--no-header"]
         for name in ("format", "delimiter", "decimal", "encoding"):
             value = getattr(self, name)
@@ -95,69 +95,69 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where something is written."""
+    """The file to write."""
 
     output: Output = None
     force: Force = False
 
     def checked(self, *read: Path) -> Path | None:
-        """Return where to write, before any work is spent on it; None is standard output."""
+        """Return the file to write, checked before any work is done; None is standard output."""
         path = self.output
         return None if path is None or str(path) == "-" else writable(path, read, force=self.force)
 
-    def needed(self, endings: str, *read: Path) -> Path:
-        """Return where to write what standard output is no place for."""
+    def needed(self, suffixes: str, *read: Path) -> Path:
+        """Return the file to write, for a format that does not go to standard output."""
         path = self.checked(*read)
         if path is None:
-            raise Misuse(f"--output is missing; expected a file, such as {endings}")
+            raise Misuse(f"--output is missing; expected a file such as {suffixes}")
         return path
 
 
 def writable(path: Path, read: Sequence[Path] = (), *, force: bool) -> Path:
-    """Return the path of a file that may be written, and is none of those that are read."""
+    """Return the path after checking that it can be written and is not one of the input files."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: a folder; expected a file to write")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {str(path.parent)!r}")
+        raise FileNotFoundError(f"{path}: the folder {str(path.parent)!r} does not exist")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"{path}: the folder {str(path.parent)!r} cannot be written to")
     if any(path.exists() and other.exists() and path.samefile(other) for other in read):
-        raise FileExistsError(f"{path}: is read, too; expected another file to write")
+        raise FileExistsError(f"{path}: is an input file; expected another file to write")
     if path.is_file() and not force:
-        raise FileExistsError(f"{path}: the file is there already; --force replaces it")
+        raise FileExistsError(f"{path}: the file exists; --force replaces it")
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"{path}: the file cannot be written to")
     return path
 
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let typer see the fields of groups, and the command the groups."""
+    """Flatten the groups among a command's parameters into one option per field, for typer."""
     hints = get_type_hints(command, include_extras=True)
-    shown: list[inspect.Parameter] = []
+    options: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(command).parameters.values():
-        of = hints[parameter.name]
-        if not dataclasses.is_dataclass(of):
-            shown.append(parameter.replace(annotation=of, kind=parameter.KEYWORD_ONLY))
+        kind = hints[parameter.name]
+        if not dataclasses.is_dataclass(kind):
+            options.append(parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY))
             continue
-        groups[parameter.name] = of
-        fields = get_type_hints(of, include_extras=True)
-        shown += [
+        groups[parameter.name] = kind
+        fields = get_type_hints(kind, include_extras=True)
+        options += [
             inspect.Parameter(
                 f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=fields[f.name]
             )
-            for f in dataclasses.fields(of)
+            for f in dataclasses.fields(kind)
         ]
 
     @functools.wraps(command)
     def run(**given: Any) -> Any:
-        made = {
-            name: of(**{f.name: given.pop(f.name) for f in dataclasses.fields(of)})
-            for name, of in groups.items()
+        values = {
+            name: kind(**{f.name: given.pop(f.name) for f in dataclasses.fields(kind)})
+            for name, kind in groups.items()
         }
-        return command(**given, **made)
+        return command(**given, **values)
 
-    del run.__wrapped__  # its own signature is the one to be seen
-    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    del run.__wrapped__  # typer would read the signature of the command itself
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return run

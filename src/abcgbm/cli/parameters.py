@@ -1,4 +1,4 @@
-"""Parameters of the estimator in the shell: one option each, `--set` and `--params`."""
+"""Parameters of the estimator as options: one each, `--set` and `--params`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from abcgbm import (
 from abcgbm.cli.console import Misuse
 from abcgbm.parameters.hints import hint
 
-# These have options of another kind, or no meaning in one run.
+# These have options of another kind, or no meaning in a single run.
 _NO_OPTION = ("n_jobs", "verbose", "warm_start", "callbacks")
 _OBJECTS = {
-    of.__name__: of for of in (MultiOutputTrees, TreePerClass, AdaptiveBaseClass, Categorical)
+    kind.__name__: kind for kind in (MultiOutputTrees, TreePerClass, AdaptiveBaseClass, Categorical)
 }
 _PYTHON = {"None": None, "True": True, "False": False}
-# Options that say what callbacks do in Python, by names that may be given to --set.
+# The options that take the place of callbacks, by the names that users may try in --set.
 _CALLBACK_OPTIONS = {
     "time_limit": "--time-limit",
     "max_time": "--time-limit",
@@ -45,7 +45,7 @@ _CALLBACK_OPTIONS = {
 
 
 def _first_sentence(name: str) -> str:
-    """Return what the docstring of the estimator says of a parameter."""
+    """Return the first sentence on a parameter in the docstring of the estimator."""
     doc = inspect.getdoc(ABCBoostClassifier) or ""
     found = re.search(rf"^{name} : .*\n((?:    .*\n)+)", doc, re.MULTILINE)
     text = " ".join(found[1].split()) if found else ""
@@ -69,29 +69,30 @@ ParameterOptions: Any = make_dataclass(
         for name in sorted(_NAMES, key=[*inspect.signature(ABCBoostClassifier).parameters].index)
     ],
     frozen=True,
-    namespace={"__doc__": "An option for each parameter of the estimator."},
+    namespace={"__doc__": "One option for each parameter of the estimator."},
 )
 
 
 def given_parameters(
     options: Any, params: Path | None, assigned: Iterable[str] | None
 ) -> dict[str, Any]:
-    """Return the parameters that were given: an option wins over --set, which wins over --params."""
-    found = {} if params is None else _from_toml(params)
+    """Collect the given parameters: an option overrides --set, which overrides --params."""
+    shared = {} if params is None else _from_toml(params)
     for text in assigned or ():
         name, value = _assignment(text)
-        found[name] = value
-    _check_known(found)
+        shared[name] = value
+    _check_known(shared)
     texts = {name: getattr(options, name) for name in _NAMES}
-    own = {name: value_of(text) for name, text in texts.items() if text is not None}
-    if type(own.get("early_stopping")) is int:
+    options_given = {name: value_of(text) for name, text in texts.items() if text is not None}
+    early_stopping = options_given.get("early_stopping")
+    if type(early_stopping) is int:
         raise Misuse(
-            f"--early-stopping {own['early_stopping']}; expected true, false or auto; did you mean "
-            f"--n-iter-no-change {own['early_stopping']}?"
+            f"--early-stopping {early_stopping}; expected true, false or auto; did you mean "
+            f"--n-iter-no-change {early_stopping}?"
         )
-    if "n_iter_no_change" in own:
-        found.setdefault("early_stopping", True)
-    return found | own
+    if "n_iter_no_change" in options_given:
+        shared.setdefault("early_stopping", True)
+    return shared | options_given
 
 
 def callbacks_of(
@@ -100,16 +101,17 @@ def callbacks_of(
     every: int | None,
     keep_on_interrupt: bool,
 ) -> list[Any] | None:
-    """Return the callbacks that options ask for."""
+    """Return the callbacks for the options that take their place."""
     if every is not None and checkpoint is None:
-        raise Misuse("--checkpoint-every is given without --checkpoint")
-    found: list[Any] = [] if time_limit is None else [TimeLimit(time_limit)]
-    found += [] if checkpoint is None else [Checkpoint(checkpoint, every)]
-    return (found + ([KeepOnInterrupt()] if keep_on_interrupt else [])) or None
+        raise Misuse("--checkpoint-every without --checkpoint; expected both")
+    callbacks: list[Any] = [] if time_limit is None else [TimeLimit(time_limit)]
+    callbacks += [] if checkpoint is None else [Checkpoint(checkpoint, every)]
+    callbacks += [KeepOnInterrupt()] if keep_on_interrupt else []
+    return callbacks or None
 
 
 def value_of(text: str) -> Any:
-    """Return a value as TOML or an object has it; any other text is a string without quotes."""
+    """Parse a value as TOML or as an object; any other text is an unquoted string."""
     if text in _PYTHON:
         return _PYTHON[text]
     try:
@@ -119,14 +121,14 @@ def value_of(text: str) -> Any:
 
 
 def with_object(value: Any) -> Any:
-    """Return the object that a text such as "AdaptiveBaseClass('mart', gap=5)" stands for.
+    """Parse a text such as "AdaptiveBaseClass('mart', gap=5)"; return any other value unchanged.
 
-    The text is parsed, never evaluated; arguments are literals. Any other value comes back.
+    The text is never evaluated, and its arguments must be literals.
     """
-    called = re.match(r"\s*(\w+)\s*\(", value) if isinstance(value, str) else None
-    if called is None or called[1] not in _OBJECTS:
+    call_match = re.match(r"\s*(\w+)\s*\(", value) if isinstance(value, str) else None
+    if call_match is None or call_match[1] not in _OBJECTS:
         return value
-    expected = f"{value!r}; expected a call such as AdaptiveBaseClass('mart', gap=5), of literals"
+    expected = f"{value!r}; expected a call with literal arguments, such as AdaptiveBaseClass('mart', gap=5)"
     try:
         call = ast.parse(value.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or any(word.arg is None for word in call.keywords):
@@ -135,15 +137,15 @@ def with_object(value: Any) -> Any:
         named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(expected) from error
-    return _OBJECTS[called[1]](*arguments, **named)
+    return _OBJECTS[call_match[1]](*arguments, **named)
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from error
-    return {name: with_object(value) for name, value in found.items()}
+    return {name: with_object(value) for name, value in values.items()}
 
 
 def _assignment(text: str) -> tuple[str, Any]:
@@ -154,16 +156,16 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 
 def _check_known(given: Iterable[str]) -> None:
-    """Refuse names that are not parameters, and say which ones may be meant."""
+    """Raise an error for unknown names, with the parameters that were probably meant."""
     known = ABCBoostClassifier._get_param_names()
     for name in given:
-        own = name.partition("__")[0]
-        if own in _CALLBACK_OPTIONS:
-            raise ValueError(f"no parameter {name!r}; expected {_CALLBACK_OPTIONS[own]}")
-        if own in known:
+        outer = name.partition("__")[0]
+        if outer in _CALLBACK_OPTIONS:
+            raise ValueError(f"no parameter {name!r}; expected {_CALLBACK_OPTIONS[outer]}")
+        if outer in known:
             continue
-        said = hint(name, known, known)
-        if not said:
+        suggestion = hint(name, known, known)
+        if not suggestion:
             near = get_close_matches(name, known, 3, 0.5) or known
-            said = f"; expected one of {', '.join(near)}"
-        raise ValueError(f"no parameter {name!r}{said}")
+            suggestion = f"; expected one of {', '.join(near)}"
+        raise ValueError(f"no parameter {name!r}{suggestion}")

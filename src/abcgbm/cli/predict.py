@@ -1,4 +1,4 @@
-"""`abcgbm predict`: a model and a table file to labels or probabilities, in constant memory."""
+"""`abcgbm predict`: labels or probabilities of the rows of a table file, in constant memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from abcgbm import ABCBoostClassifier
-from abcgbm.cli.console import Misuse, tell
+from abcgbm.cli.console import Misuse, print_message
 from abcgbm.cli.options import Jobs, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_like
 from abcgbm.data.files.writer import check_output, write_tables
@@ -20,14 +20,14 @@ from abcgbm.prediction import prediction_columns
 
 @dataclass(frozen=True)
 class PredictionOptions:
-    """What is written of each row."""
+    """The columns to write."""
 
     proba: Annotated[
-        bool, typer.Option("--proba", help="Write the probability of each class, too.")
+        bool, typer.Option("--proba", help="Also write the probability of each class.")
     ] = False
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", help="A column of the table to hand on (repeatable)."),
+        typer.Option("--keep", help="A column of the table to copy to the output (repeatable)."),
     ] = None
 
 
@@ -36,41 +36,41 @@ def predict(
     file: TableFile,
     tables: TableOptions,
     output: OutputOptions,
-    wanted: PredictionOptions,
+    columns: PredictionOptions,
     n_jobs: Jobs = None,
 ) -> None:
-    """Predict the rows of a table file, of any size, as CSV on standard output or into a file.
+    """Predict the rows of a table file of any size, to a file or as CSV to standard output.
 
-    Columns are found by name, and others are left alone.
+    Columns are matched by name; other columns are ignored.
     """
     target = output.checked(model, file)
     check_output(target)
     estimator = ABCBoostClassifier.load_model(model)
     estimator.n_jobs = n_jobs
-    parts = read_like(file, estimator, None, tables.reading(), wanted.keep or ())
+    batches = read_like(file, estimator, None, tables.reading(), columns.keep or ())
     n_rows = write_tables(
-        (_predicted(estimator, part, proba=wanted.proba) for part in parts), target
+        (_predicted(estimator, batch, proba=columns.proba) for batch in batches), target
     )
     if target is not None:
-        tell(f"{target}: {n_rows:,} rows")
+        print_message(f"{target}: {n_rows:,} rows")
 
 
-def _predicted(estimator: ABCBoostClassifier, part: LabelledTable, *, proba: bool) -> Any:
-    """Return a part's predictions as an Arrow table, beside the columns that are handed on."""
+def _predicted(estimator: ABCBoostClassifier, batch: LabelledTable, *, proba: bool) -> Any:
+    """Return the copied columns and the predictions of a batch as an Arrow table."""
     classes = estimator.classes_
-    labels = estimator.predict(part.X) if len(part) else classes[:0]
-    found = None
+    labels = estimator.predict(batch.X) if len(batch) else classes[:0]
+    probabilities = None
     if proba:
-        found = estimator.predict_proba(part.X) if len(part) else np.empty((0, len(classes)))
-    columns = prediction_columns(estimator.model_, labels, found)
-    kept = part.others or {}
-    _check_kept(kept, columns)
-    return require_pyarrow().table(kept | columns)
+        no_rows = np.empty((0, len(classes)))
+        probabilities = estimator.predict_proba(batch.X) if len(batch) else no_rows
+    predicted = prediction_columns(estimator.model_, labels, probabilities)
+    copied = batch.others or {}
+    _check_names_differ(copied, predicted)
+    return require_pyarrow().table(copied | predicted)
 
 
-def _check_kept(given: Collection[str], own: Collection[str]) -> None:
-    """Refuse columns of the user that are called like one of ours."""
-    both = [name for name in given if name in own]
+def _check_names_differ(copied: Collection[str], predicted: Collection[str]) -> None:
+    """Raise an error if a copied column has the name of a predicted one."""
+    both = [name for name in copied if name in predicted]
     if both:
-        what = f"--keep {both[0]}; the output has a column of that name already"
-        raise Misuse(f"{what}: expected one that is called otherwise")
+        raise Misuse(f"--keep {both[0]}: the output has a column of this name; expected another")

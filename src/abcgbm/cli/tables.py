@@ -1,4 +1,4 @@
-"""Table files as the commands read them, and labels as text."""
+"""Table files as the commands read them: features, labels, weights, and labels given as text."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ from abcgbm.data.files.svmlight import SvmlightFile
 from abcgbm.data.labels import check_no_time_zone
 from abcgbm.errors import TableFileError, quoted_list, require_pyarrow
 
+_MIXED_FORMATS = "a LibSVM file and one with named columns; expected two files of one kind"
+
 
 def labels_of(column: Any) -> NDArray[Any]:
-    """Return an Arrow column as labels, of the type that pandas would give them.
+    """Convert an Arrow column of labels to NumPy, with the dtype that pandas would use.
 
-    Where one is missing it is None, among objects.
+    If a label is missing, the dtype is object and the label None.
     """
     types, of = require_pyarrow("pyarrow.types"), column.type
     check_no_time_zone(of, "the column of labels")
@@ -52,14 +54,14 @@ def labels_of(column: Any) -> NDArray[Any]:
 
 
 def _text_labels(column: Any) -> NDArray[Any]:
-    """Return text as objects, each string once."""
+    """Return text as objects; equal labels share one string."""
     values, which = _distinct(column)
     labels: NDArray[Any] = values[which]
     return labels
 
 
 def _distinct(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the distinct values of a column as objects, None last, and which each row has."""
+    """Return the distinct values of a column as objects, None last, and the index of each row's value."""
     if is_text(column.type):
         column = column.cast(require_pyarrow().large_string())
     elif require_pyarrow("pyarrow.types").is_dictionary(column.type):
@@ -71,14 +73,14 @@ def _distinct(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 class ClassLabels:
-    """Finds the class that a value of a table stands for, whatever the type of its column.
+    """Map from the values of a column, of any type, to the labels of a model.
 
     Parameters
     ----------
     labels : sequence of labels
         The classes of a model.
     decimal : {".", ","}
-        What is before the decimals of a number in text.
+        Decimal separator of numbers in text.
     """
 
     def __init__(self, labels: Sequence[Any], decimal: str = ".") -> None:
@@ -88,7 +90,7 @@ class ClassLabels:
         self.are_numbers = all(isinstance(label, int | float | np.number) for label in labels)
 
     def of_column(self, column: Any, missing: Collection[str] = ()) -> NDArray[Any]:
-        """Return the labels of a column of a file; text that is among ``missing`` is None."""
+        """Return the labels of a column of a file; text in ``missing`` becomes None."""
         values, which = _distinct(column)
         found: NDArray[Any] = self._found(values, missing)[which]
         return found
@@ -104,7 +106,7 @@ class ClassLabels:
         return np.fromiter(found, dtype=object, count=len(found))
 
     def label(self, value: Any) -> Any:
-        """Return the label that a value is; the value itself if it is none of them."""
+        """Return the label that a value denotes, or the value itself if there is none."""
         if value is None or value != value:  # noqa: PLR0124 (NaN)
             return None
         if value in self._own:
@@ -115,7 +117,7 @@ class ClassLabels:
         return self._of_number(value) if self.are_numbers and is_number else value
 
     def _of_number(self, text: str) -> Any:
-        """Return the label that a number is, as an integer or as a float; else the text."""
+        """Return the label that a number in text denotes, as an integer or a float; else the text."""
         for read in (int, float):
             with suppress(ValueError):
                 number = read(text.replace(self._decimal, "."))
@@ -125,15 +127,15 @@ class ClassLabels:
 
 
 def _spellings(label: Any) -> list[str]:
-    """Return how a label is spelled in a file."""
+    """Return the spellings of a label in a file."""
     text = str(label)
-    is_truth = isinstance(label, bool | np.bool_)
-    return [text, text.lower(), text.upper()] if is_truth else [text]
+    is_boolean = isinstance(label, bool | np.bool_)
+    return [text, text.lower(), text.upper()] if is_boolean else [text]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table play a part of their own, by name or position.
+    """Columns of a table that are not features, by name or position.
 
     Attributes
     ----------
@@ -142,7 +144,7 @@ class Columns:
     weight : str or None
         The sample weights.
     ignored : sequence of str
-        Columns that are not looked at.
+        Columns to ignore.
     """
 
     label: str | None = None
@@ -163,7 +165,7 @@ class LabelledTable:
     weight : ndarray of shape (n_rows,) or None
         The weights.
     others : dict of str to Arrow array
-        Columns that were asked for beside these.
+        Other columns that were requested.
     """
 
     X: Any
@@ -183,12 +185,12 @@ class LabelledTable:
         return LabelledTable(X, self.y[has_label])
 
 
-def read_to_learn(
+def read_training_table(
     path: Path, columns: Columns, reading: Reading, like: LabelledTable | None = None
 ) -> LabelledTable:
-    """Read a whole table to learn from; all columns are features but those with a part.
+    """Read a whole training table; all columns except those of ``columns`` are features.
 
-    Another table that was read before says which columns are text, and which numbers.
+    With ``like``, a table read before, columns are read as text or numbers as they were there.
     """
     file = open_table(path, reading)
     if isinstance(file, SvmlightFile):
@@ -200,13 +202,13 @@ def read_to_learn(
     ignored = [find_column(file, name, "column to ignore") for name in columns.ignored]
     features = without(file.names, [label, *([] if weight is None else [weight]), *ignored])
     if not features:
-        raise TableFileError(path, "no column is left to learn from")
+        raise TableFileError(path, "no column is left as a feature")
     if like is not None:
         _check_features_of(like, features, file)
-    wanted = {*features, label, *([] if weight is None else [weight])}
+    requested = {*features, label, *([] if weight is None else [weight])}
     texts, numbers = _kinds_of(like, label) if like is not None else ([], [])
     table = file.read(
-        wanted, [n for n in texts if n in wanted], [n for n in numbers if n in wanted]
+        requested, [n for n in texts if n in requested], [n for n in numbers if n in requested]
     )
     _check_no_label_is_missing(file, label, table)
     with naming(_place(file, label)):
@@ -217,43 +219,43 @@ def read_to_learn(
 
 
 def _check_features_of(like: LabelledTable, features: list[str], file: NamedFile) -> None:
-    """Refuse a table that lacks features of another one."""
+    """Raise an error if a table lacks features of another one."""
     missing = without(like.X.column_names, features)
     if missing:
-        what = f"columns of the table to learn from are not there: {quoted_list(missing)}"
-        raise TableFileError(file.path, f"{what}; there are {quoted_list(file.names)}")
+        problem = f"columns of the training table are missing: {quoted_list(missing)}"
+        raise TableFileError(file.path, f"{problem}; there are {quoted_list(file.names)}")
 
 
 def _labels_like(file: NamedFile, label: str, y: Any, like: LabelledTable) -> Any:
-    """Return labels as they were in training: one that is no number makes text of its column."""
+    """Convert labels to those of training: a single text label makes the whole column text."""
     if y.dtype != object or like.y.dtype == object:
         return y
     known = ClassLabels(np.unique(like.y).tolist())
     found = known.of_array(y)
     texts = [*dict.fromkeys(value for value in found.tolist() if isinstance(value, str))]
     if texts and known.are_numbers:
-        what = f"the labels {quoted_list(texts, 5)}; expected numbers, as in training"
-        raise TableFileError(file.path, what, column=label)
+        problem = f"the labels {quoted_list(texts, 5)}; expected numbers, as in training"
+        raise TableFileError(file.path, problem, column=label)
     return found
 
 
 def _n_sparse_features(like: LabelledTable) -> int:
     if hasattr(like.X, "schema"):
-        raise Misuse("a LibSVM file beside one with named columns; expected both of one kind")
+        raise Misuse(_MIXED_FORMATS)
     return int(like.X.shape[1])
 
 
 def _check_no_label_is_missing(file: NamedFile, label: str, table: Any) -> None:
     n_missing = table.column(label).null_count
     if n_missing:
-        what = f"{n_missing:,} of {len(table):,} rows have no label; expected one in each row"
-        raise TableFileError(file.path, what, column=label)
+        problem = f"{n_missing:,} of {len(table):,} rows have no label; expected one in each row"
+        raise TableFileError(file.path, problem, column=label)
 
 
 def _kinds_of(table: LabelledTable, label: str) -> tuple[list[str], list[str]]:
-    """Return which columns of a table are text, and which numbers."""
+    """Return the text columns and the numeric columns of a table."""
     if not hasattr(table.X, "schema"):
-        raise Misuse("a LibSVM file beside one with named columns; expected both of one kind")
+        raise Misuse(_MIXED_FORMATS)
     texts = columns_of_type(table.X.schema, is_text)
     numbers = columns_of_type(table.X.schema, is_number)
     has_text = table.y is not None and table.y.dtype.kind in "UO"
@@ -265,60 +267,60 @@ def read_like(
     model: ABCBoostClassifier,
     label: str | None,
     reading: Reading,
-    kept: Sequence[str] = (),
+    copied: Sequence[str] = (),
 ) -> Iterator[LabelledTable]:
-    """Yield a table whose columns are those of a model, a part at a time; others are left alone.
+    """Yield the features of a model from a table file, in batches, with labels and other columns.
 
-    Labels are the model's own where it knows them, None where they are missing, else as they are in
-    the file. There is a part at least, perhaps without rows.
+    Labels are the model's where it knows them, None where they are missing, and else as in the
+    file. There is at least one batch, perhaps without rows.
     """
     file, labels = open_table(path, reading), ClassLabels(model.model_.labels, reading.decimal)
     if isinstance(file, SvmlightFile):
-        _check_no_columns(Columns(label), kept)
-        parts = file.batches(model.n_features_in_)
-        yield from (LabelledTable(X, labels.of_array(y)) for X, y in parts)
+        _check_no_columns(Columns(label), copied)
+        batches = file.batches(model.n_features_in_)
+        yield from (LabelledTable(X, labels.of_array(y)) for X, y in batches)
         return
     label = _found(file, label, "label")
     names = _names_like(file, model, label)
-    others = [find_column(file, name, "column to keep") for name in kept]
-    written = [*others, *([] if label is None else [label])]
+    others = [find_column(file, name, "column to keep") for name in copied]
+    as_text = [*others, *([] if label is None else [label])]
     missing = file.missing if isinstance(file, DelimitedFile) else ()
-    for table, as_written in file.batches_with_text(
-        dict.fromkeys(written), names, *_kinds_like(model, names)
+    for table, text_table in file.batches_with_text(
+        dict.fromkeys(as_text), names, *_kinds_like(model, names)
     ):
-        X = table.select(names).rename_columns(_asked_names(model, names))
+        X = table.select(names).rename_columns(_model_names(model, names))
         with naming(_place(file, label)):
-            y = None if label is None else labels.of_column(as_written.column(label), missing)
-        yield LabelledTable(X, y, None, {name: as_written.column(name) for name in others})
+            y = None if label is None else labels.of_column(text_table.column(label), missing)
+        yield LabelledTable(X, y, None, {name: text_table.column(name) for name in others})
 
 
 def read_labelled(
     path: Path, model: ABCBoostClassifier, label: str | None, reading: Reading
 ) -> LabelledTable:
-    """Read a whole table with labels, whose columns are those of a model; None is a missing one."""
+    """Read the features of a model and the labels from a whole table; a missing label is None."""
     check_label(path, label, reading)
-    parts = [*read_like(path, model, label, reading)]
-    if not sum(map(len, parts)):
+    batches = [*read_like(path, model, label, reading)]
+    if not sum(map(len, batches)):
         raise TableFileError(path, "no rows; expected a table")
-    tables = [part.X for part in parts]
+    tables = [batch.X for batch in batches]
     X = (
         concat_tables(tables)
         if hasattr(tables[0], "schema")
         else sparse.vstack(tables, format="csr")
     )
-    return LabelledTable(X, np.concatenate([part.y for part in parts]))
+    return LabelledTable(X, np.concatenate([batch.y for batch in batches]))
 
 
 def check_label(path: Path, label: str | None, reading: Reading) -> None:
-    """Refuse to go on without labels, which a LibSVM file has in front."""
+    """Raise an error if no label column is given, except for LibSVM files, whose labels come first."""
     if label is None and reading.format_of(checked_path(path)) != "libsvm":
         raise Misuse("--label is missing; expected the column of labels, by name or position")
 
 
-def _check_no_columns(columns: Columns, kept: Sequence[str] = ()) -> None:
-    has_named = columns.weight is not None or columns.ignored or kept
+def _check_no_columns(columns: Columns, copied: Sequence[str] = ()) -> None:
+    has_named = columns.weight is not None or columns.ignored or copied
     if has_named or columns.label not in (None, "0"):
-        raise Misuse("a LibSVM file has its labels in front, and no columns with names")
+        raise Misuse("a LibSVM file has no named columns, and its labels come first; expected no column options")
 
 
 def _found(file: NamedFile, given: str | None, what: str) -> str | None:
@@ -331,43 +333,43 @@ def _weights(file: NamedFile, weight: str | None, table: Any) -> NDArray[Any] | 
 
 
 def _place(file: NamedFile, column: str | None) -> str:
-    """Return what errors call a column of a file."""
+    """Return the name of a column in errors."""
     return f"{file.path}, column {column!r}"
 
 
-# ---------------------------------------------------------------------------------- as a model has it
+# ---------------------------------------------------------------------------------- columns of a model
 
 
 def _names_like(file: NamedFile, model: ABCBoostClassifier, label: str | None) -> list[str]:
-    """Return the columns of a file that are the features of a model, in its order.
+    """Return the columns of a file that are the features of a model, in the model's order.
 
-    Without names, in the file or in the model, they are all columns but that of labels.
+    If the file or the model has no names, they are all columns except the labels.
     """
     known = getattr(model, "feature_names_in_", None)
     others = [name for name in file.names if name != label]
     if known is None and len(others) != model.n_features_in_:
-        what = f"{len(others)} columns; expected the {model.n_features_in_} of the model"
-        raise TableFileError(file.path, what)
+        problem = f"{len(others)} columns; expected the {model.n_features_in_} of the model"
+        raise TableFileError(file.path, problem)
     if known is None or (not file.has_header and len(others) == len(known)):
         return others
     missing = without(known.tolist(), [*file.names, *file.index_names])
     if missing:
-        what = f"columns of the model are not there: {quoted_list(missing)}"
+        problem = f"columns of the model are missing: {quoted_list(missing)}"
         hint = "delimiter" if looks_undivided(file.names) else None
-        what += f"; there are {quoted_list(file.names)}"
-        raise TableFileError(file.path, what, hint=hint)
+        problem += f"; there are {quoted_list(file.names)}"
+        raise TableFileError(file.path, problem, hint=hint)
     return list(known.tolist())
 
 
-def _asked_names(model: ABCBoostClassifier, names: list[str]) -> list[str]:
+def _model_names(model: ABCBoostClassifier, names: list[str]) -> list[str]:
     known = getattr(model, "feature_names_in_", None)
     return names if known is None else list(known.tolist())
 
 
 def _kinds_like(model: ABCBoostClassifier, names: list[str]) -> tuple[list[str], list[str]]:
-    """Return which columns the model knows as text, and which as numbers."""
+    """Return the columns to read as text and those to read as numbers."""
     encoding = model.model_.encoding
-    # A category without levels has seen nothing: any cell is as new to it as any other.
-    texts = {n for n, of in encoding.categories.items() if of.has_strings or not of.code_of}
+    # A categorical feature that had only missing values in training: every category is unknown.
+    texts = {f for f, of in encoding.categories.items() if of.has_strings or not of.code_of}
     numbers = [name for feature, name in enumerate(names) if feature not in texts]
     return [names[feature] for feature in sorted(texts)], numbers

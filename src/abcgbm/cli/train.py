@@ -1,4 +1,4 @@
-"""`abcgbm train`: a table file to a model file."""
+"""`abcgbm train`: train on a table file and write a model file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from abcgbm import ABCBoostClassifier, Categorical, LargeTable
-from abcgbm.cli.console import Misuse, tell
+from abcgbm.cli.console import Misuse, print_message
 from abcgbm.cli.options import Jobs, Label, TableFile, TableOptions, writable
 from abcgbm.cli.parameters import ParameterOptions, callbacks_of, given_parameters
-from abcgbm.cli.tables import Columns, LabelledTable, read_to_learn
+from abcgbm.cli.tables import Columns, LabelledTable, read_training_table
 from abcgbm.data.files.arrow import ArrowFile
 from abcgbm.data.files.batched_table import features_of
 from abcgbm.data.files.column_types import columns_of_type, is_text
@@ -29,12 +29,12 @@ from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.checkpoint import check_replaceable
 from abcgbm.training.fit_run import FitArguments
 
-_SHARE = 4  # a table that takes more than this part of the free memory is read in parts
-_BYTES_OF_A_VALUE = 8
+_SHARE = 4  # a table that takes more than 1/4 of the free memory is read in batches
+_BYTES_PER_VALUE = 8
 
 
 def set_categories(estimator: ABCBoostClassifier, columns: list[str]) -> None:
-    """Set the categorical columns; how they are split stays as it is."""
+    """Set the categorical columns, and keep the parameters of their splits."""
     given = estimator.categorical_features
     if isinstance(given, Categorical):
         estimator.set_params(categorical_features__columns=columns)
@@ -44,31 +44,31 @@ def set_categories(estimator: ABCBoostClassifier, columns: list[str]) -> None:
 
 @dataclass(frozen=True)
 class Memory:
-    """What the user says of memory; anything lets a table be read in parts."""
+    """Options on memory; if one is given, the table is read in batches."""
 
     memory: str | None = None
     cache_dir: Path | None = None
 
     @property
     def is_given(self) -> bool:
-        """Whether the user asks for a table in parts."""
+        """Whether the table is to be read in batches, whatever its size."""
         return self.memory is not None or self.cache_dir is not None
 
 
 @dataclass(frozen=True)
 class BatchesToLearn:
-    """A table to learn from that is read in parts.
+    """A training table that is read in batches.
 
     Attributes
     ----------
     large : LargeTable
         The table.
     path : Path
-        What the user called it.
+        Its path, as given.
     label, weight : str
         The columns of labels and of weights.
     given : dict
-        What else the table was opened with; another one is opened alike.
+        The other arguments of ``LargeTable``; the validation table is opened with the same.
     """
 
     large: LargeTable
@@ -83,14 +83,14 @@ class BatchesToLearn:
         return self.large, self.label, self.weight
 
     def validation(self, path: Path | None) -> dict[str, Any]:
-        """Return the arguments of fit for a table to validate on."""
+        """Return the arguments of fit for a validation table."""
         if path is None:
             return {}
         other = LargeTable(str(path), **self.given)
         return {"X_val": other, "y_val": self.label, "sample_weight_val": self.weight}
 
     def categories(self, chosen: Sequence[str] | None) -> list[str]:
-        """Return the features that are categories: those of text, and those that were chosen."""
+        """Return the categorical features: those of text, and those that were chosen."""
         schema = features_of(self.large, (self.label, self.weight), "auto")
         names = [] if schema.feature_names is None else schema.feature_names.tolist()
         missing = [name for name in chosen or () if name not in names]
@@ -104,24 +104,24 @@ class BatchesToLearn:
     def choose_categories(
         self, estimator: ABCBoostClassifier, chosen: Sequence[str] | None
     ) -> None:
-        """Let columns of numbers be categories beside those of text."""
+        """Make numeric columns categorical, in addition to those of text."""
         if chosen is not None:
             set_categories(estimator, self.categories(chosen))
 
-    def shown(self, chosen: Sequence[str] | None) -> str:
-        """Say that it is read in parts, and what became of its columns."""
+    def description(self, chosen: Sequence[str] | None) -> str:
+        """Describe the table in a line: its size and its categorical features."""
         size = self.large.source.n_bytes
-        of = "" if size is None else f" of {format_bytes(size)}"
-        found = quoted_list(self.categories(chosen), 5) or "none"
-        return f"{self.path}: a table{of}, read in parts; categories: {found}"
+        of_size = "" if size is None else f" of {format_bytes(size)}"
+        categorical = quoted_list(self.categories(chosen), 5) or "none"
+        return f"{self.path}: a table{of_size}, read in batches; categorical: {categorical}"
 
 
-def batches_to_learn(
+def training_batches(
     path: Path, columns: Columns, tables: TableOptions, memory: Memory
 ) -> BatchesToLearn | None:
-    """Return a table that is to be read in parts; None if it is one file that fits into memory."""
+    """Return the table if it is to be read in batches; None if it is one file that fits into memory."""
     reading = tables.reading()
-    if not _is_for_parts(path, reading, memory):
+    if not _needs_batches(path, reading, memory):
         return None
     given: dict[str, Any] = {
         "memory": memory.memory,
@@ -148,54 +148,54 @@ def batches_to_learn(
     return BatchesToLearn(large, path, label, weight, given)
 
 
-def _is_for_parts(path: Path, reading: Reading, memory: Memory) -> bool:
+def _needs_batches(path: Path, reading: Reading, memory: Memory) -> bool:
     if path.is_dir() or not path.exists():
         return path.is_dir() or bool({*"*?["}.intersection(str(path)))
     if reading.format_of(path) == "libsvm":
         if memory.is_given:
-            raise TableFileError(path, "LibSVM is not read in parts; expected CSV or Parquet")
+            raise TableFileError(path, "LibSVM is not read in batches; expected CSV or Parquet")
         return False
     free = available_bytes()
     return memory.is_given or (free is not None and _table_bytes(path, reading) * _SHARE > free)
 
 
 def _table_bytes(path: Path, reading: Reading) -> int:
-    """Return about how many bytes a table takes in memory."""
+    """Estimate the memory that a table takes, in bytes."""
     size = path.stat().st_size
     file = open_table(path, reading)
     if isinstance(file, SvmlightFile) or not isinstance(file, ArrowFile):
         return size
-    return max(size, _BYTES_OF_A_VALUE * len(file.names) * (file.n_rows or 0))
+    return max(size, _BYTES_PER_VALUE * len(file.names) * (file.n_rows or 0))
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What the columns of the table are."""
+    """Roles of the columns."""
 
     label: Label = None
-    weight: Annotated[str | None, typer.Option("--weight", help="The column of weights.")] = None
+    weight: Annotated[str | None, typer.Option("--weight", help="Column of sample weights.")] = None
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", help="A column not to learn from (repeatable).")
+        list[str] | None, typer.Option("--ignore", help="A column to ignore (repeatable).")
     ] = None
     categorical: Annotated[
         list[str] | None,
         typer.Option(
             "--categorical",
-            help="A column of numbers that are categories (repeatable); text always is.",
+            help="A numeric column that is categorical (repeatable); text always is.",
         ),
     ] = None
 
     def columns(self) -> Columns:
-        """Return these options as the reader of tables takes them."""
+        """Return the options as the table reader takes them."""
         return Columns(self.label, self.weight, tuple(self.ignore or ()))
 
 
 @dataclass(frozen=True)
 class FurtherOptions:
-    """Validation, parameters of any kind, and what a long training needs."""
+    """Validation, parameters of any kind, checkpoints and resources."""
 
     valid: Annotated[
-        Path | None, typer.Option("--valid", help="A table to validate on, with the same columns.")
+        Path | None, typer.Option("--valid", help="Validation table, with the same columns.")
     ] = None
     params: Annotated[
         Path | None,
@@ -205,7 +205,7 @@ class FurtherOptions:
         list[str] | None,
         typer.Option(
             "--set",
-            help="NAME=VALUE: any parameter, as TOML has it, or an object (repeatable).",
+            help="NAME=VALUE: a parameter, with a TOML value or an object (repeatable).",
         ),
     ] = None
     time_limit: Annotated[
@@ -213,55 +213,55 @@ class FurtherOptions:
         typer.Option("--time-limit", help="Seconds after which no iteration begins."),
     ] = None
     checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="Where to write checkpoints.")
+        Path | None, typer.Option("--checkpoint", help="Checkpoint file to write.")
     ] = None
     checkpoint_every: Annotated[
         int | None,
         typer.Option(
-            "--checkpoint-every", help="Iterations between checkpoints; default: a minute."
+            "--checkpoint-every", help="Iterations between checkpoints; by default a minute."
         ),
     ] = None
     resume: Annotated[Path | None, typer.Option("--resume", help="A checkpoint to resume.")] = None
     keep_on_interrupt: Annotated[
-        bool, typer.Option("--keep-on-interrupt", help="Ctrl-C keeps the model so far.")
+        bool, typer.Option("--keep-on-interrupt", help="Keep the model so far on Ctrl-C.")
     ] = False
     memory: Annotated[
         str | None,
-        typer.Option("--memory", help="What training may take, such as 4GB; by default all free."),
+        typer.Option("--memory", help="Memory that training may use, such as 4GB; by default all free memory."),
     ] = None
     cache_dir: Annotated[
         Path | None,
-        typer.Option("--cache-dir", help="A folder for scratch files; nothing is left there."),
+        typer.Option("--cache-dir", help="Folder for temporary files, which are removed."),
     ] = None
     force: Annotated[
         bool,
         typer.Option(
             "--force",
             "-f",
-            help="Replace a file that is there already, by the model or a checkpoint.",
+            help="Replace an existing file by the model or a checkpoint.",
         ),
     ] = False
     n_jobs: Jobs = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages.")] = False
 
     def check_checkpoint(self, path: Path | None, model: Path, read: Sequence[Path]) -> None:
-        """Refuse to write checkpoints over the model, or over a file that may be of use."""
+        """Raise an error if checkpoints would overwrite the model or another file of value."""
         check_replaceable(path, read, force=self.force)
         if path is not None and os.path.realpath(path) == os.path.realpath(model):
             raise Misuse(f"the checkpoint and the model are both {model}; expected two files")
 
-    def room(self) -> Memory:
-        """Return what training may take; where it is given, the table is read in parts."""
+    def memory_options(self) -> Memory:
+        """Return the options on memory."""
         return Memory(self.memory, self.cache_dir)
 
     def estimator(self, options: Any) -> ABCBoostClassifier:
-        """Return the estimator with the parameters that were given."""
+        """Return the estimator with the given parameters."""
         limits = (self.time_limit, self.checkpoint, self.checkpoint_every, self.keep_on_interrupt)
-        own = {"callbacks": callbacks_of(*limits), "verbose": 0 if self.quiet else 1}
+        fixed = {"callbacks": callbacks_of(*limits), "verbose": 0 if self.quiet else 1}
         if self.n_jobs is not None:
-            own["n_jobs"] = self.n_jobs
-        given = given_parameters(options, self.params, self.set) | own
-        return ABCBoostClassifier().set_params(**given)
+            fixed["n_jobs"] = self.n_jobs
+        given = given_parameters(options, self.params, self.set)
+        return ABCBoostClassifier().set_params(**given | fixed)
 
 
 def train(
@@ -274,58 +274,60 @@ def train(
     further: FurtherOptions,
     tables: TableOptions,
 ) -> None:
-    """Train on a table file, or on a folder or pattern of them, and write the model.
+    """Train on a table file, or on a folder or glob pattern of files, and write the model.
 
-    Text columns are categories, no value needs to be filled in, and defaults are those of Python.
+    Text columns are categorical, missing values need no imputation, and the defaults are those of
+    Python.
     """
     read = _files_read((file, further.valid), further.params)
     resumed = [] if further.resume is None else [further.resume]
     target = writable(model, [*read, *resumed], force=further.force)
-    say = (lambda _: None) if further.quiet else tell
+    notify = (lambda _: None) if further.quiet else print_message
     estimator = further.estimator(parameters)
-    settings = Parameters.from_parameters(estimator.get_params(deep=False))  # before a file is read
+    settings = Parameters.from_parameters(estimator.get_params(deep=False))  # errors before a file is read
     further.check_checkpoint(settings.checkpoint, target, read)
-    if (parts := batches_to_learn(file, columns.columns(), tables, further.room())) is not None:
-        say(parts.shown(columns.categorical))
-        parts.choose_categories(estimator, columns.categorical)
-        validation = parts.validation(further.valid)
-        _fit(estimator, FitArguments(*parts.arguments, **validation), further)
-        _save(estimator, target, say)
+    batches = training_batches(file, columns.columns(), tables, further.memory_options())
+    if batches is not None:
+        notify(batches.description(columns.categorical))
+        batches.choose_categories(estimator, columns.categorical)
+        validation = batches.validation(further.valid)
+        _fit(estimator, FitArguments(*batches.arguments, **validation), further)
+        _save(estimator, target, notify)
         return
-    table = read_to_learn(file, columns.columns(), tables.reading())
+    table = read_training_table(file, columns.columns(), tables.reading())
     _choose_categories(estimator, table, columns)
-    say(_shown_table(file, table, columns.categorical))
+    notify(_table_description(file, table, columns.categorical))
     validation = _validation(further.valid, table, columns, tables.reading())
     _fit(estimator, FitArguments(table.X, table.y, table.weight, **validation), further)
-    _save(estimator, target, say)
+    _save(estimator, target, notify)
 
 
 def _files_read(tables: Iterable[Path | None], params: Path | None) -> list[Path]:
-    """Return the files of tables, which may be patterns or folders, and that of parameters."""
+    """Return all input files: those of the tables, which may be patterns or folders, and ``params``."""
     files = [file for path in tables if path is not None for file in files_of(str(path))]
     return files if params is None else [*files, params]
 
 
 def _fit(estimator: ABCBoostClassifier, given: FitArguments, further: FurtherOptions) -> None:
-    """Fit as ``fit`` does, which has no ``force``."""
-    remark = estimator._fit(given._replace(force=further.force), further.resume)
-    if remark is not None:
-        warnings.warn(remark, UserWarning, stacklevel=2)
+    """Fit as ``fit`` does, but with ``force``, which is no argument of it."""
+    warning = estimator._fit(given._replace(force=further.force), further.resume)
+    if warning is not None:
+        warnings.warn(warning, UserWarning, stacklevel=2)
 
 
-def _save(estimator: ABCBoostClassifier, target: Path, say: Callable[[str], None]) -> None:
+def _save(estimator: ABCBoostClassifier, target: Path, notify: Callable[[str], None]) -> None:
     estimator.save_model(target)
-    say(_shown_model(estimator, target))
+    notify(_model_description(estimator, target))
 
 
 def _choose_categories(
     estimator: ABCBoostClassifier, table: LabelledTable, columns: ColumnOptions
 ) -> None:
-    """Let columns of numbers be categories beside those of text."""
+    """Make numeric columns categorical, in addition to those of text."""
     if columns.categorical is None:
         return
     if not hasattr(table.X, "schema"):
-        raise Misuse("--categorical names columns; a LibSVM file has no names")
+        raise Misuse("--categorical with a LibSVM file, which has no column names; expected CSV or Parquet")
     names, chosen = table.X.column_names, {*columns.categorical}
     missing = [*chosen.difference(names)]
     if missing:
@@ -335,7 +337,7 @@ def _choose_categories(
 
 
 def _text_columns(table: LabelledTable) -> list[str]:
-    """Return the columns that are categories by themselves."""
+    """Return the columns that are categorical by their type."""
     is_dictionary = require_pyarrow("pyarrow.types").is_dictionary
     return columns_of_type(table.X.schema, lambda of: is_text(of) or is_dictionary(of))
 
@@ -345,22 +347,25 @@ def _validation(
 ) -> dict[str, Any]:
     if path is None:
         return {}
-    other = read_to_learn(path, columns.columns(), reading, like=table)
+    other = read_training_table(path, columns.columns(), reading, like=table)
     return {"X_val": other.X, "y_val": other.y, "sample_weight_val": other.weight}
 
 
-def _shown_table(path: Path, table: LabelledTable, chosen: Sequence[str] | None) -> str:
-    """Say what was read: a number that is spelled wrong once makes a category of its column."""
+def _table_description(path: Path, table: LabelledTable, chosen: Sequence[str] | None) -> str:
+    """Describe the table in a line.
+
+    It names the categorical columns, since a single misspelled number makes its column text.
+    """
     n_rows, n_features = table.X.shape
-    shown = f"{path}: {n_rows:,} rows, {n_features:,} features"
+    text = f"{path}: {n_rows:,} rows, {n_features:,} features"
     if not hasattr(table.X, "schema"):
-        return shown
+        return text
     marked = {*_text_columns(table), *(chosen or ())}
-    categories = [name for name in table.X.column_names if name in marked]
-    return f"{shown}; categories: {quoted_list(categories, 5) or 'none'}"
+    categorical = [name for name in table.X.column_names if name in marked]
+    return f"{text}; categorical: {quoted_list(categorical, 5) or 'none'}"
 
 
-def _shown_model(estimator: ABCBoostClassifier, path: Path) -> str:
+def _model_description(estimator: ABCBoostClassifier, path: Path) -> str:
     size = format_bytes(path.stat().st_size)
-    steps = f"{estimator.best_iteration_} iterations ({estimator.stop_reason_})"
-    return f"{path}: {len(estimator.classes_)} classes, {steps}, {size}"
+    iterations = f"{estimator.best_iteration_} iterations ({estimator.stop_reason_})"
+    return f"{path}: {len(estimator.classes_)} classes, {iterations}, {size}"
