@@ -136,7 +136,7 @@ def test_bad_arguments_are_told_in_one_line_before_training(
     ("line", "told"),
     [
         (["demo"], "demo.png: a folder; expected a file to write"),
-        (["demo", "-o", "nowhere/a.png"], "nowhere/a.png: there is no folder 'nowhere'"),
+        (["demo", "-o", "nowhere/a.png"], "nowhere/a.png: the folder 'nowhere' does not exist"),
         (["demo", "-o", "closed/a.png"], "closed/a.png: the folder 'closed' cannot be written to"),
     ],
 )

@@ -109,7 +109,7 @@ def test_file_that_is_read_is_not_written_over(folder, capsys, line):
     assert main([*line, "--force"]) == 1
     told = capsys.readouterr().err
     target = line[line.index("-m" if line[0] == "train" else "-o") + 1]
-    assert told == f"abcgbm: error: {target}: is read, too; expected another file to write\n"
+    assert told == f"abcgbm: error: {target}: is an input file; expected another file to write\n"
     assert contents(folder) == before
 
 

@@ -251,7 +251,7 @@ def test_training_tells_its_way_on_standard_error_alone(folder, capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     first, *_, last = captured.err.splitlines()
-    assert first == "abcgbm: train.csv: 300 rows, 4 features; categories: 'soil'"
+    assert first == "abcgbm: train.csv: 300 rows, 4 features; categorical: 'soil'"
     assert last.startswith("abcgbm: m.abc: 3 classes, 2 iterations (max_iter), ")
 
 
@@ -444,9 +444,9 @@ def test_report_is_that_of_python(folder, trained):
         ),
         (
             ["train", "train.csv", "-l", "tree", "-m", "m.abc"],
-            "m.abc: the file is there already; --force",
+            "m.abc: the file exists; --force",
         ),
-        (["train", "train.csv", "-l", "tree", "-m", "no/m.abc"], "there is no folder 'no'"),
+        (["train", "train.csv", "-l", "tree", "-m", "no/m.abc"], "the folder 'no' does not exist"),
         (["train", "train.csv", "-l", "tree", "-m", "x.abc", "--set", "leaf=3"], "leaf"),
         (
             ["train", "train.csv", "-l", "tree", "-m", "x.abc", "--max-leaf-nodes", "1"],
@@ -458,7 +458,7 @@ def test_report_is_that_of_python(folder, trained):
         ),
         (
             ["predict", "m.abc", "other.csv", "-o", "o.csv"],
-            "columns of the model are not there: 'soil'",
+            "columns of the model are missing: 'soil'",
         ),
         (
             ["predict", "m.abc", "words.csv", "-o", "o.csv"],
@@ -467,7 +467,7 @@ def test_report_is_that_of_python(folder, trained):
         (["predict", "train.csv", "train.csv"], "train.csv"),
         (
             ["predict", "m.abc", "test.csv", "-o", "train.csv"],
-            "train.csv: the file is there already",
+            "train.csv: the file exists",
         ),
         (["predict", "m.abc", "test.csv", "-o", "out.dat"], "a name without a known suffix"),
         (["evaluate", "m.abc", "latin.csv", "-l", "tree"], "is not UTF-8"),

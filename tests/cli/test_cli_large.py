@@ -1,4 +1,4 @@
-"""`abcgbm train` of tables that are read in parts: which these are, what is said, and the same model."""
+"""`abcgbm train` of tables that are read in batches: which tables, the messages, and the same model."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def table(request, tmp_path):
 def test_parts_give_the_model_of_one_file_and_this_is_said(table, categorical, tmp_path, capsys):
     file, folder = table
     expected, said = trained(capsys, file, tmp_path / "whole.abc", *categorical)
-    assert "read in parts" not in said
+    assert "read in batches" not in said
     pattern = folder / f"*{file.suffix}"
     for number, (given, *words) in enumerate(
         [(folder,), (pattern,), (file, "--memory", "1MB"), (file, "--cache-dir", tmp_path)]
@@ -53,16 +53,16 @@ def test_parts_give_the_model_of_one_file_and_this_is_said(table, categorical, t
         found, said = trained(capsys, given, model, *categorical, *words)
         assert found == expected
         assert f"{given}: a table of " in said
-        assert "read in parts; categories: " in said
+        assert "read in batches; categorical: " in said
 
 
-def test_file_beyond_a_quarter_of_the_memory_is_read_in_parts(table, tmp_path, monkeypatch, capsys):
+def test_file_beyond_a_quarter_of_the_memory_is_read_in_batches(table, tmp_path, monkeypatch, capsys):
     file, _ = table
     size = max(file.stat().st_size, 8 * 4 * len(TABLE) if file.suffix == ".parquet" else 0)
-    for number, (free, in_parts) in enumerate([(4 * size, False), (4 * size - 1, True)]):
+    for number, (free, in_batches) in enumerate([(4 * size, False), (4 * size - 1, True)]):
         monkeypatch.setattr(large, "available_bytes", lambda free=free: free)
         _, said = trained(capsys, file, tmp_path / f"{number}.abc")
-        assert ("read in parts" in said) == in_parts
+        assert ("read in batches" in said) == in_batches
 
 
 def test_validation_weights_and_ignored_columns_are_those_of_one_file(table, tmp_path, capsys):

@@ -151,7 +151,7 @@ def test_training_tells_which_columns_became_categories(folder, capsys):
         )
         == 0
     )
-    told = "t.csv: 120 rows, 10 features; categories: 'c', 't0', 't1', 't2', 't3' and 3 more"
+    told = "t.csv: 120 rows, 10 features; categorical: 'c', 't0', 't1', 't2', 't3' and 3 more"
     assert told in capsys.readouterr().err
 
 
@@ -243,9 +243,9 @@ def test_rows_without_a_label_are_left_out_and_told(trained, capsys):
     )
     assert evaluated(capsys, "e.csv") == expected | {"rows_without_label": 20}
     assert main(["evaluate", "m.abc", "e.csv", "-l", "y"]) == 0
-    assert "20 more rows have no label, and are left out\n" in capsys.readouterr().out
+    assert "20 more rows have no label and are ignored\n" in capsys.readouterr().out
     assert main(["report", "m.abc", "e.csv", "-l", "y", "-o", "r.html"]) == 0
-    assert "e.csv: 20 rows have no label, and are left out\n" in capsys.readouterr().err
+    assert "e.csv: 20 rows have no label and are ignored\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "report"])
@@ -283,7 +283,7 @@ def test_validation_file_without_a_feature_is_named(folder, capsys):
     pd.DataFrame({"c": range(40), "a": range(40), "y": [0, 1] * 20}).to_csv("v.csv", index=False)
     line = ["train", "t.csv", "-l", "y", "-m", "m.abc", "-q", "--valid", "v.csv"]
     assert main(line) == 1
-    told = "v.csv: columns of the table to learn from are not there: 'b'; there are 'c', 'a', 'y'"
+    told = "v.csv: columns of the training table are missing: 'b'; there are 'c', 'a', 'y'"
     assert told in last_line(capsys)
 
 

@@ -143,5 +143,5 @@ def test_callbacks_come_from_options():
     path = Path("c.abcgbm")
     expected = [TimeLimit(3.0), Checkpoint(path, 5), KeepOnInterrupt()]
     assert callbacks_of(3.0, path, 5, True) == expected
-    with pytest.raises(Misuse, match="--checkpoint-every is given without --checkpoint"):
+    with pytest.raises(Misuse, match="--checkpoint-every without --checkpoint"):
         callbacks_of(None, None, 5, False)

@@ -304,7 +304,7 @@ def test_model_does_not_replace_what_patterns_folders_and_options_read(
     for force in ([], ["--force"]):
         assert main(["train", *tables, *LINE, "-m", model, *force]) == 1
         told = capsys.readouterr().err
-        assert told == f"abcgbm: error: {model}: is read, too; expected another file to write\n"
+        assert told == f"abcgbm: error: {model}: is an input file; expected another file to write\n"
     assert contents(folder) == before
 
 
@@ -313,7 +313,7 @@ def test_picture_of_the_demo_is_replaced_with_force_alone(folder, capsys):
     (folder / "demo.png").write_bytes(b"my own")
     line = ["demo", "--max-iter", "2"]
     assert main(line) == 1
-    assert "demo.png: the file is there already; --force replaces it" in capsys.readouterr().err
+    assert "demo.png: the file exists; --force replaces it" in capsys.readouterr().err
     assert (folder / "demo.png").read_bytes() == b"my own"
     assert main([*line, "--force"]) == 0
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")

@@ -9,7 +9,7 @@ from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees
 from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema
 from abcgbm.model.ensemble import ALL_CLASSES
-from abcgbm.parameters.defaults import MAX_PROJECTIONS, Size, settled
+from abcgbm.parameters.defaults import MAX_PROJECTIONS, Size, resolve_defaults
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.boosting import IterationPlan, plan_iteration
 from abcgbm.training.resolved import ResolvedParameters, resolve_parameters
@@ -30,7 +30,7 @@ def shared(algorithm="multi-output", **parameters) -> ABCBoostClassifier:
 def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
     settings = Parameters.from_parameters(ABCBoostClassifier(**parameters).get_params())
     classes = ClassLabels(np.arange(n_classes), np.ones(n_classes))
-    settings = settled(settings, Size(1000, n_classes), has_validation=False)
+    settings = resolve_defaults(settings, Size(1000, n_classes), has_validation=False)
     return resolve_parameters(settings, Schema(np.zeros(3, bool)), classes, 0.0)
 
 

@@ -64,7 +64,7 @@ def test_arguments_are_stored_unchanged_and_validated_in_fit():
     wrong = AdaptiveBaseClass(gap=-1)
     assert wrong.gap == -1
     with pytest.raises(
-        ValueError, match="AdaptiveBaseClass: gap=-1; expected an integer from 0 on"
+        ValueError, match="AdaptiveBaseClass: gap=-1; expected an integer of at least 0"
     ):
         small(wrong).fit(X, y)
 
@@ -78,15 +78,15 @@ def test_arguments_are_stored_unchanged_and_validated_in_fit():
             "n_projections=0; expected 'auto', 'all' or an integer",
         ),
         (MultiOutputTrees(baseline="mean"), "baseline='mean'; .*did you mean 'prior'"),
-        (MultiOutputTrees(min_gain=-1), "min_gain=-1; expected a number from 0 on"),
+        (MultiOutputTrees(min_gain=-1), "min_gain=-1; expected a number of at least 0"),
         (TreePerClass(sequential_residuals="class"), "sequential_residuals='class'; expected True"),
         (TreePerClass(recenter=1), "recenter=1; expected True or False"),
         (TreePerClass("mart", min_hessian_leaf=1.0), "min_hessian_leaf=1.0 with .*'mart'"),
         (
             AdaptiveBaseClass(n_candidates=0),
-            "n_candidates=0; expected None or an integer from 1 on",
+            "n_candidates=0; expected None or an integer of at least 1",
         ),
-        (AdaptiveBaseClass(warmup=-2), "warmup=-2; expected an integer from 0 on"),
+        (AdaptiveBaseClass(warmup=-2), "warmup=-2; expected an integer of at least 0"),
         (AdaptiveBaseClass(base_label=0, gap=2), "base_label=0 with gap=2"),
         (AdaptiveBaseClass(base_label="yew"), "base_label='yew'; expected one of the labels"),
         (AdaptiveBaseClass(n_candidates=2, base_derivatives=False), "base_derivatives=False with"),

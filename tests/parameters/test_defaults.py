@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, Checkpoint, MultiOutputTrees, TreePerClass
-from abcgbm.parameters.defaults import Size, settled
+from abcgbm.parameters.defaults import Size, resolve_defaults
 from abcgbm.parameters.parameters import Parameters
 from models import assert_same_model, noisy_data
 
@@ -81,7 +81,7 @@ def test_leaves_follow_the_rows(n_rows, leaves):
 )
 def test_rate_does_not_depend_on_max_iter(given, rate):
     settings = Parameters.from_parameters(ABCBoostClassifier(**given).get_params())
-    chosen = settled(settings, Size(1000, 3), has_validation=False)
+    chosen = resolve_defaults(settings, Size(1000, 3), has_validation=False)
     assert chosen.learning_rate == rate
 
 
@@ -138,14 +138,14 @@ def test_resumed_fit_is_not_warned_of_again(tmp_path):
 @pytest.mark.parametrize("has_validation", [False, True])
 def test_many_rows_take_fewer_steps(n_rows, n_iter, rate, has_validation):
     settings = Parameters.from_parameters(ABCBoostClassifier().get_params())
-    chosen = settled(settings, Size(n_rows, 3), has_validation=has_validation)
+    chosen = resolve_defaults(settings, Size(n_rows, 3), has_validation=has_validation)
     assert chosen.learning_rate == rate
     assert chosen.max_iter == (None if has_validation else n_iter)
 
 
 def test_there_are_no_more_than_1024_leaves():
     settings = Parameters.from_parameters(ABCBoostClassifier().get_params())
-    chosen = settled(settings, Size(10**8, 3), has_validation=False)
+    chosen = resolve_defaults(settings, Size(10**8, 3), has_validation=False)
     assert chosen.max_leaf_nodes == 1024
 
 

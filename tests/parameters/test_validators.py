@@ -33,7 +33,7 @@ def test_integers_out_of_bounds_are_described():
     for value, error in ((1, ValueError), (6, ValueError), (2.5, TypeError), (True, TypeError)):
         with pytest.raises(error, match=f"^n={value!r}; expected an integer from 2 to 5 rows$"):
             check_integer("n", value, 2, 5, note=" rows")
-    with pytest.raises(ValueError, match=r"^n=1; expected an integer from 2 on$"):
+    with pytest.raises(ValueError, match=r"^n=1; expected an integer of at least 2$"):
         check_integer("n", 1, 2)
 
 
@@ -55,13 +55,13 @@ def test_number_of_features_beyond_all_floats_is_more_than_there_are():
 
 
 def test_parameter_that_may_be_none_says_so():
-    with pytest.raises(ValueError, match="max_depth=0; expected None or an integer from 1 on"):
+    with pytest.raises(ValueError, match="max_depth=0; expected None or an integer of at least 1"):
         small(max_depth=0).fit(*noisy_data())
 
 
 @pytest.mark.parametrize(("bad", "error"), [(0, ValueError), ("all", ValueError), (9.5, TypeError)])
 def test_parameter_that_may_be_auto_says_so(bad, error):
-    expected = f"max_iter={bad!r}; expected 'auto' or None or an integer from 1 on"
+    expected = f"max_iter={bad!r}; expected 'auto' or None or an integer of at least 1"
     with pytest.raises(error, match=expected):
         small(max_iter=bad).fit(*noisy_data())
 

@@ -158,7 +158,7 @@ def test_all_features_are_no_draw(everything):
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
     [
-        (0, ValueError, "max_features=0; expected 'auto', None, 'sqrt', an integer from 1 on"),
+        (0, ValueError, "max_features=0; expected 'auto', None, 'sqrt', an integer of at least 1"),
         (-1, ValueError, "max_features=-1; expected 'auto', None"),
         (0.0, ValueError, "max_features=0.0; expected 'auto', None"),
         (1.5, ValueError, "max_features=1.5; expected 'auto', None"),

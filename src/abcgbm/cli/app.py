@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from abcgbm import __version__
-from abcgbm.cli.console import IS_DEBUG, MISUSED, exit_code, report_error_in_one_line, print_message
+from abcgbm.cli.console import IS_DEBUG, MISUSED, exit_code, print_message, report_error_in_one_line
 from abcgbm.cli.demo import demo
 from abcgbm.cli.evaluate import evaluate
 from abcgbm.cli.explain import explain
@@ -43,7 +43,8 @@ def _show_version(is_asked: bool) -> None:
 @app.callback()
 def _app(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error. May stand anywhere.")
@@ -56,7 +57,11 @@ def _text_of(error: typer.TyperException) -> str:
     """Return typer's message; for an unknown option, with ours if it has one of the same meaning."""
     option = getattr(error, "option_name", None)
     suggestion = option_hint(option) if isinstance(option, str) else ""
-    return f"no such option: {option}{suggestion}" if suggestion else " ".join(error.format_message().split())
+    return (
+        f"no such option: {option}{suggestion}"
+        if suggestion
+        else " ".join(error.format_message().split())
+    )
 
 
 def run(argv: list[str]) -> int:

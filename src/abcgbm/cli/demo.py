@@ -16,7 +16,8 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File of the learning curves: .png, .svg or .pdf.")
+        Path,
+        typer.Option("--output", "-o", help="File of the learning curves: .png, .svg or .pdf."),
     ] = Path("demo.png"),
     max_iter: Annotated[
         int, typer.Option("--max-iter", min=1, help="Iterations of MART and ABC-MART.")

@@ -142,7 +142,9 @@ def _show(counts: Counts) -> None:
     if n_unknown := found["rows_of_unknown_labels"]:
         shown = quoted_list(counts.unknown)
         more = ", and others" if len(counts.unknown) == _SHOWN_LABELS else ""
-        console.print(f"{n_unknown:,} rows have labels that are unknown to the model: {shown}{more}")
+        console.print(
+            f"{n_unknown:,} rows have labels that are unknown to the model: {shown}{more}"
+        )
     if counts.n_without_label:
         console.print(f"{counts.n_without_label:,} more rows have no label and are ignored")
     table = Table(box=None, pad_edge=False)

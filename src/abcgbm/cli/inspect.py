@@ -58,7 +58,10 @@ def inspect(
         str | None, typer.Option("--class", help="The class of the tree to show.")
     ] = None,
     features: Annotated[
-        int, typer.Option("--features", min=0, help="Number of features to show, the most important first.")
+        int,
+        typer.Option(
+            "--features", min=0, help="Number of features to show, the most important first."
+        ),
     ] = 10,
 ) -> None:
     """Show the contents of a model file: classes, features, iterations, parameters, or a tree."""

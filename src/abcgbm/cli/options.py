@@ -24,7 +24,9 @@ TableFile = Annotated[
 Label = Annotated[
     str | None,
     typer.Option(
-        "--label", "-l", help="Column of labels: its name, or its position: 0 is the first, -1 the last."
+        "--label",
+        "-l",
+        help="Column of labels: its name, or its position: 0 is the first, -1 the last.",
     ),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")]
@@ -44,9 +46,7 @@ class TableOptions:
     ] = None
     header: Annotated[
         bool | None,
-        typer.Option(
-            "--header/--no-header", help="Whether the first line holds the column names."
-        ),
+        typer.Option("--header/--no-header", help="Whether the first line holds the column names."),
     ] = None
     delimiter: Annotated[
         str | None,

@@ -320,7 +320,9 @@ def check_label(path: Path, label: str | None, reading: Reading) -> None:
 def _check_no_columns(columns: Columns, copied: Sequence[str] = ()) -> None:
     has_named = columns.weight is not None or columns.ignored or copied
     if has_named or columns.label not in (None, "0"):
-        raise Misuse("a LibSVM file has no named columns, and its labels come first; expected no column options")
+        raise Misuse(
+            "a LibSVM file has no named columns, and its labels come first; expected no column options"
+        )
 
 
 def _found(file: NamedFile, given: str | None, what: str) -> str | None:

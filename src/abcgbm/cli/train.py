@@ -227,7 +227,10 @@ class FurtherOptions:
     ] = False
     memory: Annotated[
         str | None,
-        typer.Option("--memory", help="Memory that training may use, such as 4GB; by default all free memory."),
+        typer.Option(
+            "--memory",
+            help="Memory that training may use, such as 4GB; by default all free memory.",
+        ),
     ] = None
     cache_dir: Annotated[
         Path | None,
@@ -242,7 +245,9 @@ class FurtherOptions:
         ),
     ] = False
     n_jobs: Jobs = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages.")] = (
+        False
+    )
 
     def check_checkpoint(self, path: Path | None, model: Path, read: Sequence[Path]) -> None:
         """Raise an error if checkpoints would overwrite the model or another file of value."""
@@ -284,7 +289,9 @@ def train(
     target = writable(model, [*read, *resumed], force=further.force)
     notify = (lambda _: None) if further.quiet else print_message
     estimator = further.estimator(parameters)
-    settings = Parameters.from_parameters(estimator.get_params(deep=False))  # errors before a file is read
+    settings = Parameters.from_parameters(
+        estimator.get_params(deep=False)
+    )  # errors before a file is read
     further.check_checkpoint(settings.checkpoint, target, read)
     batches = training_batches(file, columns.columns(), tables, further.memory_options())
     if batches is not None:
@@ -327,7 +334,9 @@ def _choose_categories(
     if columns.categorical is None:
         return
     if not hasattr(table.X, "schema"):
-        raise Misuse("--categorical with a LibSVM file, which has no column names; expected CSV or Parquet")
+        raise Misuse(
+            "--categorical with a LibSVM file, which has no column names; expected CSV or Parquet"
+        )
     names, chosen = table.X.column_names, {*columns.categorical}
     missing = [*chosen.difference(names)]
     if missing:

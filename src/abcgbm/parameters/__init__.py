@@ -1,1 +1,1 @@
-"""Parameters of the estimators: validated once, frozen, read by all other packages."""
+"""Parameters of the estimators: validated once and immutable, read by all packages above."""

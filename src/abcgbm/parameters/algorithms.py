@@ -1,6 +1,6 @@
-"""Public objects that parameters take: algorithms, `Categorical`, and callbacks that are declared.
+"""Public objects that are values of parameters: algorithms, `Categorical`, and declared callbacks.
 
-They follow scikit-learn's conventions: arguments are stored unchanged, and `fit` validates them.
+By scikit-learn's conventions, arguments are stored unchanged, and `fit` validates them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 
 
 class ParameterGroup(BaseEstimator):
-    """Parameters that belong together, with ``get_params`` and ``set_params``; compared by value."""
+    """Base class of parameter objects, with ``get_params`` and ``set_params``; compared by value."""
 
-    __hash__ = None  # type: ignore[assignment]  # it can be changed
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -121,22 +121,22 @@ class AdaptiveBaseClass(ParameterGroup):
     criterion : {"mart", "logitboost"}, default="mart"
         Split gain: rows are weighted equally (MART) or by their hessian (robust LogitBoost).
     n_candidates : int or None, default=1
-        How many classes of largest training loss are tried as base class. The one with the smallest
-        training loss after the iteration is taken; of a single candidate nothing is tried, and the
-        first one is random. None: all classes, with K(K-1)/2 trees per iteration. A number above K
-        also means all.
+        Number of candidates for the base class: the classes with the largest training loss. The one
+        with the smallest training loss after the iteration is chosen. A single candidate is used
+        without a trial, and is random in the first iteration. None, or a number above K: all classes,
+        with K(K-1)/2 trees per iteration.
     gap : int, default=0
-        For how many further iterations the base class is kept.
+        Number of further iterations for which the base class is kept.
     warmup : int, default=0
         Number of iterations without a base class at the start.
     base_label : object, default=None
-        A label of ``y`` that is the base class of all iterations. None: the base class is chosen.
+        A label that is the base class of all iterations. None: the base class is chosen.
     base_derivatives : bool, default=True
-        Compute residuals and hessians with respect to the base class. False, for one candidate only,
-        is the paper's "Mb".
+        Compute residuals and hessians with respect to the base class. False, which requires
+        ``n_candidates=1``, is the paper's "Mb".
     line_search : bool, default=True
-        Search how far the base class moves. False: it moves as Alg. 3 is printed, less only where the
-        training loss would rise. It matters from about twenty classes on.
+        Choose the step length of the base class by line search. False: the full step of Alg. 3,
+        shortened only if the training loss would rise. Matters for about twenty classes or more.
     min_gain : float, default=0.0
         Minimum gain of a split.
     min_hessian_leaf : float, default=0.0
@@ -177,7 +177,7 @@ ALGORITHM_NAMES = ("multi-output", "mart", "logitboost", "abc-mart", "abc-logitb
 
 
 def named_algorithm(name: str) -> AlgorithmObject:
-    """Return the object that a name of ``ALGORITHM_NAMES``, or "auto", stands for."""
+    """Return the object for a name in ``ALGORITHM_NAMES`` or "auto"."""
     if name in ("auto", "multi-output"):
         return MultiOutputTrees()
     if name == "abc-logitboost":
@@ -186,7 +186,7 @@ def named_algorithm(name: str) -> AlgorithmObject:
 
 
 def algorithm_name(algorithm: Any) -> str:
-    """Return the name of an algorithm that is a name itself or an object, for titles and messages."""
+    """Return the name of an algorithm, given by name or as an object, for titles and messages."""
     if isinstance(algorithm, MultiOutputTrees):
         return "multi-output"
     if isinstance(algorithm, AdaptiveBaseClass):
@@ -195,7 +195,7 @@ def algorithm_name(algorithm: Any) -> str:
 
 
 class Categorical(ParameterGroup):
-    """Which columns are categorical, and how their splits are found.
+    """Categorical columns, and parameters of their splits.
 
     Parameters
     ----------
@@ -203,12 +203,12 @@ class Categorical(ParameterGroup):
         The categorical columns, as ``categorical_features`` takes them. "auto": those of strings,
         categories, enums and dictionaries in a data frame.
     smoothing : float, default=10.0
-        Categories are sorted by their mean residual before they are split. Each counts as if it had
-        this many more rows at the mean of its node. Categories with fewer than half as many rows in
+        Categories are sorted by their mean residual before they are split. Each mean is shrunk as if
+        the category had this many more rows at the mean of the node. Categories with fewer than half as many rows in
         the node stay together.
     penalty : float, default=1.0
-        How many times the gain expected from chance alone a categorical split must exceed; it is
-        ranked by what it gains beyond. 0 disables the penalty.
+        Multiple of the gain expected by chance, which is subtracted from the gain of a categorical
+        split. 0 disables the penalty.
     handle_unknown : {"missing", "error"}, default="missing"
         How to treat a category that was not seen during ``fit``.
     """

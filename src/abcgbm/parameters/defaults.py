@@ -15,17 +15,17 @@ from abcgbm.parameters.algorithms import (
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.parameters.validators import is_auto
 
-# The classes up to which the cuts of shared trees are measured in all of them, and the directions that
-# are drawn where there are more.
+# With at most this many classes, splits of multi-output trees use the gradients of all classes; with
+# more, this many random projections of them.
 MAX_PROJECTIONS = 7
 _RATE, _RATE_OF_MANY_ROWS, _RATE_PER_CLASS = 0.04, 0.06, 0.1
-_MIN_WAY = 3  # steps times their rate, below which a model is far from what the data allow
-_STEPS, _STEPS_OF_MANY_ROWS, _STEPS_PER_CLASS = 300, 200, 100
+_MIN_PRODUCT = 3  # of max_iter and learning rate: below it models underfit clearly
+_ITERATIONS, _ITERATIONS_OF_MANY_ROWS, _ITERATIONS_PER_CLASS = 300, 200, 100
 _MIN_LEAVES = 12
 _MAX_LEAVES = 1024
-_MANY_ROWS = 50_000  # from which on a step takes so long that fewer are taken
+_MANY_ROWS = 50_000  # from here on iterations are slow, so fewer are made, with a larger rate
 
-# What the paper's experiments have in common.
+# Parameters common to all experiments of the paper.
 PAPER: dict[str, Any] = {
     "learning_rate": 0.1,
     "max_iter": 1000,
@@ -36,26 +36,30 @@ PAPER: dict[str, Any] = {
 
 
 def paper_algorithm(name: str) -> str | AlgorithmObject:
-    """Return the algorithm of a name as the paper has it.
+    """Return the algorithm of a name as in the paper.
 
-    The raw scores start at zero, one base class is tried, and it moves as Alg. 3 is printed.
+    Raw scores start at zero. There is one candidate for the base class and no line search.
     """
     if name not in ALGORITHM_NAMES:
-        return name  # fit says which there are
+        return name  # fit raises an error that lists the names
     if name.startswith("abc-"):
         return AdaptiveBaseClass(name.removeprefix("abc-"), line_search=False)
     return MultiOutputTrees(baseline="zero") if name == "multi-output" else TreePerClass(name)
 
 
 class Size(NamedTuple):
-    """Of a table to learn from: rows that count, which have a weight above 0, and classes."""
+    """Size of a training table: rows with a weight above 0, and classes."""
 
     n_rows: int
     n_classes: int
 
 
 def _leaves(rows_per_leaf: int) -> Callable[[Size], int]:
-    """So many rows to a leaf, and no more leaves than rows in each of them: smooth tables lose by it."""
+    """Return the rule for ``max_leaf_nodes``: one leaf per ``rows_per_leaf`` rows.
+
+    There are at most as many leaves as rows in each of them (the square root of the rows), since more
+    leaves overfit smooth tables.
+    """
 
     def leaves(size: Size) -> int:
         n = min(size.n_rows // rows_per_leaf, math.isqrt(size.n_rows))
@@ -64,14 +68,14 @@ def _leaves(rows_per_leaf: int) -> Callable[[Size], int]:
     return leaves
 
 
-def _ridge_of_rows(n: float) -> Callable[[Size], float]:
-    """As much as the hessians of so many rows of which nothing is known."""
+def _l2_of_rows(n: float) -> Callable[[Size], float]:
+    """Return the rule for an L2 penalty of the hessians of n rows with equal class probabilities."""
     return lambda size: n * (size.n_classes - 1) / size.n_classes**2
 
 
-_SHARED: dict[str, Callable[[Size], Any]] = {
+_MULTI_OUTPUT: dict[str, Callable[[Size], Any]] = {
     "max_leaf_nodes": _leaves(100),
-    "l2_regularization": _ridge_of_rows(4),
+    "l2_regularization": _l2_of_rows(4),
     "max_features": lambda _: 0.5,
     "baseline": lambda _: "prior",
     "n_projections": lambda size: min(size.n_classes, MAX_PROJECTIONS),
@@ -84,47 +88,47 @@ _PER_CLASS: dict[str, Callable[[Size], Any]] = {
 }
 
 
-def settled(settings: Parameters, size: Size, *, has_validation: bool) -> Parameters:
-    """Return the settings with what the data decide, and whether there are rows to validate on."""
-    rules = _SHARED if settings.algorithm.shared_trees else _PER_CLASS
+def resolve_defaults(settings: Parameters, size: Size, *, has_validation: bool) -> Parameters:
+    """Replace "auto" by values that depend on the data and on whether there are validation rows."""
+    rules = _MULTI_OUTPUT if settings.algorithm.shared_trees else _PER_CLASS
     chosen = {name: rule(size) for name, rule in rules.items() if is_auto(getattr(settings, name))}
     if is_auto(settings.early_stopping):
         chosen["early_stopping"] = has_validation
     if is_auto(settings.max_iter):
         stops_early = chosen.get("early_stopping", settings.early_stopping)
-        chosen["max_iter"] = None if stops_early else _steps(settings, size)
+        chosen["max_iter"] = None if stops_early else _max_iter(settings, size)
     if is_auto(settings.learning_rate):
         chosen["learning_rate"] = _learning_rate(settings, size)
     return replace(settings, **chosen)
 
 
 def too_few_iterations(given: Parameters, rate: float) -> str | None:
-    """Return what to change if ``max_iter`` is too small for the default learning rate, else None.
+    """Return a warning if ``max_iter`` is too small for the default learning rate, else None.
 
-    The rate does not follow ``max_iter``: a second fit with the steps that validation chose would
-    then be another training. A warm start may add steps later.
+    The default rate does not depend on ``max_iter``: otherwise a refit with the best number of
+    iterations would be another training. A warm start may add iterations later.
     """
     n_iter = given.max_iter
     if not isinstance(n_iter, int) or not is_auto(given.learning_rate) or given.warm_start:
         return None
-    if n_iter * rate >= _MIN_WAY:
+    if n_iter * rate >= _MIN_PRODUCT:
         return None
     return (
         f"max_iter={n_iter} with the default learning rate of {rate:g} ends training early: their "
-        f"product is {n_iter * rate:.3g}, below {_MIN_WAY}. Give max_iter={math.ceil(_MIN_WAY / rate)} or "
+        f"product is {n_iter * rate:.3g}, below {_MIN_PRODUCT}. Give max_iter={math.ceil(_MIN_PRODUCT / rate)} or "
         "more, or set learning_rate"
     )
 
 
 def _learning_rate(settings: Parameters, size: Size) -> float:
-    """Return the rate; it does not depend on ``max_iter``."""
+    """Return the default learning rate."""
     if not settings.algorithm.shared_trees:
         return _RATE_PER_CLASS
     return _RATE if size.n_rows < _MANY_ROWS else _RATE_OF_MANY_ROWS
 
 
-def _steps(settings: Parameters, size: Size) -> int:
-    """Return the number of steps where neither a number is given nor validation chooses one."""
+def _max_iter(settings: Parameters, size: Size) -> int:
+    """Return the default number of iterations without early stopping."""
     if not settings.algorithm.shared_trees:
-        return _STEPS_PER_CLASS
-    return _STEPS if size.n_rows < _MANY_ROWS else _STEPS_OF_MANY_ROWS
+        return _ITERATIONS_PER_CLASS
+    return _ITERATIONS if size.n_rows < _MANY_ROWS else _ITERATIONS_OF_MANY_ROWS

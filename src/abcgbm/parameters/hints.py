@@ -1,6 +1,6 @@
-"""Names of other packages, and of our earlier versions, so that an error can say ours.
+"""Suggestions for unknown names: those of other packages and of earlier versions of this one.
 
-Each table maps our word, or what to do instead, to the words that lead to it.
+Each table maps our name, or a reason, to the space-separated names for which it is suggested.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Table = Mapping[str, str]
 _VALIDATION_ROWS = "X_val and y_val"
 OF_FIT = ("X_val", "y_val", "sample_weight_val", "resume_from", "communicator", _VALIDATION_ROWS)
 
-# Parameters of XGBoost, LightGBM, CatBoost, HistGradientBoosting and GradientBoosting with a
-# counterpart of ours, in the constructor or in fit.
+# Parameters of XGBoost, LightGBM, CatBoost, HistGradientBoosting and GradientBoosting that have a
+# counterpart in our constructor or in fit.
 ELSEWHERE: Table = {
     "algorithm": "boosting boosting_type boost booster multi_strategy",
     "learning_rate": "eta shrinkage shrinkage_rate",
@@ -52,7 +52,7 @@ ELSEWHERE: Table = {
     _VALIDATION_ROWS: "eval_set eval_sets valid_sets evals eval_X eval_y valid validation_data",
     "sample_weight_val": "sample_weight_eval_set eval_sample_weight",
     "communicator": "reducer share machines num_machines num_machine tree_learner",
-    # In an object that a parameter takes.
+    # In an object that is the value of a parameter.
     "algorithm=MultiOutputTrees(min_gain=...)": "min_gain gamma min_split_loss min_split_gain "
     "min_gain_to_split min_impurity_decrease",
     "algorithm=MultiOutputTrees(min_hessian_leaf=...)": "min_hessian_leaf min_child_weight "
@@ -78,20 +78,20 @@ ELSEWHERE: Table = {
     "callbacks=[KeepOnInterrupt()]": "on_interrupt",
 }
 
-# Parameters without a counterpart, and why.
+# Parameters without a counterpart, by the reason.
 NOT_HERE: Table = {
-    "the loss is always the multinomial log loss (softmax); class_weight and sample_weight change what "
-    "it counts": "objective objective_type app application loss loss_function sigmoid "
+    "the loss is always the multinomial log loss (softmax); class_weight and sample_weight "
+    "weight its terms": "objective objective_type app application loss loss_function sigmoid "
     "disable_default_eval_metric target_border",
     "the classes are those of y; classes= adds others": "num_class num_classes classes_count",
-    "monotone constraints are not supported: with three or more classes a score that rises does not "
-    "make its probability rise; interaction_cst restricts which features act together": "monotonic_cst "
+    "monotone constraints are not supported: with three or more classes a rising score does not "
+    "imply a rising probability; interaction_cst restricts which features interact": "monotonic_cst "
     "monotone_constraints monotone_constraint mc monotone_constraints_method monotone_penalty",
     "dropout (DART) is not supported; learning_rate and subsample regularize": "rate_drop drop_rate "
     "max_drop skip_drop uniform_drop one_drop normalize_type sample_type xgboost_dart_mode",
     "there is no L1 penalty; l2_regularization penalizes leaf values": "reg_alpha alpha lambda_l1 "
     "l1_regularization",
-    "steps are bounded by a line search; a smaller learning_rate does the rest": "max_delta_step "
+    "a line search bounds the steps; reduce learning_rate for smaller ones": "max_delta_step "
     "max_tree_output max_leaf_output",
     "trees are always grown leaf by leaf on binned features; max_depth and max_leaf_nodes bound them": "tree_method grow_policy updater process_type refresh_leaf score_function "
     "splitter force_col_wise force_row_wise",
@@ -104,9 +104,9 @@ NOT_HERE: Table = {
     "bins come from all rows: max_bins": "subsample_for_bin bin_construct_sample_cnt min_data_in_bin "
     "max_bin_by_feature feature_border_type input_borders output_borders "
     "per_float_feature_quantization",
-    "NaN and null are missing values; other values have to be replaced by NaN": "missing nan_mode "
+    "NaN and null are missing values; replace other values by NaN": "missing nan_mode "
     "use_missing zero_as_missing",
-    "categories are split into sets by themselves; categorical_features=Categorical(...) has their "
+    "categories are split into sets automatically; categorical_features=Categorical(...) has the "
     "parameters": "max_cat_to_onehot max_cat_threshold cat_l2 one_hot_max_size min_data_per_group "
     "simple_ctr combinations_ctr per_feature_ctr max_ctr_complexity counter_calc_method "
     "ctr_leaf_count_limit store_all_simple_ctr final_ctr_computation_mode ctr_target_border_count",
@@ -115,7 +115,7 @@ NOT_HERE: Table = {
     "linear leaves are not supported": "linear_tree linear_trees linear_lambda",
     "there is one tree per iteration, or one per class: algorithm": "num_parallel_tree",
     "importances are feature_importances_, feature_importances_by_class_ and explain()": "importance_type saved_feature_importance_type",
-    "features cannot be weighted; max_features samples them, and columns can be left out of X": "feature_weights feature_contri feature_contrib ignored_features ignore_column "
+    "features cannot be weighted; max_features samples them, and X need not contain all columns": "feature_weights feature_contri feature_contrib ignored_features ignore_column "
     "first_feature_use_penalties penalties_coefficient",
     "split gains are not randomized; subsample and max_features sample rows and features": "random_strength random_score_type extra_trees extra_tree langevin diffusion_temperature "
     "posterior_sampling",
@@ -129,16 +129,16 @@ NOT_HERE: Table = {
     "plots are in abcgbm.plotting": "plot plot_file",
     "max_leaf_nodes, max_depth and min_samples_leaf bound the trees": "min_samples_split ccp_alpha",
     "the same data, parameters and random_state always give the same model": "deterministic",
-    "the memory that a fit needs is estimated by itself; LargeTable(memory=...) bounds it": "used_ram_limit histogram_pool_size hist_pool_size two_round two_round_loading",
+    "the memory of a fit is estimated automatically; LargeTable(memory=...) bounds it": "used_ram_limit histogram_pool_size hist_pool_size two_round two_round_loading",
     "nothing is written during training, except callbacks=[Checkpoint(path)]": "train_dir "
     "allow_writing_files output_model name metadata log_cout log_cerr",
-    "sparse columns are bundled by themselves": "enable_bundle is_enable_bundle bundle is_enable_sparse "
+    "sparse columns are bundled automatically": "enable_bundle is_enable_bundle bundle is_enable_sparse "
     "is_sparse enable_sparse sparse sparse_features_conflict_fraction dev_efb_max_buckets",
     "boosting is always plain, never ordered": "fold_permutation_block fold_len_multiplier "
     "approx_on_full_history has_time data_partition",
     "early stopping keeps the best iteration: n_iter_no_change and tol": "od_pval best_model_min_trees "
     "first_metric_only",
-    "models do not shrink while they grow: learning_rate": "model_shrink_rate model_shrink_mode "
+    "models are not shrunk during training; see learning_rate": "model_shrink_rate model_shrink_mode "
     "model_size_reg",
 }
 
@@ -195,7 +195,7 @@ ATTRIBUTES: Table = {
     "trees_to_dataframe()": "get_leaf_values get_leaf_output get_leaf_weights",
 }
 
-# What callbacks are given, and the record of a training.
+# Attributes of the reports that callbacks receive.
 OF_REPORT: Table = {
     "iteration": "step env_iteration",
     "was_scaled_back": "is_mended",
@@ -244,7 +244,7 @@ NOT_A_VALUE: Mapping[str, Table] = {
     },
 }
 
-# Options of the shell.
+# Options of the command.
 OPTIONS: Table = {
     "--max-iter": "--steps --iterations --n-estimators --num-iterations --num-boost-round --num-trees",
     "--max-leaf-nodes": "--leaves --num-leaves --max-leaves",
@@ -271,7 +271,7 @@ OPTIONS: Table = {
     "--keep-on-interrupt": "--on-interrupt",
 }
 
-# Names that the package itself exported.
+# Exports of earlier versions.
 EXPORTS: Table = {
     "AdaptiveBaseClass(n_candidates=2, gap=5)": "BaseClassSearch",
     "AdaptiveBaseClass(base_label=...)": "FixedBase",
@@ -281,9 +281,12 @@ EXPORTS: Table = {
 
 
 def _by_name(*tables: Table) -> dict[str, str]:
-    """Turn tables around: from each name to what is said of it."""
+    """Invert tables: map each name to its suggestion."""
     return {
-        name: said for table in tables for said, names in table.items() for name in names.split()
+        name: suggestion
+        for table in tables
+        for suggestion, names in table.items()
+        for name in names.split()
     }
 
 
@@ -292,14 +295,14 @@ _REASONS = _by_name(NOT_HERE)
 
 
 def hint(name: str, here: Collection[str], parameters: Collection[str]) -> str:
-    """Return what was probably meant by an unknown parameter, or why there is none; or nothing.
+    """Return a suggestion for an unknown parameter, or the reason why there is none; may be empty.
 
     Parameters
     ----------
     name : str
         The unknown name.
     here : collection of str
-        The parameters of the method that was called.
+        The parameters of the called method.
     parameters : collection of str
         The parameters of the estimator.
     """
@@ -322,7 +325,7 @@ def _nearest(name: str, known: Collection[str]) -> str | None:
 
 
 def prediction_hint(name: str, here: Collection[str]) -> str:
-    """Return what was probably meant by an unknown argument of a method that predicts."""
+    """Return a suggestion for an unknown argument of a prediction method."""
     reasons = _by_name(NOT_IN_PREDICTION)
     if name in reasons:
         return f"; {reasons[name]}"
@@ -333,42 +336,43 @@ def prediction_hint(name: str, here: Collection[str]) -> str:
 
 
 def attribute_hint(name: str, known: Collection[str], table: Table = ATTRIBUTES) -> str:
-    """Return what was probably meant by an unknown attribute."""
+    """Return a suggestion for an unknown attribute."""
     ours = _by_name(table).get(name) or _nearest(name, known)
     return "" if ours is None else f"; did you mean {ours}?"
 
 
 def option_hint(option: str) -> str:
-    """Return which option of the shell was probably meant."""
+    """Return a suggestion for an unknown option of the command."""
     ours = _by_name(OPTIONS).get(option)
     return "" if ours is None else f"; did you mean {ours}?"
 
 
 def export_hint(name: str) -> str:
-    """Return what takes the place of a name that the package exported before."""
+    """Return the replacement for an export of an earlier version."""
     ours = _by_name(EXPORTS).get(name)
     return "" if ours is None else f"; did you mean {ours}?"
 
 
 def value_hint(parameter: str, value: Any) -> str:
-    """Return what was probably meant by a value that a parameter does not take."""
+    """Return a suggestion for an invalid value of a parameter."""
     if not isinstance(value, str):
         return ""
     reasons = _by_name(NOT_A_VALUE.get(parameter, {}))
     if value in reasons:
         return f"; {reasons[value]}"
     ours = _by_name(VALUES.get(parameter, {}))
-    said = ours.get(value) or {name.lower(): of for name, of in ours.items()}.get(value.lower())
-    return "" if said is None else f"; did you mean {said}?"
+    lower = {name.lower(): our_value for name, our_value in ours.items()}
+    meant = ours.get(value) or lower.get(value.lower())
+    return "" if meant is None else f"; did you mean {meant}?"
 
 
 def with_hints(method: Method) -> Method:
-    """Let a constructor or ``fit`` say which parameter was probably meant by an unknown one."""
+    """Add suggestions to the error of a constructor or ``fit`` for an unknown parameter."""
     return _hinting(method, lambda self, name, here: hint(name, here, _parameters_of(self)))
 
 
 def with_prediction_hints(method: Method) -> Method:
-    """Let a method that predicts say which argument was probably meant by an unknown one."""
+    """Add suggestions to the error of a prediction method for an unknown argument."""
     return _hinting(method, lambda _, name, here: prediction_hint(name, here))
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
@@ -18,22 +17,21 @@ from abcgbm.parameters.algorithms import (
     AdaptiveBaseClass,
     AlgorithmObject,
     Categorical,
-    Checkpoint,
-    DeclaredCallback,
-    KeepOnInterrupt,
     MultiOutputTrees,
     ParameterGroup,
-    TimeLimit,
     TreePerClass,
     named_algorithm,
 )
+from abcgbm.parameters.callbacks import callback_fields
 from abcgbm.parameters.hints import value_hint
 from abcgbm.parameters.machine import effective_n_threads
+from abcgbm.parameters.scoring import Scoring, check_scoring
 from abcgbm.parameters.validators import (
     Check,
     anything,
     check_boolean,
     check_choice,
+    check_group,
     check_integer,
     choice,
     integer,
@@ -42,36 +40,23 @@ from abcgbm.parameters.validators import (
     optional,
     or_auto,
     real,
+    with_value_hint,
 )
 
 Callback = Callable[[Any], object]
-Scorer = Callable[..., float]
 MAX_BINS = integer(2, 65534)
 HANDLE_UNKNOWN = choice("missing", "error")
 
 _POSITIVE = real("above 0", lambda x: x > 0)
-_FROM_ZERO = real("from 0 on", lambda x: x >= 0)
-_SHARE = real("above 0 and at most 1", lambda x: 0 < x <= 1)
-_PART = real("above 0 and below 1", lambda x: 0 < x < 1)
-_SECONDS = real("of seconds above 0", lambda x: x > 0)
-
-
-def _with_value_hint(parameter: str, check: Check) -> Check:
-    """Let the error of a check say which value was probably meant."""
-
-    def check_given(name: str, value: Any) -> Any:
-        try:
-            return check(name, value)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error}{value_hint(parameter, value)}") from error.__cause__
-
-    return check_given
+_NOT_NEGATIVE = real("of at least 0", lambda x: x >= 0)
+_FRACTION_OR_ONE = real("above 0 and at most 1", lambda x: 0 < x <= 1)
+_FRACTION = real("above 0 and below 1", lambda x: 0 < x < 1)
 
 
 def _n_projections(name: str, value: Any) -> int | str:
     if isinstance(value, str) and value in ("auto", "all"):
         return str(value)
-    allowed = "expected 'auto', 'all' or an integer from 1 on"
+    allowed = "expected 'auto', 'all' or an integer of at least 1"
     if not is_integral(value) and not isinstance(value, str):
         raise TypeError(f"{name}={value!r}; {allowed}")
     if isinstance(value, str) or value < 1:
@@ -80,14 +65,12 @@ def _n_projections(name: str, value: Any) -> int | str:
 
 
 def _max_features(name: str, value: Any) -> int | float | str | None:
-    allowed = (
-        "expected 'auto', None, 'sqrt', an integer from 1 on, or a share above 0 and at most 1.0"
-    )
+    allowed = "expected 'auto', None, 'sqrt', an integer of at least 1, or a fraction above 0 and at most 1.0"
     if value is None:
         return None
     if isinstance(value, str) and value in ("auto", "sqrt"):
         return str(check_choice(name, value, ("auto", "sqrt")))
-    if isinstance(value, str):  # of which one is allowed
+    if isinstance(value, str):
         raise ValueError(f"{name}={value!r}; {allowed}")  # noqa: TRY004
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r}; {allowed}")
@@ -111,98 +94,25 @@ def _class_weight(name: str, value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """What the validation score is.
-
-    Attributes
-    ----------
-    given : str or callable
-        As the user said it.
-    scorer : callable or None
-        The scorer, as scikit-learn knows it; None for the two that need none: "loss" and "error".
-    """
-
-    given: str | Scorer
-    scorer: Scorer | None = None
-
-
-def _scorer_named(name: str) -> Scorer:
-    from sklearn.metrics import get_scorer  # a third of the time of our own import, and seldom used
-
-    scorer: Scorer = get_scorer(name)
-    return scorer
-
-
-def _check_is_for_classes(name: str, value: Any, scorer: Any) -> None:
-    """Refuse the metrics of regression and clustering: they accept labels, and mislead."""
-    metric = getattr(scorer, "_score_func", scorer)
-    while isinstance(metric, partial):
-        metric = metric.func
-    module = str(getattr(metric, "__module__", ""))
-    if module == "sklearn.metrics._regression":
-        reason = "is a metric of continuous targets"
-        instead = "'loss' or 'neg_brier_score' for probabilities, 'error' for labels"
-    elif module.startswith("sklearn.metrics.cluster"):
-        reason = "is a metric of clusterings, for which any renaming of the classes is as good"
-        instead = "'error', 'balanced_accuracy' or 'matthews_corrcoef'"
-    else:
-        return
-    raise ValueError(
-        f"{name}={value!r} {reason}; expected a metric of classification, such as {instead}"
-    )
-
-
-def _scoring(name: str, value: Any) -> Scoring:
-    allowed = (
-        "expected 'loss', 'error', a name in sklearn.metrics.get_scorer_names(), or a callable "
-        "with the arguments (estimator, X, y)"
-    )
-    if isinstance(value, str) and value in ("loss", "error"):
-        return Scoring(value)
-    if not callable(value) and not isinstance(value, str):
-        raise TypeError(f"{name}={value!r}; {allowed}")
-    try:
-        scorer = value if callable(value) else _scorer_named(value)
-    except ValueError as error:
-        raise ValueError(f"{name}={value!r}; {allowed}") from error
-    _check_is_for_classes(name, value, scorer)
-    return Scoring(value, scorer)
-
-
-def _path_to_write(name: str, value: Any) -> Path:
-    allowed = "expected a path in a folder that can be written to"
-    if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name}={value!r}; {allowed}")
-    path = Path(value)
-    if path.is_dir():
-        raise ValueError(f"{name}={str(value)!r} is a folder; {allowed}")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        folder = str(path.parent.absolute())
-        cause = "cannot be written to" if path.parent.is_dir() else "does not exist"
-        raise ValueError(f"{name}={str(value)!r}: the folder {folder!r} {cause}; {allowed}")
-    return path
-
-
 def _n_jobs(_name: str, value: Any) -> int | None:
     effective_n_threads(value)
     return None if value is None else int(value)
 
 
 def check_random_state(name: str, value: Any) -> Any:
-    """Return what ``generator_of`` takes."""
-    drawing = np.random.RandomState | np.random.Generator
-    if value is None or isinstance(value, drawing) or (is_integer(value) and int(value) >= 0):
+    """Return a valid ``random_state`` unchanged."""
+    generators = np.random.RandomState | np.random.Generator
+    if value is None or isinstance(value, generators) or (is_integer(value) and int(value) >= 0):
         return value
     error = ValueError if is_integer(value) else TypeError
     raise error(
-        f"{name}={value!r}; expected None, an integer from 0 on, a numpy RandomState or a numpy "
+        f"{name}={value!r}; expected None, an integer of at least 0, a numpy RandomState or a numpy "
         "Generator"
     )
 
 
 def generator_of(random_state: Any) -> np.random.Generator:
-    """Return a generator for a ``random_state``, which moves on if it is one itself; None is 0."""
+    """Return a generator for a ``random_state``; a generator is advanced, and None is 0."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):
@@ -216,16 +126,16 @@ def _verbose(name: str, value: Any) -> int:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What distinguishes one algorithm from another.
+    """The properties that distinguish the algorithms.
 
     Attributes
     ----------
     base_derivatives : bool
-        Residuals and hessians with respect to a base class (Alg. 3 of the paper), not plain (Alg. 2).
+        Whether residuals and hessians are those with respect to a base class (Alg. 3 of the paper).
     hessian_split : bool
-        Rows are weighted by their hessian in the split gain (robust LogitBoost), not by 1 (MART).
+        Whether the split gain weights rows by their hessian (robust LogitBoost) or equally (MART).
     shared_trees : bool
-        One tree per iteration whose leaves hold a value for each class, not one tree per class.
+        Whether there is one tree per iteration with a value per class in each leaf, or one per class.
     """
 
     base_derivatives: bool
@@ -234,7 +144,7 @@ class Algorithm:
 
     @property
     def name(self) -> str:
-        """The name of the algorithm, as the paper has it."""
+        """The name of the algorithm, as in the paper."""
         return ("abc-" if self.base_derivatives else "") + self.criterion
 
     @property
@@ -245,7 +155,7 @@ class Algorithm:
 
 @dataclass(frozen=True)
 class BaseClassChoice:
-    """How base classes are chosen, as ``AdaptiveBaseClass`` has it."""
+    """Parameters of ``AdaptiveBaseClass`` about the choice of the base class."""
 
     n_candidates: int | None = 1
     gap: int = 0
@@ -257,38 +167,36 @@ class BaseClassChoice:
 class Parameters:
     """The validated parameters of the classifier.
 
-    Those of the algorithm, of ``Categorical`` and of declared callbacks are fields of their own. What
-    depends on the table or its classes is as it was given: "auto", whatever the type says, until
-    ``abcgbm.parameters.defaults`` resolves it.
+    Parameters of the algorithm, of ``Categorical`` and of declared callbacks are flattened into fields.
+    "auto" is kept in fields of any type until ``abcgbm.parameters.defaults`` resolves it, since the
+    values depend on the table.
     """
 
-    learning_rate: Annotated[float, or_auto(_SHARE)]
+    learning_rate: Annotated[float, or_auto(_FRACTION_OR_ONE)]
     max_iter: Annotated[int | str | None, or_auto(optional(integer(1)))]
     max_leaf_nodes: Annotated[int, or_auto(integer(2, 32768))]
     max_depth: Annotated[int | None, optional(integer(1))]
     min_samples_leaf: Annotated[float, _POSITIVE]
-    l2_regularization: Annotated[float, or_auto(_FROM_ZERO)]
+    l2_regularization: Annotated[float, or_auto(_NOT_NEGATIVE)]
     max_bins: Annotated[int, MAX_BINS]
     max_features: Annotated[int | float | str | None, _max_features]
     interaction_cst: Annotated[Any, anything]
-    subsample: Annotated[float, _SHARE]
+    subsample: Annotated[float, _FRACTION_OR_ONE]
     classes: Annotated[Any, anything]
-    class_weight: Annotated[Any, _with_value_hint("class_weight", _class_weight)]
+    class_weight: Annotated[Any, with_value_hint("class_weight", _class_weight)]
     early_stopping: Annotated[bool | str, choice("auto", True, False)]
-    validation_fraction: Annotated[float, _PART]
+    validation_fraction: Annotated[float, _FRACTION]
     n_iter_no_change: Annotated[int, integer(1)]
-    tol: Annotated[float, _FROM_ZERO]
-    scoring: Annotated[Scoring, _with_value_hint("scoring", _scoring)]
+    tol: Annotated[float, _NOT_NEGATIVE]
+    scoring: Annotated[Scoring, with_value_hint("scoring", check_scoring)]
     refit: Annotated[bool, check_boolean]
     warm_start: Annotated[bool, check_boolean]
     n_jobs: Annotated[int | None, _n_jobs]
     random_state: Annotated[Any, check_random_state]
     verbose: Annotated[int, _verbose]
-    # Of the algorithm.
+    # The algorithm.
     algorithm: Algorithm
-    baseline: (
-        str  # "auto" where the algorithm was given by name: a warm start keeps that of the model
-    )
+    baseline: str  # "auto" if the algorithm is given by name: a warm start keeps the model's
     min_gain: float
     min_hessian_leaf: float
     n_projections: int | str
@@ -296,12 +204,12 @@ class Parameters:
     recenter: bool
     base_class: BaseClassChoice | None
     line_search: bool
-    # Of Categorical.
+    # Categorical.
     categorical_features: Any
     categorical_smoothing: float
     categorical_penalty: float
     handle_unknown: str
-    # Of callbacks.
+    # Callbacks.
     callbacks: tuple[Callback, ...]
     time_limit: float | None
     checkpoint: Path | None
@@ -310,19 +218,19 @@ class Parameters:
 
     @classmethod
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
-        """Validate the parameters of an estimator, first one by one and then together."""
+        """Validate the parameters of an estimator, first each and then in combination."""
         checked = {name: check(name, given[name]) for name, check in _checks().items()}
         parameters = cls(
             **checked,
-            **_of_algorithm(given["algorithm"]),
-            **_of_categorical(given["categorical_features"]),
-            **_of_callbacks(given["callbacks"]),
+            **_algorithm_fields(given["algorithm"]),
+            **_categorical_fields(given["categorical_features"]),
+            **callback_fields(given["callbacks"]),
         )
         _check_refit(given)
         return parameters
 
     def algorithm_object(self, n_projections: int) -> AlgorithmObject:
-        """Return the algorithm as the constructor takes it."""
+        """Return the algorithm as an argument of the constructor."""
         common: dict[str, Any] = {
             "criterion": self.algorithm.criterion,
             "min_gain": self.min_gain,
@@ -344,7 +252,7 @@ class Parameters:
 
     @property
     def n_threads(self) -> int:
-        """Number of threads, as of now."""
+        """Current number of threads."""
         return effective_n_threads(self.n_jobs)
 
     def generator(self) -> np.random.Generator:
@@ -354,18 +262,18 @@ class Parameters:
 
 @cache
 def _checks() -> dict[str, Check]:
-    """Return the checks of the plain parameters, read from the annotations once."""
+    """Return the checks of the plain parameters, from the annotations."""
     hints = get_type_hints(Parameters, include_extras=True)
-    return {name: of.__metadata__[0] for name, of in hints.items() if hasattr(of, "__metadata__")}
+    return {n: kind.__metadata__[0] for n, kind in hints.items() if hasattr(kind, "__metadata__")}
 
 
 # ------------------------------------------------------------------------------ objects to fields
 
 _ALGORITHM_CHECKS: dict[str, Check] = {
-    "criterion": _with_value_hint("criterion", choice("logitboost", "mart")),
-    "baseline": _with_value_hint("baseline", choice("prior", "zero")),
-    "min_gain": _FROM_ZERO,
-    "min_hessian_leaf": _FROM_ZERO,
+    "criterion": with_value_hint("criterion", choice("logitboost", "mart")),
+    "baseline": with_value_hint("baseline", choice("prior", "zero")),
+    "min_gain": _NOT_NEGATIVE,
+    "min_hessian_leaf": _NOT_NEGATIVE,
     "n_projections": _n_projections,
     "sequential_residuals": check_boolean,
     "recenter": check_boolean,
@@ -378,10 +286,10 @@ _ALGORITHM_CHECKS: dict[str, Check] = {
 }
 
 
-def _of_algorithm(given: Any) -> dict[str, Any]:
-    """Return the fields of an algorithm that is given by name or as an object."""
+def _algorithm_fields(given: Any) -> dict[str, Any]:
+    """Return the fields of ``Parameters`` for an algorithm given by name or as an object."""
     found = _algorithm_object(given)
-    checked = _checked_group(found, _ALGORITHM_CHECKS)
+    checked = check_group(found, _ALGORITHM_CHECKS)
     _check_min_hessian_leaf(found, checked)
     base_class = _base_class(found, checked) if isinstance(found, AdaptiveBaseClass) else None
     algorithm = Algorithm(
@@ -411,8 +319,8 @@ def _algorithm_object(given: Any) -> AlgorithmObject:
     objects = "MultiOutputTrees(), TreePerClass() or AdaptiveBaseClass()"
     expected = f"algorithm={given!r}; expected {names}, {objects}"
     if isinstance(given, str):
-        said = value_hint("algorithm", given) or _nearest_name(given)
-        raise ValueError(f"{expected}{said}")  # noqa: TRY004 (a name, but not one of these)
+        suggestion = value_hint("algorithm", given) or _nearest_name(given)
+        raise ValueError(f"{expected}{suggestion}")  # noqa: TRY004 (the type is right)
     if isinstance(given, type) and issubclass(given, ParameterGroup):
         raise TypeError(f"algorithm={given.__name__}; expected an object: {given.__name__}()")
     raise TypeError(expected)
@@ -421,13 +329,6 @@ def _algorithm_object(given: Any) -> AlgorithmObject:
 def _nearest_name(name: str) -> str:
     near = difflib.get_close_matches(name.lower(), ALGORITHM_NAMES, n=1, cutoff=0.75)
     return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _checked_group(group: ParameterGroup, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Validate the parameters of an object; errors name it."""
-    owner = type(group).__name__
-    given = group.get_params(deep=False)
-    return {name: checks[name](f"{owner}: {name}", value) for name, value in given.items()}
 
 
 def _base_class(given: AdaptiveBaseClass, checked: Mapping[str, Any]) -> BaseClassChoice:
@@ -440,7 +341,7 @@ def _base_class(given: AdaptiveBaseClass, checked: Mapping[str, Any]) -> BaseCla
         changed = [f"{n}={v!r}" for n, v in others.items() if v != getattr(BaseClassChoice, n)]
         raise ValueError(
             f"{owner}: base_label={found.base_label!r} with {', '.join(changed)}; expected one of the "
-            "two: a fixed base class is not chosen"
+            "two, since a fixed base class is not chosen"
         )
     if not checked["base_derivatives"] and found.n_candidates != 1:
         raise ValueError(
@@ -450,18 +351,18 @@ def _base_class(given: AdaptiveBaseClass, checked: Mapping[str, Any]) -> BaseCla
     return found
 
 
-def _of_categorical(given: Any) -> dict[str, Any]:
-    """Return the fields of ``categorical_features``."""
+def _categorical_fields(given: Any) -> dict[str, Any]:
+    """Return the fields of ``Parameters`` for ``categorical_features``."""
     found = given if isinstance(given, Categorical) else Categorical(given)
-    columns = _with_value_hint("categorical_features", _categorical_columns)
+    columns = with_value_hint("categorical_features", _categorical_columns)
     columns("categorical_features", found.columns)
     checks = {
         "columns": anything,
-        "smoothing": _FROM_ZERO,
-        "penalty": _FROM_ZERO,
-        "handle_unknown": _with_value_hint("handle_unknown", HANDLE_UNKNOWN),
+        "smoothing": _NOT_NEGATIVE,
+        "penalty": _NOT_NEGATIVE,
+        "handle_unknown": with_value_hint("handle_unknown", HANDLE_UNKNOWN),
     }
-    checked = _checked_group(found, checks)
+    checked = check_group(found, checks)
     return {
         "categorical_features": checked["columns"],
         "categorical_smoothing": checked["smoothing"],
@@ -470,50 +371,7 @@ def _of_categorical(given: Any) -> dict[str, Any]:
     }
 
 
-def callback_list(given: Any) -> list[Any]:
-    """Return the items of ``callbacks``, which may be one alone."""
-    if given is None:
-        return []
-    is_one = callable(given) or isinstance(given, DeclaredCallback)
-    return [given] if is_one or not isinstance(given, Iterable) else [*given]
-
-
-def _of_callbacks(given: Any) -> dict[str, Any]:
-    """Return the functions among callbacks, and the fields of those that are declared."""
-    items = callback_list(given)
-    for item in items:
-        if isinstance(item, type) and issubclass(item, ParameterGroup):
-            raise TypeError(f"callbacks={given!r}; expected an object: {item.__name__}(...)")
-        if not callable(item) and not isinstance(item, DeclaredCallback):
-            raise TypeError(
-                f"callbacks={given!r}; expected None, a callable, TimeLimit(...), Checkpoint(...), "
-                "KeepOnInterrupt(), or a list of these"
-            )
-    limit, checkpoint = (_only(items, of) for of in (TimeLimit, Checkpoint))
-    return {
-        "callbacks": tuple(item for item in items if not isinstance(item, DeclaredCallback)),
-        "time_limit": limit and _checked_group(limit, {"seconds": _SECONDS})["seconds"],
-        **_of_checkpoint(checkpoint),
-        "keep_on_interrupt": _only(items, KeepOnInterrupt) is not None,
-    }
-
-
-def _of_checkpoint(given: Checkpoint | None) -> dict[str, Any]:
-    if given is None:
-        return {"checkpoint": None, "checkpoint_every": None}
-    checks = {"path": _path_to_write, "every": optional(integer(1))}
-    checked = _checked_group(given, checks)
-    return {"checkpoint": checked["path"], "checkpoint_every": checked["every"]}
-
-
-def _only(items: list[Any], kind: type) -> Any:
-    found = [item for item in items if isinstance(item, kind)]
-    if len(found) > 1:
-        raise ValueError(f"callbacks has {len(found)} of {kind.__name__}; expected at most one")
-    return found[0] if found else None
-
-
-# ---------------------------------------------------------------------------- several at once
+# ---------------------------------------------------------------------------- combinations
 
 
 def _check_min_hessian_leaf(given: AlgorithmObject, checked: Mapping[str, Any]) -> None:
@@ -529,8 +387,8 @@ def _check_refit(given: Mapping[str, Any]) -> None:
         return
     if given["warm_start"]:
         raise ValueError(
-            "refit=True with warm_start=True; expected one of the two: a model that has learned from "
-            "the rows held out cannot be validated on them later"
+            "refit=True with warm_start=True; expected one of the two: a model that was trained on "
+            "the held-out rows cannot be validated on them later"
         )
     if given["early_stopping"] is False:
         raise ValueError(

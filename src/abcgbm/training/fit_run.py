@@ -38,7 +38,7 @@ from abcgbm.data.samples import (
     rows_to_validate,
 )
 from abcgbm.model.file.json_values import to_json
-from abcgbm.parameters.defaults import Size, settled
+from abcgbm.parameters.defaults import Size, resolve_defaults
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.callbacks import CallbackList, FitCallback, RemoteListener
 from abcgbm.training.checkpoint import (
@@ -359,7 +359,7 @@ def _resolve(
         settings = previous.with_model_defaults(settings)
     size = Size(rows.n_rows, len(classes.labels))
     plan = resolve_parameters(
-        settled(settings, size, has_validation=has_validation),
+        resolve_defaults(settings, size, has_validation=has_validation),
         rows.table.schema,
         classes,
         began,

@@ -248,7 +248,7 @@ def _limits(settings: Parameters, began: float) -> Limits:
     stops_early = bool(settings.early_stopping)
     if max_iter is None and settings.time_limit is None and not stops_early:
         raise ValueError(
-            "max_iter=None without early stopping or a time limit; expected an integer from 1 on, "
+            "max_iter=None without early stopping or a time limit; expected an integer of at least 1, "
             "or one of early_stopping=True, X_val, callbacks=[TimeLimit(seconds)]"
         )
     if settings.refit and not stops_early:
