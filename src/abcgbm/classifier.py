@@ -126,7 +126,8 @@ class ABCBoostClassifier(
         ``scorer(estimator, X, y)`` that predicts the ``X`` it is given, unchanged.
     refit : bool, default=False
         After early stopping, train again on all rows for ``best_iteration_`` iterations, those held out
-        included. If the second training does not end by itself, the validated model is kept.
+        included. If a callback, time limit or Ctrl-C stops the second training, the validated model is
+        kept.
     warm_start : bool, default=False
         Continue from the previous fit: ``max_iter`` is the total number of iterations, and with the
         same data the model is that of a single fit.

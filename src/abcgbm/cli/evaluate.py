@@ -94,12 +94,12 @@ class Counts:
         """Raise an error if no row has a label that the model knows."""
         if not self.confusion.counts.any():
             missing = f"{self.n_without_label:,} rows, none with a label"
-            what = missing if self.n_without_label else "no rows"
-            raise TableFileError(path, f"{what}; expected a table with labels", column=label)
+            problem = missing if self.n_without_label else "no rows"
+            raise TableFileError(path, f"{problem}; expected a table with labels", column=label)
         if not self.confusion.support.any():
-            what = f"no label is known to the model: {quoted_list(self.unknown)}"
+            problem = f"no label is known to the model: {quoted_list(self.unknown)}"
             expected = quoted_list(self.confusion.labels)
-            raise TableFileError(path, f"{what}; expected some of {expected}", column=label)
+            raise TableFileError(path, f"{problem}; expected some of {expected}", column=label)
 
     def summary(self) -> dict[str, Any]:
         """Return all metrics by name; an undefined one is None."""

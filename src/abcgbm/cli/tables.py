@@ -55,8 +55,8 @@ def labels_of(column: Any) -> NDArray[Any]:
 
 def _text_labels(column: Any) -> NDArray[Any]:
     """Return text as objects; equal labels share one string."""
-    values, which = _distinct(column)
-    labels: NDArray[Any] = values[which]
+    values, codes = _distinct(column)
+    labels: NDArray[Any] = values[codes]
     return labels
 
 
@@ -68,8 +68,8 @@ def _distinct(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         column = column.cast(column.type.value_type)
     encoded = column.combine_chunks().dictionary_encode()
     values = [*encoded.dictionary.to_pylist(), None]
-    which = encoded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
-    return np.fromiter(values, dtype=object, count=len(values)), which
+    codes = encoded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+    return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
 class ClassLabels:
@@ -91,17 +91,17 @@ class ClassLabels:
 
     def of_column(self, column: Any, missing: Collection[str] = ()) -> NDArray[Any]:
         """Return the labels of a column of a file; text in ``missing`` becomes None."""
-        values, which = _distinct(column)
-        found: NDArray[Any] = self._found(values, missing)[which]
+        values, codes = _distinct(column)
+        found: NDArray[Any] = self._labels_of(values, missing)[codes]
         return found
 
     def of_array(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the labels of an array."""
-        distinct, which = np.unique(values, return_inverse=True)
-        found: NDArray[Any] = self._found(distinct.astype(object), ())[which]
+        distinct, codes = np.unique(values, return_inverse=True)
+        found: NDArray[Any] = self._labels_of(distinct.astype(object), ())[codes]
         return found
 
-    def _found(self, values: NDArray[Any], missing: Collection[str]) -> NDArray[Any]:
+    def _labels_of(self, values: NDArray[Any], missing: Collection[str]) -> NDArray[Any]:
         found = [None if value in missing else self.label(value) for value in values]
         return np.fromiter(found, dtype=object, count=len(found))
 
@@ -198,7 +198,7 @@ def read_training_table(
         return LabelledTable(*file.read(None if like is None else _n_sparse_features(like)))
     check_label(path, columns.label, reading)
     label = find_column(file, str(columns.label), "label")
-    weight = _found(file, columns.weight, "weight")
+    weight = _find_optional(file, columns.weight, "weight")
     ignored = [find_column(file, name, "column to ignore") for name in columns.ignored]
     features = without(file.names, [label, *([] if weight is None else [weight]), *ignored])
     if not features:
@@ -280,7 +280,7 @@ def read_like(
         batches = file.batches(model.n_features_in_)
         yield from (LabelledTable(X, labels.of_array(y)) for X, y in batches)
         return
-    label = _found(file, label, "label")
+    label = _find_optional(file, label, "label")
     names = _names_like(file, model, label)
     others = [find_column(file, name, "column to keep") for name in copied]
     as_text = [*others, *([] if label is None else [label])]
@@ -325,8 +325,8 @@ def _check_no_columns(columns: Columns, copied: Sequence[str] = ()) -> None:
         )
 
 
-def _found(file: NamedFile, given: str | None, what: str) -> str | None:
-    return None if given is None else find_column(file, given, what)
+def _find_optional(file: NamedFile, column: str | None, role: str) -> str | None:
+    return None if column is None else find_column(file, column, role)
 
 
 def _weights(file: NamedFile, weight: str | None, table: Any) -> NDArray[Any] | None:

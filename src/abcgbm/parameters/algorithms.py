@@ -123,7 +123,7 @@ class AdaptiveBaseClass(ParameterGroup):
     n_candidates : int or None, default=1
         Number of candidates for the base class: the classes with the largest training loss. The one
         with the smallest training loss after the iteration is chosen. A single candidate is used
-        without a trial, and is random in the first iteration. None, or a number above K: all classes,
+        without a trial, and the first one is random. None, or a number above K: all classes,
         with K(K-1)/2 trees per iteration.
     gap : int, default=0
         Number of further iterations for which the base class is kept.
@@ -207,8 +207,8 @@ class Categorical(ParameterGroup):
         the category had this many more rows at the mean of the node. Categories with fewer than half as many rows in
         the node stay together.
     penalty : float, default=1.0
-        Multiple of the gain expected by chance, which is subtracted from the gain of a categorical
-        split. 0 disables the penalty.
+        Multiple of the gain that sorting the categories gives by chance. It is subtracted from the
+        gain of a categorical split. 0 disables the penalty.
     handle_unknown : {"missing", "error"}, default="missing"
         How to treat a category that was not seen during ``fit``.
     """

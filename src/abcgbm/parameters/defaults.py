@@ -57,8 +57,8 @@ class Size(NamedTuple):
 def _leaves(rows_per_leaf: int) -> Callable[[Size], int]:
     """Return the rule for ``max_leaf_nodes``: one leaf per ``rows_per_leaf`` rows.
 
-    There are at most as many leaves as rows in each of them (the square root of the rows), since more
-    leaves overfit smooth tables.
+    There are at most as many leaves as rows in each (the square root of the rows), since more leaves
+    are worse on smooth tables.
     """
 
     def leaves(size: Size) -> int:

@@ -19,7 +19,7 @@ class Scoring:
     given : str or callable
         The value of the parameter.
     scorer : callable or None
-        A scorer of scikit-learn; None for "loss" and "error", which the core computes.
+        A scorer of scikit-learn; None for "loss" and "error", which need none.
     """
 
     given: str | Scorer
