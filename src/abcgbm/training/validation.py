@@ -13,7 +13,7 @@ from abcgbm.data.arrays import Floats
 from abcgbm.data.samples import LabelledRows
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.losses import ScoringClassifier, SoftmaxLink, reports_centred_scores
-from abcgbm.parameters.parameters import Scorer
+from abcgbm.parameters.scoring import Scorer
 from abcgbm.training.resolved import ResolvedParameters
 
 HELD_OUT = 3  # kind of draw; the native core uses 1 (rows) and 2 (features)
