@@ -118,7 +118,7 @@ def test_arrays_of_a_model_cannot_be_changed(model):
         arrays = [v for v in vars(owner).values() if isinstance(v, np.ndarray)]
         assert not any(array.flags.writeable for array in arrays)
     model.train_loss_[0] = 5.0  # of a copy
-    assert model.train_loss_[0] == MODEL.train_loss_[0]
+    assert model.history_.train_loss[0] == MODEL.history_.train_loss[0] != 5.0
 
 
 def test_what_is_shown_of_a_model_is_short():

@@ -314,7 +314,7 @@ def test_without_graphviz_the_error_names_the_extra(models, monkeypatch):
 
 def test_tree_is_found_by_step_and_class(model):
     frame = model.trees_to_dataframe()
-    for (step, label), nodes in frame[frame["class"].notna()].groupby(["step", "class"]):
+    for (step, label), nodes in frame[frame["class"].notna()].groupby(["iteration", "class"]):
         tree = model.tree(step, label)
         assert (tree.iteration, tree.class_) == (step, label)
         assert tree.number == nodes["tree"].iloc[0]

@@ -37,7 +37,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     )
     if not is_kept:
         raise ValueError(
-            f"the parameter callbacks={callbacks!r}; expected null, or a list of TimeLimit and "
+            f"the parameter callbacks={shorten(callbacks)}; expected null, or a list of TimeLimit and "
             "KeepOnInterrupt, because fit would act on it"
         )
 
