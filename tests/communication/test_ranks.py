@@ -356,7 +356,7 @@ WRONG = {
     ),
     "text in a part": (
         bad(X=NAMED.assign(a="text"), communicator=[(5, 40)]),
-        r"a.* on rank 1 \(partition 5\), and numbers on rank 0; expected",
+        r"a.* on rank 1 \(partition 5\), but numbers on rank 0; expected",
     ),
     "same part": (bad(X=NAMED, communicator=[(0, 40)]), "partition 0 occurs 2 times"),
 }
