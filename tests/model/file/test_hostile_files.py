@@ -17,8 +17,8 @@ from model_files import (
     document_in,
     loaded,
     members_of,
-    mended,
-    redigested,
+    with_document_text,
+    with_valid_digests,
 )
 from models import assert_same_model, small
 from stored_models import FOLDER
@@ -32,7 +32,9 @@ FORMAT_1 = (FOLDER / "two_classes.abcgbm").read_bytes()
 
 
 def with_parameters(content, **parameters):
-    return mended(members_of(content), lambda document: document["parameters"].update(parameters))
+    return with_valid_digests(
+        members_of(content), lambda document: document["parameters"].update(parameters)
+    )
 
 
 # -------------------------------------------------------------------------------------- parameters
@@ -105,7 +107,11 @@ def test_chosen_value_that_a_second_fit_would_act_on_is_an_error(name, history):
     given = {"early_stopping": True, "refit": True, "max_iter": 3}
     content = content_of(small(**given).fit(X, Y))
     with pytest.raises(ModelFileError, match=rf"the parameter {name}='victim'; expected null"):
-        loaded(mended(members_of(content), lambda d: d[history]["chosen"].update({name: "victim"})))
+        loaded(
+            with_valid_digests(
+                members_of(content), lambda d: d[history]["chosen"].update({name: "victim"})
+            )
+        )
 
 
 def test_long_value_of_such_a_parameter_is_cut_short_in_the_error():
@@ -264,7 +270,7 @@ def test_features_of_the_same_name_are_an_error():
         document["features"]["names"][1] = document["features"]["names"][0]
 
     with pytest.raises(ModelFileError, match=r"features of the same name: \['slope'\]"):
-        loaded(mended(members_of(CONTENT), rename))
+        loaded(with_valid_digests(members_of(CONTENT), rename))
     schema = Schema(np.zeros(3, dtype=bool), np.array(["a", "b", "a"], object))
     with pytest.raises(ValueError, match="features of the same name"):
         schema.check()
@@ -276,4 +282,4 @@ def test_entry_of_the_document_that_is_there_twice_is_an_error():
         b'"recenter": false', b'"recenter": false, "recenter": true'
     )
     with pytest.raises(ModelFileError, match="an entry is there twice"):
-        loaded(redigested(members, text))
+        loaded(with_document_text(members, text))

@@ -1,4 +1,4 @@
-"""The program ``benchmarks/shared``: a tiny run from measuring to the page, and what it computes."""
+"""The program ``benchmarks/multi_output``: a tiny run from measuring to the page, and what it computes."""
 
 import sys
 from pathlib import Path
@@ -10,12 +10,12 @@ if not (Path(__file__).parents[2] / "benchmarks").is_dir():
     pytest.skip("benchmarks/ is not in the source distribution", allow_module_level=True)
 
 from benchmarks import sets
+from benchmarks.multi_output import __main__ as program
+from benchmarks.multi_output import measure, page
+from benchmarks.multi_output.__main__ import Cell, ResolvedParameters
+from benchmarks.multi_output.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 from benchmarks.peers import Setting
 from benchmarks.results import FOLDER, ROOT, Results
-from benchmarks.shared import __main__ as program
-from benchmarks.shared import measure, page
-from benchmarks.shared.__main__ import Cell, ResolvedParameters
-from benchmarks.shared.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 
 from abcgbm import ABCBoostClassifier
 
@@ -34,7 +34,7 @@ def tiny_run(tmp_path, monkeypatch):
     """The file of a run of one of ours, in this process."""
     monkeypatch.setattr(program, "in_child", lambda job, python, give_up: measure.run(job))
     monkeypatch.setattr(measure, "BATCH", 100)
-    file = tmp_path / "shared.jsonl"
+    file = tmp_path / "multi_output.jsonl"
     what = "--what errors validation step model target --target 1000 --steps 3 --repeats 2"
     command = f"run --file {file} --sets {TINY} --systems mart --leaves 4 {what}"
     program.main(command.split())
@@ -72,7 +72,7 @@ def test_page_keeps_the_words_around_its_tables(tiny_run, tmp_path):
 
 
 def test_committed_page_has_the_tables_of_the_committed_results():
-    tables = "\n".join(page.tables_of_page(Results(FOLDER / "shared.jsonl"), program.RIDGE))
+    tables = "\n".join(page.tables_of_page(Results(FOLDER / "multi_output.jsonl"), program.RIDGE))
     assert f"{BEGIN}{tables}{END}" in (ROOT / "docs" / "benchmarks.md").read_text()
 
 
