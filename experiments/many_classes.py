@@ -1,7 +1,7 @@
-"""ABC-MART with many classes: training loss beside MART's, and how often the guard acts.
+"""ABC-MART with many classes: training loss compared with MART, and how often steps are scaled back.
 
 ``python -m experiments.many_classes`` prints a Markdown table for generated data: K normal clouds in
-20 dimensions whose centres lie half a standard deviation apart in each.
+20 dimensions whose centres are half a standard deviation apart in each.
 """
 
 import numpy as np

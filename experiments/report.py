@@ -1,4 +1,4 @@
-"""The page docs/paper.md with its figures, from the results alone."""
+"""Generate the page docs/paper.md and its figures from the results."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ OPEN = "-"
 SIGNIFICANT = 0.05
 ALGORITHMS = ["mart", "abc-mart", "logitboost", "abc-logitboost", "shared"]
 SHOWN = {"shared": "multi-output"}  # names in the tables of algorithms in results
-RESIDUALS = {"step": "iteration", "class": "class"}  # how often they are computed
+RESIDUALS = {"step": "iteration", "class": "class"}  # how often residuals are computed
 
 NOTES = {
     "covertype": "The rows are ordered by area, and the last tenth has none of class 4, so every tenth row "
@@ -55,7 +55,7 @@ TaskResult = Mapping[Cell, Line]
 
 
 def write_page(page: Path, results: Results, trial: Results) -> None:
-    """Write the page, and its figures into a folder beside it that has its name."""
+    """Write the page, and its figures into a folder of the same name."""
     page.write_text(page_text(results, trial, page.stem))
     for name in NAMES:
         curves = results.curves(name)
@@ -69,7 +69,7 @@ def write_page(page: Path, results: Results, trial: Results) -> None:
 
 
 def page_text(results: Results, trial: Results, folder: str) -> str:
-    """Return the page; its figures are in a folder."""
+    """Return the page, given the folder of its figures."""
     done, tried = results.cells(), trial.cells()
     template = Template((HERE / "paper.md.in").read_text())
     agreements = [Agreement.of(table(name), done, results.curves(name)) for name in NAMES]
@@ -97,14 +97,14 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
 
 
 def last_or_chosen(done: TaskResult) -> str:
-    """Say how often the last iteration is better than the validated one."""
+    """Describe how often the last iteration is better than the validated one."""
     lines = [done[cell] for cell in all_cells() if cell.is_validated and cell in done]
     better = sum(line["final_errors"] < line["validated_errors"] for line in lines)
     return f"{better} of {len(lines)}"
 
 
 def progress_table(done: TaskResult) -> str:
-    """Say how many cells of each data set are done, and what they cost."""
+    """Describe the finished cells of each data set and their cost."""
     lines = []
     for name in (*NAMES, "all"):
         cells = [cell for cell in all_cells() if name in ("all", cell.dataset)]
@@ -115,7 +115,7 @@ def progress_table(done: TaskResult) -> str:
 
 
 def summary_table(done: TaskResult) -> str:
-    """The paper's summary table: the best cell of each grid, ours / paper."""
+    """Return the paper's summary table: the best cell of each grid, ours / paper."""
     head = ["ours / paper", "MART", "ABC-MART", "R_err (%)", "P-value"]
     return markdown(head, [_summary_line(table(name), done) for name in NAMES])
 
@@ -143,7 +143,7 @@ def _summary_line(of: Table, done: TaskResult) -> list[str]:
 
 
 def significance(done: TaskResult) -> str:
-    """Say in words what the summary table's P-values say."""
+    """Describe the P-values of the summary table."""
     found: dict[str, list[str]] = {"ours": [], "the paper's": []}
     for name in NAMES:
         best = [_best(table(name), algorithm, done) for algorithm in PAIR]
@@ -161,7 +161,7 @@ def _best(of: Table, algorithm: str, done: TaskResult) -> int | None:
 
 
 def means_table(agreements: Iterable[Agreement]) -> str:
-    """Mean errors over each grid beside the paper's, of the cells that are done."""
+    """Return mean errors over each grid and the paper's, over the finished cells."""
     head = ["", "cells", "MART: ours / paper", "", "ABC-MART: ours / paper", ""]
     head += ["R_err of the means (%): ours / paper", "cells > 3 s.d. above"]
     lines = []
@@ -177,7 +177,7 @@ def means_table(agreements: Iterable[Agreement]) -> str:
 
 
 def settings_table(done: TaskResult) -> str:
-    """The trial of the settings: lowest / last / chosen errors; the paper's below."""
+    """Return the comparison of settings: lowest / last / chosen errors, with the paper's below."""
     cells = trial_cells()
     if not any(cell in done for cell in cells):
         return "Not measured yet: run `python -m experiments settings`."
@@ -204,7 +204,7 @@ def _column_of(cell: Cell) -> tuple[str, int, str]:
 
 
 def guards_table(done: TaskResult) -> str:
-    """How often the guards acted, summed over the cells in which that was counted."""
+    """Return the numbers of steps scaled back and leaf values limited, over the cells that count them."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for cell in sorted(all_cells(), key=lambda cell: NAMES.index(cell.dataset)):
         group = groups.setdefault((cell.dataset.capitalize(), cell.algorithm), [])
@@ -246,7 +246,7 @@ def _section(name: str, done: TaskResult, results: Results, folder: str) -> str:
 
 
 def errors_table(of: Table, algorithm: str, done: TaskResult) -> str:
-    """One of the paper's tables: ours / paper / difference for every cell."""
+    """Return one of the paper's tables: ours / paper / difference for every cell."""
 
     def show(leaves: int, rate: float) -> str:
         cell = of.cell(algorithm, leaves, rate)
@@ -260,7 +260,7 @@ def errors_table(of: Table, algorithm: str, done: TaskResult) -> str:
 
 
 def improvement_table(of: Table, done: TaskResult) -> str:
-    """R_err of every cell beside the paper's."""
+    """Return R_err of every cell and the paper's."""
 
     def show(leaves: int, rate: float) -> str:
         mart, abc = (of.cell(algorithm, leaves, rate) for algorithm in PAIR)
@@ -274,7 +274,7 @@ def improvement_table(of: Table, done: TaskResult) -> str:
 
 
 def final_table(of: Table, done: TaskResult) -> str:
-    """Errors after the last step, and which step that was."""
+    """Return errors after the last iteration, and its number."""
 
     def show(leaves: int, rate: float) -> str:
         lines = [done.get(of.cell(algorithm, leaves, rate)) for algorithm in PAIR]
@@ -287,7 +287,7 @@ def final_table(of: Table, done: TaskResult) -> str:
 
 
 def column_table(of: Table, done: TaskResult) -> str:
-    """Lowest, last and chosen errors of all algorithms at the validated learning rate."""
+    """Return lowest, last and chosen errors of all algorithms at the validated learning rate."""
     lines = []
     for leaves in of.max_leaf_nodes:
         shown = [_readings(line, with_step=True) for line in _column(of, leaves, done)]
@@ -300,7 +300,7 @@ def _column(of: Table, leaves: int, done: TaskResult) -> list[Line | None]:
 
 
 def column_means_table(done: TaskResult) -> str:
-    """Means over J of what ``column_table`` shows, of algorithms that have been run for all J."""
+    """Return means over J of ``column_table``, of algorithms run for all J."""
     lines = []
     for name in NAMES:
         of = table(name)
@@ -352,7 +352,7 @@ def _pictures(of: Table, results: Results, folder: str) -> str:
 
 
 def history_table(of: Table, curves: figures.AllCurves) -> str:
-    """The largest R_err of each pair and its step, and R_err after the last step."""
+    """Return the largest R_err of each pair with its iteration, and R_err after the last iteration."""
 
     def show(leaves: int, rate: float) -> str:
         runs = figures.runs_of(of, curves, leaves, rate)

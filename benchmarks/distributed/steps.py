@@ -1,8 +1,8 @@
-"""Steps of the core on the rows of ranks, one by one: ``mpirun -n 2 python -m benchmarks.distributed.steps JOB``.
+"""Time iterations of the core on ranks: ``mpirun -n 2 python -m benchmarks.distributed.steps JOB``.
 
 JOB is JSON, such as {"n_rows": 1000000, "n_features": 50, "n_classes": 7, "max_leaf_nodes": 64,
-"shared": false, "n_steps": 3}. Rank 0 prints the seconds of a step, those of them that went into
-exchanges (waiting for others included), how many exchanges there were, and their bytes.
+"shared": false, "n_steps": 3}. Rank 0 prints the seconds of an iteration, the seconds in exchanges
+(including waiting), the number of exchanges, and their bytes.
 """
 
 import json
@@ -23,7 +23,7 @@ N_BINS = 255
 
 
 class TimedReducer(MPICommunicator):
-    """Counts what it does."""
+    """A communicator that counts exchanges, bytes and seconds."""
 
     seconds, n_sums, n_bytes = 0.0, 0, 0
 
@@ -59,7 +59,7 @@ def trainer_of(job: dict[str, Any], communicator: TimedReducer) -> Any:
 
 
 def measure(job: dict[str, Any], communicator: TimedReducer) -> dict[str, Any]:
-    """Return what the steps after the first took, each the best of all."""
+    """Return the best measurements of the iterations after the first."""
     trainer = trainer_of(job, communicator)
     classes = list(range(job["n_classes"]))
     found = []

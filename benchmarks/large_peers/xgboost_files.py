@@ -17,12 +17,12 @@ PARAMETERS = {
     "eta": RATE,
     "nthread": N_THREADS,
     "tree_method": "hist",
-    "max_depth": int(log2(LEAVES)),  # level by level: else the file is read once for each split
+    "max_depth": int(log2(LEAVES)),  # depth-wise: leaf-wise would read the file once for each split
 }
 
 
 class Files(xgb.DataIter):
-    """Parquet files, one after the other, a group of rows at a time."""
+    """Parquet files, read one row group at a time."""
 
     def __init__(self, folder: Path, cache: str) -> None:
         files = [pq.ParquetFile(path) for path in sorted(folder.glob("*.parquet"))]
@@ -44,7 +44,7 @@ class Files(xgb.DataIter):
 
 
 class Steps(xgb.callback.TrainingCallback):
-    """Says when a step has ended."""
+    """Record the end of each iteration."""
 
     def __init__(self, told: Told) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Steps(xgb.callback.TrainingCallback):
 
 
 def train(folder: Path, steps: int, _: int, cache: str | None) -> Told:
-    """Train; tell when."""
+    """Train, and record the times of iterations."""
     told = Told()
     data = xgb.ExtMemQuantileDMatrix(Files(folder, cache or "/tmp"), max_bin=256, nthread=N_THREADS)
     told.say("data")

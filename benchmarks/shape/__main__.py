@@ -1,13 +1,13 @@
-"""Prints how much code there is, and with options what a call passes and takes.
+"""Print the size of the code, and with options the functions and the time of a call.
 
-    python -m benchmarks.shape                  # what is counted in the files, seconds
-    python -m benchmarks.shape --names          # and names the modules behind a number
-    python -m benchmarks.shape --trace          # functions that a fit passes, in memory, from files, on Dask
-    python -m benchmarks.shape --times          # one row, and a cell of each kind of column
-    python -m benchmarks.shape --tests          # test cases, and how long pytest takes to collect them
+    python -m benchmarks.shape                  # counts of the files, takes seconds
+    python -m benchmarks.shape --names          # also names the modules behind a number
+    python -m benchmarks.shape --trace          # functions that a fit runs: in memory, from files, on Dask
+    python -m benchmarks.shape --times          # time of one row, and of a cell of each kind of column
+    python -m benchmarks.shape --tests          # number of test cases, and the time to collect them
 
-It measures the package that is imported, and counts the files beside this one. Checks that concern
-several parameters at once are not counted: nothing in the code marks them.
+It measures the imported package, and counts the files of this checkout. Checks of several parameters at once
+are not counted, because nothing in the code marks them.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def names(package: Path) -> Iterator[str]:
 
 
 def rows_of_traces() -> Iterator[Row]:
-    """Yield what a fit passes, each in a process of its own."""
+    """Yield the traces of fits, each from its own process."""
     titles = {"fit": "a fit", "train": "`train` from a CSV in parts", "dask": "a fit on Dask"}
     for job, title in titles.items():
         yield f"{title}: functions / files; depth at the core", traced(job)
@@ -91,7 +91,7 @@ def rows_of_traces() -> Iterator[Row]:
 
 
 def traced(job: str) -> str:
-    """Run a job; where it cannot run, say why."""
+    """Run a job; return the reason if it cannot run."""
     command = [sys.executable, "-m", f"{JOBS[job].__module__}", job]
     try:
         found = child.run(command, 2, give_up_seconds=GIVE_UP_SECONDS)
@@ -116,7 +116,7 @@ def rows_of_tests(root: Path) -> Iterator[Row]:
 
 
 def collected(output: str) -> tuple[str, str]:
-    """Return the number of all tests, deselected ones too, and the seconds that pytest tells."""
+    """Return the number of all tests, including deselected ones, and the seconds that pytest reports."""
     found = COLLECTED.search(output)
     if found is None:
         raise ValueError(f"pytest tells no number of tests: {output[-200:]!r}")
