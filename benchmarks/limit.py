@@ -63,7 +63,7 @@ def limit_of(model: Any, X: Floats) -> float:
     Parameters
     ----------
     model : ABCBoostClassifier
-        Fitted on ``X``; its trees tell which nodes were counted.
+        Fitted on ``X``; its trees show which nodes needed histograms.
     X : ndarray of shape (n_rows, n_features)
     """
     return additions(model, columns_to_add(X, model.max_bins)).seconds()
@@ -72,7 +72,7 @@ def limit_of(model: Any, X: Floats) -> float:
 def additions(model: Any, n_columns: float) -> Additions:
     """Count the additions of a training, given the number of columns to which a row is added."""
     trees = model.model_.ensemble
-    has_hessian = model.algorithm.endswith("logitboost")
+    has_hessian = _name_or_criterion(model.algorithm).endswith("logitboost")
     n_lines = np.full(trees.n_iter, _lines(trees.n_classes))
     if has_hessian:
         n_lines += _lines(np.diff(trees.step_start))
@@ -83,6 +83,11 @@ def additions(model: Any, n_columns: float) -> Additions:
     return Additions(lines=to_roots, **{name: to_nodes})
 
 
+def _name_or_criterion(algorithm: Any) -> str:
+    """Return an algorithm's name, such as "abc-logitboost", or the criterion of an object."""
+    return algorithm if isinstance(algorithm, str) else str(algorithm.criterion)
+
+
 def rows_of_lighter_children(model: Any) -> float:
     """Sum the rows of the lighter child of each split whose children need histograms."""
     trees = model.model_.ensemble
@@ -91,20 +96,20 @@ def rows_of_lighter_children(model: Any) -> float:
     left = (tree_start + trees.left)[is_split]
     children = np.stack([trees.weight[left], trees.weight[left + 1]])
     is_last = trees.left[is_split] == 2 * model.max_leaf_nodes - 3
-    is_looked_at = ~is_last & (children.max(axis=0) >= 2 * model.min_samples_leaf)
-    return float(children.min(axis=0)[is_looked_at].sum())
+    needs_histograms = ~is_last & (children.max(axis=0) >= 2 * model.min_samples_leaf)
+    return float(children.min(axis=0)[needs_histograms].sum())
 
 
 def columns_to_add(X: Floats, max_bins: int) -> float:
     """Return the mean number of columns to which a row is added."""
     binned = BinMapper(max_bins).fit(X).transform(X).binned
     return sum(
-        _share_to_add(binned.codes(np.array([feature], np.int32)).ravel())
+        _fraction_to_add(binned.codes(np.array([feature], np.int32)).ravel())
         for feature in range(binned.n_features)
     )
 
 
-def _share_to_add(codes: np.ndarray) -> float:
+def _fraction_to_add(codes: np.ndarray) -> float:
     in_common = int(np.bincount(codes).max()) / len(codes)
     return 1.0 - in_common if in_common >= SPARSE_FROM else 1.0
 
