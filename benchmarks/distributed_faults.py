@@ -114,15 +114,15 @@ def fit(fault: Fault | None, n_workers: int) -> tuple[bytes, float]:
 
 
 def with_fault(fault: Fault, n_workers: int) -> tuple[bytes, float]:
-    attempt, gathered = RetryingFit._attempt, RetryingFit._gathered
-    RetryingFit._attempt, RetryingFit._gathered = (
+    attempt, gathered = RetryingFit._attempt, RetryingFit._collect
+    RetryingFit._attempt, RetryingFit._collect = (
         is_noted(attempt, fault),
         when_noticed(gathered, fault),
     )
     try:
         return fit(fault, n_workers)
     finally:
-        RetryingFit._attempt, RetryingFit._gathered = attempt, gathered
+        RetryingFit._attempt, RetryingFit._collect = attempt, gathered
 
 
 def series(number: signal.Signals, n_faults: int, longest: float, n_workers: int) -> int:

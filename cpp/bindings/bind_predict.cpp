@@ -115,7 +115,7 @@ void pack_trees(const NodeArrays& arrays, PackedTrees& trees) {
     const std::int64_t begin = arrays.tree_start[t];
     const std::int64_t end = arrays.tree_start[t + 1];
     require(begin < end && end <= static_cast<std::int64_t>(arrays.feature.size()),
-            "forest: tree_start must ascend");
+            "forest: tree_start does not rise");
     for (std::int64_t at = begin; at < end; ++at) {
       trees.nodes.push_back(pack_node(arrays, begin, end, at, trees.n_features));
     }

@@ -126,11 +126,11 @@ void add_result_py(Validation& validation, const IterationResult& result) {
   const Layout& layout = validation.binned().layout;
   for (const Tree& tree : result.trees) {
     require(std::max(tree.tree_class, tree.base.number_or(0)) < validation.labels().n_classes,
-            "result: from a training with other classes");
+            "result: of a training with other classes");
     require(!tree.is_multi_output() || result.n_classes == validation.labels().n_classes,
-            "result: from a training with other classes");
+            "result: of a training with other classes");
     for (const TreeNode& node : tree.nodes) {
-      require(node.is_leaf() || fits(node, layout), "result: from a training with other bins");
+      require(node.is_leaf() || fits(node, layout), "result: of a training with other bins");
     }
   }
   if (!result.changed) return;
@@ -299,9 +299,7 @@ void node_property(nb::class_<IterationResult>& result_class, const char* name,
       name, [field](const IterationResult& result) { return gather<T>(result, field); }, kOwned);
 }
 
-void bind_iteration_result(nb::module_& m) {
-  nb::class_<IterationResult> result_class(m, "IterationResult",
-                                           "The trees of an iteration as flat arrays.");
+void bind_nodes(nb::class_<IterationResult>& result_class) {
   node_property<std::int32_t>(result_class, "feature", [](const TreeNode& n) { return n.feature; });
   node_property<std::int32_t>(result_class, "bin", [](const TreeNode& n) { return n.bin; });
   node_property<std::int32_t>(result_class, "left", [](const TreeNode& n) { return n.left; });
@@ -312,9 +310,16 @@ void bind_iteration_result(nb::module_& m) {
   node_property<double>(result_class, "weight", [](const TreeNode& n) { return n.weight; });
   node_property<std::int32_t>(result_class, "left_set_size",
                               [](const TreeNode& n) { return n.left_set.size(); });
+  result_class.def_prop_ro(
+      "left_set", &left_sets, kOwned,
+      "The sets of codes that go left in categorical splits, 64 codes to a word.");
+}
+
+void bind_iteration_result(nb::module_& m) {
+  nb::class_<IterationResult> result_class(m, "IterationResult",
+                                           "The trees of an iteration as flat arrays.");
+  bind_nodes(result_class);
   result_class
-      .def_prop_ro("left_set", &left_sets, kOwned,
-                   "The sets of codes that go left in categorical splits, 64 codes to a word.")
       .def_prop_ro(
           "leaf_value",
           [](const IterationResult& s) { return by_class(s, &MultiOutputValues::of_leaf); }, kOwned,

@@ -163,7 +163,7 @@ Columns<Code> checked_columns(const Matrix<Code>& given, const std::vector<std::
     const Code* first = given.data() + c * n_rows;
     columns.emplace_back(first, first + n_rows);
     require(std::ranges::all_of(columns.back(), [&](Code code) { return code < n_codes[c]; }),
-            "state: a code beyond those of its column");
+            "state: a code that its column does not have");
   }
   return columns;
 }

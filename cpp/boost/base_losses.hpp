@@ -47,9 +47,8 @@ class BaseLosses {
   /// is the fraction of its move that the base class gets back.
   struct Rows {
     LargeVector<double> without_base;  // loss without the base class; 0 for rows of that class
-    LargeVector<double> lead;  // of the base class over all others; for its own rows the reverse
-    LargeVector<double>
-        moved;  // how far the base class's score fell; for its own rows how far it rose
+    LargeVector<double> lead;   // of the base class over all others; for its own rows the reverse
+    LargeVector<double> moved;  // fall of the base class's score; rise for its own rows
   };
 
   /// The weighted loss of some rows, and the largest single loss.

@@ -27,9 +27,9 @@ struct Candidate {
   std::vector<std::vector<double>> factors;
 };
 
-Candidate make_candidate(const Proposal& proposal, StepScale by) {
+Candidate make_candidate(const Proposal& proposal, StepScale scale) {
   Candidate candidate{
-      .proposal = &proposal, .values = values_of(proposal.trees, by), .factors = {}};
+      .proposal = &proposal, .values = values_of(proposal.trees, scale), .factors = {}};
   for (const auto& of_tree : candidate.values.tree_class) {
     auto& factors = candidate.factors.emplace_back();
     for (const double value : of_tree) factors.push_back(exp_any(value));
@@ -171,9 +171,9 @@ std::vector<double> losses_after(const TreeRows& rows, std::span<const Proposal>
       losses[c] = std::numeric_limits<double>::infinity();
       continue;
     }
-    const auto loss_at = [&](StepScale by) {
-      if (by == StepScale{}) return losses[c];
-      const Candidate shortened = make_candidate(proposals[c], by);
+    const auto loss_at = [&](StepScale scale) {
+      if (scale == StepScale{}) return losses[c];
+      const Candidate shortened = make_candidate(proposals[c], scale);
       return losses_of(rows, std::span(&shortened, 1), n_threads).front();
     };
     const auto no_estimate = [](int) { return std::optional<bool>(); };

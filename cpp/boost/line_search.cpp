@@ -40,7 +40,7 @@ void subtract(std::vector<std::vector<double>>& values,
 }
 
 /// Stores the values that were applied in the trees.
-void set_values(std::vector<Tree>& trees, const Values& values, StepScale by) {
+void set_values(std::vector<Tree>& trees, const Values& values, StepScale scale) {
   if (trees.front().is_multi_output()) {
     std::vector<float>& of_leaf = trees.front().multi_output.of_leaf;
     const std::size_t n_classes = values.tree_class.size();
@@ -50,7 +50,7 @@ void set_values(std::vector<Tree>& trees, const Values& values, StepScale by) {
     return;
   }
   for (std::size_t t = 0; t < trees.size(); ++t) {
-    trees[t].base_scale = std::ldexp(1.0, -by.base_halvings);
+    trees[t].base_scale = std::ldexp(1.0, -scale.base_halvings);
     for (std::size_t node = 0; node < trees[t].nodes.size(); ++node) {
       trees[t].nodes[node].value = values.tree_class[t][node];
     }
@@ -72,10 +72,10 @@ class Mover {
   bool has_moved() const { return at_.has_value(); }
 
   /// Applies the step at this scale.
-  void move_to(StepScale by) {
-    if (at_ == by) return;
-    at_ = by;
-    const Change change(*this, values_of(proposal_.trees, by));
+  void move_to(StepScale scale) {
+    if (at_ == scale) return;
+    at_ = scale;
+    const Change change(*this, values_of(proposal_.trees, scale));
     move_scores(scores_, labels_, change.moves, n_threads_);
     applied_ = change.target;
   }
@@ -93,9 +93,9 @@ class Mover {
   }
 
   /// The loss at this scale, without applying it.
-  double loss_at(StepScale by) const {
-    if (at_ == by) return loss_of(scores_, labels_, weight_);
-    const Change change(*this, values_of(proposal_.trees, by));
+  double loss_at(StepScale scale) const {
+    if (at_ == scale) return loss_of(scores_, labels_, weight_);
+    const Change change(*this, values_of(proposal_.trees, scale));
     return loss_after(scores_, labels_, weight_, change.moves, n_threads_);
   }
 
@@ -124,31 +124,32 @@ class Mover {
 /// Halves the base class's part while the loss falls; the loss of the full step may be given.
 LineSearchResult scale_base(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
                             std::optional<double> loss) {
-  StepScale by;
-  while (by.base_halvings < kMaxBaseHalvings) {
-    const StepScale next{.step_halvings = by.step_halvings, .base_halvings = by.base_halvings + 1};
-    std::optional<bool> falls = falls_if_halved_again(by.base_halvings);
+  StepScale scale;
+  while (scale.base_halvings < kMaxBaseHalvings) {
+    const StepScale next{.step_halvings = scale.step_halvings,
+                         .base_halvings = scale.base_halvings + 1};
+    std::optional<bool> falls = falls_if_halved_again(scale.base_halvings);
     std::optional<double> next_loss;
     if (!falls) {
-      if (!loss) loss = loss_at(by);
+      if (!loss) loss = loss_at(scale);
       next_loss = loss_at(next);
       falls = *next_loss < *loss;
     }
     if (!*falls) break;
-    by = next;
+    scale = next;
     loss = next_loss;
   }
-  return {.by = by, .loss = loss ? *loss : loss_at(by)};
+  return {.scale = scale, .loss = loss ? *loss : loss_at(scale)};
 }
 
 /// Doubles the whole step while the loss falls.
 LineSearchResult double_step(const LossAt& loss_at, LineSearchResult from) {
   for (int n = 0; n < kMaxDoublings; ++n) {
-    const StepScale next{.step_halvings = from.by.step_halvings - 1,
-                         .base_halvings = from.by.base_halvings};
+    const StepScale next{.step_halvings = from.scale.step_halvings - 1,
+                         .base_halvings = from.scale.base_halvings};
     const double loss = loss_at(next);
     if (loss >= from.loss) break;
-    from = {.by = next, .loss = loss};
+    from = {.scale = next, .loss = loss};
   }
   return from;
 }
@@ -162,7 +163,7 @@ LineSearchResult scale_base_first(const LossAt& loss_at,
                                   double loss_before, ScaleBase when) {
   if (when == ScaleBase::always) return scale_base(loss_at, falls_if_halved_again, {});
   const double loss = loss_at({});
-  if (when == ScaleBase::never || loss <= loss_before) return {.by = {}, .loss = loss};
+  if (when == ScaleBase::never || loss <= loss_before) return {.scale = {}, .loss = loss};
   return double_step(loss_at, scale_base(loss_at, falls_if_halved_again, loss));
 }
 
@@ -171,9 +172,9 @@ LineSearchResult scale_base_first(const LossAt& loss_at,
 LineSearchResult line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
                              double loss_before, ScaleBase when) {
   LineSearchResult found = scale_base_first(loss_at, falls_if_halved_again, loss_before, when);
-  while (found.loss > loss_before && found.by.step_halvings < kAllHalvings) {
-    ++found.by.step_halvings;
-    found.loss = loss_at(found.by);
+  while (found.loss > loss_before && found.scale.step_halvings < kAllHalvings) {
+    ++found.scale.step_halvings;
+    found.loss = loss_at(found.scale);
   }
   return found;
 }
@@ -192,12 +193,12 @@ ScaleBase when_to_scale_base(const Proposal& proposal, bool base_line_search) {
 
 bool is_multi_output(const Proposal& proposal) { return proposal.trees.front().is_multi_output(); }
 
-Values values_of(const std::vector<Tree>& trees, StepScale by) {
+Values values_of(const std::vector<Tree>& trees, StepScale scale) {
   if (trees.front().is_multi_output()) {
-    return {.tree_class = multi_output_values(trees.front(), by.step_halvings), .base = {}};
+    return {.tree_class = multi_output_values(trees.front(), scale.step_halvings), .base = {}};
   }
-  const double factor = std::ldexp(1.0, -by.step_halvings);
-  const double base_scale = std::ldexp(1.0, -by.base_halvings);
+  const double factor = std::ldexp(1.0, -scale.step_halvings);
+  const double base_scale = std::ldexp(1.0, -scale.base_halvings);
   Values values{.tree_class = std::vector<std::vector<double>>(trees.size()),
                 .base = std::vector<std::vector<double>>(trees.size())};
   for (std::size_t t = 0; t < trees.size(); ++t) {
@@ -215,21 +216,21 @@ StepScale apply_with_line_search(Scores& scores, const Labels& labels, RowWeight
   const double loss_before = loss_of(scores, labels, weight);
   std::vector<Tree>& trees = proposal.trees;
   Mover mover(scores, labels, weight, proposal, n_threads);
-  const auto loss_at = [&](StepScale by) {
-    if (!mover.has_moved()) mover.move_to(by);  // the first scale is nearly always accepted
-    return mover.loss_at(by);
+  const auto loss_at = [&](StepScale scale) {
+    if (!mover.has_moved()) mover.move_to(scale);  // the first scale is nearly always accepted
+    return mover.loss_at(scale);
   };
   std::optional<BaseLosses> estimates;
   const auto falls_if_halved_again = [&](int n_halvings) {
     if (!estimates) estimates = mover.base_losses();
     return estimates->falls_if_halved_again(n_halvings);
   };
-  const StepScale by = line_search(loss_at, falls_if_halved_again, loss_before,
-                                   when_to_scale_base(proposal, base_line_search))
-                           .by;
-  mover.move_to(by);
-  set_values(trees, values_of(trees, by), by);
-  return by;
+  const StepScale scale = line_search(loss_at, falls_if_halved_again, loss_before,
+                                      when_to_scale_base(proposal, base_line_search))
+                              .scale;
+  mover.move_to(scale);
+  set_values(trees, values_of(trees, scale), scale);
+  return scale;
 }
 
 }  // namespace abcgbm

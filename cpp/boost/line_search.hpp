@@ -33,13 +33,13 @@ struct Values {
   std::vector<std::vector<double>> tree_class;
   std::vector<std::vector<double>> base;
 };
-Values values_of(const std::vector<Tree>& trees, StepScale by);
+Values values_of(const std::vector<Tree>& trees, StepScale scale);
 
 /// The loss after the step at this scale.
 using LossAt = std::function<double(StepScale)>;
 
 struct LineSearchResult {
-  StepScale by;
+  StepScale scale;
   double loss = 0.0;
 };
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kLanes = 16;     // searches that are interleaved, as none depends on another
 constexpr std::size_t kFewEdges = 32;  // below this a grid does not pay
-constexpr std::size_t kCellsPerEdge = 4;    // at most
-constexpr std::size_t kMaxCells = 1 << 14;  // so that the cell starts stay in the L1 cache
-constexpr std::size_t kMinCrowded = 16;     // a grid does not pay if one cell has 1/16 of the edges
+constexpr std::size_t kCellsPerEdge = 4;      // at most
+constexpr std::size_t kMaxCells = 1 << 14;    // so that the cell starts stay in the cache
+constexpr std::size_t kCrowdedFraction = 16;  // no grid if one cell has 1/16 of the edges
 
 /// The cell of a value, as a double; NaN is in the first.
 [[gnu::always_inline]] inline double cell_in(double low, double cells_per_unit, double last,
@@ -105,7 +105,7 @@ void BinEdges::set_grid(std::span<const double> edges) {
   if (!std::isnormal(grid.cells_per_unit)) return;
   for (const double edge : edges) ++grid.first[grid.cell_of(edge) + 1];
   const std::size_t n_crowded = *std::ranges::max_element(grid.first);
-  if (n_crowded * kMinCrowded > n_) return;
+  if (n_crowded * kCrowdedFraction > n_) return;
   for (std::size_t cell = 1; cell <= n_cells; ++cell) {
     grid.first[cell] = static_cast<std::uint16_t>(grid.first[cell] + grid.first[cell - 1]);
   }

@@ -355,7 +355,7 @@ class ABCBoostClassifier(
         if shard.communicator.rank > 0:
             return None
         is_whole = resumed is None or given.keeps_state
-        return trained.remark or (self._too_few_iterations(settings) if is_whole else None)
+        return trained.warning or (self._too_few_iterations(settings) if is_whole else None)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as scikit-learn does.
@@ -447,7 +447,7 @@ class ABCBoostClassifier(
         """Return what a warm start goes on from, and where a fit was broken off, if it was."""
         resumed = None if resume_from is None else FitState.load(resume_from)
         earlier = self._previous_fit(settings)
-        return (earlier, None) if resumed is None else (resumed.earlier, resumed)
+        return (earlier, None) if resumed is None else (resumed.previous, resumed)
 
     def _save_checkpoint(self, checkpoint: FitState, path: Path) -> None:
         checkpoint.save(path, self.get_params(deep=False))

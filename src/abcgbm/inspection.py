@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from abcgbm.data.arrays import Floats
 from abcgbm.data.labels import class_numbers
 from abcgbm.data.samples import AnyTable, CountedRows, GivenRows
-from abcgbm.errors import shown_bytes
+from abcgbm.errors import format_bytes
 from abcgbm.fitted import FittedAttributes
 from abcgbm.model.explanation import (
     Explanation,
@@ -196,6 +196,6 @@ def _check_memory(n_rows: int, n_features: int, n_classes: int) -> None:
         return
     raise MemoryError(
         f"the values of {n_rows} rows, {n_features} features and {n_classes} classes need "
-        f"{shown_bytes(n_rows * of_row)}; {shown_bytes(available)} are available. "
+        f"{format_bytes(n_rows * of_row)}; {format_bytes(available)} are available. "
         f"{available // of_row} rows at a time would fit"
     )

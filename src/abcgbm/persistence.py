@@ -83,7 +83,7 @@ class ModelFiles(FittedAttributes):
 
     def __getstate__(self) -> dict[str, Any]:
         """Add the version, without which the pickle is not read."""
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return state | {_VERSION: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -49,8 +49,8 @@ def test_demo_prints_the_errors_of_both_algorithms(in_empty_folder, monkeypatch,
     assert main(["demo", "--max-iter", "4"]) == 0
     (line,) = [text for text in capsys.readouterr().out.splitlines() if "after the last" in text]
     mart, abc = final_errors("mart", 4), final_errors("abc-mart", 4)
-    cells = line.removeprefix("after the last step").split()
-    assert cells[:6] == [str(mart), "(step", "4)", str(abc), "(step", "4)"]
+    cells = line.removeprefix("after the last iteration").split()
+    assert cells[:6] == [str(mart), "(iter.", "4)", str(abc), "(iter.", "4)"]
 
 
 def test_demo_writes_its_picture_where_told(in_empty_folder, capsys):
@@ -66,7 +66,7 @@ def test_demo_without_matplotlib_prints_the_table_and_names_the_extra(
     hide_matplotlib(monkeypatch)
     assert main(["demo", "--max-iter", "2"]) == 0
     captured = capsys.readouterr()
-    assert "at a step chosen by validation" in captured.out
+    assert "at an iteration chosen by validation" in captured.out
     assert 'pip install "abcgbm[plot]"' in captured.err
     assert list(in_empty_folder.iterdir()) == []
 
@@ -80,11 +80,14 @@ def test_demo_prints_the_same_table_each_time(in_empty_folder, monkeypatch, caps
     assert outputs[0] == outputs[1]
 
 
-def test_readme_shows_what_the_demo_prints(in_empty_folder, capsys):
-    pytest.importorskip("matplotlib")
-    main(["demo"])
-    readme = Path(__file__).parents[2] / "README.md"
-    assert f"```\n{capsys.readouterr().out}```\n" in readme.read_text(encoding="utf-8")
+def test_demo_shows_the_default_model_before_the_comparison(in_empty_folder, monkeypatch, capsys):
+    hide_matplotlib(monkeypatch)
+    main(["demo", "--max-iter", "2"])
+    out = capsys.readouterr().out
+    train, (X, y) = comparison._digits()
+    n_wrong = (ABCBoostClassifier().fit(*train).predict(X) != y).sum()
+    assert f"ABCBoostClassifier(): {n_wrong} errors on {len(y)} test rows" in out
+    assert out.index("ABCBoostClassifier()") < out.index("The comparison of the paper")
 
 
 def test_summary_table_shows_errors_improvement_and_p_value():
@@ -93,9 +96,9 @@ def test_summary_table_shows_errors_improvement_and_p_value():
     lines = [
         " ".join(text.split()) for text in comparison.summary_table(mart, abc, 1797).splitlines()
     ]
-    assert lines[1].endswith(" 56 (step 7) 41 (step 5) 26.8 0.061")
-    assert lines[2].endswith(" 60 (step 9) 66 (step 9) -10.0 0.707")
-    assert lines[3].endswith(" 57 (step 8) 57 (step 6) 0.0 0.500")
+    assert lines[1].endswith(" 56 (iter. 7) 41 (iter. 5) 26.8 0.061")
+    assert lines[2].endswith(" 60 (iter. 9) 66 (iter. 9) -10.0 0.707")
+    assert lines[3].endswith(" 57 (iter. 8) 57 (iter. 6) 0.0 0.500")
 
 
 def test_tiny_p_value_is_not_printed_as_zero():

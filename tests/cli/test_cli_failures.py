@@ -296,7 +296,7 @@ def test_interrupted_training_leaves_no_file(folder):
     command = [sys.executable, "-m", "abcgbm", *line]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
-            if "step 1/" in line:
+            if "iteration 1/" in line:
                 break
         process.send_signal(signal.SIGINT)
         _, told = end_of(process)
@@ -318,7 +318,7 @@ def test_interrupted_training_leaves_no_file(folder):
         (b"a,y\n1,2\n", ["--delimiter", "xx"], "(--delimiter)"),
         (b"a,y\n1,2\n", ["--encoding", "no"], "(--encoding)"),
         (b"a,y\n1,2\n", ["--format", "xls"], "(--format)"),
-        (b'"a,y\n' + b"1,2\n" * 50_000, [], "line 1: a quote opens a cell and is never closed"),
+        (b'"a,y\n' + b"1,2\n" * 50_000, [], "line 1: a quoted cell is never closed"),
         (b"a,y\n\0,1\n", [], ""),
     ],
 )  # fmt: skip
@@ -333,7 +333,9 @@ def test_errors_of_reading_name_the_option_that_may_help(folder, capsys, content
 def test_libsvm_file_that_is_counted_from_0_names_the_option(folder, capsys):
     (folder / "bad.svm").write_text("1 0:3\n")
     assert main(["train", "bad.svm", "-m", "x.abc"]) == 1
-    assert capsys.readouterr().err.endswith("counted from 0? (--zero-based)\n")
+    assert capsys.readouterr().err.endswith(
+        "unless the file is declared zero-based (--zero-based)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -426,7 +428,7 @@ def test_parameter_that_is_none_is_told_with_those_that_are_like_it(folder, caps
 def test_output_of_unknown_format_is_told_without_an_option_for_it(folder, capsys):
     assert main(["predict", "m.abc", "t.csv", "-o", "out.dat"]) == 1
     told = capsys.readouterr().err
-    assert "out.dat: a name that tells no format; expected one that ends in .csv" in told
+    assert "out.dat: a name without a known suffix; expected .csv" in told
     assert "--format" not in told
 
 

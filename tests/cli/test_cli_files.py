@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.metrics import log_loss, precision_recall_fscore_support
 
-from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
+from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees
 from abcgbm.cli import main
 from abcgbm.data.files.file_source import open_table
 from abcgbm.data.files.formats import Reading
@@ -97,8 +97,8 @@ def read(path):
             {"learning_rate": 0.2, "random_state": 3},
         ),
         (
-            ["--set", "subsample=0.5", "--set", "init=zero"],
-            {"algorithm": "abc-mart", "subsample": 0.5},
+            ["--set", "subsample=0.5", "--set", "algorithm=MultiOutputTrees(baseline='zero')"],
+            {"algorithm": MultiOutputTrees(baseline="zero"), "subsample": 0.5},
         ),
         (
             ["--algorithm", "AdaptiveBaseClass(n_candidates=2, gap=1)"],
@@ -196,11 +196,11 @@ def test_columns_with_a_part_of_their_own_are_no_features(folder):
 
 
 def test_parameters_come_from_a_file_and_the_line_wins(folder):
-    (folder / "p.toml").write_text('max_iter = 9\nlearning_rate = 0.2\ninit = "zero"\n')
+    (folder / "p.toml").write_text('max_iter = 9\nlearning_rate = 0.2\nalgorithm = "mart"\n')
     line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "-q", "--params", "p.toml"]
     assert main([*line, "--max-iter", "2"]) == 0
     model = ABCBoostClassifier.load_model("m.abc")
-    assert (model.max_iter, model.learning_rate, model.init) == (2, 0.2, "zero")
+    assert (model.max_iter, model.learning_rate, model.algorithm) == (2, 0.2, "mart")
 
 
 def test_validation_file_is_read_with_the_types_of_the_training_file(folder):
@@ -252,7 +252,7 @@ def test_training_tells_its_way_on_standard_error_alone(folder, capsys):
     assert captured.out == ""
     first, *_, last = captured.err.splitlines()
     assert first == "abcgbm: train.csv: 300 rows, 4 features; categories: 'soil'"
-    assert last.startswith("abcgbm: m.abc: 3 classes, 2 steps (max_iter), ")
+    assert last.startswith("abcgbm: m.abc: 3 classes, 2 iterations (max_iter), ")
 
 
 def test_broken_off_training_goes_on_from_its_checkpoint(folder, trained):
@@ -389,7 +389,7 @@ def test_inspect_shows_what_is_in_the_file(folder, trained, capsys):
     assert main(["inspect", "m.abc", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["classes"] == ["fir", "oak", "pine"]
-    assert (found["steps"], found["features"], found["categories"]) == (5, 4, 1)
+    assert (found["iterations"], found["features"], found["categories"]) == (5, 4, 1)
     assert found["parameters"] == {"max_iter": 5, "learning_rate": 0.15}
     assert main(["inspect", "m.abc"]) == 0
     assert "3: fir, oak, pine" in capsys.readouterr().out
@@ -431,7 +431,7 @@ def test_report_is_that_of_python(folder, trained):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: there is no such file"),
+        (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: no such file"),
         (["train", ".", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (["train", "empty.csv", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
         (
@@ -440,7 +440,7 @@ def test_report_is_that_of_python(folder, trained):
         ),
         (
             ["train", "train.csv", "-l", "kind", "-m", "x.abc"],
-            "no column 'kind' to be the label; expected one of 'size', 'soil', 'north', 'count', 'tree'",
+            "no column 'kind' for the label; expected one of 'size', 'soil', 'north', 'count', 'tree'",
         ),
         (
             ["train", "train.csv", "-l", "tree", "-m", "m.abc"],
@@ -469,7 +469,7 @@ def test_report_is_that_of_python(folder, trained):
             ["predict", "m.abc", "test.csv", "-o", "train.csv"],
             "train.csv: the file is there already",
         ),
-        (["predict", "m.abc", "test.csv", "-o", "out.dat"], "a name that tells no format"),
+        (["predict", "m.abc", "test.csv", "-o", "out.dat"], "a name without a known suffix"),
         (["evaluate", "m.abc", "latin.csv", "-l", "tree"], "is not UTF-8"),
     ],
 )

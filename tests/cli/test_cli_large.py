@@ -79,7 +79,7 @@ MISTAKES = {
     "unknown weight": (("--label", "y", "--weight", "z"), "no column 'z'"),
     "unknown category": (("--label", "y", "--categorical", "z"), "--categorical z"),
     "no memory": (("--label", "y", "--memory", "much"), "memory='much'"),
-    "no folder": (("--label", "y", "--cache-dir", "none"), "is no folder"),
+    "no folder": (("--label", "y", "--cache-dir", "none"), "expected an existing folder"),
 }
 
 

@@ -278,6 +278,15 @@ def test_training_on_rows_without_a_label_is_refused(folder, capsys):
     assert "t.csv, column 'y': 2 of 120 rows have no label" in last_line(capsys)
 
 
+def test_validation_file_without_a_feature_is_named(folder, capsys):
+    pd.DataFrame({"a": range(40), "b": range(40), "y": [0, 1] * 20}).to_csv("t.csv", index=False)
+    pd.DataFrame({"c": range(40), "a": range(40), "y": [0, 1] * 20}).to_csv("v.csv", index=False)
+    line = ["train", "t.csv", "-l", "y", "-m", "m.abc", "-q", "--valid", "v.csv"]
+    assert main(line) == 1
+    told = "v.csv: columns of the table to learn from are not there: 'b'; there are 'c', 'a', 'y'"
+    assert told in last_line(capsys)
+
+
 def test_validation_label_that_is_no_number_is_the_only_one_told(folder, capsys):
     table = frame().astype({"y": object})
     table.to_csv("t.csv", index=False)
@@ -379,8 +388,8 @@ def test_column_without_a_known_category_is_warned_of_and_numbers_for_text_are_r
     table.assign(c="z").to_csv("z.csv", index=False)
     capsys.readouterr()
     assert main(["predict", "m.abc", "z.csv", "--proba", "-o", "out.csv"]) == 0
-    warned = "abcgbm: warning: column 'c' has 300 values and none is a level of the fit"
+    warned = "abcgbm: warning: column 'c' has 300 values and none is a category seen in fit"
     assert capsys.readouterr().err.count(warned) == 1
     table.assign(c=1).to_parquet("one.parquet")
     assert main(["predict", "m.abc", "one.parquet", "-o", "out.csv", "--force"]) == 1
-    assert "column 'c' has levels such as 'x', strings" in capsys.readouterr().err
+    assert "column 'c' has categories such as 'x'" in capsys.readouterr().err

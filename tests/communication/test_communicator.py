@@ -54,7 +54,7 @@ def test_reduce_scatter_gives_each_rank_its_segment_of_the_sum(n_ranks):
 def test_exchange_allgather_and_broadcast_deliver_items_of_any_size(n_ranks):
     def work(communicator: ThreadCommunicator) -> tuple[list[bytes], list[str], str]:
         items = [bytes([communicator.rank, to]) * to for to in range(n_ranks)]
-        received = [bytes(item) for item in communicator.exchange(items)]
+        received = [bytes(item) for item in communicator.alltoall(items)]
         return (
             received,
             communicator.allgather(f"of {communicator.rank}"),
@@ -108,5 +108,5 @@ def test_single_process_returns_its_own_values():
     communicator.allreduce(values, "sum")
     communicator.reduce_scatter(values, np.array([5]), "maximum")
     assert values.tolist() == [0, 1, 2, 3, 4]
-    assert communicator.exchange([b"item"]) == [b"item"]
+    assert communicator.alltoall([b"item"]) == [b"item"]
     assert communicator.allgather("item") == ["item"] == [communicator.broadcast("item")]

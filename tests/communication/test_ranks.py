@@ -361,7 +361,7 @@ WRONG = {
     "path": (changed_rows(X="nowhere.parquet", y="y"), "rank 1: "),
     "rows of partitions": (
         changed_rows(X=NAMED, communicator=[(5, 39)]),
-        r"rank 1 \(partition 5\): the shard has partitions of 39 rows",
+        r"rank 1 \(partition 5\): the partitions of the shard have 39 rows",
     ),
     "partition of X_val": (
         changed_rows(
@@ -375,7 +375,7 @@ WRONG = {
     ),
     "duplicate partition": (
         changed_rows(X=NAMED, communicator=[(0, 40)]),
-        "partition 0 is there twice",
+        "partition 0 occurs 2 times",
     ),
 }
 

@@ -90,7 +90,7 @@ def test_errors_call_the_column_by_its_number():
     model = small(categorical_features=Categorical([0], handle_unknown="error")).fit(ARRAY, Y)
     peat = ARRAY.copy()
     peat[3, 0] = "peat"
-    expected = r"column 0 has unknown level\(s\) 'peat'; expected some of 'clay', 'loam', 'sand'"
+    expected = r"column 0 has unknown categories 'peat'; expected some of 'clay', 'loam', 'sand'"
     with pytest.raises(ValueError, match=expected):
         model.predict(peat)
     peat[3, 0] = {}

@@ -107,7 +107,8 @@ def test_unknown_level_is_missing_or_an_error_that_names_it():
     levels = learned(["a", "b"])
     np.testing.assert_array_equal(codes(levels, ["b", "x", None]), [1, np.nan, np.nan])
     with pytest.raises(
-        ValueError, match=r"column 'a' has unknown level.* 'w', 'x'; expected some of 'a', 'b', or"
+        ValueError,
+        match=r"column 'a' has unknown categories 'w', 'x'; expected some of 'a', 'b', or",
     ):
         codes(levels, ["x", "b", "w", None, "x"], handle_unknown="error")
     np.testing.assert_array_equal(codes(levels, ["b", None], handle_unknown="error"), [1, np.nan])
@@ -139,7 +140,7 @@ def test_levels_of_two_types_are_refused():
 @pytest.mark.parametrize(("known", "given"), [("a", 1.0), (1.0, "1")])
 @pytest.mark.parametrize("handle_unknown", ["missing", "error"])
 def test_levels_of_another_type_than_learned_are_refused(known, given, handle_unknown):
-    with pytest.raises(TypeError, match=f"column 'a' has levels such as {known!r}.*{given!r}"):
+    with pytest.raises(TypeError, match=f"column 'a' has categories such as {known!r}.*{given!r}"):
         codes(learned([known]), [None, given], handle_unknown=handle_unknown)
 
 
@@ -173,7 +174,7 @@ def test_unknown_level_has_the_code_of_missing_values():
     mapper = BinMapper().fit(pd.DataFrame({"a": ["x", "y"]}))
     X = pd.DataFrame({"a": ["y", "z", None]})
     assert mapper.transform(X).binned.codes().ravel().tolist() == [1, 2, 2]
-    with pytest.raises(ValueError, match=r"column 'a' has unknown level.* 'z'"):
+    with pytest.raises(ValueError, match=r"column 'a' has unknown categories 'z'"):
         mapper.set_params(categorical_features=Categorical(handle_unknown="error")).fit(
             X[:1]
         ).transform(X)
@@ -183,15 +184,15 @@ def test_weights_decide_which_levels_are_rare(monkeypatch):
     monkeypatch.setattr("abcgbm.data.binning._CODES_PER_BIN", 1)
     X = pd.DataFrame({"a": ["x", "y", "y", "z", "z"]})
     weight = [5, 1, 1, 1, 0.5]
-    levels = BinMapper(2).fit(X, sample_weight=weight).encoding_.levels[0]
+    levels = BinMapper(2).fit(X, sample_weight=weight).encoding_.categories[0]
     assert levels.code_of == {"x": 0, "y": 1, "z": 1}
-    assert BinMapper(2).fit(X).encoding_.levels[0].code_of == {"y": 0, "x": 1, "z": 1}
+    assert BinMapper(2).fit(X).encoding_.categories[0].code_of == {"y": 0, "x": 1, "z": 1}
 
 
 def test_level_of_weight_zero_is_unknown():
     X = pd.DataFrame({"a": ["x", "y", "z"]})
     mapper = BinMapper().fit(X, sample_weight=[1, 0, 1])
-    assert mapper.encoding_.levels[0].code_of == {"x": 0, "z": 1}
+    assert mapper.encoding_.categories[0].code_of == {"x": 0, "z": 1}
 
 
 @pytest.mark.parametrize("dtype", ["str", "category", object])

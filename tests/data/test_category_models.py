@@ -219,9 +219,9 @@ def test_level_that_was_not_seen_may_be_an_error(make):
         make(some_missing()), Y
     )
     assert_same_model(model, quick().fit(some_missing(), Y))
-    with pytest.raises(ValueError, match=r"column 'color' has unknown level\(s\) 'mauve'"):
+    with pytest.raises(ValueError, match=r"column 'color' has unknown categories 'mauve'"):
         model.predict(make(with_color("mauve")))
-    with pytest.raises(ValueError, match=r"column 'color' has unknown level\(s\) 'mauve'"):
+    with pytest.raises(ValueError, match=r"column 'color' has unknown categories 'mauve'"):
         quick(categorical_features=Categorical(handle_unknown="error")).fit(
             make(FRAME), Y, X_val=make(with_color("mauve", ROWS)), y_val=Y[ROWS]
         )
@@ -265,13 +265,13 @@ def test_validation_rows_with_unseen_levels_are_those_with_missing_ones(frame):
     np.testing.assert_allclose(first.validation_loss_[first.best_iteration_], -np.log(proba).sum())
 
 
-@pytest.mark.filterwarnings("ignore:no step .*makes the validation score better")
+@pytest.mark.filterwarnings("ignore:no iteration .*improves the validation score")
 def test_held_out_rows_with_unseen_levels_are_those_with_missing_ones():
     """Levels of one row each: those of held-out rows are never learned."""
     names = [f"row {i}" for i in range(N)]
     parameters = {"early_stopping": True, "validation_fraction": 0.25}
     model = quick(**parameters).fit(with_color(names), Y)
-    learned = model.model_.encoding.levels[1].code_of
+    learned = model.model_.encoding.categories[1].code_of
     only_learned = [name if name in learned else None for name in names]
     assert N / 2 < len(learned) < N
     again = quick(**parameters).fit(with_color(only_learned), Y)
@@ -282,8 +282,8 @@ def test_held_out_rows_with_unseen_levels_are_those_with_missing_ones():
 def test_level_without_weight_is_not_seen():
     weight = (COLORS != "teal").astype(float)
     model = quick().fit(FRAME, Y, weight)
-    assert list(model.model_.encoding.levels[1].code_of) == ["blue", "green", "red"]
-    with pytest.warns(UserWarning, match="column 'color' has 120 values and none is a level"):
+    assert list(model.model_.encoding.categories[1].code_of) == ["blue", "green", "red"]
+    with pytest.warns(UserWarning, match="column 'color' has 120 values and none is a category"):
         assert answers(model, with_color("teal")) == answers(model, with_color(None))
 
 
@@ -295,14 +295,14 @@ def test_levels_of_rows_of_weight_zero_are_not_looked_at(level):
     weight = (np.arange(N) >= 10).astype(float)
     model = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame, Y, weight)
     assert_same_model(model, quick().fit(FRAME.iloc[10:], Y[10:]))
-    assert list(model.model_.encoding.levels[1].code_of) == ["blue", "green", "red", "teal"]
+    assert list(model.model_.encoding.categories[1].code_of) == ["blue", "green", "red", "teal"]
     given_rows = {"X_val": frame, "y_val": Y, "sample_weight_val": weight}
     model = quick(categorical_features=Categorical(handle_unknown="error")).fit(
         FRAME.iloc[10:], Y[10:], **given_rows
     )
     np.testing.assert_array_equal(model.validation_loss_, model.train_loss_)
     mapper = BinMapper(handle_unknown="error").fit(frame, sample_weight=weight)
-    assert mapper.encoding_.levels == model.model_.encoding.levels
+    assert mapper.encoding_.categories == model.model_.encoding.categories
 
 
 # --------------------------------------------------------------------------------- warm start, copies
@@ -330,7 +330,7 @@ def test_warm_start_refuses_new_levels_where_they_are_errors():
         FRAME, Y
     )
     before = model_bytes(model)
-    with pytest.raises(ValueError, match=r"column 'color' has unknown level.* 'amber', 'mauve'"):
+    with pytest.raises(ValueError, match=r"column 'color' has unknown categories 'amber', 'mauve'"):
         model.set_params(max_iter=8).fit(with_new_levels(), Y)
     assert model_bytes(model) == before
     assert answers(model, FRAME) == answers(quick().fit(FRAME, Y), FRAME)
@@ -343,9 +343,9 @@ def test_warm_start_handles_unknown_levels_as_it_is_told_now(first, second):
     )
     model.set_params(max_iter=8, categorical_features=Categorical(handle_unknown=second))
     if second == "error":
-        with pytest.raises(ValueError, match=r"unknown level.* 'amber', 'mauve'"):
+        with pytest.raises(ValueError, match=r"unknown categories 'amber', 'mauve'"):
             model.fit(with_new_levels(), Y)
-        with pytest.raises(ValueError, match=r"unknown level.* 'mauve'"):
+        with pytest.raises(ValueError, match=r"unknown categories 'mauve'"):
             model.fit(FRAME, Y).predict(with_color("mauve"))
     else:
         again = quick(warm_start=True).fit(FRAME, Y).set_params(max_iter=8)
@@ -388,7 +388,7 @@ def test_pickle_and_clone_know_the_levels():
     twin = pickle.loads(pickle.dumps(model))
     assert_same_model(twin, model)
     assert answers(twin, some_missing()[["color", "size"]]) == expected
-    with pytest.raises(ValueError, match=r"unknown level.* 'mauve'"):
+    with pytest.raises(ValueError, match=r"unknown categories 'mauve'"):
         twin.predict(with_color("mauve"))
     assert_same_model(clone(model).fit(some_missing(), Y), model)
     table = pickle.loads(pickle.dumps(BinMapper().fit(some_missing()))).transform(some_missing())
@@ -397,8 +397,8 @@ def test_pickle_and_clone_know_the_levels():
 
 def test_refit_forgets_the_levels():
     model = quick().fit(FRAME, Y).fit(with_color("mauve"), Y)
-    assert list(model.model_.encoding.levels[1].code_of) == ["mauve"]
-    assert model.fit(FRAME[["size"]], Y).model_.encoding.levels == {}
+    assert list(model.model_.encoding.categories[1].code_of) == ["mauve"]
+    assert model.fit(FRAME[["size"]], Y).model_.encoding.categories == {}
 
 
 def test_level_that_only_held_out_rows_have_is_no_error_of_the_training_table():
@@ -411,5 +411,5 @@ def test_level_that_only_held_out_rows_have_is_no_error_of_the_training_table():
         )
         lenient = small(**settings).fit(frame, np.arange(90) % 3)
     np.testing.assert_array_equal(strict.validation_loss_, lenient.validation_loss_)
-    with pytest.raises(ValueError, match="column 'a' has unknown level"):
+    with pytest.raises(ValueError, match="column 'a' has unknown categories"):
         strict.predict(pd.DataFrame({"a": ["rare"]}))

@@ -68,7 +68,7 @@ def test_floats_out_of_step_are_copied():
 def test_table_of_other_columns_is_refused_by_its_name():
     mapper = BinMapper().fit(DATA["floats"])
     table = BinMapper().fit(DATA["floats"][:, :3]).encoding_.read(DATA["floats"][:, :3], "")
-    with pytest.raises(ValueError, match="X_val is a Table of other columns"):
+    with pytest.raises(ValueError, match="X_val is a Table with other columns"):
         mapper.encoding_.read(table, "BinMapper", "X_val")
 
 
@@ -92,7 +92,7 @@ def test_unknown_levels_of_blocks_follow_the_choice():
     X, other = pd.DataFrame({"a": ["x", "y"]}), pd.DataFrame({"a": ["y", "new"]})
     ((_, values),) = all_blocks(BinMapper().fit(X), other)
     np.testing.assert_array_equal(values, [[1.0], [np.nan]])
-    with pytest.raises(ValueError, match=r"column 'a' has unknown level.* 'new'"):
+    with pytest.raises(ValueError, match=r"column 'a' has unknown categories 'new'"):
         all_blocks(BinMapper(handle_unknown="error").fit(X), other)
 
 

@@ -180,7 +180,7 @@ def test_fold_that_lacks_a_class_has_its_column():
 
 def test_validation_label_that_training_lacks_is_named_unless_it_is_a_class():
     fold = NUMBERS != 1
-    with pytest.raises(ValueError, match=r"y_val has labels .* not among the classes: \[1\]"):
+    with pytest.raises(ValueError, match=r"y_val has labels .* not among the classes: 1;"):
         small().fit(X[fold], NUMBERS[fold], X_val=X, y_val=NUMBERS)
     model = small(classes=[0, 1, 2]).fit(X[fold], NUMBERS[fold], X_val=X, y_val=NUMBERS)
     assert np.isfinite(model.validation_loss_).all()
@@ -401,16 +401,14 @@ def test_only_one_class_with_rows_is_almost_certain(algorithm, n_classes):
 
 
 def test_label_outside_the_list_is_named():
-    with pytest.raises(ValueError, match=r"not among the classes: \[2\]; expected .* \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"not among the classes: 2; expected some of 0, 1"):
         small(classes=[0, 1]).fit(X, NUMBERS)
-    with pytest.raises(
-        ValueError, match=r"not among the classes: \[0, 1, 2\]; .* \['0', '1', '2'\]"
-    ):
+    with pytest.raises(ValueError, match=r"not among the classes: 0, 1, 2; .* '0', '1', '2'"):
         small(classes=["0", "1", "2"]).fit(X, NUMBERS)
 
 
 def test_many_labels_outside_the_list_are_named_in_part():
-    with pytest.raises(ValueError, match=r"\[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, \.\.\.\]"):
+    with pytest.raises(ValueError, match=r"2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 18 more; expected"):
         small(classes=[0, 1]).fit(X, np.arange(90) % 30)
 
 

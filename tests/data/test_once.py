@@ -23,7 +23,7 @@ SIZE = RNG.normal(size=N)
 Y = CODES
 WORDS = np.array(["clay", "loam", "sand"])[CODES]
 NUMBERS = np.array([10, 20, 30])[CODES]
-NONE_IS_KNOWN = r"column '?\w+'? has \d+ values and none is a level of the fit"
+NONE_IS_KNOWN = r"column '?\w+'? has \d+ values and none is a category seen in fit"
 
 
 def frame(soil, n_rows=N):
@@ -80,23 +80,23 @@ def test_numbers_are_refused_where_fit_saw_strings(form, soil):
     model, mapper = of_words(), BinMapper().fit(frame(WORDS))
     X = form(soil)
     for call in (model.predict, model.explain, model.apply, mapper.transform):
-        with pytest.raises(TypeError, match=r"'clay', strings; it is now given .*expected strings"):
+        with pytest.raises(TypeError, match=r"'clay', but was given .*expected strings"):
             call(X)
     if isinstance(X, pd.DataFrame):
-        with pytest.raises(TypeError, match="'clay', strings; it is now given"):
+        with pytest.raises(TypeError, match="'clay', but was given"):
             quick().fit(frame(WORDS), Y, X_val=X, y_val=Y)
-        with pytest.raises(TypeError, match="'clay', strings; it is now given"):
+        with pytest.raises(TypeError, match="'clay', but was given"):
             model.set_params(warm_start=True, max_iter=5).fit(X, Y)
 
 
 def test_digit_is_not_the_string_of_it():
     model = quick().fit(frame(CODES.astype(str)), Y)
-    with pytest.raises(TypeError, match="'0', strings; it is now given"):
+    with pytest.raises(TypeError, match="'0', but was given"):
         model.predict(frame(CODES))
 
 
 def test_numbers_are_refused_in_files_where_fit_saw_strings(parquet):
-    with pytest.raises(TypeError, match="'clay', strings; it is now given"):
+    with pytest.raises(TypeError, match="'clay', but was given"):
         of_words().predict(LargeTable(parquet(CODES)))
 
 
@@ -106,7 +106,7 @@ def test_type_of_a_column_is_refused_whether_trees_use_it_or_not(soil):
     model = quick(MultiOutputTrees(min_gain=1e9)).fit(frame(pd.Categorical(soil)), Y)
     assert not len(model.model_.ensemble.used_features)
     other = NUMBERS if soil is WORDS else WORDS
-    with pytest.raises(TypeError, match="column 'soil' has levels such as"):
+    with pytest.raises(TypeError, match="column 'soil' has categories such as"):
         model.predict(frame(other))
     model.predict(frame(np.full(N, np.nan)))
 
@@ -147,7 +147,7 @@ def test_integer_categories_that_are_named_are_warned_of(form):
     X = FORMS["array"](NUMBERS)
     model = quick(categorical_features=[0]).fit(X, Y)
     texts = warned(lambda: [model.predict(form(CODES)) for _ in range(3)])
-    assert sum("none is a level of the fit" in text for text in texts) == 1
+    assert sum("none is a category seen in fit" in text for text in texts) == 1
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_warm_start_and_large_tables_are_warned_of(parquet):
 
 def test_levels_that_are_errors_are_no_warning():
     model = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame(WORDS), Y)
-    with pytest.raises(ValueError, match=r"unknown level\(s\) 'peat'"):
+    with pytest.raises(ValueError, match=r"unknown categories 'peat'"):
         model.predict(frame(["peat"] * N))
 
 

@@ -88,7 +88,7 @@ def test_rows_are_numbered_as_in_the_table():
     counted = CountedRows.from_given(GivenRows(read_table(X), Y, **SOME_ABSENT))
     assert counted.which.tolist() == np.flatnonzero(~ABSENT).tolist()
     class_of_row, factor = counted.labels.astype(np.int32), np.array([1.0, 0.0, 2.0])
-    rows = counted.weighed(class_of_row, factor, counted.sums(class_of_row, 3))
+    rows = counted.with_class_weights(class_of_row, factor, counted.sums(class_of_row, 3))
     expected = np.flatnonzero(~ABSENT & (Y != 1))
     assert rows.row_numbers.tolist() == expected.tolist()
     assert rows.y.tolist() == Y[expected].tolist()

@@ -77,12 +77,12 @@ def test_every_rank_merges_a_feature_at_a_time_where_there_are_many_rows(monkeyp
     monkeypatch.setattr(shared_bins, "_MAX_VALUES", 1)
     merged = []
 
-    def kept(self, places, pieces):
+    def recording(self, places, counts):
         merged.append(len(places))
-        return finish(self, places, pieces)
+        return merge(self, places, counts)
 
-    finish = shared_bins._Finisher.finish
-    monkeypatch.setattr(shared_bins._Finisher, "finish", kept)
+    merge = shared_bins._GroupMerger.merge
+    monkeypatch.setattr(shared_bins._GroupMerger, "merge", recording)
     X = np.random.default_rng(0).normal(size=(90, 6))
     on_each(X, np.arange(90) % 3, 3, 1)
     assert merged == [1] * 6
@@ -138,8 +138,8 @@ def test_dealt_things_are_finished_of_the_pieces_of_all(n_things, n_ranks):
 def test_numbers_of_rows_follow_the_partitions():
     parts = [[(4, 2), (0, 3)], [], [(2, 0), (3, 1)]]
     found = on_ranks(
-        3, lambda communicator: Shard(communicator, parts[communicator.rank]).numbers().tolist()
+        3, lambda communicator: Shard(communicator, parts[communicator.rank]).row_ids().tolist()
     )
     assert found == [[4, 5, 0, 1, 2], [], [3]]
-    some = Shard(LOCAL.communicator, [(4, 2), (0, 3)]).taken(np.array([1, 2, 4]))
-    assert (some.parts, some.numbers().tolist()) == ([(4, 1), (0, 2)], [2, 0, 1])
+    some = Shard(LOCAL.communicator, [(4, 2), (0, 3)]).take(np.array([1, 2, 4]))
+    assert (some.partitions, some.row_ids().tolist()) == ([(4, 1), (0, 2)], [2, 0, 1])

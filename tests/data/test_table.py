@@ -147,7 +147,7 @@ def test_categories_of_numbers_can_be_read_as_numbers(case):
 @each(NO_CATEGORIES)
 def test_column_of_missing_levels_alone_has_no_level_and_all_that_comes_is_missing(case):
     mapper = BinMapper().fit(case.table())
-    assert mapper.encoding_.levels[4].code_of == {}
+    assert mapper.encoding_.categories[4].code_of == {}
     assert mapper.thresholds_[4].tolist() == []
     missing = codes(mapper, case.table())
     assert set(missing[:, 4]) == {1}
@@ -156,7 +156,9 @@ def test_column_of_missing_levels_alone_has_no_level_and_all_that_comes_is_missi
         np.testing.assert_array_equal(codes(mapper, X)[:, 4], missing[:, 4])
     strict = BinMapper(handle_unknown="error").fit(case.table())
     np.testing.assert_array_equal(codes(strict, case.table()), missing)
-    with pytest.raises(ValueError, match=says(f"column {NAMES[4]!r} has unknown level(s) 'apple'")):
+    with pytest.raises(
+        ValueError, match=says(f"column {NAMES[4]!r} has unknown categories 'apple'")
+    ):
         strict.transform(pandas_with(words)(DATA["level"]))
 
 
@@ -216,7 +218,9 @@ def test_strings_are_refused_where_fit_saw_numbers(case):
 @each(STRING_CATEGORIES)
 def test_numbers_are_refused_where_fit_saw_strings(case):
     mapper = BinMapper().fit(case.table())
-    with pytest.raises(TypeError, match=says(f"column {NAMES[4]!r}", "'apple'", "strings", "now")):
+    with pytest.raises(
+        TypeError, match=says(f"column {NAMES[4]!r}", "'apple'", "given", "strings")
+    ):
         mapper.transform(pandas_frame(case.plain()))
 
 
@@ -246,16 +250,16 @@ def spoil(matrix, index):
 def test_index_out_of_range_is_refused_in_every_sparse_format(form, index):
     mapper = BinMapper().fit(stored())
     bad = spoil(stored().asformat(form).copy(), index)
-    with pytest.raises(ValueError, match=f"X is a {form} matrix that is not well formed: "):
+    with pytest.raises(ValueError, match=f"X is an invalid {form} matrix: "):
         mapper.transform(bad)
-    with pytest.raises(ValueError, match=f"X is a {form} matrix that is not well formed: "):
+    with pytest.raises(ValueError, match=f"X is an invalid {form} matrix: "):
         BinMapper().fit(bad)
 
 
 def test_column_out_of_range_of_a_coo_matrix_is_refused():
     bad = stored().tocoo()
     bad.col[3] = 6
-    with pytest.raises(ValueError, match="not well formed: column 6; expected 0 to 5"):
+    with pytest.raises(ValueError, match="matrix: column 6; expected 0 to 5"):
         BinMapper().fit(bad)
 
 
@@ -278,7 +282,7 @@ def test_malformed_lists_and_pointers_are_refused():
     bsr.indptr[5] = -3
     dia.offsets = dia.offsets[:-1]
     for bad in (lil, csr, bsr, dia):
-        with pytest.raises(ValueError, match="not well formed"):
+        with pytest.raises(ValueError, match="X is an invalid"):
             BinMapper().fit(bad)
 
 
@@ -370,11 +374,11 @@ WORDS = pandas_with(words)(DATA["level"])
         (np.array([["2001-01-01"]], "M8[D]"), ("X_val is an array of type datetime64",)),
         ({}, ("X_val is of type dict",)),
         (WORDS.assign(more=1), ("feature names of X_val", "unseen at fit time", "more")),
-        (WORDS, (f"column {NAMES[4]!r} of X_val holds strings and was no category",)),
+        (WORDS, (f"column {NAMES[4]!r} of X_val holds strings and was not categorical",)),
         (WORDS.assign(plain=_MOMENT), ("column 'plain' of X_val is a datetime",)),
         (WORDS[:0], ("Found X_val with 0 sample(s)", "Owner")),
-        (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), ("X_val has columns of the same",)),
-        (pa.array([1.0]), ("X_val of type DoubleArray is no Arrow table",)),
+        (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), ("X_val has duplicate column names",)),
+        (pa.array([1.0]), ("X_val of type DoubleArray is not an Arrow table",)),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -503,7 +507,7 @@ def test_nothing_is_a_category_if_none_is_chosen(chosen):
         (["plane"], ValueError, ("'plane'", "'plain'", "'two words'")),
         ([5], ValueError, ("has 5", "0 to 4")),
         ([-1], ValueError, ("has -1", "0 to 4")),
-        ([True], ValueError, ("1 truth values", "5 features")),
+        ([True], ValueError, ("1 booleans", "5 features")),
         ("plain", TypeError, ("'plain'", "'auto', None, or a list")),
         (3, TypeError, ("=3", "'auto', None, or a list")),
         ([1.0], TypeError, ("1.0", "'auto', None, or a list")),
@@ -528,15 +532,15 @@ def test_names_cannot_choose_among_columns_without_names():
 def test_chosen_numbers_are_levels_of_any_table(make):
     values = np.nan_to_num(DATA["level or missing"])
     mapper = BinMapper(categorical_features=[4, 1]).fit(make(values))
-    assert list(mapper.encoding_.levels) == [1, 4]
-    assert list(mapper.encoding_.levels[4].code_of) == [0.0, 1.0, 2.0, 3.0]
+    assert list(mapper.encoding_.categories) == [1, 4]
+    assert list(mapper.encoding_.categories[4].code_of) == [0.0, 1.0, 2.0, 3.0]
     np.testing.assert_array_equal(codes(mapper, make(values))[:, 4], values[:, 4])
 
 
 def test_truth_values_are_numbers_unless_chosen():
     X = pd.DataFrame({"a": [True, False, True]})
     assert read_table(X).kind.tolist() == [Kind.NUMERIC]
-    assert list(read_table(X, ["a"]).levels(0)) == [[1.0, 0.0, 1.0]]
+    assert list(read_table(X, ["a"]).categories(0)) == [[1.0, 0.0, 1.0]]
 
 
 def test_rows_are_counted_from_the_first_whatever_the_index_says():
@@ -544,7 +548,7 @@ def test_rows_are_counted_from_the_first_whatever_the_index_says():
     X[NAMES[1]] = X[NAMES[1]].astype(pd.SparseDtype(float, np.nan))
     taken = read_table(X).take(ROWS)
     np.testing.assert_array_equal(taken.floats(EVERY[:4]), DATA["level"][ROWS, :4])
-    assert list(taken.levels(4)) == [words(DATA["level"][ROWS, 4])]
+    assert list(taken.categories(4)) == [words(DATA["level"][ROWS, 4])]
 
 
 def test_integer_names_of_columns_are_no_places():
@@ -569,24 +573,24 @@ def test_mapper_refuses_a_table_that_is_binned():
     mapper = BinMapper().fit(DATA["floats"])
     table = mapper.transform(DATA["floats"])
     for method in (mapper.fit, mapper.transform):
-        with pytest.raises(TypeError, match="X is a BinnedTable; expected the values"):
+        with pytest.raises(TypeError, match="X is a BinnedTable; expected a table of values"):
             method(table)
 
 
 def test_missing_values_are_no_level():
     X = pd.DataFrame({"a": pd.Series(["x", None, np.nan, pd.NA, pd.NaT, ""], dtype=object)})
-    assert list(read_table(X).levels(0)) == [["x", None, None, None, None, ""]]
+    assert list(read_table(X).categories(0)) == [["x", None, None, None, None, ""]]
 
 
 def test_minus_zero_is_the_level_zero():
-    (levels,) = read_table(np.array([[-0.0], [0.0], [1.0]]), [0]).levels(0)
+    (levels,) = read_table(np.array([[-0.0], [0.0], [1.0]]), [0]).categories(0)
     assert [np.signbit(level) for level in levels] == [False] * 3
 
 
 def test_levels_come_in_chunks():
     n = 65_536 + 3
     for X in (np.arange(float(n))[:, None], pl.DataFrame({"a": np.arange(n).astype(str)})):
-        sizes = [len(chunk) for chunk in read_table(X, [0]).levels(0)]
+        sizes = [len(chunk) for chunk in read_table(X, [0]).categories(0)]
         assert sizes == [65_536, 3]
 
 
@@ -638,7 +642,7 @@ def test_table_of_other_columns_is_refused():
     X = pandas_frame(DATA["floats"])
     mapper = BinMapper().fit(X)
     for other in (X[NAMES[::-1]], DATA["floats"], X.astype({"plain": "category"})):
-        with pytest.raises(ValueError, match="Table of other columns"):
+        with pytest.raises(ValueError, match="Table with other columns"):
             mapper.transform(read_table(other))
     np.testing.assert_array_equal(codes(mapper, read_table(X)), codes(mapper, X))
 

@@ -6,7 +6,7 @@ import pytest
 from test_ranks import errors_of, file_of, fitted
 
 from abcgbm.communication.shard import Shard
-from abcgbm.distributed.concat import join
+from abcgbm.distributed.concat import concat_partitions
 from ranks_in_threads import on_ranks
 
 polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
@@ -70,7 +70,10 @@ def on_two(tables, labels=(LABELS, LABELS)):
 
 
 def on_one(tables, labels=(LABELS, LABELS)):
-    X, y = (join([*enumerate(parts, 3)], name) for parts, name in ((tables, "X"), (labels, "y")))
+    X, y = (
+        concat_partitions([*enumerate(parts, 3)], name)
+        for parts, name in ((tables, "X"), (labels, "y"))
+    )
     return fitted({"X": X, "y": y}, {})
 
 
@@ -82,7 +85,7 @@ def test_partitions_make_the_same_model_on_one_worker_and_on_two(tables):
 
 @pytest.mark.parametrize("tables", BAD.values(), ids=BAD)
 def test_partitions_are_refused_on_one_worker_and_on_two(tables):
-    words = "'b'.* holds strings or categories .*partition [34].*, and numbers .*partition [34]"
+    words = "'b'.* holds strings or categories .*partition [34].*, but numbers .*partition [34]"
     with pytest.raises(TypeError, match=words):
         on_one(tables)
     for error in errors_of(2, on_two(tables)):

@@ -103,7 +103,7 @@ def test_ranks_on_workers_sum_and_exchange(client):
     assert answers.errors == {}
     for rank, (first, last, largest, received, gathered) in answers.given.items():
         assert first == 3
-        assert last == 3 * (work.PIECE // 4 + 2) + 3
+        assert last == 3 * (work.CHUNK_BYTES // 4 + 2) + 3
         assert largest.tolist() == [2, 0]
         assert received == [bytes([other]) * rank for other in range(3)]
         assert gathered == [0, 1, 2]
@@ -274,7 +274,7 @@ def test_predictions_of_arrays_are_arrays_and_need_no_client(monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 2))
     local = ABCBoostClassifier(**FEW).fit(X, y)
-    model = DaskABCBoostClassifier(**FEW)._take(local)
+    model = DaskABCBoostClassifier(**FEW)._copy_fitted(local)
     monkeypatch.setattr(distributed, "get_client", no_client)
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         lazily = getattr(model, method)(lazy)
@@ -285,7 +285,7 @@ def test_predictions_of_arrays_are_arrays_and_need_no_client(monkeypatch):
 
 def test_other_methods_name_what_they_do_not_take():
     X, y = arrays()
-    model = DaskABCBoostClassifier(**FEW)._take(ABCBoostClassifier(**FEW).fit(X, y))
+    model = DaskABCBoostClassifier(**FEW)._copy_fitted(ABCBoostClassifier(**FEW).fit(X, y))
     with pytest.raises(
         TypeError, match=r"X is a dask.array.core.Array; expected a table that is not"
     ):
@@ -406,39 +406,39 @@ def lost_once(method, at):
 def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    ask, asked = lost_once(WorkerGroup.ask, 3)
+    poll, polled = lost_once(WorkerGroup.poll, 3)
     start, started = lost_once(WorkerGroup.start, 0)
-    monkeypatch.setattr(WorkerGroup, "ask", ask)
+    monkeypatch.setattr(WorkerGroup, "poll", poll)
     monkeypatch.setattr(WorkerGroup, "start", start)
-    monkeypatch.setattr(driver, "_SETTLING", 0.1)
+    monkeypatch.setattr(driver, "_END_TIMEOUT", 0.1)
     steps = []
     model = DaskABCBoostClassifier(**FEW, callbacks=lambda report: steps.append(report.iteration))
     model.fit(*lazy).set_params(callbacks=None)
     assert bytes_of(model) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
     assert steps == [1, 2, 3, 4]
-    assert len(asked) > 3
+    assert len(polled) > 3
     assert len(started) == 1
 
 
 def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
-    ask, answering, lost, steps = WorkerGroup.ask, WorkerGroup.answering, [], []
+    poll, alive, lost, steps = WorkerGroup.poll, WorkerGroup.alive, [], []
 
-    def failing(ranks, n_answered, *, asks_to_stop):
-        if asks_to_stop and not lost:
+    def failing(ranks, n_answered, *, stop_requested):
+        if stop_requested and not lost:
             lost.append(ranks)
             ranks.end("rank 0 is lost")
             raise LostWorkersError("no answer", [ranks.addresses[0]])
-        return ask(ranks, n_answered, asks_to_stop=asks_to_stop)
+        return poll(ranks, n_answered, stop_requested=stop_requested)
 
     def stop_at_three(report):
         steps.append(report.iteration)
         return report.iteration == 3
 
-    left = lambda ranks: answering(ranks)[1 if ranks in lost else 0 :]
-    monkeypatch.setattr(WorkerGroup, "ask", failing)
-    monkeypatch.setattr(WorkerGroup, "answering", left)
+    left = lambda ranks: alive(ranks)[1 if ranks in lost else 0 :]
+    monkeypatch.setattr(WorkerGroup, "poll", failing)
+    monkeypatch.setattr(WorkerGroup, "alive", left)
     model = DaskABCBoostClassifier(callbacks=stop_at_three).fit(*lazy).set_params(callbacks=None)
     local = ABCBoostClassifier(callbacks=lambda report: report.iteration == 3).fit(X, y)
     assert bytes_of(model) == bytes_of(local.set_params(callbacks=None))
@@ -477,7 +477,9 @@ def test_data_that_are_lost_for_good_are_named_and_the_model_so_far_is_kept():
                 os.kill(victim, signal.SIGKILL)
 
         model = DaskABCBoostClassifier(max_iter=10**5, callbacks=kill, client=client)
-        with pytest.raises(LostDataError, match=r"lost for good.*partitions 1 of X, 3 of X"):
+        with pytest.raises(
+            LostDataError, match=r"cannot be computed again.*partitions 1 of X, 3 of X"
+        ):
             model.fit(*given)
     assert model.n_iter_ >= 3
     assert model.stop_reason_ == "checkpoint"
@@ -528,7 +530,7 @@ def bad_input() -> list[object]:
             lazy,
             labels[:-1],
             ValueError,
-            "partition 3 has 100 rows of X, but 99 of y; expected as many",
+            "partition 3 has 100 rows of X, but 99 of y; expected the same number",
             id="rows",
         ),
         pytest.param([], [], ValueError, "X has no partitions; expected at least 1", id="none"),
@@ -537,7 +539,7 @@ def bad_input() -> list[object]:
             typed,
             pieces,
             TypeError,
-            r"0.* holds strings .*partition 1.*, and numbers .*partition 0",
+            r"0.* holds strings .*partition 1.*, but numbers .*partition 0",
             id="types",
         ),
     ]
@@ -570,7 +572,7 @@ def test_parameters_are_checked_before_anything_is_computed(client, parameters, 
 
 def test_client_that_is_none_or_closed_or_without_workers_is_an_error(monkeypatch):
     X, y = (da.from_array(column, chunks=100) for column in arrays())
-    monkeypatch.setattr(dask_classifier, "_NO_WORKERS", 0.2)
+    monkeypatch.setattr(dask_classifier, "_WORKERS_TIMEOUT", 0.2)
     with LocalCluster(n_workers=0, processes=False, **QUIET) as cluster:
         with Client(cluster, set_as_default=False) as empty:
             model = DaskABCBoostClassifier(client=empty)
@@ -589,9 +591,9 @@ def test_client_that_is_none_or_closed_or_without_workers_is_an_error(monkeypatc
 @pytest.mark.parametrize(("module", "extra"), [("distributed", "dask"), ("mpi4py", "mpi")])
 def test_missing_extra_is_named(monkeypatch, module, extra):
     name = {"dask": "DaskABCBoostClassifier", "mpi": "MPICommunicator"}[extra]
-    file = {"dask": "dask_classifier", "mpi": "mpi"}[extra]
+    file = {"dask": "dask_estimator", "mpi": "mpi"}[extra]
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, f"abcgbm.distributed{file}", raising=False)
+    monkeypatch.delitem(sys.modules, f"abcgbm.distributed.{file}", raising=False)
     import abcgbm.distributed  # noqa: PLC0415
 
     with pytest.raises(ImportError, match=rf"{name} needs .*abcgbm\[{extra}\]"):
@@ -623,7 +625,7 @@ def test_estimator_is_cloned_pickled_and_shown_as_others_are(client):
 
 def test_parts_with_other_levels_are_joined_as_categories():
     parts = [pd.DataFrame({"c": pd.Categorical(values)}) for values in (["b"], ["a", "b"], [])]
-    joined = joining.join(list(enumerate(parts)), "X")
+    joined = joining.concat_partitions(list(enumerate(parts)), "X")
     assert joined["c"].dtype == pd.CategoricalDtype(["b", "a"])
     assert joined["c"].tolist() == ["b", "a", "b"]
 
@@ -638,6 +640,6 @@ def test_no_rows_of_a_table_are_a_table(kind):
         "arrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(frame),
         "pandas": lambda: frame,
     }[kind]()
-    none = joining.no_rows_of(made)
+    none = joining.without_rows(made)
     assert none.shape == (0, 2)
-    assert joining.join([(0, none), (1, made), (2, made)], "X").shape == (4, 2)
+    assert joining.concat_partitions([(0, none), (1, made), (2, made)], "X").shape == (4, 2)

@@ -62,8 +62,8 @@ def test_outcome_is_the_model(params):
     def with_steps(communicator: ThreadCommunicator) -> ShardResult:
         rows, parts = fit[communicator.rank]
         shard = Shard(communicator, parts)
-        afar = RemoteListener(lambda report, means: steps.append(report.iteration))
-        return fit_on_rank(params, rows, shard, afar=afar)
+        listener = RemoteListener(lambda report, means: steps.append(report.iteration))
+        return fit_on_rank(params, rows, shard, listener=listener)
 
     for outcome in on_ranks(2, with_steps):
         assert outcome.error is None
@@ -130,11 +130,11 @@ def stopping(after: tuple[str, int], fails: bool) -> Any:
 def test_training_that_was_told_to_stop_and_broken_off_stops_at_once(after, n_ranks):
     params, given = FITS["refit"], rows_of(2, 1)
 
-    def fit(afar: RemoteListener, checkpoint: bytes | None = None, given: Any = given) -> Any:
+    def fit(listener: RemoteListener, checkpoint: bytes | None = None, given: Any = given) -> Any:
         def on_rank(communicator: ThreadCommunicator) -> ShardResult:
             rows, parts = given[communicator.rank]
             shard = Shard(communicator, parts)
-            return fit_on_rank(params, rows, shard, checkpoint=checkpoint, afar=afar)
+            return fit_on_rank(params, rows, shard, checkpoint=checkpoint, listener=listener)
 
         return on_ranks(len(given), on_rank)
 
@@ -152,7 +152,7 @@ def test_fit_of_one_rank_leaves_its_state():
         PARAMS,
         rows_of(1, 1)[0][0],
         Shard(SingleProcess()),
-        afar=RemoteListener(stopping(("train", 3), fails=True)),
+        listener=RemoteListener(stopping(("train", 3), fails=True)),
     )
     assert (type(outcome.error), outcome.n_iter) == (RanksError, 3)
     again = on_ranks(2, work(PARAMS, 2, 1, outcome.checkpoint))
@@ -160,18 +160,24 @@ def test_fit_of_one_rank_leaves_its_state():
 
 
 def test_state_is_given_now_and_then(monkeypatch):
-    kept, states = StateSender(), []
+    sender, states = StateSender(), []
 
     def on_iteration(report: IterationReport, means: Means) -> bool:
-        kept._not_before = 0.0 if report.iteration in (3, 5) else 1e9
+        sender._not_before = 0.0 if report.iteration in (3, 5) else 1e9
         monkeypatch.setattr(
             "abcgbm.distributed.shard_fit._MAX_BYTES", 2**24 if report.iteration < 5 else 9
         )
-        states.append(kept.if_due())
+        states.append(sender.if_due())
         return False
 
     row = rows_of(1, 1)[0][0]
-    fit_on_rank(PARAMS, row, Shard(SingleProcess()), afar=RemoteListener(on_iteration), kept=kept)
+    fit_on_rank(
+        PARAMS,
+        row,
+        Shard(SingleProcess()),
+        listener=RemoteListener(on_iteration),
+        state_sender=sender,
+    )
     assert [state is not None for state in states] == [False, False, True, False, False, False]
     again = on_ranks(2, work(PARAMS, 2, 1, states[2]))
     assert {file_of(of.model) for of in again} == {expected(PARAMS)}
@@ -214,11 +220,11 @@ class OneOfTwo(SingleProcess):
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
     with Interrupts(OneOfTwo()) as interrupts:
-        interrupts.raise_if_asked()
+        interrupts.raise_if_requested()
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            interrupts.raise_if_asked()
-        interrupts.raise_if_asked()
+            interrupts.raise_if_requested()
+        interrupts.raise_if_requested()
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -261,7 +267,7 @@ def test_time_is_that_of_the_first_rank():
 def test_time_that_has_passed_before_counts():
     params = PARAMS | {"max_iter": 50, "callbacks": [TimeLimit(1e5)]}
     outcome = fit_on_rank(
-        params, rows_of(1, 1)[0][0], Shard(SingleProcess()), afar=RemoteListener(elapsed=1e6)
+        params, rows_of(1, 1)[0][0], Shard(SingleProcess()), listener=RemoteListener(elapsed=1e6)
     )
     assert (outcome.model.stop_reason_, outcome.n_iter) == ("time_limit", 1)
 

@@ -93,7 +93,7 @@ def test_damaged_bins_of_a_mapper_are_an_error():
     assert all(map(np.array_equal, twin.thresholds_, mapper.thresholds_))
     damaged = bytearray(state)
     damaged[state.find(mapper.thresholds_[0].tobytes()) + 3] ^= 1
-    with pytest.raises(ValueError, match="pickled BinMapper was changed or damaged"):
+    with pytest.raises(ValueError, match="pickled BinMapper is corrupted"):
         pickle.loads(bytes(damaged))
     assert not hasattr(pickle.loads(pickle.dumps(BinMapper(max_bins=7))), "thresholds_")
 
@@ -123,9 +123,9 @@ def test_arrays_of_a_model_cannot_be_changed(model):
 
 def test_what_is_shown_of_a_model_is_short():
     table = BinMapper().fit(FRAME).transform(FRAME)
-    levels = MODEL.model_.encoding.levels[4]
+    levels = MODEL.model_.encoding.categories[4]
     shown = [MODEL.model_, MODEL.history_, MODEL.model_.ensemble, table, levels]
     assert all(len(repr(part)) < 120 for part in shown)
     assert repr(table) == f"BinnedTable(150 rows, 5 features, {table.binned.total_bins} bins)"
-    assert repr(levels) == "Levels(column 'soil', 2 levels, 2 codes)"
+    assert repr(levels) == "CategoryMap(column 'soil', 2 categories, 2 codes)"
     assert "Ensemble(2 steps, 6 trees, 5 features, 4 classes)" in repr(MODEL.model_)

@@ -68,12 +68,16 @@ def test_levels_of_unused_features_are_not_looked_up():
     assert model.model_.ensemble.used_features.tolist() == [1]
     assert answers(model, frame.assign(name="b")) == answers(model, frame)
     assert answers(model, frame.assign(name=np.nan)) == answers(model, frame)
-    with pytest.raises(TypeError, match=r"column 'name' has levels such as 'a', strings.* 7.0"):
+    with pytest.raises(
+        TypeError, match=r"column 'name' has categories such as 'a', but was given 7.0"
+    ):
         model.predict_proba(frame.assign(name=7.0))
-    with pytest.raises(TypeError, match=r"column 'name' has levels such as 'a', strings.* 7.0"):
+    with pytest.raises(
+        TypeError, match=r"column 'name' has categories such as 'a', but was given 7.0"
+    ):
         next(model.staged_predict_proba(frame.assign(name=[np.nan] * 149 + [7.0])))
     strict = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame, Y)
-    with pytest.raises(ValueError, match=r"column 'name' has unknown level\(s\) 'b'"):
+    with pytest.raises(ValueError, match=r"column 'name' has unknown categories 'b'"):
         strict.predict_proba(frame.assign(name="b"))
 
 

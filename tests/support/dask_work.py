@@ -10,17 +10,17 @@ from distributed import Worker
 
 from abcgbm.communication.communicator import Communicator
 from abcgbm.distributed.dask_session import Session, Sessions, TaskResult
-from abcgbm.distributed.mesh import PIECE
+from abcgbm.distributed.mesh import CHUNK_BYTES
 
 
 def sums(session: Session, communicator: Communicator) -> TaskResult:
-    """Sum values that take several messages, and exchange items of several sizes."""
-    values = np.arange(PIECE // 4 + 3) + communicator.rank
+    """Sum values that take several chunks, and exchange items of several sizes."""
+    values = np.arange(CHUNK_BYTES // 4 + 3) + communicator.rank
     communicator.allreduce(values, "sum")
     largest = np.array([communicator.rank, -communicator.rank], dtype=np.float64)
     communicator.allreduce(largest, "maximum")
     items = [bytes([communicator.rank]) * to for to in range(communicator.n_ranks)]
-    received = [bytes(item) for item in communicator.exchange(items)]
+    received = [bytes(item) for item in communicator.alltoall(items)]
     return TaskResult(
         (values[0], values[-1], largest, received, communicator.allgather(communicator.rank)), None
     )
@@ -65,7 +65,7 @@ def unclosed_connections(dask_worker: Worker) -> list[str]:
     links = [
         repr(link._comm)
         for session in Sessions.of(dask_worker)._by_name.values()
-        for link in session.mesh._links.values()
+        for link in session.mesh._connections.values()
         if not link._comm.closed()
     ]
     return links + [t.name for t in threading.enumerate() if t.name.startswith("abcgbm ")]

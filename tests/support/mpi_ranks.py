@@ -30,7 +30,7 @@ def sums(communicator: MPICommunicator) -> None:
     ]
     assert communicator.broadcast(communicator.rank) == 0
     items = [bytes([communicator.rank]) * to for to in range(communicator.n_ranks)]
-    received = [bytes(item) for item in communicator.exchange(items)]
+    received = [bytes(item) for item in communicator.alltoall(items)]
     assert received == [bytes([r]) * communicator.rank for r in range(communicator.n_ranks)]
 
 

@@ -56,7 +56,7 @@ class ThreadCommunicator(Communicator):
         self.n_exchanges = self.n_bytes = 0  # exchanges so far, and bytes sent to others
         self._meeting, self._leaves_at = meeting, leaves_at
 
-    def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
+    def _alltoall(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
         if header.number == self._leaves_at:
             raise RanksError(f"rank {self.rank} leaves at exchange {header.number} for the test")
         self.n_exchanges += 1

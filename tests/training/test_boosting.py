@@ -13,9 +13,9 @@ from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, Tree
 from abcgbm.model.history import Record
 from abcgbm.parameters.parameters import Algorithm, Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
-from abcgbm.training.boosting import Boosting
+from abcgbm.training.boosting import BoostingState
 from abcgbm.training.boosting import choose_and_train as choose_and_step_by
-from abcgbm.training.early_stopping import MACHINE_ACCURACY, least_loss
+from abcgbm.training.early_stopping import MACHINE_ACCURACY, min_loss
 from models import assert_same_model, base_labels, noisy_data, small
 from strategies import random_problem
 
@@ -133,7 +133,7 @@ def test_rows_of_next_to_no_weight_are_fitted_to_machine_accuracy():
     model = small(min_samples_leaf=10 * 2.0**-60, **parameters).fit(X, y, weights)
     assert model.stop_reason_ == "machine_accuracy"
     losses = model.history_.train_loss
-    assert losses[-1] < least_loss(weights.sum()) <= losses[-2]
+    assert losses[-1] < min_loss(weights.sum()) <= losses[-2]
 
 
 @every_variant
@@ -208,7 +208,7 @@ def choose_and_train(trainer: StuckTrainer, policy: BasePolicy, bases: list[int 
     plan = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
     losses = np.array([4.0, 3.0, 2.0, 1.0])
     records = [Record(10.0, losses, base, np.full(4, np.nan)) for base in [None, *bases]]
-    return choose_and_step_by(Boosting(trainer, None, records), plan)
+    return choose_and_step_by(BoostingState(trainer, None, records), plan)
 
 
 @pytest.mark.parametrize(

@@ -132,11 +132,11 @@ def averse_to_bases(estimator, rows, _labels):
 def test_training_that_began_anew_without_a_base_class_goes_on_from_any_step(refit, tmp_path):
     parameters = EAGER | {"scoring": averse_to_bases, "early_stopping": True, "refit": refit}
     whole = small("abc-mart", **parameters)
-    with pytest.warns(UserWarning, match="began anew without one"):
+    with pytest.warns(UserWarning, match="restarted without one"):
         paths = every_checkpoint(whole, tmp_path, **DATA)
     assert whole.resolved_params_["algorithm"] == TreePerClass("mart")
     for path in some(paths, 9):
-        with pytest.warns(UserWarning, match="began anew without one"):
+        with pytest.warns(UserWarning, match="restarted without one"):
             resumed = small("abc-mart", **parameters).fit(**DATA, resume_from=path)
         assert_same_fit(resumed, whole)
 

@@ -86,7 +86,7 @@ def test_parameter_that_would_change_the_model_is_named(name, value, path):
         given = with_fields(given, **{name: value})
     else:
         given |= parameter(name, value)
-    with pytest.raises(ValueError, match=f"is of another training: .*{name} (was .*, is|is)"):
+    with pytest.raises(ValueError, match=f"is of another training: .*{name} (was .*, is|differs)"):
         small(**given).fit(X, Y, resume_from=path)
 
 
@@ -105,11 +105,11 @@ NAMED = pd.DataFrame(X, columns=["a", "b", "c", "d"])
 OTHER_DATA = {
     "rows": ((X[:240], Y[:240]), {}, "shape of X was 250 rows, 4 features, is 240 rows"),
     "features": ((X[:, :3], Y), {}, "shape of X was 250 rows, 4 features, is 250 rows, 3"),
-    "values": ((np.where(np.arange(4) == 1, X[:, :1], X), Y), {}, "X is another"),
-    "order": ((X[::-1], Y[::-1]), {}, "X is another; y is another"),
-    "labels": ((X, np.roll(Y, 1)), {}, "y is another"),
+    "values": ((np.where(np.arange(4) == 1, X[:, :1], X), Y), {}, "X differs"),
+    "order": ((X[::-1], Y[::-1]), {}, "X differs; y differs"),
+    "labels": ((X, np.roll(Y, 1)), {}, "y differs"),
     "classes": ((X, Y + 1), {}, r"classes was \[0, 1, 2, 3\], is \[1, 2, 3, 4\]"),
-    "weights": ((X, Y, np.arange(1, 251)), {}, "sample_weight is another"),
+    "weights": ((X, Y, np.arange(1, 251)), {}, "sample_weight differs"),
     "names": ((NAMED, Y), {}, r"names of X was None, is \['a', 'b', 'c', 'd'\]"),
     "categories": ((NAMED.round().astype("category"), Y), {}, r"categorical_features was \[\], is"),
     "validation": ((X, Y), VALIDATION, "training: the shape of X_val was not given$"),
@@ -125,9 +125,7 @@ def test_other_data_are_an_error_that_says_what_differs(data, rows, message, pat
 
 def test_all_that_differs_is_named_at_once(path):
     stopped_after(3, path)
-    with pytest.raises(
-        ValueError, match=r"max_bins was 255, is 60; .*; X is another; y is another"
-    ):
+    with pytest.raises(ValueError, match=r"max_bins was 255, is 60; .*; X differs; y differs"):
         small(max_bins=60, subsample=0.5).fit(X[::-1], Y[::-1], resume_from=path)
 
 
@@ -162,7 +160,7 @@ def test_default_rate_does_not_hinder_more_steps(path):
 
 def test_fewer_steps_than_there_are_already_are_refused(path):
     stopped_after(5, path)
-    with pytest.raises(ValueError, match="max_iter=4 with resume_from; expected at least the 5 st"):
+    with pytest.raises(ValueError, match="max_iter=4 with resume_from; expected at least the 5 it"):
         small(max_iter=4).fit(X, Y, resume_from=path)
 
 
@@ -386,7 +384,7 @@ class Written:
     def run(self, n_seconds: int, every: int | None = None) -> list[float]:
         """A step takes a second."""
         writer = CheckpointWriter(Path("file"), every, self.save, lambda: self.now)
-        with writer.watching(lambda: "state"):
+        with writer.attached(lambda: "state"):
             while self.now < n_seconds:
                 self.now += 1
                 writer.end_iteration()
@@ -410,7 +408,7 @@ def test_writing_takes_a_twentieth_of_the_time_at_most():
 
 def test_nothing_is_written_where_no_step_was_made():
     written = Written()
-    with CheckpointWriter(Path("file"), 1, written.save).watching(lambda: "state"):
+    with CheckpointWriter(Path("file"), 1, written.save).attached(lambda: "state"):
         pass
     assert written.seconds == []
 
@@ -514,7 +512,7 @@ def test_checkpoint_that_cannot_be_made_is_warned_of(path):
 
     writer = CheckpointWriter(path, 1, refuse)
     warned = pytest.warns(UserWarning, match="could not be written.*not this one")
-    with warned, writer.watching(object):
+    with warned, writer.attached(object):
         writer.end_iteration()
 
 
@@ -526,7 +524,7 @@ def test_writer_keeps_no_training_that_has_ended(path):
     state = State()
     known = weakref.ref(state)
     writer = CheckpointWriter(None, None, save)
-    with writer.watching(state.take):
+    with writer.attached(state.take):
         writer.end_iteration()
     del state
     gc.collect()

@@ -89,7 +89,7 @@ def test_one_step_is_taken_whatever_the_time():
 
 
 def test_request_to_stop_is_a_reason():
-    assert Stopping(Limits()).reason(1, 1.0, math.nan, asked=True) == "callback"
+    assert Stopping(Limits()).reason(1, 1.0, math.nan, stop_requested=True) == "callback"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,9 @@ def test_generous_time_limit_changes_nothing():
 
 def test_model_of_no_step_is_told():
     worse = {"X_val": X[LEARNED], "y_val": (Y[LEARNED] + 1) % 4}
-    with pytest.warns(UserWarning, match="no step makes the validation score better, so every cla"):
+    with pytest.warns(
+        UserWarning, match="no iteration improves the validation score, so every cla"
+    ):
         model = small(n_iter_no_change=3).fit(**FIT, **worse)
     assert (model.best_iteration_, model.n_iter_, model.stop_reason_) == (0, 3, "early_stopping")
     np.testing.assert_array_equal(model.predict_proba(X), 0.25)

@@ -102,7 +102,7 @@ def test_second_fit_with_more_rows_has_the_leaves_of_the_first():
 
 
 def test_parameters_of_a_second_fit_need_a_step():
-    with pytest.warns(UserWarning, match="no step makes the validation score better"):
+    with pytest.warns(UserWarning, match="no iteration improves the validation score"):
         model = small("mart", max_iter=3, scoring=lambda *_: 0.0).fit(X, Y, X_val=X, y_val=Y)
     with pytest.raises(AttributeError, match="refit_params_: the model has no step"):
         model.refit_params_  # noqa: B018
@@ -276,7 +276,7 @@ def disliked(**parameters):
 )
 def test_training_begins_anew_without_a_base_class_before_it_gives_up(given, plain):
     heard = []
-    with pytest.warns(UserWarning, match=f"began anew without one, as algorithm='{plain}' has it"):
+    with pytest.warns(UserWarning, match=f"restarted without one, as algorithm='{plain}'"):
         model = disliked(**given, callbacks=heard.append)
     rising = iter(range(20))
     score = {"scoring": lambda *_: min(next(rising), 5)}
@@ -289,7 +289,7 @@ def test_training_begins_anew_without_a_base_class_before_it_gives_up(given, pla
 
 
 def test_plain_start_is_refitted_plain():
-    with pytest.warns(UserWarning, match="began anew"):
+    with pytest.warns(UserWarning, match="training was restarted"):
         model = disliked(algorithm="abc-mart", early_stopping=True, refit=True)
     assert_same_trees(model, small("mart", max_iter=5).fit(X, Y))
 
@@ -308,7 +308,7 @@ def test_step_with_a_base_class_that_helps_is_kept():
     ids=["callback", "time"],
 )
 def test_stop_that_was_asked_for_is_no_reason_to_begin_anew(given):
-    with pytest.warns(UserWarning, match="no step makes the validation score better"):
+    with pytest.warns(UserWarning, match="no iteration improves the validation score"):
         model = disliked(algorithm="abc-mart", **given)
     assert (model.best_iteration_, model.n_iter_) == (0, 1)
     assert model.resolved_params_["algorithm"] == "abc-mart"
@@ -318,6 +318,6 @@ def test_scikit_learn_hears_of_the_plain_start_too():
     framework = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
     monitor = framework.ScoringMonitor(scoring="accuracy")
     given = {"n_iter_no_change": 3, "early_stopping": True, "max_iter": 5, "scoring": averse()}
-    with pytest.warns(UserWarning, match="began anew"):
+    with pytest.warns(UserWarning, match="training was restarted"):
         small(**given).set_callbacks(monitor).fit(X, Y)
     assert sum(row["task_name"] == "step" for row in monitor.get_logs().data) == 3 + 5

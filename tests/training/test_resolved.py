@@ -47,7 +47,7 @@ def test_groups_are_complete(given, expected):
     ("given", "most"), [("no_interactions", 1), ("pairwise", 2), (None, 0), ([[0]], 0)], ids=str
 )
 def test_bound_on_features_that_meet_needs_no_list_of_them(given, most):
-    rules = FeatureRules.from_parameters_object(None, given, Schema(np.zeros(10**5, bool)))
+    rules = FeatureRules.from_parameters(None, given, Schema(np.zeros(10**5, bool)))
     assert rules.max_path_features == most
     assert len(rules.interaction_groups) == (2 if given == [[0]] else 0)
 

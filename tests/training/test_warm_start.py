@@ -313,8 +313,13 @@ def test_categories_given_do_not_matter_to_a_binned_table():
 @pytest.mark.parametrize(
     ("parameters", "table", "labels", "message"),
     [
-        ({"max_iter": 3}, X, Y, "max_iter=3 with warm_start=True; expected at least the 8 steps"),
-        ({"max_iter": 9}, X, Y + 1, r"not among the classes: \[4\]"),
+        (
+            {"max_iter": 3},
+            X,
+            Y,
+            "max_iter=3 with warm_start=True; expected at least the 8 iterations",
+        ),
+        ({"max_iter": 9}, X, Y + 1, r"not among the classes: 4;"),
         ({"max_iter": 9}, X[:, :2], Y, "2 features, but .* expecting 4 features"),
         ({"max_iter": 9, "classes": [0, 1, 2]}, X, Y, r"classes=\[0, 1, 2\] with warm_start=True"),
         ({"max_iter": 9, "learning_rate": -1}, X, Y, "learning_rate=-1"),
@@ -322,7 +327,7 @@ def test_categories_given_do_not_matter_to_a_binned_table():
             {"algorithm": AdaptiveBaseClass(baseline="prior")},
             X,
             Y,
-            "baseline='prior' with .* baseline='zero'; expected that, or warm_start=False",
+            "baseline='prior' with .* baseline='zero'; expected the same, or warm_start=False",
         ),
         (
             {"categorical_features": [0]},

@@ -16,7 +16,7 @@ from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import screen
 from abcgbm.cli.options import Jobs, Label, ModelFile, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, check_label, read_like
-from abcgbm.errors import TableFileError, shortened
+from abcgbm.errors import TableFileError, quoted_list
 from abcgbm.evaluation.class_metrics import Confusion
 
 _SHOWN_LABELS = 5
@@ -97,8 +97,8 @@ class Counts:
             what = missing if self.n_without_label else "no rows"
             raise TableFileError(path, f"{what}; expected a table with labels", column=label)
         if not self.confusion.support.any():
-            what = f"no label that the model knows, but {shortened(self.unknown)}"
-            expected = shortened(self.confusion.labels)
+            what = f"no label that the model knows, but {quoted_list(self.unknown)}"
+            expected = quoted_list(self.confusion.labels)
             raise TableFileError(path, f"{what}; expected some of {expected}", column=label)
 
     def summary(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _show(counts: Counts) -> None:
     rate = 100 * (1 - found["accuracy"])
     console.print(f"{found['rows']:,} rows, {found['errors']:,} errors ({rate:.2f} %){loss}")
     if n_unknown := found["rows_of_unknown_labels"]:
-        shown = shortened(counts.unknown)
+        shown = quoted_list(counts.unknown)
         more = ", and others" if len(counts.unknown) == _SHOWN_LABELS else ""
         console.print(f"{n_unknown:,} rows have labels that the model does not know: {shown}{more}")
     if counts.n_without_label:

@@ -15,7 +15,7 @@ from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import Misuse, screen, tell
 from abcgbm.cli.options import ModelFile, OutputOptions
 from abcgbm.data.files.atomic import write_whole
-from abcgbm.errors import shown_bytes
+from abcgbm.errors import format_bytes
 from abcgbm.fitted import FittedAttributes
 
 _FORMS: dict[str, Callable[[ABCBoostClassifier], Any]] = {
@@ -45,7 +45,7 @@ def convert(
     made = _FORMS[form](ABCBoostClassifier.load_model(model))
     content = made.encode() if isinstance(made, str) else made
     write_whole(target, content)
-    tell(f"{target}: {form}, {shown_bytes(len(content))}")
+    tell(f"{target}: {form}, {format_bytes(len(content))}")
 
 
 def inspect(
@@ -87,7 +87,7 @@ def _facts(estimator: ABCBoostClassifier, path: Path, n_shown: int) -> dict[str,
     names = model.feature_labels
     changed = _changed_parameters(estimator)
     return {
-        "file": f"{path} ({shown_bytes(path.stat().st_size)})",
+        "file": f"{path} ({format_bytes(path.stat().st_size)})",
         "classes": [str(label) for label in model.labels],
         "features": model.ensemble.n_features,
         "categories": int(np.count_nonzero(model.encoding.schema.is_categorical)),

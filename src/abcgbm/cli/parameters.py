@@ -129,14 +129,12 @@ def with_object(value: Any) -> Any:
     expected = f"{value!r}; expected a call such as AdaptiveBaseClass('mart', gap=5), of literals"
     try:
         call = ast.parse(value.strip(), mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-            raise ValueError(expected)  # noqa: TRY004
+        if not isinstance(call, ast.Call) or any(word.arg is None for word in call.keywords):
+            raise ValueError(expected)
         arguments = [ast.literal_eval(argument) for argument in call.args]
-        named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(expected) from error
-    if None in named:
-        raise ValueError(expected)
     return _OBJECTS[called[1]](*arguments, **named)
 
 

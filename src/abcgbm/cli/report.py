@@ -13,7 +13,7 @@ from abcgbm import ABCBoostClassifier
 from abcgbm.cli.console import tell
 from abcgbm.cli.options import Jobs, Label, ModelFile, OutputOptions, TableFile, TableOptions
 from abcgbm.cli.tables import LabelledTable, read_labelled
-from abcgbm.errors import TableFileError, shortened, shown_bytes
+from abcgbm.errors import TableFileError, format_bytes, quoted_list
 from abcgbm.report import write_report
 
 
@@ -50,7 +50,7 @@ def report(
     line = [*_line(model, file, label), *tables.as_given(), *page.as_given()]
     command = shlex.join([*line, "--output", str(target)])
     write_report(estimator, rows.X, rows.y, target, title=name, command=command)
-    tell(f"{target}: {shown_bytes(target.stat().st_size)}")
+    tell(f"{target}: {format_bytes(target.stat().st_size)}")
 
 
 def _line(model: Path, file: Path, label: str | None) -> list[str]:
@@ -66,5 +66,5 @@ def _check_labels(path: Path, label: str | None, rows: LabelledTable, classes: l
         return
     texts = [*dict.fromkeys(value for value in rows.y.tolist() if isinstance(value, str))]
     if texts:
-        what = f"the labels {shortened(texts, 5)}; expected some of {shortened(classes)}"
+        what = f"the labels {quoted_list(texts, 5)}; expected some of {quoted_list(classes)}"
         raise TableFileError(path, what, column=label)

@@ -17,7 +17,7 @@ from abcgbm.cli.console import Misuse
 from abcgbm.data.arrays import naming
 from abcgbm.data.files.column_types import (
     columns_of_type,
-    end_to_end,
+    concat_tables,
     is_number,
     is_text,
     reads_as_number,
@@ -28,7 +28,7 @@ from abcgbm.data.files.file_source import NamedFile, find_column, open_table
 from abcgbm.data.files.formats import Reading, checked_path, looks_undivided
 from abcgbm.data.files.svmlight import SvmlightFile
 from abcgbm.data.labels import check_no_time_zone
-from abcgbm.errors import TableFileError, require_pyarrow, shortened
+from abcgbm.errors import TableFileError, quoted_list, require_pyarrow
 
 
 def labels_of(column: Any) -> NDArray[Any]:
@@ -201,6 +201,8 @@ def read_to_learn(
     features = without(file.names, [label, *([] if weight is None else [weight]), *ignored])
     if not features:
         raise TableFileError(path, "no column is left to learn from")
+    if like is not None:
+        _check_features_of(like, features, file)
     wanted = {*features, label, *([] if weight is None else [weight])}
     texts, numbers = _kinds_of(like, label) if like is not None else ([], [])
     table = file.read(
@@ -214,6 +216,14 @@ def read_to_learn(
     return LabelledTable(table.select(features), y, _weights(file, weight, table))
 
 
+def _check_features_of(like: LabelledTable, features: list[str], file: NamedFile) -> None:
+    """Refuse a table that lacks features of another one."""
+    missing = without(like.X.column_names, features)
+    if missing:
+        what = f"columns of the table to learn from are not there: {quoted_list(missing)}"
+        raise TableFileError(file.path, f"{what}; there are {quoted_list(file.names)}")
+
+
 def _labels_like(file: NamedFile, label: str, y: Any, like: LabelledTable) -> Any:
     """Return labels as they were in training: one that is no number makes text of its column."""
     if y.dtype != object or like.y.dtype == object:
@@ -222,7 +232,7 @@ def _labels_like(file: NamedFile, label: str, y: Any, like: LabelledTable) -> An
     found = known.of_array(y)
     texts = [*dict.fromkeys(value for value in found.tolist() if isinstance(value, str))]
     if texts and known.are_numbers:
-        what = f"the labels {shortened(texts, 5)}; expected numbers, as in training"
+        what = f"the labels {quoted_list(texts, 5)}; expected numbers, as in training"
         raise TableFileError(file.path, what, column=label)
     return found
 
@@ -265,7 +275,7 @@ def read_like(
     file, labels = open_table(path, reading), ClassLabels(model.model_.labels, reading.decimal)
     if isinstance(file, SvmlightFile):
         _check_no_columns(Columns(label), kept)
-        parts = file.parts(model.n_features_in_)
+        parts = file.batches(model.n_features_in_)
         yield from (LabelledTable(X, labels.of_array(y)) for X, y in parts)
         return
     label = _found(file, label, "label")
@@ -273,7 +283,7 @@ def read_like(
     others = [find_column(file, name, "column to keep") for name in kept]
     written = [*others, *([] if label is None else [label])]
     missing = file.missing if isinstance(file, DelimitedFile) else ()
-    for table, as_written in file.parts_with(
+    for table, as_written in file.batches_with_text(
         dict.fromkeys(written), names, *_kinds_like(model, names)
     ):
         X = table.select(names).rename_columns(_asked_names(model, names))
@@ -291,7 +301,11 @@ def read_labelled(
     if not sum(map(len, parts)):
         raise TableFileError(path, "no rows; expected a table")
     tables = [part.X for part in parts]
-    X = end_to_end(tables) if hasattr(tables[0], "schema") else sparse.vstack(tables, format="csr")
+    X = (
+        concat_tables(tables)
+        if hasattr(tables[0], "schema")
+        else sparse.vstack(tables, format="csr")
+    )
     return LabelledTable(X, np.concatenate([part.y for part in parts]))
 
 
@@ -338,9 +352,9 @@ def _names_like(file: NamedFile, model: ABCBoostClassifier, label: str | None) -
         return others
     missing = without(known.tolist(), [*file.names, *file.index_names])
     if missing:
-        what = f"columns of the model are not there: {shortened(missing)}"
+        what = f"columns of the model are not there: {quoted_list(missing)}"
         hint = "delimiter" if looks_undivided(file.names) else None
-        what += f"; there are {shortened(file.names)}"
+        what += f"; there are {quoted_list(file.names)}"
         raise TableFileError(file.path, what, hint=hint)
     return list(known.tolist())
 
@@ -354,6 +368,6 @@ def _kinds_like(model: ABCBoostClassifier, names: list[str]) -> tuple[list[str],
     """Return which columns the model knows as text, and which as numbers."""
     encoding = model.model_.encoding
     # A category without levels has seen nothing: any cell is as new to it as any other.
-    texts = {n for n, of in encoding.levels.items() if of.has_strings or not of.code_of}
+    texts = {n for n, of in encoding.categories.items() if of.has_strings or not of.code_of}
     numbers = [name for feature, name in enumerate(names) if feature not in texts]
     return [names[feature] for feature in sorted(texts)], numbers

@@ -23,7 +23,7 @@ from abcgbm.data.files.file_source import column_called, open_table
 from abcgbm.data.files.formats import Reading
 from abcgbm.data.files.sources import files_of
 from abcgbm.data.files.svmlight import SvmlightFile
-from abcgbm.errors import TableFileError, require_pyarrow, shortened, shown_bytes
+from abcgbm.errors import TableFileError, format_bytes, quoted_list, require_pyarrow
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.checkpoint import check_replaceable
@@ -95,7 +95,9 @@ class BatchesToLearn:
         names = [] if schema.feature_names is None else schema.feature_names.tolist()
         missing = [name for name in chosen or () if name not in names]
         if missing:
-            raise ValueError(f"--categorical {missing[0]}; expected one of {shortened(names, 20)}")
+            raise ValueError(
+                f"--categorical {missing[0]}; expected one of {quoted_list(names, 20)}"
+            )
         by_type = dict(zip(names, schema.is_categorical.tolist(), strict=True))
         return [name for name in names if by_type[name] or name in (chosen or ())]
 
@@ -109,8 +111,8 @@ class BatchesToLearn:
     def shown(self, chosen: Sequence[str] | None) -> str:
         """Say that it is read in parts, and what became of its columns."""
         size = self.large.source.n_bytes
-        of = "" if size is None else f" of {shown_bytes(size)}"
-        found = shortened(self.categories(chosen), 5) or "none"
+        of = "" if size is None else f" of {format_bytes(size)}"
+        found = quoted_list(self.categories(chosen), 5) or "none"
         return f"{self.path}: a table{of}, read in parts; categories: {found}"
 
 
@@ -327,7 +329,7 @@ def _choose_categories(
     names, chosen = table.X.column_names, {*columns.categorical}
     missing = [*chosen.difference(names)]
     if missing:
-        raise ValueError(f"--categorical {missing[0]}; expected one of {shortened(names, 20)}")
+        raise ValueError(f"--categorical {missing[0]}; expected one of {quoted_list(names, 20)}")
     chosen.update(_text_columns(table))
     set_categories(estimator, [name for name in names if name in chosen])
 
@@ -355,10 +357,10 @@ def _shown_table(path: Path, table: LabelledTable, chosen: Sequence[str] | None)
         return shown
     marked = {*_text_columns(table), *(chosen or ())}
     categories = [name for name in table.X.column_names if name in marked]
-    return f"{shown}; categories: {shortened(categories, 5) or 'none'}"
+    return f"{shown}; categories: {quoted_list(categories, 5) or 'none'}"
 
 
 def _shown_model(estimator: ABCBoostClassifier, path: Path) -> str:
-    size = shown_bytes(path.stat().st_size)
+    size = format_bytes(path.stat().st_size)
     steps = f"{estimator.best_iteration_} iterations ({estimator.stop_reason_})"
     return f"{path}: {len(estimator.classes_)} classes, {steps}, {size}"

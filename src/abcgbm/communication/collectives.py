@@ -1,4 +1,4 @@
-"""Steps that all ranks take together: errors, decisions, work by feature and Ctrl-C."""
+"""Collective operations: errors raised on all ranks, decisions of rank 0, work by feature, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from abcgbm.communication.shard import Shard
 
 T = TypeVar("T")
 
-# What an error becomes on other ranks: the first of these that it is one of.
+# Types an error can have on other ranks: the first one that it is an instance of. Types of other
+# packages may be unknown there, so they become RuntimeError.
 _KINDS: tuple[type[BaseException], ...] = (
     *(KeyboardInterrupt, ValueError, TypeError, MemoryError, ImportError, OSError, LookupError),
     *(ArithmeticError, RuntimeError),
@@ -22,137 +23,138 @@ _KINDS: tuple[type[BaseException], ...] = (
 
 
 class _Failure(NamedTuple):
-    """What is told of an error to other ranks."""
+    """An error as other ranks receive it."""
 
     kind: str
     message: str
 
     @classmethod
-    def of(cls, error: BaseException, who: str) -> _Failure:
+    def from_error(cls, error: BaseException, rank_name: str) -> _Failure:
         kind = next((kind for kind in _KINDS if isinstance(error, kind)), RuntimeError)
-        known = isinstance(error, _KINDS)
-        text = str(error) if known else repr(error)
-        return cls(kind.__name__, f"{who}: {text}")
+        text = str(error) if isinstance(error, _KINDS) else repr(error)
+        return cls(kind.__name__, f"{rank_name}: {text}")
 
-    def error(self) -> BaseException:
+    def to_error(self) -> BaseException:
         return next(kind for kind in _KINDS if kind.__name__ == self.kind)(self.message)
 
 
 def allgather_results(shard: Shard, work: Callable[[], T]) -> list[T]:
-    """Return what some work that needs no other rank returns on each, by rank.
+    """Run a function on every rank and return the results of all ranks, by rank.
 
-    If it fails on any, all ranks raise the error of the first of them, which names it.
+    If it fails on any rank, all ranks raise the error of the first of these, which names the rank.
+    The function must not communicate.
     """
     if shard.is_single:
         return [work()]
-    done: T | None = None
-    failure, own = None, None
+    result: T | None = None
+    failure, own_error = None, None
     try:
-        done = work()
+        result = work()
     except Exception as error:  # noqa: BLE001
-        own, failure = error, _Failure.of(error, shard.name)
-    told = shard.communicator.allgather((done, failure))
-    for _, of_rank in told:
+        own_error, failure = error, _Failure.from_error(error, shard.name)
+    gathered = shard.communicator.allgather((result, failure))
+    for _, of_rank in gathered:
         if of_rank is not None:
-            raise of_rank.error() from own
-    return [value for value, _ in told]
+            raise of_rank.to_error() from own_error
+    return [value for value, _ in gathered]
 
 
 def raise_together(shard: Shard, work: Callable[[], T]) -> T:
-    """Return what some work returns on this rank; an error of any rank is one of all."""
-    done: list[T] = []
-    allgather_results(shard, lambda: done.append(work()))
-    return done[0]
+    """Return the result of a function on this rank; an error of any rank is raised on all."""
+    own: list[T] = []
+    allgather_results(shard, lambda: own.append(work()))
+    return own[0]
 
 
-def on_rank_zero(communicator: Communicator, ask: Callable[[], T]) -> T:
-    """Ask on rank 0 alone, and return its answer on all ranks; so with what it raises."""
+def on_rank_zero(communicator: Communicator, decide: Callable[[], T]) -> T:
+    """Run a function on rank 0 alone; return its result, or raise its error, on all ranks."""
     if communicator.n_ranks == 1:
-        return ask()
-    answer: T | None = None
-    failure, own = None, None
+        return decide()
+    result: T | None = None
+    failure, own_error = None, None
     if communicator.rank == 0:
         try:
-            answer = ask()
+            result = decide()
         except BaseException as error:  # noqa: BLE001
-            own, failure = error, _Failure.of(error, "rank 0")
-    answer, failure = communicator.broadcast((answer, failure))
-    if own is not None:
-        raise own
+            own_error, failure = error, _Failure.from_error(error, "rank 0")
+    result, failure = communicator.broadcast((result, failure))
+    if own_error is not None:
+        raise own_error
     if failure is not None:
-        raise failure.error()
-    return answer
+        raise failure.to_error()
+    return result
 
 
 def split_by_feature(
-    shard: Shard, pieces: Sequence[Any], finish: Callable[[range, list[list[Any]]], list[T]]
+    shard: Shard, items: Sequence[Any], finish: Callable[[range, list[list[Any]]], list[T]]
 ) -> list[T]:
-    """Deal things out to the ranks; return all of them, finished.
+    """Divide the work on features among the ranks; return the results for all features.
 
     Parameters
     ----------
     shard : Shard
-        The rank.
-    pieces : sequence
-        What this rank has of each thing.
+        Shard of this rank.
+    items : sequence
+        What this rank contributes to each feature.
     finish : callable
-        Is given the places of some things, and of each the pieces of all ranks, by rank; returns
-        what becomes of each.
+        Called with the indices of the features that this rank works on and, for each of them, the
+        items of all ranks, by rank. Returns one result per feature.
     """
     n_ranks, rank = shard.communicator.n_ranks, shard.communicator.rank
-    sent = [pickle.dumps(pieces[to::n_ranks], protocol=5) for to in range(n_ranks)]
-    received = [pickle.loads(item) for item in shard.communicator.exchange(sent)]
-    own = range(rank, len(pieces), n_ranks)
-    finished = allgather_results(
+    sent = [pickle.dumps(items[to::n_ranks], protocol=5) for to in range(n_ranks)]
+    received = [pickle.loads(item) for item in shard.communicator.alltoall(sent)]
+    own = range(rank, len(items), n_ranks)
+    results = allgather_results(
         shard, lambda: finish(own, [list(of) for of in zip(*received, strict=True)])
     )
-    return [finished[place % n_ranks][place // n_ranks] for place in range(len(pieces))]
+    return [results[index % n_ranks][index // n_ranks] for index in range(len(items))]
 
 
 class Interrupts:
-    """Keeps the first Ctrl-C until it is asked for; a second one interrupts at once.
+    """Defer the first Ctrl-C to a safe point; a second one interrupts at once.
 
-    Where a rank is alone, or in another thread than the main one, nothing is kept.
+    With a single rank, or outside the main thread, Ctrl-C is not deferred.
 
     Parameters
     ----------
     communicator : Communicator
-        The rank.
+        Communicator of this rank.
     """
 
     def __init__(self, communicator: Communicator) -> None:
         in_main_thread = threading.current_thread() is threading.main_thread()
-        self._keeps = (
+        self._is_deferring = (
             communicator.n_ranks > 1
             and in_main_thread
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         )
-        self._was_asked = False
+        self._was_requested = False
 
     def __enter__(self) -> Self:
-        if self._keeps:
-            signal.signal(signal.SIGINT, self._keep)
+        if self._is_deferring:
+            signal.signal(signal.SIGINT, self._defer)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._keeps:
+        if self._is_deferring:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def raise_if_asked(self) -> None:
+    def raise_if_requested(self) -> None:
         """Raise KeyboardInterrupt if there was a Ctrl-C."""
-        if self._was_asked:
-            self._was_asked = False
+        if self._was_requested:
+            self._was_requested = False
             raise KeyboardInterrupt
 
-    def _keep(self, number: int, frame: FrameType | None) -> None:
-        if self._was_asked:
+    def _defer(self, number: int, frame: FrameType | None) -> None:
+        if self._was_requested:
             signal.default_int_handler(number, frame)
-        self._was_asked = True
+        self._was_requested = True
 
 
 def uninterrupted(communicator: Communicator, work: Callable[[], T]) -> T:
-    """Do some work of all ranks; a Ctrl-C waits for its end, and is one of all then."""
+    """Run collective work to its end; a Ctrl-C of any rank is then raised on all ranks."""
+    # A rank that stops in the middle of an exchange would leave the others waiting.
     with Interrupts(communicator) as interrupts:
-        done = work()
-        on_rank_zero(communicator, interrupts.raise_if_asked)
-    return done
+        result = work()
+        on_rank_zero(communicator, interrupts.raise_if_requested)
+    return result

@@ -11,23 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 Buffer = bytes | bytearray | memoryview
-_SMALL = 1 << 15  # bytes of an array that takes less time to send than an exchange does
+_SMALL = 1 << 15  # bytes; smaller arrays take less time to send than one more exchange
 _COMBINE = {"sum": np.add, "maximum": np.maximum}
 
 
 class RanksError(RuntimeError):
-    """Ranks are not where they should be: one is lost, silent, out of step, or has failed."""
+    """Communication failed: a rank is lost, silent, out of step, or has failed."""
 
 
 class RankLostError(RanksError):
-    """A rank is gone, or has been silent for too long.
+    """A rank is lost, or has been silent for too long.
 
     Parameters
     ----------
     message : str
-        What is known.
+        Error message.
     rank : int
-        Its number.
+        Number of the lost rank.
     """
 
     def __init__(self, message: str, rank: int) -> None:
@@ -39,18 +39,18 @@ class RankLostError(RanksError):
 
 
 class Header(NamedTuple):
-    """What every exchange carries, so that ranks out of step are an error.
+    """Header of every exchange, by which ranks that are out of step are detected.
 
     Attributes
     ----------
     number : int
-        Of the exchange: each has the next one.
+        Sequence number of the exchange.
     what : str
         The operation.
     dtype : str
-        Of the values; ``"bytes"`` for items.
+        Type of the values; ``"bytes"`` for items.
     count : int
-        How many values all ranks must have; -1 where each may have its own.
+        Number of values, equal on all ranks; -1 if each rank may have its own.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Header(NamedTuple):
     count: int  # type: ignore[assignment]
 
     def check(self, other: Sequence[Any], rank: int) -> None:
-        """Raise RanksError unless a rank has sent the same."""
+        """Raise RanksError unless the header that a rank sent is the same."""
         if tuple(other) != tuple(self):
             raise RanksError(
                 f"rank {rank} is out of step: it sent {tuple(other)!r}; expected {tuple(self)!r}"
@@ -67,19 +67,21 @@ class Header(NamedTuple):
 
 
 class Communicator(ABC):
-    """One of several ranks, each of which holds some of the rows.
+    """Communicator of one rank: allreduce, reduce_scatter, allgather, alltoall and broadcast.
 
-    All ranks call the same methods in the same order. A rank that cannot go on raises RanksError.
+    Every rank holds some of the rows. All ranks call the same methods in the same order; a rank that
+    cannot continue raises RanksError. A subclass implements ``_alltoall``. The native core calls
+    ``allreduce``, ``reduce_scatter`` and ``allgather``.
 
     Attributes
     ----------
     rank : int
-        Number of this one, from 0 on.
+        Number of this rank, from 0.
     n_ranks : int
-        How many there are.
+        Number of ranks.
     min_scatter_bytes : int
-        From how many bytes on each rank gets its share of the histograms of a round alone, and
-        the best cuts are exchanged: fewer bytes, but more exchanges.
+        Size of histograms from which each rank reduces only its segment of them, and the best splits
+        are exchanged: fewer bytes, but more exchanges.
     """
 
     rank: int = 0
@@ -90,11 +92,11 @@ class Communicator(ABC):
         self._number = 0
 
     @abstractmethod
-    def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
-        """Send a part to each rank, and return what each has sent to this one, by rank.
+    def _alltoall(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
+        """Send one part to each rank; return the parts sent to this rank, by rank.
 
-        Raises RanksError if another rank is in another exchange. The part for this rank itself
-        comes back as it is.
+        The part for this rank itself is returned as it is. Raises RanksError if the header of
+        another rank differs.
         """
 
     # -------------------------------------------------------------------------- numbers, in place
@@ -105,7 +107,7 @@ class Communicator(ABC):
         Parameters
         ----------
         values : ndarray
-            Changed in place; integers for ``"sum"``, whose result must not depend on the order.
+            Changed in place. Integers for ``"sum"``, so that the order of ranks does not matter.
         op : {"sum", "maximum"}
             The reduction.
         """
@@ -118,70 +120,69 @@ class Communicator(ABC):
         self.reduce_scatter(values, ends, op)
         segments = np.split(values, ends[:-1])
         own = segments[self.rank].view(np.uint8).data
-        header = self._next(f"gathered {op}", values.dtype.str, values.size)
-        for to, part in zip(segments, self.swap(header, [own] * self.n_ranks), strict=True):
+        header = self._next_header(f"allgather of {op}", values.dtype.str, values.size)
+        for to, part in zip(segments, self._alltoall(header, [own] * self.n_ranks), strict=True):
             if to is not segments[self.rank]:
                 to[:] = np.frombuffer(part, dtype=values.dtype)
 
     def reduce_scatter(self, values: NDArray[Any], ends: NDArray[np.intp], op: str) -> None:
-        """Reduce this rank's segment of the values; the other segments stay as they are.
+        """Reduce this rank's segment of the values; the other segments are left unchanged.
 
         Parameters
         ----------
         values : ndarray
-            Its segment is changed in place.
+            The segment of this rank is changed in place.
         ends : ndarray of shape (n_ranks,)
-            The segment of rank r ends at ``ends[r]`` and starts at the end of the one before.
+            The segment of rank r ends at ``ends[r]`` and starts at the end of the previous one.
         op : {"sum", "maximum"}
             The reduction.
         """
         segments = np.split(values, ends[:-1])
-        header = self._next(f"scattered {op}", values.dtype.str, values.size)
+        header = self._next_header(f"reduce_scatter of {op}", values.dtype.str, values.size)
         own = segments[self.rank]
-        received = self.swap(header, [part.view(np.uint8).data for part in segments])
+        received = self._alltoall(header, [part.view(np.uint8).data for part in segments])
         for rank, part in enumerate(received):
             if rank != self.rank:
                 _COMBINE[op](own, np.frombuffer(part, dtype=values.dtype), out=own)
 
     def _allreduce_at_once(self, values: NDArray[Any], op: str) -> None:
-        """Send all values to every rank: from three ranks on more bytes, but a single exchange."""
+        """Send all values to every rank: more bytes with three or more ranks, but one exchange."""
         own = values.view(np.uint8).data
-        header = self._next(op, values.dtype.str, values.size)
-        received = self.swap(header, [own] * self.n_ranks)
+        header = self._next_header(op, values.dtype.str, values.size)
+        received = self._alltoall(header, [own] * self.n_ranks)
         for rank, part in enumerate(received):
             if rank != self.rank:
                 _COMBINE[op](values, np.frombuffer(part, dtype=values.dtype), out=values)
 
     # --------------------------------------------------------------------------------------- items
 
-    def exchange(self, items: Sequence[Buffer]) -> list[Buffer]:
-        """Send an item to each rank; return what each has sent to this one."""
+    def alltoall(self, items: Sequence[Buffer]) -> list[Buffer]:
+        """Send one item to each rank; return the items sent to this rank, by rank."""
         if self.n_ranks == 1:
             return list(items)
-        return self.swap(self._next("exchange", "bytes", -1), items)
+        return self._alltoall(self._next_header("alltoall", "bytes", -1), items)
 
     def allgather(self, item: Any) -> list[Any]:
         """Return the items of all ranks, by rank, on every rank."""
         if self.n_ranks == 1:
             return [item]
         packed = pickle.dumps(item)
-        return [pickle.loads(other) for other in self.exchange([packed] * self.n_ranks)]
+        return [pickle.loads(other) for other in self.alltoall([packed] * self.n_ranks)]
 
     def broadcast(self, item: Any) -> Any:
         """Return the item of rank 0 on every rank."""
         if self.n_ranks == 1:
             return item
         packed = pickle.dumps(item) if self.rank == 0 else b""
-        return pickle.loads(self.exchange([packed] * self.n_ranks)[0])
+        return pickle.loads(self.alltoall([packed] * self.n_ranks)[0])
 
-    def _next(self, what: str, dtype: str, count: int) -> Header:
+    def _next_header(self, what: str, dtype: str, count: int) -> Header:
         self._number += 1
         return Header(self._number, what, dtype, count)
 
 
 class SingleProcess(Communicator):
-    """The only rank: there is nobody to exchange anything with."""
+    """Communicator of a single process, which exchanges nothing."""
 
-    def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
-        """Return what was sent."""
+    def _alltoall(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
         return list(parts)

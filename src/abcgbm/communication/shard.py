@@ -11,92 +11,92 @@ from numpy.typing import NDArray
 
 from abcgbm.communication.communicator import Communicator, SingleProcess
 
-Part = tuple[int, int]  # the number of a partition, and its rows
-_MAX_NAMED = 5  # partitions in an error
+PartitionSize = tuple[int, int]  # the number of a partition, and its number of rows
+_MAX_NAMED = 5  # partitions in an error message
 
 
 class Shard(NamedTuple):
-    """What a rank has of the rows.
+    """The rows of the whole table that one rank holds.
 
-    All rows in their order are the partitions by their numbers, and in each its rows in their order.
+    The order of all rows is that of the partitions by number, and within each that of its rows.
 
     Attributes
     ----------
     communicator : Communicator
-        The rank.
+        Communicator of the rank.
     partitions : sequence of (int, int), or None
-        The number and the rows of each partition that the rank's rows are made of, in their order;
-        None: they are a single one, numbered as the rank.
-    validated : sequence of (int, int), or None
-        The same of the rows to validate on.
-    is_cut : bool
-        Whether the user knows of the partitions, so that errors name them.
+        Number and size of each partition that the rank's rows consist of, in their order. None: a
+        single partition, numbered as the rank.
+    validation_partitions : sequence of (int, int), or None
+        The same for the validation rows.
+    has_named_partitions : bool
+        Whether the partitions are the user's, so that error messages name them.
     """
 
     communicator: Communicator
-    partitions: Sequence[Part] | None = None
-    validated: Sequence[Part] | None = None
-    is_cut: bool = True
+    partitions: Sequence[PartitionSize] | None = None
+    validation_partitions: Sequence[PartitionSize] | None = None
+    has_named_partitions: bool = True
 
     @property
     def is_single(self) -> bool:
-        """Whether there is no other rank."""
+        """Whether there is only one rank."""
         return self.communicator.n_ranks == 1
 
     @property
     def name(self) -> str:
-        """What errors call the rank, and what it holds."""
+        """Name of the rank and its partitions for error messages."""
         rank = f"rank {self.communicator.rank}"
-        if not self.partitions or not self.is_cut:
+        if not self.partitions or not self.has_named_partitions:
             return rank
         numbers = [str(number) for number, _ in self.partitions[:_MAX_NAMED]]
         more = ", ..." if len(self.partitions) > _MAX_NAMED else ""
-        return f"{rank} (partition{'s' if len(self.partitions) > 1 else ''} {', '.join(numbers)}{more})"
+        plural = "s" if len(self.partitions) > 1 else ""
+        return f"{rank} (partition{plural} {', '.join(numbers)}{more})"
 
-    def of_validation(self) -> Shard:
-        """Return the share of the rows to validate on, which are no part of those to learn from."""
-        return Shard(self.communicator, self.validated)
+    def for_validation(self) -> Shard:
+        """Return the shard of the validation rows, which are a table of their own."""
+        return Shard(self.communicator, self.validation_partitions)
 
-    def settled(self, n_rows: int) -> Shard:
-        """Return the share of a table of so many rows, whose partitions are known."""
+    def with_rows(self, n_rows: int) -> Shard:
+        """Return the shard with its partitions filled in, checked against the rows of the table."""
         if self.partitions is None:
-            return self._replace(partitions=((self.communicator.rank, n_rows),), is_cut=False)
+            partitions = ((self.communicator.rank, n_rows),)
+            return self._replace(partitions=partitions, has_named_partitions=False)
         n_given = sum(n for _, n in self.partitions)
         if n_given != n_rows:
             raise ValueError(
-                f"the shard has partitions of {n_given} rows together; X has {n_rows} rows"
+                f"the partitions of the shard have {n_given} rows in total; X has {n_rows} rows"
             )
         return self
 
-    def taken(self, places: NDArray[np.int64]) -> Shard:
-        """Return the share of some of the rows, by their places, ascending."""
-        assert self.partitions is not None, "settled first"
+    def take(self, rows: NDArray[np.int64]) -> Shard:
+        """Return the shard of some of its rows, given by ascending index."""
+        assert self.partitions is not None, "with_rows() first"
         ends = np.cumsum([n for _, n in self.partitions])
-        n_before = np.searchsorted(places, ends)
-        kept = np.diff(n_before, prepend=0).tolist()
-        return self._replace(
-            partitions=[(p, n) for (p, _), n in zip(self.partitions, kept, strict=True)]
-        )
+        sizes = np.diff(np.searchsorted(rows, ends), prepend=0).tolist()
+        numbers = [number for number, _ in self.partitions]
+        return self._replace(partitions=list(zip(numbers, sizes, strict=True)))
 
-    def numbers(self) -> NDArray[np.uint64]:
-        """Return the number of each row among those of all ranks; all ranks must ask."""
-        assert self.partitions is not None, "settled first"
-        parts = sorted(
-            part for of_rank in self.communicator.allgather([*self.partitions]) for part in of_rank
-        )
-        _check_each_once(parts)
-        first = dict(
-            zip((p for p, _ in parts), np.cumsum([0, *(n for _, n in parts)]), strict=False)
-        )
-        stretches = [np.arange(first[p], first[p] + n, dtype=np.uint64) for p, n in self.partitions]
-        return np.concatenate([np.empty(0, np.uint64), *stretches])
+    def row_ids(self) -> NDArray[np.uint64]:
+        """Return the index of each row in the whole table. A collective operation."""
+        assert self.partitions is not None, "with_rows() first"
+        gathered = self.communicator.allgather([*self.partitions])
+        partitions = sorted(partition for of_rank in gathered for partition in of_rank)
+        _check_unique(partitions)
+        ends = np.cumsum([n for _, n in partitions])
+        first = {p: end - n for (p, n), end in zip(partitions, ends, strict=True)}
+        segments = [np.arange(first[p], first[p] + n, dtype=np.uint64) for p, n in self.partitions]
+        return np.concatenate([np.empty(0, np.uint64), *segments])
 
 
-def _check_each_once(parts: list[Part]) -> None:
-    twice = [number for number, n in Counter(number for number, _ in parts).items() if n > 1]
-    if twice:
+def _check_unique(partitions: list[PartitionSize]) -> None:
+    counts = Counter(number for number, _ in partitions)
+    repeated = [number for number, n in counts.items() if n > 1]
+    if repeated:
         raise ValueError(
-            f"the partition {twice[0]} is there twice; expected each on one rank, once"
+            f"partition {repeated[0]} occurs {counts[repeated[0]]} times; expected each partition "
+            "on one rank, once"
         )
 
 
@@ -104,7 +104,7 @@ LOCAL = Shard(SingleProcess())
 
 
 def as_shard(given: Any) -> Shard:
-    """Return what a user gave as a share: one, a rank, or None where there is no other."""
+    """Return the shard that the argument ``communicator`` of ``fit`` stands for."""
     if given is None:
         return LOCAL
     if isinstance(given, Communicator):

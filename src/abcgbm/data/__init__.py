@@ -1,1 +1,1 @@
-"""Any table becomes binned rows."""
+"""Input tables, labels and weights; binning."""

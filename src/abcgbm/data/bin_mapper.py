@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.arrays import Floats
 from abcgbm.data.binned_table import BinnedTable, ColumnEncoder, bin_table
-from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds, most_codes
+from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds, max_codes
 from abcgbm.data.counting import ColumnCounts
 from abcgbm.data.digest import digest_of
 from abcgbm.data.schema import Schema
-from abcgbm.data.table import Table, read_table
+from abcgbm.data.table import read_table
 from abcgbm.data.weights import check_weights, whole_weights
 from abcgbm.parameters.machine import effective_n_threads
 from abcgbm.parameters.parameters import HANDLE_UNKNOWN, MAX_BINS
@@ -23,33 +23,35 @@ _FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_", "_
 
 
 class BinMapper(BaseEstimator):
-    """Maps values to bins: at most ``max_bins`` for values, and one more for missing ones.
+    """Map values to bins: at most ``max_bins`` for values, and one more for missing values.
 
-    Bins of numbers hold about equal weight. With no more distinct values than bins each value has
-    its own. Each level of a category has its own bin; if there are too many, the lightest share one.
-    Fitting uses all rows, never a sample, so row order does not matter.
+    Numeric bins hold about equal weight; a feature with at most ``max_bins`` distinct values has
+    one bin for each of them. Each category has its own bin; if there are too many categories, those
+    of the smallest weight share one. Fitting uses all rows rather than a sample, so row order does
+    not matter.
 
     Parameters
     ----------
     max_bins : int, default=255
-        Most bins for values, 2 to 65534; a category may have 16 times as many. Up to 255, codes
-        take one byte.
-    categorical_features : "auto", None, or list of names, indices or truth values, default="auto"
-        Which columns are categories. "auto": those of strings, categories, enums and dictionaries.
+        Maximum number of bins for values, 2 to 65534; categorical features may have 16 times as
+        many. Up to 255, codes take one byte.
+    categorical_features : "auto", None, or list of names, indices or booleans, default="auto"
+        Categorical columns. "auto": columns of strings, categories, enums and dictionaries.
     handle_unknown : {"missing", "error"}, default="missing"
-        Whether a level that was not seen during fit is missing, or an error.
+        Whether a category that was not seen during fit is treated as missing or is an error.
     n_jobs : int or None, default=None
         Number of threads.
 
     Attributes
     ----------
     thresholds_ : list of ndarray
-        For each feature the thresholds between its bins, ascending. A value's code is the number of
-        thresholds below it; NaN has the last code. Those of a category lie between its codes.
+        Thresholds between the bins of each feature, ascending. The code of a value is the number of
+        thresholds below it; NaN has the last code. Thresholds of a categorical feature separate its
+        codes.
     encoding_ : ColumnEncoder
-        The columns, and the levels of those that are categories.
+        Names and kinds of the columns, and the categories of categorical ones.
     n_features_in_, feature_names_in_
-        Of the table seen during fit, as in scikit-learn.
+        Number and names of the features seen during fit, as in scikit-learn.
     """
 
     def __init__(
@@ -66,25 +68,25 @@ class BinMapper(BaseEstimator):
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that missing values and sparse tables are welcome."""
+        """Declare support for missing values and sparse input."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Add a digest of what was learned, which loading checks."""
+        """Return the state with a digest, which `__setstate__` verifies."""
         given: dict[str, Any] = super().__getstate__()
-        # What was counted may be as large as the table.
+        # The counts of partial_fit may be as large as the table.
         state = {name: value for name, value in given.items() if name != "_seen"}
         return state | {"digest": _digest_of_bins(state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state whose bins are what they were."""
-        kept = {name: value for name, value in state.items() if name != "digest"}
-        if state.get("digest") != _digest_of_bins(kept):
-            raise ValueError("the pickled BinMapper was changed or damaged: its digest is another")
-        super().__setstate__(kept)
+        """Restore a state, after its digest was verified."""
+        content = {name: value for name, value in state.items() if name != "digest"}
+        if state.get("digest") != _digest_of_bins(content):
+            raise ValueError("the pickled BinMapper is corrupted: its digest does not match")
+        super().__setstate__(content)
 
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the bins.
@@ -95,9 +97,9 @@ class BinMapper(BaseEstimator):
             An array-like of numbers, a data frame, an Arrow table or a sparse matrix. NaN and null
             are missing.
         y : ignored
-            There for scikit-learn's sake.
+            Accepted for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative; 1 if not given.
+            Non-negative weights; 1 if not given.
         """
         MAX_BINS("max_bins", self.max_bins)
         HANDLE_UNKNOWN("handle_unknown", self.handle_unknown)
@@ -106,75 +108,74 @@ class BinMapper(BaseEstimator):
         encoding = learn_encoding(table, weight, self.max_bins, self.handle_unknown)
         n_threads = effective_n_threads(self.n_jobs)
         thresholds = learn_thresholds(table, weight, encoding, self.max_bins, n_threads)
-        self._keep(table.schema, encoding, thresholds)
+        self._set_fitted(table.schema, encoding, thresholds)
         return self
 
     def partial_fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from further rows; the bins are those of all rows so far at once.
+        """Learn from further rows; the bins are those of a single fit to all rows so far.
 
-        Distinct values and levels are counted and kept, so nothing is lost, and rows may come in any
-        parts and order. A table that is not in memory is learned from, and coded, by ``LargeTable``.
+        Distinct values and categories are counted exactly, so batches may come in any size and
+        order. For a table that does not fit into memory use ``LargeTable``.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
             Further rows of the same columns.
         y : ignored
-            There for scikit-learn's sake.
+            Accepted for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_rows,), optional
-            Whole numbers from 0 on: others are rounded by the sum of all, which is not known yet.
+            Non-negative integers. Other weights would be rounded relative to the sum of all
+            weights, which is not known before the last batch.
         """
         MAX_BINS("max_bins", self.max_bins)
         HANDLE_UNKNOWN("handle_unknown", self.handle_unknown)
         seen = vars(self).get("_seen")
         if seen is None and hasattr(self, "encoding_"):
             raise ValueError(
-                "partial_fit of a BinMapper that was fitted as a whole, or pickled; expected a new one"
+                "partial_fit cannot continue after fit, or after unpickling; expected a new BinMapper"
             )
-        table = self._read_part(X, seen)
+        owner = type(self).__name__
         if seen is None:
+            table = read_table(_not_binned(X), self.categorical_features, owner)
             seen = ColumnCounts(table.kind.tolist(), effective_n_threads(self.n_jobs))
+        else:
+            table = self.encoding_.read(_not_binned(X), owner)
         weight = whole_weights(sample_weight, len(table))
         seen.add(table, weight, seen.n_rows)
-        self._keep(table.schema, *self._learned(table.schema, seen))
+        self._set_fitted(table.schema, *self._learned_bins(table.schema, seen))
         self._seen = seen
         return self
 
-    def _read_part(self, X: Any, seen: ColumnCounts | None) -> Table:
-        owner = type(self).__name__
-        if seen is not None:
-            encoding: ColumnEncoder = self.encoding_
-            return encoding.read(_not_binned(X), owner)
-        return read_table(_not_binned(X), self.categorical_features, owner)
-
-    def _learned(
+    def _learned_bins(
         self, schema: Schema, seen: ColumnCounts
     ) -> tuple[ColumnEncoder, tuple[Floats, ...]]:
-        """Return the levels and thresholds of what was counted."""
+        """Return the categories and thresholds of the values counted so far."""
         names = {f: schema.label(f) for f in range(len(schema.is_categorical))}
-        levels = seen.levels(names, most_codes(self.max_bins))
-        found = seen.thresholds(self.max_bins) | {f: of.thresholds() for f, of in levels.items()}
-        encoding = ColumnEncoder(schema, dict(sorted(levels.items())), self.handle_unknown)
+        categories = seen.categories(names, max_codes(self.max_bins))
+        found = seen.thresholds(self.max_bins) | {
+            f: of.thresholds() for f, of in categories.items()
+        }
+        encoding = ColumnEncoder(schema, dict(sorted(categories.items())), self.handle_unknown)
         return encoding, tuple(found[f] for f in sorted(found))
 
-    def _keep(
+    def _set_fitted(
         self, schema: Schema, encoding: ColumnEncoder, thresholds: tuple[Floats, ...]
     ) -> None:
-        """Take over what was learned."""
+        """Set the fitted attributes."""
         fitted: dict[str, Any] = {"n_features_in_": len(schema.is_categorical)}
         if schema.feature_names is not None:
             fitted["feature_names_in_"] = schema.feature_names
         fitted |= {"encoding_": encoding, "thresholds_": list(thresholds)}
-        # All at once: an interrupted refit leaves the bins of the fit before, whole.
+        # One assignment: an interrupted refit keeps all attributes of the previous fit.
         self.__dict__ = {k: v for k, v in vars(self).items() if k not in _FITTED} | fitted
 
     def transform(self, X: Any) -> BinnedTable:
-        """Code a table.
+        """Encode a table.
 
         Returns
         -------
         BinnedTable
-            Ready for any number of fits: ``ABCBoostClassifier().fit(table, y)``.
+            The bin codes. Use it for any number of fits: ``ABCBoostClassifier().fit(table, y)``.
         """
         check_is_fitted(self)
         table = self.encoding_.read(_not_binned(X), type(self).__name__)
@@ -188,5 +189,5 @@ def _digest_of_bins(state: dict[str, Any]) -> str:
 
 def _not_binned(X: Any) -> Any:
     if isinstance(X, BinnedTable):
-        raise TypeError("X is a BinnedTable; expected the values themselves")
+        raise TypeError("X is a BinnedTable; expected a table of values")
     return X

@@ -1,4 +1,4 @@
-"""Binned tables, and the encoder from values to bin codes."""
+"""Tables of bin codes, and the encoder from values to codes."""
 
 from __future__ import annotations
 
@@ -10,81 +10,89 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abcgbm import _core
-from abcgbm.data.arrays import ArrayColumns, Floats, Level, chunks
+from abcgbm.data.arrays import ArrayColumns, Category, Floats, chunks
 from abcgbm.data.categories import CategoryMap
 from abcgbm.data.digest import digest_of
 from abcgbm.data.schema import Kind, Schema
 from abcgbm.data.table import Table, read_table_like
 from abcgbm.parameters.machine import effective_n_threads
 
-CHUNK_BYTES = 2**26  # of numbers made for prediction at a time
+CHUNK_BYTES = 2**26  # of floats converted at a time for prediction
 
 
 @dataclass(frozen=True)
 class ColumnEncoder:
-    """How a table becomes numbers, as learned from an earlier one.
+    """Converts tables to numbers, with the columns and categories learned during fit.
 
     Attributes
     ----------
     schema : Schema
-        The columns a table must have.
-    levels : dict of int to CategoryMap
-        The levels of each categorical feature, and their codes.
+        The columns that a table must have.
+    categories : dict of int to CategoryMap
+        Categories of each categorical feature, and their codes.
     handle_unknown : {"missing", "error"}
-        What a level is that was not learned.
+        How unknown categories are treated.
     """
 
     schema: Schema
-    levels: dict[int, CategoryMap]
+    categories: dict[int, CategoryMap]
     handle_unknown: str = "missing"
 
     def check(self) -> None:
-        """Raise a ValueError unless levels, names and kinds of features fit each other."""
+        """Raise a ValueError unless categories, names and kinds of features are consistent."""
         self.schema.check()
-        if [*self.levels] != np.flatnonzero(self.schema.is_categorical).tolist():
+        if [*self.categories] != np.flatnonzero(self.schema.is_categorical).tolist():
             raise ValueError(
-                f"levels of features {[*self.levels]}; expected those of the categorical ones"
+                f"categories of features {[*self.categories]}; expected the categorical features"
             )
-        for levels in self.levels.values():
-            levels.check()
+        for categories in self.categories.values():
+            categories.check()
         if self.handle_unknown not in ("missing", "error"):
             raise ValueError(
                 f"handle_unknown={self.handle_unknown!r}; expected 'missing' or 'error'"
             )
 
     def for_model(self) -> ColumnEncoder:
-        """Return a copy that has not warned yet, because each model warns once."""
-        levels = {feature: replace(of) for feature, of in self.levels.items()}
-        return replace(self, schema=replace(self.schema), levels=levels)
+        """Return a copy with its own record of warnings, because each model warns once."""
+        categories = {feature: replace(of) for feature, of in self.categories.items()}
+        return replace(self, schema=replace(self.schema), categories=categories)
 
     def n_codes(self) -> NDArray[np.int64]:
-        """Return the number of codes of each feature; 0 for numbers."""
+        """Return the number of codes of each feature; 0 for numeric ones."""
         n_codes = np.zeros(len(self.schema.is_categorical), dtype=np.int64)
-        for feature, levels in self.levels.items():
-            n_codes[feature] = levels.n_codes
+        for feature, categories in self.categories.items():
+            n_codes[feature] = categories.n_codes
         return n_codes
 
     def read(self, X: Any, owner: str, name: str = "X") -> Table:
-        """Return a table of the learned columns; errors speak of its owner, and call it by name."""
+        """Return a table with the learned columns.
+
+        Parameters
+        ----------
+        X : table
+            The table.
+        owner, name : str
+            Names of the estimator and of the table in errors.
+        """
         if not isinstance(X, Table):
             return read_table_like(X, self.schema, owner, name)
         if not X.schema.is_same(self.schema):
             raise ValueError(
-                f"{name} is a Table of other columns; expected those that were learned"
+                f"{name} is a Table with other columns; expected the columns seen during fit"
             )
         return X
 
     def codes(self, table: Table, feature: int) -> Floats:
         """Return the codes of a categorical feature, of shape (n_rows,); NaN is missing."""
-        return self.levels[feature].codes(table.levels(feature), self.handle_unknown)
+        return self.categories[feature].codes(table.categories(feature), self.handle_unknown)
 
     def check_unused(self, table: Table, used_features: NDArray[np.intp]) -> None:
-        """Raise a TypeError if a category that is not coded has another type than the learned one."""
-        for feature in sorted(self.levels.keys() - {*used_features.tolist()}):
-            self.levels[feature].check_type(table.levels(feature))
+        """Raise a TypeError if an unused categorical feature has another type than in fit."""
+        for feature in sorted(self.categories.keys() - {*used_features.tolist()}):
+            self.categories[feature].check_type(table.categories(feature))
 
     def matrix(self, table: Table, features: ArrayLike) -> Floats:
-        """Return features as numbers, C-contiguous, of shape (n_rows, len(features))."""
+        """Return features as a C-contiguous array of floats of shape (n_rows, len(features))."""
         wanted = np.asarray(features, dtype=np.intp)
         categorical = self.schema.is_categorical[wanted]
         values = np.empty((len(table), len(wanted)))
@@ -94,7 +102,7 @@ class ColumnEncoder:
         return values
 
     def is_matrix(self, table: Table) -> bool:
-        """Whether a table is a C-contiguous array of floats already."""
+        """Whether `matrix` of all features would be the given array itself."""
         if not isinstance(table.dense, ArrayColumns) or self.schema.is_categorical.any():
             return False
         values = table.dense.values
@@ -104,39 +112,39 @@ class ColumnEncoder:
     def chunks(
         self, table: Table, features: ArrayLike | None = None
     ) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of rows, and some or all features of them as ``matrix`` gives them.
+        """Yield slices of rows, and `matrix` of some or all features for them.
 
-        A chunk is of bounded size, but an array that needs no change comes in one piece.
+        Chunks are of bounded size, except that an array that needs no conversion is one chunk.
         """
         if features is None and isinstance(table.dense, ArrayColumns) and self.is_matrix(table):
             yield slice(0, len(table)), table.dense.values
             return
         wanted = np.arange(table.shape[1]) if features is None else np.asarray(features, np.intp)
         for rows in row_chunks(len(table), len(wanted)):
-            whole = rows == slice(0, len(table))
-            yield rows, self.matrix(table if whole else table.take(rows), wanted)
+            is_all = rows == slice(0, len(table))
+            yield rows, self.matrix(table if is_all else table.take(rows), wanted)
 
 
 def row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut rows into slices of which the numbers take about ``CHUNK_BYTES``."""
+    """Yield slices of rows whose floats take about ``CHUNK_BYTES``."""
     return chunks(n_rows, max(1, CHUNK_BYTES // (8 * max(1, n_columns))))
 
 
-_COLUMNS = 8  # per thread, that are floats at a time
+_COLUMNS = 8  # columns per thread that are converted to floats at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinnedTable:
-    """A table as training sees it: its bin codes, and what they mean.
+    """The bin codes of a table, with the thresholds and categories that define them.
 
     Attributes
     ----------
     binned : _core.Binned
-        The codes, as the core holds them.
+        The codes, as stored by the core.
     thresholds : tuple of ndarray
-        For each feature the thresholds between its bins.
+        Thresholds between the bins of each feature.
     encoding : ColumnEncoder
-        The columns, and the levels of those that are categories.
+        Names and kinds of the columns, and the categories of categorical ones.
     """
 
     binned: _core.Binned
@@ -148,7 +156,7 @@ class BinnedTable:
         return f"BinnedTable({n_rows} rows, {n_features} features, {self.binned.total_bins} bins)"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the table as plain arrays, with a digest of all of it."""
+        """Return the table as plain arrays, with a digest that `__setstate__` verifies."""
         state = {
             "binned": self.binned.state(),
             "thresholds": self.thresholds,
@@ -157,22 +165,22 @@ class BinnedTable:
         return state | {"digest": digest_of(state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state that is what it was when it was made; every array is checked."""
+        """Restore a state, after its digest and its arrays were verified."""
         content = {name: state[name] for name in ("binned", "thresholds", "encoding")}
         if digest_of(content) != state["digest"]:
-            raise ValueError("the state of this BinnedTable was changed: its digest is another")
+            raise ValueError("the pickled BinnedTable is corrupted: its digest does not match")
         binned = _core.Binned.from_state(content["binned"])
         _check_bins(binned, content["thresholds"], content["encoding"])
         self.__dict__.update(content | {"binned": binned})
 
     @property
     def feature_names(self) -> NDArray[Any] | None:
-        """Names of the features, if the table had any."""
+        """Names of the features, or None."""
         return self.schema.feature_names
 
     @property
     def schema(self) -> Schema:
-        """Names of the features, and which are categories."""
+        """Names of the features, and which are categorical."""
         return self.encoding.schema
 
     @property
@@ -184,42 +192,42 @@ class BinnedTable:
         return self.binned.n_rows
 
     def __getitem__(self, rows: Any) -> BinnedTable:
-        """Return some rows, given as NumPy would take them: numbers, a mask or a slice."""
+        """Return some of the rows, indexed as in NumPy by numbers, a mask or a slice."""
         row_numbers = np.ascontiguousarray(np.atleast_1d(np.arange(len(self))[rows]))
         if row_numbers.ndim != 1:
             raise IndexError(f"rows of shape {row_numbers.shape}; expected one dimension")
         return self.take(row_numbers)
 
     def take(self, rows: NDArray[np.int64]) -> BinnedTable:
-        """Return some rows, by number."""
+        """Return some of the rows, by row number."""
         return BinnedTable(self.binned.take(rows), self.thresholds, self.encoding)
 
     def bin(self, X: Any, n_jobs: int | None = None) -> BinnedTable:
-        """Code another table by the same bins."""
+        """Encode another table with the same bins."""
         table = self.encoding.read(X, type(self).__name__)
         return bin_table(table, self.thresholds, self.encoding, effective_n_threads(n_jobs))
 
     def has_bins_of(self, other: BinnedTable) -> bool:
-        """Whether a code means the same in both tables."""
+        """Whether two tables have the same bins."""
         mine, theirs = self.encoding, other.encoding
-        same_columns = mine.schema.is_same(theirs.schema) and mine.levels == theirs.levels
+        same_columns = mine.schema.is_same(theirs.schema) and mine.categories == theirs.categories
         return same_columns and all(map(np.array_equal, self.thresholds, other.thresholds))
 
     def upper_value(
         self, feature: NDArray[np.int32], code: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return the thresholds above the given bins; infinity above the last value bin."""
+        """Return the threshold above each of the given bins; infinity above the last one."""
         flat = np.concatenate([np.append(t, np.inf) for t in self.thresholds])
         start = np.cumsum([0, *(len(t) + 1 for t in self.thresholds[:-1])])
         value: NDArray[np.float64] = flat[start[feature] + code]
         return value
 
     def values(self, rows: Any, features: ArrayLike | None = None) -> Floats:
-        """Return floats that lie in the bins, C-contiguous, of shape (n_rows, n_features).
+        """Return one representative float for each code, as an array of shape (n_rows, n_features).
 
-        In every tree that was grown with these bins they go the way of the values themselves. Each
-        is the threshold above its bin, infinite for the last; a category has its code; NaN is
-        missing.
+        Trees grown with these bins route the representatives like the original values. A
+        representative is the threshold above its bin, infinite for the last bin; for a category it
+        is its code; NaN is missing. The array is C-contiguous.
         """
         wanted = np.arange(self.shape[1]) if features is None else np.asarray(features)
         codes = self[rows].binned.codes(wanted.astype(np.int32))
@@ -229,12 +237,12 @@ class BinnedTable:
         return values
 
     def chunks(self, features: ArrayLike | None = None) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of rows, and some or all features of them as ``values`` gives them."""
+        """Yield slices of rows, and `values` of some or all features for them."""
         for rows in row_chunks(*self.shape):
             yield rows, self.values(rows, features)
 
     def _bin_values(self, feature: int) -> Floats:
-        """Return a number for each code of a feature, the last for missing."""
+        """Return the representative of each code of a feature; the last is missing."""
         thresholds = self.thresholds[feature]
         if self.encoding.schema.is_categorical[feature]:
             return np.append(np.arange(len(thresholds) + 1.0), np.nan)
@@ -242,12 +250,14 @@ class BinnedTable:
 
 
 def _check_bins(binned: _core.Binned, thresholds: Any, encoding: ColumnEncoder) -> None:
-    """Raise ValueError unless codes, thresholds and levels are those of one table."""
+    """Raise a ValueError unless codes, thresholds and categories belong to one table."""
     is_categorical = encoding.schema.is_categorical
     if [len(t) + 2 for t in thresholds] != list(binned.n_bins):
-        raise ValueError("the state of a BinnedTable has thresholds for other bins than its codes")
+        raise ValueError("the pickled BinnedTable has thresholds that do not fit its codes")
     if binned.is_categorical != is_categorical.tolist():
-        raise ValueError("the state of a BinnedTable has other categories than its codes")
+        raise ValueError(
+            "the pickled BinnedTable has categorical features that do not fit its codes"
+        )
 
 
 def bin_table(
@@ -257,7 +267,7 @@ def bin_table(
     n_threads: int,
     is_seen: NDArray[np.bool_] | None = None,
 ) -> BinnedTable:
-    """Code a table; levels of rows that are not seen are missing."""
+    """Encode a table; rows outside ``is_seen`` get missing categories."""
     builder = builder_of(len(table), thresholds, encoding)
     add_all(builder, table, encoding, n_threads, is_seen)
     return BinnedTable(builder.finish(), thresholds, encoding)
@@ -266,7 +276,7 @@ def bin_table(
 def builder_of(
     n_rows: int, thresholds: tuple[Floats, ...], encoding: ColumnEncoder
 ) -> _core.BinnedBuilder:
-    """Return what codes so many rows in memory."""
+    """Return a builder of codes in memory for ``n_rows`` rows."""
     is_categorical = encoding.schema.is_categorical.astype(np.uint8)
     return _core.BinnedBuilder(n_rows, thresholds, is_categorical)
 
@@ -278,49 +288,49 @@ def add_all(
     n_threads: int,
     is_seen: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Code all rows of a table; levels of those that are not seen are missing."""
+    """Encode all rows of a table; rows outside ``is_seen`` get missing categories."""
     part = table.sparse_part()
     for features, values in column_blocks(table, n_threads):
         builder.add_block(features, values, n_threads)
-    for feature, levels in encoding.levels.items():
-        codes = levels.codes(seen_categories(table, feature, is_seen), encoding.handle_unknown)
+    for feature, categories in encoding.categories.items():
+        codes = categories.codes(seen_categories(table, feature, is_seen), encoding.handle_unknown)
         builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
     if part is not None:
         builder.add_sparse(part.features, part.columns(len(table)), n_threads)
 
 
 def check_binned(table: BinnedTable, schema: Schema | None = None, name: str = "X") -> BinnedTable:
-    """Return a table that has rows and, if a schema is known already, its columns."""
+    """Return the table, after checking that it has rows and the columns of ``schema``, if given."""
     if len(table) == 0:
         raise ValueError(f"{name} has 0 rows; expected at least 1")
     if schema is not None and not table.schema.is_same(schema):
         raise ValueError(
-            f"{name} is a BinnedTable of {table.shape[1]} features; expected the columns that were "
-            f"learned: {len(schema.is_categorical)} features, the same names and categories"
+            f"{name} is a BinnedTable of {table.shape[1]} features; expected the columns seen during fit: "
+            f"{len(schema.is_categorical)} features with the same names and kinds"
         )
     return table
 
 
 def seen_categories(
     table: Table, feature: int, is_seen: NDArray[np.bool_] | None
-) -> Iterator[list[Level]]:
-    """Yield the levels of a feature, a chunk of rows at a time; of rows not seen they are missing."""
+) -> Iterator[list[Category]]:
+    """Yield the categories of a feature by chunk; rows outside ``is_seen`` get missing ones."""
     if is_seen is None:
-        yield from table.levels(feature)
+        yield from table.categories(feature)
         return
     start = 0
-    for chunk in table.levels(feature):
+    for chunk in table.categories(feature):
         seen = is_seen[start : start + len(chunk)].tolist()
-        yield [level if s else None for level, s in zip(chunk, seen, strict=True)]
+        yield [category if s else None for category, s in zip(chunk, seen, strict=True)]
         start += len(chunk)
 
 
 def column_blocks(
     table: Table, n_threads: int, rows: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[NDArray[np.int32], Floats]]:
-    """Yield the numeric features, some at a time, so that few of them are floats, or copied, at once.
+    """Yield the numeric features in blocks, which bounds the memory for converted columns.
 
-    An array of floats comes in one piece if all of its rows are wanted: then nothing is copied.
+    A float array is one block if no rows are selected, as nothing is copied then.
     """
     features = table.features(Kind.NUMERIC)
     floats = isinstance(table.dense, ArrayColumns) and table.dense.values.dtype == np.float64

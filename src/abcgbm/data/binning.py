@@ -1,4 +1,4 @@
-"""From samples to a binned table, in memory."""
+"""Binning of training and validation rows: learn the bins, then encode the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from abcgbm import _core
 from abcgbm.communication.collectives import raise_together
 from abcgbm.data.arrays import Floats, row_numbers
-from abcgbm.data.batched_binning import Learning, bin_like, learn_and_bin
+from abcgbm.data.batched_binning import BatchedBinning, bin_like, learn_and_bin
 from abcgbm.data.binned_table import (
     BinnedTable,
     ColumnEncoder,
@@ -31,39 +31,51 @@ from abcgbm.data.sparse import SparsePart
 from abcgbm.data.table import Table
 from abcgbm.data.weights import IntegerWeights
 
-_CODES_PER_BIN = 16  # levels in any order need more bins than values, which have one
+_CODES_PER_BIN = 16  # neighbouring numbers can share a bin, unrelated categories cannot
 
 
 def integer_weights(weight: Floats) -> NDArray[np.int64]:
-    """Return weights as integers; 0 stays 0, all others are at least 1."""
+    """Return weights as integers; zero weights stay 0, all others are at least 1."""
     if weight.all():
         return np.array(IntegerWeights.from_rows(weight).weight)
     integers = np.zeros(len(weight), dtype=np.int64)
-    kept = np.flatnonzero(weight)
-    integers[kept] = IntegerWeights.from_rows(weight[kept]).weight
+    positive = np.flatnonzero(weight)
+    integers[positive] = IntegerWeights.from_rows(weight[positive]).weight
     return integers
 
 
-def most_codes(max_bins: int) -> int:
-    """Return how many codes a category may have: more than a number has bins, up to 16 bits of them."""
+def max_codes(max_bins: int) -> int:
+    """Return the maximum number of codes of a categorical feature, which fits into 16 bits."""
     return min(_CODES_PER_BIN * max_bins, 65534)
 
 
 def learn_encoding(
     table: Table, weight: NDArray[np.int64], max_bins: int, handle_unknown: str
 ) -> ColumnEncoder:
-    """Learn the levels of a table's categories, and their codes: 16 times ``max_bins`` at most.
+    """Learn the categories of a table and their codes.
 
-    ``weight``, of shape (n_rows,), is 0 for rows that are not looked at.
+    Parameters
+    ----------
+    table : Table
+        The table.
+    weight : ndarray of int64 of shape (n_rows,)
+        Weights; rows of weight 0 are ignored.
+    max_bins : int
+        A categorical feature may have 16 times as many codes.
+    handle_unknown : {"missing", "error"}
+        How unknown categories are treated later.
     """
-    is_seen, most = _mask_of(weight > 0), most_codes(max_bins)
-    levels = {
+    is_seen = None if weight.all() else weight > 0
+    categories = {
         feature: CategoryMap.learn(
-            table.schema.label(feature), seen_categories(table, feature, is_seen), weight, most
+            table.schema.label(feature),
+            seen_categories(table, feature, is_seen),
+            weight,
+            max_codes(max_bins),
         )
         for feature in table.features(Kind.CATEGORICAL).tolist()
     }
-    return ColumnEncoder(table.schema, levels, handle_unknown)
+    return ColumnEncoder(table.schema, categories, handle_unknown)
 
 
 def learn_thresholds(
@@ -73,48 +85,45 @@ def learn_thresholds(
     max_bins: int,
     n_threads: int,
 ) -> tuple[Floats, ...]:
-    """Learn the thresholds between the bins of each feature; those of categories are known.
+    """Learn the thresholds between the bins of each feature.
 
-    ``weight``, of shape (n_rows,), is 0 for rows that are not looked at.
+    Those of categorical features follow from ``encoding``. Rows of weight 0 are ignored.
     """
-    found = {f: levels.thresholds() for f, levels in encoding.levels.items()}
+    found = {f: categories.thresholds() for f, categories in encoding.categories.items()}
     rows = None if weight.all() else np.flatnonzero(weight)
-    weight, part = weight if rows is None else weight[rows], table.sparse_part()
+    part = table.sparse_part()
+    weight = weight if rows is None else weight[rows]
     for features, values in column_blocks(table, n_threads, rows):
-        of_block = _core.find_thresholds(values, weight, max_bins, n_threads)
-        found.update(zip(features.tolist(), of_block, strict=True))
+        block_thresholds = _core.find_thresholds(values, weight, max_bins, n_threads)
+        found.update(zip(features.tolist(), block_thresholds, strict=True))
     if part is not None:
         part = part if rows is None else _part_of_rows(part, rows, len(table))
         columns = part.columns(len(weight))
-        of_part = _core.find_sparse_thresholds(columns, weight, max_bins, n_threads)
-        found.update(zip(part.features.tolist(), of_part, strict=True))
+        sparse_thresholds = _core.find_sparse_thresholds(columns, weight, max_bins, n_threads)
+        found.update(zip(part.features.tolist(), sparse_thresholds, strict=True))
     return tuple(found[feature] for feature in range(table.shape[1]))
 
 
-def _mask_of(is_seen: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    return None if is_seen.all() else is_seen
-
-
 def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> SparsePart:
-    """Return some rows of sparse columns, numbered anew."""
+    """Return some rows of sparse columns, renumbered from 0."""
     is_row = np.zeros(n_rows, dtype=np.bool_)
     is_row[rows] = True
-    is_kept = is_row[part.indices]
-    start = np.concatenate([[0], np.cumsum(is_kept)])[part.indptr]
+    is_selected = is_row[part.indices]
+    start = np.concatenate([[0], np.cumsum(is_selected)])[part.indptr]
     number = np.cumsum(is_row, dtype=np.uint32)
-    indices = row_numbers(number[part.indices[is_kept]] - 1, len(rows))
-    return replace(part, indptr=start, indices=indices, data=part.data[is_kept])
+    indices = row_numbers(number[part.indices[is_selected]] - 1, len(rows))
+    return replace(part, indptr=start, indices=indices, data=part.data[is_selected])
 
 
 class BinnedRows(NamedTuple):
-    """Rows, and a table of their codes alone."""
+    """Rows with their labels and weights, and a table of the codes of exactly these rows."""
 
     rows: LabelledRows
     table: BinnedTable
 
     @classmethod
     def from_table(cls, rows: LabelledRows, table: BinnedTable) -> Self:
-        """Take the rows out of a coded table."""
+        """Take the rows out of an encoded table."""
         return cls(rows, table if len(rows) == len(table) else table.take(rows.row_numbers))
 
 
@@ -125,13 +134,13 @@ class Binning:
     Attributes
     ----------
     max_bins : int
-        Most bins of a feature.
+        Maximum number of bins of a feature.
     handle_unknown : {"missing", "error"}
-        What a level is that was not learned.
+        How unknown categories are treated.
     n_threads : int
         Number of threads.
     known : ColumnEncoder or None
-        The levels that the trees of an earlier fit know; no others are learned then.
+        Categories of the previous fit, for a warm start; no others are learned then.
     """
 
     max_bins: int
@@ -141,97 +150,106 @@ class Binning:
 
 
 def bin_rows(
-    learned: LabelledRows, validated: LabelledRows | None, how: Binning
+    training: LabelledRows, validation: LabelledRows | None, binning: Binning
 ) -> tuple[BinnedRows, BinnedRows | None]:
-    """Learn bins from rows, and code these and those to validate on.
+    """Learn bins from the training rows, and encode the training and the validation rows.
 
-    Rows that were held out of the same table are coded with it; levels that they alone have are
-    missing.
+    Validation rows held out of the training table are encoded together with it. Categories that
+    occur only in them are missing.
     """
-    if validated is None:
-        return BinnedRows.from_table(learned, _learn_and_bin([learned], how)), None
-    if validated.table is learned.table:
-        table = _learn_and_bin([learned, validated], how)
-        return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, table)
-    table = _learn_and_bin([learned], how)
-    shard = validated.shard
-    other = raise_together(shard, lambda: _bin_like(table, validated, how.n_threads))
-    return BinnedRows.from_table(learned, table), BinnedRows.from_table(validated, other)
+    if validation is None:
+        return BinnedRows.from_table(training, _learn_and_bin([training], binning)), None
+    if validation.table is training.table:
+        table = _learn_and_bin([training, validation], binning)
+        return BinnedRows.from_table(training, table), BinnedRows.from_table(validation, table)
+    table = _learn_and_bin([training], binning)
+    shard = validation.shard
+    other = raise_together(shard, lambda: _bin_like(table, validation, binning.n_threads))
+    return BinnedRows.from_table(training, table), BinnedRows.from_table(validation, other)
 
 
-def _learn_and_bin(parts: list[LabelledRows], how: Binning) -> BinnedTable:
-    """Learn from the first of some parts of a table, and code all of it, once."""
-    learned, table = parts[0], parts[0].table
+def _learn_and_bin(samples: list[LabelledRows], binning: Binning) -> BinnedTable:
+    """Learn from the first of several subsets of a table, and encode all of the table once."""
+    training, table = samples[0], samples[0].table
     if isinstance(table, BinnedTable):
         return table
-    weight, is_seen = _weight_in_table(learned), _is_among(parts, len(table))
+    weight, is_seen = _weight_in_table(training), _is_among(samples, len(table))
     if isinstance(table, BatchedTable):
-        coded = learn_and_bin(table, _learning(weight, is_seen, how))
-        if how.known is None:
-            return coded
-        # The model keeps the names that it knows, or that there are none.
-        return replace(coded, encoding=replace(how.known, handle_unknown=how.handle_unknown))
-    if not learned.shard.is_single:
-        return _with_all_ranks(learned, weight, is_seen, how)
-    if how.known is None:
-        encoding = learn_encoding(table, weight, how.max_bins, how.handle_unknown)
+        encoded = learn_and_bin(table, _batched_binning(weight, is_seen, binning))
+        if binning.known is None:
+            return encoded
+        # Feature names, or their absence, stay those of the previous fit.
+        return replace(
+            encoded, encoding=replace(binning.known, handle_unknown=binning.handle_unknown)
+        )
+    if not training.shard.is_single:
+        return _learn_and_bin_sharded(training, weight, is_seen, binning)
+    if binning.known is None:
+        encoding = learn_encoding(table, weight, binning.max_bins, binning.handle_unknown)
     else:
-        encoding = replace(how.known, handle_unknown=how.handle_unknown)
-    thresholds = learn_thresholds(table, weight, encoding, how.max_bins, how.n_threads)
+        encoding = replace(binning.known, handle_unknown=binning.handle_unknown)
+    thresholds = learn_thresholds(table, weight, encoding, binning.max_bins, binning.n_threads)
     lenient = replace(encoding, handle_unknown="missing")
-    coded = bin_table(table, thresholds, lenient, how.n_threads, is_seen)
-    return replace(coded, encoding=encoding)
+    encoded = bin_table(table, thresholds, lenient, binning.n_threads, is_seen)
+    return replace(encoded, encoding=encoding)
 
 
-def _with_all_ranks(
-    learned: LabelledRows,
+def _learn_and_bin_sharded(
+    training: LabelledRows,
     weight: NDArray[np.int64],
     is_seen: NDArray[np.bool_] | None,
-    how: Binning,
+    binning: Binning,
 ) -> BinnedTable:
-    """Learn from the rows of all ranks, and code those of this one."""
-    table, shard = cast(Table, learned.table), learned.shard
-    total, most = learned.integer_weights.n_units, most_codes(how.max_bins)
-    learning = ShardedBinning(shard, weight, total, how.max_bins, most, how.n_threads, how.known)
+    """Learn from the rows of all ranks, and encode those of this rank."""
+    table, shard = cast(Table, training.table), training.shard
+    learning = ShardedBinning(
+        shard,
+        weight,
+        training.integer_weights.n_units,
+        binning.max_bins,
+        max_codes(binning.max_bins),
+        binning.n_threads,
+        binning.known,
+    )
     layout = learning.learn(table)
-    encoding = encoding_of(layout, table.schema, learning, how.handle_unknown)
+    encoding = encoding_of(layout, table.schema, learning, binning.handle_unknown)
     thresholds = tuple(of.thresholds for of in layout.features)
 
-    def coded() -> _core.BinnedBuilder:
+    def encode() -> _core.BinnedBuilder:
         builder = builder_of(len(table), thresholds, encoding)
-        layout.tell(builder)
+        layout.set_common_codes(builder)
         lenient = replace(encoding, handle_unknown="missing")
-        add_all(builder, table, lenient, how.n_threads, is_seen)
+        add_all(builder, table, lenient, binning.n_threads, is_seen)
         return builder
 
-    binned = layout.finish(raise_together(shard, coded), len(table))
+    binned = layout.finish(raise_together(shard, encode), len(table))
     return BinnedTable(binned, thresholds, encoding)
 
 
-def _learning(
-    weight: NDArray[np.int64], is_seen: NDArray[np.bool_] | None, how: Binning
-) -> Learning:
-    """Say what is learned of a table that is read in parts."""
-    return Learning(
+def _batched_binning(
+    weight: NDArray[np.int64], is_seen: NDArray[np.bool_] | None, binning: Binning
+) -> BatchedBinning:
+    """Return the settings for a table that is read in batches."""
+    return BatchedBinning(
         weight,
         is_seen,
-        how.max_bins,
-        most_codes(how.max_bins),
-        how.handle_unknown,
-        how.n_threads,
-        None if how.known is None else how.known.levels,
+        binning.max_bins,
+        max_codes(binning.max_bins),
+        binning.handle_unknown,
+        binning.n_threads,
+        None if binning.known is None else binning.known.categories,
     )
 
 
 def _weight_in_table(rows: LabelledRows) -> NDArray[np.int64]:
-    """Return the weight of each row of the table as an integer, 0 where it is not among these."""
+    """Return an integer weight for each row of the table, 0 outside the given rows."""
     weight = np.zeros(len(rows.table), dtype=np.int64)
     weight[rows.which] = rows.integer_weights.weight
     return weight
 
 
 def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedTable:
-    """Code the table of other rows by the bins of a table."""
+    """Encode the table of validation rows with the bins of the training table."""
     other = rows.table
     if isinstance(other, Table):
         is_seen = _is_among([rows], len(other))
@@ -240,13 +258,13 @@ def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedT
         is_seen = _is_among([rows], len(other))
         return bin_like(other, table, n_threads, is_seen)
     if not other.has_bins_of(table):
-        raise ValueError("X_val is a BinnedTable with other bins than X; expected the same")
+        raise ValueError("X_val is a BinnedTable with other bins than X; expected the same bins")
     return other
 
 
-def _is_among(parts: Iterable[LabelledRows], n_rows: int) -> NDArray[np.bool_] | None:
-    """Tell which rows of a table are in some part of it; None if all are."""
+def _is_among(samples: Iterable[LabelledRows], n_rows: int) -> NDArray[np.bool_] | None:
+    """Return the mask of rows of the table that are in any of the subsets; None if all are."""
     mask = np.zeros(n_rows, dtype=bool)
-    for part in parts:
-        mask[part.which] = True
+    for rows in samples:
+        mask[rows.which] = True
     return None if mask.all() else mask

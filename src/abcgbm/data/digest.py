@@ -1,4 +1,4 @@
-"""Digests of what a pickled state holds, so that a change of it is noticed."""
+"""Digests of pickled states, to detect corruption."""
 
 import hashlib
 from dataclasses import fields, is_dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def digest_of(value: Any) -> str:
-    """Return the SHA-256 of a value: of arrays by dtype, shape and bytes, of others part by part."""
+    """Return the SHA-256 of nested arrays, sequences, dicts and dataclasses."""
     sha = hashlib.sha256()
     _add(sha, value)
     return sha.hexdigest()
@@ -20,20 +20,20 @@ def _add(sha: Any, value: Any) -> None:
         _add_text(sha, f"{little.dtype.str}{value.shape}")
         sha.update(little.view(np.uint8).data if value.size else b"")
     elif isinstance(value, np.ndarray | list | tuple):
-        _add_parts(sha, list(value))
+        _add_items(sha, list(value))
     elif isinstance(value, dict):
-        _add_parts(sha, [part for item in value.items() for part in item])
+        _add_items(sha, [part for item in value.items() for part in item])
     elif is_dataclass(value):
-        _add_parts(sha, [part for f in fields(value) for part in (f.name, getattr(value, f.name))])
-    else:  # a scalar of NumPy is written as its Python value: the former's repr has changed before
+        _add_items(sha, [part for f in fields(value) for part in (f.name, getattr(value, f.name))])
+    else:  # as a Python scalar, because the repr of NumPy scalars has changed between versions
         plain = value.item() if isinstance(value, np.generic) else value
         _add_text(sha, f"{type(value).__name__} {plain!r}")
 
 
-def _add_parts(sha: Any, parts: list[Any]) -> None:
-    _add_text(sha, str(len(parts)))
-    for part in parts:
-        _add(sha, part)
+def _add_items(sha: Any, items: list[Any]) -> None:
+    _add_text(sha, str(len(items)))
+    for item in items:
+        _add(sha, item)
 
 
 def _add_text(sha: Any, text: str) -> None:

@@ -11,10 +11,11 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):
-    """A property that is computed once for each object, without a lock.
+    """A property that is computed on first access, without a lock.
 
-    That of ``functools`` has one in Python 3.11, held by all objects of a class together: a process
-    forked meanwhile would wait for it forever. Here two threads may compute the same, once each.
+    ``functools.cached_property`` of Python 3.11 has one lock for all instances of a class: a
+    process forked while it is held would deadlock. Here two threads may compute the same value
+    twice.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -31,7 +32,7 @@ class lazy(Generic[T]):
     def __get__(self, owner: object | None, kind: type) -> Self | T:
         if owner is None:
             return self
-        value = owner.__dict__[self._name] = self._compute(owner)  # is found there next time
+        value = owner.__dict__[self._name] = self._compute(owner)  # shadows the property
         return value
 
 
@@ -39,23 +40,23 @@ _WARNED = "_warned"
 
 
 class WarnsOnce:
-    """A frozen dataclass that warns once of each topic; its copies and pickles start without warnings.
+    """Base of frozen dataclasses that warn once per topic and instance.
 
-    What it has warned of is stored beside its fields, so it changes neither equality nor digests.
+    The record of warnings is not a field, so it affects neither equality, copies, pickles nor
+    digests.
     """
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def _warn_once(self, topic: str, message: str) -> None:
-        """Issue a UserWarning, unless one of the same topic was issued by any thread."""
+        """Issue a UserWarning, unless one of the same topic was issued before by any thread."""
         warned, mine = self.__dict__.setdefault(_WARNED, {}), object()
         if warned.setdefault(topic, mine) is not mine:  # atomic, hence no lock
             return
         try:
-            warnings.warn(
-                message, UserWarning, stacklevel=1
-            )  # as scikit-learn: many ways lead here
-        except UserWarning:  # a filter makes it an error, which every call has to raise
+            # The depth of the user's call varies, so stacklevel cannot point to it.
+            warnings.warn(message, UserWarning, stacklevel=1)
+        except UserWarning:  # turned into an error by a filter: every call must raise it
             del warned[topic]
             raise

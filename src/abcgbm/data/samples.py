@@ -15,7 +15,7 @@ from abcgbm.communication.shard import LOCAL, Shard
 from abcgbm.data.arrays import Floats
 from abcgbm.data.binned_table import BinnedTable, check_binned
 from abcgbm.data.files.batched_table import BatchedTable, features_like, features_of
-from abcgbm.data.files.large_table import LargeTable, Watch, as_large, read_labels
+from abcgbm.data.files.large_table import LargeTable, ReadObserver, as_large, read_labels
 from abcgbm.data.labels import (
     AnyLabels,
     CodedLabels,
@@ -31,8 +31,8 @@ from abcgbm.data.table import Table, read_table, read_table_like, with_schema
 from abcgbm.data.weights import (
     IntegerWeights,
     WeightSums,
+    check_class_weighted_total,
     check_sum_of_weights,
-    check_weighed_total,
     class_weights,
     mean_factor,
     read_weights,
@@ -43,88 +43,113 @@ RowsTable = AnyTable | BatchedTable
 
 
 class LargeRows(NamedTuple):
-    """A table that is read in parts, and what is known of its rows."""
+    """A table that is read in batches, after its labels and weights were read.
+
+    Attributes
+    ----------
+    large : LargeTable
+        The table.
+    not_features : tuple of str or None
+        Columns that are not features.
+    n_rows : int
+        Number of rows.
+    """
 
     large: LargeTable
-    apart: tuple[str | None, ...]  # columns that are no features
+    not_features: tuple[str | None, ...]
     n_rows: int
 
 
 def read_large(
-    given: tuple[Any, Any, Any], suffix: str = "", watch: Watch | None = None
+    given: tuple[Any, Any, Any], suffix: str = "", observer: ReadObserver | None = None
 ) -> tuple[LargeRows, CodedLabels, Floats | None]:
-    """Read the labels and weights of a table that is read in parts; these are given by name.
+    """Read the labels and weights of a table that is read in batches.
 
-    ``given`` are X, y and sample_weight; ``watch`` is told of all that is read of it from now on.
+    Parameters
+    ----------
+    given : tuple
+        X, y and sample_weight; the latter two are names of columns.
+    suffix : {"", "_val"}
+        Suffix of these arguments' names in errors.
+    observer : ReadObserver or None
+        Observes this pass over the table and all later ones.
     """
     X, y, sample_weight = given
-    large = as_large(X).watched(watch)
+    large = as_large(X).with_observer(observer)
     label = large.find(y, f"y{suffix}")
     weight = None if sample_weight is None else large.find(sample_weight, f"sample_weight{suffix}")
     if label == weight:
-        raise ValueError(f"sample_weight{suffix}={weight!r}, as y{suffix}; expected another column")
-    marks, labels, weights = read_labels(large, label, weight)
+        raise ValueError(
+            f"sample_weight{suffix}={weight!r} is also y{suffix}; expected another column"
+        )
+    fingerprint, labels, weights = read_labels(large, label, weight)
     if not len(labels.code):
-        raise ValueError(f"X{suffix} is {large!r}, which has no rows; expected at least 1")
-    return LargeRows(large.marked(marks), (label, weight), len(labels.code)), labels, weights
+        raise ValueError(f"X{suffix} is {large!r} with 0 rows; expected at least 1")
+    rows = LargeRows(large.with_fingerprint(fingerprint), (label, weight), len(labels.code))
+    return rows, labels, weights
 
 
 def read_to_learn(X: Any, categorical_features: Any, owner: str) -> RowsTable:
-    """Read a table to learn from; ``owner`` is the estimator that errors speak of."""
+    """Read a table to train on; ``owner`` is the name of the estimator in errors."""
     if isinstance(X, BinnedTable):
         return check_binned(X)
     if isinstance(X, LargeRows):
-        schema = features_of(X.large, X.apart, categorical_features)
+        schema = features_of(X.large, X.not_features, categorical_features)
         return BatchedTable(X.large, schema, X.n_rows, owner)
     return read_table(X, categorical_features, owner)
 
 
 def read_like(X: Any, schema: Schema, owner: str, name: str = "X") -> AnyTable:
-    """Read a table that must have the columns known already; ``name`` is what errors call it."""
+    """Read a table that must have the columns of ``schema``; ``name`` is its name in errors."""
     if isinstance(X, BinnedTable):
         return check_binned(X, schema, name)
     return read_table_like(X, schema, owner, name)
 
 
 def read_rows_like(X: Any, schema: Schema, owner: str, name: str = "X") -> RowsTable:
-    """Do the same for rows to learn from or to validate on, which may be read in parts."""
+    """Read a table as `read_like` does, or return a `BatchedTable`."""
     if isinstance(X, LargeRows):
-        return BatchedTable(X.large, features_like(X.large, X.apart, schema), X.n_rows, owner)
+        return BatchedTable(
+            X.large, features_like(X.large, X.not_features, schema), X.n_rows, owner
+        )
     return read_like(X, schema, owner, name)
 
 
-# ------------------------------------------------------------------------------------------ by ranks
+# ------------------------------------------------------------------------------------ several ranks
 
 
 def read_together(
     shard: Shard, X: Any, read: Callable[[Any], RowsTable], name: str = "X"
 ) -> RowsTable:
-    """Read the table of this rank; all have the same columns, and some may have no rows."""
+    """Read the table of this rank, with the schema of all ranks.
+
+    Ranks without rows return an empty table.
+    """
     if shard.is_single:
         return read(X)
     tables: list[Table] = []
 
-    def look() -> tuple[str, PartialSchema | None]:
+    def partial_schema() -> tuple[str, PartialSchema | None]:
         if has_no_rows(X):
             return shard.name, None
         tables.append(_in_memory(read(X), name))
         return shard.name, PartialSchema.of(tables[0])
 
-    schema = unite_schemas(allgather_results(shard, look), name)
+    schema = unite_schemas(allgather_results(shard, partial_schema), name)
     return with_schema(tables[0], schema) if tables else empty_table(schema)
 
 
 def has_no_rows(X: Any) -> bool:
-    """Whether a rank was given no table, or one without rows."""
+    """Whether X is None or has no rows."""
     shape = getattr(X, "shape", None)
     return X is None or (shape is not None and len(shape) > 0 and shape[0] == 0)
 
 
 def _in_memory(table: RowsTable, name: str) -> Table:
     if not isinstance(table, Table):
-        kind = "binned already" if isinstance(table, BinnedTable) else "read in parts"
+        kind = "already binned" if isinstance(table, BinnedTable) else "read in batches"
         raise TypeError(
-            f"{name} is {kind}; expected a table of values in memory, where several ranks share rows"
+            f"{name} is {kind}; training on several ranks expects a table of values in memory"
         )
     return table
 
@@ -134,26 +159,26 @@ Which = NDArray[np.int64] | slice
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Some rows of a table, with class numbers and weights above 0.
+    """Some rows of a table, with class numbers and positive weights.
 
     Attributes
     ----------
     table : Table, BinnedTable or BatchedTable
-        The table, all of it.
+        The whole table.
     which : ndarray of int64 of shape (n_rows,) or slice
-        Which rows of it these are, ascending.
+        Row numbers in the table, ascending.
     y : ndarray of int32 of shape (n_rows,)
-        Their classes.
+        Class numbers.
     sample_weight : ndarray of float64 of shape (n_rows,)
-        Their weights as given.
+        Weights as given.
     factor : ndarray of float64 of shape (n_classes,)
-        What the weights of each class are multiplied by.
+        Factor of the weights of each class.
     class_factor : float
-        The mean of the factors of all rows that count: what bounds on rows are multiplied by.
+        Mean factor of all rows, by which bounds on rows are multiplied.
     given : object
-        The table in the user's own form, if these are all of its rows; else None.
+        The table as the user passed it, if these are all of its rows; else None.
     shard : Shard
-        Where they stand among the rows of all ranks.
+        Position of these rows among those of all ranks.
     """
 
     table: RowsTable
@@ -170,12 +195,12 @@ class LabelledRows:
 
     @property
     def row_numbers(self) -> NDArray[np.int64]:
-        """Numbers of these rows in the table."""
+        """Row numbers in the table."""
         return np.arange(len(self.table))[self.which]
 
     @lazy
     def weight(self) -> Floats:
-        """Their weights times the factors of their classes."""
+        """Sample weights times class factors."""
         is_plain = (self.factor == 1).all()
         weight: Floats = (
             self.sample_weight if is_plain else self.sample_weight * self.factor[self.y]
@@ -184,55 +209,55 @@ class LabelledRows:
 
     @lazy
     def integer_weights(self) -> IntegerWeights:
-        """These weights as integers, which training and validation count."""
+        """The weights as integers, with which training and validation compute."""
         return IntegerWeights.from_rows(self.sample_weight, self.y, self.factor, self.shard)
 
     @lazy
-    def of_class(self) -> NDArray[np.int64]:
-        """How many rows of all ranks each class has; when it is asked for first, by all of them."""
-        of_class: NDArray[np.int64] = np.bincount(self.y, minlength=len(self.factor))
-        self.shard.communicator.allreduce(of_class, "sum")
-        return of_class
+    def class_counts(self) -> NDArray[np.int64]:
+        """Number of rows of each class on all ranks. The first access is a collective operation."""
+        class_counts: NDArray[np.int64] = np.bincount(self.y, minlength=len(self.factor))
+        self.shard.communicator.allreduce(class_counts, "sum")
+        return class_counts
 
     @property
     def n_rows(self) -> int:
-        """How many there are on all ranks."""
-        return int(self.of_class.sum())
+        """Number of rows on all ranks."""
+        return int(self.class_counts.sum())
 
     def take(self, places: NDArray[np.int64]) -> Self:
-        """Return some of the rows, by their place among these."""
+        """Return some of the rows, by position among these."""
         return replace(
             self,
             which=self.row_numbers[places],
             y=self.y[places],
             sample_weight=self.sample_weight[places],
             given=None,
-            shard=self.shard.taken(places),
+            shard=self.shard.take(places),
         )
 
     def as_given(self) -> Any:
-        """Return the rows as the user gave them, or else as a table of them alone."""
+        """Return the rows as the user passed them, or else as a table of exactly these rows."""
         if isinstance(self.table, BatchedTable):
-            raise ValueError(  # noqa: TRY004 (the value of scoring)
-                "a scorer cannot be handed rows that are read in parts; expected scoring='loss' or "
-                "'error', or an X_val that is in memory"
+            raise ValueError(  # noqa: TRY004 (the value of scoring is wrong)
+                "scoring='loss' or 'error' is required if the validation rows are read in batches; "
+                "expected one of these, or an X_val in memory"
             )
         return self.table.take(self.row_numbers) if self.given is None else self.given
 
 
 class GivenRows(NamedTuple):
-    """Rows as they are given to learn from, or to validate on.
+    """Training or validation rows as passed by the user.
 
     Attributes
     ----------
     table : Table, BinnedTable or BatchedTable
         Their table.
     y, sample_weight : array-like or None
-        Their labels and weights.
+        Labels and weights.
     shard : Shard
-        Where they stand among the rows of all ranks.
+        Position of these rows among those of all ranks.
     suffix : {"", "_val"}
-        What the names of the arguments end with.
+        Suffix of the arguments' names in errors.
     """
 
     table: RowsTable
@@ -242,12 +267,12 @@ class GivenRows(NamedTuple):
     suffix: str = ""
 
     def weights(self) -> Floats:
-        """Return the weights, checked by themselves."""
+        """Return the weights after checking them on this rank."""
         given = self.sample_weight if len(self.table) else None
         return read_weights(given, len(self.table), f"sample_weight{self.suffix}")
 
     def labels(self, which: Which, *, has_classes: bool) -> AnyLabels:
-        """Return the labels of those that count, checked by themselves."""
+        """Return the labels of the given rows after checking them on this rank."""
         given = self.y if len(self.table) else np.empty(0, dtype=object)
         labels, name = as_labels(given, len(self.table), f"y{self.suffix}"), f"y{self.suffix}"
         return check_rows_labels(labels, name, which, has_classes=has_classes)
@@ -255,22 +280,22 @@ class GivenRows(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedRows:
-    """The rows of a table that count, still with the user's labels: weight 0 is the row absent.
+    """The rows of a table with a positive weight, with labels as given.
 
     Attributes
     ----------
     table : Table, BinnedTable or BatchedTable
-        The table, all of it.
+        The whole table.
     which : ndarray of int64 of shape (n_rows,) or slice
-        Which rows of it count.
+        Row numbers in the table.
     labels : ndarray of shape (n_rows,)
-        Their labels, none missing.
+        Labels, none of them missing.
     weight : ndarray of float64 of shape (n_rows,)
-        Their weights.
+        Weights.
     suffix : {"", "_val"}
-        What the names of the arguments end with.
+        Suffix of the arguments' names in errors.
     shard : Shard
-        Where they stand among the rows of all ranks that count.
+        Position of these rows among those of all ranks.
     """
 
     table: RowsTable
@@ -282,43 +307,41 @@ class CountedRows:
 
     @classmethod
     def from_given(cls, given: GivenRows, *, has_classes: bool = False) -> Self:
-        """Check labels and weights; the labels of absent rows are not looked at.
+        """Validate labels and weights; the labels of zero-weight rows are ignored.
 
-        ``has_classes``: which labels there are is known already.
+        ``has_classes`` is whether the set of possible labels is known.
         """
         table, shard, suffix = given.table, given.shard, given.suffix
-        has_classes |= not shard.is_single  # a rank alone may have few rows of many labels
+        has_classes |= not shard.is_single  # few rows of many labels are normal on one rank
         weight = raise_together(shard, given.weights)
         check_sum_of_weights(weight, f"sample_weight{suffix}", shard)
         which = slice(None) if weight.all() else np.flatnonzero(weight)
         labels = raise_together(shard, partial(given.labels, which, has_classes=has_classes))
-        shard = raise_together(shard, partial(shard.settled, len(table)))
-        shard = shard if isinstance(which, slice) else shard.taken(which)
+        shard = raise_together(shard, partial(shard.with_rows, len(table)))
+        shard = shard if isinstance(which, slice) else shard.take(which)
         return cls(table, which, labels, weight[which], suffix, shard)
 
     def sums(self, y: NDArray[np.int32], n_classes: int) -> WeightSums:
-        """Return what the weights of the rows of all ranks add up to; those here are of classes y."""
-        return WeightSums.from_rows(self.weight, y, n_classes).of_all(self.shard)
+        """Return the sums of the weights of all ranks, given the class numbers of these rows."""
+        return WeightSums.from_rows(self.weight, y, n_classes).over_ranks(self.shard)
 
-    def weighed(
+    def with_class_weights(
         self, y: NDArray[np.int32], factor: Floats, sums: WeightSums, given: Any = None
     ) -> LabelledRows:
-        """Weigh rows by the factors of their classes too; those of a factor 0 are absent.
+        """Apply class factors; rows whose factor is 0 are removed.
 
-        ``sums`` are those of all rows that count.
+        ``sums`` are the sums of the weights of all ranks.
         """
-        check_weighed_total(sums, factor, self.suffix)
-        of_all = given if len(y) == len(self.table) else None
+        check_class_weighted_total(sums, factor, self.suffix)
+        whole = given if len(y) == len(self.table) else None
         mean = mean_factor(sums, factor)
-        rows = LabelledRows(
-            self.table, self.which, y, self.weight, factor, mean, of_all, self.shard
-        )
-        counts = factor[y] > 0
-        return rows if counts.all() else rows.take(np.flatnonzero(counts))
+        rows = LabelledRows(self.table, self.which, y, self.weight, factor, mean, whole, self.shard)
+        is_positive = factor[y] > 0
+        return rows if is_positive.all() else rows.take(np.flatnonzero(is_positive))
 
 
 class ClassLabels(NamedTuple):
-    """The labels, sorted, and the factor of the weights of each."""
+    """The sorted labels of the classes, and the factor of each class's weights."""
 
     labels: NDArray[Any]
     factor: Floats
@@ -327,26 +350,26 @@ class ClassLabels(NamedTuple):
 def rows_to_learn(
     given: GivenRows, known: NDArray[Any] | None, class_weight: Any
 ) -> tuple[LabelledRows, ClassLabels]:
-    """Check labels and weights; return the rows that count, and the classes.
+    """Validate labels and weights; return the rows to train on, and the classes.
 
-    ``known`` are the labels that can occur; None: those that do.
+    ``known`` are the possible labels; None: those that occur.
     """
     counted = CountedRows.from_given(given, has_classes=known is not None)
     labels, class_of_row = encode_labels(counted.labels, known, given.shard)
     sums = counted.sums(class_of_row, len(labels))
     factor = class_weights(class_weight, labels, sums)
-    return counted.weighed(class_of_row, factor, sums), ClassLabels(labels, factor)
+    return counted.with_class_weights(class_of_row, factor, sums), ClassLabels(labels, factor)
 
 
 class ToValidate(NamedTuple):
-    """X_val, y_val and sample_weight_val, as they were given."""
+    """X_val, y_val and sample_weight_val as passed by the user."""
 
     X: Any
     y: Any
     sample_weight: Any
 
     def are_given(self) -> bool:
-        """Whether there are any; a table without labels is an error."""
+        """Whether a validation table was passed; X_val or y_val alone is an error."""
         if all(value is None for value in self):
             return False
         if self.X is None or self.y is None:
@@ -358,8 +381,8 @@ class ToValidate(NamedTuple):
 def rows_to_validate(
     given: ToValidate, schema: Schema, classes: ClassLabels, owner: str, shard: Shard = LOCAL
 ) -> LabelledRows | None:
-    """Check X_val, y_val and sample_weight_val; return the rows that count, if any were given."""
-    shard = shard.of_validation()
+    """Validate X_val, y_val and sample_weight_val; return the validation rows, if any."""
+    shard = shard.for_validation()
     if not any(allgather_results(shard, given.are_given)):
         return None
     read = partial(read_rows_like, schema=schema, owner=owner, name="X_val")
@@ -371,4 +394,4 @@ def rows_to_validate(
         shard, lambda: class_numbers(counted.labels, classes.labels, "y_val")
     )
     sums = counted.sums(class_of_row, len(classes.labels))
-    return counted.weighed(class_of_row, classes.factor, sums, given=given.X)
+    return counted.with_class_weights(class_of_row, classes.factor, sums, given=given.X)

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.once import WarnsOnce
+from abcgbm.errors import quoted_list
 from abcgbm.parameters.validators import is_integer
 
 
 def find_feature(item: Any, n_features: int, names: NDArray[Any] | None) -> int | None:
-    """Return the number of the feature that a user named, by name or by number; None: there is none."""
+    """Return the number of a feature given by name or number; None if there is no such feature."""
     if isinstance(item, str):
         known: list[str] = [] if names is None else names.tolist()
         return known.index(item) if item in known else None
@@ -25,56 +26,56 @@ def find_feature(item: Any, n_features: int, names: NDArray[Any] | None) -> int 
 
 
 class Kind(IntEnum):
-    """What a feature is."""
+    """Kind of a feature."""
 
     NUMERIC = 0
-    SPARSE = 1  # numeric, and few values are stored
+    SPARSE = 1  # numeric, most values not stored
     CATEGORICAL = 2
 
 
 @dataclass(frozen=True)
 class Schema(WarnsOnce):
-    """What a table must look like to be read as another one was.
+    """Names and kinds of the columns that a table must have.
 
     Attributes
     ----------
     is_categorical : ndarray of bool of shape (n_features,)
-        Which features are categories; the others are numbers.
+        Mask of the categorical features; the others are numeric.
     feature_names : ndarray of object of shape (n_features,), or None
-        Their names, if all are strings.
+        Names of the features, if all are strings.
     """
 
     is_categorical: NDArray[np.bool_]
     feature_names: NDArray[Any] | None = None
 
     def check(self) -> None:
-        """Raise a ValueError unless there is a name for each feature, or none for any."""
+        """Raise a ValueError unless names and kinds are consistent."""
         kinds, names = self.is_categorical, self.feature_names
         if not isinstance(kinds, np.ndarray) or kinds.dtype != bool or kinds.ndim != 1:
-            raise ValueError("is_categorical is not an array of truth values")
+            raise ValueError("is_categorical is not an array of booleans")
         if names is None:
             return
         if len(names) != len(kinds) or {type(name) for name in names.tolist()} - {str}:
             raise ValueError(f"{len(names)} feature names; expected {len(kinds)} strings")
         twice = sorted(name for name, count in Counter(names.tolist()).items() if count > 1)
         if twice:
-            raise ValueError(f"features of the same name: {twice}; expected all names to differ")
+            raise ValueError(f"duplicate feature names: {twice}; expected unique names")
 
     def warn_of_names(self, message: str) -> None:
-        """Warn, once, that the names of a table and these cannot be compared."""
+        """Warn once that the names of a table cannot be compared with these."""
         self._warn_once("names", message)
 
     def label(self, feature: int) -> str:
-        """Return what errors call a feature."""
-        return _label(feature if self.feature_names is None else self.feature_names[feature])
+        """Return the name of a feature in errors."""
+        return column_label(feature if self.feature_names is None else self.feature_names[feature])
 
     def categories_among(self, n_features: int) -> NDArray[np.bool_]:
-        """Tell which of so many features are categories; none if there should be more or fewer."""
+        """Return the mask of categorical features; all False for another number of features."""
         is_mine = n_features == len(self.is_categorical)
         return self.is_categorical if is_mine else np.zeros(n_features, dtype=bool)
 
     def is_same(self, other: Schema) -> bool:
-        """Whether the other has the same columns in the same order."""
+        """Whether two schemas have the same columns in the same order."""
         mine, theirs = self._names(), other._names()
         return mine == theirs and np.array_equal(self.is_categorical, other.is_categorical)
 
@@ -82,25 +83,28 @@ class Schema(WarnsOnce):
         return None if self.feature_names is None else self.feature_names.tolist()
 
 
-def _names_of(columns: list[str]) -> NDArray[Any] | None:
-    if not all(isinstance(name, str) for name in columns):  # pandas may have others
+def names_of(columns: list[str]) -> NDArray[Any] | None:
+    """Return column names as an array if all are strings; else None."""
+    if not all(isinstance(name, str) for name in columns):  # pandas allows others
         return None
-    plain = [str.__str__(name) for name in columns]  # a model file holds no subclass of str
+    plain = [str.__str__(name) for name in columns]  # subclasses of str cannot be stored
     return np.array(plain, dtype=object)
 
 
-def _label(name: object) -> str:
+def column_label(name: object) -> str:
+    """Return the name of a column in errors."""
     return f"column {name!r}"
 
 
-def _listed(title: str, names: set[str], most: int = 5) -> str:
+def bulleted_names(title: str, names: set[str], max_items: int = 5) -> str:
+    """Return names as scikit-learn lists them in errors."""
     lines = [f"- {name}\n" for name in sorted(names)]
-    more = ["- ...\n"] if len(lines) > most else []
-    return "".join([f"Feature names {title}:\n", *lines[:most], *more]) if lines else ""
+    more = ["- ...\n"] if len(lines) > max_items else []
+    return "".join([f"Feature names {title}:\n", *lines[:max_items], *more]) if lines else ""
 
 
 def chosen_columns(given: Any, n_features: int, names: NDArray[Any] | None) -> NDArray[np.bool_]:
-    """Tell which columns a user named as categories, by names, by indices or by a mask."""
+    """Return the mask of the columns selected by names, by indices or by a mask."""
     mask = np.zeros(n_features, dtype=bool)
     if given is None:
         return mask
@@ -110,7 +114,7 @@ def chosen_columns(given: Any, n_features: int, names: NDArray[Any] | None) -> N
     if items and all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != n_features:
             raise ValueError(
-                f"categorical_features has {len(items)} truth values; X has {n_features} features"
+                f"categorical_features has {len(items)} booleans; X has {n_features} features"
             )
         return np.array(items, dtype=bool)
     for item in items:
@@ -122,7 +126,7 @@ def chosen_columns(given: Any, n_features: int, names: NDArray[Any] | None) -> N
 
 
 def _no_feature(item: Any, n_features: int, names: NDArray[Any] | None) -> Exception:
-    """Return the error for what names no feature."""
+    """Return the error for an item that selects no feature."""
     if is_integer(item):
         allowed = f"0 to {n_features - 1}"
     elif not isinstance(item, str):
@@ -130,12 +134,12 @@ def _no_feature(item: Any, n_features: int, names: NDArray[Any] | None) -> Excep
     elif names is None:
         allowed = "indices: X has no names"
     else:
-        allowed = f"names among {', '.join(map(repr, names.tolist()))}"
+        allowed = f"names among {quoted_list(names.tolist(), 20)}"
     return ValueError(f"categorical_features has {item!r}; expected {allowed}")
 
 
 def _no_choice(given: Any) -> TypeError:
     return TypeError(
         f"categorical_features={given!r}; expected 'auto', None, or a list of names, of indices or "
-        "of a truth value for each feature"
+        "of one boolean per feature"
     )

@@ -15,14 +15,14 @@ from abcgbm.data.table import Table
 
 
 class PartialSchema(NamedTuple):
-    """What the columns of one rank's table are.
+    """Schema of the table of one rank, where some columns may have no values.
 
     Attributes
     ----------
     schema : Schema
-        Their names, and which are categories.
+        Names and kinds of the columns.
     is_known : ndarray of bool of shape (n_features,)
-        Of which columns the rank knows what they are: those that hold anything at all.
+        Mask of the columns with at least one value, whose kind is thus certain.
     """
 
     schema: Schema
@@ -30,7 +30,7 @@ class PartialSchema(NamedTuple):
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        """Look at a table."""
+        """Return the schema of a table."""
         is_known = np.ones(table.shape[1], dtype=bool)
         dense = table.dense
         if isinstance(dense, FrameColumns):
@@ -38,59 +38,75 @@ class PartialSchema(NamedTuple):
         return cls(table.schema, is_known)
 
 
-def unite_schemas(looks: Sequence[tuple[str, PartialSchema | None]], name: str = "X") -> Schema:
-    """Return the columns of all ranks, each given with its name; None: it has no rows.
+def unite_schemas(schemas: Sequence[tuple[str, PartialSchema | None]], name: str = "X") -> Schema:
+    """Return the schema of all ranks.
 
-    What a column is say those ranks that have a value of it.
+    The kind of a column is decided by the ranks that have a value of it.
+
+    Parameters
+    ----------
+    schemas : sequence of (str, PartialSchema or None)
+        Name and schema of each rank; None if the rank has no rows.
+    name : str
+        Name of the table in errors.
     """
-    seen = [(rank, look) for rank, look in looks if look is not None]
-    if not seen:
+    present = [(rank, partial) for rank, partial in schemas if partial is not None]
+    if not present:
         raise ValueError(f"{name} has 0 rows on every rank; expected at least 1 on some")
-    first_rank, first = seen[0]
-    for rank, look in seen[1:]:
-        _check_columns(look.schema, rank, first.schema, first_rank)
+    first_rank, first = present[0]
+    for rank, partial in present[1:]:
+        _check_columns(partial.schema, rank, first.schema, first_rank)
     n_features = len(first.is_known)
-    is_categorical = np.array([_is_categorical(seen, f) for f in range(n_features)], dtype=bool)
+    is_categorical = np.array([_is_categorical(present, f) for f in range(n_features)], dtype=bool)
     return Schema(is_categorical, first.schema.feature_names)
 
 
 def _check_columns(mine: Schema, rank: str, first: Schema, first_rank: str) -> None:
-    shown, expected = _shown(mine), _shown(first)
-    if shown != expected:
+    given, expected = _described(mine), _described(first)
+    if given != expected:
         raise ValueError(
-            f"the columns of {rank} are {shown}; expected those of {first_rank}: {expected}"
+            f"the columns of {rank} are {given}; expected those of {first_rank}: {expected}"
         )
 
 
-def _shown(schema: Schema) -> str:
+def _described(schema: Schema) -> str:
     names = schema.feature_names
     return f"{len(schema.is_categorical)} without names" if names is None else str(names.tolist())
 
 
-def _is_categorical(seen: Sequence[tuple[str, PartialSchema]], feature: int) -> bool:
-    said = [(bool(look.schema.is_categorical[feature]), f"on {rank}") for rank, look in seen]
-    known = [of for of, (_, look) in zip(said, seen, strict=True) if look.is_known[feature]]
+def _is_categorical(present: Sequence[tuple[str, PartialSchema]], feature: int) -> bool:
+    found = [
+        (bool(partial.schema.is_categorical[feature]), f"on {rank}") for rank, partial in present
+    ]
+    known = [
+        of for of, (_, partial) in zip(found, present, strict=True) if partial.is_known[feature]
+    ]
     if not known:
-        return any(of for of, _ in said)
-    return is_categorical_everywhere(seen[0][1].schema.label(feature), known)
+        return any(of for of, _ in found)
+    return is_categorical_everywhere(present[0][1].schema.label(feature), known)
 
 
-def is_categorical_everywhere(column: str, said: Sequence[tuple[bool, str]]) -> bool:
-    """Tell whether a column holds levels, not numbers; it must be the same at all places.
+def is_categorical_everywhere(column: str, found: Sequence[tuple[bool, str]]) -> bool:
+    """Return whether a column is categorical, which must be the same everywhere.
 
-    ``said`` are pairs of whether it does, and where.
+    Parameters
+    ----------
+    column : str
+        Name of the column in errors.
+    found : sequence of (bool, str)
+        Whether it is categorical, and where (for errors).
     """
-    if len({of for of, _ in said}) == 1:
-        return said[0][0]
-    levels, numbers = (next(at for of, at in said if of is wanted) for wanted in (True, False))
+    if len({of for of, _ in found}) == 1:
+        return found[0][0]
+    categories, numbers = (next(at for of, at in found if of is wanted) for wanted in (True, False))
     raise TypeError(
-        f"{column} holds strings or categories {levels}, and numbers {numbers}; expected one of the "
-        "two"
+        f"{column} holds strings or categories {categories}, but numbers {numbers}; expected one "
+        "of the two"
     )
 
 
 def empty_table(schema: Schema) -> Table:
-    """Return a table of these columns without rows."""
+    """Return a table without rows."""
     n_features = len(schema.is_categorical)
     nowhere = np.zeros(n_features, dtype=bool)
     return Table(schema, 0, nowhere, ArrayColumns(np.empty((0, n_features))))

@@ -1,4 +1,4 @@
-"""From the shards of several ranks to bins that all ranks have in common."""
+"""Binning of the rows of several ranks, with the same bins on all of them."""
 
 from __future__ import annotations
 
@@ -18,123 +18,126 @@ from abcgbm.data.categories import CategoryMap, category_weights
 from abcgbm.data.schema import Kind, Schema
 from abcgbm.data.table import Table
 
-_MAX_VALUES = 2**24  # that a rank counts at a time, but for what makes groups even
+_MAX_VALUES = 2**24  # values counted at a time on a rank: bounds memory
 
-Run = tuple[Floats, NDArray[np.int64]]  # distinct values, ascending, and their weights
+Run = tuple[Floats, NDArray[np.int64]]  # ascending distinct values and their weights
 
 
 class FeatureBins(NamedTuple):
-    """What is learned of a feature.
+    """The bins of a feature.
 
     Attributes
     ----------
-    levels : CategoryMap or None
-        Its levels, if it is a category.
+    categories : CategoryMap or None
+        Its categories, if it is categorical.
     thresholds : ndarray
-        Between its bins.
+        Thresholds between its bins.
     common : int
-        The heaviest code.
+        The code of largest weight.
+    n_listed : int
+        Weight of all other codes.
     """
 
-    levels: CategoryMap | None
+    categories: CategoryMap | None
     thresholds: Floats
     common: int
-    n_listed: int  # what all others weigh
+    n_listed: int
 
     @classmethod
     def of(
-        cls, levels: CategoryMap | None, thresholds: Floats, weight: NDArray[np.int64]
+        cls, categories: CategoryMap | None, thresholds: Floats, weight: NDArray[np.int64]
     ) -> FeatureBins:
-        """Look for the common code by the weight of each."""
+        """Find the common code, given the weight of each code."""
         common = int(np.argmax(weight))
-        return cls(levels, thresholds, common, int(weight.sum() - weight[common]))
+        return cls(categories, thresholds, common, int(weight.sum() - weight[common]))
 
 
 @dataclass(frozen=True)
 class ShardedLayout:
-    """How the codes of all ranks are stored: alike, whatever rows a rank has.
+    """How codes are stored: the same on all ranks, so that their histograms can be added.
 
     Attributes
     ----------
     shard : Shard
-        The rank.
+        The shard of this rank.
     features : list of FeatureBins
-        What is known of each feature.
+        Bins of each feature.
     total : int
-        What the rows of all ranks weigh.
+        Weight of the rows of all ranks.
     """
 
     shard: Shard
     features: list[FeatureBins]
     total: int
 
-    def tell(self, builder: _core.BinnedBuilder) -> None:
-        """Say which features are sparse."""
+    def set_common_codes(self, builder: _core.BinnedBuilder) -> None:
+        """Pass the common codes to a builder, which then stores features as sparse or dense."""
         for number, of in enumerate(self.features):
             builder.set_common_code(number, of.common, of.n_listed, self.total)
 
     def finish(self, builder: _core.BinnedBuilder, n_rows: int) -> _core.Binned:
-        """Return the table, with bundles of features that meet on no rank.
+        """Return the table, with bundles of features that conflict on no rank.
 
-        They are those that the rank with most rows finds, without what meets elsewhere.
+        The rank with most rows proposes the bundles; features that conflict elsewhere are removed.
         """
         rows = self.shard.communicator.allgather(n_rows)
-        asked = self.shard.communicator.rank == rows.index(max(rows))
-        found = allgather_results(self.shard, lambda: builder.bundles() if asked else [])
+        is_largest = self.shard.communicator.rank == rows.index(max(rows))
+        found = allgather_results(self.shard, lambda: builder.bundles() if is_largest else [])
         bundles = found[rows.index(max(rows))]
-        meets = raise_together(self.shard, lambda: builder.conflicts(bundles))
-        self.shard.communicator.allreduce(meets, "sum")
-        kept = [[f for f in bundle if not meets[f]] for bundle in bundles]
-        return raise_together(self.shard, lambda: builder.finish(kept))
+        conflicts = raise_together(self.shard, lambda: builder.conflicts(bundles))
+        self.shard.communicator.allreduce(conflicts, "sum")
+        without_conflicts = [[f for f in bundle if not conflicts[f]] for bundle in bundles]
+        return raise_together(self.shard, lambda: builder.finish(without_conflicts))
 
 
 @dataclass(frozen=True)
 class ShardedBinning:
-    """What is learned of which rows of all ranks.
+    """How rows of all ranks are binned.
 
     Attributes
     ----------
     shard : Shard
-        The rank.
+        The shard of this rank.
     weight : ndarray of int64 of shape (n_rows,)
-        Weights of its rows; 0 for those that are not learned from.
+        Weights of its rows; bins are learned from rows with a weight above 0.
     total : int
-        What those of all ranks weigh.
-    max_bins, most_codes : int
-        Most bins of a number, and most codes of a category.
+        Weight of the rows of all ranks.
+    max_bins, max_codes : int
+        Maximum number of bins of a numeric feature, and of codes of a categorical one.
     n_threads : int
         Number of threads.
     known : ColumnEncoder or None
-        Levels that are known already.
+        Categories of the previous fit, for a warm start.
     """
 
     shard: Shard
     weight: NDArray[np.int64]
     total: int
     max_bins: int
-    most_codes: int
+    max_codes: int
     n_threads: int
     known: ColumnEncoder | None = None
 
     def learn(self, table: Table) -> ShardedLayout:
-        """Learn the bins of all features, some at a time."""
+        """Learn the bins of all features, one group of features at a time."""
         features: list[FeatureBins] = []
         for group in self._groups(*table.shape):
-            pieces = raise_together(self.shard, lambda: self._counted(table, group))  # noqa: B023
-            finisher = _Finisher(self, table.schema, group)
-            features += split_by_feature(self.shard, pieces, finisher.finish)
+            counts = raise_together(self.shard, lambda: self._counted(table, group))  # noqa: B023
+            merger = _GroupMerger(self, table.schema, group)
+            features += split_by_feature(self.shard, counts, merger.merge)
         return ShardedLayout(self.shard, features, self.total)
 
     def _groups(self, n_rows: int, n_features: int) -> Iterator[NDArray[np.intp]]:
         max_rows = np.array([float(n_rows)])
         self.shard.communicator.allreduce(max_rows, "maximum")
         size = max(1, _MAX_VALUES // max(1, int(max_rows[0])))
-        size += -size % self.shard.communicator.n_ranks  # or some would wait while others merge
+        # A multiple of the number of ranks, so that all of them merge equally many features.
+        size += -size % self.shard.communicator.n_ranks
         for start in range(0, n_features, size):
             yield np.arange(start, min(start + size, n_features))
 
     def _counted(self, table: Table, group: NDArray[np.intp]) -> list[Any]:
-        """Return what the rows of this rank have of each feature: a run, or weights by level."""
+        """Return the counts of each feature on this rank: a run, or weights by category."""
         dense = group[table.kind[group] == Kind.NUMERIC]
         counted = dict(zip(dense.tolist(), self._runs(table, dense), strict=True))
         counted |= _sparse_runs(table, group, self.weight)
@@ -162,74 +165,77 @@ def _sparse_runs(
     total, runs = int(weight.sum()), {}
     for place in np.flatnonzero(np.isin(part.features, wanted)).tolist():
         stored = slice(part.indptr[place], part.indptr[place + 1])
-        of_stored = weight[part.indices[stored]]
+        stored_weight = weight[part.indices[stored]]
         values = np.append(part.data[stored], part.fill[place])
-        run = _run(values, np.append(of_stored, total - of_stored.sum()))
+        run = _run(values, np.append(stored_weight, total - stored_weight.sum()))
         runs[int(part.features[place])] = run
     return runs
 
 
 def _run(values: Floats, weight: NDArray[np.int64]) -> Run:
-    """Return distinct values and their weights; 0.0 is added so that -0.0 is 0.0."""
+    """Return the distinct values and their weights; -0.0 counts as 0.0."""
     counts = ~np.isnan(values) & (weight > 0)
     found, place = np.unique(values[counts] + 0.0, return_inverse=True)
-    of_found = np.zeros(len(found), dtype=np.int64)
-    np.add.at(of_found, place, weight[counts])
-    return found, of_found
+    found_weight = np.zeros(len(found), dtype=np.int64)
+    np.add.at(found_weight, place, weight[counts])
+    return found, found_weight
 
 
 @dataclass(frozen=True)
-class _Finisher:
-    """Merges what all ranks have counted of some features."""
+class _GroupMerger:
+    """Merges the counts of all ranks for a group of features."""
 
-    how: ShardedBinning
+    binning: ShardedBinning
     schema: Schema
     group: NDArray[np.intp]
 
-    def finish(self, places: range, pieces: list[list[Any]]) -> list[FeatureBins]:
-        is_category = [bool(self.schema.is_categorical[self.group[place]]) for place in places]
-        runs = [of for of, is_one in zip(pieces, is_category, strict=True) if not is_one]
-        counts, how = _core.ValueCounts(len(runs)), self.how
-        cut = iter(counts.thresholds(runs, how.max_bins, how.n_threads) if runs else [])
+    def merge(self, places: range, counts_of_ranks: list[list[Any]]) -> list[FeatureBins]:
+        categorical = [bool(self.schema.is_categorical[self.group[place]]) for place in places]
+        runs = [of for of, is_one in zip(counts_of_ranks, categorical, strict=True) if not is_one]
+        counts, binning = _core.ValueCounts(len(runs)), self.binning
+        found = counts.thresholds(runs, binning.max_bins, binning.n_threads) if runs else []
+        thresholds = iter(found)
         return [
-            self._of_levels(int(self.group[place]), of_ranks)
+            self._categorical_bins(int(self.group[place]), of_ranks)
             if is_one
-            else self._of_numbers(next(cut), of_ranks)
-            for place, is_one, of_ranks in zip(places, is_category, pieces, strict=True)
+            else self._numeric_bins(next(thresholds), of_ranks)
+            for place, is_one, of_ranks in zip(places, categorical, counts_of_ranks, strict=True)
         ]
 
-    def _of_numbers(self, thresholds: Floats, runs: list[Run]) -> FeatureBins:
+    def _numeric_bins(self, thresholds: Floats, runs: list[Run]) -> FeatureBins:
         weight = np.zeros(len(thresholds) + 2, dtype=np.int64)
-        for values, of_values in runs:
-            n_up_to = np.cumsum(np.concatenate([[0], of_values]))
+        for values, value_weights in runs:
+            n_up_to = np.cumsum(np.concatenate([[0], value_weights]))
             ends = np.searchsorted(values, thresholds, side="right")
             weight[:-1] += np.diff(n_up_to[[0, *ends, len(values)]])
-        weight[-1] = self.how.total - weight.sum()
+        weight[-1] = self.binning.total - weight.sum()
         return FeatureBins.of(None, thresholds, weight)
 
-    def _of_levels(self, feature: int, of_ranks: list[dict[Any, int]]) -> FeatureBins:
+    def _categorical_bins(self, feature: int, of_ranks: list[dict[Any, int]]) -> FeatureBins:
         total: dict[Any, int] = {}
         for weights in of_ranks:
-            for level, of_level in weights.items():
-                total[level] = total.get(level, 0) + of_level
-        how = self.how
-        if how.known is not None:
-            levels = how.known.levels[feature]
+            for category, of_category in weights.items():
+                total[category] = total.get(category, 0) + of_category
+        binning = self.binning
+        if binning.known is not None:
+            categories = binning.known.categories[feature]
         else:
-            levels = CategoryMap.from_weights(self.schema.label(feature), total, how.most_codes)
-        weight = np.zeros(len(levels.thresholds()) + 2, dtype=np.int64)
-        for level, of_level in total.items():
-            weight[levels.code_of.get(level, -1)] += of_level
-        weight[-1] += how.total - weight.sum()
-        return FeatureBins.of(levels, levels.thresholds(), weight)
+            categories = CategoryMap.from_weights(
+                self.schema.label(feature), total, binning.max_codes
+            )
+        weight = np.zeros(len(categories.thresholds()) + 2, dtype=np.int64)
+        for category, of_category in total.items():
+            weight[categories.code_of.get(category, -1)] += of_category
+        weight[-1] += binning.total - weight.sum()
+        return FeatureBins.of(categories, categories.thresholds(), weight)
 
 
 def encoding_of(
-    layout: ShardedLayout, schema: Schema, how: ShardedBinning, unknown: str
+    layout: ShardedLayout, schema: Schema, binning: ShardedBinning, unknown: str
 ) -> ColumnEncoder:
-    """Return the levels that were learned, or those known before."""
-    if how.known is not None:
-        return replace(how.known, handle_unknown=unknown)
+    """Return the encoder with the learned categories, or with those of the previous fit."""
+    if binning.known is not None:
+        return replace(binning.known, handle_unknown=unknown)
     found = enumerate(layout.features)
-    levels = {feature: of.levels for feature, of in found if of.levels is not None}
-    return ColumnEncoder(schema, levels, unknown)
+    categories = {feature: of.categories for feature, of in found if of.categories is not None}
+    return ColumnEncoder(schema, categories, unknown)

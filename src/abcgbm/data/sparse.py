@@ -1,4 +1,7 @@
-"""Numeric columns of SciPy sparse matrices and arrays."""
+"""Numeric columns of SciPy sparse matrices and arrays.
+
+Sparse columns are passed to the core as lists of rows and values, and never made dense.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from scipy import sparse
 
 from abcgbm import _core
 from abcgbm.data.arrays import (
+    Category,
     Floats,
-    Level,
     RowNumbers,
     Rows,
     categories_of_floats,
@@ -27,10 +30,10 @@ _TWO = 2  # dimensions of a table
 
 
 def compressed(X: Any, name: str) -> Any:
-    """Return a scipy matrix of any format as a csr or csc array whose indices are its own.
+    """Convert a SciPy matrix of any format to a csr or csc array with its own, validated indices.
 
-    Indices are copied before they are checked, so that nobody can change them afterwards; scipy's own
-    conversions check nothing. Values may be shared with X.
+    SciPy's own conversions do not validate indices. They are copied first, so that they cannot
+    change afterwards; values may be shared with X.
     """
     if X.ndim != _TWO:
         raise ValueError(f"{name} is a sparse array of {X.ndim} dimension(s); expected 2")
@@ -40,9 +43,7 @@ def compressed(X: Any, name: str) -> Any:
         data, row, column = _TRIPLES[X.format](X)
         return _from_triples(data, row, column, X.shape)
     except (ValueError, IndexError, TypeError, OverflowError) as error:
-        raise ValueError(
-            f"{name} is a {X.format} matrix that is not well formed: {error}"
-        ) from error
+        raise ValueError(f"{name} is an invalid {X.format} matrix: {error}") from error
 
 
 def _copied(X: Any) -> Any:
@@ -54,7 +55,7 @@ def _copied(X: Any) -> Any:
 
 
 def _as_indices(array: Any) -> NDArray[Any]:
-    """Return a copy of indices."""
+    """Return a copy of indices, which must be integers."""
     indices = np.array(array, copy=True)
     if indices.dtype.kind not in "iu" and indices.size:
         raise TypeError(f"indices of type {indices.dtype}; expected integers")
@@ -62,7 +63,7 @@ def _as_indices(array: Any) -> NDArray[Any]:
 
 
 def _from_triples(data: Any, row: Any, column: Any, shape: tuple[int, int]) -> Any:
-    """Return the csr array of values at places, which must be there, and only those."""
+    """Return the csr array of (row, column, value) triples, after checking their ranges."""
     row, column = _as_indices(row), _as_indices(column)
     if not len(data) == len(row) == len(column):
         raise ValueError(f"{len(data)} values at {len(row)} rows and {len(column)} columns")
@@ -85,8 +86,8 @@ def _triples_of_dok(X: Any) -> tuple[Any, Any, Any]:
 
 def _triples_of_lil(X: Any) -> tuple[Any, Any, Any]:
     columns, values = [list(c) for c in X.rows], [list(v) for v in X.data]
-    lengths = [len(of_row) for of_row in columns]
-    if len(columns) != X.shape[0] or lengths != [len(of_row) for of_row in values]:
+    lengths = [len(entries) for entries in columns]
+    if len(columns) != X.shape[0] or lengths != [len(entries) for entries in values]:
         raise ValueError("rows and data of different length")
     data = np.array(list(chain.from_iterable(values)), dtype=X.dtype)
     column = np.array(list(chain.from_iterable(columns)), dtype=np.int64)
@@ -94,7 +95,7 @@ def _triples_of_lil(X: Any) -> tuple[Any, Any, Any]:
 
 
 def _triples_of_dia(X: Any) -> tuple[Any, Any, Any]:
-    """Return the values of the diagonals that lie within the matrix, zeros left out."""
+    """Return the entries of the diagonals that lie inside the matrix, without zeros."""
     offsets, data = np.array(X.offsets, dtype=np.int64), np.asarray(X.data)
     if data.ndim != _TWO or len(offsets) != len(data) or len(np.unique(offsets)) != len(offsets):
         raise ValueError(f"diagonals of shape {data.shape} at {len(offsets)} offsets")
@@ -113,7 +114,7 @@ _TRIPLES = {
 
 
 def sparse_columns(matrix: Any, name: str = "X") -> SparseColumns:
-    """Return the columns of a csr or csc array, as ``compressed`` gives it, whose rest is zero."""
+    """Return the columns of a csr or csc array returned by `compressed`."""
     if matrix.shape[0] > _MAX_ROWS:
         raise ValueError(
             f"{name} is sparse and has {matrix.shape[0]} rows; expected 1 to {_MAX_ROWS}"
@@ -128,16 +129,17 @@ def sparse_columns(matrix: Any, name: str = "X") -> SparseColumns:
 
 @dataclass(frozen=True)
 class SparsePart:
-    """Sparse columns as the core takes them.
+    """Sparse columns in the format of the core.
 
     Attributes
     ----------
     features : ndarray of int32 of shape (n_columns,)
-        Their numbers in the table.
+        Numbers of the features in the table.
     fill : ndarray of float64 of shape (n_columns,)
-        The value of the rows that are not stored.
+        Value of the rows that are not stored.
     indptr, indices, data : ndarray of int64, int32, float64
-        As in scipy's csc, rows ascending and none twice; above 2^31 of them indices are uint32.
+        As in SciPy's csc format, with ascending rows and no duplicates; uint32 indices from 2^31
+        rows.
     """
 
     features: NDArray[np.int32]
@@ -147,20 +149,20 @@ class SparsePart:
     data: Floats
 
     def columns(self, n_rows: int) -> _core.SparseColumns:
-        """Hand them to the core, for a table of so many rows."""
+        """Return the columns as the core's object, for a table of ``n_rows`` rows."""
         return _core.SparseColumns(n_rows, self.fill, self.indptr, self.indices, self.data)
 
 
 @dataclass(frozen=True)
 class SparseColumns:
-    """Columns of which few values are stored.
+    """Columns with few values stored.
 
     Attributes
     ----------
-    matrix : scipy sparse array, csr or csc, of shape (n_rows, n_columns)
-        The stored values as float64, none twice.
+    matrix : SciPy sparse array, csr or csc, of shape (n_rows, n_columns)
+        The stored values as float64, without duplicates.
     fill : ndarray of float64 of shape (n_columns,)
-        The value of all others.
+        Value of all others.
     """
 
     matrix: Any
@@ -179,7 +181,7 @@ class SparseColumns:
         return by_column
 
     def take(self, rows: Rows) -> SparseColumns:
-        """Return some rows."""
+        """Return some of the rows."""
         return SparseColumns(self._by_row[rows], self.fill)
 
     def floats(self, columns: NDArray[np.intp]) -> Floats:
@@ -189,17 +191,17 @@ class SparseColumns:
         return values
 
     def write(self, values: Floats, places: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
-        """Write columns into those of an array, at the given places."""
+        """Write columns into the given columns (``places``) of an array."""
         stored = self.matrix[:, columns].tocoo()
         values[:, places] = self.fill[columns]
         values[stored.row, places[stored.col]] = stored.data
 
-    def levels(self, column: int) -> Iterator[list[Level]]:
-        """Yield the levels of a column, a chunk of rows at a time."""
+    def categories(self, column: int) -> Iterator[list[Category]]:
+        """Yield the categories of a column, one chunk of rows at a time."""
         return categories_of_floats(self.floats(np.array([column]))[:, 0])
 
     def part(self, columns: NDArray[np.intp], features: NDArray[np.intp]) -> SparsePart:
-        """Return some columns for the core, under their numbers in the table."""
+        """Return some columns in the format of the core, as the given features of the table."""
         stored = self._by_column
         if len(columns) < stored.shape[1]:
             stored = stored[:, columns]

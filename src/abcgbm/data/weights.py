@@ -1,4 +1,4 @@
-"""Sample and class weights as exact integers."""
+"""Validation of sample and class weights, and conversion to exact integers."""
 
 from __future__ import annotations
 
@@ -18,79 +18,25 @@ from abcgbm.data.arrays import Floats, as_float, as_reals, chunks
 from abcgbm.data.labels import class_numbers
 from abcgbm.parameters.validators import is_finite_real
 
-SCALE = 1126  # exact sums count multiples of 2^-SCALE: the last of 53 digits of the smallest float
+SCALE = 1126  # sums are multiples of 2^-SCALE, the last of 53 digits of the smallest float
 _DIGITS = 53
-_LOW_DIGITS = (
-    27  # digits are summed in two parts, so that no sum of a chunk needs more than 53 bits
-)
-_ROWS = 2**20  # of a chunk
+_LOW_DIGITS = 27  # high and low digits are summed apart: each sum of a chunk fits into 53 bits
+_ROWS = 2**20  # rows of a chunk
+_TOTAL_BITS = 30  # of the sum of all integer weights, more if class factors need it
+_FACTOR_BITS = 9  # at least, of the mean class factor, if sample weights are exact
+_MIN_TOTAL, _MAX_TOTAL = 1e-200, 1e200  # keeps units and losses in the range of floats
+_MAX_UNITS = 2.0**62  # above any sum of weights, and within int64
+_MAX_WHOLE = 2.0**53  # floats represent all integers up to this
+_MIN_SLACK, _MAX_SLACK = 2.0**-40, 2.0**-10  # tolerance of min_samples_leaf for rounding
 
 
-def exact_class_sums(values: Floats, y: NDArray[np.int32], n_classes: int) -> tuple[int, ...]:
-    """Return the sum of the rows' values in each class, in multiples of 2^-SCALE.
-
-    Parameters
-    ----------
-    values : ndarray of float64 of shape (n_rows,)
-        Finite, not negative.
-    y : ndarray of int32 of shape (n_rows,)
-        The class of each row.
-    n_classes : int
-        Number of classes.
-    """
-    if values.strides == (0,) and len(values):  # one number for all rows
-        counts = [len(y)] if n_classes == 1 else np.bincount(y, minlength=n_classes).tolist()
-        return tuple(count * _scaled(float(values[0])) for count in counts)
-    total = [0] * n_classes
-    for rows in chunks(len(values), _ROWS):
-        _add_chunk(total, values[rows], y[rows])
-    return tuple(total)
-
-
-def _scaled(value: float) -> int:
-    numerator, denominator = value.as_integer_ratio()
-    return (numerator << SCALE) // denominator
-
-
-def _add_chunk(total: list[int], values: Floats, y: NDArray[np.int32]) -> None:
-    """Add values to the sums of their classes: digits by class and exponent, then shifted."""
-    mantissa, exponent = np.frexp(values)
-    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
-    lowest = int(exponent.min())
-    span = int(exponent.max()) - lowest + 1
-    group = y.astype(np.int64) * span + (exponent - lowest)
-    low = np.bincount(group, digits & (2**_LOW_DIGITS - 1))  # floats, but integers below 2^53
-    high = np.bincount(group, digits >> _LOW_DIGITS)
-    for at in np.flatnonzero((low > 0) | (high > 0)).tolist():
-        summed = (int(high[at]) << _LOW_DIGITS) + int(low[at])
-        total[at // span] += summed << (at % span + lowest - _DIGITS + SCALE)
-
-
-def lowest_bit(values: Floats) -> int:
-    """Return the largest e, at most 0, such that 2^e divides every value; all are above 0."""
-    if values.strides == (0,):
-        values = values[:1]
-    mantissa, exponent = np.frexp(values)
-    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
-    place = np.frexp((digits & -digits).astype(np.float64))[1] - 1
-    return min(0, int(np.min(exponent - _DIGITS + place, initial=0)))
-
-
-_TOTAL_BITS = 30  # of the sum of all integer weights, unless class factors need more
-_FACTOR_BITS = 9  # of the mean class factor, at least, where sample weights are exact
-_MIN_TOTAL, _MAX_TOTAL = 1e-200, 1e200  # so that no unit or loss is out of range
-_MAX_UNITS = 2.0**62  # more than any sum of weights, and still a 64-bit integer
-_MAX_WHOLE = 2.0**53  # up to which every integer is a float
-_MIN_SLACK, _MAX_SLACK = 2.0**-40, 2.0**-10  # of the smallest leaf
-
-
-# ------------------------------------------------------------------------------------- given weights
+# --------------------------------------------------------------------------------- sample weights
 
 
 def check_weights(
     sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
 ) -> Floats:
-    """Return the weights of all rows as floats, of which some must count."""
+    """Return the weights of all rows as floats, at least one of them positive."""
     weights = read_weights(sample_weight, n_rows, name)
     check_sum_of_weights(weights, name)
     return weights
@@ -99,9 +45,9 @@ def check_weights(
 def read_weights(
     sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
 ) -> Floats:
-    """Return the weights as floats; None means one for each row, and takes no memory."""
+    """Return the weights as floats; None means 1 for each row."""
     if sample_weight is None:
-        return np.broadcast_to(1.0, n_rows)
+        return np.broadcast_to(1.0, n_rows)  # a view of a single 1: no memory per row
     weights = as_reals(sample_weight, name)
     if weights.shape != (n_rows,):
         raise ValueError(f"{name}.shape == {weights.shape}; expected ({n_rows},)")
@@ -109,13 +55,13 @@ def read_weights(
     if len(bad):
         raise ValueError(
             f"{name} is {weights[bad[0]]} at row {bad[0]} (negative, NaN or infinite at "
-            f"{len(bad)} row(s)); expected numbers from 0 on"
+            f"{len(bad)} row(s)); expected finite numbers, at least 0"
         )
     return weights
 
 
 def check_sum_of_weights(weights: Floats, name: str, shard: Shard = LOCAL) -> None:
-    """Raise ValueError if the weights of all rows, over all ranks, sum to 0, too little or too much."""
+    """Raise a ValueError if the weights of all ranks sum to 0, or to too little or too much."""
     no_class = np.broadcast_to(np.int32(0), len(weights))
     (own,) = exact_class_sums(weights, no_class, 1)
     total = sum(shard.communicator.allgather(own))
@@ -127,42 +73,42 @@ def check_sum_of_weights(weights: Floats, name: str, shard: Shard = LOCAL) -> No
 def whole_weights(
     sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
 ) -> NDArray[np.int64]:
-    """Return weights that are whole numbers, as these."""
+    """Return weights that must be integers, as int64."""
     if sample_weight is None:
         return np.ones(n_rows, dtype=np.int64)
     weights = check_weights(sample_weight, n_rows, name)
     other = np.flatnonzero((weights != np.rint(weights)) | (weights > _MAX_WHOLE))
     if len(other):
         raise ValueError(
-            f"{name} is {weights[other[0]]} at row {other[0]}; expected whole numbers, at most 2^53"
+            f"{name} is {weights[other[0]]} at row {other[0]}; expected integers, at most 2^53"
         )
     return weights.astype(np.int64)
 
 
 def check_total(total: Fraction, name: str) -> None:
-    """Raise ValueError if weights sum to more or less than the arithmetic can hold."""
+    """Raise a ValueError if a sum of weights is out of the range of the arithmetic."""
     if not _MIN_TOTAL <= total <= _MAX_TOTAL:
         raise ValueError(f"{name} sums to {as_float(total)}; expected {_MIN_TOTAL} to {_MAX_TOTAL}")
 
 
-# --------------------------------------------------------------------------------- sums over the rows
+# ------------------------------------------------------------------------------------- exact sums
 
 
 @dataclass(frozen=True)
 class WeightSums:
-    """All that the rounding of weights needs to know of the rows together.
+    """Sums over all rows that the rounding of weights depends on.
 
-    Of parts of the rows it can be merged: the result is that of all rows at once, exactly.
+    Sums of several shards can be merged; the result is exact.
 
     Attributes
     ----------
-    of_class : tuple of int
-        The sum of the sample weights of each class, in multiples of 2^-1126.
+    class_sums : tuple of int
+        Sum of the sample weights of each class, in multiples of 2^-1126.
     lowest_bit : int
-        The largest e, at most 0, such that 2^e divides every sample weight.
+        The largest e <= 0 such that 2^e divides every sample weight.
     """
 
-    of_class: tuple[int, ...]
+    class_sums: tuple[int, ...]
     lowest_bit: int
 
     @classmethod
@@ -171,30 +117,76 @@ class WeightSums:
         return cls(exact_class_sums(weight, y, n_classes), lowest_bit(weight))
 
     def merged(self, other: Self) -> Self:
-        """Return the sums of these rows and others."""
-        sums = tuple(a + b for a, b in zip(self.of_class, other.of_class, strict=True))
+        """Return the sums over these rows and others."""
+        sums = tuple(a + b for a, b in zip(self.class_sums, other.class_sums, strict=True))
         return type(self)(sums, min(self.lowest_bit, other.lowest_bit))
 
-    def of_all(self, shard: Shard) -> Self:
-        """Return the sums of the rows of all ranks."""
+    def over_ranks(self, shard: Shard) -> Self:
+        """Return the sums over the rows of all ranks."""
         sums: Self = reduce(type(self).merged, shard.communicator.allgather(self))
         return sums
 
     @property
     def has_rows(self) -> NDArray[np.bool_]:
-        """Which classes have rows."""
-        return np.array([of > 0 for of in self.of_class])
+        """Mask of the classes that have rows."""
+        return np.array([of > 0 for of in self.class_sums])
 
     def total(self, factor: Sequence[float] | Floats | None = None) -> Fraction:
-        """Return the sum of all weights, times the factors of their classes if there are any."""
-        factors = [1.0] * len(self.of_class) if factor is None else list(factor)
+        """Return the sum of all weights, times class factors if given."""
+        factors = [1.0] * len(self.class_sums) if factor is None else list(factor)
         total = Fraction(0)
-        for f, of in zip(factors, self.of_class, strict=True):
+        for f, of in zip(factors, self.class_sums, strict=True):
             total += Fraction(f) * of
         return total / (1 << SCALE)
 
 
-# ------------------------------------------------------------------------------------ class weights
+def exact_class_sums(values: Floats, y: NDArray[np.int32], n_classes: int) -> tuple[int, ...]:
+    """Return the exact sum of the rows' values in each class, in multiples of 2^-SCALE.
+
+    Parameters
+    ----------
+    values : ndarray of float64 of shape (n_rows,)
+        Finite, not negative.
+    y : ndarray of int32 of shape (n_rows,)
+        Class numbers.
+    n_classes : int
+        Number of classes.
+    """
+    if values.strides == (0,) and len(values):  # a broadcast number
+        counts = [len(y)] if n_classes == 1 else np.bincount(y, minlength=n_classes).tolist()
+        numerator, denominator = float(values[0]).as_integer_ratio()
+        return tuple(count * ((numerator << SCALE) // denominator) for count in counts)
+    total = [0] * n_classes
+    for rows in chunks(len(values), _ROWS):
+        _add_chunk(total, values[rows], y[rows])
+    return tuple(total)
+
+
+def _add_chunk(total: list[int], values: Floats, y: NDArray[np.int32]) -> None:
+    """Add values to the sums of their classes, by summing digits by class and exponent."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
+    lowest = int(exponent.min())
+    span = int(exponent.max()) - lowest + 1
+    group = y.astype(np.int64) * span + (exponent - lowest)
+    low = np.bincount(group, digits & (2**_LOW_DIGITS - 1))  # exact: integers below 2^53
+    high = np.bincount(group, digits >> _LOW_DIGITS)
+    for at in np.flatnonzero((low > 0) | (high > 0)).tolist():
+        summed = (int(high[at]) << _LOW_DIGITS) + int(low[at])
+        total[at // span] += summed << (at % span + lowest - _DIGITS + SCALE)
+
+
+def lowest_bit(values: Floats) -> int:
+    """Return the largest e <= 0 such that 2^e divides every value; all are positive."""
+    if values.strides == (0,):
+        values = values[:1]
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, _DIGITS).astype(np.int64)
+    place = np.frexp((digits & -digits).astype(np.float64))[1] - 1
+    return min(0, int(np.min(exponent - _DIGITS + place, initial=0)))
+
+
+# ---------------------------------------------------------------------------------- class weights
 
 
 def class_weights(
@@ -202,14 +194,14 @@ def class_weights(
 ) -> Floats:
     """Return the factor of each class.
 
-    "balanced" gives all classes that have rows the same sum of weights, and leaves the sum of all
-    as it is. Sums of weights rather than rows are evened out, so weight 2 stays the row twice.
+    "balanced" gives all classes that have rows the same sum of weights and preserves the total. It
+    uses sums of weights rather than numbers of rows, so that weight 2 equals duplicating the row.
     """
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
-        total, n_present = sum(sums.of_class), int(sums.has_rows.sum())
-        return np.array([float(Fraction(total, n_present * of or total)) for of in sums.of_class])
+        total, n_present = sum(sums.class_sums), int(sums.has_rows.sum())
+        return np.array([float(Fraction(total, n_present * of or total)) for of in sums.class_sums])
     if not isinstance(given, Mapping):
         raise TypeError(
             f"class_weight={given!r}; expected None, 'balanced', or a dict from label to weight"
@@ -226,14 +218,14 @@ def _class_weights_by_label(given: Mapping[Any, float], classes: NDArray[Any]) -
     ):
         if not (is_finite_real(value) and value >= 0):
             raise ValueError(
-                f"class_weight={{{label!r}: {value!r}}}; expected finite numbers from 0 on"
+                f"class_weight={{{label!r}: {value!r}}}; expected finite numbers, at least 0"
             )
         factor[k] = value
     return factor
 
 
-def check_weighed_total(sums: WeightSums, factor: Floats, suffix: str = "") -> None:
-    """Raise ValueError if class weights leave no weight, too much or too little."""
+def check_class_weighted_total(sums: WeightSums, factor: Floats, suffix: str = "") -> None:
+    """Raise a ValueError if the weights, times class factors, sum to 0, too little or too much."""
     total = sums.total(factor)
     if total == 0:
         raise ValueError(f"all weights are zero: class_weight is 0 for every class in y{suffix}")
@@ -241,28 +233,120 @@ def check_weighed_total(sums: WeightSums, factor: Floats, suffix: str = "") -> N
 
 
 def mean_factor(sums: WeightSums, factor: Floats) -> float:
-    """Return by how much class weights have changed the weights of rows that count, on average."""
+    """Return the weighted mean of the class factors over all rows with a positive factor."""
     return float(sums.total(factor) / sums.total(np.where(factor > 0, 1.0, 0.0)))
 
 
-# ------------------------------------------------------------------------------------------ integers
+# --------------------------------------------------------------------------------------- integers
+
+
+@dataclass(frozen=True)
+class IntegerWeights:
+    """Weights in multiples of a unit.
+
+    Integer weights are exact, so weight 2 equals duplicating the row. Others are rounded to about
+    1e-9 of their sum.
+
+    Attributes
+    ----------
+    weight : ndarray of int64 of shape (n_rows,)
+        The weights, at least 1.
+    unit : float
+        Value of one unit: a power of two, times the factor common to all classes.
+    max_rounding_loss : float
+        Largest fraction of its weight that any row loses by rounding.
+    n_raised : int
+        Number of rows that weigh at most half a unit, and count as one unit.
+    n_units : int
+        Sum of the weights.
+    shard : Shard
+        Rank of these rows. All attributes except ``weight`` are over the rows of all ranks.
+    """
+
+    weight: NDArray[np.int64]
+    unit: float
+    max_rounding_loss: float
+    n_raised: int
+    n_units: int
+    shard: Shard = LOCAL
+
+    @classmethod
+    def from_integers(
+        cls, weight: NDArray[np.int64], unit: float, max_rounding_loss: float, n_raised: int = 0
+    ) -> IntegerWeights:
+        """Sum up the weights of some rows."""
+        return cls(weight, unit, max_rounding_loss, n_raised, int(weight.sum()))
+
+    def over_ranks(self, shard: Shard) -> IntegerWeights:
+        """Return the same weights, with the other attributes over the rows of all ranks."""
+        loss, counts = (
+            np.array([self.max_rounding_loss]),
+            np.array([self.n_raised, self.n_units]),
+        )
+        shard.communicator.allreduce(loss, "maximum")
+        shard.communicator.allreduce(counts, "sum")
+        n_raised, n_units = counts.tolist()
+        return IntegerWeights(self.weight, self.unit, float(loss[0]), n_raised, n_units, shard)
+
+    @classmethod
+    def from_rows(
+        cls,
+        weight: Floats,
+        y: NDArray[np.int32] | None = None,
+        factor: Floats | None = None,
+        shard: Shard = LOCAL,
+    ) -> IntegerWeights:
+        """Round positive weights, times class factors if given."""
+        y = np.broadcast_to(np.int32(0), len(weight)) if y is None else y
+        factor = np.ones(1) if factor is None else factor
+        sums = WeightSums.from_rows(weight, y, len(factor)).over_ranks(shard)
+        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).over_ranks(shard)
+        if rounded.n_raised and shard.communicator.rank == 0:
+            least = rounded.unit / rounded.total
+            warnings.warn(
+                f"{rounded.n_raised} row(s) weigh at most {least / 2:.1e} of the sum of all "
+                f"weights; each of them counts as {least:.1e} of it, the smallest representable weight",
+                UserWarning,
+                stacklevel=1,  # the depth of the user's call varies
+            )
+        return rounded
+
+    @property
+    def total(self) -> float:
+        """Sum of the rounded weights."""
+        return self.n_units * self.unit
+
+    def count(self, rows: NDArray[np.bool_]) -> int:
+        """Return the integer weight of the masked rows of all ranks; a collective operation."""
+        counted = self.weight[rows].sum(keepdims=True)
+        self.shard.communicator.allreduce(counted, "sum")
+        return int(counted[0])
+
+    def units(self, amount: float) -> int:
+        """Return the number of units of an amount of weight, at least 1.
+
+        Rows of this total weight have as many units even after rounding, except for rows of less
+        than 512 units, which may lose more.
+        """
+        slack = _MIN_SLACK + min(_MAX_SLACK, self.max_rounding_loss)
+        return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MAX_UNITS)))
 
 
 @dataclass(frozen=True)
 class WeightGrid:
-    """What weights are rounded to; see "Weights" in docs/arithmetic.md.
+    """The grid that weights are rounded to; see "Weights" in docs/arithmetic.md.
 
     Attributes
     ----------
     unit_bit : int
-        Weights become multiples of 2 to the power of this.
+        Weights become multiples of 2^unit_bit.
     sample_bit : int or None
-        Sample weights are multiples of 2 to the power of this, and factors are rounded before they
-        multiply them; None: each product is rounded.
+        Sample weights are multiples of 2^sample_bit, and factors are rounded before the product;
+        None: the product is rounded.
     factor : ndarray of float64 of shape (n_classes,)
-        What multiplies the sample weights of each class.
+        Factor of the sample weights of each class.
     common_factor : float
-        What multiplies all weights: a factor that all classes share changes no integer.
+        Factor of all weights, kept apart because it need not change any integer.
     """
 
     unit_bit: int
@@ -272,36 +356,40 @@ class WeightGrid:
 
     @classmethod
     def from_sums(cls, sums: WeightSums, factor: Floats) -> Self:
-        """Choose the grid by the sums over all rows."""
-        factor = np.where(sums.has_rows, factor, 1.0)  # others may be beyond all integers
-        of_rows = factor[sums.has_rows]
+        """Choose the grid from the sums over all rows."""
+        factor = np.where(sums.has_rows, factor, 1.0)  # unused factors may be arbitrarily large
+        used = factor[sums.has_rows]
         common = 1.0
-        if (of_rows == of_rows[0]).all():
-            common, factor, of_rows = float(of_rows[0]), np.ones(len(factor)), np.ones(1)
+        if (used == used[0]).all():
+            common, factor, used = float(used[0]), np.ones(len(factor)), np.ones(1)
         digits = _exponent(sums.total()) - sums.lowest_bit
         is_exact = digits <= _TOTAL_BITS
         bits = max(_TOTAL_BITS, digits + _FACTOR_BITS) if is_exact else _TOTAL_BITS
         finest = _exponent(sums.total(factor)) - bits
         return cls(
-            max(finest, sums.lowest_bit + lowest_bit(of_rows)),
+            max(finest, sums.lowest_bit + lowest_bit(used)),
             sums.lowest_bit if is_exact else None,
             factor,
             common,
         )
 
     def round(self, weight: Floats, y: NDArray[np.int32]) -> IntegerWeights:
-        """Round the weights of some or all of the rows."""
+        """Round the weights of some or all rows."""
         unit = math.ldexp(self.common_factor, self.unit_bit)
         if self.sample_bit is None:
             units = np.ldexp(weight * self.factor[y], -self.unit_bit)
-            return IntegerWeights.of_rows(_integers(units), unit, _lost(units), _n_raised(units))
-        of_class = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
-        lost = _lost(of_class[np.unique(y)])
-        if weight.strides == (0,) and (of_class == 1).all():  # takes no memory
-            return IntegerWeights.of_rows(np.broadcast_to(np.int64(1), len(weight)), unit, lost)
+            return IntegerWeights.from_integers(
+                _integers(units), unit, _max_rounding_loss(units), _n_raised(units)
+            )
+        factor_units = np.ldexp(self.factor, self.sample_bit - self.unit_bit)
+        loss = _max_rounding_loss(factor_units[np.unique(y)])
+        if weight.strides == (0,) and (factor_units == 1).all():  # again no memory per row
+            return IntegerWeights.from_integers(
+                np.broadcast_to(np.int64(1), len(weight)), unit, loss
+            )
         times = np.ldexp(weight, -self.sample_bit).astype(np.int64)
-        integers, n_raised = times * _integers(of_class)[y], _n_raised(of_class[y])
-        return IntegerWeights.of_rows(integers, unit, lost, n_raised)
+        integers, n_raised = times * _integers(factor_units)[y], _n_raised(factor_units[y])
+        return IntegerWeights.from_integers(integers, unit, loss, n_raised)
 
 
 def _exponent(total: Fraction) -> int:
@@ -312,101 +400,12 @@ def _integers(units: Floats) -> NDArray[np.int64]:
     return np.maximum(np.rint(units), 1).astype(np.int64)
 
 
-def _lost(units: Floats) -> float:
-    """Return the largest part that rounding to integers takes from any of these; 0 if none."""
-    with np.errstate(divide="ignore"):  # a product of tiny numbers may be 0
+def _max_rounding_loss(units: Floats) -> float:
+    """Return the largest fraction that rounding to integers takes from any value; 0 if none."""
+    with np.errstate(divide="ignore"):  # the product of tiny numbers may be 0
         return float(np.max((units - np.maximum(np.rint(units), 1)) / units, initial=0.0))
 
 
 def _n_raised(units: Floats) -> int:
-    """Return how many would be rounded to 0, and are 1."""
+    """Return how many values would be rounded to 0, and become 1 instead."""
     return int(np.count_nonzero(np.rint(units) == 0))
-
-
-@dataclass(frozen=True)
-class IntegerWeights:
-    """Weights in multiples of a unit.
-
-    Integers stay themselves, so weight 2 is the row given twice. Others are rounded to about
-    1e-9 of their sum.
-
-    Attributes
-    ----------
-    weight : ndarray of int64 of shape (n_rows,)
-        The weights, at least 1.
-    unit : float
-        What one of them is worth: a power of two, times a factor that all classes share.
-    lost : float
-        The largest part of its weight that a row has lost by rounding.
-    n_raised : int
-        Rows that weigh half a unit or less, and count as one.
-    n_units : int
-        The sum of the weights.
-    shard : Shard
-        The rank whose rows these are: all but their weights is of the rows of all ranks.
-    """
-
-    weight: NDArray[np.int64]
-    unit: float
-    lost: float
-    n_raised: int
-    n_units: int
-    shard: Shard = LOCAL
-
-    @classmethod
-    def of_rows(
-        cls, weight: NDArray[np.int64], unit: float, lost: float, n_raised: int = 0
-    ) -> IntegerWeights:
-        """Sum up the weights of some rows."""
-        return cls(weight, unit, lost, n_raised, int(weight.sum()))
-
-    def of_all(self, shard: Shard) -> IntegerWeights:
-        """Return the same weights, and what they are together with those of all other ranks."""
-        lost, counts = np.array([self.lost]), np.array([self.n_raised, self.n_units])
-        shard.communicator.allreduce(lost, "maximum")
-        shard.communicator.allreduce(counts, "sum")
-        n_raised, n_units = counts.tolist()
-        return IntegerWeights(self.weight, self.unit, float(lost[0]), n_raised, n_units, shard)
-
-    @classmethod
-    def from_rows(
-        cls,
-        weight: Floats,
-        y: NDArray[np.int32] | None = None,
-        factor: Floats | None = None,
-        shard: Shard = LOCAL,
-    ) -> IntegerWeights:
-        """Round positive weights, times the factors of their classes; None: no classes matter."""
-        y = np.broadcast_to(np.int32(0), len(weight)) if y is None else y
-        factor = np.ones(1) if factor is None else factor
-        sums = WeightSums.from_rows(weight, y, len(factor)).of_all(shard)
-        rounded = WeightGrid.from_sums(sums, factor).round(weight, y).of_all(shard)
-        if rounded.n_raised and shard.communicator.rank == 0:
-            least = rounded.unit / rounded.total
-            warnings.warn(
-                f"{rounded.n_raised} row(s) weigh at most {least / 2:.1e} of the sum of all "
-                f"weights; each of them counts as {least:.1e} of it, the least that is told from 0",
-                UserWarning,
-                stacklevel=1,  # as scikit-learn: many ways lead here
-            )
-        return rounded
-
-    @property
-    def total(self) -> float:
-        """The sum of the weights, as they were rounded."""
-        return self.n_units * self.unit
-
-    def count(self, rows: NDArray[np.bool_]) -> int:
-        """Return the sum of the integers of some rows, of all ranks together; all must ask."""
-        counted = self.weight[rows].sum(keepdims=True)
-        self.shard.communicator.allreduce(counted, "sum")
-        return int(counted[0])
-
-    def units(self, amount: float) -> int:
-        """Return how many units make up an amount of weight, at least 1.
-
-        Rows that weigh so much have so many, whatever they have lost by rounding; but for those of
-        less than 512 units, which may lose more.
-        """
-        slack = _MIN_SLACK + min(_MAX_SLACK, self.lost)
-        return max(1, math.ceil(min(amount * (1 - slack) / self.unit, _MAX_UNITS)))

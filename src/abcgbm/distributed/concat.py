@@ -1,4 +1,4 @@
-"""Partitions of one worker concatenated, and kinds of columns over all workers."""
+"""Concatenation of the partitions that one worker holds."""
 
 from __future__ import annotations
 
@@ -14,58 +14,134 @@ from abcgbm.data.arrays import REAL_KINDS
 from abcgbm.data.frames import Frame, FrameColumns, Series, as_frame, sparse_columns_of
 from abcgbm.data.shard_schema import is_categorical_everywhere
 
-Numbered = Sequence[tuple[int, Any]]
+Numbered = Sequence[tuple[int, Any]]  # partitions with their numbers
 
 
-def alike_frames(parts: Numbered, name: str) -> list[Any]:
-    """Return data frames whose columns have the same types, if they may be joined; else raise."""
-    frames = [_frame(part, name) for _, part in parts]
-    differ = [column for column in frames[0].columns if _differs(column, frames)]
-    for column in differ:
-        looks = [
+def concat_partitions(partitions: Numbered, name: str) -> Any:
+    """Concatenate the partitions of a table or column."""
+    _check_types(partitions, name)
+    nonempty = [numbered for numbered in partitions if numbered[1].shape[0]] or partitions[:1]
+    first = nonempty[0][1]
+    _check_columns(nonempty, name)
+    if len(nonempty) == 1:
+        return first
+    library = type(first).__module__.partition(".")[0]
+    return _CONCAT.get(library, np.concatenate)(_with_common_types(nonempty, name))
+
+
+def without_rows(table: Any) -> Any:
+    """Return an empty table with the same columns."""
+    if type(table).__module__.startswith("scipy"):
+        table = table.tocsr()
+    return table.slice(0, 0) if type(table).__module__.startswith("pyarrow") else table[:0]
+
+
+def describe_table(table: Any) -> str:
+    """Return the type and the columns of a table for error messages."""
+    return f"a {_type(table).__name__} with the columns {_columns(table)}"
+
+
+# -------------------------------------------------------------------------------------------- checks
+
+
+def _check_types(partitions: Numbered, name: str) -> None:
+    number, first = partitions[0]
+    for other, partition in partitions:
+        if _type(partition) is not _type(first):
+            raise TypeError(
+                f"partition {other} of {name} is a {type(partition).__name__}, partition {number} a "
+                f"{type(first).__name__}; expected one type"
+            )
+
+
+def _type(table: Any) -> type:
+    # Sparse matrices of different formats can be concatenated.
+    return sparse.spmatrix if sparse.issparse(table) else type(table)
+
+
+def _check_columns(partitions: Numbered, name: str) -> None:
+    number, first = partitions[0]
+    for other, partition in partitions:
+        if _columns(partition) != _columns(first):
+            raise ValueError(
+                f"partition {other} of {name} has the columns {_columns(partition)}, partition "
+                f"{number} {_columns(first)}; expected the same"
+            )
+
+
+def _columns(table: Any) -> Any:
+    if hasattr(table, "column_names"):  # Arrow, where `columns` are the values
+        return list(table.column_names)
+    names = getattr(table, "columns", None)
+    if names is not None:
+        return list(names)
+    return list(range(table.shape[1])) if len(table.shape) > 1 else []
+
+
+# --------------------------------------------------------------------------------------- common types
+
+
+def _with_common_types(partitions: Numbered, name: str) -> list[Any]:
+    """Return partitions of types whose concatenation has the values they have on separate ranks."""
+    tables, first = [table for _, table in partitions], partitions[0][1]
+    if sparse.issparse(first):
+        return tables
+    if hasattr(first, "columns"):
+        return tables if name.startswith("y") else _frames_of_one_type(partitions, name)
+    kinds = set(map(_kind, tables))
+    # NumPy would turn numbers and labels of different types into strings.
+    if len(kinds) == 1 or (not name.startswith("y") and kinds <= {*REAL_KINDS}):
+        return tables
+    return list(map(_to_objects, tables))
+
+
+def _kind(column: Any) -> str:
+    categories = getattr(column.dtype, "categories", None)
+    if categories is not None:
+        return f"categories of {getattr(categories, 'dtype', '')}"
+    kind = getattr(column.dtype, "kind", None)
+    return str(column.dtype) if kind is None else kind
+
+
+def _to_objects(column: Any) -> Any:
+    if hasattr(column, "astype"):
+        return column.astype(object)
+    return _object_array(column.to_list())
+
+
+def _object_array(values: list[Any]) -> Any:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _frames_of_one_type(partitions: Numbered, name: str) -> list[Any]:
+    """Return data frames whose columns have the same types; raise TypeError where there are none."""
+    frames = [_frame(table, name) for _, table in partitions]
+    for column in frames[0].columns:
+        if len({_type_name(frame.get_column(column)) for frame in frames}) == 1:
+            continue
+        schemas = [
             _partial_schema(frame, column, number, name)
-            for frame, (number, _) in _with(frames, parts)
+            for frame, (number, _) in zip(frames, partitions, strict=True)
         ]
-        is_levels = _holds_levels(
-            looks, [f"in partition {number} of {name}" for number, _ in parts]
+        is_categorical = _is_categorical(
+            schemas, [f"in partition {number} of {name}" for number, _ in partitions]
         )
+        convert = _as_categories if is_categorical else _as_numbers
         frames = [
-            frame.with_columns(_as_levels(look) if is_levels else _as_numbers(look))
-            for frame, look in _with(frames, looks)
+            frame.with_columns(convert(schema))
+            for frame, schema in zip(frames, schemas, strict=True)
         ]
     return [frame.to_native() for frame in frames]
 
 
-def alike_labels(parts: Sequence[Any]) -> list[Any]:
-    """Return labels as objects where their types differ, so that each stays what it is."""
-    return list(parts) if len(set(map(_kind, parts))) == 1 else list(map(_objects, parts))
-
-
-def alike_arrays(parts: Sequence[Any]) -> list[Any]:
-    """Return arrays as objects where NumPy would make strings of numbers."""
-    return list(parts) if set(map(_kind, parts)) <= {*REAL_KINDS} else alike_labels(parts)
-
-
-# ----------------------------------------------------------------------------------------- data frames
-
-
-def _frame(part: Any, name: str) -> Frame:
-    frame = as_frame(part, name)
+def _frame(table: Any, name: str) -> Frame:
+    frame = as_frame(table, name)
     assert frame is not None, "a data frame"
     return frame
 
 
-def _with(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(one, other, strict=True))
-
-
-def _differs(column: str, frames: Sequence[Any]) -> bool:
-    """Whether a column has types that cannot be joined as they are."""
-    return len({_type_of(frame.get_column(column)) for frame in frames}) > 1
-
-
-def _type_of(series: Series) -> str:
-    """Say what a column is made for; categories of other levels are the same."""
+def _type_name(series: Series) -> str:
+    """Return the type of a column; it is the same for all sets of categories."""
     if not isinstance(series.dtype, nw.Categorical):
         return str(getattr(series.to_native(), "dtype", series.dtype))
     categories = getattr(getattr(series.to_native(), "dtype", None), "categories", None)
@@ -81,178 +157,87 @@ def _partial_schema(frame: Any, column: str, number: int, name: str) -> FrameCol
     return FrameColumns.from_frame(selected, [label])
 
 
-def _holds_levels(looks: Sequence[FrameColumns], where: Sequence[str]) -> bool:
-    known = [(look.holds_levels(0), at) for look, at in _with(looks, where) if look.has_values(0)]
-    column = looks[0].frame.columns[0]
+def _is_categorical(schemas: Sequence[FrameColumns], where: Sequence[str]) -> bool:
+    known = [
+        (schema.holds_categories(0), at)
+        for schema, at in zip(schemas, where, strict=True)
+        if schema.has_values(0)
+    ]
+    column = schemas[0].frame.columns[0]
     return is_categorical_everywhere(
-        f"column {column!r}", known or [(looks[0].holds_levels(0), "")]
+        f"column {column!r}", known or [(schemas[0].holds_categories(0), "")]
     )
 
 
-def _as_numbers(look: FrameColumns) -> Series:
-    """Return a column as the floats that training makes of it."""
-    return _series(look, look.floats(np.array([0]))[:, 0], nw.Float64)
+def _as_numbers(schema: FrameColumns) -> Series:
+    """Return a column as floats, as training reads it."""
+    return _series(schema, schema.floats(np.array([0]))[:, 0], nw.Float64)
 
 
-def _as_levels(look: FrameColumns) -> Series:
-    """Return a column as strings, or as objects that are levels; one without values is missing."""
-    levels = [level for chunk in look.levels(0) for level in chunk]
-    is_pandas = look.frame.implementation.is_pandas()
-    values = _object_array(levels) if is_pandas else levels
-    return _series(look, values, None if is_pandas else nw.String)
+def _as_categories(schema: FrameColumns) -> Series:
+    """Return a column as strings or objects."""
+    values = [value for chunk in schema.categories(0) for value in chunk]
+    if schema.frame.implementation.is_pandas():
+        return _series(schema, _object_array(values), None)
+    return _series(schema, values, nw.String)
 
 
-def _series(look: FrameColumns, values: Any, dtype: Any) -> Series:
-    frame = look.frame
-    made = nw.new_series(frame.columns[0], values, dtype, backend=frame.implementation)
+def _series(schema: FrameColumns, values: Any, dtype: Any) -> Series:
+    frame = schema.frame
+    series = nw.new_series(frame.columns[0], values, dtype, backend=frame.implementation)
     if frame.implementation.is_pandas():
-        native = made.to_native()
+        native = series.to_native()
         native.index = frame.to_native().index
         return nw.from_native(native, series_only=True)
-    return made
+    return series
 
 
-# ---------------------------------------------------------------------------------------------- labels
+# ----------------------------------------------------------------------------------------- by library
 
 
-def _kind(labels: Any) -> str:
-    kind = getattr(labels.dtype, "kind", None)
-    categories = getattr(labels.dtype, "categories", None)
-    if categories is not None:
-        return f"categories of {getattr(categories, 'dtype', '')}"
-    return str(labels.dtype) if kind is None else kind
+def _concat_sparse(tables: list[Any]) -> Any:
+    return sparse.vstack(tables, format="csr")
 
 
-def _objects(labels: Any) -> Any:
-    if hasattr(labels, "astype"):
-        return labels.astype(object)
-    return _object_array(labels.to_list())
-
-
-def _object_array(values: list[Any]) -> Any:
-    return np.fromiter(values, dtype=object, count=len(values))
-
-
-def join(parts: Numbered, name: str) -> Any:
-    """Put parts of a table or column together, each given with the number of its partition."""
-    _check_types(parts, name)
-    full = [numbered for numbered in parts if numbered[1].shape[0]] or list(parts[:1])
-    first = full[0][1]
-    _check_columns(full, name)
-    if len(full) == 1:
-        return first
-    library = type(first).__module__.partition(".")[0]
-    return _JOIN.get(library, _joined_arrays)(_alike(full, name))
-
-
-def _alike(parts: Numbered, name: str) -> list[Any]:
-    """Return parts of types that can be joined to what all of them would be on ranks of their own."""
-    tables, first = [part for _, part in parts], parts[0][1]
-    if sparse.issparse(first):
-        return tables
-    if hasattr(first, "columns"):
-        return tables if name.startswith("y") else alike_frames(parts, name)
-    return alike_labels(tables) if name.startswith("y") else alike_arrays(tables)
-
-
-def no_rows_of(table: Any) -> Any:
-    """Return a table without rows that is otherwise like another."""
-    if type(table).__module__.startswith("scipy"):
-        table = table.tocsr()
-    return table.slice(0, 0) if type(table).__module__.startswith("pyarrow") else table[:0]
-
-
-def table_kind_of(table: Any) -> str:
-    """Say what a table is, and which columns it has."""
-    return f"a {_type(table).__name__} with the columns {_columns(table)}"
-
-
-def _check_types(parts: Numbered, name: str) -> None:
-    number, first = parts[0]
-    for other, part in parts:
-        if _type(part) is not _type(first):
-            raise TypeError(
-                f"partition {other} of {name} is a {type(part).__name__}, partition {number} a "
-                f"{type(first).__name__}; expected one type"
-            )
-
-
-def _type(part: Any) -> type:
-    """Sparse matrices of all forms are joined."""
-    return sparse.spmatrix if sparse.issparse(part) else type(part)
-
-
-def _check_columns(parts: Numbered, name: str) -> None:
-    number, first = parts[0]
-    for other, part in parts:
-        if _columns(part) != _columns(first):
-            raise ValueError(
-                f"partition {other} of {name} has the columns {_columns(part)}, partition {number} "
-                f"{_columns(first)}; expected the same"
-            )
-
-
-def _columns(part: Any) -> Any:
-    if hasattr(part, "column_names"):  # of Arrow, whose columns are the values
-        return list(part.column_names)
-    names = getattr(part, "columns", None)
-    return list(range(_width(part))) if names is None else list(names)
-
-
-def _width(part: Any) -> int:
-    return int(part.shape[1]) if len(part.shape) > 1 else 0
-
-
-# ------------------------------------------------------------------------------------- kinds of tables
-
-
-def _joined_arrays(parts: list[Any]) -> Any:
-    return np.concatenate(parts)
-
-
-def _joined_sparse(parts: list[Any]) -> Any:
-    return sparse.vstack(parts, format="csr")
-
-
-def _joined_pandas(parts: list[Any]) -> Any:
+def _concat_pandas(tables: list[Any]) -> Any:
     pandas: Any = sys.modules["pandas"]
-    if isinstance(parts[0], pandas.DataFrame):
-        return pandas.concat(_with_common_levels(parts), ignore_index=True)
-    if isinstance(parts[0].dtype, pandas.CategoricalDtype):
-        united = pandas.api.types.union_categoricals(parts)
-        return pandas.Series(united, name=parts[0].name)
-    return pandas.concat(parts, ignore_index=True)
+    if isinstance(tables[0], pandas.DataFrame):
+        return pandas.concat(_with_common_categories(tables), ignore_index=True)
+    if isinstance(tables[0].dtype, pandas.CategoricalDtype):
+        united = pandas.api.types.union_categoricals(tables)
+        return pandas.Series(united, name=tables[0].name)
+    return pandas.concat(tables, ignore_index=True)
 
 
-def _with_common_levels(frames: list[Any]) -> list[Any]:
-    """Give categories the same levels in all frames: else they would be joined as objects."""
+def _with_common_categories(frames: list[Any]) -> list[Any]:
+    # pandas concatenates categorical columns with different categories as objects.
     pandas: Any = sys.modules["pandas"]
-    for place, dtype in enumerate(frames[0].dtypes):
-        columns = [frame.iloc[:, place] for frame in frames]
+    for index, dtype in enumerate(frames[0].dtypes):
+        columns = [frame.iloc[:, index] for frame in frames]
         if isinstance(dtype, pandas.CategoricalDtype) and any(c.dtype != dtype for c in columns):
-            levels = pandas.api.types.union_categoricals(columns).categories
+            categories = pandas.api.types.union_categoricals(columns).categories
             frames = [frame.copy(deep=False) for frame in frames]
             for frame, column in zip(frames, columns, strict=True):
-                frame.isetitem(place, column.cat.set_categories(levels))
+                frame.isetitem(index, column.cat.set_categories(categories))
     return frames
 
 
-def _joined_polars(parts: list[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
+def _concat_polars(tables: list[Any]) -> Any:
+    if isinstance(tables[0], np.ndarray):
+        return np.concatenate(tables)
     polars: Any = sys.modules["polars"]
-    how = "vertical_relaxed" if isinstance(parts[0], polars.DataFrame) else "vertical"
-    return polars.concat(parts, how=how)
+    how = "vertical_relaxed" if isinstance(tables[0], polars.DataFrame) else "vertical"
+    return polars.concat(tables, how=how)
 
 
-def _joined_arrow(parts: list[Any]) -> Any:
+def _concat_arrow(tables: list[Any]) -> Any:
     pyarrow: Any = sys.modules["pyarrow"]
-    return pyarrow.concat_tables(parts, promote_options="permissive")
+    return pyarrow.concat_tables(tables, promote_options="permissive")
 
 
-_JOIN = {
-    "scipy": _joined_sparse,
-    "pandas": _joined_pandas,
-    "polars": _joined_polars,
-    "pyarrow": _joined_arrow,
+_CONCAT = {
+    "scipy": _concat_sparse,
+    "pandas": _concat_pandas,
+    "polars": _concat_polars,
+    "pyarrow": _concat_arrow,
 }

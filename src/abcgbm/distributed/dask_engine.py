@@ -1,4 +1,4 @@
-"""Ranks on Dask workers."""
+"""Sessions of ranks on Dask workers, controlled by the client."""
 
 from __future__ import annotations
 
@@ -14,113 +14,113 @@ from distributed import Client, Scheduler, Worker
 
 from abcgbm.communication.communicator import RankLostError, RanksError
 from abcgbm.distributed.dask_session import (
-    PATIENCE,
+    CLIENT_TIMEOUT,
     ProgressUpdate,
     SessionPlan,
     Sessions,
     TaskResult,
 )
 
-_AGAIN = 2.0  # seconds that a worker has for an answer when it is asked once more
+_RETRY_TIMEOUT = 2.0  # seconds for the answer of a worker that did not answer before
 
-# ------------------------------------------------------------------------------------------ on a worker
+# ------------------------------------------------------------------------- functions run on a worker
 
 
 async def open_session(plan: SessionPlan, dask_worker: Worker) -> None:
-    """Let a worker know of a session."""
+    """Open a session."""
     Sessions.of(dask_worker).open(plan)
 
 
-async def connect_session(name: str, limit: float, dask_worker: Worker) -> None:
+async def connect_session(name: str, timeout: float, dask_worker: Worker) -> None:
     """Connect a rank with all others."""
-    await Sessions.of(dask_worker)[name].connect(limit)
+    await Sessions.of(dask_worker)[name].connect(timeout)
 
 
-async def begin_session(name: str, work: Any, dask_worker: Worker) -> None:
-    """Let a rank begin."""
-    Sessions.of(dask_worker)[name].begin(work)
+async def begin_session(name: str, task: Any, dask_worker: Worker) -> None:
+    """Start the task of a rank."""
+    Sessions.of(dask_worker)[name].begin(task)
 
 
-async def ask_session(
-    name: str, n_answered: int, asks_to_stop: bool, dask_worker: Worker
+async def poll_session(
+    name: str, n_answered: int, stop_requested: bool, dask_worker: Worker
 ) -> ProgressUpdate:
-    """Wait for news of a rank, and answer the last."""
-    return await Sessions.of(dask_worker)[name].ask(n_answered, asks_to_stop)
+    """Answer reports of a rank, and wait for further ones."""
+    return await Sessions.of(dask_worker)[name].poll(n_answered, stop_requested)
 
 
-async def touch_session(name: str, dask_worker: Worker) -> None:
-    """Say that the client is there, whatever keeps it from asking."""
-    Sessions.of(dask_worker)[name].touch()
+async def keep_session_alive(name: str, dask_worker: Worker) -> None:
+    """Note that the client is alive, although it does not poll."""
+    Sessions.of(dask_worker)[name].keep_alive()
 
 
 async def collect_session(
-    name: str, limit: float, view: Callable[[TaskResult], Any], dask_worker: Worker
+    name: str, timeout: float, view: Callable[[TaskResult], Any], dask_worker: Worker
 ) -> Any:
-    """Return something of what has come of a rank's work, once it is done; None if it is not."""
-    done = await Sessions.of(dask_worker)[name].collect(limit)
+    """Return a view of the result of a rank; None if it is not done."""
+    done = await Sessions.of(dask_worker)[name].collect(timeout)
     return None if done is None else view(done)
 
 
 async def end_session(name: str, reason: str, dask_worker: Worker) -> None:
-    """End a rank, whatever it does."""
+    """End the session of a rank."""
     sessions = Sessions.of(dask_worker)
     if name in sessions:
         sessions[name].end(reason)
 
 
-async def say_nothing() -> None:
-    """Be there."""
+async def ping() -> None:
+    """Do nothing; that it returns shows that the worker is alive."""
 
 
-# ------------------------------------------------------------------------------------------ on a client
+# ------------------------------------------------------------------------- functions run on a client
 
 
-def call_on(
+def run_on_workers(
     client: Client,
     calls: Mapping[str, tuple[Any, ...]],
     function: Callable[..., Any],
-    limit: float,
+    timeout: float,
 ) -> dict[str, Any]:
-    """Call a function on workers at once; return what came of it by address, errors too.
+    """Call a function on several workers at once; return its results or errors, by address.
 
     Parameters
     ----------
     client : Client
-        Of the cluster.
+        Client of the cluster.
     calls : mapping of str to tuple
-        The arguments for each worker, by its address.
+        Arguments for each worker, by its address.
     function : callable
-        One of those above.
-    limit : float
-        Seconds after which a worker's answer is not waited for any longer.
+        One of the functions above.
+    timeout : float
+        Seconds after which a call becomes a TimeoutError.
     """
 
-    async def one(address: str) -> Any:
+    async def run_on(address: str) -> Any:
         try:
             call = client.run(function, *calls[address], workers=[address])
-            return (await asyncio.wait_for(call, limit))[address]
+            return (await asyncio.wait_for(call, timeout))[address]
         except TimeoutError:
-            return TimeoutError(f"worker {address} has not answered within {limit:g} s")
+            return TimeoutError(f"worker {address} has not answered within {timeout:g} s")
         except Exception as error:  # noqa: BLE001
             return error
 
-    async def every() -> list[Any]:
-        return await asyncio.gather(*map(one, calls))
+    async def run_on_all() -> list[Any]:
+        return await asyncio.gather(*map(run_on, calls))
 
-    return dict(zip(calls, client.sync(every), strict=True))
+    return dict(zip(calls, client.sync(run_on_all), strict=True))
 
 
-def silent_workers(client: Client, addresses: Iterable[str], limit: float) -> list[str]:
-    """Return the workers that do not answer within so many seconds, nor when they are asked again."""
+def silent_workers(client: Client, addresses: Iterable[str], timeout: float) -> list[str]:
+    """Return the workers that do not answer within a timeout, nor to a second call."""
     silent = list(addresses)
-    for seconds in (limit, _AGAIN):
-        answers = call_on(client, dict.fromkeys(silent, ()), say_nothing, seconds)
+    for seconds in (timeout, _RETRY_TIMEOUT):
+        answers = run_on_workers(client, dict.fromkeys(silent, ()), ping, seconds)
         silent = [address for address, answer in answers.items() if isinstance(answer, OSError)]
     return silent
 
 
 def workers_of(client: Client, keys: Iterable[Any]) -> list[str]:
-    """Return the workers that have or compute some keys, or what these are computed from."""
+    """Return the workers that hold or compute some keys or their dependencies."""
     return client.run_on_scheduler(_workers_of, list(keys))  # type: ignore[no-any-return]
 
 
@@ -139,7 +139,7 @@ async def _workers_of(keys: list[Any], dask_scheduler: Scheduler) -> list[str]:
 
 
 def forget_workers(client: Client, addresses: Iterable[str]) -> None:
-    """Let the scheduler forget workers, so that nobody waits for them."""
+    """Remove workers from the scheduler, so that their tasks are computed elsewhere."""
     for address in addresses:
         client.run_on_scheduler(_remove, address)
 
@@ -148,22 +148,22 @@ async def _remove(address: str, dask_scheduler: Scheduler) -> None:
     await dask_scheduler.remove_worker(address, stimulus_id=f"abcgbm-lost-{time.time()}")
 
 
-# Seconds; the first two are longer where a rank may be silent for longer.
-START = 20.0  # within which all ranks must be ready
-ANSWER = 8.0  # that a worker has for an answer, two of which it may wait for news
-_WAITED = 2.0  # these two
-_GOODBYE = 2.0  # within which a worker hears that a session ends, or not at all
+# Timeouts in seconds; the first two are longer with a long heartbeat timeout.
+_START_TIMEOUT = 20.0  # until all ranks are connected
+_ANSWER_TIMEOUT = 8.0  # for an answer of a worker, which may wait for an update for 2 s
+_POLL_MARGIN = 2.0  # those 2 s
+_END_TIMEOUT = 2.0  # to end a session; without the message it ends by itself
 
 
 class LostWorkersError(RanksError):
-    """Workers of a session are gone.
+    """Workers of a session are lost.
 
     Parameters
     ----------
     message : str
-        What is known.
+        Error message.
     addresses : sequence of str
-        Theirs.
+        Addresses of the workers.
     """
 
     def __init__(self, message: str, addresses: Sequence[str]) -> None:
@@ -172,25 +172,25 @@ class LostWorkersError(RanksError):
 
 
 class Answers(NamedTuple):
-    """What workers answered, and which did not, by rank."""
+    """Answers and errors of workers, by rank."""
 
     given: dict[int, Any]
     errors: dict[int, BaseException]
 
 
 class WorkerGroup:
-    """The ranks of a session: one for each of some workers.
+    """The ranks of a session, one on each worker.
 
     Parameters
     ----------
     client : Client
-        Of the cluster.
+        Client of the cluster.
     addresses : sequence of str
-        The workers.
+        Addresses of the workers, by rank.
     heartbeat_timeout : float
-        Seconds after which a silent rank is taken to be lost.
+        Seconds without a message after which a rank is considered lost.
     waits : bool
-        Whether each report waits for an answer.
+        Whether each report waits for the client's answer.
     """
 
     def __init__(
@@ -203,105 +203,101 @@ class WorkerGroup:
     ) -> None:
         self.client, self.addresses = client, tuple(addresses)
         self.name = uuid.uuid4().hex[:12]
-        self.silent: set[str] = set()  # workers that have not answered when they were looked for
+        self.silent: set[str] = set()  # workers that did not answer the last `alive()`
         self._heartbeat_timeout, self._waits = heartbeat_timeout, waits
-        self._answer, self._start = (
-            max(ANSWER, heartbeat_timeout + _WAITED),
-            max(START, heartbeat_timeout),
-        )
+        self._answer_timeout = max(_ANSWER_TIMEOUT, heartbeat_timeout + _POLL_MARGIN)
+        self._start_timeout = max(_START_TIMEOUT, heartbeat_timeout)
 
-    def start(self, works: Sequence[Callable[..., TaskResult]]) -> None:
-        """Let all ranks begin their work, or none: then all are ended and the reason is raised."""
+    def start(self, tasks: Sequence[Callable[..., TaskResult]]) -> None:
+        """Start the tasks of all ranks; if one cannot start, end all and raise its error."""
         plans = [
             SessionPlan(self.name, rank, self.addresses, self._heartbeat_timeout, self._waits)
             for rank in range(len(self.addresses))
         ]
+        timeout = self._start_timeout
         try:
-            self._all(open_session, [(plan,) for plan in plans], self._start)
-            half = self._start / 2
-            self._all(connect_session, [(self.name, half) for _ in plans], self._start)
-            self._all(begin_session, [(self.name, work) for work in works], self._start)
+            self._run_on_all(open_session, [(plan,) for plan in plans], timeout)
+            self._run_on_all(connect_session, [(self.name, timeout / 2) for _ in plans], timeout)
+            self._run_on_all(begin_session, [(self.name, task) for task in tasks], timeout)
         except BaseException:
             self.end("not all workers could begin")
             raise
 
-    def ask(self, n_answered: int, *, asks_to_stop: bool) -> ProgressUpdate:
-        """Wait for news of rank 0, and answer the last."""
-        arguments = (self.name, n_answered, asks_to_stop)
-        return self._all(ask_session, {0: arguments}, self._answer)[0]  # type: ignore[no-any-return]
+    def poll(self, n_answered: int, *, stop_requested: bool) -> ProgressUpdate:
+        """Answer reports of rank 0, and wait for further ones."""
+        calls = {0: (self.name, n_answered, stop_requested)}
+        return self._run_on_all(  # type: ignore[no-any-return]
+            poll_session, calls, self._answer_timeout
+        )[0]
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Let rank 0 know that its client is there while this one does something else."""
+    def kept_alive(self) -> Iterator[None]:
+        """Keep the session of rank 0 alive, even while a callback keeps the client from polling."""
         is_over = threading.Event()
-        thread = threading.Thread(target=self._touch, args=(is_over,), daemon=True)
+        thread = threading.Thread(target=self._keep_alive, args=(is_over,), daemon=True)
         thread.start()
         try:
             yield
         finally:
             is_over.set()
 
-    def _touch(self, is_over: threading.Event) -> None:
-        while not is_over.wait(PATIENCE / 3) and self.client.status == "running":
-            self._some(touch_session, {0: (self.name,)}, self._answer)
+    def _keep_alive(self, is_over: threading.Event) -> None:
+        while not is_over.wait(CLIENT_TIMEOUT / 3) and self.client.status == "running":
+            self._run_on(keep_session_alive, {0: (self.name,)}, self._answer_timeout)
 
-    def answering(self) -> list[int]:
+    def alive(self) -> list[int]:
         """Return the ranks whose workers are known to the scheduler and answer."""
         known = {*self.client.nthreads()} & {*self.addresses}
         self.silent = {*silent_workers(self.client, known, self._heartbeat_timeout)}
-        there = known - self.silent
-        return [rank for rank, address in enumerate(self.addresses) if address in there]
+        alive = known - self.silent
+        return [rank for rank, address in enumerate(self.addresses) if address in alive]
 
     def collect(
-        self, view: Callable[[TaskResult], Any], ranks: Sequence[int], limit: float
+        self, view: Callable[[TaskResult], Any], ranks: Sequence[int], timeout: float
     ) -> Answers:
-        """Return something of what has come of the work of ranks, and which ranks answer nothing."""
-        arguments = (self.name, limit, view)
-        return self._some(collect_session, dict.fromkeys(ranks, arguments), limit + self._answer)
+        """Return a view of the results of some ranks."""
+        calls = dict.fromkeys(ranks, (self.name, timeout, view))
+        return self._run_on(collect_session, calls, timeout + self._answer_timeout)
 
     def end(self, reason: str) -> None:
-        """End whatever the ranks do; without a connection they end by themselves."""
+        """End the session on all workers."""
         if self.client.status != "running":
-            return
+            return  # without a client the sessions end by themselves
         ranks = [rank for rank, name in enumerate(self.addresses) if name not in self.silent]
-        self._some(end_session, dict.fromkeys(ranks, (self.name, reason)), _GOODBYE)
+        self._run_on(end_session, dict.fromkeys(ranks, (self.name, reason)), _END_TIMEOUT)
 
-    def _some(
-        self, function: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]], limit: float
+    def _run_on(
+        self, function: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]], timeout: float
     ) -> Answers:
         by_address = {self.addresses[rank]: arguments for rank, arguments in calls.items()}
-        answers = call_on(self.client, by_address, function, limit)
+        answers = run_on_workers(self.client, by_address, function, timeout)
         by_rank = {rank: answers[self.addresses[rank]] for rank in calls}
         errors = {rank: a for rank, a in by_rank.items() if isinstance(a, BaseException)}
         return Answers({rank: a for rank, a in by_rank.items() if rank not in errors}, errors)
 
-    def _all(
+    def _run_on_all(
         self,
         function: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]] | Mapping[int, tuple[Any, ...]],
-        limit: float,
+        timeout: float,
     ) -> dict[int, Any]:
-        """Return what all answered; raise if one did not."""
+        """Return the answers; raise an error if a call fails."""
         by_rank = calls if isinstance(calls, Mapping) else dict(enumerate(calls))
-        answers = self._some(function, by_rank, limit)
+        answers = self._run_on(function, by_rank, timeout)
         if answers.errors:
-            raise self.error_of(answers.errors)
+            raise self.merge_errors(answers.errors)
         return answers.given
 
-    def error_of(self, errors: Mapping[int, BaseException]) -> BaseException:
-        """Make of the errors of ranks one: of several reasons not that somebody else is lost."""
+    def merge_errors(self, errors: Mapping[int, BaseException]) -> BaseException:
+        """Return one error for those of several ranks: the cause, not its consequences elsewhere."""
         if not errors:
-            return RanksError("the ranks have not ended, but not said why")
-        ours = [error for error in errors.values() if not _is_of_transport(error)]
-        if ours:
-            return ours[0]
+            return RanksError("the ranks have not ended, and gave no reason")
+        causes = [e for e in errors.values() if not isinstance(e, RanksError | OSError)]
+        if causes:
+            return causes[0]
         lost = {rank for rank, error in errors.items() if isinstance(error, OSError)}
         lost |= {error.rank for error in errors.values() if isinstance(error, RankLostError)}
         if not lost:
             return next(iter(errors.values()))
         message = "; ".join(dict.fromkeys(str(error) for error in errors.values()))
         return LostWorkersError(message, [self.addresses[rank] for rank in sorted(lost)])
-
-
-def _is_of_transport(error: BaseException) -> bool:
-    return isinstance(error, RanksError | OSError)

@@ -1,4 +1,4 @@
-"""All-to-all exchange over connections, with heartbeats."""
+"""All-to-all exchange over connections between Dask workers, with heartbeats."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from abcgbm.communication.communicator import (
     RanksError,
 )
 
-# Bytes of a message. Longer parts are sent in pieces, so that a peer whose bytes take their time is
-# heard of nevertheless.
-PIECE = 4 << 20
-_HEADER, _LAST, _PART = "header", "last", "part"
+# Bytes of a message. Longer parts are sent in chunks: each chunk shows the receiver that a peer with a
+# slow connection is alive.
+CHUNK_BYTES = 4 << 20
+_HEADER, _LAST, _PART, _FAILURE = "header", "last", "part", "failure"
 
 
 class Connection:
-    """What connects this rank with another.
+    """Connection with another rank.
 
     Parameters
     ----------
     comm : Comm
-        Belongs to the link from now on.
+        Connection of Dask, owned by this object from now on.
     rank : int
-        The number of the other rank.
+        Number of the other rank.
     name : str
-        What errors call it.
+        Name of the other rank in error messages.
     """
 
     def __init__(self, comm: Comm, rank: int, name: str) -> None:
         comm.deserialize = comm.allow_offload = False
         self.rank, self.name = rank, name
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._comm = comm
         self._stream = getattr(comm, "stream", None)
         self._writing = asyncio.Lock()
@@ -51,61 +51,58 @@ class Connection:
     # ---------------------------------------------------------------------------------------- sending
 
     async def send(self, header: Header, part: Buffer) -> None:
-        """Send a part; its bytes must stay as they are until it is flushed."""
+        """Send a part, whose bytes must not change before `flush` returns."""
         view = memoryview(part).cast("B")
-        for begin in range(0, max(len(view), 1), PIECE):
-            piece = view[begin : begin + PIECE]
-            await self._write(
+        for begin in range(0, max(len(view), 1), CHUNK_BYTES):
+            chunk = view[begin : begin + CHUNK_BYTES]
+            await self.send_message(
                 {
                     _HEADER: tuple(header),
-                    _LAST: begin + PIECE >= len(view),
-                    _PART: Serialized({}, [piece if self._stream is not None else bytes(piece)]),
+                    _LAST: begin + CHUNK_BYTES >= len(view),
+                    _PART: Serialized({}, [chunk if self._stream is not None else bytes(chunk)]),
                 }
             )
 
     async def flush(self) -> None:
-        """Wait until all bytes are with the system."""
+        """Wait until the operating system has all bytes."""
         if self._stream is not None and self._stream.writing():
             try:
                 await self._stream.write(b"")
             except StreamClosedError as error:
                 raise OSError(f"the connection was closed: {error}") from error
 
-    async def tell(self, news: dict[str, Any]) -> None:
-        """Send a message without a part."""
-        await self._write(news)
-
-    async def beat(self) -> None:
-        """Let the other rank know that this one lives, if nothing else is under way to it."""
-        if self._stream is None or not self._stream.writing():
-            await self._write({})
-
-    async def _write(self, message: dict[str, Any]) -> None:
+    async def send_message(self, message: dict[str, Any]) -> None:
+        """Send a message."""
         async with self._writing:
             await self._comm.write(message)
+
+    async def send_heartbeat(self) -> None:
+        """Send an empty message, unless other bytes are being sent."""
+        if self._stream is None or not self._stream.writing():
+            await self.send_message({})
 
     # -------------------------------------------------------------------------------------- receiving
 
     async def read(self) -> dict[str, Any]:
-        """Return the next message that is no sign of life alone, the pieces of a part as one."""
-        pieces: list[Any] = []
+        """Return the next message that is not a heartbeat, with the chunks of a part joined."""
+        chunks: list[Any] = []
         while True:
             message: dict[str, Any] = await self._comm.read()
-            self.heard = time.monotonic()
+            self.last_received = time.monotonic()
             if _PART not in message:
                 if message:
                     return message
                 continue
-            pieces += message[_PART].frames
+            chunks += message[_PART].frames
             if message[_LAST]:
-                return {_HEADER: message[_HEADER], _PART: _joined(pieces)}
+                return {_HEADER: message[_HEADER], _PART: _join(chunks)}
 
     # ----------------------------------------------------------------------------------------- ending
 
-    async def close(self, limit: float) -> None:
-        """Close the connection once all is sent, or after so many seconds in any case."""
+    async def close(self, timeout: float) -> None:
+        """Close the connection once all is sent; abort it after a timeout."""
         try:
-            await asyncio.wait_for(self._comm.close(), limit)
+            await asyncio.wait_for(self._comm.close(), timeout)
         except (TimeoutError, OSError):
             self._comm.abort()
 
@@ -114,40 +111,29 @@ class Connection:
         self._comm.abort()
 
 
-def header_and_part(message: dict[str, Any]) -> tuple[Any, Any]:
-    """Take a message of an exchange apart."""
-    return message[_HEADER], message[_PART]
-
-
-def is_exchange(message: dict[str, Any]) -> bool:
-    """Tell whether a message belongs to an exchange."""
-    return _PART in message
-
-
-def _joined(pieces: list[Any]) -> Any:
-    if len(pieces) == 1:
-        return pieces[0]
-    if not pieces:
+def _join(chunks: list[Any]) -> Any:
+    if len(chunks) == 1:
+        return chunks[0]
+    if not chunks:
         return b""
-    return np.concatenate([np.frombuffer(piece, dtype=np.uint8) for piece in pieces]).data
+    return np.concatenate([np.frombuffer(chunk, dtype=np.uint8) for chunk in chunks]).data
 
 
-BEAT = 1.0  # seconds between two signs of life
-_GOODBYE = 2.0  # seconds in which a last word must be sent
-_LEFT = "left"
+HEARTBEAT_INTERVAL = 1.0  # seconds
+_CLOSE_TIMEOUT = 2.0  # seconds to send the last message and to close a connection
 
 
 class Mesh:
-    """A rank among its peers. All methods but `reducer` are called on the event loop.
+    """Connections of one rank with all others. All methods are called on the event loop.
 
     Parameters
     ----------
     rank : int
-        Number of this one.
+        Number of this rank.
     names : sequence of str
-        What errors call the ranks, by number.
+        Names of all ranks in error messages.
     heartbeat_timeout : float
-        Seconds after which a silent peer is taken to be lost.
+        Seconds without a message after which a peer is considered lost.
     """
 
     def __init__(self, rank: int, names: Sequence[str], heartbeat_timeout: float) -> None:
@@ -155,94 +141,95 @@ class Mesh:
         self.error: RanksError | None = None
         self.is_closed = False
         self._heartbeat_timeout = heartbeat_timeout
-        self._links: dict[int, Connection] = {}
+        self._connections: dict[int, Connection] = {}
         self._inboxes: dict[int, asyncio.Queue[dict[str, Any] | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._goodbyes: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
         self._has_ended = asyncio.Event()
-        self._is_whole = asyncio.Event()
+        self._is_connected = asyncio.Event()
         if len(names) == 1:
-            self._is_whole.set()
+            self._is_connected.set()
 
     @property
     def n_ranks(self) -> int:
-        """How many ranks there are."""
+        """Number of ranks."""
         return len(self.names)
 
     def describe(self, rank: int) -> str:
-        """Name a rank."""
+        """Return the name of a rank for error messages."""
         return f"worker {self.names[rank]} (rank {rank})"
 
-    # ------------------------------------------------------------------------------------- beginning
+    # ------------------------------------------------------------------------------------- connecting
 
-    def add(self, link: Connection) -> None:
-        """Take a connection with a peer."""
-        if self.is_closed or link.rank in self._links:
-            link.abort()
+    def add(self, connection: Connection) -> None:
+        """Add a connection with a peer."""
+        if self.is_closed or connection.rank in self._connections:
+            connection.abort()
             return
-        self._links[link.rank] = link
-        self._inboxes[link.rank] = asyncio.Queue()
+        self._connections[connection.rank] = connection
+        self._inboxes[connection.rank] = asyncio.Queue()
         if not self._tasks:
-            self._do(self._watch(), self._tasks)
-        self._do(self._listen(link), self._tasks)
-        if len(self._links) == self.n_ranks - 1:
-            self._is_whole.set()
+            self._start_task(self._exchange_heartbeats(), self._tasks)
+        self._start_task(self._receive_messages(connection), self._tasks)
+        if len(self._connections) == self.n_ranks - 1:
+            self._is_connected.set()
 
-    async def whole(self, limit: float) -> None:
+    async def wait_connected(self, timeout: float) -> None:
         """Wait until there is a connection with each peer."""
         try:
-            await asyncio.wait_for(self._is_whole.wait(), limit)
+            await asyncio.wait_for(self._is_connected.wait(), timeout)
         except TimeoutError:
-            missing = set(range(self.n_ranks)) - {self.rank, *self._links}
+            missing = set(range(self.n_ranks)) - {self.rank, *self._connections}
             names = ", ".join(self.describe(rank) for rank in sorted(missing))
             raise RankLostError(
-                f"no connection of {self.describe(self.rank)} with {names} within {limit:g} s",
+                f"no connection of {self.describe(self.rank)} with {names} within {timeout:g} s",
                 min(missing),
             ) from None
         self._check()
 
-    def _do(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        # The event loop keeps weak references only.
         task = asyncio.ensure_future(work)
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    # ------------------------------------------------------------------------------------- exchanges
+    # ------------------------------------------------------------------------------------- exchanging
 
-    async def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
-        """Send a part to each rank, and return what each has sent to this one."""
+    async def alltoall(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
+        """Send one part to each rank; return the parts sent to this rank, by rank."""
         self._check()
-        others = [self._links[rank % self.n_ranks] for rank in self._round()]
+        # Each rank begins with the next one, so that not all send to the same rank at once.
+        peers = [
+            self._connections[rank % self.n_ranks]
+            for rank in range(self.rank + 1, self.rank + self.n_ranks)
+        ]
         try:
-            return await self._swap_with(others, header, parts)
+            return await self._exchange(peers, header, parts)
         except BaseException:
-            await self._let_go(others)
+            await self._stop_sending(peers)
             raise
 
-    async def _swap_with(
-        self, others: Sequence[Connection], header: Header, parts: Sequence[Buffer]
+    async def _exchange(
+        self, peers: Sequence[Connection], header: Header, parts: Sequence[Buffer]
     ) -> list[Buffer]:
-        for link in others:
-            with self._minding(link):
-                await link.send(header, parts[link.rank])
+        for peer in peers:
+            with self._lost_on_error(peer):
+                await peer.send(header, parts[peer.rank])
         received = list(parts)
-        for link in others:
-            received[link.rank] = await self._receive(header, link.rank)
-        for link in others:
-            with self._minding(link):
-                await link.flush()
+        for peer in peers:
+            received[peer.rank] = await self._receive(header, peer.rank)
+        for peer in peers:
+            with self._lost_on_error(peer):
+                await peer.flush()
         return received
 
-    async def _let_go(self, links: Sequence[Connection]) -> None:
-        """See to it that nobody reads the parts any more: their memory is about to be freed."""
-        for link in links:
+    async def _stop_sending(self, peers: Sequence[Connection]) -> None:
+        # The caller frees the memory of the parts, so no connection may read it any more.
+        for peer in peers:
             try:
-                await asyncio.wait_for(link.flush(), _GOODBYE)
+                await asyncio.wait_for(peer.flush(), _CLOSE_TIMEOUT)
             except (OSError, TimeoutError):
-                link.abort()
-
-    def _round(self) -> range:
-        """The others, each rank beginning with the one after it."""
-        return range(self.rank + 1, self.rank + self.n_ranks)
+                peer.abort()
 
     async def _receive(self, header: Header, rank: int) -> Buffer:
         inbox = self._inboxes[rank]
@@ -252,21 +239,20 @@ class Mesh:
         if message is None:
             self._check()
             raise RanksError(f"the session of {self.describe(self.rank)} was closed")
-        sent, part = header_and_part(message)
         try:
-            header.check(sent, rank)
+            header.check(message[_HEADER], rank)
         except RanksError as error:
             self.fail(error)
             raise
-        return part  # type: ignore[no-any-return]
+        return message[_PART]  # type: ignore[no-any-return]
 
     @contextmanager
-    def _minding(self, link: Connection) -> Iterator[None]:
-        """Make of a connection that is closed a peer that is lost."""
+    def _lost_on_error(self, peer: Connection) -> Iterator[None]:
+        """Consider a peer lost if its connection fails."""
         try:
             yield
         except OSError as error:
-            self._lose(link, f"was lost: {error}")
+            self._lose(peer, f"was lost: {error}")
             self._check()
 
     def _check(self) -> None:
@@ -275,96 +261,92 @@ class Mesh:
         if self.is_closed:
             raise RanksError(f"the session of {self.describe(self.rank)} was closed")
 
-    # -------------------------------------------------------------------------------------- watching
+    # ------------------------------------------------------------------------------------- monitoring
 
-    async def _listen(self, link: Connection) -> None:
-        with suppress(RanksError), self._minding(link):
+    async def _receive_messages(self, peer: Connection) -> None:
+        with suppress(RanksError), self._lost_on_error(peer):
             while True:
-                message = await link.read()
-                if is_exchange(message):
-                    self._inboxes[link.rank].put_nowait(message)
+                message = await peer.read()
+                if _PART in message:
+                    self._inboxes[peer.rank].put_nowait(message)
                 else:
-                    self._hear(message)
+                    # The peer names the rank that was lost, if that is why it failed.
+                    lost, reason = message[_FAILURE]
+                    self.fail(RanksError(reason) if lost is None else RankLostError(reason, lost))
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        """Take note of why a peer has left, and whose fault it was."""
-        rank, reason = message[_LEFT]
-        if rank is None:
-            self.fail(RanksError(reason))
-        else:
-            self.fail(RankLostError(reason, rank))
+    def _lose(self, peer: Connection, how: str) -> None:
+        self.fail(RankLostError(f"{self.describe(peer.rank)} {how}", peer.rank))
 
-    def _lose(self, link: Connection, how: str) -> None:
-        self.fail(RankLostError(f"{self.describe(link.rank)} {how}", link.rank))
-
-    async def _watch(self) -> None:
-        """Give signs of life, and look for those of others."""
+    async def _exchange_heartbeats(self) -> None:
         before = time.monotonic()
         while not self.is_closed:
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(HEARTBEAT_INTERVAL)
             now = time.monotonic()
-            away, before = now - before - BEAT, now
-            for link in list(self._links.values()):
-                link.heard += away  # what came while this rank itself was held up is not yet read
-                if now - link.heard > self._heartbeat_timeout:
-                    self._lose(link, f"has been silent for {self._heartbeat_timeout:g} s")
+            # If this event loop was blocked, messages of its peers are received, but not yet read.
+            blocked, before = now - before - HEARTBEAT_INTERVAL, now
+            for peer in list(self._connections.values()):
+                peer.last_received += blocked
+                if now - peer.last_received > self._heartbeat_timeout:
+                    self._lose(peer, f"has been silent for {self._heartbeat_timeout:g} s")
                     return
-                with suppress(RanksError), self._minding(link):
-                    await link.beat()
+                with suppress(RanksError), self._lost_on_error(peer):
+                    await peer.send_heartbeat()
 
     # ---------------------------------------------------------------------------------------- ending
 
     def fail(self, error: RanksError) -> None:
-        """End the session of this rank, and tell the others why."""
+        """End the session of this rank, and send the reason to all others."""
         if self.is_closed:
             return
         self.error = error
         lost = error.rank if isinstance(error, RankLostError) else None
-        self._end({_LEFT: (lost, str(error))}, lost)
+        self._end({_FAILURE: (lost, str(error))}, lost)
 
     async def close(self) -> None:
-        """Close all connections, once what was sent is under way."""
+        """Close all connections once all is sent."""
         if not self.is_closed:
             self._end(None, None)
-        await self._goodbyes_said()
+        await self._wait_for_closing()
         for task in self._tasks:
             task.cancel()
 
-    def _end(self, last_word: dict[str, Any] | None, lost: int | None) -> None:
+    def _end(self, last_message: dict[str, Any] | None, lost: int | None) -> None:
         self.is_closed = True
-        self._is_whole.set()
+        self._is_connected.set()
         self._has_ended.set()
         for inbox in self._inboxes.values():
             inbox.put_nowait(None)
-        for link in self._links.values():
-            if link.rank == lost:
-                link.abort()
+        for peer in self._connections.values():
+            if peer.rank == lost:
+                peer.abort()
             else:
-                self._do(_leave(link, last_word), self._goodbyes)
+                self._start_task(_close(peer, last_message), self._closing)
 
-    async def ended(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait until all connections are closed."""
         await self._has_ended.wait()
-        await self._goodbyes_said()
+        await self._wait_for_closing()
 
-    async def _goodbyes_said(self) -> None:
-        while self._goodbyes:
-            await asyncio.wait(self._goodbyes)
+    async def _wait_for_closing(self) -> None:
+        while self._closing:
+            await asyncio.wait(self._closing)
 
     def communicator(self) -> MeshCommunicator:
-        """Return the reducer of this rank, for the thread that trains."""
+        """Return the communicator of this rank, for the thread that trains."""
         return MeshCommunicator(self, asyncio.get_running_loop())
 
 
 class MeshCommunicator(Communicator):
-    """A rank on a Dask worker: its thread waits while the worker's event loop sends and receives.
+    """Communicator of a rank on a Dask worker.
+
+    Its thread waits while the event loop of the worker sends and receives.
 
     Parameters
     ----------
     mesh : Mesh
-        The connections.
+        Connections of the rank.
     loop : AbstractEventLoop
-        The loop that they live on.
+        Event loop of the connections.
     """
 
     def __init__(self, mesh: Mesh, loop: asyncio.AbstractEventLoop) -> None:
@@ -372,25 +354,25 @@ class MeshCommunicator(Communicator):
         self.rank, self.n_ranks = mesh.rank, mesh.n_ranks
         self._mesh, self._loop = mesh, loop
 
-    def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
-        """Exchange parts by the event loop."""
+    def _alltoall(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
         if self._loop.is_closed():
             raise RanksError("the worker of this rank was closed")
-        return asyncio.run_coroutine_threadsafe(self._mesh.swap(header, parts), self._loop).result()
+        exchange = self._mesh.alltoall(header, parts)
+        return asyncio.run_coroutine_threadsafe(exchange, self._loop).result()
 
 
-async def _leave(link: Connection, last_word: dict[str, Any] | None) -> None:
+async def _close(peer: Connection, last_message: dict[str, Any] | None) -> None:
     try:
-        if last_word is not None:
-            await asyncio.wait_for(link.tell(last_word), _GOODBYE)
+        if last_message is not None:
+            await asyncio.wait_for(peer.send_message(last_message), _CLOSE_TIMEOUT)
     except (OSError, TimeoutError):
-        link.abort()
+        peer.abort()
     else:
-        await link.close(_GOODBYE)
+        await peer.close(_CLOSE_TIMEOUT)
 
 
 def _copy(error: RanksError) -> RanksError:
-    """Return an error to raise: one that is raised anew gathers traces."""
+    """Return a new error to raise: an error that is raised twice collects tracebacks."""
     if isinstance(error, RankLostError):
         return RankLostError(str(error), error.rank)
     return RanksError(str(error))

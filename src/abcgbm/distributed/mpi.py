@@ -1,4 +1,4 @@
-"""Ranks that are processes of MPI."""
+"""Communicator of MPI processes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ except ImportError as error:
 
 
 class MPICommunicator(Communicator):
-    """One process of several that `mpirun` has started.
-
-    Each exchange begins with one of a few bytes, by which all ranks learn whether they are in step.
+    """Communicator of one process started by `mpirun`.
 
     Parameters
     ----------
     comm : mpi4py.MPI.Comm
-        The processes that train together: ``MPI.COMM_WORLD``, say. Nothing else may go over it
-        meanwhile.
+        Communicator of mpi4py for the processes that train together, such as ``MPI.COMM_WORLD``. It
+        must not be used for anything else during training.
 
     Attributes
     ----------
     max_bytes : int
-        How many go in one call of MPI, which numbers them by 32 bits.
+        Maximum number of bytes in one call of MPI, whose counts have 32 bits.
 
     Examples
     --------
@@ -56,39 +54,39 @@ class MPICommunicator(Communicator):
         self._comm = comm
         self.rank, self.n_ranks = comm.Get_rank(), comm.Get_size()
 
-    def swap(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
-        """Send a part to each rank, and return what each has sent to this one."""
-        parcels = [np.frombuffer(part, dtype=np.uint8) for part in parts]
-        sizes = np.array([parcel.size for parcel in parcels], dtype=np.int64)
+    def _alltoall(self, header: Header, parts: Sequence[Buffer]) -> list[Buffer]:
+        outgoing = [np.frombuffer(part, dtype=np.uint8) for part in parts]
+        sizes = np.array([part.size for part in outgoing], dtype=np.int64)
         largest = self._check(header, sizes.max())
-        of_others = np.empty_like(sizes)
-        self._comm.Alltoall(sizes, of_others)
-        arrivals = _Arrivals(of_others)
-        for piece in self._pieces(largest):
-            sent = np.concatenate([parcel[piece] for parcel in parcels])
-            into, counts = arrivals.room(piece)
-            n_sent = _within(piece, sizes)
-            self._comm.Alltoallv([sent, n_sent, MPI.BYTE], [into, counts, MPI.BYTE])
-            arrivals.take(piece, into, counts)
-        return [part.data for part in arrivals.parts]
+        incoming_sizes = np.empty_like(sizes)
+        self._comm.Alltoall(sizes, incoming_sizes)
+        incoming = _Incoming(incoming_sizes)
+        for chunk in self._chunks(largest):
+            sent = np.concatenate([part[chunk] for part in outgoing])
+            buffer, counts = incoming.allocate(chunk)
+            n_sent = _n_bytes_within(chunk, sizes)
+            self._comm.Alltoallv([sent, n_sent, MPI.BYTE], [buffer, counts, MPI.BYTE])
+            incoming.store(chunk, buffer, counts)
+        return [part.data for part in incoming.parts]
 
     def allgather(self, item: Any) -> list[Any]:
-        """Return the items of all ranks, by rank, on every rank; none is copied for each of them."""
+        """Return the items of all ranks, by rank, on every rank."""
+        # Unlike that of the base class it does not copy the item for every rank.
         if self.n_ranks == 1:
             return [item]
         packed = np.frombuffer(pickle.dumps(item), dtype=np.uint8)
-        largest = self._check(self._next("gather", "bytes", -1), packed.size)
+        largest = self._check(self._next_header("allgather", "bytes", -1), packed.size)
         sizes = np.empty(self.n_ranks, dtype=np.int64)
         self._comm.Allgather(np.array([packed.size], dtype=np.int64), sizes)
-        arrivals = _Arrivals(sizes)
-        for piece in self._pieces(largest):
-            into, counts = arrivals.room(piece)
-            self._comm.Allgatherv([packed[piece], MPI.BYTE], [into, counts, MPI.BYTE])
-            arrivals.take(piece, into, counts)
-        return [pickle.loads(part.data) for part in arrivals.parts]
+        incoming = _Incoming(sizes)
+        for chunk in self._chunks(largest):
+            buffer, counts = incoming.allocate(chunk)
+            self._comm.Allgatherv([packed[chunk], MPI.BYTE], [buffer, counts, MPI.BYTE])
+            incoming.store(chunk, buffer, counts)
+        return [pickle.loads(part.data) for part in incoming.parts]
 
-    def _pieces(self, largest: int) -> Iterator[slice]:
-        """Cut items so that those of all ranks together are as many bytes as MPI can number."""
+    def _chunks(self, largest: int) -> Iterator[slice]:
+        """Return chunks of an item, such that those of all ranks have at most max_bytes."""
         size = max(1, self.max_bytes // self.n_ranks)
         return (slice(start, start + size) for start in range(0, largest, size))
 
@@ -96,11 +94,11 @@ class MPICommunicator(Communicator):
         """Replace the values by their sum or maximum over all ranks."""
         if self.n_ranks == 1 or not values.size:
             return
-        self._check(self._next(op, values.dtype.str, values.size))
+        self._check(self._next_header(op, values.dtype.str, values.size))
         self._comm.Allreduce(MPI.IN_PLACE, values, op={"sum": MPI.SUM, "maximum": MPI.MAX}[op])
 
     def _check(self, header: Header, size: int = 0) -> int:
-        """Return the largest size; raise RanksError on all ranks unless all are about to do the same."""
+        """Return the largest size of all ranks; raise RanksError unless their headers are equal."""
         digest = zlib.crc32(repr(tuple(header)).encode())
         bounds = np.array([digest, -digest, size], dtype=np.int64)
         self._comm.Allreduce(MPI.IN_PLACE, bounds, op=MPI.MAX)
@@ -111,26 +109,26 @@ class MPICommunicator(Communicator):
         return int(bounds[2])
 
 
-class _Arrivals:
-    """What all ranks send to this one, piece by piece, in the order of the ranks."""
+class _Incoming:
+    """Parts that all ranks send to this one, received chunk by chunk."""
 
     def __init__(self, sizes: NDArray[np.int64]) -> None:
         self._sizes = sizes
         self.parts = [np.empty(size, dtype=np.uint8) for size in sizes]
 
-    def room(self, piece: slice) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return where a piece of each can arrive, and the bytes of each."""
-        counts = _within(piece, self._sizes)
+    def allocate(self, chunk: slice) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return a buffer for one chunk of every part, and the bytes of each."""
+        counts = _n_bytes_within(chunk, self._sizes)
         return np.empty(counts.sum(), dtype=np.uint8), counts
 
-    def take(self, piece: slice, arrived: NDArray[np.uint8], counts: NDArray[np.int64]) -> None:
-        """Put a piece of each where it belongs."""
-        stretches = np.split(arrived, np.cumsum(counts)[:-1])
-        for part, stretch in zip(self.parts, stretches, strict=True):
-            part[piece] = stretch
+    def store(self, chunk: slice, buffer: NDArray[np.uint8], counts: NDArray[np.int64]) -> None:
+        """Copy one chunk of every part from the buffer."""
+        segments = np.split(buffer, np.cumsum(counts)[:-1])
+        for part, segment in zip(self.parts, segments, strict=True):
+            part[chunk] = segment
 
 
-def _within(piece: slice, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many bytes of a piece items of these sizes have."""
-    counts: NDArray[np.int64] = np.clip(sizes - piece.start, 0, piece.stop - piece.start)
+def _n_bytes_within(chunk: slice, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many bytes of items of these sizes are in a chunk."""
+    counts: NDArray[np.int64] = np.clip(sizes - chunk.start, 0, chunk.stop - chunk.start)
     return counts

@@ -1,4 +1,4 @@
-"""Attempts of a fit on workers: retries, callbacks and warnings on the client."""
+"""Retries of a fit on workers, with callbacks, progress and warnings on the client."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import numpy as np
 from distributed import Client
 
 from abcgbm.communication.communicator import RankLostError, RanksError
+from abcgbm.distributed.captured_warnings import CapturedWarning
 from abcgbm.distributed.dask_engine import LostWorkersError, WorkerGroup, forget_workers
 from abcgbm.distributed.dask_partitions import Partitions, Placement
 from abcgbm.distributed.shard_fit import (
     PartitionsMovedError,
+    ShardReport,
     ShardTask,
-    Step,
     Summary,
     checkpoint_of,
     model_of,
     read_model,
     summary_of,
 )
-from abcgbm.distributed.warned import CapturedWarning
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.callbacks import IterationReport, Means
 from abcgbm.training.progress import ProgressLine
 
 
 class ClientCallbacks:
-    """Hears of the steps of a fit on a cluster.
+    """Progress line and callbacks of a fit on a cluster.
 
     Parameters
     ----------
     settings : Parameters
-        What to show, and whom to call.
+        Parameters of the fit.
     """
 
     def __init__(self, settings: Parameters) -> None:
         self.callbacks = settings.callbacks
-        most = settings.max_iter if isinstance(settings.max_iter, int) else None
-        self._line = ProgressLine(most, settings.verbose)
+        max_iter = settings.max_iter if isinstance(settings.max_iter, int) else None
+        self._line = ProgressLine(max_iter, settings.verbose)
 
     def __enter__(self) -> Self:
         self._line.__enter__()
@@ -55,37 +55,46 @@ class ClientCallbacks:
     ) -> None:
         self._line.__exit__(kind, error, trace)
 
-    def hear(self, report: IterationReport, means: Means) -> bool:
-        """Hear of a step; return whether to stop."""
+    def on_iteration(self, report: IterationReport, means: Means) -> bool:
+        """Show an iteration and call the callbacks; return whether to stop."""
         if self._line.enabled:
             self._line.show(report.iteration, *means, report.phase, report.base_class)
         returned = [callback(report) for callback in self.callbacks]
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
 
-_SETTLING = 15.0  # seconds that ranks have to end once one has
-_SENDING = 300.0  # seconds for a model or a checkpoint on its way
-_BETWEEN = 0.05  # seconds between two questions, where no step waits for an answer
-_MAX_IN_VAIN = 6  # attempts in a row that take no step
+_END_TIMEOUT = 15.0  # seconds for all ranks to end once one has ended
+_TRANSFER_TIMEOUT = 300.0  # seconds to send a model or a checkpoint
+_POLL_INTERVAL = 0.05  # seconds between two polls, unless each iteration waits for an answer
+_MAX_FAILED_ATTEMPTS = 6  # in a row, without an iteration
 
 
 class RetryingFit:
-    """Trains on the workers that hold the rows, until there is a model.
+    """A fit on the workers that hold the rows, retried until there is a model.
 
     Parameters
     ----------
     client : Client
-        Of the cluster.
+        Client of the cluster.
     params : dict
-        Parameters of the estimator, as ranks have them.
+        Parameters of the estimators on the workers.
     rows : Partitions
-        What to learn from and to validate on.
+        Training and validation rows.
     heartbeat_timeout : float
-        Seconds after which a silent rank is taken to be lost.
+        Seconds without a message after which a rank is considered lost.
     on_iteration : callable
-        Is told of each step; returns whether to stop.
+        Called after each iteration; returns whether to stop.
     waits : bool
-        Whether the next step waits for what `on_step` says.
+        Whether the next iteration waits for the answer of ``on_iteration``.
+
+    Attributes
+    ----------
+    checkpoint : bytes or None
+        The last known state of the fit, from which the next attempt resumes.
+    n_iter : int
+        Number of iterations of the checkpoint.
+    warnings : dict of CapturedWarning
+        Warnings of rank 0 for the user, in order.
     """
 
     def __init__(
@@ -100,162 +109,164 @@ class RetryingFit:
     ) -> None:
         self.checkpoint: bytes | None = None
         self.n_iter = 0
-        self.attempts: list[str] = []  # why each but the last ended
-        self.warned: dict[CapturedWarning, None] = {}  # what rank 0 would tell the user
-        self._client, self._params, self._rows, self._heartbeat_timeout = (
-            client,
-            params,
-            rows,
-            heartbeat_timeout,
-        )
-        self._on_step, self._waits = on_iteration, waits
-        self._was_interrupted = self._keeps_interrupted = False
-        self._stopped: set[tuple[str, int]] = set()  # phases and steps where `on_step` said so
+        self.warnings: dict[CapturedWarning, None] = {}
+        self._client, self._params, self._rows = client, params, rows
+        self._heartbeat_timeout = heartbeat_timeout
+        self._on_iteration, self._waits = on_iteration, waits
         self._began = time.monotonic()
-        self._stops = False  # what it said to the last step
-        self._n_heard = 0  # reports of the attempt
-        self._heard: dict[str, int] = {}  # the last step of each phase
+        self._was_interrupted = self._keeps_interrupted = False
+        self._stopped: set[tuple[str, int]] = set()  # phases and iterations with a request to stop
+        self._last_iteration: dict[str, int] = {}  # of each phase
+        # Of the current attempt:
+        self._stop_requested = False  # at the last iteration
+        self._n_reports = 0
 
     def run(self, *, keeps_interrupted: bool) -> Any:
-        """Return the fitted estimator; Ctrl-C stops training, or ends it with a model so far."""
+        """Return the fitted estimator.
+
+        Ctrl-C raises KeyboardInterrupt or, with ``keeps_interrupted``, ends training with the model so
+        far.
+        """
         self._keeps_interrupted = keeps_interrupted
-        in_vain = 0
+        n_failed, is_retry = 0, False
         while True:
             check_running(self._client)
-            placed = self._rows.place(is_again=bool(self.attempts))
+            placements = self._rows.place(is_retry=is_retry)
             before = self.checkpoint
             try:
-                return self._attempt(placed)
-            except (LostWorkersError, PartitionsMovedError) as error:
-                in_vain = in_vain + 1 if self.checkpoint == before else 0
-                if in_vain == _MAX_IN_VAIN:
+                return self._attempt(placements)
+            except (LostWorkersError, PartitionsMovedError):
+                n_failed = n_failed + 1 if self.checkpoint == before else 0
+                if n_failed == _MAX_FAILED_ATTEMPTS:
                     raise
-                self.attempts.append(str(error))
+                is_retry = True
 
-    def _attempt(self, placed: list[Placement]) -> Any:
-        addresses = [rank.address for rank in placed]
-        self._n_heard, self._stops = 0, False
-        ranks = WorkerGroup(self._client, addresses, self._heartbeat_timeout, waits=self._waits)
-        works = [self._work(rank) for rank in placed]
+    def _attempt(self, placements: list[Placement]) -> Any:
+        self._n_reports, self._stop_requested = 0, False
+        addresses = [placement.address for placement in placements]
+        group = WorkerGroup(self._client, addresses, self._heartbeat_timeout, waits=self._waits)
         reason = "the client was interrupted"
         try:
-            self._start(ranks, works)
+            self._start(group, placements)
             model = None
             while model is None:
-                with ranks.kept():
-                    self._follow(ranks)
-                model = self._gathered(ranks)
-            reason = "the client has what it needs"
+                with group.kept_alive():
+                    self._follow(group)
+                model = self._collect(group)
+            reason = "the client has the model"
         except LostWorkersError:
-            forget_workers(self._client, ranks.silent)
+            forget_workers(self._client, group.silent)
             raise
         finally:
-            ranks.end(reason)
+            group.end(reason)
         return model
 
-    def _work(self, placed: Placement) -> ShardTask:
+    def _start(self, group: WorkerGroup, placements: list[Placement]) -> None:
         stopped, elapsed = frozenset(self._stopped), time.monotonic() - self._began
-        return ShardTask(self._params, placed, self._rows.form, self.checkpoint, stopped, elapsed)
-
-    def _start(self, ranks: WorkerGroup, works: list[ShardTask]) -> None:
+        tasks = [
+            ShardTask(self._params, of_rank, self._rows.kind, self.checkpoint, stopped, elapsed)
+            for of_rank in placements
+        ]
         try:
-            ranks.start(works)
+            group.start(tasks)
         except LostWorkersError:
-            ranks.answering()
+            group.alive()  # finds the silent workers
             raise
 
-    # ------------------------------------------------------------------------------------- listening
+    # ------------------------------------------------------------------------------------- iterations
 
-    def _follow(self, ranks: WorkerGroup) -> None:
-        """Hear of steps until rank 0 is done, or lost: then others know more."""
-        is_over = False
-        while not is_over:
+    def _follow(self, group: WorkerGroup) -> None:
+        """Handle reports until rank 0 is done, or lost."""
+        is_done = False
+        while not is_done:
             try:
-                is_over = self._listen(ranks)
+                is_done = self._poll(group)
             except RanksError:
-                return
+                return  # other ranks may know more
             except KeyboardInterrupt:
                 self._interrupt()
 
-    def _listen(self, ranks: WorkerGroup) -> bool:
-        """Hear of the steps that are new; return whether rank 0 is done."""
-        news = ranks.ask(self._n_heard, asks_to_stop=self._stops or self._was_interrupted)
-        for step in news.reports:
-            self._n_heard += 1
-            self._hear(step)
-        if not self._waits and not news.is_done:
-            time.sleep(_BETWEEN)
-        return news.is_done
+    def _poll(self, group: WorkerGroup) -> bool:
+        """Handle new reports; return whether rank 0 is done."""
+        stop_requested = self._stop_requested or self._was_interrupted
+        update = group.poll(self._n_reports, stop_requested=stop_requested)
+        for report in update.reports:
+            self._n_reports += 1
+            self._handle(report)
+        if not self._waits and not update.is_done:
+            time.sleep(_POLL_INTERVAL)
+        return update.is_done
 
-    def _hear(self, step: Step) -> None:
-        """Tell of a step, once: what was broken off takes some a second time."""
-        report = step.report
-        if step.state is not None:
-            self.checkpoint, self.n_iter = step.state, report.iteration
-        place = (report.phase, report.iteration)
-        if report.iteration > self._heard.get(report.phase, 0):
-            self._heard[report.phase] = report.iteration
-            if self._on_step(report, step.means):
-                self._stopped.add(place)
-        self._stops = place in self._stopped
+    def _handle(self, sent: ShardReport) -> None:
+        report = sent.report
+        if sent.state is not None:
+            self.checkpoint, self.n_iter = sent.state, report.iteration
+        # A retry repeats the iterations after its checkpoint, but callbacks are called once for each.
+        if report.iteration > self._last_iteration.get(report.phase, 0):
+            self._last_iteration[report.phase] = report.iteration
+            if self._on_iteration(report, sent.means):
+                self._stopped.add((report.phase, report.iteration))
+        self._stop_requested = (report.phase, report.iteration) in self._stopped
 
     def _interrupt(self) -> None:
-        """Stop after the step under way, if there is a model to keep and Ctrl-C is the first one."""
-        if self._was_interrupted or not self._keeps_interrupted or not self._heard:
+        """Stop after the current iteration, if there is a model to keep and this is the first Ctrl-C."""
+        if self._was_interrupted or not self._keeps_interrupted or not self._last_iteration:
             raise KeyboardInterrupt
         self._was_interrupted = True
 
-    def has_interrupted(self, stop_reason: str) -> bool:
-        """Tell whether Ctrl-C, and no callback, ended the training that stopped for some reason."""
+    def was_interrupted(self, stop_reason: str) -> bool:
+        """Return whether Ctrl-C, and not a callback, stopped training for this reason."""
         by_callback = any(phase != "refit" for phase, _ in self._stopped)
         return self._was_interrupted and stop_reason == "callback" and not by_callback
 
-    # ------------------------------------------------------------------------------ what has come of it
+    # ---------------------------------------------------------------------------------------- results
 
-    def _gathered(self, ranks: WorkerGroup) -> Any:
-        """Return the model, or keep the best state that a rank has and raise what went wrong.
+    def _collect(self, group: WorkerGroup) -> Any:
+        """Return the model; if there is none, keep the best checkpoint and raise the error.
 
-        None if nothing did: all ranks answer, and none has ended.
+        None if all ranks answer and none has ended: then the fit is followed again.
         """
-        answering = ranks.answering()
-        answers = ranks.collect(summary_of, answering, _SETTLING)
+        alive = group.alive()
+        answers = group.collect(summary_of, alive, _END_TIMEOUT)
         summaries: dict[int, Summary] = {
             rank: summary for rank, summary in answers.given.items() if summary is not None
         }
         if 0 in summaries:
-            self.warned |= dict.fromkeys(summaries[0].warned)
+            self.warnings |= dict.fromkeys(summaries[0].warnings)
         with_model = [rank for rank, summary in summaries.items() if summary.has_model]
         if with_model:
-            return read_model(self._fetched(ranks, model_of, with_model))
-        if not summaries and not answers.errors and len(answering) == len(ranks.addresses):
+            return read_model(self._fetch(group, model_of, with_model))
+        if not summaries and not answers.errors and len(alive) == len(group.addresses):
             return None
-        self._keep_best(ranks, summaries)
+        self._keep_best_checkpoint(group, summaries)
         for summary in summaries.values():
-            if isinstance(summary.error, PartitionsMovedError) or not isinstance(
-                summary.error, RanksError
-            ):
+            is_lost = isinstance(summary.error, RanksError)
+            if not is_lost or isinstance(summary.error, PartitionsMovedError):
                 raise summary.error or RuntimeError("a rank ended without a model")
+        lost = {
+            rank: RankLostError(f"worker {address} (rank {rank}) does not answer", rank)
+            for rank, address in enumerate(group.addresses)
+            if rank not in alive
+        }
         errors = {rank: s.error for rank, s in summaries.items() if s.error is not None}
-        gone = set(range(len(ranks.addresses))) - {*answering}
-        raise ranks.error_of(answers.errors | {rank: _lost(ranks, rank) for rank in gone} | errors)
+        raise group.merge_errors(answers.errors | lost | errors)
 
-    def _keep_best(self, ranks: WorkerGroup, summaries: dict[int, Summary]) -> None:
-        """Keep the state after the most steps; all ranks began where the last attempt ended."""
-        with_state = {rank: s.n_iter for rank, s in summaries.items() if s.has_checkpoint}
-        if with_state:
-            self.n_iter = max(with_state.values())
-            best = [rank for rank, n_iter in with_state.items() if n_iter == self.n_iter]
-            self.checkpoint = self._fetched(ranks, checkpoint_of, best)
+    def _keep_best_checkpoint(self, group: WorkerGroup, summaries: dict[int, Summary]) -> None:
+        n_iter = {rank: s.n_iter for rank, s in summaries.items() if s.has_checkpoint}
+        if n_iter:
+            self.n_iter = max(n_iter.values())
+            best = [rank for rank, n in n_iter.items() if n == self.n_iter]
+            self.checkpoint = self._fetch(group, checkpoint_of, best)
 
-    def _fetched(self, ranks: WorkerGroup, view: Callable[..., bytes], holders: list[int]) -> bytes:
-        """Return something that several ranks have, of the first that answers."""
+    def _fetch(self, group: WorkerGroup, view: Callable[..., bytes], holders: list[int]) -> bytes:
+        """Return a view of the result of the first of several ranks that answers."""
         errors: dict[int, BaseException] = {}
         for rank in holders:
-            answers = ranks.collect(view, [rank], _SENDING)
+            answers = group.collect(view, [rank], _TRANSFER_TIMEOUT)
             if answers.given:
                 return answers.given[rank]  # type: ignore[no-any-return]
             errors |= answers.errors
-        raise ranks.error_of(errors)
+        raise group.merge_errors(errors)
 
 
 def check_running(client: Client) -> None:
@@ -265,7 +276,3 @@ def check_running(client: Client) -> None:
             f"the client is {client.status}: it was closed during fit, or its cluster has gone; "
             "expected both to stay until fit returns"
         )
-
-
-def _lost(ranks: WorkerGroup, rank: int) -> RankLostError:
-    return RankLostError(f"worker {ranks.addresses[rank]} (rank {rank}) does not answer", rank)

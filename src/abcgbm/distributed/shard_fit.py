@@ -15,21 +15,21 @@ from distributed import Worker
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.communication.communicator import Communicator, RanksError
 from abcgbm.communication.shard import Shard
-from abcgbm.distributed.concat import join, no_rows_of, table_kind_of
-from abcgbm.distributed.dask_partitions import Part, Placement, TableKind
+from abcgbm.distributed.captured_warnings import CapturedWarning, capture_warnings
+from abcgbm.distributed.concat import concat_partitions, describe_table, without_rows
+from abcgbm.distributed.dask_partitions import Partition, Placement, TableKind
 from abcgbm.distributed.dask_session import Session, TaskResult
-from abcgbm.distributed.warned import CapturedWarning, warnings_kept
 from abcgbm.training.callbacks import IterationReport, Means, RemoteListener
 from abcgbm.training.checkpoint import FitState
 from abcgbm.training.fit_run import FitArguments, FitRun
 
-_SECONDS = 30.0  # between two states that are kept elsewhere
-_TIMES_ITS_COST = 20  # that much time lies between two of them at least
-_MAX_BYTES = 2**24  # of a state that is sent with the report of a step
+_SECONDS = 30.0  # between two states that are sent to the client
+_TIMES_ITS_COST = 20  # minimum time between states: they take at most 5 % of a fit
+_MAX_BYTES = 2**24  # of a state that is sent with a report
 
 
 class ShardRows(NamedTuple):
-    """The rows of a rank, as ``fit`` takes them."""
+    """Rows of a rank, as arguments of ``fit``."""
 
     X: Any
     y: Any
@@ -40,42 +40,42 @@ class ShardRows(NamedTuple):
 
 
 class ShardResult(NamedTuple):
-    """What has come of a fit.
+    """Result of the fit of a rank.
 
     Attributes
     ----------
     model : ABCBoostClassifier or None
-        The fitted estimator; None if the fit was broken off.
+        The fitted estimator; None if the fit failed.
     checkpoint : bytes or None
-        If it was: the state after the last step that was whole; None if there was none.
+        If the fit failed: the state after the last whole iteration; None before the first.
     n_iter : int
-        The steps of the model, or of that state.
+        Number of iterations of the model, or of the checkpoint.
     error : BaseException or None
-        What broke it off.
-    warned : tuple of CapturedWarning
-        What the user should be told.
+        The error that ended the fit.
+    warnings : tuple of CapturedWarning
+        Warnings for the user.
     """
 
     model: ABCBoostClassifier | None
     checkpoint: bytes | None
     n_iter: int
     error: BaseException | None
-    warned: tuple[CapturedWarning, ...] = ()
+    warnings: tuple[CapturedWarning, ...] = ()
 
 
 class StateSender:
-    """Gives the state of a fit now and then, for those who keep it elsewhere."""
+    """Returns the state of a fit at intervals, so that the client can keep it."""
 
     def __init__(self) -> None:
-        self.take: Callable[[], bytes | None] = lambda: None
+        self.get_state: Callable[[], bytes | None] = lambda: None
         self._not_before = time.monotonic() + _SECONDS
 
     def if_due(self) -> bytes | None:
-        """Return the state after the last step, if it is time for one and it is small."""
+        """Return the state after the last iteration, if one is due and it is small."""
         began = time.monotonic()
         if began < self._not_before:
             return None
-        state = self.take()
+        state = self.get_state()
         now = time.monotonic()
         self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
         return state if state is not None and len(state) <= _MAX_BYTES else None
@@ -87,53 +87,58 @@ def fit_on_rank(
     shard: Shard,
     *,
     checkpoint: bytes | None = None,
-    afar: RemoteListener | None = None,
-    kept: StateSender | None = None,
+    listener: RemoteListener | None = None,
+    state_sender: StateSender | None = None,
 ) -> ShardResult:
-    """Fit ``ABCBoostClassifier(**params)`` with the rows of this rank, as all ranks do.
+    """Fit ``ABCBoostClassifier(**params)`` on the rows of this rank, together with all other ranks.
 
     Parameters
     ----------
     params : dict
-        The parameters.
+        Parameters of the estimator.
     rows : ShardRows
-        The rows of this rank; there may be none.
+        Rows of this rank; there may be none.
     shard : Shard
-        The rank, and where its rows stand among all.
+        Shard of this rank.
     checkpoint : bytes or None
-        The state to go on from, the same on all ranks.
-    afar : RemoteListener or None
-        Who follows the fit, on rank 0 alone.
-    kept : StateSender or None
-        Is told how the state can be taken.
+        Checkpoint to resume from, the same on all ranks.
+    listener : RemoteListener or None
+        Listener in another process, used on rank 0 only.
+    state_sender : StateSender or None
+        Gets access to the state of the fit.
     """
     model = ABCBoostClassifier(**params)
-    courses: list[FitRun] = []
+    runs: list[FitRun] = []
     given = FitArguments(*rows, shard, keeps_state=True)
     resume_from = None if checkpoint is None else BytesIO(checkpoint)
+    elapsed = 0.0 if listener is None else listener.elapsed
 
-    def told(course: FitRun) -> None:
-        course.afar = afar if afar is not None and shard.communicator.rank == 0 else course.afar
-        courses.append(course)
-        if kept is not None:
-            kept.take = lambda: _written(model, course.state())
+    def on_start(run: FitRun) -> None:
+        if listener is not None and shard.communicator.rank == 0:
+            run.listener = listener
+        runs.append(run)
+        if state_sender is not None:
+            state_sender.get_state = lambda: _saved(model, run.get_state())
 
     def fit() -> ShardResult:
         try:
-            remark = model._fit(given, resume_from, told, 0.0 if afar is None else afar.elapsed)
+            warning = model._fit(given, resume_from, on_start, elapsed)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
-            state = courses[0].state() if courses else None
-            return _interrupted(model, _given(checkpoint) if state is None else state, error)
-        warned.extend([] if remark is None else [CapturedWarning(remark, UserWarning)])
+            state = runs[0].get_state() if runs else None
+            if state is None:
+                state = _loaded(checkpoint)
+            n_iter = 0 if state is None else state.history.n_iter
+            return ShardResult(None, _saved(model, state), n_iter, error)
+        captured.extend([] if warning is None else [CapturedWarning(warning, UserWarning)])
         return ShardResult(model, None, model.model_.n_iter, None)
 
-    with warnings_kept() as warned:
-        outcome = fit()
-    return outcome._replace(warned=tuple(warned))
+    with capture_warnings() as captured:
+        result = fit()
+    return result._replace(warnings=tuple(captured))
 
 
-def _given(checkpoint: bytes | None) -> FitState | None:
-    """Return the state that was to be gone on with; None if there is none that could be."""
+def _loaded(checkpoint: bytes | None) -> FitState | None:
+    """Return the state of a checkpoint; None if it cannot be read."""
     if checkpoint is None:
         return None
     try:
@@ -142,15 +147,7 @@ def _given(checkpoint: bytes | None) -> FitState | None:
         return None
 
 
-def _interrupted(
-    model: ABCBoostClassifier, state: FitState | None, error: BaseException
-) -> ShardResult:
-    if state is None:
-        return ShardResult(None, None, 0, error)
-    return ShardResult(None, _written(model, state), state.history.n_iter, error)
-
-
-def _written(model: ABCBoostClassifier, state: FitState | None) -> bytes | None:
+def _saved(model: ABCBoostClassifier, state: FitState | None) -> bytes | None:
     if state is None:
         return None
     file = BytesIO()
@@ -158,11 +155,14 @@ def _written(model: ABCBoostClassifier, state: FitState | None) -> bytes | None:
     return file.getvalue()
 
 
+# ---------------------------------------------------------------------------------- task of a worker
+
+
 Columns = tuple[Any, Any, Any]  # X, y, sample_weight
 
 
-class Step(NamedTuple):
-    """What the client hears of a step: a report, the losses as means, and now and then the state."""
+class ShardReport(NamedTuple):
+    """Report of an iteration for the client, with mean losses and sometimes the state."""
 
     report: IterationReport
     means: Means
@@ -170,139 +170,145 @@ class Step(NamedTuple):
 
 
 class PartitionsMovedError(RanksError):
-    """A worker does not have the partitions any longer that it had."""
+    """A worker no longer has its partitions."""
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """The fit of one rank.
+    """Task of a worker: the fit of one rank.
 
     Attributes
     ----------
     params : dict
         Parameters of the estimator.
-    placed : Placement
-        The partitions that the rank has.
-    form : TableKind
-        Of what the rows of all ranks consist.
+    placement : Placement
+        Partitions of the rank.
+    kind : TableKind
+        What the rows of all ranks consist of.
     checkpoint : bytes or None
-        The state to go on from.
+        Checkpoint to resume from.
     stopped : frozenset of tuple
-        Phases and steps after which somebody has asked to stop already.
+        Phases and iterations at which earlier attempts were asked to stop.
     elapsed : float
-        Seconds that have passed since the fit began.
+        Seconds since the fit began.
     """
 
     params: dict[str, Any]
-    placed: Placement
-    form: TableKind
+    placement: Placement
+    kind: TableKind
     checkpoint: bytes | None
     stopped: frozenset[tuple[str, int]] = frozenset()
     elapsed: float = 0.0
 
     def __call__(self, session: Session, communicator: Communicator) -> TaskResult:
-        """Fit, and report each step."""
+        """Fit, and report each iteration to the client."""
         params = self.params
         if params["n_jobs"] is None:
             params = params | {"n_jobs": session.worker.state.nthreads}
         rows, shard = self._read(session.worker, communicator)
         _check_same_tables(shard, rows.X)
-        kept = StateSender()
+        sender = StateSender()
 
-        def report(report: IterationReport, means: Means) -> bool:
-            return session.report(Step(report, means, kept.if_due()))
+        def on_iteration(report: IterationReport, means: Means) -> bool:
+            return session.report(ShardReport(report, means, sender.if_due()))
 
-        afar = RemoteListener(report, self.stopped, self.elapsed)
-        outcome = fit_on_rank(params, rows, shard, checkpoint=self.checkpoint, afar=afar, kept=kept)
-        return TaskResult(outcome, outcome.error)
+        listener = RemoteListener(on_iteration, self.stopped, self.elapsed)
+        result = fit_on_rank(
+            params,
+            rows,
+            shard,
+            checkpoint=self.checkpoint,
+            listener=listener,
+            state_sender=sender,
+        )
+        return TaskResult(result, result.error)
 
     def _read(self, worker: Worker, communicator: Communicator) -> tuple[ShardRows, Shard]:
-        learned = [(number, _held(worker, key)) for number, key in self.placed.learned]
-        validated = [(number, _held(worker, key)) for number, key in self.placed.validated]
-        columns, of_validation = _joined(learned, ""), _joined(validated, "_val")
-        if not learned:
-            columns = _none_like(of_validation, self.form.has_weights)
-        if not validated and self.form.has_validation:
-            of_validation = _none_like(columns, self.form.has_validation_weights)
-        return ShardRows(*columns, *of_validation), Shard(
-            communicator, _sizes(learned), _sizes(validated)
-        )
+        train = [(number, _stored(worker, key)) for number, key in self.placement.train]
+        validation = [(number, _stored(worker, key)) for number, key in self.placement.validation]
+        columns, columns_val = _concat(train, ""), _concat(validation, "_val")
+        if not train:
+            columns = _without_rows(columns_val, self.kind.has_weights)
+        if not validation and self.kind.has_validation:
+            columns_val = _without_rows(columns, self.kind.has_validation_weights)
+        shard = Shard(communicator, _sizes(train), _sizes(validation))
+        return ShardRows(*columns, *columns_val), shard
 
 
-def _sizes(parts: list[tuple[int, Part]]) -> list[tuple[int, int]]:
-    return [(number, part.n_rows) for number, part in parts]
-
-
-def _check_same_tables(shard: Shard, X: Any) -> None:
-    """Raise the same error on all ranks unless the tables of all have the same type and columns."""
-    own = (shard.partitions[0][0], table_kind_of(X)) if shard.partitions else None
-    forms = [form for form in shard.communicator.allgather(own) if form]
-    first, expected = min(forms, key=lambda form: form[0])
-    for number, form in sorted(forms, key=lambda form: form[0]):
-        if form != expected:
-            raise ValueError(
-                f"partition {number} of X is {form}, partition {first} {expected}; expected the same"
-            )
-
-
-def _none_like(columns: Columns, has_weights: bool) -> Columns:
-    """No rows, in a table like another."""
-    X, y, _ = columns
-    return no_rows_of(X), no_rows_of(y), np.zeros(0) if has_weights else None
-
-
-def _held(worker: Worker, key: Any) -> Part:
+def _stored(worker: Worker, key: Any) -> Partition:
     try:
-        part: Part = worker.data[key]
+        partition: Partition = worker.data[key]
     except KeyError as error:
-        raise PartitionsMovedError(
-            f"worker {worker.address} has not got {key!r} any longer"
-        ) from error
-    return part
+        raise PartitionsMovedError(f"worker {worker.address} no longer has {key!r}") from error
+    return partition
 
 
-def _joined(parts: list[tuple[int, Part]], suffix: str) -> Columns:
-    if not parts:
+def _concat(partitions: list[tuple[int, Partition]], suffix: str) -> Columns:
+    if not partitions:
         return None, None, None
     columns = []
     for name in ("X", "y", "sample_weight"):
-        pieces = [(number, getattr(part, name)) for number, part in parts]
-        columns.append(None if pieces[0][1] is None else join(pieces, name + suffix))
+        column = [(number, getattr(partition, name)) for number, partition in partitions]
+        has_column = column[0][1] is not None
+        columns.append(concat_partitions(column, name + suffix) if has_column else None)
     return columns[0], columns[1], columns[2]
 
 
-# ------------------------------------------------------------------------- what a client sees of it
+def _without_rows(columns: Columns, has_weights: bool) -> Columns:
+    X, y, _ = columns
+    return without_rows(X), without_rows(y), np.zeros(0) if has_weights else None
+
+
+def _sizes(partitions: list[tuple[int, Partition]]) -> list[tuple[int, int]]:
+    return [(number, partition.n_rows) for number, partition in partitions]
+
+
+def _check_same_tables(shard: Shard, X: Any) -> None:
+    """Raise ValueError on all ranks unless their tables have the same type and columns."""
+    own = (shard.partitions[0][0], describe_table(X)) if shard.partitions else None
+    tables = sorted(table for table in shard.communicator.allgather(own) if table)
+    first, expected = tables[0]
+    for number, table in tables:
+        if table != expected:
+            raise ValueError(
+                f"partition {number} of X is {table}, partition {first} {expected}; expected the same"
+            )
+
+
+# ------------------------------------------------------------------------ views of a result, for the client
 
 
 class Summary(NamedTuple):
-    """What has come of a rank: its steps, whether there is a model or a checkpoint, and the error.
-
-    And what the user should be told.
-    """
+    """Summary of a `ShardResult`, without the model and the checkpoint."""
 
     n_iter: int
     has_model: bool
     has_checkpoint: bool
     error: BaseException | None
-    warned: tuple[CapturedWarning, ...] = ()
+    warnings: tuple[CapturedWarning, ...] = ()
 
 
 def summary_of(done: TaskResult) -> Summary:
-    """Say what has come of a rank; an error that cannot be sent becomes one that can."""
-    outcome: ShardResult = done.result or ShardResult(None, None, 0, done.error)
-    has_model, has_checkpoint = outcome.model is not None, outcome.checkpoint is not None
-    error = _sendable(outcome.error)
-    return Summary(outcome.n_iter, has_model, has_checkpoint, error, outcome.warned)
+    """Return a summary of a result; an error that cannot be sent becomes a RuntimeError."""
+    result: ShardResult = done.result or ShardResult(None, None, 0, done.error)
+    has_model, has_checkpoint = result.model is not None, result.checkpoint is not None
+    error = _sendable(result.error)
+    return Summary(result.n_iter, has_model, has_checkpoint, error, result.warnings)
 
 
 def model_of(done: TaskResult) -> bytes:
-    """Return the model that came of a rank, as it is sent."""
+    """Return the pickled model of a result."""
     return pickle.dumps(done.result.model)
 
 
 def checkpoint_of(done: TaskResult) -> bytes:
-    """Return the state in which a rank was broken off."""
+    """Return the checkpoint of a result."""
     return done.result.checkpoint  # type: ignore[no-any-return]
+
+
+def read_model(sent: bytes) -> Any:
+    """Return the model that `model_of` sent."""
+    return pickle.loads(sent)
 
 
 def _sendable(error: BaseException | None) -> BaseException | None:
@@ -311,8 +317,3 @@ def _sendable(error: BaseException | None) -> BaseException | None:
     except Exception:  # noqa: BLE001
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
-
-
-def read_model(sent: bytes) -> Any:
-    """Return a model that was sent."""
-    return pickle.loads(sent)

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.arrays import Floats
-from abcgbm.data.labels import label_objects, listed
+from abcgbm.data.labels import label_objects
 from abcgbm.data.samples import AnyTable, CountedRows, GivenRows, read_like
+from abcgbm.errors import quoted_list
 from abcgbm.parameters.machine import effective_n_threads
 
 
@@ -148,8 +149,8 @@ def _class_numbers(given: NDArray[Any], classes: list[Any]) -> tuple[NDArray[np.
     unseen = [label for label in labels if label not in known]
     if len(unseen) == len(labels):
         raise ValueError(
-            f"y has the labels {listed(unseen)}, none of which the model knows; expected some of "
-            f"{listed(classes)}"
+            f"y has the labels {quoted_list(unseen)}, none of which the model knows; expected some of "
+            f"{quoted_list(classes)}"
         )
     number = {label: k for k, label in enumerate([*classes, *unseen])}
     return np.array([number[label] for label in labels], dtype=np.int32)[which], unseen

@@ -206,10 +206,10 @@ def explain(model: Model, table: AnyTable, n_threads: int, n_iter: int | None) -
 
 def _with_levels(model: Model, data: Floats) -> NDArray[Any] | None:
     """Put levels in place of their codes; None if there are no categories."""
-    if not model.encoding.levels:
+    if not model.encoding.categories:
         return None
     shown = data.astype(object)
-    for feature, levels in model.encoding.levels.items():
+    for feature, levels in model.encoding.categories.items():
         names = np.array([*(_shown_levels(some) for some in levels.by_code()), None], dtype=object)
         codes = data[:, feature]
         shown[:, feature] = names[np.where(np.isnan(codes), len(names) - 1, codes).astype(np.intp)]

@@ -119,13 +119,13 @@ def init_scores(init: str, rows: LabelledRows) -> Floats:
     With rows of one class alone no tree can be split, so the frequencies are all there is to learn.
     """
     if init == "zero" and not has_one_class(rows):
-        return np.zeros(len(rows.of_class))
+        return np.zeros(len(rows.class_counts))
     return log_frequencies(rows)
 
 
 def has_one_class(rows: LabelledRows) -> bool:
     """Whether the rows of all ranks are of the same class."""
-    return int(np.count_nonzero(rows.of_class)) == 1
+    return int(np.count_nonzero(rows.class_counts)) == 1
 
 
 def log_frequencies(rows: LabelledRows) -> Floats:
@@ -133,7 +133,7 @@ def log_frequencies(rows: LabelledRows) -> Floats:
 
     A class without rows counts as half an average row.
     """
-    weight_of_class = np.zeros(len(rows.of_class), dtype=np.int64)
+    weight_of_class = np.zeros(len(rows.class_counts), dtype=np.int64)
     np.add.at(weight_of_class, rows.y, rows.integer_weights.weight)
     rows.shard.communicator.allreduce(weight_of_class, "sum")
     n_rows, total = rows.n_rows, int(weight_of_class.sum())

@@ -99,7 +99,7 @@ def _check_bins(ensemble: Ensemble, encoding: ColumnEncoder, table: BinnedTable)
         np.isin(threshold[feature == f], [*table.thresholds[f], np.inf]).all()
         for f in ensemble.used_features.tolist()
     )
-    if not known or table.encoding.levels != encoding.levels:
+    if not known or table.encoding.categories != encoding.categories:
         raise ValueError(
             "X is a BinnedTable with other bins than the model's; expected the values themselves, "
             "or a table with the bins that the model was trained on"
@@ -166,7 +166,7 @@ class Model(ReadOnly):
     @lazy
     def levels_by_code(self) -> dict[int, list[list[Any]]]:
         """The levels of each code, by feature; of categories alone."""
-        return {f: levels.by_code() for f, levels in self.encoding.levels.items()}
+        return {f: levels.by_code() for f, levels in self.encoding.categories.items()}
 
     @lazy
     def feature_labels(self) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from abcgbm.data.labels import known_label, listed
+from abcgbm.data.labels import known_label
+from abcgbm.errors import quoted_list
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.model import Model
 from abcgbm.model.trees import Node, Tree, nodes_of, tree_of, trees_of
@@ -195,7 +196,7 @@ def _tree_for(step: int, k: int | None, trees: list[Tree], labels: list[Any]) ->
         raise ValueError(f"iteration={step}; the iteration has no trees")
     given = None if k is None else labels[k]
     base = ", its base class" if k in [tree.base for tree in trees] else ""
-    with_tree = listed([labels[tree.class_number] for tree in trees])
+    with_tree = quoted_list([labels[tree.class_number] for tree in trees])
     raise ValueError(
         f"class_={given!r}{base}; the trees of iteration {step} are those of {with_tree}: "
         "expected one of them"

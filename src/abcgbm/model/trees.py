@@ -119,7 +119,7 @@ def _left_codes(model: Model, nodes: slice) -> dict[int, NDArray[np.int64]]:
         at = nodes.start + node
         words = ensemble.left_set[slice(*ensemble.left_set_start[at : at + 2])]
         goes_left = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-        n_codes = model.encoding.levels[int(ensemble.feature[at])].n_codes
+        n_codes = model.encoding.categories[int(ensemble.feature[at])].n_codes
         found[node] = np.flatnonzero(goes_left[:n_codes]).astype(np.int64)
     return found
 

@@ -1,1 +1,1 @@
-"""Binned rows become a model."""
+"""Training: from the arguments of fit to a model."""

@@ -1,4 +1,4 @@
-"""Which base classes a step tries."""
+"""Policies that choose the candidates for the base class of an iteration (ABC-Boost only)."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -6,21 +6,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.labels import label_objects, listed
+from abcgbm.data.labels import label_objects
+from abcgbm.errors import quoted_list
 from abcgbm.parameters.parameters import BaseClassChoice
 
 
 class BasePolicy(Protocol):
-    """Says which base classes a step tries, as class numbers; none for a plain step."""
+    """Chooses the candidates for the base class of each iteration, as class numbers."""
 
     @property
     def n_candidates(self) -> int:
-        """How many a step tries at most, at least 1."""
+        """Maximum number of candidates of an iteration, at least 1."""
 
     def candidates(
-        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+        self, n_iter: int, class_losses: NDArray[np.float64], previous: int | None
     ) -> tuple[int, ...]:
-        """Return the candidates, given the class losses and the base class before this step."""
+        """Return the candidates, given the class losses and the previous base class; () for none."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +31,21 @@ class NoBase:
     n_candidates: int = field(default=1, init=False)
 
     def candidates(
-        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+        self, n_iter: int, class_losses: NDArray[np.float64], previous: int | None
     ) -> tuple[int, ...]:
-        """Return no class."""
+        """Return no candidate."""
         return ()
 
 
 @dataclass(frozen=True)
 class ConstantBase:
-    """The paper's "b1", "b7": one class throughout."""
+    """The same base class in every iteration ("b1", "b7" in the paper)."""
 
     base: int
     n_candidates: int = field(default=1, init=False)
 
     def candidates(
-        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+        self, n_iter: int, class_losses: NDArray[np.float64], previous: int | None
     ) -> tuple[int, ...]:
         """Return the class."""
         return (self.base,)
@@ -52,10 +53,10 @@ class ConstantBase:
 
 @dataclass(frozen=True)
 class WorstBases:
-    """The classes of largest loss, now and then.
+    """The classes of largest loss, searched in every iteration or with gaps.
 
-    With one candidate at every step this is Alg. 3, line 10, whose first base class is drawn at
-    random: all classes' losses are still in proportion to their size.
+    With one candidate and no gap this is line 10 of Algorithm 3. The first base class is drawn at
+    random, because the initial loss of a class only reflects its size.
     """
 
     first: int
@@ -64,15 +65,15 @@ class WorstBases:
     warmup: int = 0
 
     def candidates(
-        self, step: int, class_losses: NDArray[np.float64], previous: int | None
+        self, n_iter: int, class_losses: NDArray[np.float64], previous: int | None
     ) -> tuple[int, ...]:
-        """Return the classes of largest loss, the lowest among equals, in order of class."""
-        if step < self.warmup:
+        """Return the classes of largest loss in ascending order; of equal losses the lowest class."""
+        if n_iter < self.warmup:
             return ()
-        if previous is not None and (step - self.warmup) % (self.gap + 1) != 0:
+        if previous is not None and (n_iter - self.warmup) % (self.gap + 1) != 0:
             return (previous,)
         if self.n_candidates == 1:
-            return (self.first if step == 0 else int(np.argmax(class_losses)),)
+            return (self.first if n_iter == 0 else int(np.argmax(class_losses)),)
         worst_first = np.argsort(-class_losses, kind="stable")
         return tuple(sorted(worst_first[: self.n_candidates].tolist()))
 
@@ -96,5 +97,5 @@ def _index_of(label: object, classes: NDArray[Any]) -> int:
         if candidate == label and isinstance(candidate, bool) == isinstance(label, bool | np.bool_):
             return index
     raise ValueError(
-        f"AdaptiveBaseClass: base_label={label!r}; expected one of the labels {listed(known)}"
+        f"AdaptiveBaseClass: base_label={label!r}; expected one of the labels {quoted_list(known)}"
     )

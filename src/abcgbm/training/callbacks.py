@@ -1,4 +1,4 @@
-"""Callbacks: reports of iterations, and the callbacks of scikit-learn."""
+"""Callbacks: reports of iterations, and who receives them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from abcgbm.parameters.hints import OF_REPORT, attribute_hint
 from abcgbm.parameters.parameters import Callback
-from abcgbm.training.boosting import Boosting
+from abcgbm.training.boosting import BoostingState
 from abcgbm.training.checkpoint import CheckpointWriter
 from abcgbm.training.progress import ProgressLine
 
 
 @dataclass(frozen=True)
 class IterationReport:
-    """What a callback is given after an iteration.
+    """Report of an iteration, passed to callbacks.
 
     Attributes
     ----------
@@ -25,17 +25,17 @@ class IterationReport:
     train_loss : float
         Mean training loss (multinomial log loss, weighted).
     class_losses : ndarray of shape (n_classes,)
-        The part of each class in it.
+        Part of each class in the training loss.
     base_class : object
-        The label of the base class; None without one.
+        Label of the base class of the iteration; None without one.
     was_scaled_back : bool
         Whether the line search changed the length of the step, or of the base class's part of it.
     validation_loss, validation_score : float or None
         Mean loss and score of the validation rows; None without any.
     phase : {"train", "plain", "refit"}
-        Which training of the fit it is, each with iterations from 1 on: the first; the one without a
-        base class, if no iteration of the first improves the validation score; the one on all rows,
-        with ``refit=True``.
+        Phase of the fit; iterations are counted from 1 in each. "train" is the first phase; "plain"
+        trains without a base class, if no iteration of the first phase improves the validation score;
+        "refit" trains on all rows, with ``refit=True``.
     """
 
     iteration: int
@@ -48,25 +48,26 @@ class IterationReport:
     phase: str = "train"
 
     def __getattr__(self, name: str) -> Any:
-        said = "" if name.startswith("__") else attribute_hint(name, vars(self), OF_REPORT)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{said}")
+        hint = "" if name.startswith("__") else attribute_hint(name, vars(self), OF_REPORT)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
-Means = tuple[float, float | None]  # losses of a row: of those learned from, of those validated on
+Means = tuple[float, float | None]  # mean losses of the training rows and of the validation rows
 
 
 @dataclass(frozen=True)
 class RemoteListener:
-    """Who follows a fit from another process, where it may have been broken off before.
+    """Listener in another process, which may have restarted the fit from a checkpoint.
 
     Attributes
     ----------
     on_iteration : callable or None
-        Is told of each step, after the callbacks, with the losses as means; True asks to stop.
+        Called after each iteration, after the callbacks, with the report and the mean losses; True
+        stops training.
     stopped : frozenset of tuple
-        Phases and steps after which somebody has asked to stop already.
+        Phases and iterations at which earlier attempts were asked to stop.
     elapsed : float
-        Seconds that have passed since the fit began there.
+        Seconds since the fit began in the other process.
     """
 
     on_iteration: Callable[[IterationReport, Means], bool] | None = None
@@ -75,37 +76,40 @@ class RemoteListener:
 
 
 class FitCallback(Protocol):
-    """Hears of the steps of a fit; it may ask how the model could be made, and to stop."""
+    """Callback of a fit that can make the current model, such as scikit-learn's callbacks."""
 
     def begin_iteration(self) -> None:
-        """Hear that a step begins."""
+        """Prepare for the next iteration."""
 
     def end_iteration(self, fitted: Callable[[], dict[str, Any]] | None) -> bool:
-        """Hear that a step ended, and how the model could be made; return whether to stop."""
+        """Handle the end of an iteration; return whether to stop.
+
+        ``fitted`` returns the fitted attributes as if training had ended here; None without progress.
+        """
 
 
 class CallbackList:
-    """Tells everyone who wants to know of each step.
+    """Notifies the progress line, checkpoints and all callbacks of each iteration.
 
     Parameters
     ----------
     labels : list
-        The classes.
+        Labels of the classes.
     progress : ProgressLine
-        The line that is shown.
+        Progress line.
     callbacks : sequence of callable
-        The user's functions.
+        The user's callbacks.
     task : FitCallback
-        The fit as scikit-learn's callbacks see it.
+        The fit for scikit-learn's callbacks.
     fitted : callable
-        Gives the fitted attributes, as if training ended here.
+        Returns the fitted attributes as if training had ended here.
     checkpoints : CheckpointWriter
-        Writes checkpoints, before the user's functions are called.
+        Writes checkpoints, before the user's callbacks are called.
 
     Attributes
     ----------
-    afar : RemoteListener
-        Who follows from another process; nobody, unless it is set.
+    listener : RemoteListener
+        Listener in another process; by default none.
     """
 
     def __init__(
@@ -123,45 +127,46 @@ class CallbackList:
         self._task = task
         self._fitted = fitted
         self._checkpoints = checkpoints
-        self.afar = RemoteListener()
+        self.listener = RemoteListener()
 
-    def was_asked(self, boosting: Boosting) -> bool:
-        """Return whether somebody asked to stop here, before the fit was broken off."""
-        return (boosting.phase, boosting.n_iter) in self.afar.stopped
+    def stop_was_requested(self, state: BoostingState) -> bool:
+        """Return whether an interrupted attempt of this fit was asked to stop at this iteration."""
+        return (state.phase, state.n_iter) in self.listener.stopped
 
     def begin_iteration(self) -> None:
-        """Hear that a step begins."""
+        """Prepare for the next iteration."""
         self._task.begin_iteration()
 
-    def end_iteration(self, boosting: Boosting, *, has_progress: bool) -> bool:
-        """Tell all, in order; return whether any of them asks to stop."""
+    def end_iteration(self, state: BoostingState, *, has_progress: bool) -> bool:
+        """Notify all of the end of an iteration, in order; return whether one requests to stop."""
         if not has_progress:
             self._task.end_iteration(None)
             return False
         self._checkpoints.end_iteration()
-        has_listeners = self._progress.enabled or self._callbacks or self.afar.on_iteration
-        asked = self._tell(boosting) if has_listeners else False
-        return self._task.end_iteration(self._fitted) or asked
+        is_reported = self._progress.enabled or self._callbacks or self.listener.on_iteration
+        stop_requested = self._notify(state) if is_reported else False
+        return self._task.end_iteration(self._fitted) or stop_requested
 
-    def _tell(self, boosting: Boosting) -> bool:
-        report = self._report(boosting)
-        losses, phase = boosting.mean_losses(), report.phase
-        self._progress.show(report.iteration, *losses, phase, report.base_class)
+    def _notify(self, state: BoostingState) -> bool:
+        report, losses = self._report(state), state.mean_losses()
+        self._progress.show(report.iteration, *losses, report.phase, report.base_class)
         returned = [callback(report) for callback in self._callbacks]
-        if self.afar.on_iteration is not None:
-            returned.append(self.afar.on_iteration(report, losses))
+        if self.listener.on_iteration is not None:
+            returned.append(self.listener.on_iteration(report, losses))
         return any(isinstance(value, bool | np.bool_) and bool(value) for value in returned)
 
-    def _report(self, boosting: Boosting) -> IterationReport:
-        last, trees = boosting.records[-1], boosting.trees[-1]
-        train_loss, validation_loss = boosting.mean_losses()
+    def _report(self, state: BoostingState) -> IterationReport:
+        last, trees = state.records[-1], state.trees[-1]
+        train_loss, validation_loss = state.mean_losses()
         return IterationReport(
-            iteration=boosting.n_iter,
+            iteration=state.n_iter,
             train_loss=train_loss,
-            class_losses=last.class_losses / boosting.total_weight,
+            class_losses=last.class_losses / state.total_weight,
             base_class=None if last.base_class is None else self._labels[last.base_class],
-            was_scaled_back=any(part.n_halvings != 0 or part.base_scale != 1 for part in trees),
+            was_scaled_back=any(
+                result.n_halvings != 0 or result.base_scale != 1 for result in trees
+            ),
             validation_loss=validation_loss,
             validation_score=None if validation_loss is None else last.validation_score,
-            phase=boosting.phase,
+            phase=state.phase,
         )

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a fit, when it is written and which file it may replace."""
+"""Checkpoints: the state of a fit, when it is written, and which file it may replace."""
 
 import os
 import time
@@ -26,62 +26,67 @@ from abcgbm.training.resolved import ResolvedParameters
 from abcgbm.training.training_run import TrainingResult
 from abcgbm.training.warm_start import PreviousFit
 
-_STATE = ("phase", "facts", "n_earlier", "validated")  # what is written beside trees and records
+# Stored names of what a checkpoint contains besides trees and history.
+_STATE = ("phase", "facts", "n_earlier", "validated")
 
 
-class Validated(NamedTuple):
-    """What validation chose before ``refit`` began: a model, its record, a remark, and the phase."""
+class ValidatedResult(NamedTuple):
+    """Result of the validated phase, stored during the refit: with the phase, without parameters."""
 
     model: Model
     history: History
-    remark: str | None
+    warning: str | None
     phase: str
 
     @classmethod
-    def from_trained(cls, trained: TrainingResult) -> "Validated":
-        """Keep what has come of a training, but for its plan."""
-        return cls(trained.model, trained.history, trained.remark, trained.plan.phase)
+    def from_result(cls, result: TrainingResult) -> "ValidatedResult":
+        """Return what is stored of a result."""
+        return cls(result.model, result.history, result.warning, result.plan.phase)
 
-    def as_trained(self, plan: ResolvedParameters) -> TrainingResult:
-        """Return it as if it had just been trained by this plan."""
-        return TrainingResult(self.model, self.history, self.remark, in_phase(plan, self.phase))
+    def to_result(self, plan: ResolvedParameters) -> TrainingResult:
+        """Return the result, given the resolved parameters of the fit."""
+        return TrainingResult(self.model, self.history, self.warning, in_phase(plan, self.phase))
 
 
 @dataclass(frozen=True)
 class FitState:
-    """The state of a fit after a step.
+    """State of a fit after an iteration.
 
     Attributes
     ----------
     model : Model
-        All steps of the training under way, those after the best one too.
+        All iterations of the current phase, including those after the best one.
     history : History
-        Its record.
+        History of the phase.
     phase : {"train", "plain", "refit"}
-        Which training of the fit it is.
-    facts : dict
-        What the fit depends on.
-    n_earlier : int or None
-        Steps of the model that a warm start went on from; None without one.
-    validated : Validated or None
-        In the phase "refit", what validation chose.
+        Current phase.
+    fingerprint : dict
+        Fingerprint of the fit.
+    n_previous : int or None
+        Number of iterations of the model that a warm start continued; None without one.
+    validated : ValidatedResult or None
+        In the phase "refit", the result of the validated phase.
     """
+
+    # Scores are rebuilt from the trees, exactly, so the file is as small as the model. Repeated base
+    # classes, patience and draws follow from the records and the number of the iteration. On resume the
+    # trees must reproduce the last recorded losses on the given rows.
 
     model: Model
     history: History
     phase: str
-    facts: Fingerprint
-    n_earlier: int | None
-    validated: Validated | None
+    fingerprint: Fingerprint
+    n_previous: int | None
+    validated: ValidatedResult | None
 
     @classmethod
     def load(cls, source: Any) -> Self:
-        """Read a checkpoint; a model file that is none is an error, as is one that is damaged."""
+        """Read a checkpoint; any other file is a ValueError."""
         saved = load(source)
         if saved.checkpoint is None:
             raise ValueError(
-                f"resume_from={source!r} is a model, but no checkpoint; expected a file that "
-                "callbacks=[Checkpoint(path)] wrote. A model is continued by load_model and warm_start=True"
+                f"resume_from={source!r} is a model, but no checkpoint; expected a file written by "
+                "callbacks=[Checkpoint(path)]. To continue a model use load_model and warm_start=True"
             )
         if saved.format < FORMAT:
             raise ValueError(
@@ -96,71 +101,73 @@ class FitState:
     def _from_saved(cls, saved: ModelContents) -> Self:
         state: Mapping[str, Any] = saved.checkpoint or {}
         try:
-            phase, facts, n_earlier, first = (state[name] for name in _STATE)
+            phase, fingerprint, n_previous, first = (state[name] for name in _STATE)
             if first is None:
-                return cls(saved.model, saved.history, phase, facts, n_earlier, None)
-            validated = Validated(saved.model, saved.history, first["remark"], first["phase"])
+                return cls(saved.model, saved.history, phase, fingerprint, n_previous, None)
+            validated = ValidatedResult(saved.model, saved.history, first["remark"], first["phase"])
         except (KeyError, TypeError) as error:
-            raise ModelFileError(f"the state of the checkpoint is not whole: {error!r}") from error
+            raise ModelFileError(f"the state of the checkpoint is incomplete: {error!r}") from error
         if saved.refit_model is None or saved.refit_history is None:
-            raise ModelFileError("a checkpoint of refit that has no trees of it")
-        return cls(saved.refit_model, saved.refit_history, phase, facts, n_earlier, validated)
+            raise ModelFileError("a checkpoint of the phase 'refit' has no trees of that phase")
+        return cls(
+            saved.refit_model, saved.refit_history, phase, fingerprint, n_previous, validated
+        )
 
     def _check_state(self) -> None:
-        """Raise a ModelFileError unless a fit could have come to this state."""
-        n_iter, n_earlier, facts = self.history.n_iter, self.n_earlier, self.facts
-        is_sound = (
-            self._has_sound_phase()
+        """Raise ModelFileError unless this is a state that a fit can have."""
+        n_iter, n_previous = self.history.n_iter, self.n_previous
+        is_valid = (
+            self._has_valid_phase()
             and n_iter == self.model.n_iter
-            and (n_earlier is None or (type(n_earlier) is int and 0 <= n_earlier <= n_iter))
-            and isinstance(facts, dict)
-            and all(isinstance(fact, str) for fact in facts.values())
+            and (n_previous is None or (type(n_previous) is int and 0 <= n_previous <= n_iter))
+            and isinstance(self.fingerprint, dict)
+            and all(isinstance(value, str) for value in self.fingerprint.values())
         )
-        if not is_sound:
-            raise ModelFileError("the state of the checkpoint is not that of any training")
+        if not is_valid:
+            raise ModelFileError("the state of the checkpoint is not valid")
 
-    def _has_sound_phase(self) -> bool:
-        of_validation, first = ("train", "plain"), self.validated
+    def _has_valid_phase(self) -> bool:
+        validated_phases, first = ("train", "plain"), self.validated
         if first is None:
-            return self.phase in of_validation
-        is_remark = first.remark is None or isinstance(first.remark, str)
-        return self.phase == "refit" and first.phase in of_validation and is_remark
+            return self.phase in validated_phases
+        is_warning = first.warning is None or isinstance(first.warning, str)
+        return self.phase == "refit" and first.phase in validated_phases and is_warning
 
     def save(self, target: Target, parameters: dict[str, Any]) -> None:
-        """Write it as a model file, with parameters of the estimator."""
-        kept, _ = split_parameters(parameters)
+        """Write the state as a model file, with the parameters of the estimator."""
+        stored, _ = split_parameters(parameters)
         first = self.validated
-        summary = first and {"remark": first.remark, "phase": first.phase}
-        values = (self.phase, self.facts, self.n_earlier, summary)
+        summary = first and {"remark": first.warning, "phase": first.phase}
+        values = (self.phase, self.fingerprint, self.n_previous, summary)
         state = dict(zip(_STATE, values, strict=True))
         if first is None:
-            save(ModelContents(self.model, self.history, None, kept, state), target)
+            save(ModelContents(self.model, self.history, None, stored, state), target)
         else:
             save(
-                ModelContents(first.model, first.history, self.history, kept, state, self.model),
+                ModelContents(first.model, first.history, self.history, stored, state, self.model),
                 target,
             )
 
     @property
-    def earlier(self) -> PreviousFit | None:
-        """What a warm start went on from."""
-        if self.n_earlier is None:
+    def previous(self) -> PreviousFit | None:
+        """The fit that a warm start continued."""
+        if self.n_previous is None:
             return None
-        history = self.history.first_iterations(self.n_earlier, "checkpoint")
-        return PreviousFit(self.model.first_iterations(self.n_earlier), history)
+        history = self.history.first_iterations(self.n_previous, "checkpoint")
+        return PreviousFit(self.model.first_iterations(self.n_previous), history)
 
     @property
-    def steps(self) -> PreviousFit:
-        """All steps of the training under way."""
+    def all_iterations(self) -> PreviousFit:
+        """All iterations of the current phase."""
         return PreviousFit(self.model, replace(self.history, best_iteration=self.history.n_iter))
 
-    def check(self, facts: Fingerprint, plan: ResolvedParameters) -> None:
-        """Raise ValueError unless a fit would come to this state, if nobody broke it off."""
-        found = differences(self.facts, facts)
+    def check(self, fingerprint: Fingerprint, plan: ResolvedParameters) -> None:
+        """Raise ValueError unless this is a state of the fit that resumes from it."""
+        found = differences(self.fingerprint, fingerprint)
         if found:
             raise ValueError(
                 f"resume_from: the checkpoint is of another training: {'; '.join(found)}"
-                f"{_cure(self.facts, facts)}"
+                f"{_rate_hint(self.fingerprint, fingerprint)}"
             )
         self._check_n_iter(plan.limits.max_iter)
 
@@ -169,22 +176,22 @@ class FitState:
         was = first.chosen.get("max_iter")
         if self.phase != "train" and max_iter != was:
             raise ValueError(
-                f"max_iter={max_iter!r} with resume_from; expected {was!r} as before: the training "
-                "that it bounds has ended"
+                f"max_iter={max_iter!r} with resume_from; expected {was!r} as before: the phase that it "
+                "limits has ended"
             )
         if max_iter is not None and max_iter < first.n_iter:
             raise ValueError(
                 f"max_iter={max_iter!r} with resume_from; expected at least the {first.n_iter} "
-                "steps of the checkpoint"
+                "iterations of the checkpoint"
             )
 
 
 def in_phase(plan: ResolvedParameters, phase: str) -> ResolvedParameters:
-    """Return the plan of a fit as it is in a phase that ends with validation, "train" or "plain"."""
-    return plan.plain() if phase == "plain" else plan
+    """Return the resolved parameters of the phase "train" or "plain"."""
+    return plan.without_base_class() if phase == "plain" else plan
 
 
-def _cure(then: Fingerprint, now: Fingerprint) -> str:
+def _rate_hint(then: Fingerprint, now: Fingerprint) -> str:
     rate = "learning_rate"
     if then.get(rate) in (None, now[rate]):
         return ""
@@ -201,18 +208,18 @@ _EXPECTED = (
 
 
 def check_replaceable(path: Path | None, read: Iterable[Path], *, force: bool) -> None:
-    """Raise an OSError if a checkpoint would replace a file that may be of use.
+    """Raise an OSError if a checkpoint would replace a file of the user.
 
     A device or a pipe is written to, not replaced.
 
     Parameters
     ----------
     path : Path or None
-        Where checkpoints are written; None: nowhere.
+        Path of the checkpoint; None: no checkpoint is written.
     read : iterable of Path
-        The files that the fit reads. None of them is ever replaced.
+        Files that the fit reads, which are never replaced.
     force : bool
-        Whether a file that is no model file may be replaced.
+        Whether a file that is not a model file may be replaced.
     """
     if path is None or not path.is_file():
         return
@@ -232,20 +239,20 @@ def _check_model_file(path: Path) -> None:
         checkpoint_state(path)
     except ModelFileError as error:
         raise FileExistsError(
-            f"checkpoint={str(path)!r}: the file exists, and is no model file; {_EXPECTED}"
+            f"checkpoint={str(path)!r}: the file exists and is not a model file; {_EXPECTED}"
         ) from error
 
 
-def check_same_training(path: Path | None, facts: Fingerprint) -> None:
-    """Raise a FileExistsError if there is a checkpoint of a fit that depends on other facts."""
+def check_same_training(path: Path | None, fingerprint: Fingerprint) -> None:
+    """Raise FileExistsError if the file is a checkpoint of a fit with another fingerprint."""
     if path is None or not path.is_file() or path.stat().st_size == 0:
         return
     state = checkpoint_state(path)
     if state is None:
         return
     then = state.get("facts")
-    known = {name: str(fact) for name, fact in then.items()} if isinstance(then, dict) else {}
-    found = differences(known, facts)
+    known = {name: str(value) for name, value in then.items()} if isinstance(then, dict) else {}
+    found = differences(known, fingerprint)
     if found:
         raise FileExistsError(
             f"checkpoint={str(path)!r}: the file is the checkpoint of another training: "
@@ -255,26 +262,25 @@ def check_same_training(path: Path | None, facts: Fingerprint) -> None:
 
 Save = Callable[[FitState, Path], None]
 
-_SECONDS = 60.0  # between two checkpoints, where no number of steps is given
-_TIMES_ITS_COST = 20  # that much time lies between two of them at least: 5% of a fit at most
+_SECONDS = 60.0  # between two checkpoints, unless a number of iterations is given
+_TIMES_ITS_COST = 20  # minimum time between checkpoints: they take at most 5 % of a fit
 
 
 class CheckpointWriter:
-    """Writes a file every so many steps, and when training ends for whatever reason.
+    """Writes a checkpoint at intervals and when training ends or fails.
 
-    A file that cannot be written is no reason to lose the training: it is warned of, once, and the
-    next one is tried all the same.
+    An error does not end training: it causes one warning, and the next checkpoint is tried again.
 
     Parameters
     ----------
     path : Path or None
-        The file; None: nothing is written.
+        Path of the file; None: nothing is written.
     every : int or None
-        Steps from one checkpoint to the next; None: about a minute.
+        Number of iterations between checkpoints; None: about a minute.
     save : callable
-        Writes a checkpoint to a path, whole or not at all.
+        Writes a state to a path atomically.
     clock : callable
-        Gives the time, in seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
@@ -288,56 +294,52 @@ class CheckpointWriter:
         self._every = every
         self._save = save
         self._clock = clock
-        self._take: Callable[[], FitState | None] = lambda: None
-        self._n_iter = 0  # since the last attempt
-        self._has_news = self._has_warned = False
+        self._get_state: Callable[[], FitState | None] = lambda: None
+        self._n_iter = 0  # since the last attempt to write
+        self._has_unsaved = self._has_warned = False
         self._not_before = clock() + _SECONDS
 
     @contextmanager
-    def watching(self, take: Callable[[], FitState | None]) -> Iterator[Self]:
-        """Watch a training; ``take`` gives its state after the last whole step, if there is one."""
-        self._take = take
+    def attached(self, get_state: Callable[[], FitState | None]) -> Iterator[Self]:
+        """Write the states of one phase; ``get_state`` returns that after the last iteration."""
+        self._get_state = get_state
         try:
             yield self
         finally:
-            if self._has_news:
+            if self._has_unsaved:
                 self._write()
-            self._take = lambda: None  # a training is not kept longer than it lasts
+            self._get_state = lambda: None  # it holds the training, which must be freed
 
     def end_iteration(self) -> None:
-        """Hear that a step was made."""
+        """Write a checkpoint if one is due."""
         self._n_iter += 1
-        self._has_news = self._path is not None
-        if self._has_news and self._is_due():
-            self._write()
-
-    def _is_due(self) -> bool:
+        self._has_unsaved = self._path is not None
         if self._every is not None:
-            return self._n_iter >= self._every
-        return self._clock() >= self._not_before
+            is_due = self._n_iter >= self._every
+        else:
+            is_due = self._clock() >= self._not_before
+        if self._has_unsaved and is_due:
+            self._write()
 
     def _write(self) -> None:
         began = self._clock()
         self._n_iter = 0
         try:
-            self._try_to_write()
+            state = self._get_state()
+            if state is not None and self._path is not None:
+                self._save(state, self._path)
+            self._has_unsaved = False
         except (OSError, MemoryError, TypeError, ValueError) as error:
             self._warn(error)
         now = self._clock()
         self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
 
-    def _try_to_write(self) -> None:
-        checkpoint = self._take()
-        if checkpoint is not None and self._path is not None:
-            self._save(checkpoint, self._path)
-        self._has_news = False
-
     def _warn(self, error: Exception) -> None:
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"checkpoint={str(self._path)!r} could not be written: {error!r}; training goes on, "
-                "and tries again at the next checkpoint",
+                f"checkpoint={str(self._path)!r} could not be written: {error!r}; training "
+                "continues, and the next checkpoint is tried again",
                 UserWarning,
                 stacklevel=2,
             )

@@ -5,30 +5,29 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-# The summed loss below which nothing is left to fit: "machine accuracy" of the paper. Rows that weigh
-# less than one in all have a smaller one.
+# Sum of losses below which training stops: "machine accuracy" in the paper.
 MACHINE_ACCURACY = 2e-14
 
 
-def least_loss(total_weight: float) -> float:
-    """Return the loss below which nothing is left to fit."""
+def min_loss(total_weight: float) -> float:
+    """Return the sum of losses below which training stops; smaller if rows weigh less than 1."""
     return MACHINE_ACCURACY * min(1.0, total_weight)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long training may go on.
+    """Limits of training.
 
     Attributes
     ----------
     max_iter : int or None
-        Most steps.
+        Maximum number of iterations.
     deadline : float or None
-        Time on the clock after which no further step begins, but for the first.
+        Time on the clock after which no iteration begins, except the first.
     n_iter_no_change : int or None
-        Steps without a better validation score after which training stops; None: never.
+        Iterations without improvement after which training stops; None: no early stopping.
     tol : float
-        A score is better only if it is larger by more than this.
+        Minimum improvement of the validation score.
     """
 
     max_iter: int | None = None
@@ -38,44 +37,46 @@ class Limits:
 
 
 class Stopping:
-    """Says when it is time to stop, given the state at the start and after each step.
+    """Decides when to stop, from the state before the first iteration and after each one.
 
     Parameters
     ----------
     limits : Limits
-        How long training may go on.
+        Limits of training.
     scores : sequence of float
-        Validation scores of the steps of an earlier fit; NaN where there was none.
-    taken : sequence of float
-        Those of the steps that this training took before it was broken off; NaN is one of them.
-    least_loss : float
-        The training loss below which nothing is left to fit.
+        Validation scores of a previous fit; NaN is no score.
+    resumed_scores : sequence of float
+        Validation scores of this fit up to its checkpoint; NaN is a score that is never better.
+    min_loss : float
+        Training loss below which training stops.
     clock : callable
-        Gives the time, in seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
         self,
         limits: Limits,
         scores: Sequence[float] = (),
-        taken: Sequence[float] = (),
-        least_loss: float = MACHINE_ACCURACY,
+        resumed_scores: Sequence[float] = (),
+        min_loss: float = MACHINE_ACCURACY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits = limits
-        self._min_loss = least_loss
+        self._min_loss = min_loss
         self._clock = clock
         self._best = -math.inf
-        self._n_waited = -1  # the first score is no wait
+        self._n_waited = -1  # the first score is not a wait
         self._has_begun = False
-        for score in [*(score for score in scores if not math.isnan(score)), *taken]:
+        for score in [*(score for score in scores if not math.isnan(score)), *resumed_scores]:
             self._note(score)
 
-    def reason(self, n_iter: int, loss: float, score: float, *, asked: bool = False) -> str | None:
-        """Return why training stops before its next step, or None if it goes on.
+    def reason(
+        self, n_iter: int, loss: float, score: float, *, stop_requested: bool = False
+    ) -> str | None:
+        """Return why training stops before the next iteration, or None if it continues.
 
-        Further reasons are known elsewhere: ``"no_progress"`` (no tree of a step splits, or the
-        guard shortened it to nothing) and ``"interrupted"``.
+        Two more reasons are found by the boosting loop: ``"no_progress"`` (no tree can be split, or
+        the line search scales all of them back to zero) and ``"interrupted"``.
         """
         self._note(score)
         limits = self._limits
@@ -84,19 +85,19 @@ class Stopping:
             "max_iter": limits.max_iter is not None and n_iter >= limits.max_iter,
             "early_stopping": limits.n_iter_no_change is not None
             and self._n_waited >= limits.n_iter_no_change,
-            "callback": asked,
+            "callback": stop_requested,
             "time_limit": self._is_time_up(),
         }
         return next((reason for reason, is_so in reasons.items() if is_so), None)
 
     def _is_time_up(self) -> bool:
-        """Whether the deadline has passed; at least one step is taken before anyone looks."""
+        """Whether the deadline has passed; never before the first iteration."""
         had_begun, self._has_begun = self._has_begun, True
         deadline = self._limits.deadline
         return had_begun and deadline is not None and self._clock() >= deadline
 
     def _note(self, score: float) -> None:
-        """Count the steps since the last better score; NaN is never better."""
+        """Count the iterations since the last improvement; NaN is never one."""
         if score > self._best + self._limits.tol:
             self._best = score
             self._n_waited = 0
@@ -105,9 +106,10 @@ class Stopping:
 
 
 def best_iteration(scores: Sequence[float]) -> int:
-    """Return the step of the largest validation score, the first among equals.
+    """Return the number of iterations of the largest validation score, the smallest among equals.
 
-    ``scores[0]`` is that before the first step. NaN is no score; without any the last step is the best.
+    ``scores[0]`` is the score before the first iteration. If all scores are NaN, the last iteration
+    is the best.
     """
-    known = [step for step, score in enumerate(scores) if not math.isnan(score)]
-    return max(known, key=lambda step: scores[step]) if known else len(scores) - 1
+    known = [n_iter for n_iter, score in enumerate(scores) if not math.isnan(score)]
+    return max(known, key=lambda n_iter: scores[n_iter]) if known else len(scores) - 1

@@ -1,4 +1,7 @@
-"""Fingerprints: what a model depends on."""
+"""Fingerprint of a fit: everything the model depends on, checked before a fit is resumed."""
+
+# A fingerprint has every resolved parameter, and separate digests of bins, labels and weights, so that
+# an error can name what changed. One digest of everything could not.
 
 import re
 from dataclasses import replace
@@ -7,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from abcgbm._version import VERSION
-from abcgbm.data.binned_table import BinnedTable
 from abcgbm.data.binning import BinnedRows
 from abcgbm.data.digest import digest_of
-from abcgbm.parameters.parameters import Parameters
-from abcgbm.training.base_class import BasePolicy, WorstBases
+from abcgbm.training.base_class import WorstBases
 from abcgbm.training.resolved import ResolvedParameters
 
-Fingerprint = dict[str, str]  # a short value as text, of a longer one its digest
+Fingerprint = dict[str, str]  # values as text; of a long value its digest
 
-# Parameters that decide on the trees just as they are.
+# Parameters that determine the trees by their values.
 _AS_GIVEN = (
     "learning_rate",
     "max_leaf_nodes",
@@ -39,7 +40,7 @@ _AS_GIVEN = (
     "tol",
     "recenter",
 )
-# These stand for nothing in the model, or only for how far training goes.
+# Parameters without influence on the model, except on the number of its iterations.
 NOT_IN_FINGERPRINT = (
     "max_iter",
     "time_limit",
@@ -51,41 +52,49 @@ NOT_IN_FINGERPRINT = (
     "checkpoint",
     "checkpoint_every",
 )
-_MAX_CHARACTERS = 60  # of a value that is kept as it is
+_MAX_CHARACTERS = 60  # of a value that is stored as text
 _DIGEST = "sha256:"
-_TABLES = ("", "_val")  # what the names of their arguments end with
+_TABLES = ("", "_val")  # suffixes of the arguments of fit
 
 
 def fingerprint_of(
-    plan: ResolvedParameters, learned: BinnedRows, validated: BinnedRows | None
+    plan: ResolvedParameters, train: BinnedRows, validation: BinnedRows | None
 ) -> Fingerprint:
-    """Return what a training depends on, settled: "auto" is what it became."""
-    facts = {"version of abcgbm": VERSION, **_of_plan(plan), **_of_columns(learned.table)}
-    for rows, suffix in zip((learned, validated), _TABLES, strict=True):
-        facts |= {} if rows is None else _of_rows(rows, suffix)
-    return {name: _text(value) for name, value in facts.items()}
+    """Return everything that the model depends on, with resolved values for "auto"."""
+    names, is_categorical = train.table.feature_names, train.table.schema.is_categorical
+    entries = {
+        "version of abcgbm": VERSION,
+        **_of_plan(plan),
+        "the names of X": None if names is None else names.tolist(),
+        "categorical_features": np.flatnonzero(is_categorical).tolist(),
+    }
+    for rows, suffix in zip((train, validation), _TABLES, strict=True):
+        entries |= {} if rows is None else _of_rows(rows, suffix)
+    return {name: _text(value) for name, value in entries.items()}
 
 
 def differences(then: Fingerprint, now: Fingerprint) -> list[str]:
-    """Say of each fact that is another now what it was and what it is; values too long are left out."""
+    """Return a text for each entry that differs; values are named unless they are long."""
     names = [name for name in (then | now) if not _is_same(name, then, now)]
-    follow = {
+    # Where the shape of a table differs, so do its digests.
+    implied = {
         name
         for suffix in _TABLES
         if _shape(suffix) in names
         for name in (*_digests(suffix), _bins(suffix))
     }
     return [
-        _difference(name, then.get(name), now.get(name)) for name in names if name not in follow
+        _difference(name, then.get(name), now.get(name)) for name in names if name not in implied
     ]
 
 
 def _is_same(name: str, then: Fingerprint, now: Fingerprint) -> bool:
-    """Whether a fact is. One rank alone knows digests of rows, several know those of their bins."""
+    # A single rank has digests of its rows, several ranks only those of their bins. Where these
+    # cannot be compared, the losses of the trees show on resume whether the rows are the same.
     for suffix in _TABLES:
         bins = _bins(suffix)
         if name in (*_digests(suffix), bins) and (bins in then) != (bins in now):
-            return True  # which the losses of the steps so far will tell
+            return True
     return then.get(name) == now.get(name)
 
 
@@ -93,7 +102,7 @@ def _difference(name: str, then: str | None, now: str | None) -> str:
     if then is None or now is None:
         return f"{name} was {'not ' if then is None else ''}given"
     is_short = not then.startswith(_DIGEST) and not now.startswith(_DIGEST)
-    return f"{name} was {then}, is {now}" if is_short else f"{name} is another"
+    return f"{name} was {then}, is {now}" if is_short else f"{name} differs"
 
 
 def _text(value: Any) -> str:
@@ -102,49 +111,38 @@ def _text(value: Any) -> str:
 
 
 def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
-    settings, features = plan.settings, plan.features
+    settings, features, policy = plan.settings, plan.features, plan.base_policy
+    if isinstance(policy, WorstBases):
+        policy = replace(policy, first=0)  # it is drawn, so it follows from the seed
+    # The text of a callable contains its address in memory.
+    scoring = re.sub(r" at 0x[0-9a-fA-F]+", "", str(settings.scoring.given))
     return {
         **{name: getattr(settings, name) for name in _AS_GIVEN},
         "algorithm": settings.algorithm.name,
-        "base_class": _policy(plan.base_policy),
+        "base_class": repr(policy),
         "n_projections": plan.n_projections,
         "max_features": features.max_features or None,
         "interaction_cst": (features.max_path_features, features.interaction_groups),
         "early_stopping": plan.stops_early,
-        "scoring": _scoring(settings),
+        "scoring": scoring,
         "random_state": f"seed {plan.seed}",
         "class_weight": plan.classes.factor.tolist(),
         "classes": plan.classes.labels.tolist(),
     }
 
 
-def _policy(policy: BasePolicy) -> str:
-    """The first base class is drawn, so it is the random state's."""
-    return repr(replace(policy, first=0) if isinstance(policy, WorstBases) else policy)
-
-
-def _scoring(settings: Parameters) -> str:
-    """Of a callable only what it calls itself can be known, without where it lies in memory."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", str(settings.scoring.given))
-
-
-def _of_columns(table: BinnedTable) -> dict[str, Any]:
-    names = table.feature_names
-    return {
-        "the names of X": None if names is None else names.tolist(),
-        "categorical_features": np.flatnonzero(table.schema.is_categorical).tolist(),
-    }
-
-
 def _of_rows(binned: BinnedRows, suffix: str) -> dict[str, Any]:
     rows, table = binned
-    bins = [table.thresholds, table.encoding.levels]
+    bins = [table.thresholds, table.encoding.categories]
     shape = {_shape(suffix): f"{rows.n_rows} rows, {table.shape[1]} features"}
-    if not rows.shard.is_single:  # and another rank may have these rows another time
+    if not rows.shard.is_single:  # on resume the rows may be distributed differently
         return shape | {_bins(suffix): _DIGEST + digest_of(bins)}
     values = ([table.binned.state(), *bins], rows.y, rows.sample_weight)
     digests = (_DIGEST + digest_of(of) for of in values)
     return shape | dict(zip(_digests(suffix), digests, strict=True))
+
+
+# Names of the entries, as error messages show them and checkpoints store them.
 
 
 def _bins(suffix: str) -> str:

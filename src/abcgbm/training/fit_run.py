@@ -45,7 +45,7 @@ from abcgbm.training.checkpoint import (
     CheckpointWriter,
     FitState,
     Save,
-    Validated,
+    ValidatedResult,
     check_replaceable,
     check_same_training,
     in_phase,
@@ -57,163 +57,127 @@ from abcgbm.training.training_run import TrainingResult, TrainingRun
 from abcgbm.training.validation import hold_out
 from abcgbm.training.warm_start import PreviousFit
 
-MakeRefit = Callable[[TrainingResult], TrainingRun]  # makes the training of ``refit``
-State = Callable[[], FitState | None]  # tells how far the training under way is
+MakeRefit = Callable[[TrainingResult], TrainingRun]  # makes the phase "refit"
+GetState = Callable[[], FitState | None]  # returns the state of the current phase
 
 
-def _unknown() -> None:
+def _no_state() -> None:
     return None
-
-
-class Listeners(NamedTuple):
-    """Who hears of the steps of all trainings of a fit."""
-
-    task: FitCallback
-    writer: CheckpointWriter
 
 
 @dataclass
 class FitRun:
-    """The trainings of a fit that are still to come.
+    """A fit that is ready to run: the validated phase, and how to make the refit.
 
     Attributes
     ----------
     settings : Parameters
-        The parameters.
+        Parameters.
     first : TrainingRun or TrainingResult
-        The training that is validated; if that was over when the fit was broken off, its outcome.
-    again : callable or None
-        Makes the training of ``refit`` after it, if that is asked for.
-    facts : dict
-        What the fit depends on; empty if neither a checkpoint is written nor one gone on from.
-    n_earlier : int or None
-        Steps of the model that a warm start goes on from; None without one.
+        The validated phase; its result if it had ended when the fit was interrupted.
+    make_refit : callable or None
+        Makes the phase "refit"; None without it.
+    fingerprint : dict
+        Fingerprint of the fit; empty if no checkpoint is written or resumed from.
+    n_previous : int or None
+        Number of iterations of the model that a warm start continues; None without one.
     communicator : Communicator
-        The rank; the first one alone shows progress, writes checkpoints and asks callbacks.
+        Communicator of this rank; rank 0 alone shows progress, writes checkpoints and calls callbacks.
     keeps_state : bool
-        Whether the fit is gone on with, if it is broken off.
-    state : callable
-        If the fit goes on: tells how far the training is, or was when it was broken off.
-    afar : RemoteListener
-        Who follows from another process.
+        Whether the state can be asked for by ``get_state``, so that an interrupted fit can be resumed.
+    get_state : callable
+        Returns the current state of the fit, or its state when it was interrupted.
+    listener : RemoteListener
+        Listener in another process.
     output : ProgressOutput
-        Where progress is written.
+        Output of progress.
     """
 
     settings: Parameters
     first: TrainingRun | TrainingResult
-    again: MakeRefit | None
-    facts: Fingerprint
-    n_earlier: int | None
+    make_refit: MakeRefit | None
+    fingerprint: Fingerprint
+    n_previous: int | None
     communicator: Communicator = LOCAL.communicator
     keeps_state: bool = False
-    state: State = _unknown
-    afar: RemoteListener = field(default_factory=RemoteListener)
+    get_state: GetState = _no_state
+    listener: RemoteListener = field(default_factory=RemoteListener)
     output: ProgressOutput = field(default_factory=ProgressOutput)
 
     @property
     def n_iter_left(self) -> int | None:
-        """Most steps that are left; None: nobody knows."""
+        """Maximum number of iterations left; None: unknown."""
         return None if isinstance(self.first, TrainingResult) else self.first.n_iter_left
 
     def run(self, task: FitCallback, save: Save) -> tuple[TrainingResult, TrainingResult | None]:
-        """Train; return what has come of it, and of ``refit`` if that came to its end.
+        """Run all phases; return the result of the validated phase, and of a completed refit.
 
-        ``task`` hears of every step; ``save`` writes a checkpoint.
+        ``task`` is notified of every iteration; ``save`` writes a checkpoint.
         """
-        settings, is_first = self.settings, self.communicator.rank == 0
-        path = settings.checkpoint and settings.checkpoint.absolute()  # whoever goes elsewhere
-        path = path if is_first else None
-        listeners = Listeners(task, CheckpointWriter(path, settings.checkpoint_every, save))
+        settings, path = self.settings, None
+        if settings.checkpoint is not None and self.communicator.rank == 0:
+            path = settings.checkpoint.absolute()  # a callback may change the working directory
+        writer = CheckpointWriter(path, settings.checkpoint_every, save)
         first = self.first
-        trained = first if isinstance(first, TrainingResult) else self._train(first, listeners)
-        del first, self.first  # which may be as large as the next one
-        return trained, self._refit(trained, listeners)
+        result = first if isinstance(first, TrainingResult) else self._train(first, task, writer)
+        del first, self.first  # frees the memory that the refit needs
+        return result, self._refit(result, task, writer)
 
     def _train(
-        self, training: TrainingRun, listeners: Listeners, validated: Validated | None = None
+        self,
+        training: TrainingRun,
+        task: FitCallback,
+        writer: CheckpointWriter,
+        validated: ValidatedResult | None = None,
     ) -> TrainingResult:
         settings = self.settings
 
         def fitted() -> dict[str, Any]:
-            so_far = training.trained("callback")
-            return {"model_": so_far.model, "history_": so_far.history, "refit_history_": None}
+            result = training.result("callback")
+            return {"model_": result.model, "history_": result.history, "refit_history_": None}
 
-        def checkpoint() -> FitState | None:
-            state = training.state()
-            return state and FitState(*state, self.facts, self.n_earlier, validated)
+        def state() -> FitState | None:
+            checkpoint = training.checkpoint()
+            return checkpoint and FitState(
+                *checkpoint, self.fingerprint, self.n_previous, validated
+            )
 
-        self.state = checkpoint if self.keeps_state else _unknown
+        self.get_state = state if self.keeps_state else _no_state
         verbose = settings.verbose if self.communicator.rank == 0 else 0
         progress = ProgressLine(training.max_iter, verbose, self.output)
-        with progress, listeners.writer.watching(checkpoint) as writer:
-            watcher = CallbackList(
-                training.class_labels, progress, settings.callbacks, listeners.task, fitted, writer
+        with progress, writer.attached(state):
+            callbacks = CallbackList(
+                training.class_labels, progress, settings.callbacks, task, fitted, writer
             )
-            watcher.afar = self.afar
-            reason = training.run(watcher)
+            callbacks.listener = self.listener
+            reason = training.run(callbacks)
             progress.finish(reason)
-        ended = self.state()
-        self.state = lambda: ended  # without the training, which is not kept longer than it lasts
-        return training.trained(reason)
+        last = self.get_state()
+        self.get_state = lambda: last  # keeps the state, but not the training
+        return training.result(reason)
 
-    def _refit(self, trained: TrainingResult, listeners: Listeners) -> TrainingResult | None:
-        """Train on all rows, for the steps that validation chose; None if not to the end."""
-        if self.again is None or trained.history.stop_reason in ("time_limit", "interrupted"):
+    def _refit(
+        self, result: TrainingResult, task: FitCallback, writer: CheckpointWriter
+    ) -> TrainingResult | None:
+        """Train on all rows for the best number of iterations; None if it is not completed."""
+        if self.make_refit is None or result.history.stop_reason in ("time_limit", "interrupted"):
             return None
         try:
-            validated = Validated.from_trained(trained)
-            refitted = self._train(self.again(trained), listeners, validated)
+            validated = ValidatedResult.from_result(result)
+            refitted = self._train(self.make_refit(result), task, writer, validated)
         except KeyboardInterrupt:
             if not self.settings.keep_on_interrupt:
                 raise
             return None
-        interrupted = ("time_limit", "callback", "interrupted")
-        return None if refitted.history.stop_reason in interrupted else refitted
-
-
-_OTHERWISE = ("random_state", "scoring")  # rank 0 draws for all; told by its name
-
-
-def check_same_on_all_ranks(
-    settings: Parameters, earlier: PreviousFit | None, resumed: FitState | None, shard: Shard
-) -> None:
-    """Raise ValueError, on all ranks, unless they have the same parameters and go on from the same."""
-    if shard.is_single:
-        return
-    told = allgather_results(shard, lambda: (shard.name, _told(settings, earlier, resumed)))
-    first, expected = told[0]
-    for rank, of_rank in told:
-        for name, value in of_rank.items():
-            if value != expected[name]:
-                raise ValueError(
-                    f"{name} is {value} on {rank}, {expected[name]} on {first}; expected the same"
-                )
-
-
-def _told(
-    settings: Parameters, earlier: PreviousFit | None, resumed: FitState | None
-) -> dict[str, Any]:
-    if settings.scoring.scorer is not None:
-        raise ValueError(
-            f"scoring={settings.scoring.given!r} where several ranks share rows; expected 'loss' or "
-            "'error': no rank has all rows that a scorer would see"
-        )
-    names = [f.name for f in fields(settings) if f.name not in (*NOT_IN_FINGERPRINT, *_OTHERWISE)]
-    parameters = {name: repr(getattr(settings, name)) for name in ("max_iter", *names)}
-    return {
-        "the version of abcgbm": VERSION,
-        **parameters,
-        "scoring": repr(settings.scoring.given),
-        "the model to go on from": None if earlier is None else digest_of(earlier.model),
-        "resume_from": None if resumed is None else digest_of([resumed.facts, resumed.model]),
-    }
+        incomplete = ("time_limit", "callback", "interrupted")
+        return None if refitted.history.stop_reason in incomplete else refitted
 
 
 class FitArguments(NamedTuple):
-    """The arguments of fit, as they were given; and whether it is gone on with if it is broken off.
+    """Arguments of fit.
 
-    ``force``: checkpoints may replace a file that is no checkpoint of this training.
+    ``keeps_state``: the state can be asked for during the fit. ``force``: a checkpoint may replace
+    any file.
     """
 
     X: Any
@@ -230,127 +194,185 @@ class FitArguments(NamedTuple):
 def prepare(
     settings: Parameters,
     given: FitArguments,
-    earlier: PreviousFit | None,
+    previous: PreviousFit | None,
     resumed: FitState | None,
     began: float,
     owner: str,
 ) -> FitRun:
-    """Return the trainings that can be run.
-
-    The tables are not kept, but for what training needs.
+    """Check, read and bin the rows, and resolve the parameters; return the fit, ready to run.
 
     Parameters
     ----------
     settings : Parameters
-        The parameters.
+        Parameters.
     given : FitArguments
-        The arguments of fit.
-    earlier : PreviousFit or None
-        What a warm start goes on from, or went on from before it was broken off.
+        Arguments of fit.
+    previous : PreviousFit or None
+        The fit that a warm start continues.
     resumed : FitState or None
-        The state in which a fit was broken off that is to be gone on with.
+        The checkpoint to resume from.
     began : float
-        When the fit began, on the monotonic clock.
+        Start of the fit on the monotonic clock.
     owner : str
-        The estimator that errors speak of.
+        Name of the estimator for error messages.
     """
     shard, output = given.shard, ProgressOutput()
-    check_same_on_all_ranks(settings, earlier, resumed, shard)
-    on_rank_zero(shard.communicator, partial(_check_checkpoint, settings.checkpoint, given))
-    rows, classes, held_out = _labelled(settings, given, earlier, owner, output)
-    left_open = settings if earlier is None else earlier.kept(settings)
-    size = Size(rows.n_rows, len(classes.labels))
-    plan = resolve_parameters(
-        settled(left_open, size, has_validation=held_out is not None),
-        rows.table.schema,
-        classes,
-        began,
-        seed=None if earlier is None else earlier.history.seed,
-        communicator=shard.communicator,
-    )
-    raise_together(shard, partial(_check_can_be_saved, classes.labels, plan))
-    if earlier is not None:
-        earlier.check_n_iter(settings.max_iter)
-    again = None
-    if plan.stops_early and held_out is None:
-        again = partial(_train_again, rows, resumed) if settings.refit else None
-        rows, held_out = _hold_out(rows, plan)
-    learned, validated = bin_rows(rows, held_out, _binning(plan, earlier))
-    needs_facts = resumed is not None or _may_be_kept(settings, given) or not shard.is_single
-    facts = fingerprint_of(plan, learned, validated) if needs_facts else {}
-    if resumed is not None:
-        resumed.check(facts, plan)
-    if not given.force:
-        on_rank_zero(shard.communicator, partial(check_same_training, settings.checkpoint, facts))
-    first = _first_training(plan, learned, validated, earlier, resumed)
-    n_earlier = None if earlier is None else earlier.model.n_iter
-    communicator, keeps_state = shard.communicator, given.keeps_state
+    check_same_on_all_ranks(settings, previous, resumed, shard)
+    on_rank_zero(shard.communicator, partial(_check_checkpoint_path, settings.checkpoint, given))
+    train, classes, validation = _read_rows(settings, given, previous, owner, output)
+    has_validation = validation is not None
+    plan = _resolve(settings, train, classes, previous, began, has_validation=has_validation)
+    make_refit = None
+    if plan.stops_early and validation is None:
+        make_refit = partial(_make_refit, train, resumed) if settings.refit else None
+        held_out, rest = hold_out(
+            train.y, plan.n_classes, settings.validation_fraction, plan.seed, shard
+        )
+        train, validation = train.take(rest), train.take(held_out)
+    binned = bin_rows(train, validation, _binning(plan, previous))
+    fingerprint = _checked_fingerprint(settings, given, resumed, plan, binned)
     return FitRun(
-        settings, first, again, facts, n_earlier, communicator, keeps_state, output=output
+        settings,
+        _first_phase(plan, binned, previous, resumed),
+        make_refit,
+        fingerprint,
+        n_previous=None if previous is None else previous.model.n_iter,
+        communicator=shard.communicator,
+        keeps_state=given.keeps_state,
+        output=output,
     )
 
 
-def _labelled(
-    settings: Parameters,
-    given: FitArguments,
-    earlier: PreviousFit | None,
-    owner: str,
-    output: ProgressOutput,
-) -> tuple[LabelledRows, ClassLabels, LabelledRows | None]:
-    """Read, label and weigh the rows to learn from, and those to validate on if there are any."""
-    shard = given.shard
-    given = raise_together(shard, lambda: _with_labels(given, settings.verbose, output))
-    table = read_together(shard, given.X, lambda X: _read(X, settings, earlier, owner))
-    to_learn = GivenRows(table, given.y, given.sample_weight, shard)
-    known = _known_classes(settings, earlier)
-    rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
-    to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
-    return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, shard)
+# ------------------------------------------------------------------------------------ several ranks
+
+# Rank 0 draws for all ranks; scoring is compared by its name.
+_NOT_COMPARED = (*NOT_IN_FINGERPRINT, "random_state", "scoring")
 
 
-def _check_checkpoint(path: Path | None, given: FitArguments) -> None:
-    """Refuse a checkpoint that would replace a file of the user, before a table is read."""
+def check_same_on_all_ranks(
+    settings: Parameters, previous: PreviousFit | None, resumed: FitState | None, shard: Shard
+) -> None:
+    """Raise ValueError on all ranks unless they have the same parameters and continue the same fit."""
+    if shard.is_single:
+        return
+    gathered = allgather_results(
+        shard, lambda: (shard.name, _values_to_compare(settings, previous, resumed))
+    )
+    first, expected = gathered[0]
+    for rank, of_rank in gathered:
+        for name, value in of_rank.items():
+            if value != expected[name]:
+                raise ValueError(
+                    f"{name} is {value} on {rank}, {expected[name]} on {first}; expected the same"
+                )
+
+
+def _values_to_compare(
+    settings: Parameters, previous: PreviousFit | None, resumed: FitState | None
+) -> dict[str, Any]:
+    if settings.scoring.scorer is not None:
+        raise ValueError(
+            f"scoring={settings.scoring.given!r} with several ranks; expected 'loss' or 'error': no "
+            "rank has all rows, which a scorer needs"
+        )
+    names = [f.name for f in fields(settings) if f.name not in _NOT_COMPARED]
+    return {
+        "the version of abcgbm": VERSION,
+        **{name: repr(getattr(settings, name)) for name in ("max_iter", *names)},
+        "scoring": repr(settings.scoring.given),
+        "the model of the previous fit": None if previous is None else digest_of(previous.model),
+        "resume_from": (
+            None if resumed is None else digest_of([resumed.fingerprint, resumed.model])
+        ),
+    }
+
+
+# ------------------------------------------------------------------------------------- reading rows
+
+
+def _check_checkpoint_path(path: Path | None, given: FitArguments) -> None:
+    """Raise an OSError, before a table is read, if a checkpoint would replace a file of the user."""
     if path is not None and path.is_file():
         read = [*files_read(given.X), *files_read(given.X_val)]
         check_replaceable(path, read, force=given.force)
 
 
-def _may_be_kept(settings: Parameters, given: FitArguments) -> bool:
-    """Whether there may be a checkpoint."""
-    return settings.checkpoint is not None or given.keeps_state
+def _read_rows(
+    settings: Parameters,
+    given: FitArguments,
+    previous: PreviousFit | None,
+    owner: str,
+    output: ProgressOutput,
+) -> tuple[LabelledRows, ClassLabels, LabelledRows | None]:
+    """Read tables, labels and weights: the training rows, the classes, and the validation rows."""
+    shard = given.shard
+    given = raise_together(shard, lambda: _read_large_tables(given, settings.verbose, output))
+    table = read_together(shard, given.X, lambda X: _read_table(X, settings, previous, owner))
+    known = None if settings.classes is None else known_classes(settings.classes)
+    if previous is not None:
+        known = previous.model.classes
+    to_learn = GivenRows(table, given.y, given.sample_weight, shard)
+    rows, classes = rows_to_learn(to_learn, known, settings.class_weight)
+    to_validate = ToValidate(given.X_val, given.y_val, given.sample_weight_val)
+    return rows, classes, rows_to_validate(to_validate, table.schema, classes, owner, shard)
 
 
-def _with_labels(given: FitArguments, verbose: int, output: ProgressOutput) -> FitArguments:
-    """Read the labels and weights of tables that are read in parts, which are given by name."""
+def _read_large_tables(given: FitArguments, verbose: int, output: ProgressOutput) -> FitArguments:
+    """Read the labels and weights of tables out of core, where they are columns given by name."""
     label, watch = given.y, partial(ReadingLine, verbose, output=output) if verbose else None
     if is_large(given.X):
         X, y, weight = read_large((given.X, given.y, given.sample_weight), "", watch)
         given = given._replace(X=X, y=y, sample_weight=weight)
     if is_large(given.X_val):
-        named = label if given.y_val is None and isinstance(label, str) else given.y_val
-        X, y, weight = read_large((given.X_val, named, given.sample_weight_val), "_val", watch)
+        label_val = label if given.y_val is None and isinstance(label, str) else given.y_val
+        X, y, weight = read_large((given.X_val, label_val, given.sample_weight_val), "_val", watch)
         given = given._replace(X_val=X, y_val=y, sample_weight_val=weight)
     return given
 
 
-def _first_training(
-    plan: ResolvedParameters,
-    learned: BinnedRows,
-    validated: BinnedRows | None,
-    earlier: PreviousFit | None,
-    resumed: FitState | None,
-) -> TrainingRun | TrainingResult:
-    """Return the training that is validated or, if that was over, what has come of it."""
-    if resumed is None:
-        return TrainingRun(plan, learned, validated, earlier)
-    if resumed.validated is not None:
-        return resumed.validated.as_trained(plan)
-    plan = in_phase(plan, resumed.phase)
-    return TrainingRun(plan, learned, validated, earlier, resumed.steps)
+def _read_table(
+    X: Any, settings: Parameters, previous: PreviousFit | None, owner: str
+) -> RowsTable:
+    """Read the training table; a warm start needs the columns of the model."""
+    if previous is None:
+        return read_to_learn(X, settings.categorical_features, owner)
+    previous.check(settings)
+    if not isinstance(X, BinnedTable):  # it has categorical features of its own
+        previous.check_categories(settings.categorical_features)
+    return read_rows_like(X, previous.model.encoding.schema, owner)
+
+
+# ------------------------------------------------------------------------------ parameters and bins
+
+
+def _resolve(
+    settings: Parameters,
+    rows: LabelledRows,
+    classes: ClassLabels,
+    previous: PreviousFit | None,
+    began: float,
+    *,
+    has_validation: bool,
+) -> ResolvedParameters:
+    if previous is not None:
+        settings = previous.with_model_defaults(settings)
+    size = Size(rows.n_rows, len(classes.labels))
+    plan = resolve_parameters(
+        settled(settings, size, has_validation=has_validation),
+        rows.table.schema,
+        classes,
+        began,
+        seed=None if previous is None else previous.history.seed,
+        communicator=rows.shard.communicator,
+    )
+    raise_together(rows.shard, partial(_check_can_be_saved, classes.labels, plan))
+    if previous is not None:
+        previous.check_n_iter(settings.max_iter)
+    return plan
 
 
 def _check_can_be_saved(labels: NDArray[Any], plan: ResolvedParameters) -> None:
-    """A model that cannot be saved is found out before the training, not after it."""
+    """Raise TypeError, before training, if the model could not be saved after it."""
     try:
         to_json(labels)
     except TypeError as error:
@@ -358,7 +380,7 @@ def _check_can_be_saved(labels: NDArray[Any], plan: ResolvedParameters) -> None:
             f"y has labels such as {labels[0]!r}: {error}; expected {ALLOWED_LABELS}, each of a type "
             "of Python or NumPy"
         ) from error
-    for name, value in plan.chosen.items():
+    for name, value in plan.resolved.items():
         try:
             to_json(value)
         except TypeError as error:
@@ -367,44 +389,62 @@ def _check_can_be_saved(labels: NDArray[Any], plan: ResolvedParameters) -> None:
             ) from error
 
 
-def _train_again(
-    rows: LabelledRows, resumed: FitState | None, trained: TrainingResult
-) -> TrainingRun:
-    """Return a training on all rows, for as many steps as validation chose."""
-    plan = trained.plan.again(trained.history.best_iteration)
-    steps = resumed.steps if resumed is not None and resumed.validated is not None else None
-
-    def made() -> TrainingRun:
-        learned, _ = bin_rows(rows, None, _binning(plan, None))
-        return TrainingRun(plan, learned, None, None, steps)
-
-    return uninterrupted(rows.shard.communicator, made)
-
-
-def _read(X: Any, settings: Parameters, earlier: PreviousFit | None, owner: str) -> RowsTable:
-    """Read the table to learn from; a warm start needs the columns that the model knows."""
-    if earlier is None:
-        return read_to_learn(X, settings.categorical_features, owner)
-    earlier.check(settings)
-    if not isinstance(X, BinnedTable):  # which has its own
-        earlier.check_categories(settings.categorical_features)
-    return read_rows_like(X, earlier.model.encoding.schema, owner)
-
-
-def _known_classes(settings: Parameters, earlier: PreviousFit | None) -> NDArray[Any] | None:
-    if earlier is not None:
-        return earlier.model.classes
-    return None if settings.classes is None else known_classes(settings.classes)
-
-
-def _hold_out(rows: LabelledRows, plan: ResolvedParameters) -> tuple[LabelledRows, LabelledRows]:
-    fraction = plan.settings.validation_fraction
-    out, kept = hold_out(rows.y, plan.n_classes, fraction, plan.seed, rows.shard)
-    return rows.take(kept), rows.take(out)
-
-
-def _binning(plan: ResolvedParameters, earlier: PreviousFit | None) -> Binning:
-    """A warm start keeps the levels of categories: the trees so far know their codes."""
-    known = None if earlier is None else earlier.model.encoding
+def _binning(plan: ResolvedParameters, previous: PreviousFit | None) -> Binning:
+    # A warm start keeps the categories of the model, because its trees contain their codes.
+    known = None if previous is None else previous.model.encoding
     settings = plan.settings
     return Binning(settings.max_bins, settings.handle_unknown, plan.n_threads, known)
+
+
+def _checked_fingerprint(
+    settings: Parameters,
+    given: FitArguments,
+    resumed: FitState | None,
+    plan: ResolvedParameters,
+    binned: tuple[BinnedRows, BinnedRows | None],
+) -> Fingerprint:
+    """Return the fingerprint of the fit, if it is needed, after comparing it with checkpoints."""
+    shard = given.shard
+    writes_states = settings.checkpoint is not None or given.keeps_state
+    is_needed = resumed is not None or writes_states or not shard.is_single
+    fingerprint = fingerprint_of(plan, *binned) if is_needed else {}
+    if resumed is not None:
+        resumed.check(fingerprint, plan)
+    if not given.force:
+        check = partial(check_same_training, settings.checkpoint, fingerprint)
+        on_rank_zero(shard.communicator, check)
+    return fingerprint
+
+
+# ------------------------------------------------------------------------------------------- phases
+
+
+def _first_phase(
+    plan: ResolvedParameters,
+    binned: tuple[BinnedRows, BinnedRows | None],
+    previous: PreviousFit | None,
+    resumed: FitState | None,
+) -> TrainingRun | TrainingResult:
+    """Return the validated phase; its result if it had ended at the checkpoint."""
+    if resumed is None:
+        return TrainingRun(plan, *binned, previous)
+    if resumed.validated is not None:
+        return resumed.validated.to_result(plan)
+    plan = in_phase(plan, resumed.phase)
+    return TrainingRun(plan, *binned, previous, resumed.all_iterations)
+
+
+def _make_refit(
+    rows: LabelledRows, resumed: FitState | None, result: TrainingResult
+) -> TrainingRun:
+    """Return the phase "refit": on all rows, for the best number of iterations."""
+    plan = result.plan.for_refit(result.history.best_iteration)
+    iterations = None
+    if resumed is not None and resumed.validated is not None:
+        iterations = resumed.all_iterations
+
+    def make() -> TrainingRun:
+        train, _ = bin_rows(rows, None, _binning(plan, None))
+        return TrainingRun(plan, train, None, None, iterations)
+
+    return uninterrupted(rows.shard.communicator, make)

@@ -4,41 +4,41 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from abcgbm import _core
-from abcgbm.errors import shown_bytes
+from abcgbm.errors import format_bytes
 
 _FLOAT = 8  # bytes
 
 
 @dataclass(frozen=True)
 class TrainingSize:
-    """What the memory of a training depends on, apart from the coded table.
+    """Size of a training, from which its memory is estimated, without the binned table.
 
     Attributes
     ----------
     n_rows, n_validation_rows : int
-        Rows to learn from, and to validate on.
+        Number of training rows and of validation rows.
     n_classes : int
-        Classes.
+        Number of classes.
     total_bins : int
-        Bins of all features together.
+        Number of bins of all features.
     max_leaf_nodes, n_threads : int
-        As given.
+        As the parameters.
     n_candidates : int
-        Base classes that a step tries, at most.
+        Maximum number of candidates for the base class.
     has_hessian : bool
-        Whether histograms hold hessians too.
+        Whether histograms contain hessians.
     shared_trees : bool
-        Whether a step has one tree for all classes.
+        Whether trees are multi-output trees.
     n_projections : int
-        Directions that its cuts are measured in; as many as classes, or more, for all of these.
+        Number of projections that measure their splits; at least n_classes: all classes.
     is_warm_start : bool
-        Whether training starts from the scores of an earlier model.
+        Whether training starts from the scores of a model.
     has_scorer : bool
-        Whether a scorer is asked about the rows to validate on.
+        Whether the validation score is that of a scorer.
     has_ranks : bool
-        Whether other ranks have some of the rows: then all trees of a step grow together.
+        Whether there are several ranks: then all trees of an iteration grow at the same time.
     in_folder : bool
-        Whether what is as large as the rows lies in scratch files, and is not counted.
+        Whether arrays of all rows are stored in scratch files, which are not counted.
     """
 
     n_rows: int
@@ -57,7 +57,9 @@ class TrainingSize:
     in_folder: bool = False
 
     def parts(self) -> dict[str, int]:
-        """Return the bytes of each large part."""
+        """Return the bytes of each large component."""
+        # Histograms are bounded in the core: 16 MB for all threads or 8 MB for each, and 16 MB for
+        # the roots of a batch of trees.
         params = _core.TrainParams(
             _core.GrowParams(self.max_leaf_nodes),
             _core.SplitParams(self.has_hessian),
@@ -75,44 +77,44 @@ class TrainingSize:
             in_folder=self.in_folder,
         ) | {
             "validation": self._validation(),
-            "scores of the earlier model": self._earlier_scores(),
+            "scores of the earlier model": self._previous_scores(),
         }
 
     def _validation(self) -> int:
-        """A scorer is handed copies of the scores, by row and as probabilities."""
+        # A scorer gets copies of the scores, by row and as probabilities.
         n_rows, n_classes = self.n_validation_rows, self.n_classes
         if self.in_folder:
             return 0
-        handed = 2 * _FLOAT * n_rows * n_classes if self.has_scorer else 0
-        return handed + _core.validation_bytes(n_rows, n_classes, self.n_threads)
+        copies = 2 * _FLOAT * n_rows * n_classes if self.has_scorer else 0
+        return copies + _core.validation_bytes(n_rows, n_classes, self.n_threads)
 
-    def _earlier_scores(self) -> int:
-        """They are handed over, of the rows to learn from first, and then forgotten."""
+    def _previous_scores(self) -> int:
+        # Those of the training rows are freed before those of the validation rows are computed.
         n_rows = max(self.n_rows, self.n_validation_rows)
         return _FLOAT * n_rows * self.n_classes if self.is_warm_start else 0
 
     def total(self) -> int:
-        """Return the bytes of all parts."""
+        """Return the bytes of all components."""
         return sum(self.parts().values())
 
 
 def check(size: TrainingSize, available: int | None) -> None:
-    """Raise MemoryError if a training cannot fit; say what would."""
+    """Raise MemoryError if a training does not fit into memory; the message says what would."""
     if available is None or size.total() <= available:
         return
     largest_first = sorted(size.parts().items(), key=lambda part: -part[1])
     parts = ", ".join(
-        f"{name} {shown_bytes(n)}" for name, n in largest_first if 20 * n > size.total()
+        f"{name} {format_bytes(n)}" for name, n in largest_first if 20 * n > size.total()
     )
     raise MemoryError(
-        f"training needs about {shown_bytes(size.total())} besides the table ({parts}); "
-        f"{shown_bytes(available)} are available. {_what_fits(size, available)}"
+        f"training needs about {format_bytes(size.total())} besides the table ({parts}); "
+        f"{format_bytes(available)} are available. {_what_fits(size, available)}"
     )
 
 
 def _what_fits(size: TrainingSize, available: int) -> str:
-    """Say how far one number alone would have to go down."""
-    least = {
+    """Return, for the message, how far each number alone would have to decrease."""
+    minima = {
         "n_rows": (1, "rows"),
         "n_classes": (2, "classes"),
         "total_bins": (2, "bins (see max_bins)"),
@@ -120,15 +122,15 @@ def _what_fits(size: TrainingSize, available: int) -> str:
         "n_projections": (1, "projections (see n_projections)"),
         "max_leaf_nodes": (2, "leaves (see max_leaf_nodes)"),
     }
-    most = {name: _most(size, field, low, available) for field, (low, name) in least.items()}
-    fitting = [f"{n} {name}" for name, n in most.items() if n is not None]
+    largest = {name: _max_fitting(size, f, low, available) for f, (low, name) in minima.items()}
+    fitting = [f"{n} {name}" for name, n in largest.items() if n is not None]
     if not fitting:
         return "Less of everything would fit: rows, classes, bins"
     return "Other things equal, these would fit: " + ", or ".join(fitting)
 
 
-def _most(size: TrainingSize, field: str, low: int, available: int) -> int | None:
-    """Return the largest value of one field that fits, or None if not even the least does."""
+def _max_fitting(size: TrainingSize, field: str, low: int, available: int) -> int | None:
+    """Return the largest value of one field that fits; None if the smallest does not."""
 
     def fits(value: int) -> bool:
         changed: dict[str, Any] = {field: value}

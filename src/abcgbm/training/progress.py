@@ -1,4 +1,4 @@
-"""What is shown of how far reading and training are: one live line, or a line now and then."""
+"""Progress of reading and training on standard error: a live line, or log lines."""
 
 import os
 import shutil
@@ -11,33 +11,33 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from abcgbm.errors import shown_bytes
+from abcgbm.errors import format_bytes
 
-_EVERY = 0.1  # seconds between two drawings of the live line
-_LOG_EVERY = 10.0  # seconds between two lines where it cannot change
-_SETTLED = 1.0  # seconds after which the pace of steps tells something
-_WIDTH = 30
+_EVERY = 0.1  # seconds between two updates of the live line
+_LOG_EVERY = 10.0  # seconds between two log lines
+_MIN_TIMED = 1.0  # seconds; a speed measured over less varies too much
+_WIDTH = 30  # characters of the bar
 
 
 class ProgressOutput:
-    """Standard error as the progress of one fit uses it.
+    """Standard error for the progress of one fit.
 
-    A fit never fails because its progress cannot be written: the first write that fails causes a
-    warning and is the last one.
+    A fit does not fail if its progress cannot be written: the first error causes a warning, after
+    which nothing more is written.
     """
 
     def __init__(self) -> None:
         self._is_writable = True
 
     def is_terminal(self) -> bool:
-        """Whether a line can be replaced; a closed or incomplete stream is no terminal."""
+        """Whether standard error is a terminal, where a line can be replaced."""
         try:
             return bool(sys.stderr.isatty())
-        except Exception:  # noqa: BLE001 (a stream of the user may raise anything)
+        except Exception:  # noqa: BLE001 (a stream set by the user may raise anything)
             return False
 
     def write(self, text: str) -> None:
-        """Write a text at once, unless an earlier one could not be written."""
+        """Write a text and flush, unless an earlier write failed."""
         if not self._is_writable:
             return
         try:
@@ -48,7 +48,7 @@ class ProgressOutput:
             self._warn("sys.stderr is None" if sys.stderr is None else repr(error))
 
     def _warn(self, reason: str) -> None:
-        """Warn if that is possible: it fails for a closed stream, and where warnings are errors."""
+        # Warning fails, too, if the stream is closed or warnings are errors.
         with suppress(Exception):
             warnings.warn(
                 f"progress cannot be written to standard error: {reason}; the fit continues "
@@ -59,7 +59,7 @@ class ProgressOutput:
 
 
 class _Line:
-    """A line on standard error that changes, if that is a terminal; else lines, one after another."""
+    """A live line on standard error if that is a terminal, else log lines."""
 
     def __init__(self, verbose: int, output: ProgressOutput | None) -> None:
         self._verbose = verbose
@@ -83,20 +83,20 @@ class _Line:
 
 
 class ReadingLine(_Line):
-    """Shows how many rows were read of a table that need not fit into memory.
+    """Progress of reading a table out of core.
 
-    Where it cannot change it is written every ten seconds and at the end.
+    In a terminal a live line, else a log line every ten seconds and at the end.
 
     Parameters
     ----------
     verbose : int
         0 shows nothing.
     n_columns : int
-        How many columns are read.
+        Number of columns that are read.
     n_rows, n_bytes : int or None
-        Rows and bytes to come; None: nobody knows.
+        Total number of rows and bytes; None: unknown.
     output : ProgressOutput, optional
-        Where to write, if several lines share it.
+        Output shared with other lines.
     """
 
     def __init__(
@@ -116,37 +116,37 @@ class ReadingLine(_Line):
         return self.show
 
     def show(self, n_read: int) -> None:
-        """Take note of how many rows were read so far."""
+        """Show the number of rows read so far."""
         if not self._verbose:
             return
         self._text = f"{self._what}{n_read:,} rows"
         if self._n_rows:
             self._text = f"{self._what}{n_read:,} of {self._n_rows:,} rows"
-            self._text += self._bytes(min(n_read / self._n_rows, 1.0))
+            self._text += self._bytes_read(min(n_read / self._n_rows, 1.0))
         now = time.monotonic()
         if now - self._last_drawn >= (_EVERY if self._is_live else _LOG_EVERY):
             self._last_drawn = now
             self._write(_clipped(self._text, _n_columns()) if self._is_live else self._text)
 
-    def _bytes(self, shard: float) -> str:
-        """Tell the bytes of this share of the rows; rows are taken to be of one size."""
+    def _bytes_read(self, fraction: float) -> str:
+        """Estimate the bytes of a fraction of the rows."""
         if not self._n_bytes:
             return ""
-        return f", {shown_bytes(round(shard * self._n_bytes))} of {shown_bytes(self._n_bytes)}"
+        return f", {format_bytes(round(fraction * self._n_bytes))} of {format_bytes(self._n_bytes)}"
 
 
 class ProgressLine(_Line):
-    """Writes on standard error: in a terminal a line that changes, else a line now and then.
+    """Progress of training.
 
     Parameters
     ----------
     n_iter : int or None
-        Steps to come, at most; None: nobody knows, so there is no bar.
+        Maximum number of iterations; None: no limit, so there is no bar.
     verbose : int
-        0 shows nothing. 1 shows a live line or, where standard error is no terminal, a line after the
-        first step, every ten seconds and at the end. A larger number n shows a line every n steps.
+        0 shows nothing. 1 shows a live line in a terminal, else a log line after the first iteration,
+        every ten seconds and at the end. A larger number n shows a log line every n iterations.
     output : ProgressOutput, optional
-        Where to write, if several lines share it.
+        Output shared with other lines.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class ProgressLine(_Line):
         super().__init__(verbose, output)
         self._n_iter = n_iter
         self._bar = ""
-        self._begun: tuple[int, float] | None = None  # the first step that was seen, and when
+        self._start: tuple[int, float] | None = None  # the first iteration shown, and when
 
     @property
     def enabled(self) -> bool:
@@ -168,86 +168,86 @@ class ProgressLine(_Line):
 
     def show(
         self,
-        step: int,
+        n_iter: int,
         loss: float,
         validation_loss: float | None = None,
         phase: str = "train",
         base_class: Any = None,
     ) -> None:
-        """Take note of a finished step; losses are means over rows."""
+        """Show a finished iteration; losses are means."""
         if not self.enabled:
             return
         now = time.monotonic()
-        self._text = ("" if phase == "train" else f"{phase}: ") + self._count(step)
-        if step > 0:
+        self._text = ("" if phase == "train" else f"{phase}: ") + self._count(n_iter)
+        if n_iter > 0:
             self._text += f"  loss {loss:.6g}"
-        if step > 0 and validation_loss is not None:
+        if n_iter > 0 and validation_loss is not None:
             self._text += f"  validation loss {validation_loss:.6g}"
         if base_class is not None:
             self._text += f"  base class {_on_one_line(str(base_class))}"
-        self._text += self._pace(step, now)
-        if self._is_due(step, now):
-            self._write(self._fitting() if self._is_live else self._text)
+        self._text += self._speed(n_iter, now)
+        if self._is_due(n_iter, now):
+            self._write(self._fitted_text() if self._is_live else self._text)
 
-    def _fitting(self) -> str:
-        """Return the line as the terminal has room for it: numbers are worth more than the bar."""
+    def _fitted_text(self) -> str:
+        """Return the line cut to the width of the terminal, without the bar if it is too long."""
         n_columns = _n_columns()
         if _clipped(self._text, n_columns) == self._text:
             return self._text
         return _clipped(self._text.replace(self._bar, "", 1), n_columns)
 
-    def _pace(self, step: int, now: float) -> str:
-        """Tell how quick steps are and, if their number is known, how long the others will take."""
-        if self._begun is None or step <= self._begun[0]:
-            self._begun = (step, now)
+    def _speed(self, n_iter: int, now: float) -> str:
+        """Return the speed and, if the number of iterations is limited, the time left."""
+        if self._start is None or n_iter <= self._start[0]:
+            self._start = (n_iter, now)
             return ""
-        since = now - self._begun[1]
-        if not self._is_live or since < _SETTLED:
+        since = now - self._start[1]
+        if not self._is_live or since < _MIN_TIMED:
             return ""
-        seconds = since / (step - self._begun[0])
-        pace = f"  {1 / seconds:.3g} iterations/s"
-        if self._n_iter is None or step >= self._n_iter:
-            return pace
-        return f"{pace}  {_shown_time((self._n_iter - step) * seconds)} left"
+        seconds = since / (n_iter - self._start[0])
+        speed = f"  {1 / seconds:.3g} iterations/s"
+        if self._n_iter is None or n_iter >= self._n_iter:
+            return speed
+        return f"{speed}  {_format_time((self._n_iter - n_iter) * seconds)} left"
 
-    def _is_due(self, step: int, now: float) -> bool:
+    def _is_due(self, n_iter: int, now: float) -> bool:
         if self._verbose > 1:
-            return step > 0 and step % self._verbose == 0
+            return n_iter > 0 and n_iter % self._verbose == 0
         wait = _EVERY if self._is_live else _LOG_EVERY
-        is_first = step == (0 if self._is_live else 1)
-        if not is_first and (step == 0 or now - self._last_drawn < wait):
+        is_first = n_iter == (0 if self._is_live else 1)
+        if not is_first and (n_iter == 0 or now - self._last_drawn < wait):
             return False
         self._last_drawn = now
         return True
 
-    def _count(self, step: int) -> str:
+    def _count(self, n_iter: int) -> str:
         if self._n_iter is None:
-            return f"iteration {step}"
-        filled = _WIDTH * step // self._n_iter if self._n_iter else 0
+            return f"iteration {n_iter}"
+        filled = _WIDTH * n_iter // self._n_iter if self._n_iter else 0
         self._bar = f"[{'#' * filled}{'-' * (_WIDTH - filled)}] " if self._is_live else ""
-        return f"{self._bar}iteration {step}/{self._n_iter}"
+        return f"{self._bar}iteration {n_iter}/{self._n_iter}"
 
     def finish(self, reason: str) -> None:
-        """Say why training stopped."""
+        """Show why training stopped."""
         if self.enabled:
             self._text += f"  stopped: {reason}"
 
 
 def _n_columns() -> int:
-    """Return how many columns the terminal has that is standard error."""
+    """Return the width of the terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError, AttributeError):  # a stream of the user may have no fileno
+    except (OSError, ValueError, AttributeError):  # a stream set by the user may have no fileno
         return shutil.get_terminal_size().columns
 
 
 def _clipped(text: str, n_columns: int) -> str:
-    """Cut a line so that it stays one: in the last column some terminals begin a new one."""
+    """Cut a text to fewer columns than the terminal has: in the last one some begin a new line."""
     width = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
         if width >= max(n_columns, 2):
-            return text[:place]
+            return text[:index]
     return text
 
 
@@ -255,7 +255,7 @@ def _on_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def _shown_time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,4 +1,4 @@
-"""Parameters resolved for a table, and which features may be split on."""
+"""Parameters resolved for a table: values in place of "auto", feature sampling and constraints."""
 
 import math
 from collections.abc import Iterable
@@ -20,16 +20,16 @@ from abcgbm.training.early_stopping import Limits
 
 @dataclass(frozen=True)
 class FeatureRules:
-    """Which features a node may be cut on, as the core has it.
+    """Feature sampling and interaction constraints, as the native core takes them.
 
     Attributes
     ----------
     max_features : int
-        Features that are drawn for each split; 0: all.
+        Number of features drawn for each split; 0: all.
     max_path_features : int
-        Features that may meet on a path; 0: no bound.
+        Maximum number of features on a path; 0: no limit.
     interaction_groups : list of list of int
-        Groups of features that may meet on a path; none at all: all may.
+        Groups of features that may interact; empty: no constraint.
     """
 
     max_features: int
@@ -37,20 +37,18 @@ class FeatureRules:
     interaction_groups: list[list[int]]
 
     @classmethod
-    def from_parameters_object(
-        cls, max_features: Any, interaction_cst: Any, schema: Schema
-    ) -> Self:
-        """Make rules of two parameters, for a table of these columns."""
+    def from_parameters(cls, max_features: Any, interaction_cst: Any, schema: Schema) -> Self:
+        """Resolve two parameters for the columns of a table."""
         n_features = len(schema.is_categorical)
         return cls(
             n_features_per_split(max_features, n_features),
-            _most_that_meet(interaction_cst),
+            _max_path_features(interaction_cst),
             interaction_groups(interaction_cst, n_features, schema.feature_names),
         )
 
 
 def n_features_per_split(max_features: Any, n_features: int) -> int:
-    """Return how many features are drawn for each split; 0 means all of them."""
+    """Return the number of features drawn for each split; 0: all."""
     if max_features is None:
         return 0
     if isinstance(max_features, str):  # "sqrt"
@@ -67,19 +65,19 @@ def n_features_per_split(max_features: Any, n_features: int) -> int:
 
 
 def interaction_groups(given: Any, n_features: int, names: NDArray[Any] | None) -> list[list[int]]:
-    """Return groups of features that may meet on a path; none at all means that all may.
+    """Return the groups of features that may interact; empty: no constraint.
 
-    Features in no given group make a group of their own.
+    Features without a group form one more group.
     """
-    if given is None or _most_that_meet(given):
+    if given is None or _max_path_features(given):
         return []
     groups = [sorted(group) for group in _feature_sets(given, n_features, names)]
     rest = sorted(set(range(n_features)).difference(*groups))
     return [*groups, rest] if rest else groups
 
 
-def _most_that_meet(interaction_cst: Any) -> int:
-    """Return how many features may meet on a path, whichever they are; 0: no bound."""
+def _max_path_features(interaction_cst: Any) -> int:
+    """Return the maximum number of features on a path; 0: no limit."""
     bounds = {"no_interactions": 1, "pairwise": 2}
     return bounds.get(interaction_cst, 0) if isinstance(interaction_cst, str) else 0
 
@@ -109,7 +107,8 @@ def _feature_number(feature: Any, n_features: int, names: NDArray[Any] | None) -
     return number
 
 
-_LEFT_OPEN = (
+# Parameters that may be "auto" and whose resolved values are in `settings`.
+_AUTO_PARAMETERS = (
     "learning_rate",
     "max_leaf_nodes",
     "l2_regularization",
@@ -119,30 +118,30 @@ _LEFT_OPEN = (
 
 @dataclass(frozen=True)
 class ResolvedParameters:
-    """What a training goes by.
+    """Parameters of a training phase, with a value for every "auto".
 
     Attributes
     ----------
     settings : Parameters
-        What the user gave, and what the data decide.
+        The parameters, with values that depend on the data.
     classes : ClassLabels
-        The labels, and the factors of their weights.
+        Labels of the classes, and the factors of their weights.
     base_policy : BasePolicy
-        Which base classes are tried; it has drawn the first one.
+        Policy that chooses the base class; its first choice is already drawn.
     seed : int
-        The key of all other draws.
+        Key of all other draws.
     features : FeatureRules
-        Which features a node may be cut on.
+        Feature sampling and interaction constraints.
     limits : Limits
-        How long training may go on; with early stopping the model is cut to its best step.
+        Limits of training.
     n_threads : int
         Number of threads.
-    phase : {"train", "plain", "refit"}
-        Which training of a fit it is for: the first, the one without a base class that follows if
-        validation wants no step of the first, or the one on all rows at the end.
     n_projections : int
-        The directions that the cuts of shared trees are measured in: the classes, or fewer, which
-        are drawn. 0 for trees per class.
+        Number of projections that measure the splits of multi-output trees: all classes, or fewer
+        random ones. 0 for one tree per class.
+    phase : {"train", "plain", "refit"}
+        "train" is the first phase; "plain" trains without a base class, if no iteration of the first
+        phase improves the validation score; "refit" trains on all rows.
     """
 
     settings: Parameters
@@ -155,13 +154,13 @@ class ResolvedParameters:
     n_projections: int = 0
     phase: str = "train"
 
-    def again(self, n_iter: int) -> "ResolvedParameters":
-        """Return the plan of a second training, of so many steps and without validation."""
+    def for_refit(self, n_iter: int) -> "ResolvedParameters":
+        """Return the parameters of the refit: a given number of iterations, no validation."""
         limits = replace(self.limits, max_iter=n_iter, n_iter_no_change=None)
         return replace(self, limits=limits, phase="refit")
 
-    def plain(self) -> "ResolvedParameters":
-        """Return the plan of the same training without a base class."""
+    def without_base_class(self) -> "ResolvedParameters":
+        """Return the parameters of the same training without a base class."""
         algorithm = replace(self.settings.algorithm, base_derivatives=False)
         settings = replace(self.settings, algorithm=algorithm, base_class=None)
         return replace(self, settings=settings, base_policy=NoBase(), phase="plain")
@@ -173,28 +172,25 @@ class ResolvedParameters:
 
     @property
     def stops_early(self) -> bool:
-        """Whether the model is cut to its best step."""
+        """Whether the model is truncated to its best iteration."""
         return self.limits.n_iter_no_change is not None
 
     @property
-    def chosen(self) -> dict[str, Any]:
-        """What the parameters became that may be left open, by name."""
+    def resolved(self) -> dict[str, Any]:
+        """Values of the parameters that may be "auto", by name."""
         settings = self.settings
         return {
             "algorithm": settings.algorithm_object(self.n_projections),
-            **{name: getattr(settings, name) for name in _LEFT_OPEN},
+            **{name: getattr(settings, name) for name in _AUTO_PARAMETERS},
             "max_iter": self.limits.max_iter,
             "early_stopping": self.stops_early,
         }
 
     @property
     def has_draws(self) -> bool:
-        """Whether rows, features or directions are drawn.
-
-        Then a step that changes nothing is tried again with other draws before it ends training.
-        """
-        draws_directions = 0 < self.n_projections < self.n_classes
-        return self.settings.subsample < 1 or self.features.max_features > 0 or draws_directions
+        """Whether rows, features or projections are drawn, so that other draws may help."""
+        draws_projections = 0 < self.n_projections < self.n_classes
+        return self.settings.subsample < 1 or self.features.max_features > 0 or draws_projections
 
 
 def resolve_parameters(
@@ -206,29 +202,27 @@ def resolve_parameters(
     seed: int | None = None,
     communicator: Communicator = LOCAL.communicator,
 ) -> ResolvedParameters:
-    """Settle what is still open.
+    """Resolve the parameters that depend on the classes and the columns, and draw the seed.
 
     Parameters
     ----------
     settings : Parameters
-        What the user gave, and what the data decide.
+        The parameters, with values that depend on the number of rows.
     schema : Schema
-        The columns of the table.
+        Columns of the table.
     classes : ClassLabels
-        Its labels.
+        Labels of the classes.
     began : float
-        When the fit began, on the monotonic clock.
+        Start of the fit on the monotonic clock.
     seed : int or None
-        That of an earlier fit, if this one goes on from it.
+        Seed of the fit that is continued; None: a new one.
     communicator : Communicator
-        The rank; what is drawn is drawn on the first one.
+        Communicator of this rank; rank 0 draws for all.
     """
     rng = settings.generator()
     policy = resolve_base_class(settings.base_class, classes.labels, rng)
     policy, drawn = communicator.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
-    rules = FeatureRules.from_parameters_object(
-        settings.max_features, settings.interaction_cst, schema
-    )
+    rules = FeatureRules.from_parameters(settings.max_features, settings.interaction_cst, schema)
     limits = _limits(settings, began)
     return ResolvedParameters(
         settings,
@@ -250,7 +244,7 @@ def _n_projections(settings: Parameters, n_classes: int) -> int:
 
 
 def _limits(settings: Parameters, began: float) -> Limits:
-    max_iter = cast(int | None, settings.max_iter)  # no more "auto"
+    max_iter = cast(int | None, settings.max_iter)  # "auto" is resolved by now
     stops_early = bool(settings.early_stopping)
     if max_iter is None and settings.time_limit is None and not stops_early:
         raise ValueError(

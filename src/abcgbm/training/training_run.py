@@ -19,202 +19,185 @@ from abcgbm.model.losses import has_one_class, init_scores
 from abcgbm.model.model import Model
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.training import memory
-from abcgbm.training.boosting import Boosting, IterationObserver, boost, record
-from abcgbm.training.early_stopping import Stopping, best_iteration, least_loss
+from abcgbm.training.boosting import BoostingState, IterationObserver, boost, make_record
+from abcgbm.training.early_stopping import Stopping, best_iteration, min_loss
 from abcgbm.training.resolved import ResolvedParameters
 from abcgbm.training.validation import Monitor
-from abcgbm.training.warm_start import PreviousFit, comparable
+from abcgbm.training.warm_start import PreviousFit, comparable_records
 
 
 class TrainingResult(NamedTuple):
-    """What has come of a training: a model, its record, a remark for the user, and the plan followed."""
+    """Result of a phase: model, history, a warning for the user, and the parameters used."""
 
     model: Model
     history: History
-    remark: str | None
+    warning: str | None
     plan: ResolvedParameters
 
 
 class TrainingRun:
-    """One training: its native state, and what has come of it so far.
+    """One phase of a fit: the native trainer, and the records so far.
 
     Parameters
     ----------
     plan : ResolvedParameters
-        What it goes by.
-    learned, validated : BinnedRows
-        The rows to learn from, and those to validate on, if any.
-    earlier : PreviousFit or None
-        What a warm start goes on from.
+        Resolved parameters.
+    train : BinnedRows
+        Training rows.
+    validation : BinnedRows or None
+        Validation rows.
+    previous : PreviousFit or None
+        The fit that a warm start continues.
     resumed : PreviousFit or None
-        The steps that this very training took before it was broken off, those of a warm start
-        included.
+        The state of this phase in a checkpoint, including the iterations of a warm start.
     """
 
     def __init__(
         self,
         plan: ResolvedParameters,
-        learned: BinnedRows,
-        validated: BinnedRows | None,
-        earlier: PreviousFit | None,
+        train: BinnedRows,
+        validation: BinnedRows | None,
+        previous: PreviousFit | None,
         resumed: PreviousFit | None = None,
     ) -> None:
         self._plan = plan
-        self._earlier = earlier
-        self._before = earlier if resumed is None else resumed
-        self._table = learned.table
-        self._rows = learned.rows
-        self._validated = validated
-        weights = learned.rows.integer_weights
-        self._total_weight = weights.total
-        self._n_rows = self._rows.n_rows
-        self._init = self._start()
-        self._storage = raise_together(
-            self._rows.shard, lambda: _storage_for(learned, self._size(validated))
+        self._previous = previous
+        self._continued = previous if resumed is None else resumed
+        self._table, self._rows = train.table, train.rows
+        self._validation = validation
+        self._total_weight = train.rows.integer_weights.total
+        self._baseline = (
+            init_scores(plan.settings.baseline, self._rows)
+            if previous is None
+            else previous.model.ensemble.init
         )
-        self._boosting = self._begin()
+        self._storage = raise_together(
+            self._rows.shard, lambda: _allocate_storage(train, self._size())
+        )
+        self._state = self._initial_state()
 
     @property
     def class_labels(self) -> list[Any]:
-        """The classes, as labels."""
+        """Labels of the classes."""
         labels: list[Any] = self._plan.classes.labels.tolist()
         return labels
 
     @property
     def max_iter(self) -> int | None:
-        """Most steps, those of an earlier fit included; None: nobody knows."""
+        """Maximum number of iterations, including those of a previous fit; None: no limit."""
         return self._plan.limits.max_iter
 
     @property
     def n_iter_left(self) -> int | None:
-        """Most steps that are left; None: nobody knows, as it may begin anew with early stopping."""
+        """Maximum number of iterations left; None: unknown."""
+        # Early stopping may restart the phase without a base class.
         if self.max_iter is None or self._plan.stops_early:
             return None
-        return max(0, self.max_iter - self._boosting.n_iter)
+        return max(0, self.max_iter - self._state.n_iter)
 
-    def run(self, watcher: IterationObserver) -> str:
-        """Take steps until it is time to stop; return the reason.
+    def run(self, observer: IterationObserver) -> str:
+        """Train until it is time to stop; return the reason.
 
-        If validation wants none of them, begin anew without a base class.
+        If no iteration improves the validation score, train again without a base class.
         """
-        reason = self._boost(watcher)
-        if self._is_worth_a_plain_start(reason):
-            del self._boosting  # which is as large as the next one
-            self._plan, self._before = self._plan.plain(), self._earlier
-            self._boosting = uninterrupted(self._rows.shard.communicator, self._begin)
-            reason = self._boost(watcher)
+        reason = self._boost(observer)
+        if self._needs_plain_phase(reason):
+            del self._state  # frees the memory that the next state needs
+            self._plan, self._continued = self._plan.without_base_class(), self._previous
+            self._state = uninterrupted(self._rows.shard.communicator, self._initial_state)
+            reason = self._boost(observer)
         return reason
 
-    def _boost(self, watcher: IterationObserver) -> str:
-        scores = [record.validation_score for record in self._boosting.records[:-1]]
-        n_earlier = len(self._earlier.records) - 1 if self._earlier else 0
-        least = least_loss(self._total_weight)
-        stopping = Stopping(self._plan.limits, scores[:n_earlier], scores[n_earlier:], least)
-        return boost(self._boosting, self._plan, stopping, watcher, self._rows.shard.communicator)
+    def _boost(self, observer: IterationObserver) -> str:
+        scores = [record.validation_score for record in self._state.records[:-1]]
+        n_previous = len(self._previous.records) - 1 if self._previous else 0
+        stopping = Stopping(
+            self._plan.limits,
+            scores[:n_previous],
+            scores[n_previous:],
+            min_loss(self._total_weight),
+        )
+        return boost(self._state, self._plan, stopping, observer, self._rows.shard.communicator)
 
-    def _is_worth_a_plain_start(self, reason: str) -> bool:
-        """Whether validation chose no step with a base class, and nobody asked to stop."""
-        has_base = any(r.base_class is not None for r in self._boosting.records)
-        asked = reason in ("callback", "interrupted", "time_limit")
-        has_others = self._plan.n_classes > 2  # noqa: PLR2004 (of two each is the other's base)
-        return has_base and has_others and self._best_iteration() == 0 and not asked
+    def _needs_plain_phase(self, reason: str) -> bool:
+        """Whether validation chose no iteration with a base class, and no stop was requested."""
+        has_base = any(r.base_class is not None for r in self._state.records)
+        stop_requested = reason in ("callback", "interrupted", "time_limit")
+        # With two classes each is the other's base class: plain boosting is the same.
+        has_choice = self._plan.n_classes > 2  # noqa: PLR2004
+        return has_base and has_choice and self._best_iteration() == 0 and not stop_requested
 
-    def trained(self, reason: str) -> TrainingResult:
-        """Return what has come of it, if it stopped here for this reason."""
-        return TrainingResult(self.model(), self.history(reason), self._remark(), self._plan)
+    # -------------------------------------------------------------------------------------- results
 
-    def model(self) -> Model:
-        """Return the model, as if training ended here."""
-        return self._model_of_all_steps().first_iterations(self._best_iteration())
+    def result(self, reason: str) -> TrainingResult:
+        """Return the result as if the phase had ended here, for this reason."""
+        model = self._full_model().first_iterations(self._best_iteration())
+        return TrainingResult(model, self._history(reason), self._warning(), self._plan)
 
-    def _model_of_all_steps(self) -> Model:
+    def checkpoint(self) -> tuple[Model, History, str] | None:
+        """Return the model of all iterations, its history, and the phase; None between two phases."""
+        if "_state" not in vars(self):
+            return None
+        return self._full_model(), self._history("checkpoint"), self._plan.phase
+
+    def _best_iteration(self) -> int:
+        if not self._plan.stops_early:
+            return self._state.n_iter
+        return best_iteration([r.validation_score for r in self._state.records])
+
+    def _full_model(self) -> Model:
         labels, recenter = self._plan.classes.labels, self._plan.settings.recenter
         return Model(self._ensemble(), self._table.encoding.for_model(), labels, recenter)
 
-    def history(self, reason: str) -> History:
-        """Return the record of the training, which stopped for this reason."""
+    def _ensemble(self) -> Ensemble:
+        builder = EnsembleBuilder(self._table.shape[1], self._plan.n_classes, self._baseline)
+        n_before = len(self._continued.records) - 1 if self._continued else 0
+        for trees in self._state.trees[: self._state.n_iter - n_before]:
+            builder.add_iteration(trees)
+        grown = builder.build(self._table.upper_value)
+        return self._continued.model.ensemble.followed_by(grown) if self._continued else grown
+
+    def _history(self, reason: str) -> History:
+        monitor, continued = self._state.monitor, self._continued
+        validation_weight = continued.history.validation_weight if continued else None
+        if monitor is not None:
+            validation_weight = monitor.total_weight
         return History.from_records(
-            self._boosting.records,
+            self._state.records,
             best_iteration=self._best_iteration(),
             stop_reason=reason,
             seed=self._plan.seed,
-            chosen=self._plan.chosen,
+            chosen=self._plan.resolved,
             train_weight=self._total_weight,
-            validation_weight=self._validation_weight(),
+            validation_weight=validation_weight,
         )
 
-    def _validation_weight(self) -> float | None:
-        """Return what the rows weigh that the validation losses are of: now, or in an earlier fit."""
-        if self._boosting.monitor is not None:
-            return self._boosting.monitor.total_weight
-        return None if self._before is None else self._before.history.validation_weight
+    # -------------------------------------------------------------------------------- initial state
 
-    def state(self) -> tuple[Model, History, str] | None:
-        """Return the model of all steps, their record and the phase; None between two phases."""
-        if "_boosting" not in vars(self):
-            return None
-        return self._model_of_all_steps(), self.history("checkpoint"), self._plan.phase
-
-    # ------------------------------------------------------------------------------ the beginning
-
-    def _begin(self) -> Boosting:
-        """Return the state before the first step."""
-        trainer = self._trainer(self._rows.integer_weights)
-        monitor = None if self._validated is None else self._monitor(self._validated)
-        records = self._first_records(trainer, monitor)
-        return Boosting(trainer, monitor, records, self._plan.phase, self._total_weight)
-
-    def _start(self) -> Floats:
-        if self._earlier is not None:
-            return self._earlier.model.ensemble.init
-        return init_scores(self._plan.settings.baseline, self._rows)
-
-    def _size(self, validated: BinnedRows | None) -> memory.TrainingSize:
-        settings = self._plan.settings
-        return memory.TrainingSize(
-            n_rows=len(self._rows),
-            n_validation_rows=len(validated.rows) if validated else 0,
-            n_classes=self._plan.n_classes,
-            total_bins=self._table.binned.total_bins,
-            max_leaf_nodes=min(settings.max_leaf_nodes, self._max_leaves()),
-            n_threads=self._plan.n_threads,
-            n_candidates=self._plan.base_policy.n_candidates,
-            has_hessian=settings.algorithm.hessian_split,
-            shared_trees=settings.algorithm.shared_trees,
-            n_projections=self._plan.n_projections,
-            is_warm_start=self._before is not None,
-            has_scorer=settings.scoring.scorer is not None,
-            has_ranks=not self._rows.shard.is_single,
-        )
-
-    def _max_leaves(self) -> int:
-        """Return how many leaves the rows are enough for; at least 2."""
-        return max(2, int(min(self._total_weight / self._min_weight(), 2**31)) + 1)
-
-    def _min_weight(self) -> float:
-        """Return what the rows of a leaf weigh at least; below 1 it is given as a share of all."""
-        least = self._plan.settings.min_samples_leaf
-        return least * (self._total_weight if least < 1 else self._rows.class_factor)
-
-    def _trainer(self, weights: IntegerWeights) -> _core.Trainer:
-        return _core.Trainer(
+    def _initial_state(self) -> BoostingState:
+        """Return the state before the first iteration."""
+        weights, plan = self._rows.integer_weights, self._plan
+        trainer = _core.Trainer(
             self._table.binned,
-            self._labels(self._rows, weights),
+            self._labels(self._rows),
             self._params(weights),
-            self._plan.n_threads,
-            self._raw(self._rows, self._plan.settings.handle_unknown),
+            plan.n_threads,
+            self._initial_scores(self._rows, plan.settings.handle_unknown),
             self._storage,
         )
+        monitor = None if self._validation is None else self._monitor(self._validation)
+        records = self._initial_records(trainer, monitor)
+        return BoostingState(trainer, monitor, records, plan.phase, self._total_weight)
 
-    def _labels(self, rows: LabelledRows, weights: IntegerWeights) -> _core.Labels:
-        n_classes = self._plan.n_classes
-        shard = None if rows.shard.is_single else self._share_of(rows)
-        return _core.Labels(rows.y, weights.weight, weights.unit, n_classes, self._storage, shard)
-
-    def _share_of(self, rows: LabelledRows) -> _core.Shard:
-        """Return the rank as the core has it; draws of rows alone need their numbers."""
-        draws = self._plan.settings.subsample < 1 and rows is self._rows
-        return _core.Shard(rows.shard.communicator, rows.shard.numbers() if draws else None)
+    def _labels(self, rows: LabelledRows) -> _core.Labels:
+        weights, shard, core_shard = rows.integer_weights, rows.shard, None
+        if not shard.is_single:
+            # Only draws of training rows need to know which of all rows these are.
+            has_draws = self._plan.settings.subsample < 1 and rows is self._rows
+            core_shard = _core.Shard(shard.communicator, shard.row_ids() if has_draws else None)
+        return _core.Labels(
+            rows.y, weights.weight, weights.unit, self._plan.n_classes, self._storage, core_shard
+        )
 
     def _params(self, weights: IntegerWeights) -> _core.TrainParams:
         settings, features = self._plan.settings, self._plan.features
@@ -229,7 +212,7 @@ class TrainingRun:
         )
         split = _core.SplitParams(
             hessian_split=settings.algorithm.hessian_split,
-            min_weight=weights.units(self._min_weight()),
+            min_weight=weights.units(self._min_leaf_weight()),
             min_hessian_leaf=settings.min_hessian_leaf,
             l2_regularization=settings.l2_regularization,
             categorical_smoothing=settings.categorical_smoothing * class_factor,
@@ -246,82 +229,96 @@ class TrainingRun:
             base_line_search=settings.line_search,
         )
 
-    def _monitor(self, validated: BinnedRows) -> Monitor:
-        rows = validated.rows
-        state = _core.Validation(
-            validated.table.binned,
-            self._labels(rows, rows.integer_weights),
+    def _min_leaf_weight(self) -> float:
+        """Return the minimum weight of a leaf; min_samples_leaf below 1 is a fraction of the total."""
+        # Otherwise the bound is multiplied by the mean class factor: class_weight says how classes
+        # matter relative to each other and does not change what min_samples_leaf means.
+        bound = self._plan.settings.min_samples_leaf
+        return bound * (self._total_weight if bound < 1 else self._rows.class_factor)
+
+    def _initial_scores(self, rows: LabelledRows, handle_unknown: str) -> Floats | None:
+        """Return the initial scores; one column if equal for all rows, None if zero."""
+        if self._continued is not None:
+            return self._continued.raw(rows, handle_unknown, self._plan.n_threads)
+        return self._baseline[:, None] if self._baseline.any() else None
+
+    def _monitor(self, validation: BinnedRows) -> Monitor:
+        rows = validation.rows
+        scores = _core.Validation(
+            validation.table.binned,
+            self._labels(rows),
             self._plan.n_threads,
-            self._raw(rows, "missing"),  # levels of X_val are known to be allowed
+            self._initial_scores(rows, "missing"),  # X_val was checked for unknown categories
             self._storage,
         )
-        has_base = self._before is not None and self._before.model.ensemble.has_base
-        return Monitor(state, rows, self._plan, self._init, has_base=has_base)
+        has_base = self._continued is not None and self._continued.model.ensemble.has_base
+        return Monitor(scores, rows, self._plan, self._baseline, has_base=has_base)
 
-    def _raw(self, rows: LabelledRows, handle_unknown: str) -> Floats | None:
-        """Return the scores to start from; None for zero, one column if all rows have the same."""
-        if self._before is not None:
-            return self._before.raw(rows, handle_unknown, self._plan.n_threads)
-        return self._init[:, None] if self._init.any() else None
-
-    def _first_records(self, trainer: _core.Trainer, monitor: Monitor | None) -> list[Record]:
-        if self._before is not None and self._before is not self._earlier:
-            _check_losses(self._before.records[-1], trainer, monitor)
-            return [*self._before.records]
-        now = record(trainer, monitor)
-        if self._earlier is None:
+    def _initial_records(self, trainer: _core.Trainer, monitor: Monitor | None) -> list[Record]:
+        if self._continued is not None and self._continued is not self._previous:
+            _check_losses(self._continued.records[-1], trainer, monitor)
+            return [*self._continued.records]
+        now = make_record(trainer, monitor)
+        if self._previous is None:
             return [now]
-        last = self._earlier.records[-1]
+        last = self._previous.records[-1]
         now = replace(now, base_class=last.base_class, search_losses=last.search_losses)
-        return [*comparable(self._earlier.records, now)[:-1], now]
+        return [*comparable_records(self._previous.records, now)[:-1], now]
 
-    # ------------------------------------------------------------------------------------ the end
+    # --------------------------------------------------------------------------------------- memory
 
-    def _best_iteration(self) -> int:
-        if not self._plan.stops_early:
-            return self._boosting.n_iter
-        return best_iteration([r.validation_score for r in self._boosting.records])
+    def _size(self) -> memory.TrainingSize:
+        settings = self._plan.settings
+        # The rows are enough for this many leaves.
+        n_leaves = int(min(self._total_weight / self._min_leaf_weight(), 2**31)) + 1
+        return memory.TrainingSize(
+            n_rows=len(self._rows),
+            n_validation_rows=len(self._validation.rows) if self._validation else 0,
+            n_classes=self._plan.n_classes,
+            total_bins=self._table.binned.total_bins,
+            max_leaf_nodes=min(settings.max_leaf_nodes, max(2, n_leaves)),
+            n_threads=self._plan.n_threads,
+            n_candidates=self._plan.base_policy.n_candidates,
+            has_hessian=settings.algorithm.hessian_split,
+            shared_trees=settings.algorithm.shared_trees,
+            n_projections=self._plan.n_projections,
+            is_warm_start=self._continued is not None,
+            has_scorer=settings.scoring.scorer is not None,
+            has_ranks=not self._rows.shard.is_single,
+        )
 
-    def _ensemble(self) -> Ensemble:
-        builder = EnsembleBuilder(self._table.shape[1], self._plan.n_classes, self._init)
-        n_before = len(self._before.records) - 1 if self._before else 0
-        for trees in self._boosting.trees[: self._boosting.n_iter - n_before]:
-            builder.add_iteration(trees)
-        grown = builder.build(self._table.upper_value)
-        return self._before.model.ensemble.followed_by(grown) if self._before else grown
+    # ------------------------------------------------------------------------------------- warnings
 
-    def _remark(self) -> str | None:
-        """Return why nothing was learned, and what might help; or that training began anew."""
+    def _warning(self) -> str | None:
+        """Return why the model is constant, or that training was restarted, for a warning."""
         if self._best_iteration() == 0:
             return self._why_constant()
         if self._plan.phase != "plain":
             return None
         return (
-            "no step with a base class makes the validation score better, so training began anew "
-            f"without one, as algorithm={self._plan.settings.algorithm.name!r} has it"
+            "no iteration with a base class improves the validation score, so training was restarted "
+            f"without one, as algorithm={self._plan.settings.algorithm.name!r}"
         )
 
     def _why_constant(self) -> str:
-        what = "every class has the same probability everywhere"
-        if self._init.any():
-            what = "every row has the same probabilities"
-        cause, cure = "no tree can be split", self._if_not_split()
-        if self._boosting.n_iter > 0:
-            cause, cure = "no step makes the validation score better", self._if_not_better()
-        rows = f"{self._n_rows} row(s) of total weight {self._total_weight:g}"
-        return f"{cause}, so {what}: {rows}{cure}"
+        model = "every class has the same probability everywhere"
+        if self._baseline.any():
+            model = "every row has the same probabilities"
+        if self._state.n_iter > 0:
+            cause = "no iteration improves the validation score"
+            hint = (
+                "; a smaller learning_rate or a larger l2_regularization may help, and "
+                "scoring='error' may improve where the loss does not"
+            )
+        else:
+            cause, hint = "no tree can be split", self._why_no_split()
+        rows = f"{self._rows.n_rows} row(s) of total weight {self._total_weight:g}"
+        return f"{cause}, so {model}: {rows}{hint}"
 
-    def _if_not_better(self) -> str:
-        """Say what might make the validation score better."""
-        return (
-            "; a smaller learning_rate or a larger l2_regularization may do, "
-            "and scoring='error' asks for less than the loss"
-        )
-
-    def _if_not_split(self) -> str:
-        """Say why no tree can be split, as far as that is plain, and what might help."""
-        if self._total_weight < 2 * self._min_weight():
-            return self._if_too_light()
+    def _why_no_split(self) -> str:
+        """Return why no tree can be split, as far as it is certain, and what may help."""
+        if self._total_weight < 2 * self._min_leaf_weight():
+            return self._too_light()
         if has_one_class(self._rows):
             return "; they are all of one class"
         if not any(map(len, self._table.thresholds)):
@@ -333,21 +330,23 @@ class TrainingRun:
         larger = (
             f", a larger subsample than {settings.subsample:g}" if settings.subsample < 1 else ""
         )
-        return f"; a smaller {smaller}{larger} may help, if any feature tells the classes apart"
+        return f"; a smaller {smaller}{larger} may help, if any feature separates the classes"
 
-    def _if_too_light(self) -> str:
-        """Say that the rows weigh too little for two leaves."""
-        least, factor = self._plan.settings.min_samples_leaf, self._rows.class_factor
-        times = f" times {factor:g}" if factor != 1 and least >= 1 else ""
+    def _too_light(self) -> str:
+        bound, factor = self._plan.settings.min_samples_leaf, self._rows.class_factor
+        times = f" times {factor:g}" if factor != 1 and bound >= 1 else ""
         return (
-            f", less than twice min_samples_leaf={least:g}{times}{' of it' if least < 1 else ''}; "
+            f", less than twice min_samples_leaf={bound:g}{times}{' of it' if bound < 1 else ''}; "
             "give more rows, larger weights or a smaller min_samples_leaf"
         )
 
 
-def _storage_for(learned: BinnedRows, size: memory.TrainingSize) -> _core.Storage:
-    """Return where scores and the like can lie; raise MemoryError if they fit nowhere."""
-    table = learned.rows.table
+def _allocate_storage(train: BinnedRows, size: memory.TrainingSize) -> _core.Storage:
+    """Return where scores and other arrays of all rows are stored: in memory or in scratch files.
+
+    Raise MemoryError if they fit into neither.
+    """
+    table = train.rows.table
     if not isinstance(table, BatchedTable):
         memory.check(size, available_bytes())
         return _core.Storage()
@@ -360,12 +359,12 @@ def _storage_for(learned: BinnedRows, size: memory.TrainingSize) -> _core.Storag
 
 
 def _check_losses(last: Record, trainer: _core.Trainer, monitor: Monitor | None) -> None:
-    """Raise ValueError unless trees that were grown before give the losses that were recorded."""
+    """Raise ValueError unless the trees of a checkpoint give the losses that it records."""
     validation_loss = math.nan if monitor is None else monitor.loss()
     now = np.array([*trainer.class_losses(), validation_loss])
     then = np.array([*last.class_losses, last.validation_loss])
     if not np.array_equal(now, then, equal_nan=True):
         raise ValueError(
-            "the trees of the checkpoint do not give the losses that it records; expected the "
-            "data, and the version of abcgbm, that it was made with"
+            "the trees of the checkpoint do not give the losses that it records; expected the same "
+            "data and the same version of abcgbm as for the checkpoint"
         )

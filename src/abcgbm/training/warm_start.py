@@ -1,4 +1,7 @@
-"""Warm starts: what a previous fit leaves to continue."""
+"""Warm starts: the previous fit that training continues."""
+
+# A warm start needs no state except the model. Scores are sums of multiples of 2^-32 and therefore
+# exact: predicting those of the previous trees gives the bits that training had.
 
 import math
 from dataclasses import dataclass, replace
@@ -21,14 +24,14 @@ from abcgbm.parameters.validators import is_auto
 
 @dataclass(frozen=True)
 class PreviousFit:
-    """Steps that were taken before: what a warm start, or a training that was broken off, goes on from.
+    """The iterations that a warm start, or a resumed fit, continues.
 
     Attributes
     ----------
     model : Model
-        The model of these steps.
+        Model of these iterations.
     history : History
-        How it came about; steps after the best one are not gone on from.
+        Its history; iterations after the best one are not continued.
     """
 
     model: Model
@@ -36,87 +39,79 @@ class PreviousFit:
 
     @lazy
     def records(self) -> list[Record]:
-        """The state before the first step and after each one of the model."""
+        """Records before the first iteration and after each iteration of the model."""
         return self.history.records()[: self.history.best_iteration + 1]
 
     def raw(self, rows: LabelledRows, handle_unknown: str, n_threads: int) -> Floats:
-        """Return the scores of rows, of shape (n_classes, n_rows), some rows at a time."""
+        """Return the scores of rows, of shape (n_classes, n_rows), computed in chunks."""
         model = self.model.with_unknown(handle_unknown)
         raw = np.empty((len(model.classes), len(rows)))
         row_numbers = rows.row_numbers
         if isinstance(rows.table, BatchedTable):
-            for places, table in rows.table.parts_of_rows(row_numbers):
+            for places, table in rows.table.batches_of_rows(row_numbers):
                 raw[:, places] = model.raw(table, n_threads).T
             return raw
-        for part in row_chunks(len(rows), rows.table.shape[1]):
-            raw[:, part] = model.raw(rows.table.take(row_numbers[part]), n_threads).T
+        for chunk in row_chunks(len(rows), rows.table.shape[1]):
+            raw[:, chunk] = model.raw(rows.table.take(row_numbers[chunk]), n_threads).T
         return raw
 
-    def kept(self, settings: Parameters) -> Parameters:
-        """Return the settings with what is left open, but stays as the model has it."""
-        kept: dict[str, Any] = {"baseline": self._baseline()}
+    def with_model_defaults(self, settings: Parameters) -> Parameters:
+        """Return the parameters with the model's values in place of "auto"."""
+        values: dict[str, Any] = {"baseline": self._baseline()}
         if "learning_rate" in self.history.chosen:
-            kept["learning_rate"] = self.history.chosen["learning_rate"]
+            values["learning_rate"] = self.history.chosen["learning_rate"]
         return replace(
-            settings, **{name: x for name, x in kept.items() if is_auto(getattr(settings, name))}
+            settings, **{name: x for name, x in values.items() if is_auto(getattr(settings, name))}
         )
 
     def check(self, settings: Parameters) -> None:
-        """Raise ValueError if settings contradict the model."""
-        if settings.classes is not None:
-            self._check_classes(settings.classes)
-        if (
-            not is_auto(settings.baseline)
-            and settings.baseline != self._baseline()
-            and not self._began_with_one_class()
-        ):
+        """Raise ValueError if parameters contradict the model."""
+        labels = self.model.classes.tolist()
+        if settings.classes is not None and known_classes(settings.classes).tolist() != labels:
             raise ValueError(
-                f"baseline={settings.baseline!r} with warm_start=True; the model began with "
-                f"baseline={self._baseline()!r}; expected that, or warm_start=False"
+                f"classes={settings.classes!r} with warm_start=True; expected those of the model, "
+                f"{labels}"
+            )
+        # With rows of a single class the baseline is "prior" in any case.
+        had_one_class = int(np.count_nonzero(self.records[0].class_losses)) <= 1
+        is_given = not is_auto(settings.baseline)
+        if is_given and settings.baseline != self._baseline() and not had_one_class:
+            raise ValueError(
+                f"baseline={settings.baseline!r} with warm_start=True; the model was trained with "
+                f"baseline={self._baseline()!r}; expected the same, or warm_start=False"
             )
 
-    def check_n_iter(self, given: int | str | None) -> None:
-        """Raise ValueError if the model has more steps already than are asked for."""
-        if isinstance(given, int) and given < self.model.n_iter:
+    def check_n_iter(self, max_iter: int | str | None) -> None:
+        """Raise ValueError if the model has more iterations than max_iter."""
+        if isinstance(max_iter, int) and max_iter < self.model.n_iter:
             raise ValueError(
-                f"max_iter={given!r} with warm_start=True; expected at least the "
-                f"{self.model.n_iter} steps of the model"
+                f"max_iter={max_iter!r} with warm_start=True; expected at least the "
+                f"{self.model.n_iter} iterations of the model"
             )
 
     def check_categories(self, categorical_features: Any) -> None:
-        """Raise ValueError if other columns are given as categories than the model's."""
+        """Raise ValueError if other columns are given as categorical than those of the model."""
         if is_auto(categorical_features):
-            return  # a column is a category if it was one
+            return  # the kinds of columns are the model's
         schema = self.model.encoding.schema
-        mine = schema.is_categorical
-        chosen = chosen_columns(categorical_features, len(mine), schema.feature_names)
-        if not np.array_equal(chosen, mine):
+        expected = schema.is_categorical
+        chosen = chosen_columns(categorical_features, len(expected), schema.feature_names)
+        if not np.array_equal(chosen, expected):
             raise ValueError(
                 f"categorical_features={categorical_features!r} with warm_start=True; expected "
-                f"the categories of the model, {np.flatnonzero(mine).tolist()}"
-            )
-
-    def _check_classes(self, classes: Any) -> None:
-        mine = self.model.classes.tolist()
-        if known_classes(classes).tolist() != mine:
-            raise ValueError(
-                f"classes={classes!r} with warm_start=True; expected those of the model, {mine}"
+                f"the categorical features of the model, {np.flatnonzero(expected).tolist()}"
             )
 
     def _baseline(self) -> str:
         return "prior" if self.model.ensemble.init.any() else "zero"
 
-    def _began_with_one_class(self) -> bool:
-        """Whether there were rows of one class alone: then the start is "prior" in any case."""
-        return int(np.count_nonzero(self.records[0].class_losses)) <= 1
 
+def comparable_records(records: list[Record], now: Record) -> list[Record]:
+    """Return previous records with NaN for losses and scores that cannot be compared with now.
 
-def comparable(records: list[Record], now: Record) -> list[Record]:
-    """Return earlier records without what cannot be compared with the present one.
-
-    The last of them is of the same model as the present one. If its validation loss is another, so
-    are the rows; if only the score is, so is what it means. NaN takes the place of such losses and
-    scores, so that no best step is chosen by them.
+    The last record is of the same model as the present one. If its validation loss differs, the
+    validation rows do; if only the score differs, so does the scoring. With NaN no best iteration is
+    chosen by such values.
     """
     last = records[-1]
     if math.isnan(now.validation_loss):

@@ -102,15 +102,15 @@ CHANGES = {
 def test_file_that_changes_between_readings_is_named(change, ending, memory, tmp_path, monkeypatch):
     path = written(tmp_path, BATCHES, ending) / f"p1.{ending}"
     large = LargeTable(tmp_path, memory=memory)
-    parts, readings = large.source.parts, []
+    batches, readings = large.source.batches, []
 
     def changing(columns):
         if len(readings) == 1:
             CHANGES[change](path)
         readings.append(columns)
-        return parts(columns)
+        return batches(columns)
 
-    monkeypatch.setattr(large.source, "parts", changing)
+    monkeypatch.setattr(large.source, "batches", changing)
     assert f"{path}: the file has {change} since" in raised(ValueError, fit, large)
 
 
@@ -118,10 +118,10 @@ def test_file_that_changes_between_readings_is_named(change, ending, memory, tmp
 def test_file_that_is_cut_short_while_it_is_read_is_named(write, tmp_path):
     path = tmp_path / f"p.{write.__name__.partition('_')[2].replace('table', 'parquet')}"
     write(pa.table({"a": np.random.default_rng(0).normal(size=500_000)}), path)
-    parts = LargeTable(path).parts(["a"])
-    next(parts)
+    batches = LargeTable(path).batches(["a"])
+    next(batches)
     os.truncate(path, 1000)
-    assert str(path) in raised(ValueError, list, parts)
+    assert str(path) in raised(ValueError, list, batches)
 
 
 # ------------------------------------------------------------------------------- folders and signals
@@ -208,7 +208,7 @@ def test_reading_tells_rows_and_bytes(ending, is_size_told, tmp_path, capsys):
     rows = "60 of 60 rows, " if is_size_told else "60 rows"
     assert lines[0].startswith(f"reading 1 column: {rows}")
     assert lines[1].startswith(f"reading 3 columns: {rows}")
-    assert lines[2].startswith("step 1/3")
+    assert lines[2].startswith("iteration 1/3")
     assert (" KB of " in lines[0]) == is_size_told
 
 

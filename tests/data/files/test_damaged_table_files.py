@@ -96,7 +96,7 @@ def test_quote_without_an_end_is_found_at_any_size_of_blocks(pieces, size):
 def test_unclosed_quote_names_the_line_where_it_opens(tmp_path, rows, ending, size):
     path, data = tmp_path / f"t.{ending}", f"a,y\n{''.join(rows)}".encode()
     path.write_bytes(gzip.compress(data) if ending == "csv.gz" else data)
-    with pytest.raises(TableFileError, match=rf"{path.name}, line 21: a quote opens a cell"):
+    with pytest.raises(TableFileError, match=rf"{path.name}, line 21: a quoted cell is never"):
         read_in_blocks(path, size)
 
 
@@ -123,14 +123,14 @@ def trained(tmp_path, monkeypatch):
 def test_commands_refuse_a_quote_that_is_never_closed(trained, capsys, line):
     (trained / "bad.csv").write_text("a,y\n" + "".join(ROWS[:19]) + '19,"v\n20,u\n21,v\n')
     assert main(line.split()) == 1
-    assert "bad.csv, line 21: a quote opens a cell and is never closed" in last_error(capsys)
+    assert "bad.csv, line 21: a quoted cell is never closed" in last_error(capsys)
     assert not [name for name in ("x.abc", "p.csv", "e.csv") if (trained / name).exists()]
 
 
 def test_file_in_parts_refuses_a_quote_that_is_never_closed(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "".join(ROWS[:-1]) + '59,"v')
-    with pytest.raises(TableFileError, match=r"t\.csv, line 61: a quote opens"):
+    with pytest.raises(TableFileError, match=r"t\.csv, line 61: a quoted cell"):
         ABCBoostClassifier(max_iter=1).fit(path, "y")
 
 
@@ -161,11 +161,11 @@ def test_commands_read_and_write_names_that_are_not_utf8(trained):
 
 
 OTHERS = {
-    "gzip data, not text; expected a name that ends in .gz": gzip.compress(b"a,b\n1,2\n"),
-    "zstd data, not text; expected a name that ends in .zst": b"\x28\xb5\x2f\xfd\x04\x00",
+    "gzip data, not text; expected the suffix .gz": gzip.compress(b"a,b\n1,2\n"),
+    "zstd data, not text; expected the suffix .zst": b"\x28\xb5\x2f\xfd\x04\x00",
     "a zip archive or a spreadsheet, not text": b"PK\x03\x04\x14\x00\x06\x00",
-    "a Parquet file, not text; expected a name that ends in .parquet": b"PAR1\x15\x04\x15\n",
-    "a Feather file, not text; expected a name that ends in .feather": b"ARROW1\x00\x00\xff\xff",
+    "a Parquet file, not text; expected the suffix .parquet": b"PAR1\x15\x04\x15\n",
+    "a Feather file, not text; expected the suffix .feather": b"ARROW1\x00\x00\xff\xff",
 }
 
 
@@ -198,6 +198,30 @@ def test_text_in_another_encoding_is_text(tmp_path, encoding):
     assert read(path, encoding=encoding).num_rows == 1
 
 
+@pytest.mark.parametrize("encoding", ["hex", "rot13", "base64", "zlib", "idna", "punycode", "nope"])
+def test_encoding_that_is_not_of_text_files_is_refused(tmp_path, encoding):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableFileError, match=rf"t\.csv: unknown encoding '{encoding}'; expected"):
+        read(tmp_path / "t.csv", encoding=encoding)
+
+
+@pytest.mark.parametrize("data", [b"a,b\n1,2\n", "a,b\n1,2\n".encode("utf-16-le")])
+def test_text_without_the_mark_of_utf16_names_the_file(tmp_path, data):
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(TableFileError, match=r"t\.csv: not utf-16: UTF-16 stream") as raised:
+        read(tmp_path / "t.csv", encoding="utf-16")
+    assert raised.value.hint == "encoding"
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_damaged_name_of_a_column_names_the_file(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    WRITERS[ending](pa.table({"abcdefgh": [1]}), path)
+    path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xffefgh"))
+    with pytest.raises(TableFileError, match=rf"t\.{ending}: not a {ending} file, or damaged: "):
+        read(path)
+
+
 def test_text_that_begins_as_the_signature_of_another_format_is_text(tmp_path):
     (tmp_path / "t.csv").write_text("PAR1,BZh9,PK\n1,2,3\n")
     assert read(tmp_path / "t.csv").column_names == ["PAR1", "BZh9", "PK"]
@@ -216,7 +240,7 @@ def test_damaged_compression_names_the_file(tmp_path):
 def test_damaged_metadata_of_pandas_name_the_file(tmp_path, metadata, ending):
     table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": metadata})
     WRITERS[ending](table, tmp_path / f"t.{ending}")
-    with pytest.raises(TableFileError, match=rf"t\.{ending}: damaged metadata of pandas"):
+    with pytest.raises(TableFileError, match=rf"t\.{ending}: damaged pandas metadata"):
         read(tmp_path / f"t.{ending}")
 
 

@@ -104,7 +104,7 @@ def test_files_without_rows_and_columns_in_another_order_play_no_part(ending, pl
     assert_same(written(tmp_path, parts, ending), TABLE)
 
 
-@pytest.mark.filterwarnings("ignore:no step makes the validation score better")
+@pytest.mark.filterwarnings("ignore:no iteration improves the validation score")
 @pytest.mark.parametrize(
     "settings",
     [
@@ -280,33 +280,36 @@ ARGUMENTS = {
     "y array": (lambda X: fit(X, np.zeros(10**5)), "y=array([0., 0., "),
     "y none": (lambda X: fit(X, None), "y=None; expected the name of a column"),
     "weight unknown": (lambda X: fit(X, "y", "w"), "sample_weight='w'; expected the name of"),
-    "weight is y": (lambda X: fit(X, "y", "y"), "sample_weight='y', as y; expected another"),
-    "y name of a frame": (lambda X: fit(TABLE, "y"), "y='y'; expected labels, one for each row"),
-    "no features": (lambda X: fit(LargeTable(X, ignore=["a", "b", "s"])), "expected features"),
+    "weight is y": (lambda X: fit(X, "y", "y"), "sample_weight='y' is also y; expected another"),
+    "y name of a frame": (lambda X: fit(TABLE, "y"), "y='y'; expected one label for each row"),
+    "no features": (
+        lambda X: fit(LargeTable(X, ignore=["a", "b", "s"])),
+        "expected at least one feature",
+    ),
     "ignored": (lambda X: LargeTable(X, ignore="label"), "ignore='label'; expected the name of"),
-    "missing": (lambda X: LargeTable(X, missing=[3]), "missing=[3]; expected texts"),
+    "missing": (lambda X: LargeTable(X, missing=[3]), "missing=[3]; expected strings"),
     "memory": (lambda X: LargeTable(X, memory="abc"), "memory='abc'; expected a number of bytes"),
     "no memory": (lambda X: LargeTable(X, memory=0), "memory=0; expected a number of bytes"),
-    "no folder": (lambda X: LargeTable(X, cache_dir=X / "none"), "is no folder; expected one"),
+    "no folder": (lambda X: LargeTable(X, cache_dir=X / "none"), "expected an existing folder"),
     "number for folder": (lambda X: LargeTable(X, cache_dir=3), "cache_dir=3; expected the path"),
-    "no such file": (lambda X: fit(X / "none.parquet"), "none.parquet: there is no such file"),
-    "address": (lambda X: fit("s3://bucket/x"), "s3://bucket/x: an address, not a path; expected"),
-    "no such pattern": (lambda X: fit(str(X / "*.csv")), "*.csv: no table file is there; expected"),
+    "no such file": (lambda X: fit(X / "none.parquet"), "none.parquet: no such file"),
+    "address": (lambda X: fit("s3://bucket/x"), "s3://bucket/x: a URL, not a path; expected"),
+    "no such pattern": (lambda X: fit(str(X / "*.csv")), "*.csv: no table file found; expected"),
     "generator": (
         lambda X: LargeTable(p for p in BATCHES),
-        "generator, which can be read only once",
+        "generator, which can be iterated only once",
     ),
-    "table": (lambda X: LargeTable(TABLE), "X is of type Table, a table itself"),
+    "table": (lambda X: LargeTable(TABLE), "X is of type Table, a table in memory"),
     "number": (lambda X: LargeTable(3), "X is of type int; expected a path"),
     "nothing": (lambda X: LargeTable([]), "X has no batches; expected at least one"),
     "batch": (lambda X: LargeTable([3]), "batch 0 is of type int; expected one of"),
     "no iterable": (lambda X: LargeTable(lambda: None), "the function returned NoneType; expected"),
-    "names": (lambda X: LargeTable([named_twice()]), "batch 0 has columns of the same name: 'a'"),
+    "names": (lambda X: LargeTable([named_twice()]), "batch 0 has duplicate column names: 'a'"),
     "X_val": (lambda X: fit(X, X_val=without_b(X)), "has no column 'b', which the model was"),
-    "unknown level": (fit_with_unknown_level, "column 's' has unknown level(s) 'zz'"),
+    "unknown level": (fit_with_unknown_level, "column 's' has unknown categories 'zz'"),
     "predict": (lambda X: fit(X).predict(without_b(X)), "has no column 'b', which the model was"),
     "predict nothing": (lambda X: fit(X).predict(no_rows(X)), "which has no rows; expected"),
-    "scorer": (fit_with_scorer, "expected scoring='loss' or 'error', or an X_val"),
+    "scorer": (fit_with_scorer, "scoring='loss' or 'error' is required"),
 }
 
 
@@ -348,6 +351,8 @@ def test_codes_that_fit_nowhere_are_an_error_before_anything_is_coded(tmp_path, 
 
 def test_column_that_one_text_file_makes_text_is_told(tmp_path):
     written(tmp_path, [BATCHES[0], replaced(BATCHES[1], "b", TEXT), BATCHES[2]], "csv")
-    with pytest.warns(UserWarning, match=r"column .b. is text.*p1\.csv; in .*p0\.csv it holds"):
+    with pytest.warns(
+        UserWarning, match=r"column .b. is treated as text.*p1\.csv; in .*p0\.csv it only holds"
+    ):
         model = fit(tmp_path)
     assert model.model_.encoding.schema.is_categorical.tolist() == [False, True, True]

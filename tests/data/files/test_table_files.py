@@ -121,8 +121,8 @@ def test_other_encodings_are_read_when_named(tmp_path):
         (b"a,b\n1,2\n3\n", "t.csv, line 3: 1 cells; expected 2"),
         (b'a,b\n"x\ny",2\n3,4,5\n', "t.csv, line 4: 3 cells; expected 2"),
         (b"a,b\n1,2\n1,\xff\n", r"t.csv, line 3, column 'b': b'\\xff' is not UTF-8"),
-        (b"1,2\n3,4\n", "t.csv, line 1: looks like a row, not like the names of columns"),
-        (b"a,a\n3,4\n", "t.csv, line 1: columns of the same name: 'a'"),
+        (b"1,2\n3,4\n", "t.csv, line 1: looks like data rather than column names"),
+        (b"a,a\n3,4\n", "t.csv, line 1: duplicate column names: 'a'"),
     ],
 )
 def test_what_is_wrong_with_a_text_file_is_located(tmp_path, content, told):
@@ -137,13 +137,13 @@ def test_cell_that_should_be_a_number_is_located_in_any_block(tmp_path):
     path.write_text("a,b\n" + "1,2\n" * 50 + "1,x\n" + "1,2\n" * 50)
     file = DelimitedFile(path, Reading(), block_bytes=30)
     with pytest.raises(TableFileError, match="line 52, column 'b': 'x'; expected a number"):
-        [*file.parts(as_numbers=["b"])]
+        [*file.batches(as_numbers=["b"])]
 
 
 def test_truth_values_are_numbers(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a\ntrue\nfalse\n")
-    (table,) = DelimitedFile(path, Reading()).parts(as_numbers=["a"])
+    (table,) = DelimitedFile(path, Reading()).batches(as_numbers=["a"])
     assert table.column("a").to_pylist() == [True, False]
 
 
@@ -153,9 +153,9 @@ def test_truth_values_are_numbers(tmp_path):
         ("t.parquet", b"no", "t.parquet: not a parquet file, or damaged"),
         ("t.feather", b"no", "t.feather: not a feather file, or damaged"),
         ("t.libsvm", b"1 1:0.5\n2 x\n", "t.libsvm, line 2"),
-        ("t.libsvm", b"1 0:0.5\n", "t.libsvm, line 1.*counted from 0"),
+        ("t.libsvm", b"1 0:0.5\n", "t.libsvm, line 1.*counted from 1"),
         ("t.csv.gz", b"no", "t.csv.gz: cannot be read"),
-        ("t.dat", b"no", "t.dat: a name that tells no format"),
+        ("t.dat", b"no", "t.dat: a name without a known suffix"),
     ],
 )
 def test_files_of_another_format_than_their_name_says_are_refused(tmp_path, name, content, told):
@@ -165,7 +165,7 @@ def test_files_of_another_format_than_their_name_says_are_refused(tmp_path, name
 
 
 def test_file_that_is_not_there_and_folder_are_named(tmp_path):
-    with pytest.raises(TableFileError, match=r"no\.csv: there is no such file"):
+    with pytest.raises(TableFileError, match=r"no\.csv: no such file"):
         open_table(tmp_path / "no.csv", Reading())
     with pytest.raises(TableFileError, match="a folder; expected a file"):
         open_table(tmp_path, Reading())
@@ -183,7 +183,7 @@ def test_columns_are_found_by_name_then_by_position(tmp_path, given, found):
 
 def test_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
     with pytest.raises(
-        TableFileError, match=r"no column 'x' to be the label; expected one of 'a', 'b'"
+        TableFileError, match=r"no column 'x' for the label; expected one of 'a', 'b'"
     ):
         find_column(named(tmp_path, "a,b"), "x", "label")
 
@@ -284,7 +284,7 @@ def test_quotes_inside_of_cells_do_not_depend_on_cuts(tmp_path_factory, rows):
 def test_stray_quote_does_not_join_the_rows_below_it(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_bytes(b"size\tnote\n" + b'5"\tx\n' + b'6\t"two\nlines"\n' * 200)
-    parts = [*DelimitedFile(path, Reading(), block_bytes=100).parts()]
+    parts = [*DelimitedFile(path, Reading(), block_bytes=100).batches()]
     assert len(parts) > 20
     assert sum(map(len, parts)) == 201
 
@@ -294,14 +294,14 @@ def test_hexadecimal_numbers_are_text_as_in_pandas(tmp_path):
     path.write_text("a,b\n0x1F,1\n0x20,2\n")
     table = DelimitedFile(path, Reading()).read()
     assert table.column("a").to_pylist() == pd.read_csv(path)["a"].tolist() == ["0x1F", "0x20"]
-    (part,) = DelimitedFile(path, Reading()).parts()
+    (part,) = DelimitedFile(path, Reading()).batches()
     assert [str(of) for of in part.schema.types] == ["string", "int64"]
 
 
 def test_dates_and_times_are_text_in_every_part(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n2020-01-01,12:30\n2020-01-02,12:31\n")
-    for part in DelimitedFile(path, Reading(), block_bytes=10).parts():
+    for part in DelimitedFile(path, Reading(), block_bytes=10).batches():
         assert [str(of) for of in part.schema.types] == ["string", "string"]
 
 
@@ -329,7 +329,7 @@ def test_no_row_is_lost(tmp_path, name, content, rows, size):
 def test_columns_as_written_are_handed_on_to_the_letter(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('a,b\n000,NA\n 1,"x,y"\n')
-    ((table, written),) = DelimitedFile(path, Reading()).parts_with(["b", "a"])
+    ((table, written),) = DelimitedFile(path, Reading()).batches_with_text(["b", "a"])
     assert table.to_pylist() == [{"a": 0, "b": None}, {"a": 1, "b": "x,y"}]
     assert written.to_pylist() == [{"b": "NA", "a": "000"}, {"b": "x,y", "a": " 1"}]
 
@@ -388,7 +388,7 @@ def test_file_without_rows_has_a_part_with_its_columns(tmp_path, name):
         (tmp_path / name).write_text("a,b\n")
     else:
         parquet.write_table(pa.table({"a": pa.array([], "int8"), "b": []}), tmp_path / name)
-    (part,) = open_table(tmp_path / name, Reading()).parts()
+    (part,) = open_table(tmp_path / name, Reading()).batches()
     assert (part.column_names, len(part)) == (["a", "b"], 0)
 
 
@@ -426,7 +426,7 @@ def test_cell_that_is_no_number_comes_with_what_may_help(tmp_path, cell, hint):
     (tmp_path / "t.csv").write_text(f"a;b\n{cell};1\n")
     file = DelimitedFile(tmp_path / "t.csv", Reading(delimiter=";"))
     with pytest.raises(TableFileError, match="line 2, column 'a'") as caught:
-        [*file.parts(as_numbers=["a"])]
+        [*file.batches(as_numbers=["a"])]
     assert caught.value.hint == hint
 
 

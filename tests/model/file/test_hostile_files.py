@@ -269,10 +269,10 @@ def test_features_of_the_same_name_are_an_error():
     def rename(document):
         document["features"]["names"][1] = document["features"]["names"][0]
 
-    with pytest.raises(ModelFileError, match=r"features of the same name: \['slope'\]"):
+    with pytest.raises(ModelFileError, match=r"duplicate feature names: \['slope'\]"):
         loaded(with_valid_digests(members_of(CONTENT), rename))
     schema = Schema(np.zeros(3, dtype=bool), np.array(["a", "b", "a"], object))
-    with pytest.raises(ValueError, match="features of the same name"):
+    with pytest.raises(ValueError, match="duplicate feature names"):
         schema.check()
 
 

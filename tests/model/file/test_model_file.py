@@ -150,7 +150,7 @@ def test_levels_of_every_kind_come_back(column):
     model = small(categorical_features=["soil"], max_bins=3, **SMALL).fit(frame, LABELS)
     twin = loaded(content_of(model))
     assert_all_is_same(twin, model)
-    assert twin.model_.encoding.levels == model.model_.encoding.levels
+    assert twin.model_.encoding.categories == model.model_.encoding.categories
     np.testing.assert_array_equal(twin.predict_proba(frame), model.predict_proba(frame))
 
 

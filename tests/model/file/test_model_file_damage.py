@@ -270,14 +270,14 @@ sys.path.insert(0, "tests/model/file")
 from test_model_file_damage import *
 bombs = [
     with_declared_sizes(PER_CLASS, 2**32 - 2),
-    mended(members_of(PER_CLASS) | {"trees/weight.npy": header_of("(1000000000000,)")}),
+    with_valid_digests(members_of(PER_CLASS) | {"trees/weight.npy": header_of("(1000000000000,)")}),
     with_array(PER_CLASS, "trees/tree_start", lambda a: a.astype(np.int64) * 2**50),
     with_array(PER_CLASS, "trees/tree_start", lambda a: np.array([0, 2**62, len(a)])),
-    mended(members_of(PER_CLASS), lambda d: d["history"].update(n_steps=10**15)),
-    mended(members_of(PER_CLASS), lambda d: d["features"]["levels"][0].update(n_codes=10**15)),
-    mended(members_of(PER_CLASS), lambda d: d.update(
+    with_valid_digests(members_of(PER_CLASS), lambda d: d["history"].update(n_steps=10**15)),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d["features"]["levels"][0].update(n_codes=10**15)),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d.update(
         classes={"array": {"dtype": "<U400000000", "shape": [3], "values": ["a", "b", "c"]}})),
-    mended(members_of(PER_CLASS), lambda d: d.update(checkpoint=[[]] * 1000)),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d.update(checkpoint=[[]] * 1000)),
     redigested(members_of(PER_CLASS), members_of(PER_CLASS)["model.json"][:80] + b'"a": ' + b"[" * 10**6),
 ]
 n_pages = int(open("/proc/self/statm").read().split()[0])

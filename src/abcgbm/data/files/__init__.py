@@ -1,4 +1,4 @@
-"""Table files: CSV, Parquet, Feather and LibSVM to Arrow tables, whole or a part at a time.
+"""Table files: CSV, Parquet, Feather and LibSVM as Arrow tables, whole or in batches.
 
-pyarrow is needed by whoever reads a file, not by the package: `require_pyarrow` says so.
+pyarrow is an optional dependency, imported by `require_pyarrow` when a file is read.
 """

@@ -1,4 +1,4 @@
-"""Parquet and Feather files, whole or a batch of rows at a time."""
+"""Parquet and Feather files, whole or in batches of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH_ROWS = 65_536
 
 
 class ArrowFile:
-    """A file that knows the types of its columns.
+    """A Parquet or Feather file.
 
     Parameters
     ----------
@@ -26,16 +26,15 @@ class ArrowFile:
     Attributes
     ----------
     schema : pyarrow.Schema
-        The columns and their types.
+        Columns and their types.
     names : list of str
-        Their names, without those that are an index.
+        Names of the columns, except those of an index.
     index_names : list of str
-        Columns that pandas stored as an index, which is no column of its table: they are read when
-        they are asked for by name.
+        Columns that pandas stored as an index. They are read only if requested by name.
     has_header : bool
-        True: the file itself has names.
+        True: the file has column names.
     n_rows : int or None
-        Number of rows, if the file tells.
+        Number of rows, if the file stores it.
     """
 
     has_header = True
@@ -43,10 +42,10 @@ class ArrowFile:
     def __init__(self, path: Path, format: str) -> None:
         self.path = path
         self._format = format
-        opened = self._told(lambda: self._open([]))
-        self.schema = self._told(lambda: getattr(opened, "schema_arrow", None) or opened.schema)
+        opened = self._checked(lambda: self._open([]))
+        self.schema = self._checked(lambda: getattr(opened, "schema_arrow", None) or opened.schema)
         self.n_rows: int | None = opened.metadata.num_rows if format == "parquet" else None
-        check_names(self.schema.names, path)
+        check_names(self._checked(lambda: self.schema.names), path)
         self.index_names = _index_names(self.schema, path)
         self.names = [name for name in self.schema.names if name not in self.index_names]
 
@@ -56,43 +55,43 @@ class ArrowFile:
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Any:
-        """Return some columns, or all, as an Arrow table; types are the file's."""
+        """Return some or all columns as an Arrow table, with the types of the file."""
         arrow = require_pyarrow()
-        tables = [*self.parts(columns)]
+        tables = [*self.batches(columns)]
         if not sum(map(len, tables)):
             raise TableFileError(self.path, "no rows; expected a table")
         return arrow.concat_tables(tables)
 
-    def parts(
+    def batches(
         self,
         columns: Collection[str] | None = None,
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Iterator[Any]:
-        """Yield some columns as Arrow tables, a batch of rows at a time; types are the file's.
+        """Yield some or all columns as Arrow tables, one batch of rows at a time.
 
-        There is a table at least, perhaps without rows.
+        Types are those of the file. There is at least one table, which may have no rows.
         """
-        yield from (table for table, _ in self.parts_with((), columns, as_text, as_numbers))
+        yield from (table for table, _ in self.batches_with_text((), columns, as_text, as_numbers))
 
-    def parts_with(
+    def batches_with_text(
         self,
         written: Collection[str],
         columns: Collection[str] | None = None,
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield what ``parts`` yields and, beside it, columns as the file has them."""
-        wanted = {*self.names} if columns is None else {*columns}
-        first = [name for name in self.schema.names if name in wanted]
+        """Yield the tables of `batches`, each with a table of the columns ``written`` as stored."""
+        requested = {*self.names} if columns is None else {*columns}
+        first = [name for name in self.schema.names if name in requested]
         second = [*written]
         both = [name for name in self.schema.names if name in {*first, *second}]
-        batches = self._told(lambda: self._batches(both))
-        while (batch := self._told(lambda: next(batches, None))) is not None:
+        batches = self._checked(lambda: self._batches(both))
+        while (batch := self._checked(lambda: next(batches, None))) is not None:
             yield with_plain_numbers(batch.select(first)), batch.select(second)
 
     def _open(self, places: list[int]) -> Any:
-        """Open the file; of Feather just the columns at some places are read, or all if none is named."""
+        """Open the file; of a Feather file only the columns at ``places`` (empty: all) are read."""
         if self._format == "parquet":
             return require_pyarrow("pyarrow.parquet").ParquetFile(open_file(self.path))
         arrow = require_pyarrow()
@@ -100,7 +99,7 @@ class ArrowFile:
         return arrow.ipc.open_file(open_file(self.path), options=options)
 
     def _batches(self, wanted: list[str]) -> Iterator[Any]:
-        """Yield batches as tables: an empty one where there is none."""
+        """Yield batches as tables; an empty table if there are none."""
         arrow, has_batches = require_pyarrow(), False
         file = self._open(sorted(map(self.schema.names.index, wanted)))
         for batch in self._raw_batches(file, wanted):
@@ -119,9 +118,10 @@ class ArrowFile:
             yield batch
 
     def _check_values(self, batch: Any) -> None:
-        """Check where the values of text and categories are stored, which Arrow reads unchecked.
+        """Validate the buffers of text and categories.
 
-        A damaged place of a value would end the process.
+        Arrow does not check their offsets when it reads them, and corrupt ones would crash the
+        process.
         """
         arrow = require_pyarrow()
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -131,26 +131,26 @@ class ArrowFile:
                 what = f"damaged values: {error}"
                 raise TableFileError(self.path, what, column=name) from error
 
-    def _told(self, read: Any) -> Any:
-        """Do what reads the file; what goes wrong is told of the file."""
+    def _checked(self, read: Any) -> Any:
+        """Call a function that reads the file; its errors become errors of the file."""
         try:
             return read()
         except (FileNotFoundError, PermissionError):
             raise  # these name the file themselves
-        except (require_pyarrow().ArrowException, OSError) as error:
+        except (require_pyarrow().ArrowException, OSError, UnicodeDecodeError) as error:
             what = f"not a {self._format} file, or damaged: {error}"
             raise TableFileError(self.path, what) from error
 
 
 def _index_names(schema: Any, path: Path) -> list[str]:
-    """Return the columns that pandas stored as an index (a range it stores as no column)."""
+    """Return the columns that pandas stored as an index (it stores a range as metadata only)."""
     try:
         metadata = schema.pandas_metadata or {}
     except (ValueError, RecursionError) as error:
-        raise TableFileError(path, f"damaged metadata of pandas: {error}") from error
+        raise TableFileError(path, f"damaged pandas metadata: {error}") from error
     found = metadata.get("index_columns", []) if isinstance(metadata, dict) else None
     if not isinstance(found, list):
-        what = "damaged metadata of pandas; expected a list of index columns among them"
+        what = "damaged pandas metadata; expected a list of index columns"
         raise TableFileError(path, what)
     stored = {*schema.names}
     return [name for name in found if isinstance(name, str) and name in stored]

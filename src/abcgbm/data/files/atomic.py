@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes of files."""
 
 import errno
 import os
@@ -12,24 +12,20 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put a file in the place of an earlier one, at once.
-
-    Whatever goes wrong, a full disk or a power cut, leaves the earlier file as it was.
-    """
+    """Write a file atomically: on any failure the previous file is left unchanged."""
     with written_whole(path) as file:
         file.write(content)
 
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Give a file to write to, which takes the place of an earlier one when the block ends well."""
+    """Open a file for writing; it replaces the previous one if the block ends without an error."""
     try:
-        with _opened(Path(os.path.realpath(path))) as file:  # a link stays one
+        with _opened(Path(os.path.realpath(path))) as file:  # follow links, so that they stay links
             yield file
     except OSError as error:
-        if (
-            error.filename is None and error.errno in _FULL
-        ):  # only an error of opening names its file
+        # Errors of opening name a file, those of writing to a full disk do not.
+        if error.filename is None and error.errno in _FULL:
             error.filename = os.fspath(path)
         raise
 
@@ -37,10 +33,10 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 @contextmanager
 def _opened(target: Path) -> Iterator[IO[bytes]]:
     if target.exists() and not target.is_file():
-        with target.open("wb") as device:  # a device or a pipe is no file to be replaced
+        with target.open("wb") as device:  # devices and pipes cannot be replaced
             yield device
         return
-    if target.exists() and not os.access(target, os.W_OK):  # which a rename would not ask for
+    if target.exists() and not os.access(target, os.W_OK):  # a rename would not check this
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
@@ -60,7 +56,7 @@ def _opened(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _keep_mode(target: Path, descriptor: int) -> None:
-    """Let the same people read a file as before; on Windows the folder says who they are."""
+    """Copy the permissions of the previous file; Windows inherits them from the folder."""
     if not hasattr(os, "fchmod"):
         return
     with suppress(FileNotFoundError):
@@ -68,7 +64,7 @@ def _keep_mode(target: Path, descriptor: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name be on the disk, too, where the system can do that; Windows opens no folder."""
+    """Flush the rename to disk, where the system can do that; Windows cannot open folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -13,24 +13,24 @@ from abcgbm import _core
 from abcgbm.data.files.large_table import ChangedTableError, LargeTable
 from abcgbm.data.schema import Kind, Schema, chosen_columns
 from abcgbm.data.table import Table, read_table_like
-from abcgbm.errors import require_pyarrow, shortened, shown_bytes
+from abcgbm.errors import format_bytes, quoted_list, require_pyarrow
 from abcgbm.parameters.machine import available_bytes
 
 
 @dataclass(frozen=True, eq=False)
 class BatchedTable:
-    """Rows of features that are read again whenever they are needed.
+    """Features of a `LargeTable`, read again whenever they are needed.
 
     Attributes
     ----------
     large : LargeTable
-        Where they come from.
+        The table.
     schema : Schema
-        Names, and which features are categories.
+        Names and kinds of the features.
     n_rows : int
-        Number of rows, in all parts.
+        Number of rows.
     owner : str
-        The estimator that errors speak of.
+        Name of the estimator in errors.
     """
 
     large: LargeTable
@@ -52,61 +52,63 @@ class BatchedTable:
         return self.schema.feature_names
 
     def kinds(self, features: NDArray[np.intp]) -> list[Kind]:
-        """Return what some features are."""
+        """Return the kinds of some features."""
         is_categorical = self.schema.is_categorical[features]
         return [Kind.CATEGORICAL if is_one else Kind.NUMERIC for is_one in is_categorical.tolist()]
 
-    def groups(self, max_bytes: int, of_value: int, n_threads: int = 1) -> list[NDArray[np.intp]]:
-        """Return the features in groups that are read together.
+    def groups(
+        self, max_bytes: int, bytes_per_value: int, n_threads: int = 1
+    ) -> list[NDArray[np.intp]]:
+        """Return groups of features to be read in one pass each.
 
-        Where columns can be read apart, those of a group take so many bytes at most, but for a group
-        of one, and no thread has more of them than the others; else all features are one group, and
-        their rows are read once.
+        If columns can be read separately, a group takes at most ``max_bytes`` (unless it is a
+        single feature) and divides evenly among the threads. Otherwise all features are one group,
+        so that the rows are read once.
         """
         n_features = self.shape[1]
         size = n_features
         if self.large.source.is_columnar:
-            size = max(1, max_bytes // (of_value * self.n_rows))
+            size = max(1, max_bytes // (bytes_per_value * self.n_rows))
             size -= size % n_threads if size > n_threads else 0
         return [np.arange(f, min(f + size, n_features)) for f in range(0, n_features, size)]
 
-    def fits(self, features: NDArray[np.intp], max_bytes: int, of_value: int) -> bool:
-        """Whether all rows of some features take no more than so many bytes."""
-        return of_value * self.n_rows * len(features) <= max_bytes
+    def fits(self, features: NDArray[np.intp], max_bytes: int, bytes_per_value: int) -> bool:
+        """Whether all rows of some features fit into ``max_bytes``."""
+        return bytes_per_value * self.n_rows * len(features) <= max_bytes
 
     def whole(self, features: NDArray[np.intp]) -> Table:
         """Return some features of all rows, in memory."""
-        arrow, schema = require_pyarrow(), _some(self.schema, features)
+        arrow, schema = require_pyarrow(), _subset(self.schema, features)
         names = schema.feature_names
         assert names is not None
-        parts = [*self.large.parts(names.tolist())]
-        self._check_rows(sum(map(len, parts)))
-        table = arrow.concat_tables(parts, promote_options="permissive")
+        batches = [*self.large.batches(names.tolist())]
+        self._check_rows(sum(map(len, batches)))
+        table = arrow.concat_tables(batches, promote_options="permissive")
         return read_table_like(table, schema, self.owner)
 
     def storage_of_codes(self) -> _core.Storage:
-        """Return where its codes can lie: in a folder, if there is one and memory is too small."""
-        if 2 * self.code_bytes <= self.large.free_bytes():  # other things need room, too
+        """Return storage for the codes: in ``cache_dir`` if memory is too small, else in memory."""
+        if 2 * self.code_bytes <= self.large.free_bytes():  # leave memory for scores and histograms
             return _core.Storage()
         available = available_bytes()
         if self.large.cache_dir is None and available is not None and self.code_bytes > available:
             n_rows, n_features = self.shape
             raise MemoryError(
                 f"the bin codes of {n_rows} rows x {n_features} features take about "
-                f"{shown_bytes(self.code_bytes)}; {shown_bytes(available)} are available. Expected "
-                f"{self.large!r} with a cache_dir, where they can lie, or with fewer columns (ignore)"
+                f"{format_bytes(self.code_bytes)}; {format_bytes(available)} are available. Expected "
+                f"{self.large!r} with a cache_dir to store them in, or with fewer columns (ignore)"
             )
         return _core.Storage(self.large.cache_dir)
 
     @property
     def code_bytes(self) -> int:
-        """About how many bytes its codes take."""
+        """Approximate size of the codes."""
         return self.n_rows * self.shape[1]
 
-    def parts(self, features: NDArray[np.intp]) -> Iterator[tuple[int, Table]]:
-        """Yield the number of the first row of each part, and the part: some features of its rows."""
+    def batches(self, features: NDArray[np.intp]) -> Iterator[tuple[int, Table]]:
+        """Yield some features in batches, each with the number of its first row."""
         first_row = 0
-        for table in feature_batches(self.large, _some(self.schema, features), self.owner):
+        for table in feature_batches(self.large, _subset(self.schema, features), self.owner):
             if first_row + len(table) > self.n_rows:
                 self._check_rows(first_row + len(table))
             yield first_row, table
@@ -116,67 +118,71 @@ class BatchedTable:
     def _check_rows(self, now: int) -> None:
         if now != self.n_rows:
             raise ChangedTableError(
-                f"{self.large!r} had {self.n_rows} rows when it was first read; now it has "
-                f"{'more' if now > self.n_rows else now}"
+                f"{self.large!r} had {self.n_rows} rows when it was first read, but now has "
+                f"{'more' if now > self.n_rows else now}; expected the same rows each time"
             )
 
-    def parts_of_rows(self, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], Table]]:
-        """Yield some rows, ascending by number, part by part: their places among these, and they."""
-        for first_row, part in self.parts(np.arange(self.shape[1])):
-            begin, end = np.searchsorted(rows, [first_row, first_row + len(part)])
+    def batches_of_rows(self, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], Table]]:
+        """Yield some rows, given in ascending order, in batches, with their positions in ``rows``."""
+        for first_row, batch in self.batches(np.arange(self.shape[1])):
+            begin, end = np.searchsorted(rows, [first_row, first_row + len(batch)])
             if begin < end:
-                yield np.arange(begin, end), part.take(rows[begin:end] - first_row)
+                yield np.arange(begin, end), batch.take(rows[begin:end] - first_row)
 
 
-def _some(schema: Schema, features: NDArray[np.intp]) -> Schema:
+def _subset(schema: Schema, features: NDArray[np.intp]) -> Schema:
     names = schema.feature_names
     return Schema(schema.is_categorical[features], None if names is None else names[features])
 
 
 def feature_batches(large: LargeTable, schema: Schema, owner: str) -> Iterator[Table]:
-    """Yield the features that a schema names, of all rows, a part at a time."""
+    """Yield the features of a schema in batches of rows."""
     known = features_like(large, (), schema)
     names = known.feature_names
     assert names is not None
-    for part in large.parts(names.tolist()):
-        yield read_table_like(part, known, owner)
+    for batch in large.batches(names.tolist()):
+        yield read_table_like(batch, known, owner)
 
 
 def features_of(
-    large: LargeTable, apart: tuple[str | None, ...], categorical_features: Any
+    large: LargeTable, not_features: tuple[str | None, ...], categorical_features: Any
 ) -> Schema:
-    """Return names and kinds of the features of a table: all columns but those ``apart``."""
-    names = np.array([n for n in large.column_names if n not in apart], dtype=object)
+    """Return the schema of all columns except those in ``not_features``."""
+    names = np.array([n for n in large.column_names if n not in not_features], dtype=object)
     if not len(names):
-        raise ValueError(f"{large!r} has no column left to learn from; expected features")
+        raise ValueError(
+            f"{large!r} has no columns besides labels and weights; expected at least one feature"
+        )
     if isinstance(categorical_features, str) and categorical_features == "auto":
-        return Schema(np.array([_is_level(large, n) for n in names], dtype=bool), names)
+        return Schema(np.array([_is_categorical(large, n) for n in names], dtype=bool), names)
     return Schema(chosen_columns(categorical_features, len(names), names), names)
 
 
-def features_like(large: LargeTable, apart: tuple[str | None, ...], schema: Schema) -> Schema:
-    """Return the features of a table that must have the columns known already, by their names.
+def features_like(
+    large: LargeTable, not_features: tuple[str | None, ...], schema: Schema
+) -> Schema:
+    """Return a fitted model's schema, with names, after checking that the table has its features.
 
-    Where these had no names, they are all columns but those ``apart``, in their order.
+    If it has no names, features are all columns except those in ``not_features``, in order.
     """
-    names = [n for n in large.column_names if n not in apart]
+    names = [n for n in large.column_names if n not in not_features]
     if schema.feature_names is not None:
         for name in schema.feature_names.tolist():
             if name not in large.column_names:
                 raise ValueError(
                     f"{large!r} has no column {name!r}, which the model was fitted with; it has "
-                    f"{shortened(large.column_names, 20)}"
+                    f"{quoted_list(large.column_names, 20)}"
                 )
         return schema
     if len(names) != len(schema.is_categorical):
         raise ValueError(
-            f"{large!r} has {len(names)} features, but {len(schema.is_categorical)} were learned"
+            f"{large!r} has {len(names)} features; expected {len(schema.is_categorical)} as in fit"
         )
     return Schema(schema.is_categorical, np.array(names, dtype=object))
 
 
-def _is_level(large: LargeTable, name: str) -> bool:
-    """Whether a column is of strings or dictionaries, or of nothing at all."""
+def _is_categorical(large: LargeTable, name: str) -> bool:
+    """Whether a column holds strings or dictionaries, or only missing values."""
     types, of = require_pyarrow("pyarrow.types"), large.source.schema.field(name).type
     is_string = types.is_string(of) or types.is_large_string(of) or types.is_string_view(of)
     return bool(is_string or types.is_dictionary(of) or types.is_null(of))

@@ -1,4 +1,4 @@
-"""One type for a column over all blocks and files."""
+"""Column types that agree over all blocks of a file and over all files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from abcgbm.errors import require_pyarrow
 
-# What pyarrow takes for a number in a cell, but for hexadecimal ones: those it takes for integers
-# and not for floats, so that what a column is would depend on its other cells.
+# Cells that pyarrow parses as numbers, except hexadecimal ones. It parses those as integers but not
+# as floats, so the type of a column would depend on its other cells.
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan(?:\(\w*\))?)[ \t]*",
     re.IGNORECASE | re.ASCII,
@@ -27,7 +27,7 @@ def reads_as_number(cell: str, decimal: str = ".") -> bool:
 
 
 def is_number(of: Any) -> bool:
-    """Whether an Arrow type is that of numbers, truth values or nothing at all."""
+    """Whether an Arrow type is numeric, boolean or null."""
     types = require_pyarrow("pyarrow.types")
     return bool(
         types.is_null(of) or types.is_integer(of) or types.is_floating(of) or types.is_boolean(of)
@@ -35,13 +35,13 @@ def is_number(of: Any) -> bool:
 
 
 def is_text(of: Any) -> bool:
-    """Whether an Arrow type is that of text, in any layout."""
+    """Whether an Arrow type is a string type, in any layout."""
     types = require_pyarrow("pyarrow.types")
     return bool(types.is_string(of) or types.is_large_string(of) or types.is_string_view(of))
 
 
-def settled(schemas: Sequence[Any]) -> Any:
-    """Return the schema that holds the columns of all blocks: numbers, truth values, or text."""
+def unified_schema(schemas: Sequence[Any]) -> Any:
+    """Return the schema that fits the columns of all blocks: numbers, booleans, or text."""
     arrow, types = require_pyarrow(), require_pyarrow("pyarrow.types")
     fields = []
     for place, name in enumerate(schemas[0].names):
@@ -55,23 +55,24 @@ def settled(schemas: Sequence[Any]) -> Any:
     return arrow.schema(fields)
 
 
-def united(tables: Sequence[Any]) -> Any:
-    """Put tables end to end; nothing becomes anything, integers beside floats become floats."""
-    schema = settled([table.schema for table in tables])
+def concat_unified(tables: Sequence[Any]) -> Any:
+    """Concatenate tables after casting their columns to common types."""
+    schema = unified_schema([table.schema for table in tables])
     return require_pyarrow().concat_tables([table.cast(schema, safe=False) for table in tables])
 
 
-def end_to_end(tables: Sequence[Any]) -> Any:
-    """Put parts of a file of any format end to end: as they are, if they are of one schema."""
+def concat_tables(tables: Sequence[Any]) -> Any:
+    """Concatenate tables of one file, whose types may differ only if it is a text file."""
     first = tables[0].schema
     if all(table.schema.equals(first) for table in tables):
         return require_pyarrow().concat_tables(tables)
-    return united(tables)
+    return concat_unified(tables)
 
 
-def misread(tables: Sequence[Any]) -> set[str]:
-    """Return the columns of text that some of the tables have as something else."""
-    types, schema = require_pyarrow("pyarrow.types"), settled([table.schema for table in tables])
+def inconsistent_columns(tables: Sequence[Any]) -> set[str]:
+    """Return the columns of text that were parsed as another type in some table."""
+    types = require_pyarrow("pyarrow.types")
+    schema = unified_schema([table.schema for table in tables])
 
     def is_other(of: Any) -> bool:
         return not types.is_string(of) and not types.is_null(of)
@@ -84,13 +85,13 @@ def misread(tables: Sequence[Any]) -> set[str]:
     }
 
 
-def columns_of_type(schema: Any, is_such: Any) -> list[str]:
-    """Return the columns whose type is such."""
-    return [field.name for field in schema if is_such(field.type)]
+def columns_of_type(schema: Any, condition: Any) -> list[str]:
+    """Return the columns whose type satisfies a condition."""
+    return [field.name for field in schema if condition(field.type)]
 
 
-def hexadecimal(table: Any) -> list[str]:
-    """Return the columns of text that hold a hexadecimal number."""
+def hexadecimal_columns(table: Any) -> list[str]:
+    """Return the text columns that hold a hexadecimal number."""
     compute = require_pyarrow("pyarrow.compute")
 
     def holds_one(column: Any) -> bool:
@@ -101,7 +102,7 @@ def hexadecimal(table: Any) -> list[str]:
 
 
 def with_plain_numbers(table: Any) -> Any:
-    """Return a table whose decimal numbers are floats, which is what they become in any case."""
+    """Convert decimal columns to floats, as which they are used in any case."""
     arrow, types = require_pyarrow(), require_pyarrow("pyarrow.types")
     for place, field in enumerate(table.schema):
         if types.is_decimal(field.type):
@@ -111,24 +112,24 @@ def with_plain_numbers(table: Any) -> Any:
 
 
 def without(names: Collection[str], others: Collection[str]) -> list[str]:
-    """Return names in their order but for some."""
-    gone = {*others}
-    return [name for name in names if name not in gone]
+    """Return names in order, except some."""
+    excluded = {*others}
+    return [name for name in names if name not in excluded]
 
 
 def common_type(one: Any, other: Any) -> Any:
-    """Return the Arrow type that holds values of both, or None if they are of two kinds.
+    """Return the Arrow type that holds values of both types, or None if there is none.
 
-    Nothing at all is of any kind; integers and floats are of one, text in any layout, and a
-    dictionary beside what it is made of.
+    Null fits any type, integers and floats are both numbers, text may have any layout, and a
+    dictionary fits the type of its values.
     """
     arrow = require_pyarrow()
     if one.equals(other):
         return one
-    if is_text(_of_values(one)) and is_text(_of_values(other)):
+    if is_text(_value_type(one)) and is_text(_value_type(other)):
         return arrow.large_string()
     if _is_dictionary(one) != _is_dictionary(other):
-        one, other = _of_values(one), _of_values(other)
+        one, other = _value_type(one), _value_type(other)
     numbers = [arrow.float64() if arrow.types.is_decimal(of) else of for of in (one, other)]
     schemas = [arrow.schema([arrow.field("column", of)]) for of in numbers]
     try:
@@ -138,9 +139,9 @@ def common_type(one: Any, other: Any) -> Any:
 
 
 def as_types(table: Any, schema: Any) -> Any:
-    """Return a table that can be put below others of a schema; numbers of any width stay.
+    """Cast columns such that tables can be concatenated; numbers of any width stay.
 
-    But decimal numbers become floats, as they would in any case: Arrow has no room for all of them.
+    Decimal numbers become floats, as Arrow cannot unify all of their widths.
     """
     for place, field in enumerate(table.schema):
         wanted = schema.field(field.name).type
@@ -155,6 +156,6 @@ def _is_dictionary(of: Any) -> bool:
     return bool(require_pyarrow("pyarrow.types").is_dictionary(of))
 
 
-def _of_values(of: Any) -> Any:
-    """Return the type of the values of a dictionary, or else the type itself."""
+def _value_type(of: Any) -> Any:
+    """Return the value type of a dictionary type; other types are returned as they are."""
     return of.value_type if _is_dictionary(of) else of

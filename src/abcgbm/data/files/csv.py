@@ -1,7 +1,8 @@
-"""CSV and TSV files: rows of cells as Arrow tables, with types that the whole file settles.
+"""CSV and TSV files as Arrow tables, with column types that depend on the whole file.
 
-A column holds numbers if every cell of it is one, truth values if every cell is "true" or "false",
-and text otherwise; a missing cell is any of them. So where a file is cut into blocks plays no part.
+A column is numeric if every cell is a number, boolean if every cell is "true" or "false", and text
+otherwise; missing cells fit all three. Types thus do not depend on how a file is divided into
+blocks.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, NoReturn
 
 from abcgbm.data.files.column_types import (
     columns_of_type,
-    hexadecimal,
+    concat_unified,
+    hexadecimal_columns,
+    inconsistent_columns,
     is_number,
     is_text,
-    misread,
     reads_as_number,
-    united,
 )
 from abcgbm.data.files.csv_blocks import (
     BLOCK_BYTES,
@@ -39,32 +40,31 @@ from abcgbm.data.files.formats import (
 from abcgbm.errors import TableFileError, require_pyarrow
 
 _TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
-_HEAD_BYTES = 2**16  # of the file, to see what ends its lines
+_HEAD_BYTES = 2**16  # of the file, to detect its line ends
 
 
 class DelimitedFile:
-    """A file of rows of cells.
+    """A text file of delimited cells.
 
     Parameters
     ----------
     path : Path
         The file.
     reading : Reading
-        How it is to be understood.
+        How to parse it.
     block_bytes : int
-        How much of it is in memory at a time.
+        Size of the blocks in which it is read.
 
     Attributes
     ----------
     names : list of str
-        The columns: as the header says or, without one, c0, c1 and so on. So is called, too, a
-        column whose name is empty.
+        Column names of the header. Columns without a name are called c0, c1, ... by position.
     index_names : list of str
-        None: a text file has no index.
+        Always empty: text files have no index.
     has_header : bool
-        Whether the file itself has names.
+        Whether the file has column names.
     missing : set of str
-        What stands for a missing value.
+        Spellings of a missing value.
     """
 
     def __init__(self, path: Path, reading: Reading, block_bytes: int = BLOCK_BYTES) -> None:
@@ -89,46 +89,46 @@ class DelimitedFile:
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Any:
-        """Return some columns, or all, as an Arrow table whose types the whole file settles.
+        """Return some or all columns as an Arrow table.
 
-        Columns ``as_text`` are text and those ``as_numbers`` numbers in any case.
+        Columns in ``as_text`` are text, and those in ``as_numbers`` must be numeric.
         """
         while True:
-            tables = [*self.parts(columns, as_text, as_numbers)]
+            tables = [*self.batches(columns, as_text, as_numbers)]
             if not sum(map(len, tables)):
                 raise TableFileError(self.path, "no rows below the header; expected a table")
-            mixed = misread(tables).difference(as_text)
+            mixed = inconsistent_columns(tables).difference(as_text)
             if not mixed:
-                return united(tables)
-            as_text = {*as_text, *mixed}  # read again: numbers as they are spelled
+                return concat_unified(tables)
+            as_text = {*as_text, *mixed}  # read again, to get these numbers as spelled in the file
 
-    def parts(
+    def batches(
         self,
         columns: Collection[str] | None = None,
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Iterator[Any]:
-        """Yield some columns as Arrow tables, a block at a time: one at least, perhaps without rows.
+        """Yield some or all columns as Arrow tables, one block at a time.
 
-        Types are those of the block: int64, double, bool, string, or null where all is missing. But
-        columns ``as_text`` are text, and a cell of a column ``as_numbers`` that is neither a number
-        nor a truth value is an error.
+        There is at least one table, which may have no rows. Types are those of the block: int64,
+        double, bool, string, or null if all cells are missing. Columns in ``as_text`` are text, and
+        a cell of a column in ``as_numbers`` that is neither a number nor a boolean is an error.
         """
-        yield from (table for table, _ in self.parts_with((), columns, as_text, as_numbers))
+        yield from (table for table, _ in self.batches_with_text((), columns, as_text, as_numbers))
 
-    def parts_with(
+    def batches_with_text(
         self,
         written: Collection[str],
         columns: Collection[str] | None = None,
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield what ``parts`` yields and, beside it, columns as they are written in the file.
+        """Yield the tables of `batches`, each with a table of the columns ``written`` as text.
 
-        These are text, even where it stands for a missing value.
+        Missing values are not recognised in the latter.
         """
-        asked = None if columns is None else {*columns}
-        wanted = [name for name in self.names if asked is None or name in asked]
+        requested = None if columns is None else {*columns}
+        wanted = [name for name in self.names if requested is None or name in requested]
         texts = {*as_text}.intersection(wanted)
         for block in self._blocks():
             table = self._typed(block, wanted, texts)
@@ -140,7 +140,7 @@ class DelimitedFile:
     # ------------------------------------------------------------------------------------- blocks
 
     def _blocks(self) -> Iterator[Block]:
-        """Yield the blocks of rows below the header; an empty one if there are none."""
+        """Yield the blocks of rows below the header; an empty block if there are none."""
         is_header_next, n_blocks = self.has_header, 0
         for block in self._raw_blocks():
             if not block.has_rows:
@@ -165,27 +165,27 @@ class DelimitedFile:
                     delimiter=self._delimiter,
                     newline=newline,
                 )
-        except UnicodeDecodeError as error:
-            what = f"not {self._reading.encoding}: {error}; name the file's own encoding"
+        except UnicodeError as error:  # UTF-16 without a byte order mark is no UnicodeDecodeError
+            what = f"not {self._reading.encoding}: {error}; set the encoding of the file"
             raise TableFileError(self.path, what, hint="encoding") from error
         except OSError as error:
             raise_unreadable(self.path, error)
 
     def _typed(self, block: Block, wanted: list[str], texts: set[str]) -> Any:
-        """Parse a block; what no number or truth value is becomes text, here and in later blocks."""
+        """Parse a block; columns of other types become text, in this block and all later ones."""
         table = self._parsed(block, wanted, texts)
-        others = columns_of_type(table.schema, lambda of: not is_number(of) and not is_text(of))
+        unparsed = columns_of_type(table.schema, lambda of: not is_number(of) and not is_text(of))
         if b"0x" in block.data or b"0X" in block.data:
-            others += self._hexadecimal(block, table.schema)
-        if not others:
+            unparsed += self._hexadecimal(block, table.schema)
+        if not unparsed:
             return table
-        texts.update(others)
+        texts.update(unparsed)
         return self._parsed(block, wanted, texts)
 
     def _hexadecimal(self, block: Block, schema: Any) -> list[str]:
-        """Return the columns that pyarrow takes for integers and nobody else for numbers."""
+        """Return the columns of hexadecimal numbers, which only pyarrow parses as integers."""
         integers = columns_of_type(schema, require_pyarrow("pyarrow.types").is_integer)
-        return hexadecimal(self._parsed(block, integers, integers)) if integers else []
+        return hexadecimal_columns(self._parsed(block, integers, integers)) if integers else []
 
     def _parsed(self, block: Block, wanted: list[str], texts: Collection[str]) -> Any:
         convert = require_pyarrow("pyarrow.csv").ConvertOptions(
@@ -239,11 +239,11 @@ class DelimitedFile:
     def _check_no_nul(self, block: Block, line: int, row: list[str]) -> None:
         if any("\0" in cell for cell in row):
             check_is_text(block, self.path)
-            what = "bytes that are 0, as in UTF-16; expected text: name the file's own encoding"
+            what = "zero bytes, as in UTF-16; expected text: set the encoding of the file"
             raise TableFileError(self.path, what, line, hint="encoding")
 
     def _check_header(self, first: list[str]) -> None:
-        """Refuse to take a row for names, unless the user says so."""
+        """Raise an error if the header looks like data, unless the user declared it a header."""
         decimal = self._reading.decimal
         numbers = [
             cell for cell in first if cell not in self.missing and reads_as_number(cell, decimal)
@@ -251,16 +251,16 @@ class DelimitedFile:
         if numbers and self._reading.header is None:
             raise TableFileError(
                 self.path,
-                f"looks like a row, not like the names of columns, since {numbers[0]!r} is a "
-                "number; say that there is no header, or that there is one",
+                f"looks like data rather than column names, since {numbers[0]!r} is a number; "
+                "set whether the file has a header",
                 line=1,
                 hint="header",
             )
 
-    # ------------------------------------------------------------------------------- what is wrong
+    # ------------------------------------------------------------------------------------- errors
 
     def _raise_located(self, block: Block, error: Exception) -> NoReturn:
-        """Look for the row that pyarrow could not read, slowly."""
+        """Find the row that pyarrow could not parse, with a slow parser, and raise its error."""
         for lines, row in python_rows(block, self._delimiter, self.path):
             if len(row) != len(self.names):
                 what = f"{len(row)} cells; expected {len(self.names)}, as in the first line"
@@ -277,12 +277,12 @@ class DelimitedFile:
             if cell not in allowed and not reads_as_number(cell, self._reading.decimal):
                 what = f"{cell!r}; expected a number, as in training"
                 raise TableFileError(self.path, what, lines.start, name, _hint_for(cell))
-        what = "truth values beside numbers; expected numbers, as in training"
+        what = "booleans beside numbers; expected numbers, as in training"
         raise TableFileError(self.path, what, block.first_line, name)
 
 
 def _hint_for(cell: str) -> str | None:
-    """Return how a cell that is no number might be read after all."""
+    """Return the option that may help to parse a cell as a number."""
     if reads_as_number(cell) or reads_as_number(cell, ","):
         return "decimal"
     return None if any(character.isalnum() for character in cell) else "missing"

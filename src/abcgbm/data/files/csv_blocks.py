@@ -1,4 +1,4 @@
-"""Blocks of whole rows of a delimited text file, and where a malformed row is."""
+"""Blocks of whole rows of a delimited text file, and the location of malformed rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,25 @@ import numpy as np
 
 from abcgbm.errors import TableFileError
 
+BLOCK_BYTES = 2**24
+_MAX_BYTES_OF_A_ROW = 2**28
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTE = b'"'
+_ENDS = b"\r\n"
+_HEAD_BYTES = 2**16  # of a block, to detect binary data
+_MAX_CONTROL = 0.01  # fraction of control characters in text
+_CONTROL = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MAX_CONTEXT = 20  # characters on each side of an invalid one in an error
 
 
 class UnclosedQuoteError(ValueError):
-    """A quoted cell that has no end.
+    """A quoted cell without a closing quote.
 
     Parameters
     ----------
     place : int
-        The byte at which its quote opens.
+        Position of the opening quote.
     """
 
     def __init__(self, place: int) -> None:
@@ -31,24 +40,94 @@ class UnclosedQuoteError(ValueError):
         self.place = place
 
 
+class Block(NamedTuple):
+    """Some complete rows of a text file.
+
+    Attributes
+    ----------
+    first_line : int
+        Number of its first line in the file, counted from 1.
+    data : bytes
+        The rows.
+    """
+
+    first_line: int
+    data: bytes
+
+    def without_first_row(self, delimiter: str) -> Block:
+        """Return the block without its first non-empty row and all before it."""
+        start = len(self.data) - len(self.data.lstrip(_ENDS))
+        end = end_of_row(self.data, start, delimiter)
+        n_lines = self.data.count(b"\n", 0, end) or self.data.count(b"\r", 0, end)
+        return Block(self.first_line + n_lines, self.data[end:])
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are non-empty lines; a row of empty cells is not empty."""
+        return bool(self.data.strip(_ENDS))
+
+
+def newline_of(head: bytes) -> bytes:
+    """Return the line end of a file with this head; a lone carriage return in files of old Macs."""
+    return b"\r" if b"\n" not in head and b"\r" in head[:-1] else b"\n"
+
+
+def text_blocks(
+    stream: IO[bytes],
+    path: Path,
+    size: int = BLOCK_BYTES,
+    *,
+    delimiter: str | None = ",",
+    newline: bytes = b"\n",
+) -> Iterator[Block]:
+    """Yield a text file in blocks of about ``size`` bytes; quoted cells may contain newlines.
+
+    At most two blocks are in memory. Without a delimiter there are no cells, and quotes have no
+    meaning. Errors name ``path``.
+    """
+    line, rest, read = 1, b"", stream.read(max(size, 3)).removeprefix(_BYTE_ORDER_MARK)
+    try:
+        while read:
+            rest += read
+            end = end_of_rows(rest, newline, delimiter)
+            if end == 0 and len(rest) > _MAX_BYTES_OF_A_ROW:
+                check_quotes(rest, delimiter)
+                what = f"a row of more than {_MAX_BYTES_OF_A_ROW >> 20} MB; expected shorter rows"
+                raise TableFileError(path, what, line)
+            if end:
+                yield Block(line, rest[:end])
+                line, rest = line + rest.count(newline, 0, end), rest[end:]
+            read = stream.read(size)
+        check_quotes(rest, delimiter)
+    except UnclosedQuoteError as error:
+        what = "a quoted cell is never closed; expected a quote at its end"
+        line += rest.count(newline, 0, error.place)
+        raise TableFileError(path, what, line, hint="delimiter") from None
+    if rest.strip(_ENDS):
+        yield Block(line, rest)
+
+
+# ----------------------------------------------------------------------------------- ends of rows
+
+
 def end_of_row(data: bytes, start: int, delimiter: str) -> int:
-    """Return where the row ends that begins at ``start``."""
-    for found in _marks(delimiter).finditer(data, start):
+    """Return the end of the row that begins at ``start``."""
+    for found in _row_pattern(delimiter).finditer(data, start):
         if not found.group().startswith(_QUOTE):
             return found.end()
     return len(data)
 
 
 def end_of_rows(data: bytes, newline: bytes, delimiter: str | None) -> int:
-    """Return where the last whole row ends, of data that begin with a row; 0 if there is none.
+    """Return the end of the last complete row in data that begin with a row; 0 if there is none.
 
-    Raise UnclosedQuoteError as ``check_quotes`` does, for quotes that are not at the end.
+    Raises UnclosedQuoteError as `check_quotes` does, for quotes before the end.
     """
     end = data.rfind(newline) + 1
     if delimiter is None or not end or _QUOTE not in data:
         return end
     if not _is_well_quoted(data, delimiter):
-        return _end_of_odd_rows(data, delimiter)
+        return _end_of_rows_by_cell(data, delimiter)
     n_quotes = data.count(_QUOTE, 0, end)
     while end and n_quotes % 2:
         earlier = data.rfind(newline, 0, end - 1) + 1
@@ -58,35 +137,25 @@ def end_of_rows(data: bytes, newline: bytes, delimiter: str | None) -> int:
 
 
 def _is_well_quoted(data: bytes, delimiter: str) -> bool:
-    """Whether quotes open and close cells in turn, so that it is enough to count them.
+    """Whether quotes open and close cells in turn, so that counting them suffices.
 
-    Then each that opens is behind a delimiter, an end of a row or (of a doubled one the second) a
-    quote, and each that closes is before one of these.
+    Each opening quote must follow a delimiter, a line end or a quote (the first of a doubled one),
+    and each closing quote must precede one of these.
     """
     characters = np.frombuffer(data, np.uint8)
     places = np.flatnonzero(characters == ord(_QUOTE))
-    is_around = np.zeros(256, dtype=bool)
-    is_around[[*f'\r\n"{delimiter}'.encode()]] = True
+    is_boundary = np.zeros(256, dtype=bool)
+    is_boundary[[*f'\r\n"{delimiter}'.encode()]] = True
     opening, closing = places[0::2], places[1::2]
-    is_behind = is_around[characters[np.maximum(opening, 1) - 1]] | (opening == 0)
-    is_before = is_around[characters[np.minimum(closing + 1, len(data) - 1)]]
-    return bool(is_behind.all() and is_before.all())
+    opens_cell = is_boundary[characters[np.maximum(opening, 1) - 1]] | (opening == 0)
+    closes_cell = is_boundary[characters[np.minimum(closing + 1, len(data) - 1)]]
+    return bool(opens_cell.all() and closes_cell.all())
 
 
-def check_quotes(data: bytes, delimiter: str | None) -> None:
-    """Raise UnclosedQuoteError if a quoted cell has no end; the data are the last rows of a file."""
-    if delimiter is None or _QUOTE not in data:
-        return
-    for found in _marks(delimiter).finditer(data):
-        if found.group().count(_QUOTE) % 2:
-            raise UnclosedQuoteError(found.start())
-        _check_end_of_cell(data, found, delimiter)
-
-
-def _end_of_odd_rows(data: bytes, delimiter: str) -> int:
-    """Return where the last whole row ends, looking at one cell after the other."""
+def _end_of_rows_by_cell(data: bytes, delimiter: str) -> int:
+    """Return the end of the last complete row, found by a scan of every cell."""
     end = 0
-    for found in _marks(delimiter).finditer(data):
+    for found in _row_pattern(delimiter).finditer(data):
         if not found.group().startswith(_QUOTE):
             end = found.end()
         else:
@@ -94,10 +163,20 @@ def _end_of_odd_rows(data: bytes, delimiter: str) -> int:
     return end
 
 
-def _check_end_of_cell(data: bytes, found: re.Match[bytes], delimiter: str) -> None:
-    """Refuse a cell of several lines whose last quote is followed by text.
+def check_quotes(data: bytes, delimiter: str | None) -> None:
+    """Raise UnclosedQuoteError if a quoted cell in the last rows of a file is not closed."""
+    if delimiter is None or _QUOTE not in data:
+        return
+    for found in _row_pattern(delimiter).finditer(data):
+        if found.group().count(_QUOTE) % 2:
+            raise UnclosedQuoteError(found.start())
+        _check_end_of_cell(data, found, delimiter)
 
-    There the quote of a later cell has closed one that was never closed, as in ``"a`` above ``"b"``.
+
+def _check_end_of_cell(data: bytes, found: re.Match[bytes], delimiter: str) -> None:
+    """Raise UnclosedQuoteError if the closing quote of a multi-line cell is followed by text.
+
+    It is then the opening quote of a later cell, as in ``"a`` above ``"b"``.
     """
     cell, after = found.group(), data[found.end() : found.end() + 1]
     is_over = after in (b"", b"\n", b"\r", delimiter.encode())
@@ -106,21 +185,17 @@ def _check_end_of_cell(data: bytes, found: re.Match[bytes], delimiter: str) -> N
 
 
 @cache
-def _marks(delimiter: str) -> re.Pattern[bytes]:
-    """Return what finds quoted cells, perhaps not closed, and the ends of rows between them."""
+def _row_pattern(delimiter: str) -> re.Pattern[bytes]:
+    """Return a pattern for quoted cells, closed or not, and for line ends between them."""
     begins = rf"(?:\A|(?<=[{re.escape(delimiter)}\r\n]))"
     return re.compile(rf'{begins}"[^"]*(?:""[^"]*)*(?:"|\Z)|\r\n|\n|\r'.encode())
 
 
-_HEAD_BYTES = 2**16  # of a block, to see whether it is text
-_MAX_CONTROL = 0.01  # share of control characters in text
-_CONTROL = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_MAX_AROUND = 20  # characters each side of one that is wrong, in an error
+# --------------------------------------------------------------------------------- malformed rows
 
 
 def python_rows(block: Block, delimiter: str, path: Path) -> Iterator[tuple[range, list[str]]]:
-    """Yield rows with their lines; bytes that are not UTF-8 are escaped."""
+    """Yield rows with their line numbers, parsed by Python; invalid UTF-8 is escaped."""
     text = io.StringIO(block.data.decode("utf-8", "surrogateescape"), newline="")
     reader, start = csv.reader(text, delimiter=delimiter), block.first_line
     try:
@@ -137,23 +212,25 @@ def python_rows(block: Block, delimiter: str, path: Path) -> Iterator[tuple[rang
 def check_utf8(
     block: Block, path: Path, line: int, row: Sequence[str], names: Sequence[str] = ()
 ) -> None:
-    """Refuse a row with bytes that are not UTF-8; columns without a name are called by number."""
+    """Raise an error if a row is not UTF-8; columns beyond ``names`` are called by number."""
     for place, cell in enumerate(row):
-        odd = [] if cell.isascii() else [i for i, c in enumerate(cell) if "\udc80" <= c <= "\udcff"]
-        if odd:
+        invalid = (
+            [] if cell.isascii() else [i for i, c in enumerate(cell) if "\udc80" <= c <= "\udcff"]
+        )
+        if invalid:
             check_is_text(block, path)
-            around = cell[max(0, odd[0] - _MAX_AROUND) : odd[0] + _MAX_AROUND]
-            shown = around.encode("utf-8", "surrogateescape")
-            what = f"{shown!r} is not UTF-8; name the file's own encoding, such as latin-1"
+            context = cell[max(0, invalid[0] - _MAX_CONTEXT) : invalid[0] + _MAX_CONTEXT]
+            shown = context.encode("utf-8", "surrogateescape")
+            what = f"{shown!r} is not UTF-8; set the encoding of the file, such as latin-1"
             column = names[place] if place < len(names) else str(place)
             raise TableFileError(path, what, line, column, "encoding")
 
 
 def check_is_text(block: Block, path: Path) -> None:
-    """Refuse binary data, for which no encoding is right.
+    """Raise an error for binary data, for which no encoding would help.
 
-    UTF-16 is text: it has a mark in front, or zeros at every second byte and no other control
-    characters.
+    UTF-16 counts as text: it begins with a byte order mark, or has zeros at every second byte and
+    no other control characters.
     """
     head = block.data[:_HEAD_BYTES]
     n_control = len(head) - len(head.translate(None, _CONTROL))
@@ -162,82 +239,5 @@ def check_is_text(block: Block, path: Path) -> None:
         head[1::2].count(0),
     )
     if n_control > _MAX_CONTROL * len(head) and not is_utf16:
-        what = "binary data, not text; expected rows of cells, or the format of the file"
+        what = "binary data, not text; expected delimited rows; set the format of the file"
         raise TableFileError(path, what, hint="format")
-
-
-BLOCK_BYTES = 2**24
-_MAX_BYTES_OF_A_ROW = 2**28
-_ENDS = b"\r\n"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class Block(NamedTuple):
-    """Some whole rows of a text file.
-
-    Attributes
-    ----------
-    first_line : int
-        The line of the file, counted from 1, that its first line is.
-    data : bytes
-        The rows.
-    """
-
-    first_line: int
-    data: bytes
-
-    def without_first_row(self, delimiter: str) -> Block:
-        """Return the block without its first row that is not empty, and what is before it."""
-        start = len(self.data) - len(self.data.lstrip(_ENDS))
-        end = end_of_row(self.data, start, delimiter)
-        return Block(self.first_line + _n_lines(self.data[:end]), self.data[end:])
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether there is anything but empty lines: cells that are all empty are a row."""
-        return bool(self.data.strip(_ENDS))
-
-
-def _n_lines(data: bytes) -> int:
-    """Return the number of ends of lines."""
-    return data.count(b"\n") or data.count(b"\r")
-
-
-def newline_of(head: bytes) -> bytes:
-    """Return what ends a line, of a file that begins so: on old Macs a carriage return alone."""
-    return b"\r" if b"\n" not in head and b"\r" in head[:-1] else b"\n"
-
-
-def text_blocks(
-    stream: IO[bytes],
-    path: Path,
-    size: int = BLOCK_BYTES,
-    *,
-    delimiter: str | None = ",",
-    newline: bytes = b"\n",
-) -> Iterator[Block]:
-    """Yield a text file in blocks of about ``size`` bytes; a quoted cell may hold newlines.
-
-    Memory is that of two blocks, whatever the file's size. Errors name ``path``; with no delimiter
-    there are no cells, and quotes mean nothing. A quote that is never closed is an error.
-    """
-    line, rest, read = 1, b"", stream.read(max(size, 3)).removeprefix(_BYTE_ORDER_MARK)
-    try:
-        while read:
-            rest += read
-            end = end_of_rows(rest, newline, delimiter)
-            if end == 0 and len(rest) > _MAX_BYTES_OF_A_ROW:
-                check_quotes(rest, delimiter)
-                what = f"more than {_MAX_BYTES_OF_A_ROW >> 20} MB without the end of a row"
-                raise TableFileError(path, what, line)
-            if end:
-                yield Block(line, rest[:end])
-                line, rest = line + rest.count(newline, 0, end), rest[end:]
-            read = stream.read(size)
-        check_quotes(rest, delimiter)
-    except UnclosedQuoteError as error:
-        what = "a quote opens a cell and is never closed; expected a second one at the cell's end"
-        line += rest.count(newline, 0, error.place)
-        raise TableFileError(path, what, line, hint="delimiter") from None
-    if rest.strip(_ENDS):
-        yield Block(line, rest)

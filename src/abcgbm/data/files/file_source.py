@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from abcgbm.data.files.arrow import ArrowFile
-from abcgbm.data.files.column_types import as_types, common_type, is_text, settled
+from abcgbm.data.files.column_types import as_types, common_type, is_text, unified_schema
 from abcgbm.data.files.csv import DelimitedFile
 from abcgbm.data.files.formats import Reading, checked_path, looks_undivided
 from abcgbm.data.files.svmlight import SvmlightFile
-from abcgbm.errors import TableFileError, require_pyarrow, shortened
+from abcgbm.errors import TableFileError, quoted_list, require_pyarrow
 
 NamedFile = DelimitedFile | ArrowFile
 
 
 def open_table(path: Any, reading: Reading) -> NamedFile | SvmlightFile:
-    """Open a table file: look at its head, and read no more."""
+    """Open a table file; only the header or the metadata is read."""
     found = checked_path(path)
     format = reading.format_of(found)
     if format == "libsvm":
@@ -29,9 +29,9 @@ def open_table(path: Any, reading: Reading) -> NamedFile | SvmlightFile:
 
 
 def find_column(file: NamedFile, given: str, what: str) -> str:
-    """Return the column that a user means, by its name or by its position: 0, or -1 for the last.
+    """Return the column given by name or by position: from 0, or -1 for the last.
 
-    ``what`` is what errors call it. An index that pandas stored is found by name alone.
+    ``what`` is the role of the column in errors. Columns of a pandas index are found by name only.
     """
     if given in file.index_names:
         return given
@@ -39,7 +39,7 @@ def find_column(file: NamedFile, given: str, what: str) -> str:
 
 
 def column_called(names: list[str], given: str, path: Path, what: str) -> str:
-    """Return the one of some columns that a user means, by name or by position."""
+    """Return the column given by name or by position."""
     if given in names:
         return given
     try:
@@ -47,24 +47,24 @@ def column_called(names: list[str], given: str, path: Path, what: str) -> str:
     except (ValueError, IndexError):
         raise TableFileError(
             path,
-            f"no column {given!r} to be the {what}; expected one of {shortened(names, 20)}, or a "
+            f"no column {given!r} for the {what}; expected one of {quoted_list(names, 20)}, or a "
             f"position from 0 to {len(names) - 1} (-1 is the last)",
             hint="delimiter" if looks_undivided(names) else None,
         ) from None
 
 
 class FileSource:
-    """The rows of files, one file after the other.
+    """Rows of one or several files.
 
     Parameters
     ----------
     paths : list of Path
-        The files, all of the same columns.
+        The files, all with the same columns.
     reading : Reading
-        How text files are to be understood.
+        How text files are parsed.
     """
 
-    is_steady = True
+    detects_changes = True
 
     def __init__(self, paths: list[Path], reading: Reading) -> None:
         self._files = [_opened(path, reading) for path in paths]
@@ -72,17 +72,17 @@ class FileSource:
         self.is_columnar = all(isinstance(file, ArrowFile) for file in self._files)
         for file in self._files[1:]:
             _check_same_columns(file, self._files[0])
-        self.schema, self.n_rows = _united(self._files)
+        self.schema, self.n_rows = _unified_schema(self._files)
         self.n_bytes: int | None = sum(path.stat().st_size for path in paths)
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield some columns of all rows as Arrow tables, in the same order each time."""
         arrow = require_pyarrow()
         schema = arrow.schema([self.schema.field(name) for name in columns])
         texts = [field.name for field in schema if arrow.types.is_string(field.type)]
         for file, state in zip(self._files, self._states, strict=True):
             _check_unchanged(file.path, state)
-            for table in file.parts(columns, texts):
+            for table in file.batches(columns, texts):
                 yield _as_schema(table, schema, file)
             _check_unchanged(file.path, state)
 
@@ -90,16 +90,18 @@ class FileSource:
 def _opened(path: Path, reading: Reading) -> NamedFile:
     file = open_table(path, reading)
     if isinstance(file, SvmlightFile):
-        raise TableFileError(path, "LibSVM is not read in parts; expected Parquet, Feather or CSV")
+        raise TableFileError(
+            path, "LibSVM cannot be read in batches; expected Parquet, Feather or CSV"
+        )
     return file
 
 
-# ---------------------------------------------------------------------------------- what may change
+# --------------------------------------------------------------------------------- changed files
 
-State = tuple[int, int, int]  # of a file that was written anew another one
+FileState = tuple[int, int, int]  # inode, size and time: rewriting a file changes at least one
 
 
-def _state(path: Path) -> State:
+def _state(path: Path) -> FileState:
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -108,7 +110,7 @@ def _state(path: Path) -> State:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _check_unchanged(path: Path, before: State) -> None:
+def _check_unchanged(path: Path, before: FileState) -> None:
     if _state(path) != before:
         what = "the file has changed since it was first read; expected the same rows each time"
         raise TableFileError(path, what)
@@ -123,62 +125,64 @@ def _check_same_columns(file: NamedFile, first: NamedFile) -> None:
         what = f"no column {min(others - mine)!r}, which {first.path} has"
         raise TableFileError(file.path, f"{what}; expected the same columns in all files")
     if mine - others:
-        what = f"a column {min(mine - others)!r}, which {first.path} has not"
+        what = f"a column {min(mine - others)!r}, which {first.path} does not have"
         raise TableFileError(file.path, f"{what}; expected the same columns in all files")
 
 
-def _united(files: Sequence[NamedFile]) -> tuple[Any, int | None]:
-    """Return the types of the columns, and the number of rows where it is known.
+def _unified_schema(files: Sequence[NamedFile]) -> tuple[Any, int | None]:
+    """Return the types of the columns, and the number of rows if it is known.
 
-    Types of text files are those that all rows of all files settle, so that these are read here.
+    Text files are read completely, because their types depend on all rows.
     """
     names, first = files[0].names, files[0]
     for file in files[1:]:
         if isinstance(file, DelimitedFile) != isinstance(first, DelimitedFile):
-            what = f"a file beside {first.path}; expected either text files or others"
+            what = f"another kind of file than {first.path}; expected only text files, or none"
             raise TableFileError(file.path, what)
     if isinstance(first, DelimitedFile):
-        return _united_texts(files, names)
+        return _unified_text_schema(files, names)
     schema = first.schema
     for file in files[1:]:
-        schema = _widened(schema, file, names)
+        schema = _widened_schema(schema, file, names)
     counts: list[Any] = [getattr(file, "n_rows", None) for file in files]
     n_rows = None if None in counts else sum(counts)
     return require_pyarrow().schema([schema.field(name) for name in names]), n_rows
 
 
-def _united_texts(files: Sequence[NamedFile], names: list[str]) -> tuple[Any, int]:
+def _unified_text_schema(files: Sequence[NamedFile], names: list[str]) -> tuple[Any, int]:
     arrow, n_rows = require_pyarrow(), 0
-    of_files: list[list[Any]] = []
+    schemas_of_files: list[list[Any]] = []
     for file in files:
-        of_files.append([])
-        for table in file.parts():
+        schemas_of_files.append([])
+        for table in file.batches():
             n_rows += len(table)
-            of_files[-1].append(arrow.schema([table.schema.field(name) for name in names]))
-    schema = settled([of for schemas in of_files for of in schemas])
+            schemas_of_files[-1].append(arrow.schema([table.schema.field(name) for name in names]))
+    schema = unified_schema([of for schemas in schemas_of_files for of in schemas])
     for place, field in enumerate(schema):
         if is_text(field.type):
-            _warn_of_text(field.name, [{of.field(place).type for of in f} for f in of_files], files)
+            _warn_of_text(
+                field.name, [{of.field(place).type for of in f} for f in schemas_of_files], files
+            )
     return schema, n_rows
 
 
 def _warn_of_text(name: str, found: list[set[Any]], files: Sequence[NamedFile]) -> None:
-    """Tell if a column is text because of one file, and all numbers in another; of types by file."""
+    """Warn if a column is text in some files, and numeric in all rows of another."""
     is_null = require_pyarrow("pyarrow.types").is_null
-    told = [{*map(is_text, {of for of in types if not is_null(of)})} for types in found]
-    texts = [file.path for file, has in zip(files, told, strict=True) if True in has]
-    others = [file.path for file, has in zip(files, told, strict=True) if has == {False}]
+    is_text_in = [{*map(is_text, {of for of in types if not is_null(of)})} for types in found]
+    texts = [file.path for file, has in zip(files, is_text_in, strict=True) if True in has]
+    others = [file.path for file, has in zip(files, is_text_in, strict=True) if has == {False}]
     if texts and others:
         warnings.warn(
-            f"column {name!r} is text, since it is in {texts[0]}; in {others[0]} it holds numbers "
-            "alone. If all should be numbers, 'missing' may name what stands for none",
+            f"column {name!r} is treated as text because of {texts[0]}; in {others[0]} it only holds "
+            "numbers. If it should be numeric, add the spelling of missing values to 'missing'",
             UserWarning,
             stacklevel=2,
         )
 
 
-def _widened(schema: Any, file: Any, names: list[str]) -> Any:
-    """Return a schema that has room for the columns of a file, too."""
+def _widened_schema(schema: Any, file: Any, names: list[str]) -> Any:
+    """Return a schema whose types fit the columns of another file, too."""
     arrow, fields = require_pyarrow(), []
     for name in names:
         now, so_far = file.schema.field(name).type, schema.field(name).type
@@ -191,7 +195,7 @@ def _widened(schema: Any, file: Any, names: list[str]) -> Any:
 
 
 def _as_schema(table: Any, schema: Any, file: NamedFile) -> Any:
-    """Return a part with the types of the whole; numbers of another width may stay as they are."""
+    """Cast a batch to the types of the source; numbers of other widths may stay as they are."""
     if isinstance(file, DelimitedFile):
         return table.select(schema.names).cast(schema, safe=False)
     return as_types(table.select(schema.names), schema)

@@ -1,4 +1,4 @@
-"""`LargeTable`: a table read in batches, and its labels and weights."""
+"""`LargeTable`: a table that is read in batches, and its labels and weights."""
 
 from __future__ import annotations
 
@@ -17,117 +17,256 @@ from abcgbm.data.counting import digest_of
 from abcgbm.data.files.formats import Reading
 from abcgbm.data.files.sources import Source, files_of, is_paths, open_source
 from abcgbm.data.labels import ALLOWED_LABELS, CodedLabels, check_no_time_zone
-from abcgbm.errors import require_pyarrow, shortened
+from abcgbm.errors import quoted_list, require_pyarrow, shorten
 from abcgbm.parameters.machine import available_bytes
 from abcgbm.parameters.validators import is_integer
 
-_MISSING, _OTHER = -1, -2  # codes of a label that is missing, and of one that never came
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BINARY_UNITS = {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_DEFAULT_BYTES = 4 * 10**9  # memory of a fit if the free memory is unknown
+_READING = ("format", "header", "delimiter", "decimal", "encoding", "missing")
+_MISSING, _OTHER = -1, -2  # codes of a missing label, and of one that did not occur before
+OnRowsRead = Callable[[int], None]  # called with the number of rows read so far
 
 
-class _LabelCodes:
-    """The labels that have occurred, and their numbers in the order in which they came."""
+class ReadObserver(Protocol):
+    """Called at the beginning of each pass over a table, for example to show progress."""
 
-    def __init__(self) -> None:
-        self._code_of: dict[Any, int] = {}
+    def __call__(
+        self, n_columns: int, n_rows: int | None, n_bytes: int | None
+    ) -> AbstractContextManager[OnRowsRead]:
+        """Return a context manager for the pass; it provides a function to call with the rows read.
 
-    def learned(self, column: Any) -> NDArray[np.int32]:
-        """Return the numbers of the labels of an Arrow column, in which new ones may occur."""
-        return _codes(column, lambda label: self._code_of.setdefault(label, len(self._code_of)))
-
-    def known(self, column: Any) -> NDArray[np.int32]:
-        """Do the same where no new ones should occur."""
-        return _codes(column, lambda label: self._code_of.get(label, _OTHER))
-
-    def values(self, of: Any) -> NDArray[Any]:
-        """Return all labels; ``of`` is the type of their column."""
-        arrow = require_pyarrow()
-        of = of.value_type if arrow.types.is_dictionary(of) else of
-        return np.asarray(arrow.chunked_array([arrow.array([*self._code_of], type=of)]))
+        ``n_rows`` and ``n_bytes`` are None if they are unknown.
+        """
+        ...
 
 
-def _codes(column: Any, code_of: Any) -> NDArray[np.int32]:
-    encoded = column.combine_chunks()
-    if not require_pyarrow("pyarrow.types").is_dictionary(encoded.type):
-        encoded = encoded.dictionary_encode()
-    labels = encoded.dictionary.to_pylist()
-    numbers = [_MISSING if is_missing(label) else code_of(label) for label in labels]
-    of_level = np.array([*numbers, _MISSING], dtype=np.int32)  # the last is for missing ones
-    codes: NDArray[np.int32] = of_level[encoded.indices.fill_null(len(numbers)).to_numpy()]
-    return codes
+class ChangedTableError(ValueError):
+    """A table that has other rows than when it was read before."""
 
 
-class RowMarks:
-    """What rows are told from each other by when a table is read again: labels and weights.
+class LargeTable:
+    """A table that is read in batches and need not fit into memory.
+
+    Pass it to ``ABCBoostClassifier.fit`` as ``X``; ``y`` and ``sample_weight`` are then names of
+    its columns, and all other columns are features. The model is identical, byte for byte, to that
+    of the whole table in memory.
 
     Parameters
     ----------
-    label : str
-        The column of labels.
-    weight : str or None
-        That of weights.
+    source : path, pattern, folder, list of paths, pyarrow.dataset.Dataset, or iterable
+        Parquet, Feather (Arrow) or CSV files; or an iterable of Arrow record batches, Arrow tables
+        or data frames that can be iterated several times, or a function that returns an iterator.
+    ignore : sequence of str, default=()
+        Columns to ignore.
+    memory : int or str, optional
+        Memory that a fit may use, in bytes or as in "4GB"; by default the memory that is free when
+        it starts.
+    cache_dir : path, optional
+        Folder for temporary files of data that exceed ``memory``: values to sort, bin codes and
+        scores. They are always removed. By default values are sorted in the system's folder for
+        temporary files, and everything else must fit into memory.
+    **reading
+        How files are read, as in the command line: ``format``, ``header``, ``delimiter``,
+        ``decimal``, ``encoding``, ``missing``.
 
     Attributes
     ----------
-    columns : list of str
-        These columns.
-    n_rows : int
-        Number of rows that were learned.
+    column_names : list of str
+        All columns except ignored ones.
     """
 
-    def __init__(self, label: str, weight: str | None) -> None:
-        self.columns = [label] if weight is None else [label, weight]
-        self._codes = _LabelCodes()
-        self._read: list[tuple[NDArray[np.int32], Floats | None]] = []
-        self._digest = 0
-        self.n_rows = 0
+    def __init__(
+        self,
+        source: Any,
+        *,
+        ignore: Sequence[str] = (),
+        memory: int | str | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        **reading: Any,
+    ) -> None:
+        self.memory = _bytes(memory)
+        self.cache_dir = _folder(cache_dir)
+        self._observer: ReadObserver = _no_observer
+        self._fingerprint: RowFingerprint | None = None
+        self._source = open_source(source, _reading(reading))
+        self._given = source
+        self.column_names = [*self._source.schema.names]
+        self.leave_out(ignore)
 
-    def learn(self, part: Any) -> None:
-        """Take note of some rows, as an Arrow table."""
-        with naming(f"column {self.columns[0]!r}"):
-            codes = self._codes.learned(part.column(self.columns[0]))
-        self._read.append((codes, self._weights(part)))
-        self._digest += _digest(*self._read[-1], self.n_rows)
-        self.n_rows += len(part)
+    def __repr__(self) -> str:
+        given = os.fspath(self._given) if isinstance(self._given, os.PathLike) else self._given
+        return f"LargeTable({shorten(given)}, {len(self.column_names)} columns)"
 
-    def digest(self, part: Any, first_row: int) -> int:
-        """Return what rows from ``first_row`` on make of themselves; those of parts add up."""
-        codes = self._codes.known(part.column(self.columns[0]))
-        return _digest(codes, self._weights(part), first_row)
+    @property
+    def given(self) -> Any:
+        """The source as passed by the user."""
+        return self._given
 
-    def are_same(self, digest: int) -> bool:
-        """Whether all rows are those that were learned."""
-        return (digest - self._digest) % 2**64 == 0
+    @property
+    def source(self) -> Source:
+        """The source of the batches."""
+        return self._source
 
-    def taken(self, of: Any) -> tuple[CodedLabels, Floats | None]:
-        """Return the labels, whose column is of an Arrow type, and the weights; keep neither."""
-        read, self._read = self._read, []
-        codes = np.concatenate([np.empty(0, dtype=np.int32), *(codes for codes, _ in read)])
-        weights = [weights for _, weights in read if weights is not None]
-        labels = CodedLabels(self._codes.values(of), codes)
-        return labels, np.concatenate(weights) if len(self.columns) > 1 and weights else None
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Ignore columns."""
+        ignored = {self.find(name, "ignore") for name in _names(names, "ignore")}
+        self.column_names = [name for name in self.column_names if name not in ignored]
 
-    def _weights(self, part: Any) -> Floats | None:
-        return None if len(self.columns) == 1 else _floats(part.column(self.columns[1]))
+    def find(self, name: Any, role: str) -> str:
+        """Return a column that must exist; ``role`` is the argument's name in errors."""
+        if isinstance(name, str) and name in self.column_names:
+            return name
+        raise ValueError(
+            f"{role}={shorten(name)}; expected the name of a column of {self!r}: "
+            f"{quoted_list(self.column_names, 20)}"
+        )
+
+    def with_observer(self, observer: ReadObserver | None) -> Self:
+        """Return a copy whose passes are observed."""
+        other = copy.copy(self)
+        other._observer = observer or _no_observer
+        return other
+
+    def with_fingerprint(self, fingerprint: RowFingerprint) -> Self:
+        """Return a copy that raises a ChangedTableError if rows have changed."""
+        other = copy.copy(self)
+        other._fingerprint = fingerprint
+        return other
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield some columns of all rows as Arrow tables, none of them empty."""
+        source, n_bytes, n_read = self._source, self._source.n_bytes, 0
+        if source.is_columnar and n_bytes is not None:
+            n_bytes = n_bytes * len(columns) // len(source.schema)  # an estimate
+        with self._observer(len(columns), source.n_rows, n_bytes) as on_rows_read:
+            for batch in self._same_batches(columns):
+                n_read += len(batch)
+                on_rows_read(n_read)
+                if len(batch):
+                    yield batch
+
+    def _same_batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield batches, and compare the fingerprint unless the source detects changes itself."""
+        fingerprint, n_rows, digest = self._fingerprint, 0, 0
+        if fingerprint is None or self._source.detects_changes:
+            yield from self._source.batches(columns)
+            return
+        others = [name for name in fingerprint.columns if name not in columns]
+        for batch in self._source.batches([*columns, *others]):
+            digest += fingerprint.digest(batch, n_rows)
+            n_rows += len(batch)
+            yield batch.select([*columns])
+        if n_rows == fingerprint.n_rows and not fingerprint.matches(digest):  # callers check n_rows
+            raise ChangedTableError(
+                f"{self!r} had other rows, or in another order, when it was read again: its labels "
+                "or weights have changed; expected the same rows each time"
+            )
+
+    def free_bytes(self) -> int:
+        """Return the memory that a fit may use: as given, or what is free."""
+        if self.memory is not None:
+            return self.memory
+        return available_bytes() or _DEFAULT_BYTES
 
 
-def _digest(codes: NDArray[np.int32], weights: Floats | None, first_row: int) -> int:
-    of_weights = 0 if weights is None else digest_of(weights.view(np.uint64), first_row)
-    return digest_of(codes.astype(np.int64).view(np.uint64), first_row) + 3 * of_weights
+def _no_observer(n_columns: int, n_rows: int | None, n_bytes: int | None) -> Any:
+    return nullcontext(lambda n_read: None)
+
+
+def is_large(X: Any) -> bool:
+    """Whether a table is read in batches: paths, a list of batches, a dataset, a LargeTable."""
+    if isinstance(X, LargeTable | str | os.PathLike) or is_paths(X) or _is_batches(X):
+        return True
+    return type(X).__module__.startswith("pyarrow._dataset")
+
+
+def _is_batches(X: Any) -> bool:
+    """Whether it is a non-empty list of Arrow tables or record batches."""
+    is_list = isinstance(X, list | tuple) and len(X) > 0
+    return is_list and all(hasattr(b, "schema") and hasattr(b, "num_rows") for b in X)
+
+
+def files_read(X: Any) -> list[Path]:
+    """Return the files that a fit reads, as far as they are known."""
+    if not is_large(X):
+        return []
+    return files_of(X.given if isinstance(X, LargeTable) else X)
+
+
+def as_large(X: Any) -> LargeTable:
+    """Wrap any source of batches in a LargeTable."""
+    return X if isinstance(X, LargeTable) else LargeTable(X)
+
+
+# -------------------------------------------------------------------------------------- arguments
+
+
+def _reading(given: dict[str, Any]) -> Reading:
+    unknown = [name for name in given if name not in _READING]
+    if unknown:
+        raise TypeError(
+            f"LargeTable has no parameter {unknown[0]!r}; expected some of {', '.join(_READING)}"
+        )
+    return Reading(**given | {"missing": _names(given.get("missing", ()), "missing")})
+
+
+def _bytes(given: int | str | None) -> int | None:
+    """Parse a number of bytes, which may be given as in "4GB"."""
+    if given is None:
+        return None
+    n_bytes = given
+    if isinstance(given, str):
+        units = _BINARY_UNITS if given[-2:].upper() == "IB" else _UNITS
+        size = 3 if units is _BINARY_UNITS else 2
+        number, unit = given[:-size].strip(), given[-size:].upper()
+        is_number = number.replace(".", "", 1).isdecimal() and unit in units
+        n_bytes = int(float(number) * units[unit]) if is_number else 0
+    if not is_integer(n_bytes) or int(n_bytes) < 1:
+        raise ValueError(f"memory={given!r}; expected a number of bytes, or a string such as '4GB'")
+    return int(n_bytes)
+
+
+def _folder(given: str | os.PathLike[str] | None) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"cache_dir={shorten(given)}; expected the path of a folder")
+    folder = os.fsdecode(given)
+    if not os.path.isdir(folder):  # noqa: PTH112
+        raise ValueError(f"cache_dir={folder!r}; expected an existing folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"cache_dir={folder!r}; expected a writable folder")
+    return folder
+
+
+def _names(given: Any, name: str) -> tuple[str, ...]:
+    """Return names as a tuple; a single string is one name."""
+    texts = (given,) if isinstance(given, str) else tuple(given)
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"{name}={shorten(given)}; expected strings")
+    return texts
+
+
+# ----------------------------------------------------------------------------- labels and weights
 
 
 def read_labels(
     large: LargeTable, label: str, weight: str | None
-) -> tuple[RowMarks, CodedLabels, Floats | None]:
-    """Read the column of labels and that of weights, in one go."""
-    marks = RowMarks(label, weight)
+) -> tuple[RowFingerprint, CodedLabels, Floats | None]:
+    """Read the columns of labels and weights in one pass."""
+    fingerprint = RowFingerprint(label, weight)
     _check_type(large, label, _may_be_labels, f"labels: {ALLOWED_LABELS}")
     check_no_time_zone(large.source.schema.field(label).type, f"column {label!r} of {large!r}")
     if weight is not None:
         _check_type(large, weight, _may_be_weights, "weights: numbers")
-    for part in large.parts(marks.columns):
-        marks.learn(part)
-    of_labels = large.source.schema.field(label).type  # as wide as all batches need it
-    return marks, *marks.taken(of_labels)
+    for batch in large.batches(fingerprint.columns):
+        fingerprint.add(batch)
+    # After the pass, the type of the column fits the labels of all batches.
+    label_type = large.source.schema.field(label).type
+    return fingerprint, *fingerprint.pop_columns(label_type)
 
 
 def _check_type(large: LargeTable, name: str, may_be: Any, expected: str) -> None:
@@ -146,250 +285,97 @@ def _may_be_weights(types: Any, of: Any) -> bool:
     return bool(is_real or types.is_boolean(of) or types.is_null(of))
 
 
+class RowFingerprint:
+    """Digest of labels and weights, which detects rows that changed between two passes.
+
+    Parameters
+    ----------
+    label : str
+        Column of labels.
+    weight : str or None
+        Column of weights.
+
+    Attributes
+    ----------
+    columns : list of str
+        These columns.
+    n_rows : int
+        Number of rows.
+    """
+
+    def __init__(self, label: str, weight: str | None) -> None:
+        self.columns = [label] if weight is None else [label, weight]
+        self._codes = _LabelCodes()
+        self._read: list[tuple[NDArray[np.int32], Floats | None]] = []
+        self._digest = 0
+        self.n_rows = 0
+
+    def add(self, batch: Any) -> None:
+        """Add a batch of the first pass, as an Arrow table."""
+        with naming(f"column {self.columns[0]!r}"):
+            codes = self._codes.add(batch.column(self.columns[0]))
+        self._read.append((codes, self._weights(batch)))
+        self._digest += _digest(*self._read[-1], self.n_rows)
+        self.n_rows += len(batch)
+
+    def digest(self, batch: Any, first_row: int) -> int:
+        """Return the digest of a batch of a later pass; digests of batches add up."""
+        codes = self._codes.known(batch.column(self.columns[0]))
+        return _digest(codes, self._weights(batch), first_row)
+
+    def matches(self, digest: int) -> bool:
+        """Whether a total digest is that of the first pass."""
+        return (digest - self._digest) % 2**64 == 0
+
+    def pop_columns(self, of: Any) -> tuple[CodedLabels, Floats | None]:
+        """Return labels, with their Arrow type, and weights, and free their memory."""
+        read, self._read = self._read, []
+        codes = np.concatenate([np.empty(0, dtype=np.int32), *(codes for codes, _ in read)])
+        weights = [weights for _, weights in read if weights is not None]
+        labels = CodedLabels(self._codes.values(of), codes)
+        return labels, np.concatenate(weights) if len(self.columns) > 1 and weights else None
+
+    def _weights(self, batch: Any) -> Floats | None:
+        return None if len(self.columns) == 1 else _floats(batch.column(self.columns[1]))
+
+
+def _digest(codes: NDArray[np.int32], weights: Floats | None, first_row: int) -> int:
+    of_weights = 0 if weights is None else digest_of(weights.view(np.uint64), first_row)
+    return digest_of(codes.astype(np.int64).view(np.uint64), first_row) + 3 * of_weights
+
+
 def _floats(column: Any) -> Floats:
     values: Floats = column.cast(require_pyarrow().float64(), safe=False).to_numpy()
     return values
 
 
-_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_READING = ("format", "header", "delimiter", "decimal", "encoding", "missing")
-_BINARY_UNITS = {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-_IF_UNKNOWN = 4 * 10**9  # bytes of memory, where nobody can tell how many there are
-_MAX_CHARACTERS = 60  # of what was given, in an error
+class _LabelCodes:
+    """Codes of labels, in the order of their first occurrence."""
 
-Shown = Callable[[int], None]  # is told how many rows were read so far
+    def __init__(self) -> None:
+        self._code_of: dict[Any, int] = {}
 
+    def add(self, column: Any) -> NDArray[np.int32]:
+        """Return the codes of the labels of an Arrow column, which may include new labels."""
+        return _codes(column, lambda label: self._code_of.setdefault(label, len(self._code_of)))
 
-class Watch(Protocol):
-    """Who is told of each reading: of so many columns, and rows and bytes if these are known."""
+    def known(self, column: Any) -> NDArray[np.int32]:
+        """Return the codes of labels that have occurred before; others get ``_OTHER``."""
+        return _codes(column, lambda label: self._code_of.get(label, _OTHER))
 
-    def __call__(
-        self, n_columns: int, n_rows: int | None, n_bytes: int | None
-    ) -> AbstractContextManager[Shown]:
-        """Return what is open while rows are read."""
-        ...
-
-
-class Marks(Protocol):
-    """What tells whether rows are those that were read before."""
-
-    columns: list[str]
-    n_rows: int
-
-    def digest(self, part: Any, first_row: int) -> int:
-        """Return what rows make of themselves; those of parts add up."""
-        ...
-
-    def are_same(self, digest: int) -> bool:
-        """Whether all rows are those that were read before."""
-        ...
+    def values(self, of: Any) -> NDArray[Any]:
+        """Return all labels, with the given type of their column."""
+        arrow = require_pyarrow()
+        of = of.value_type if arrow.types.is_dictionary(of) else of
+        return np.asarray(arrow.chunked_array([arrow.array([*self._code_of], type=of)]))
 
 
-class ChangedTableError(ValueError):
-    """A table that was read again, and was another then."""
-
-
-def _unwatched(n_columns: int, n_rows: int | None, n_bytes: int | None) -> Any:
-    return nullcontext(lambda n_read: None)
-
-
-class LargeTable:
-    """A table that is read in parts, and need not fit into memory.
-
-    ``ABCBoostClassifier.fit`` takes it for ``X``; ``y`` and ``sample_weight`` are then the names of
-    its columns of labels and of weights, and all other columns are features. The model is the one
-    that the whole table in memory would give, byte for byte.
-
-    Parameters
-    ----------
-    source : path, pattern, folder, list of paths, pyarrow.dataset.Dataset, or iterable
-        Files of Parquet, Feather (Arrow) or CSV; or record batches, tables of Arrow or data frames
-        in an iterable that can be begun anew, or a function that returns an iterator.
-    ignore : sequence of str, default=()
-        Columns that are left alone.
-    memory : int or str, optional
-        What a fit may take, in bytes or as in "4GB"; by default what is free when it begins.
-    cache_dir : path, optional
-        A folder for scratch files, of what does not fit into ``memory``: values that are sorted, bin
-        codes, scores. Nothing is left in it, whatever happens. Without one values are sorted where
-        the system keeps its temporary files, and all else must fit.
-    **reading
-        How files are read where their names do not tell, as the command line has it: ``format``,
-        ``header``, ``delimiter``, ``decimal``, ``encoding``, ``missing``.
-
-    Attributes
-    ----------
-    column_names : list of str
-        All columns but those that are ignored.
-    """
-
-    def __init__(
-        self,
-        source: Any,
-        *,
-        ignore: Sequence[str] = (),
-        memory: int | str | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
-        **reading: Any,
-    ) -> None:
-        self.memory = _bytes(memory)
-        self.cache_dir = _folder(cache_dir)
-        self._watch: Watch = _unwatched
-        self._marks: Marks | None = None
-        self._source = open_source(source, _reading(reading))
-        self._given = source
-        self.column_names = [*self._source.schema.names]
-        self.leave_out(ignore)
-
-    def __repr__(self) -> str:
-        given = os.fspath(self._given) if isinstance(self._given, os.PathLike) else self._given
-        return f"LargeTable({_shortly(given)}, {len(self.column_names)} columns)"
-
-    @property
-    def given(self) -> Any:
-        """The source as the user gave it."""
-        return self._given
-
-    @property
-    def source(self) -> Source:
-        """Where its parts come from."""
-        return self._source
-
-    def leave_out(self, names: Sequence[str]) -> None:
-        """Let columns be none of this table."""
-        gone = {self.find(name, "ignore") for name in _names(names, "ignore")}
-        self.column_names = [name for name in self.column_names if name not in gone]
-
-    def find(self, name: Any, role: str) -> str:
-        """Return the name of a column that is there; ``role`` is the argument that names it."""
-        if isinstance(name, str) and name in self.column_names:
-            return name
-        raise ValueError(
-            f"{role}={_shortly(name)}; expected the name of a column of {self!r}: "
-            f"{shortened(self.column_names, 20)}"
-        )
-
-    def watched(self, watch: Watch | None) -> Self:
-        """Return the same table, of whose readings somebody is told."""
-        other = copy.copy(self)
-        other._watch = watch or _unwatched
-        return other
-
-    def marked(self, marks: Marks) -> Self:
-        """Return the same table, whose rows must be those that are known already."""
-        other = copy.copy(self)
-        other._marks = marks
-        return other
-
-    def parts(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield some columns of all rows as Arrow tables; parts without rows are left out."""
-        source, n_bytes, n_read = self._source, self._source.n_bytes, 0
-        if source.is_columnar and n_bytes is not None:
-            n_bytes = n_bytes * len(columns) // len(source.schema)  # about
-        with self._watch(len(columns), source.n_rows, n_bytes) as shown:
-            for part in self._same_parts(columns):
-                n_read += len(part)
-                shown(n_read)
-                if len(part):
-                    yield part
-
-    def _same_parts(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Read rows, with what tells whether they are the same as before if nobody else can."""
-        marks, n_rows, digest = self._marks, 0, 0
-        if marks is None or self._source.is_steady:
-            yield from self._source.parts(columns)
-            return
-        others = [name for name in marks.columns if name not in columns]
-        for part in self._source.parts([*columns, *others]):
-            digest += marks.digest(part, n_rows)
-            n_rows += len(part)
-            yield part.select([*columns])
-        if n_rows == marks.n_rows and not marks.are_same(digest):  # others count them
-            raise ChangedTableError(
-                f"{self!r} had other rows, or in another order, when it was read again: its labels "
-                "or weights are others; expected the same rows each time"
-            )
-
-    def free_bytes(self) -> int:
-        """Return what a fit may take: as given, or what is free."""
-        if self.memory is not None:
-            return self.memory
-        return available_bytes() or _IF_UNKNOWN
-
-
-def is_large(X: Any) -> bool:
-    """Whether a table is one that is read in parts: paths, batches, a data set, a LargeTable."""
-    if isinstance(X, LargeTable | str | os.PathLike) or is_paths(X) or _is_batches(X):
-        return True
-    return type(X).__module__.startswith("pyarrow._dataset")
-
-
-def _is_batches(X: Any) -> bool:
-    """Whether these are tables or record batches of Arrow, and nothing else."""
-    is_list = isinstance(X, list | tuple) and len(X) > 0
-    return is_list and all(hasattr(b, "schema") and hasattr(b, "num_rows") for b in X)
-
-
-def files_read(X: Any) -> list[Path]:
-    """Return the files that a table is read from during a fit, as far as they are known."""
-    if not is_large(X):
-        return []
-    return files_of(X.given if isinstance(X, LargeTable) else X)
-
-
-def as_large(X: Any) -> LargeTable:
-    """Return what a user gave as a table that is read in parts."""
-    return X if isinstance(X, LargeTable) else LargeTable(X)
-
-
-def _reading(given: dict[str, Any]) -> Reading:
-    unknown = [name for name in given if name not in _READING]
-    if unknown:
-        raise TypeError(f"LargeTable has no {unknown[0]!r}; expected some of {', '.join(_READING)}")
-    return Reading(**given | {"missing": _names(given.get("missing", ()), "missing")})
-
-
-def _bytes(given: int | str | None) -> int | None:
-    """Return a number of bytes, which may be given as in "4GB"."""
-    if given is None:
-        return None
-    n_bytes = given
-    if isinstance(given, str):
-        units = _BINARY_UNITS if given[-2:].upper() == "IB" else _UNITS
-        size = 3 if units is _BINARY_UNITS else 2
-        number, unit = given[:-size].strip(), given[-size:].upper()
-        is_number = number.replace(".", "", 1).isdecimal() and unit in units
-        n_bytes = int(float(number) * units[unit]) if is_number else 0
-    if not is_integer(n_bytes) or int(n_bytes) < 1:
-        raise ValueError(f"memory={given!r}; expected a number of bytes, or a text such as '4GB'")
-    return int(n_bytes)
-
-
-def _folder(given: str | os.PathLike[str] | None) -> str | None:
-    if given is None:
-        return None
-    if not isinstance(given, str | os.PathLike):
-        raise TypeError(f"cache_dir={_shortly(given)}; expected the path of a folder")
-    folder = os.fsdecode(given)
-    if not os.path.isdir(folder):  # noqa: PTH112
-        raise ValueError(f"cache_dir={folder!r} is no folder; expected one that is there")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ValueError(f"cache_dir={folder!r}; expected a folder open for writing")
-    return folder
-
-
-def _names(given: Any, name: str) -> tuple[str, ...]:
-    """Return some texts; a single one is one of them, not its letters."""
-    texts = (given,) if isinstance(given, str) else tuple(given)
-    for text in texts:
-        if not isinstance(text, str):
-            raise TypeError(f"{name}={_shortly(given)}; expected texts")
-    return texts
-
-
-def _shortly(given: Any) -> str:
-    """Return what was given as text that fits into an error."""
-    if isinstance(given, str):
-        return repr(given)
-    text = " ".join(repr(given).split())
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
+def _codes(column: Any, code_of: Any) -> NDArray[np.int32]:
+    encoded = column.combine_chunks()
+    if not require_pyarrow("pyarrow.types").is_dictionary(encoded.type):
+        encoded = encoded.dictionary_encode()
+    labels = encoded.dictionary.to_pylist()
+    numbers = [_MISSING if is_missing(label) else code_of(label) for label in labels]
+    code_of_value = np.array([*numbers, _MISSING], dtype=np.int32)  # the last is for null
+    codes: NDArray[np.int32] = code_of_value[encoded.indices.fill_null(len(numbers)).to_numpy()]
+    return codes

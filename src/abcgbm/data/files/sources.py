@@ -1,4 +1,4 @@
-"""Sources of batches: files, Arrow data sets, iterables of tables."""
+"""Sources of batches: files, Arrow datasets, iterables of tables."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from typing import Any, Protocol
 from abcgbm.data.files.column_types import as_types, common_type
 from abcgbm.data.files.file_source import FileSource
 from abcgbm.data.files.formats import Reading, is_table
-from abcgbm.errors import TableFileError, require_pyarrow, shortened
+from abcgbm.errors import TableFileError, quoted_list, require_pyarrow
 
 _MAGIC = frozenset("*?[")
 
 
 class Source(Protocol):
-    """Rows that can be read again and again, a part at a time.
+    """Rows that can be read several times in batches.
 
     Attributes
     ----------
     schema : pyarrow.Schema
-        The columns, and their types.
+        Columns and their types.
     is_columnar : bool
-        Whether a few columns can be read without the others.
-    is_steady : bool
-        Whether it tells by itself if there are other rows than before.
+        Whether some columns can be read without the others.
+    detects_changes : bool
+        Whether it raises an error itself if its rows have changed.
     n_bytes, n_rows : int or None
-        The size of what is read, and the number of rows, if they are known beforehand.
+        Size of the data and number of rows, if known beforehand.
     """
 
     schema: Any
     is_columnar: bool
-    is_steady: bool
+    detects_changes: bool
     n_bytes: int | None
     n_rows: int | None
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield some columns of all rows as Arrow tables, in the same order each time."""
         ...
 
 
 def open_source(given: Any, reading: Reading) -> Source:
-    """Return the source that a user means: a path, a pattern, some of these, a data set, batches."""
+    """Return the source for a path, a pattern, a list of these, a dataset, or batches."""
     if isinstance(given, str | os.PathLike) or is_paths(given):
         return FileSource(files_of(given), reading)
     if _is_dataset(given):
@@ -52,7 +52,7 @@ def open_source(given: Any, reading: Reading) -> Source:
 
 
 def files_of(given: Any) -> list[Path]:
-    """Return the files that a source reads; batches, and data sets elsewhere, name none."""
+    """Return the files of a source; none for batches and remote datasets."""
     if isinstance(given, str | os.PathLike):
         return _files(given)
     if is_paths(given):
@@ -61,12 +61,12 @@ def files_of(given: Any) -> list[Path]:
 
 
 def _is_dataset(given: Any) -> bool:
-    """Whether it is a data set of pyarrow."""
+    """Whether it is a pyarrow dataset."""
     return hasattr(given, "scanner") and hasattr(given, "schema")
 
 
 def _files_of_dataset(dataset: Any) -> list[Path]:
-    """Return the files of a data set, or of those that it unites, on this machine."""
+    """Return the local files of a dataset, or of the children of a union."""
     children = getattr(dataset, "children", None) or ()
     files = [file for child in children for file in _files_of_dataset(child)]
     system = getattr(dataset, "filesystem", None)
@@ -76,80 +76,79 @@ def _files_of_dataset(dataset: Any) -> list[Path]:
 
 
 def is_paths(given: Any) -> bool:
-    """Whether these are some paths, or patterns, and nothing else."""
+    """Whether it is a non-empty list of paths or patterns."""
     is_list = isinstance(given, list | tuple) and len(given) > 0
     return is_list and all(isinstance(path, str | os.PathLike) for path in given)
 
 
 def _files(given: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a path or a pattern, or all tables in a folder, in the order of names."""
+    """Return the file of a path, or the sorted files of a pattern or of a folder."""
     path = Path(given)
     if "://" in str(given):
-        what = "an address, not a path; expected a data set of it, pyarrow.dataset.dataset(address)"
+        what = "a URL, not a path; expected a dataset, pyarrow.dataset.dataset(url)"
         raise TableFileError(os.fspath(given), what)
     if path.is_dir():
-        found = [p for p in path.rglob("*") if is_table(p) and not _is_hidden(p, path)]
-        _check_names_no_values(found, path)
+        tables = [p for p in path.rglob("*") if is_table(p)]
+        # Names with a dot or an underscore in front, such as .git and _SUCCESS, are hidden.
+        found = [p for p in tables if all(n[0] not in "._" for n in p.relative_to(path).parts)]
+        _check_not_partitioned(found, path)
     elif path.exists() or not _MAGIC.intersection(str(given)):
         return [path]
     else:
-        matches = glob.glob(str(given), recursive=True)  # noqa: PTH207 (an absolute one, too)
+        matches = glob.glob(str(given), recursive=True)  # noqa: PTH207 (patterns may be absolute)
         found = [Path(p) for p in matches if Path(p).is_file()]
     if not found:
-        raise TableFileError(given, "no table file is there; expected at least one")
+        raise TableFileError(given, "no table file found; expected at least one")
     return sorted(found)
 
 
-def _is_hidden(file: Path, folder: Path) -> bool:
-    """Whether it, or a folder on the way to it, is one that others leave alone: _SUCCESS, .git."""
-    return any(part[0] in "._" for part in file.relative_to(folder).parts)
-
-
-def _check_names_no_values(files: Sequence[Path], folder: Path) -> None:
-    """Refuse folders whose names are values of a column, which would be lost."""
+def _check_not_partitioned(files: Sequence[Path], folder: Path) -> None:
+    """Raise an error for Hive folders such as ``year=2024``, whose values would be lost."""
     for file in files:
         for part in file.relative_to(folder).parts[:-1]:
             if "=" in part:
                 raise TableFileError(
                     file,
-                    f"in the folder {part!r}, which names a value of a column; expected "
+                    f"the folder {part!r} holds the value of a column; expected "
                     "pyarrow.dataset.dataset(path, partitioning='hive'), which reads that column",
                 )
 
 
-_BATCHES = "record batches, tables of Arrow or data frames"
+_BATCHES = "Arrow record batches, Arrow tables or data frames"
 
 
 class DatasetSource:
-    """The rows of a data set of pyarrow.
+    """Rows of a pyarrow dataset.
 
     Parameters
     ----------
     dataset : pyarrow.dataset.Dataset
-        The data set; what it filters stays out.
+        The dataset, whose filter is applied.
     """
 
     is_columnar = True
-    is_steady = False
+    detects_changes = False
     n_bytes: int | None = None
     n_rows: int | None = None
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         self.schema = dataset.schema
-        _check_names(self.schema.names, "the data set")
+        _check_names(self.schema.names, "the dataset")
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield some columns of all rows as Arrow tables, in the same order each time."""
         arrow = require_pyarrow()
         try:
             for batch in self._dataset.scanner(columns=[*columns]).to_batches():
                 yield arrow.Table.from_batches([batch])
         except (arrow.ArrowException, OSError) as error:
-            raise TableFileError(self._culprit(columns), f"cannot be read: {error}") from error
+            raise TableFileError(
+                self._unreadable_file(columns), f"cannot be read: {error}"
+            ) from error
 
-    def _culprit(self, columns: Sequence[str]) -> str:
-        """Look for the file that cannot be read, slowly."""
+    def _unreadable_file(self, columns: Sequence[str]) -> str:
+        """Find the file that cannot be read, by reading each of them."""
         arrow = require_pyarrow()
         for fragment in self._dataset.get_fragments():
             scanner = fragment.scanner(schema=self.schema, columns=[*columns])
@@ -158,22 +157,22 @@ class DatasetSource:
                     pass
             except (arrow.ArrowException, OSError):
                 return str(getattr(fragment, "path", fragment))
-        return "a file of the data set"
+        return "a file of the dataset"
 
 
 class BatchSource:
-    """Batches of rows that somebody makes, as often as they are asked for.
+    """Batches from an iterable or a function.
 
-    Types are those that have room for all batches that were read: those of the first until all were.
+    Types are those that fit all batches read so far; they are final after the first pass.
 
     Parameters
     ----------
     batches : iterable, or function that returns one
-        Record batches or tables of Arrow, or data frames. Each iteration has the same rows.
+        Arrow record batches, Arrow tables or data frames. Each iteration yields the same rows.
     """
 
     is_columnar = False
-    is_steady = False
+    detects_changes = False
     n_bytes: int | None = None
     n_rows: int | None = None
 
@@ -181,14 +180,14 @@ class BatchSource:
         self._batches = batches
         self._last: Any = None
         if not callable(batches):
-            _check_can_be_begun_anew(batches)
+            _check_is_reiterable(batches)
         first = next(self._tables(), None)
         if first is None:
             raise ValueError("X has no batches; expected at least one")
         self.schema = first.schema
         _check_names(self.schema.names, "batch 0")
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield some columns of all rows as Arrow tables, in the same order each time."""
         for number, table in enumerate(self._tables()):
             if not table.schema.equals(self.schema):
@@ -196,12 +195,14 @@ class BatchSource:
             yield as_types(table.select([*columns]), self.schema)
 
     def _widen(self, schema: Any, number: int) -> None:
-        """Make room for the columns of a batch, too."""
+        """Widen the types such that they fit the columns of another batch."""
         arrow, names, fields = require_pyarrow(), self.schema.names, []
         if sorted(schema.names) != sorted(names):
             other = min({*schema.names} ^ {*names}, default=schema.names[0])
             has = "a column" if other in schema.names else "no column"
-            raise ValueError(f"batch {number} has {has} {other!r}; expected {shortened(names, 20)}")
+            raise ValueError(
+                f"batch {number} has {has} {other!r}; expected {quoted_list(names, 20)}"
+            )
         for name in names:
             now, so_far = schema.field(name).type, self.schema.field(name).type
             of = common_type(so_far, now)
@@ -214,55 +215,54 @@ class BatchSource:
 
     def _tables(self) -> Iterator[Any]:
         arrow = require_pyarrow()
-        for number, batch in enumerate(self._begun()):
+        for number, batch in enumerate(self._new_iterator()):
             yield _as_arrow(arrow, batch, number)
 
-    def _begun(self) -> Iterator[Any]:
-        """Begin to iterate; a function must do so anew each time."""
+    def _new_iterator(self) -> Iterator[Any]:
+        """Start an iteration; a function must return a new iterator each time."""
         batches = self._batches() if callable(self._batches) else self._batches
         if not hasattr(batches, "__iter__"):
             raise TypeError(
                 f"the function returned {type(batches).__name__}; expected an iterable of {_BATCHES}"
             )
-        begun = iter(batches)
-        if begun is self._last:
+        iterator = iter(batches)
+        if iterator is self._last:
             raise TypeError(
                 "the function returned the same iterator twice; expected a new one each time"
             )
-        self._last = begun
-        return begun
+        self._last = iterator
+        return iterator
 
 
-def _check_can_be_begun_anew(batches: Any) -> None:
+def _check_is_reiterable(batches: Any) -> None:
     kind = type(batches).__name__
     if _is_table(batches):
         raise TypeError(
-            f"X is of type {kind}, a table itself, which fit takes as it is; expected a path, a "
-            f"data set of pyarrow, or an iterable of {_BATCHES}"
+            f"X is of type {kind}, a table in memory, which fit accepts directly; expected a path, a "
+            f"pyarrow dataset, or an iterable of {_BATCHES}"
         )
     if not hasattr(batches, "__iter__"):
         raise TypeError(
-            f"X is of type {kind}; expected a path, a data set of pyarrow, or an iterable of "
-            f"{_BATCHES}"
+            f"X is of type {kind}; expected a path, a pyarrow dataset, or an iterable of {_BATCHES}"
         )
     if iter(batches) is batches:
         raise TypeError(
-            f"X is of type {kind}, which can be read only once; expected an iterable that can be "
-            "begun anew, such as a list, or a function that returns one"
+            f"X is of type {kind}, which can be iterated only once; expected a list or another "
+            "re-iterable, or a function that returns an iterator"
         )
 
 
 def _is_table(given: Any) -> bool:
-    """Whether it is columns rather than something that yields batches."""
-    looks_so = hasattr(given, "columns") or hasattr(given, "dtype") or isinstance(given, dict)
-    return bool(looks_so)
+    """Whether it is a table rather than an iterable of batches."""
+    has_columns = hasattr(given, "columns") or hasattr(given, "dtype") or isinstance(given, dict)
+    return bool(has_columns)
 
 
 def _check_names(names: list[str], what: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            f"{what} has columns of the same name: {shortened(twice)}; expected all to differ"
+            f"{what} has duplicate column names: {quoted_list(twice)}; expected unique names"
         )
 
 

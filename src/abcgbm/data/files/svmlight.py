@@ -1,4 +1,4 @@
-"""LibSVM files: a label and the stored values of each row, read by scikit-learn."""
+"""LibSVM files, parsed by scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from abcgbm.errors import TableFileError
 
 
 class SparseRows(NamedTuple):
-    """Rows of a sparse table, and their labels.
+    """Rows of a sparse table, with labels.
 
     Attributes
     ----------
-    X : scipy csr matrix of shape (n_rows, n_features)
+    X : SciPy csr matrix of shape (n_rows, n_features)
         The values.
     y : ndarray of float64 of shape (n_rows,)
         The labels.
@@ -39,7 +39,7 @@ class SvmlightFile:
     path : Path
         The file.
     reading : Reading
-        How it is to be understood.
+        How to parse it.
     """
 
     def __init__(self, path: Path, reading: Reading) -> None:
@@ -47,14 +47,15 @@ class SvmlightFile:
         self._reading = reading
 
     def read(self, n_features: int | None = None) -> SparseRows:
-        """Return all rows, of a table of so many features or of as many as there are."""
+        """Return all rows; by default ``n_features`` is the largest column number."""
         with self._opened() as stream:
             return self._parsed(Block(1, stream.read()), n_features)
 
-    def parts(self, n_features: int) -> Iterator[SparseRows]:
-        """Yield the rows of a table of so many features, a block at a time.
+    def batches(self, n_features: int) -> Iterator[SparseRows]:
+        """Yield the rows in batches.
 
-        A row that stores fewer has zeros for the others, one that stores more is an error.
+        Columns that a row does not store are zero; a column number beyond ``n_features`` is an
+        error.
         """
         with self._opened() as stream:
             for block in text_blocks(stream, self.path, BLOCK_BYTES, delimiter=None):
@@ -76,7 +77,7 @@ class SvmlightFile:
             raise
 
     def _loaded(self, data: bytes, n_features: int | None) -> SparseRows:
-        from sklearn.datasets import load_svmlight_file  # takes long, and few need it
+        from sklearn.datasets import load_svmlight_file  # a slow import, rarely needed
 
         X, y = load_svmlight_file(
             io.BytesIO(data), n_features=n_features, zero_based=self._reading.zero_based
@@ -84,7 +85,7 @@ class SvmlightFile:
         return SparseRows(X, y)
 
     def _raise_located(self, block: Block, n_features: int | None, error: Exception) -> None:
-        """Look for the line that could not be read, one by one."""
+        """Find the line that could not be parsed, and raise its error."""
         for number, line in enumerate(block.data.splitlines(keepends=True), block.first_line):
             try:
                 found = self._loaded(line, None)
@@ -92,7 +93,7 @@ class SvmlightFile:
                 hint = "zero_based" if b" 0:" in line[:99] else None
                 what = f"{wrong}; expected a label and pairs such as 3:0.5"
                 if hint is not None:
-                    what += "; are its columns counted from 0?"
+                    what += "; columns are counted from 1 unless the file is declared zero-based"
                 raise TableFileError(self.path, what, number, hint=hint) from error
             if n_features is not None and found.X.shape[1] > n_features:
                 last = found.X.shape[1] - self._reading.zero_based

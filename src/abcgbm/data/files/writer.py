@@ -1,4 +1,4 @@
-"""Predictions written to CSV, Parquet and Feather files."""
+"""Writers of predictions to CSV, Parquet and Feather files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ROWS_AT_A_TIME = 8192
 
 
 class DelimitedWriter:
-    """Writes Arrow tables of one schema.
+    """Writer of Arrow tables as delimited text.
 
     Parameters
     ----------
     delimiter : str
-        What is between two cells.
+        Delimiter of cells.
     sink : binary file
         Where to write.
     schema : pyarrow.Schema
@@ -40,16 +40,16 @@ class DelimitedWriter:
         sink.write(f"{delimiter.join(header)}\n".encode())
 
     def write_table(self, table: Any) -> None:
-        """Write the rows of a table; a missing value is an empty cell."""
+        """Write the rows of a table; missing values are empty cells."""
         for batch in table.combine_chunks().to_batches(_ROWS_AT_A_TIME):
             if len(batch):
                 self._sink.write(self._text(batch))
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing, as all rows are written at once."""
 
     def _text(self, batch: Any) -> memoryview:
-        """Return rows as text: joined row by row, they lie one after the other in memory."""
+        """Return rows as text. Arrow joins the cells, so that the rows are contiguous in memory."""
         compute, cells = require_pyarrow("pyarrow.compute"), []
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             with naming(f"column {name!r}"):
@@ -69,7 +69,7 @@ class DelimitedWriter:
         return cells.fill_null("")
 
     def _quoted(self, column: Any) -> Any:
-        """Quote the cells that a reader would take for something else."""
+        """Quote the cells that contain delimiters, quotes or line ends."""
         compute = require_pyarrow("pyarrow.compute")
         cells = column.cast(require_pyarrow().large_string())
         must_be = compute.match_substring_regex(cells, f'[{self._delimiter}"\r\n]')
@@ -88,9 +88,9 @@ class DelimitedWriter:
 
 
 def write_tables(tables: Iterable[Any], path: Path | None) -> int:
-    """Write Arrow tables of one schema, a part at a time; return the number of rows.
+    """Write Arrow tables of one schema; return the number of rows.
 
-    The name of the file tells its format; None is standard output, as CSV.
+    The suffix of ``path`` determines the format; None writes CSV to standard output.
     """
     writer_of, n_rows, writer = _writer(path), 0, None
     with _sink(path) as sink:
@@ -106,7 +106,7 @@ def write_tables(tables: Iterable[Any], path: Path | None) -> int:
 
 
 def check_output(path: Path | None) -> None:
-    """Refuse a name that tells no format, before any work is spent on it."""
+    """Raise an error if the suffix is no format of tables, before predictions are computed."""
     _writer(path)
 
 
@@ -119,17 +119,17 @@ def _writer(path: Path | None) -> Callable[[Any, Any], Any]:
     if format == "feather":
         return require_pyarrow("pyarrow.ipc").new_file  # type: ignore[no-any-return]
     raise TableFileError(
-        path or "-", "LibSVM holds no such table; expected CSV, Parquet or Feather"
+        path or "-", "LibSVM cannot store predictions; expected CSV, Parquet or Feather"
     )
 
 
 def _format_of(path: Path) -> str:
-    """Return the format that the name of an output tells; there is no option for it."""
+    """Return the format of an output file by its suffix, as there is no option for it."""
     try:
         return Reading().format_of(path)
     except TableFileError as error:
-        what = "a name that tells no format; expected one that ends in .csv, .tsv, .parquet or "
-        raise TableFileError(path, f"{what}.feather (text perhaps with .gz or .zst)") from error
+        what = "a name without a known suffix; expected .csv, .tsv, .parquet or .feather"
+        raise TableFileError(path, f"{what} (text perhaps with .gz or .zst)") from error
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def _sink(path: Path | None) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _compressed(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    """Compress what is written to a file, if its name says so; the file itself stays open."""
+    """Compress what is written to a file, by its suffix, without closing the file."""
     codec = compression_of(path)
     if codec is None:
         yield file

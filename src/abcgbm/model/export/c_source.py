@@ -19,7 +19,7 @@ _NOT_PLAIN = re.compile(rb'[^ -~]|["\\?]')  # in a string of C
 _MISSING_LEFT, _IS_SET = 1, 2  # flags beside a left child, which is multiplied by 4
 
 _HEAD = """\
-/* A classifier of abcgbm: {n_classes} classes, {n_features} features, {n_steps} steps.
+/* A classifier of abcgbm: {n_classes} classes, {n_features} features, {n_iter} iterations.
  *
  * x holds the {n_features} features of a row in the order of PREFIX_features. NAN is missing. A
  * category is given as its code: that of PREFIX_code or PREFIX_code_of_number, which are NAN for a
@@ -211,7 +211,7 @@ def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
 
 def _level_tables(model: Model) -> Iterator[str]:
     """Yield the levels of categories in order, and their codes: of strings, then of numbers."""
-    levels, features = model.encoding.levels, range(model.ensemble.n_features)
+    levels, features = model.encoding.categories, range(model.ensemble.n_features)
     nothing = CategoryMap("", {})
     for kind, c_type in (("STRING", "char *const"), ("NUMBER", "double")):
         is_string = kind == "STRING"

@@ -67,7 +67,7 @@ def _tensor(values: NDArray[Any]) -> Any:
 
 def has_one_input(model: Model) -> bool:
     """Whether one matrix of numbers holds all columns: no category has strings."""
-    return not any(levels.has_strings for levels in model.encoding.levels.values())
+    return not any(levels.has_strings for levels in model.encoding.categories.values())
 
 
 def add_model(
@@ -88,7 +88,7 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
 
     Numbers come first, then the codes of categories; features that are not used may be absent.
     """
-    levels, used = model.encoding.levels, model.ensemble.used_features.tolist()
+    levels, used = model.encoding.categories, model.ensemble.used_features.tolist()
     place = np.arange(model.ensemble.n_features)
     if has_one_input(model):
         parts, width = [graph.cast(inputs[0], np.float64)], len(place)
@@ -131,7 +131,7 @@ def _add_codes_of_numbers(graph: Graph, levels: CategoryMap, matrix: str, column
 def _add_scores(graph: Graph, model: Model, values: str, place: NDArray[np.intp]) -> str:
     """Add the trees, and the scores before the first of them."""
     n_classes = model.ensemble.n_classes
-    n_codes = {feature: levels.n_codes for feature, levels in model.encoding.levels.items()}
+    n_codes = {feature: levels.n_codes for feature, levels in model.encoding.categories.items()}
     attributes = tree_attributes(trees_or_nothing(model), place, n_codes, n_classes)
     sums = _add_sums(graph, values, attributes, n_classes)
     return graph.add("Add", sums, graph.constant(model.ensemble.init))
@@ -252,7 +252,7 @@ def _import_for_onnx(name: str) -> Any:
 
 
 def _check_unknown(model: Model) -> None:
-    if model.encoding.levels and model.encoding.handle_unknown == "error":
+    if model.encoding.categories and model.encoding.handle_unknown == "error":
         raise ValueError(
             "handle_unknown='error'; ONNX cannot raise errors, levels that were not learned are "
             "missing there: expected a model fitted with handle_unknown='missing'"
@@ -261,7 +261,7 @@ def _check_unknown(model: Model) -> None:
 
 def _warn_of_levels(model: Model) -> None:
     """Inputs are floats of 32 bits: a level that is none is never met."""
-    for levels in model.encoding.levels.values():
+    for levels in model.encoding.categories.values():
         numbers = [] if levels.has_strings else [*levels.code_of]
         lost = [level for level in numbers if float(np.float32(level)) != level]
         if lost:
@@ -275,7 +275,7 @@ def _warn_of_levels(model: Model) -> None:
 
 def _inputs(model: Model) -> _Values:
     """Return the type and the shape of each input by its name."""
-    names, levels = model.feature_labels, model.encoding.levels
+    names, levels = model.feature_labels, model.encoding.categories
     if has_one_input(model):
         return {MATRIX: (np.float32, [None, len(names)])}
     taken = {"", LABEL, PROBABILITIES} & {*names}

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abcgbm.data.arrays import shown
 from abcgbm.data.binned_table import ColumnEncoder
 from abcgbm.data.categories import CategoryMap
 from abcgbm.data.schema import Schema
-from abcgbm.errors import ModelFileError, as_model_file_errors
+from abcgbm.errors import ModelFileError, as_model_file_errors, shorten
 from abcgbm.model.file.format_1 import resolved_from_format_1, weight_from_format_1
 from abcgbm.model.file.json_values import JsonReader, to_json
 from abcgbm.model.history import History
@@ -52,7 +51,7 @@ def _check_are_none(parameters: Mapping[str, Any], names: Iterable[str]) -> None
     for name in names:
         if parameters.get(name) is not None:
             raise ValueError(
-                f"the parameter {name}={shown(parameters[name])}; expected null, because fit would act "
+                f"the parameter {name}={shorten(parameters[name])}; expected null, because fit would act "
                 "on it"
             )
 
@@ -194,7 +193,7 @@ def json_of_encoding(encoding: ColumnEncoder) -> dict[str, Any]:
         "names": None if names is None else names.tolist(),
         "levels": [
             {"feature": feature, "n_codes": levels.n_codes, "levels": to_json([*levels.code_of])}
-            for feature, levels in encoding.levels.items()
+            for feature, levels in encoding.categories.items()
         ],
         "handle_unknown": encoding.handle_unknown,
     }
