@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks import generated
 from benchmarks.peers import OURS, SYSTEMS
-from benchmarks.results import Results, with_most_steps
+from benchmarks.results import Results, with_max_iterations
 
 Values = Mapping[tuple[str, str], float]  # (set, system) -> a number
 Curves = Mapping[str, Sequence[int]]  # system -> test errors after each iteration
@@ -29,7 +29,7 @@ def _one_over_two(
 def error_curves(results: Results) -> dict[str, dict[str, list[int]]]:
     """Return the test errors after each iteration, by set and system."""
     curves: dict[str, dict[str, list[int]]] = {}
-    for line in with_most_steps(results.measured("curve")):
+    for line in with_max_iterations(results.measured("curve")):
         curves.setdefault(line["set"], {})[line["system"]] = line["errors"]
     return curves
 

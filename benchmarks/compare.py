@@ -38,7 +38,7 @@ WITHOUT_THREADS = ("curve", "size", "limit")
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
+class Plan:
     """The measurements that a run is to make."""
 
     sets: Sequence[str] = datasets.NAMES
@@ -77,7 +77,7 @@ class ResolvedParameters:
         return LOAD_REPEATS if what == "load" else self.repeats
 
 
-def cells(plan: ResolvedParameters) -> Iterator[Cell]:
+def cells(plan: Plan) -> Iterator[Cell]:
     """Yield all cells by set; within a set, repeats are interleaved over systems."""
     names = dict.fromkeys(name for what in plan.what for name in plan.sets_of(what))
     for name in names:
@@ -88,7 +88,7 @@ def cells(plan: ResolvedParameters) -> Iterator[Cell]:
                         yield Cell(what, name, system, threads, plan.steps_of(what), repeat)
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
+def run(plan: Plan, results: Results) -> None:
     """Measure every missing cell; each result is saved at once."""
     for name, of_set in groupby(cells(plan), lambda cell: cell.set):
         open_cells = [cell for cell in of_set if not is_settled(cell, results)]
@@ -113,9 +113,7 @@ def is_settled(cell: Cell, results: Results) -> bool:
     return is_capped or results.find(cell) is not None or results.why_not(cell) is not None
 
 
-def measure(
-    cell: Cell, folder: str, about: Line, plan: ResolvedParameters, results: Results
-) -> None:
+def measure(cell: Cell, folder: str, about: Line, plan: Plan, results: Results) -> None:
     """Measure a cell, unless a result made meanwhile makes it unnecessary."""
     if is_settled(cell, results):
         return
@@ -155,7 +153,7 @@ def leave_out(reasons: list[tuple[str, str, str]], results: Results) -> None:
             results.add(line)
 
 
-def check(plan: ResolvedParameters) -> None:
+def check(plan: Plan) -> None:
     """Refuse unknown names and missing peers before any work."""
     known = (*datasets.NAMES, "or rows x features x classes such as 20000x20x10")
     for name in (*plan.sets, *plan.grid):
@@ -223,9 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report.write(results, given["docs"])
         return
     leave_out(given.pop("leave_out", []), results)
-    plan = ResolvedParameters(
-        **given, command=shlex.join(["python", "-m", "benchmarks.compare", *arguments])
-    )
+    plan = Plan(**given, command=shlex.join(["python", "-m", "benchmarks.compare", *arguments]))
     check(plan)
     run(plan, results)
 

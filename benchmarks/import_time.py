@@ -43,10 +43,10 @@ def main() -> None:
     args = parser.parse_args()
     times = smallest_times(args.turns)
     ratio = times["abcgbm"] / times["sklearn"]
-    told = f"the smallest of {args.turns}, " + ", ".join(
+    times = f"the smallest of {args.turns}, " + ", ".join(
         f"import {module}: {1000 * s:.0f} ms" for module, s in times.items()
     )
-    print(f"Python {sys.version.split()[0]}: {told} of CPU time; ratio {ratio:.2f}")
+    print(f"Python {sys.version.split()[0]}: {times} of CPU time; ratio {ratio:.2f}")
     if args.limit is not None and ratio > args.limit:
         sys.exit(f"the ratio is {ratio:.2f}; at most {args.limit} is allowed")
 

@@ -35,7 +35,7 @@ from abcgbm import ABCBoostClassifier, LargeTable
 from abcgbm.data.binning import Binning, bin_rows
 from abcgbm.data.samples import GivenRows, read_large, read_to_learn, rows_to_learn
 from abcgbm.parameters.machine import effective_n_threads
-from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, Told
+from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, IterationTimes
 from benchmarks.report import Lines, markdown
 from benchmarks.results import FOLDER, Line, Results, origin
 
@@ -140,17 +140,17 @@ def read(given: argparse.Namespace) -> None:
 # ------------------------------------------------------------------------------------------ training
 
 
-def train_abcgbm(folder: Path, steps: int, memory: int, cache: str | None) -> Told:
-    told = Told()
+def train_abcgbm(folder: Path, steps: int, memory: int, cache: str | None) -> IterationTimes:
+    times = IterationTimes()
     model = ABCBoostClassifier(
         max_iter=steps,
         max_leaf_nodes=LEAVES,
         learning_rate=RATE,
-        callbacks=lambda _: told.step(),
+        callbacks=lambda _: times.end_iteration(),
         n_jobs=N_THREADS,
     )
     model.fit(LargeTable(folder, memory=memory, cache_dir=cache), "y")
-    return told
+    return times
 
 
 def train(given: argparse.Namespace) -> None:
@@ -192,9 +192,9 @@ def child(given: argparse.Namespace) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     else:
         (Path(given.limit_by) / "cgroup.procs").write_text(str(os.getpid()))
-    told = trainer(given.folder, given.steps, int(limit * 0.9), given.cache_dir)
+    times = trainer(given.folder, given.steps, int(limit * 0.9), given.cache_dir)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps(told.found() | {"peak_gb": _gb(peak), "written_gb": _gb(_written())}))
+    print(json.dumps(times.summary() | {"peak_gb": _gb(peak), "written_gb": _gb(_written())}))
 
 
 def _written() -> int:
@@ -221,7 +221,7 @@ def _add(given: argparse.Namespace, line: Line) -> None:
     Results(given.results).add(line)
 
 
-# -------------------------------------------------------------------------------------- what is told
+# -------------------------------------------------------------------------------------- results
 
 
 def reading_table(lines: list[Line]) -> Lines:
@@ -252,8 +252,8 @@ def training_table(lines: list[Line]) -> Lines:
         ]
         for of in lines
     ]
-    head = ["", "table", "limit", "before the first step, CPU s", "a step, CPU s"]
-    return markdown([*head, "before, s", "a step, s", "peak, GB", "written, GB"], rows)
+    head = ["", "table", "limit", "before the first iteration, CPU s", "per iteration, CPU s"]
+    return markdown([*head, "before, s", "per iteration, s", "peak, GB", "written, GB"], rows)
 
 
 def report(given: argparse.Namespace) -> None:

@@ -40,8 +40,8 @@ class Setting:
 class System(ABC):
     """A classifier, with methods for features that estimators name differently.
 
-    ``package`` is its name for pip, ``module`` for import. ``differs`` tells the reader what could
-    not be set equal.
+    ``package`` is its name for pip, ``module`` for import. ``differs`` describes settings
+    that could not be made equal.
     """
 
     name: str

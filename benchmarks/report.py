@@ -20,7 +20,7 @@ from benchmarks.analysis import (
     target_errors,
 )
 from benchmarks.peers import OURS, PEERS, SYSTEMS, Setting
-from benchmarks.results import Line, Results, with_most_steps
+from benchmarks.results import Line, Results, with_max_iterations
 from benchmarks.sets import in_order
 
 Lines = list[str]
@@ -197,7 +197,7 @@ def _busiest(lines: list[Line]) -> float:
 def shapes(results: Results) -> Lines:
     """Size of the data sets, and for how many iterations they were fitted."""
     lines = [line for line in results.lines if "shape" in line and line["what"] != "scaling"]
-    found = {line["set"]: [*line["shape"], line["steps"]] for line in with_most_steps(lines)}
+    found = {line["set"]: [*line["shape"], line["steps"]] for line in with_max_iterations(lines)}
     rows = [[name, *(f"{number:,}" for number in found[name])] for name in in_order(found)]
     return markdown(["set", "training rows", "features", "classes", "iterations"], rows)
 
@@ -316,7 +316,7 @@ def _grid_table(title: str, points: dict[str, dict[int, float]]) -> Lines:
 
 def limit(results: Results) -> Lines:
     """Our training time as a multiple of the bare loop's."""
-    lines = with_most_steps(results.measured("limit"))
+    lines = with_max_iterations(results.measured("limit"))
     limits = {(line["set"], line["system"]): line["cpu"] for line in lines}
     fits = results.table("training", "cpu", 1)
     rows = [

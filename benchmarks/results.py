@@ -75,17 +75,17 @@ class Results:
     ) -> dict[tuple[str, str], float]:
         """Return one number for each (set, system): by default the best of the repeats.
 
-        Where a set was measured with several numbers of steps, those with most steps count.
+        Of several numbers of iterations of a set, only the largest counts.
         """
         lines = [line for line in self.measured(what) if line["threads"] == threads]
         values = defaultdict(list)
-        for line in with_most_steps(lines):
+        for line in with_max_iterations(lines):
             if line.get(field) is not None:
                 values[line["set"], line["system"]].append(line[field])
         return {key: pick(of_key) for key, of_key in values.items()}
 
 
-def with_most_steps(lines: list[Line]) -> list[Line]:
+def with_max_iterations(lines: list[Line]) -> list[Line]:
     """Return the lines of each set with the largest number of iterations."""
     most: dict[str, int] = {}
     for line in lines:

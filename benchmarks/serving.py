@@ -69,7 +69,7 @@ SERVED: dict[str, Served] = {
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
+class Plan:
     """The measurements that a run is to make."""
 
     set: str = "20000x20x10"
@@ -96,7 +96,7 @@ class Job:
 # ------------------------------------------------------------------------------------------- models
 
 
-def write_models(plan: ResolvedParameters, folder: Path) -> None:
+def write_models(plan: Plan, folder: Path) -> None:
     """Fit each system once, and save the models."""
     data = sets.load(plan.set)
     np.save(folder / "rows.npy", data.X_test)
@@ -204,7 +204,7 @@ def in_child(job: Job) -> child.Result:
     return child.run(command, 1, give_up_seconds=600)
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
+def run(plan: Plan, results: Results) -> None:
     """Measure round by round; each line is saved at once."""
     with TemporaryDirectory(prefix="serving-") as folder:
         write_models(plan, Path(folder))
@@ -295,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_between(given["page"], MARKER, tables(Results(given["file"])))
     else:
         results = Results(given.pop("file"))
-        run(ResolvedParameters(**given), results)
+        run(Plan(**given), results)
 
 
 if __name__ == "__main__":

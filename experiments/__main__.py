@@ -155,9 +155,7 @@ def _difference(known: Line, line: Line) -> str:
     if any(known[key] != line[key] for key in keys):
         return "differs from"
     if known["validated_step"] != line["validated_step"]:
-        return (
-            "but for the step chosen by validation, which depends on the order of rows, the same as"
-        )
+        return "except for the iteration chosen by validation, which depends on the row order, the same as"
     return "the same as"
 
 
@@ -173,7 +171,7 @@ def _pair(dataset: str, leaves: int, rate: float) -> list[Cell]:
 
 def _introduction(cell: Cell) -> str:
     about = describe(cell.dataset)
-    choice = " and, to choose a step without the test rows, on nine tenths of them"
+    choice = " and, to choose an iteration without the test rows, on nine tenths of them"
     return (
         f"{cell.dataset}: {about.n_classes} classes, {about.n_train:,} rows to train, "
         f"{about.n_test:,} to test, {about.n_features} features.\n"

@@ -23,7 +23,7 @@ class Curves(NamedTuple):
     train_loss : ndarray of shape (n_steps + 1,)
         The summed training loss before the first step and after each.
     test_errors : ndarray of shape (n_steps,)
-        The number of wrong test rows after each step.
+        The number of test errors after each iteration.
     """
 
     train_loss: NDArray[np.float64]

@@ -23,17 +23,17 @@ ROOT = Path(__file__).parent.parent
 PATIENCE = 500
 LONGEST = 50.0  # maximum Newton step of a leaf, see docs/arithmetic.md
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
+def measure(cell: Cell, notify: Report) -> tuple[Line, Curves]:
     """Run a cell with progress reports; return its line of results and its curves."""
     data = datasets.load(cell.dataset)
     commit, began = present_commit(), time.process_time()
-    model, n_mended = _fit(cell, data, tell)
+    model, n_scaled_back = _fit(cell, data, notify)
     seconds = time.process_time() - began
     errors = np.rint(-model.validation_score_ * len(data.y_test)).astype(np.int64)[1:]
-    step = min(validated_step(cell, data, tell), model.n_iter_) if cell.is_validated else None
+    step = min(validated_step(cell, data, notify), model.n_iter_) if cell.is_validated else None
     lowest = int(errors.argmin())
     line = {
         "dataset": cell.dataset,
@@ -49,7 +49,7 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
         "seconds": round(seconds, 2),
         "commit": commit,
         "validated_step": step,
-        "mended_steps": n_mended,
+        "mended_steps": n_scaled_back,
         "bounded_leaves": _n_bounded(model),
         "n_leaves": int(np.count_nonzero(model.model_.ensemble.feature < 0)),
         "n_test": len(data.y_test),
@@ -58,24 +58,24 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
     return line | cell.as_keys(), Curves(model.history_.train_loss, errors)
 
 
-def _fit(cell: Cell, data: Split, tell: Tell) -> tuple[ABCBoostClassifier, int]:
+def _fit(cell: Cell, data: Split, notify: Report) -> tuple[ABCBoostClassifier, int]:
     """Fit all training rows; return the model, and the number of iterations that were scaled back.
 
     The test rows are watched while the model grows, which costs no more than predicting them afterwards.
     """
-    mended: list[int] = []
+    scaled_back: list[int] = []
 
     def tell_errors(report: IterationReport) -> None:
         if report.was_scaled_back:
-            mended.append(report.iteration)
-        tell(f"{_state(cell, report)}, {_errors(report, len(data.y_test))} test errors")
+            scaled_back.append(report.iteration)
+        notify(f"{_state(cell, report)}, {_errors(report, len(data.y_test))} test errors")
 
     model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
     model.fit(data.X_train, data.y_train, X_val=data.X_test, y_val=data.y_test)
-    return model, len(mended)
+    return model, len(scaled_back)
 
 
-def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
+def validated_step(cell: Cell, data: Split, notify: Report) -> int:
     """Return the iteration with the fewest errors on a held-out tenth of the training rows.
 
     Few rows make many equal counts: among these the step of lowest loss is taken. (The step of lowest
@@ -85,7 +85,7 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
 
     def tell_score(report: IterationReport) -> None:
         errors = f"{_errors(report, int(out.sum()))} of {out.sum()} rows held out are wrong"
-        tell(f"choosing a step: {_state(cell, report)}, {errors}")
+        notify(f"choosing an iteration: {_state(cell, report)}, {errors}")
 
     model = _model(
         cell,

@@ -26,7 +26,7 @@ Running = dict[Connection, tuple[Cell, BaseProcess]]
 def run(cells: Iterable[Cell], n_processes: int, interval: float) -> Iterator[Finished]:
     """Run cells with periodic progress reports; yield each when it is finished.
 
-    A cell that fails is told of and left out. Whatever ends this ends its processes.
+    A cell that fails is reported and left out. The processes end with this one.
     """
     waiting, running = deque(cells), Running()
     try:

@@ -201,8 +201,8 @@ def _seconds_of(command: list[str]) -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
-    told = [line for line in done.stdout.splitlines() if line.startswith(RESULT_PREFIX)]
-    return min(float(line.removeprefix(RESULT_PREFIX)) for line in told)
+    results = [line for line in done.stdout.splitlines() if line.startswith(RESULT_PREFIX)]
+    return min(float(line.removeprefix(RESULT_PREFIX)) for line in results)
 
 
 def run(tables: list[str]) -> None:
@@ -243,7 +243,9 @@ def show() -> None:
         few, many = found["steps"]
         of_step = (found["seconds"][1] - found["seconds"][0]) / (many - few)
         best[key] = min(of_step, best.get(key, np.inf))
-    print("| table | trees | system | seconds a step | beside one process |\n|---|---|---|---|---|")
+    print(
+        "| table | trees | system | seconds per iteration | beside one process |\n|---|---|---|---|---|"
+    )
     for (table, kind, system), of_step in best.items():
         ratio = of_step / best[table, kind, "alone"]
         print(f"| {table} | {kind} | {system} | {of_step:.2f} | {ratio:.2f} |")

@@ -149,13 +149,15 @@ def show() -> None:
     model = fit([m for m in measured if not is_held_out(m)])
     for shared, coefficients in model.computing.items():
         names = computing(HELD_OUT | {"shared": shared}, 1).names
-        print(f"\n{'shared trees' if shared else 'trees per class'}: nanoseconds of")
+        print(f"\n{'multi-output trees' if shared else 'one tree per class'}: nanoseconds of")
         for name, seconds in zip(names, coefficients, strict=True):
             print(f"  {name:45} {seconds * 1e9:8.3f}")
     print(
         f"\nan exchange: {model.of_round * 1e3:.3f} ms, and {model.of_byte * 1e9:.3f} ns a byte\n"
     )
-    print("rows x columns x classes, leaves, trees, ranks: measured, predicted seconds a step")
+    print(
+        "rows x columns x classes, leaves, trees, ranks: measured, predicted seconds per iteration"
+    )
     for m in measured:
         what = f"{m['n_rows']}x{m['n_features']}x{m['n_classes']} J={m['max_leaf_nodes']}"
         kind = "shared" if m["shared"] else "per class"
@@ -170,7 +172,7 @@ def show() -> None:
 def _extrapolate(model: Model) -> None:
     """10^9 rows x 100 columns x 100 classes on 100 workers with 10 Gbit/s and 100 us."""
     network = model._replace(of_round=2 * 100e-6 * math.log2(100), of_byte=2 * 0.8e-9)
-    print("\n10^9 x 100 x 100, 64 leaves, 100 workers of one core: seconds a step")
+    print("\n10^9 x 100 x 100, 64 leaves, 100 workers of one core: seconds per iteration")
     for shared in (False, True):
         job = {
             "n_rows": 10**9,

@@ -53,8 +53,8 @@ def trainer_of(job: dict[str, Any], communicator: TimedCommunicator) -> Any:
     kinds = np.zeros(shape.n_features, np.uint8)
     builder = _core.BinnedBuilder(len(X), [thresholds] * shape.n_features, kinds)
     builder.add_block(np.arange(shape.n_features, dtype=np.int32), X.astype(np.float64), 1)
-    share = _core.Shard(communicator) if communicator.n_ranks > 1 else None
-    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, shard=share)
+    shard = _core.Shard(communicator) if communicator.n_ranks > 1 else None
+    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, shard=shard)
     grow = _core.GrowParams(job["max_leaf_nodes"])
     split = _core.SplitParams(job["hessian_split"], l2_regularization=0.1)
     params = _core.TrainParams(

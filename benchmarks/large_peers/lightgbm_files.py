@@ -9,7 +9,7 @@ import lightgbm as lgb
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, Told
+from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, IterationTimes
 
 PARAMETERS = {
     "objective": "multiclass",
@@ -70,11 +70,11 @@ class File(lgb.Sequence):
         return int(self.first[-1])
 
 
-def train(folder: Path, steps: int, _: int, __: str | None) -> Told:
+def train(folder: Path, steps: int, _: int, __: str | None) -> IterationTimes:
     """Train, and record the times of iterations."""
-    told, paths = Told(), sorted(folder.glob("*.parquet"))
+    times, paths = IterationTimes(), sorted(folder.glob("*.parquet"))
     y = np.concatenate([pq.read_table(path, columns=["y"])["y"].to_numpy() for path in paths])
     data = lgb.Dataset([File(path) for path in paths], y, params=PARAMETERS).construct()
-    told.say("data")
-    lgb.train(PARAMETERS, data, steps, callbacks=[lambda _: told.step()])
-    return told
+    times.report("data")
+    lgb.train(PARAMETERS, data, steps, callbacks=[lambda _: times.end_iteration()])
+    return times

@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
+class Plan:
     """The measurements that a run is to make."""
 
     what: Sequence[str] = ("errors",)
@@ -69,7 +69,7 @@ class ResolvedParameters:
         return sys.executable if system in OURS else self.peer_python
 
 
-def cells(name: str, plan: ResolvedParameters, results: Results) -> Iterator[Cell]:
+def cells(name: str, plan: Plan, results: Results) -> Iterator[Cell]:
     """Yield the cells of a set; repeats alternate between systems. Targets need the errors first."""
     for what in plan.what:
         for leaves in plan.leaves:
@@ -80,7 +80,7 @@ def cells(name: str, plan: ResolvedParameters, results: Results) -> Iterator[Cel
                     yield from to_target(cell, plan, results) if what == "target" else [cell]
 
 
-def to_target(cell: Cell, plan: ResolvedParameters, results: Results) -> Iterator[Cell]:
+def to_target(cell: Cell, plan: Plan, results: Results) -> Iterator[Cell]:
     """Yield the cell with the iterations to the target; none without a curve that reaches it."""
     line = find(cell._replace(what="errors", repeat=0), results)
     steps = steps_to(line.get("errors", []), plan.target) if line else None
@@ -97,7 +97,7 @@ def find(cell: Cell, results: Results) -> Line | None:
     )
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
+def run(plan: Plan, results: Results) -> None:
     """Measure every missing cell; each result is saved at once."""
     for name in plan.sets:
         with TemporaryDirectory(prefix="benchmark-") as folder:
@@ -108,7 +108,7 @@ def run(plan: ResolvedParameters, results: Results) -> None:
                     measure(cell, folder, plan, results)
 
 
-def measure(cell: Cell, folder: str, plan: ResolvedParameters, results: Results) -> None:
+def measure(cell: Cell, folder: str, plan: Plan, results: Results) -> None:
     """Measure one cell, and save the result."""
     job = Job(cell.what, folder, cell.system, cell.leaves, cell.steps, cell.ridge or 0.0)
     try:
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif command == "show":
         print(*page.tables(results, given["ridge"]), sep="\n")
     else:
-        run(ResolvedParameters(**given), results)
+        run(Plan(**given), results)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def rows_of_python(package: Path) -> Iterator[Row]:
     median, p90 = counts.median_and_p90([counts.function_lines(of) for of in functions])
     helpers = sum(len(counts.small_helpers(file)) for file in files)
     private = sum(len(counts.private_functions(file)) for file in files)
-    share = 100 * sum(counts.comment_lines(file) for file in files) / lines
+    percentage = 100 * sum(counts.comment_lines(file) for file in files) / lines
     n_init = sum(file.is_init for file in files)
     yield "Python modules / lines / functions", f"{len(files)} / {lines:,} / {len(functions):,}"
     yield "of the modules, `__init__`", str(n_init)
@@ -50,7 +50,7 @@ def rows_of_python(package: Path) -> Iterator[Row]:
     yield f"private helpers of <= {counts.FEW_LINES} lines, used once", f"{helpers} of {private}"
     yield "modules with one importer", str(len(counts.with_one_importer(modules)))
     yield "modules that import dask", str(len(counts.importing(modules, ENGINE)))
-    yield "comment lines in Python", f"{share:.1f} %"
+    yield "comment lines in Python", f"{percentage:.1f} %"
 
 
 def rows_of_files(root: Path) -> Iterator[Row]:
@@ -119,7 +119,7 @@ def collected(output: str) -> tuple[str, str]:
     """Return the number of all tests, including deselected ones, and the seconds that pytest reports."""
     found = COLLECTED.search(output)
     if found is None:
-        raise ValueError(f"pytest tells no number of tests: {output[-200:]!r}")
+        raise ValueError(f"pytest reports no number of tests: {output[-200:]!r}")
     return found[1], found[2]
 
 

@@ -158,7 +158,7 @@ def train_from_file(folder: Path, n_rows: int) -> int:
 def reads() -> dict[str, Any]:
     """Return how often `train` reads each byte of a CSV file out of core.
 
-    A file that is twice as long needs so many more bytes; what is read once, such as modules, is not
+    A file twice as long needs twice the reads; what is read once, such as modules, is not
     among them. Linux alone counts the bytes that a process reads.
     """
     n_bytes, sizes = [], []

@@ -37,7 +37,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
+class Plan:
     """The measurements that a run is to make."""
 
     systems: Sequence[str] = tuple(PEERS)
@@ -54,7 +54,7 @@ class ResolvedParameters:
         return self.peer_python if cell.system in PEERS else sys.executable
 
 
-def cells(plan: ResolvedParameters) -> Iterator[Cell]:
+def cells(plan: Plan) -> Iterator[Cell]:
     """Yield the cells by part, small tables first."""
     known: dict[str, Parameters] = {name: {} for name in PEERS} | candidates(plan.candidates)
     unknown = [name for name in plan.systems if name not in known]
@@ -78,7 +78,7 @@ def in_order(mode: str, kind: str, tables: Sequence[str] | None) -> Iterator[tup
             yield from ((name, part) for part in parts_of_table(name, mode, kind))
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
+def run(plan: Plan, results: Results) -> None:
     """Measure every missing cell; each result is saved at once."""
     wanted = list(cells(plan))
     for label in clashes(results.lines, wanted):
@@ -92,10 +92,10 @@ def run(plan: ResolvedParameters, results: Results) -> None:
                 job = Job(str(pool.as_file(cell.table)), *cell[:1], *cell[2:5], limit=plan.limit)
                 found = workers.ask(plan.python_of(cell), job)
                 results.add({**cell._asdict(), **found})
-                tell(cell, found)
+                print_cell(cell, found)
 
 
-def tell(cell: Cell, found: Line) -> None:
+def print_cell(cell: Cell, found: Line) -> None:
     """Print a line about a cell."""
     shown = ("errors", "log_loss", "cpu", "steps", "reason")
     print(*cell[:4], {name: found[name] for name in shown if name in found}, flush=True)
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     results = Results(given.pop("file"))
     if command == "run":
-        run(ResolvedParameters(**given), results)
+        run(Plan(**given), results)
     elif command == "show":
         print(*page.tables(results.lines, **given), sep="\n")
     else:

@@ -71,7 +71,7 @@ REAL = {
     "covertype-categories-8k": _real(real.covertype_as_categories, 8_000),
 }
 
-# The two tables of the issue: 8 classes with and without a category of 400 levels, 100 hard classes.
+# 8 classes with and without a column of 400 categories, and 100 hard classes.
 EIGHT = partial(of.cubes, n_features=20, n_informative=20, n_redundant=0, n_classes=8)
 HUNDRED = partial(of.cubes, n_features=20, n_informative=15, n_classes=100, n_clusters_per_class=1)
 GENERATED = {

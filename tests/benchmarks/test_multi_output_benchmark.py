@@ -12,7 +12,7 @@ if not (Path(__file__).parents[2] / "benchmarks").is_dir():
 from benchmarks import sets
 from benchmarks.multi_output import __main__ as program
 from benchmarks.multi_output import measure, page
-from benchmarks.multi_output.__main__ import Cell, ResolvedParameters
+from benchmarks.multi_output.__main__ import Cell, Plan
 from benchmarks.multi_output.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 from benchmarks.peers import Setting
 from benchmarks.results import FOLDER, ROOT, Results
@@ -83,7 +83,7 @@ def test_page_without_markers_is_refused(tmp_path):
 
 
 def test_repeats_go_round_the_systems(tmp_path):
-    plan = ResolvedParameters(what=["step"], systems=["shared", "LightGBM"], repeats=2)
+    plan = Plan(what=["step"], systems=["shared", "LightGBM"], repeats=2)
     found = list(program.cells(TINY, plan, Results(tmp_path / "none.jsonl")))
     assert [(of.repeat, of.system) for of in found] == [
         (repeat, system) for repeat in (0, 1) for system in ("shared", "LightGBM")
@@ -95,17 +95,13 @@ def test_target_has_the_steps_that_errors_have_found(tmp_path):
     errors = Cell("errors", TINY, "mart", 20, 4, None, 0)
     results = Results(tmp_path / "some.jsonl")
     results.add(line(errors, errors=[9, 5, 5, 4]))
-    plan = ResolvedParameters(what=["target"], systems=["mart"], steps=4, repeats=1, target=5)
+    plan = Plan(what=["target"], systems=["mart"], steps=4, repeats=1, target=5)
     assert [of.steps for of in program.cells(TINY, plan, results)] == [2]
-    assert (
-        list(program.cells(TINY, ResolvedParameters(**{**vars(plan), "target": 3}), results)) == []
-    )
+    assert list(program.cells(TINY, Plan(**{**vars(plan), "target": 3}), results)) == []
 
 
 def test_failure_is_noted_and_not_tried_again(tmp_path):
-    plan = ResolvedParameters(
-        sets=[TINY], systems=["mart"], what=["step"], repeats=1, give_up=0.001
-    )
+    plan = Plan(sets=[TINY], systems=["mart"], what=["step"], repeats=1, give_up=0.001)
     results = Results(tmp_path / "some.jsonl")
     for _ in range(2):
         program.run(plan, results)
@@ -114,7 +110,7 @@ def test_failure_is_noted_and_not_tried_again(tmp_path):
 
 
 def test_peers_may_have_another_python():
-    plan = ResolvedParameters(peer_python="other")
+    plan = Plan(peer_python="other")
     assert {plan.python_of(name) for name in OURS} == {sys.executable}
     assert plan.python_of("XGBoost-vector") == "other"
 

@@ -278,7 +278,7 @@ bombs = [
     with_valid_digests(members_of(PER_CLASS), lambda d: d.update(
         classes={"array": {"dtype": "<U400000000", "shape": [3], "values": ["a", "b", "c"]}})),
     with_valid_digests(members_of(PER_CLASS), lambda d: d.update(checkpoint=[[]] * 1000)),
-    redigested(members_of(PER_CLASS), members_of(PER_CLASS)["model.json"][:80] + b'"a": ' + b"[" * 10**6),
+    with_document_text(members_of(PER_CLASS), members_of(PER_CLASS)["model.json"][:80] + b'"a": ' + b"[" * 10**6),
 ]
 n_pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (n_pages * resource.getpagesize() + 2**28,) * 2)
