@@ -55,10 +55,10 @@ def measure(name: str, variant: str) -> dict[str, Any]:
         "variant": variant,
         "n_test": len(data.y_test),
         "lowest_errors": readings.lowest.errors,
-        "lowest_step": readings.lowest.step,
+        "lowest_step": readings.lowest.iteration,
         "final_errors": readings.last.errors,
         "validated_errors": readings.validated.errors,
-        "validated_step": readings.validated.step,
+        "validated_step": readings.validated.iteration,
         "train_loss": float(model.history_.train_loss[-1]),
         "cpu_seconds": round(seconds, 2),
     }

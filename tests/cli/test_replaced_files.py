@@ -73,7 +73,7 @@ def test_checkpoint_does_not_replace_a_file_that_is_no_model(content, link, path
     else:
         getattr(path, link)(table)
     with pytest.raises(
-        FileExistsError, match=r"run.abcgbm|table.*the file exists, and is no model"
+        FileExistsError, match=r"run.abcgbm|table.*the file exists and is not a model"
     ):
         small(callbacks=[Checkpoint(path, every=1)]).fit(X, Y)
     assert table.read_bytes() == path.read_bytes() == content
@@ -128,7 +128,7 @@ def test_all_ranks_refuse_what_the_first_one_refuses(path):
 
     def refused(communicator):
         rows = slice(communicator.rank, None, 2)
-        with pytest.raises(OSError, match="is no model file"):
+        with pytest.raises(OSError, match="is not a model file"):
             small(callbacks=[Checkpoint(path)]).fit(X[rows], Y[rows], communicator=communicator)
         return True
 
@@ -242,7 +242,7 @@ def test_parameter_file_cannot_set_a_checkpoint(folder, capsys):
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("notes.txt", "exists, and is no model file"), ("other_ck", "max_leaf_nodes was 3, is ")],
+    [("notes.txt", "exists and is not a model file"), ("other_ck", "max_leaf_nodes was 3, is ")],
 )
 def test_other_files_are_replaced_by_a_checkpoint_with_force_alone(folder, capsys, name, told):
     before = contents(folder)

@@ -371,7 +371,7 @@ WRONG = {
     ),
     "text in a partition": (
         changed_rows(X=NAMED.assign(a="text"), communicator=[(5, 40)]),
-        r"a.* on rank 1 \(partition 5\), and numbers on rank 0; expected",
+        r"a.* on rank 1 \(partition 5\), but numbers on rank 0; expected",
     ),
     "duplicate partition": (
         changed_rows(X=NAMED, communicator=[(0, 40)]),

@@ -99,7 +99,7 @@ def model_of(case: Case) -> ABCBoostClassifier:
     return plain_model(case.data, case.categorical)
 
 
-def twins_of(case: Case) -> list[Any]:
+def plain_forms_of(case: Case) -> list[Any]:
     """The values of a case in the simplest forms that its model knows the columns of."""
     if not case.named:
         return [case.plain()]
@@ -134,11 +134,11 @@ def test_any_form_gives_the_model_and_the_answers_of_the_plain_array(case):
 @each(WORKS)
 def test_model_of_one_form_is_asked_on_another(case):
     y, expected = labels_of(case.plain()), model_of(case)
-    model = quick(categorical_features=case.categorical_features).fit(twins_of(case)[0], y)
+    model = quick(categorical_features=case.categorical_features).fit(plain_forms_of(case)[0], y)
     assert_same_answers(model, case.table, expected, case.plain())
     model = quick().fit(case.table(), y)
-    for twin in twins_of(case):
-        assert_same_answers(model, twin, expected, case.plain())
+    for form in plain_forms_of(case):
+        assert_same_answers(model, form, expected, case.plain())
 
 
 @pytest.mark.filterwarnings("ignore:no iteration .*improves the validation score")
@@ -159,7 +159,7 @@ def test_validation_rows_may_have_another_form(case):
     plain = quick(categorical_features=case.categorical_features)
     plain.fit(case.plain(), y, X_val=case.plain(rows), y_val=y[rows])
     model = quick(categorical_features=case.categorical_features)
-    model.fit(twins_of(case)[-1], y, X_val=case.table(rows), y_val=y[rows])
+    model.fit(plain_forms_of(case)[-1], y, X_val=case.table(rows), y_val=y[rows])
     assert_same_model(model, plain)
     np.testing.assert_array_equal(model.validation_loss_, plain.validation_loss_)
 
@@ -413,9 +413,10 @@ def test_cross_validation_on_a_frame_is_that_of_the_plain_array(make, method):
 
 @makes
 def test_grid_search_on_a_frame_is_that_of_the_plain_array(make):
-    grid = {"max_leaf_nodes": [2, 6], "categorical_features": Categorical(smoothing=[0.0, 10.0])}
-    ours = GridSearchCV(quick(), grid, cv=2, error_score="raise").fit(make(MIXED), MIXED_Y)
-    theirs = GridSearchCV(plain(), grid, cv=2, error_score="raise").fit(PLAIN, MIXED_Y)
+    grid = {"max_leaf_nodes": [2, 6], "categorical_features__smoothing": [0.0, 10.0]}
+    auto, named = (quick(categorical_features=Categorical(columns)) for columns in ("auto", [4]))
+    ours = GridSearchCV(auto, grid, cv=2, error_score="raise").fit(make(MIXED), MIXED_Y)
+    theirs = GridSearchCV(named, grid, cv=2, error_score="raise").fit(PLAIN, MIXED_Y)
     for name in ("params", "split0_test_score", "split1_test_score"):
         np.testing.assert_array_equal(ours.cv_results_[name], theirs.cv_results_[name])
     assert_same_model(ours.best_estimator_, theirs.best_estimator_)

@@ -120,7 +120,7 @@ def parameter(name: str, value: Any) -> dict[str, Any]:
 
 def base_labels(model: ABCBoostClassifier) -> list[Any]:
     """Return the label of the base class of each iteration; None without one."""
-    labels = model.classes_.tolist()
+    labels = model.model_.labels
     return [None if k < 0 else labels[k] for k in model.history_.base_classes]
 
 

@@ -299,8 +299,8 @@ def of_refit(tmp_path_factory) -> bytes:
     path = tmp_path_factory.mktemp("refit") / "file"
     frame = NAMED.assign(level=np.array(["p", "q", "r"])[(Y + (X[:, 0] > 0)) % 3])
     held_out = {"early_stopping": True, "refit": True, "max_iter": 2, "max_leaf_nodes": 4}
-    stop = {"callbacks": lambda report: report.phase == "refit"}
-    small(callbacks=[Checkpoint(path)], **held_out, **stop).fit(frame, Y)
+    callbacks = [Checkpoint(path), lambda report: report.phase == "refit"]
+    small(callbacks=callbacks, **held_out).fit(frame, Y)
     return path.read_bytes()
 
 

@@ -171,13 +171,13 @@ class Monitor:
         """Return the score; larger is better."""
         weights, scoring = self._rows.integer_weights, self._plan.settings.scoring
         if scoring.scorer is not None:
-            return self._call(scoring.scorer)
+            return self._call_scorer(scoring.scorer)
         if scoring.given == "loss":
             return -self.loss() / weights.total
         is_wrong = self._scores.leading() != self._rows.y
         return -weights.count(is_wrong) / weights.n_units
 
-    def _call(self, scorer: Scorer) -> float:
+    def _call_scorer(self, scorer: Scorer) -> float:
         labels, rows = self._plan.classes.labels, self._rows
         kwargs = {}
         if _takes_weights(scorer) and (rows.weight != 1).any():

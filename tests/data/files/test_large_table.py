@@ -60,7 +60,7 @@ LABELS = {
     "int8 and int64": (pa.array([1] * 20, pa.int8()), pa.array([300] * 20)),
     "integers and floats": (pa.array([1] * 20), pa.array([2.0] * 20)),
     "dictionaries": (pa.array(["p"] * 20).dictionary_encode(), BATCHES[1]["y"].dictionary_encode()),
-    "truth values": (pa.array([True] * 20), pa.array([False] * 20)),
+    "booleans": (pa.array([True] * 20), pa.array([False] * 20)),
 }
 
 
@@ -158,7 +158,7 @@ FILES_THAT_DIFFER = {
         replaced(BATCHES[1], "y", NUMBERS),
         "int64 in column 'y'; expected string",
     ),
-    "truth values": (replaced(BATCHES[1], "b", pa.array([True] * 20)), "bool in column 'b'"),
+    "booleans": (replaced(BATCHES[1], "b", pa.array([True] * 20)), "bool in column 'b'"),
 }
 
 
@@ -266,7 +266,7 @@ def beside(folder, table):
     return path
 
 
-def fit_with_unknown_level(folder):
+def fit_with_unknown_category(folder):
     other = beside(folder, replaced(TABLE, "s", pa.array(["zz"] * N_ROWS)))
     fit(folder, X_val=other, settings={"categorical_features": Categorical(handle_unknown="error")})
 
@@ -306,7 +306,7 @@ ARGUMENTS = {
     "no iterable": (lambda X: LargeTable(lambda: None), "the function returned NoneType; expected"),
     "names": (lambda X: LargeTable([named_twice()]), "batch 0 has duplicate column names: 'a'"),
     "X_val": (lambda X: fit(X, X_val=without_b(X)), "has no column 'b', which the model was"),
-    "unknown level": (fit_with_unknown_level, "column 's' has unknown categories 'zz'"),
+    "unknown category": (fit_with_unknown_category, "column 's' has unknown categories 'zz'"),
     "predict": (lambda X: fit(X).predict(without_b(X)), "has no column 'b', which the model was"),
     "predict nothing": (lambda X: fit(X).predict(no_rows(X)), "which has no rows; expected"),
     "scorer": (fit_with_scorer, "scoring='loss' or 'error' is required"),

@@ -272,7 +272,7 @@ def test_json_of_no_value_is_an_error(json_value):
 
 
 def test_more_keys_than_are_read_are_not_written():
-    with pytest.raises(TypeError, match="8193 keys cannot be held"):
+    with pytest.raises(TypeError, match="8193 keys; a model file holds at most 8192"):
         to_json(dict.fromkeys(range(2**13 + 1)))
 
 
@@ -315,7 +315,7 @@ def test_parameter_of_a_later_version_is_named_and_left_out():
     content = with_valid_digests(
         members, lambda document: document["parameters"].update(depth_charge=3)
     )
-    with pytest.warns(UserWarning, match=r"does not know: \['depth_charge'\]"):
+    with pytest.warns(UserWarning, match=r"does not have: \['depth_charge'\]"):
         twin = loaded(content)
     assert_all_is_same(twin, model)
 
@@ -609,7 +609,7 @@ def test_checkpoint_of_format_1_is_refused_by_name_and_its_model_is_read():
 
 def test_pickle_of_an_earlier_version_is_refused_by_name():
     path = stored_models.FOLDER.parent / "pickle_of_0_2.pickle"
-    with pytest.raises(ValueError, match=r"a pickle of abcgbm before 0\.3 is not read by abcgbm"):
+    with pytest.raises(ValueError, match=r"the pickle is of abcgbm before 0\.3, this is"):
         pickle.loads(path.read_bytes())
 
 
@@ -653,9 +653,13 @@ def test_many_levels_are_looked_at_once():
 )
 def test_target_that_is_no_file_says_what_is_expected(target):
     kind = type(target).__name__
-    with pytest.raises(TypeError, match=rf"{kind} given; expected a path, or a file .* write"):
+    with pytest.raises(
+        TypeError, match=rf"{kind} given; expected a path, or a binary file .* write"
+    ):
         small().fit(*noisy_data()).save_model(target)
-    with pytest.raises(TypeError, match=rf"{kind} given; expected a path, or a file .* read"):
+    with pytest.raises(
+        TypeError, match=rf"{kind} given; expected a path, or a binary file .* read"
+    ):
         ABCBoostClassifier.load_model(target)
 
 
@@ -668,7 +672,7 @@ def test_folder_that_is_not_there_is_named(tmp_path):
 def test_model_and_history_have_the_same_steps():
     model = small(max_iter=3).fit(*noisy_data())
     shorter = model.model_.first_iterations(2)
-    with pytest.raises(ValueError, match="a model of 2 steps; its history has 3"):
+    with pytest.raises(ValueError, match="a model of 2 iterations; its history has 3"):
         save(ModelContents(shorter, model.history_, None, {}), io.BytesIO())
 
 
@@ -677,7 +681,7 @@ def test_model_and_history_have_the_same_steps():
     [
         ({"seed": -1}, "seed=-1; expected 0 to"),
         ({"seed": 2**70}, "expected 0 to less than"),
-        ({"chosen": {"learning_rate": "x"}}, "learning_rate='x' was chosen"),
+        ({"chosen": {"learning_rate": "x"}}, "learning_rate='x'; expected above 0"),
     ],
 )
 def test_history_that_training_could_not_go_on_from_is_an_error(changes, message):
@@ -689,7 +693,7 @@ def test_history_that_training_could_not_go_on_from_is_an_error(changes, message
 def test_node_of_negative_weight_is_an_error():
     model = small(max_iter=2).fit(*noisy_data()).model_
     ensemble = replace(model.ensemble, weight=-model.ensemble.weight)
-    with pytest.raises(ValueError, match="weight has numbers out of range"):
+    with pytest.raises(ValueError, match="weight has values out of range"):
         replace(model, ensemble=ensemble).check()
 
 
@@ -709,5 +713,5 @@ def test_error_names_the_file(tmp_path):
 
 
 def test_device_that_never_ends_is_no_model():
-    with pytest.raises(ModelFileError, match="/dev/zero is no file"):
+    with pytest.raises(ModelFileError, match="/dev/zero is not a regular file"):
         ABCBoostClassifier.load_model("/dev/zero")

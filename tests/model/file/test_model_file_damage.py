@@ -173,7 +173,7 @@ def zipped(members, compression=zipfile.ZIP_STORED) -> bytes:
         (b"", "not a zip archive"),
         (b"tree\nversion=v4\n", "not a zip archive"),
         (zipped([]), r"model\.json is not in the archive"),
-        (zipped([("model.json", b"{}")]), r"model\.json does not begin"),
+        (zipped([("model.json", b"{}")]), r"model\.json does not start"),
         (zipped([("../../etc/passwd.npy", b"")]), "is no member of a model file"),
         (zipped([("/trees/feature.npy", b"")]), "is no member of a model file"),
         (zipped([("trees\\feature.npy", b"")]), "is no member of a model file"),
@@ -197,7 +197,7 @@ def test_member_that_is_there_twice_is_an_error():
     stream = io.BytesIO(PER_CLASS)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(stream, "a") as archive:
         archive.writestr("trees/value.npy", members["trees/value.npy"])
-    with pytest.raises(ModelFileError, match="there twice"):
+    with pytest.raises(ModelFileError, match="two members of the same name"):
         loaded(stream.getvalue())
 
 
@@ -311,38 +311,48 @@ def put(place, value):
 @pytest.mark.parametrize(
     ("content", "name", "change", "message"),
     [
-        (PER_CLASS, "trees/feature", put(0, 99), "feature has numbers out of range"),
-        (PER_CLASS, "trees/feature", put(0, -2), "feature has numbers out of range"),
+        (PER_CLASS, "trees/feature", put(0, 99), "feature has values out of range"),
+        (PER_CLASS, "trees/feature", put(0, -2), "feature has values out of range"),
         (PER_CLASS, "trees/left", put(0, 0), "child out of range"),
         (PER_CLASS, "trees/left", put(0, -7), "child out of range"),
         (PER_CLASS, "trees/left", put(0, 2**31 - 1), "child out of range"),
         (PER_CLASS, "trees/left", put(0, 3), "two parents|without a parent|child out of range"),
         (PER_CLASS, "trees/threshold", put(1, np.nan), "threshold is NaN"),
-        (PER_CLASS, "trees/missing_left", put(0, 7), "missing_left has numbers out of range"),
+        (PER_CLASS, "trees/missing_left", put(0, 7), "missing_left has values out of range"),
         (PER_CLASS, "trees/value", put(0, np.inf), "values must be finite"),
-        (PER_CLASS, "trees/gain", put(0, np.nan), "gain has numbers that are not finite"),
-        (PER_CLASS, "trees/weight", put(0, np.inf), "weight has numbers that are not finite"),
-        (PER_CLASS, "trees/init", put(0, np.nan), "init has numbers that are not finite"),
+        (PER_CLASS, "trees/gain", put(0, np.nan), "gain has values that are not finite"),
+        (PER_CLASS, "trees/weight", put(0, np.inf), "weight has values that are not finite"),
+        (PER_CLASS, "trees/init", put(0, np.nan), "init has values that are not finite"),
         (PER_CLASS, "trees/tree_class", put(0, 3), "class out of range"),
         (PER_CLASS, "trees/tree_class", put(0, -1), "trees/value.npy"),
         (PER_CLASS, "trees/tree_class", put(0, -2), "class out of range"),
         (PER_CLASS, "trees/tree_base", put(0, 9), "class out of range"),
         (PER_CLASS, "trees/tree_base", lambda a: a * 0 + 5, "class out of range"),
-        (PER_CLASS, "trees/tree_base_scale", put(0, 1.5), "tree_base_scale has numbers out of"),
-        (PER_CLASS, "trees/tree_base_scale", put(0, np.nan), "tree_base_scale has numbers out of"),
-        (PER_CLASS, "trees/tree_start", put(0, 1), "tree_start does not rise"),
-        (PER_CLASS, "trees/tree_start", put(1, 0), "tree_start does not rise"),
+        (PER_CLASS, "trees/tree_base_scale", put(0, 1.5), "tree_base_scale has values out of"),
+        (PER_CLASS, "trees/tree_base_scale", put(0, np.nan), "tree_base_scale has values out of"),
+        (
+            PER_CLASS,
+            "trees/tree_start",
+            put(0, 1),
+            "tree_start does not rise|tree_start must ascend",
+        ),
+        (
+            PER_CLASS,
+            "trees/tree_start",
+            put(1, 0),
+            "tree_start does not rise|tree_start must ascend",
+        ),
         (PER_CLASS, "trees/step_start", put(-1, 2), "step_start does not rise"),
         (PER_CLASS, "trees/step_start", put(1, 99), "step_start does not rise"),
         (PER_CLASS, "trees/step_start", lambda a: a[:0], "step_start does not rise|shape"),
         (PER_CLASS, "trees/left_set", lambda a: a[:-1], "trees/left_set.npy: shape"),
         (SHARED, "trees/leaf_value", put((0, 0), np.inf), "leaf values must be finite"),
         (SHARED, "trees/leaf_value", lambda a: a[:-1], "trees/leaf_value.npy: shape"),
-        (SHARED, "trees/gain_feature", put(0, 4), "gain_feature has numbers out of range"),
-        (SHARED, "trees/gain_feature", put(0, -1), "gain_feature has numbers out of range"),
-        (SHARED, "trees/class_gain", put((0, 0), np.nan), "class_gain has numbers that are not"),
+        (SHARED, "trees/gain_feature", put(0, 4), "gain_feature has values out of range"),
+        (SHARED, "trees/gain_feature", put(0, -1), "gain_feature has values out of range"),
+        (SHARED, "trees/class_gain", put((0, 0), np.nan), "class_gain has values that are not"),
         (SHARED, "trees/gain_start", put(1, 99), "gain_start does not rise"),
-        (SHARED, "history/base_class", put(0, 3), "base_class has numbers out of range"),
+        (SHARED, "history/base_class", put(0, 3), "base_classes has values out of range"),
         (SHARED, "history/validation_loss", lambda a: a[:1], "validation_loss has shape"),
         (SHARED, "history/search_losses", lambda a: np.zeros((len(a), 2)), "search_losses has"),
         (
@@ -351,12 +361,12 @@ def put(place, value):
             lambda a: a[1:],
             "refit_history/train_loss.npy: shape",
         ),
-        (SHARED, "features/is_categorical", lambda a: a[:-1], "feature names|levels of"),
+        (SHARED, "features/is_categorical", lambda a: a[:-1], "feature names|categories of"),
         (
             SHARED,
             "features/is_categorical",
             lambda a: a * 0,
-            r"levels of features \[3\]; the categories are \[\]",
+            r"categories of features \[3\]; expected those of \[\]",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -385,21 +395,21 @@ def levels(**entries):
         (lambda d: d.update(format="1"), "format='1'"),
         (lambda d: d.update(format=0), "format=0"),
         (lambda d: d.update(history=None), "no history"),
-        (lambda d: d["history"].update(best_iteration=9), "best_step=9; expected 0 to 2"),
+        (lambda d: d["history"].update(best_step=9), "best_iteration=9; expected 0 to 2"),
         (lambda d: d["history"].update(seed="x"), "'seed' is str"),
-        (lambda d: d["history"].update(chosen={"a": {"code": 1}}), "unknown type 'code'"),
+        (lambda d: d["history"].update(resolved_params={"a": {"code": 1}}), "unknown type 'code'"),
         (lambda d: d["features"].update(names=["a"]), "1 feature names; expected 4"),
         (lambda d: d["features"].update(names=[1, 2, 3, 4]), "expected 4 strings"),
         (lambda d: d["features"].update(handle_unknown="run"), "handle_unknown='run'"),
         (
             lambda d: d["features"].update(levels=[]),
-            r"levels of features \[\]; the categories are \[3\]",
+            r"categories of features \[\]; expected those of \[3\]",
         ),
         (levels(levels=["b", "a", "c"]), "could not have been learned"),
-        (levels(levels=["a", "a", "c"]), "there twice"),
+        (levels(levels=["a", "a", "c"]), "same category twice"),
         (levels(levels=["a", 1.0, "c"]), "could not have been learned|neither"),
         (levels(levels=[True, False, None]), "neither strings nor numbers"),
-        (levels(feature=2), r"levels of features \[2\]; the categories are \[3\]"),
+        (levels(feature=2), r"categories of features \[2\]; expected those of \[3\]"),
         (levels(n_codes=4), "neither strings nor numbers"),
         (levels(n_codes=-1), "neither strings nor numbers"),
         (levels(levels=[f"{i:03}" for i in range(100)], n_codes=100), "left_set"),
@@ -425,4 +435,4 @@ def test_untouched_file_that_is_mended_is_the_same_file():
     for content in CONTENTS.values():
         assert with_valid_digests(members_of(content)) == content
         assert text_of({}) != text_of({"a": 1})
-        assert document_in(members_of(content))["format"] == 1
+        assert document_in(members_of(content))["format"] == 2
