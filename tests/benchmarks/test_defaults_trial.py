@@ -283,6 +283,24 @@ def test_ranks_are_means_over_tables_and_equals_share_them():
     assert summary.ranks(of, "errors") == {"ours@b": 2.0, "LightGBM": 2.25, "XGBoost": 1.75}
 
 
+def test_ranks_on_real_and_generated_tables_are_apart():
+    ours_and_other = {"iris": (1, 2), "wine": (1, 2), "three-150": (3, 1)}
+    lines = [
+        line(system, errors, table=table)
+        for table, both in ours_and_other.items()
+        for system, errors in zip(("ours", "LightGBM"), both, strict=True)
+    ]
+    table = page.ranks_by_origin(lines, None)
+    assert "|  | defaults, 2 real | defaults, 1 generated |" in table
+    assert "| ours@b | 1.00 / 1.50 | 2.00 / 1.50 |" in table
+    assert "| LightGBM | 2.00 / 1.50 | 1.00 / 1.50 |" in table
+
+
+def test_pool_knows_which_tables_are_generated():
+    assert {name for name in pool.POOL if pool.ALL[name].is_generated} == {*pool.GENERATED}
+    assert [name for name in pool.HELD_BACK if not pool.ALL[name].is_generated] == ["digits"]
+
+
 def test_table_counts_when_all_are_measured_or_have_a_reason():
     lines = [line("LightGBM", 3), line("ours", 1, table="wine"), line("LightGBM", 2, table="wine")]
     assert [*summary.scores(lines, "defaults", "test")] == ["wine"]

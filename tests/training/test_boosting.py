@@ -24,7 +24,7 @@ VARIANTS = {
     "mart": ({"algorithm": "mart"}, reference.Algorithm("mart", None)),
     "mart class by class": (
         {"algorithm": TreePerClass("mart", sequential_residuals=True)},
-        reference.Algorithm("mart", None, refresh="class"),
+        reference.Algorithm("mart", None, sequential_residuals=True),
     ),
     "Mb": (
         {"algorithm": AdaptiveBaseClass(base_derivatives=False, line_search=False)},

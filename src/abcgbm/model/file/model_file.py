@@ -304,7 +304,7 @@ def _content_of(saved: ModelContents) -> bytes:
     return archive_of({DOCUMENT: text_of(document)} | members)
 
 
-def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
+def _arrays_of(saved: ModelContents) -> Arrays:
     """Return the arrays of all members in order."""
     arrays = _arrays_of_model(saved.model, "")
     if saved.refit_model is not None:
@@ -319,7 +319,7 @@ def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
     return {f"{name}.npy": array for name, array in arrays.items()}
 
 
-def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
+def _arrays_of_model(model: Model, prefix: str) -> Arrays:
     kinds = model.encoding.schema.is_categorical.astype(np.uint8)
     trees = arrays_of_trees(model.ensemble)
     return {f"{prefix}features/is_categorical": kinds} | {
@@ -395,9 +395,7 @@ def _read_model(
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
-def _history_arrays(
-    name: str, n_iter: int, members: Members, n_classes: int
-) -> dict[str, NDArray[Any]]:
+def _history_arrays(name: str, n_iter: int, members: Members, n_classes: int) -> Arrays:
     shapes: dict[str, Shape] = {
         "train_loss": (n_iter + 1,),
         "class_losses": (n_iter + 1, n_classes),
