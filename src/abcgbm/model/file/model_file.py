@@ -1,6 +1,5 @@
 """Reading and writing of model files."""
 
-import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,14 @@ from abcgbm.errors import ModelFileError, as_model_file_errors
 from abcgbm.model.array_checks import Shape, check_range, check_starts
 from abcgbm.model.ensemble import ALL_CLASSES, Ensemble
 from abcgbm.model.ensemble_checks import LEAF, leaves_with_value, set_words
-from abcgbm.model.file.archive import Archive, archive_of, from_npy, npy_of
+from abcgbm.model.file.archive import (
+    DOCUMENT,
+    Archive,
+    Members,
+    archive_of,
+    digest_of_member,
+    npy_of,
+)
 from abcgbm.model.file.document import (
     FORMAT,
     NEEDS,
@@ -158,7 +164,6 @@ def _leaf_arrays(
 
 
 Target = str | os.PathLike[str] | IO[bytes]
-_DOCUMENT = "model.json"
 # Fields of `History` and the names of their arrays in a model file; the names on the right never change.
 STORED_NAMES_OF_HISTORY = {
     "train_loss": "train_loss",
@@ -248,7 +253,7 @@ def load(source: Target) -> ModelContents:
 def checkpoint_state(path: Path) -> Mapping[str, Any] | None:
     """Return ``ModelContents.checkpoint`` of a model file, without reading its arrays."""
     with path.open("rb") as file, _named(path):
-        document = document_of(Archive(file).read(_DOCUMENT))
+        document = document_of(Archive(file).read(DOCUMENT))
         state: Mapping[str, Any] | None = entry(document, "checkpoint", dict, type(None))
     return state
 
@@ -292,12 +297,8 @@ def _content_of(saved: ModelContents) -> bytes:
     }
     if saved.refit_model is not None:  # the second training may have other categories
         document["refit_features"] = json_of_encoding(saved.refit_model.encoding)
-    document["digests"] = {name: _digest(content) for name, content in members.items()}
-    return archive_of({_DOCUMENT: text_of(document)} | members)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    document["digests"] = {name: digest_of_member(content) for name, content in members.items()}
+    return archive_of({DOCUMENT: text_of(document)} | members)
 
 
 def _arrays_of(saved: ModelContents) -> Arrays:
@@ -326,38 +327,10 @@ def _arrays_of_model(model: Model, prefix: str) -> Arrays:
 # ------------------------------------------------------------------------------------------ reading
 
 
-class _Members:
-    """Arrays of a file, each checked against its digest in the document and read once."""
-
-    def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
-        if archive.names != {_DOCUMENT, *digests}:
-            unexpected = sorted(archive.names ^ {_DOCUMENT, *digests})
-            raise ModelFileError(
-                f"only one of the archive and model.json lists the members {unexpected}"
-            )
-        self._archive = archive
-        self._digests = digests
-        self._unread = {*digests}
-
-    def array(self, name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
-        name = f"{name}.npy"
-        content = self._archive.read(name)
-        if _digest(content) != self._digests.get(name):
-            raise ModelFileError(
-                f"{name} was changed or damaged: its digest is not the one in model.json"
-            )
-        self._unread.discard(name)
-        return from_npy(name, content, dtype, shape)
-
-    def check_all_read(self) -> None:
-        if self._unread:
-            raise ModelFileError(f"members that no model has: {sorted(self._unread)}")
-
-
 def _saved_of(file: IO[bytes]) -> ModelContents:
     archive = Archive(file)
-    document = document_of(archive.read(_DOCUMENT))
-    members = _Members(archive, entry(document, "digests", dict))
+    document = document_of(archive.read(DOCUMENT))
+    members = Members(archive, entry(document, "digests", dict))
     errors = (ValueError, TypeError, OverflowError, RecursionError)
     with as_model_file_errors("not a valid model", *errors):
         saved = _read(document, members)
@@ -366,7 +339,7 @@ def _saved_of(file: IO[bytes]) -> ModelContents:
     return saved
 
 
-def _read(document: dict[str, Any], members: _Members) -> ModelContents:
+def _read(document: dict[str, Any], members: Members) -> ModelContents:
     format_ = document["format"]
     reader = JsonReader(format_)
     model = _read_model(document, members, reader, "")
@@ -403,7 +376,9 @@ def _read(document: dict[str, Any], members: _Members) -> ModelContents:
     )
 
 
-def _read_model(document: Any, members: _Members, reader: JsonReader, prefix: str) -> Model:
+def _read_model(
+    document: dict[str, Any], members: Members, reader: JsonReader, prefix: str
+) -> Model:
     kinds = members.array(f"{prefix}features/is_categorical", np.uint8, (None,))
     encoding = encoding_of_json(entry(document, f"{prefix}features", dict), kinds != 0, reader)
     classes = reader.value(entry(document, "classes", dict))
@@ -417,7 +392,7 @@ def _read_model(document: Any, members: _Members, reader: JsonReader, prefix: st
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
-def _history_arrays(name: str, n_iter: int, members: _Members, n_classes: int) -> Arrays:
+def _history_arrays(name: str, n_iter: int, members: Members, n_classes: int) -> Arrays:
     shapes: dict[str, Shape] = {
         "train_loss": (n_iter + 1,),
         "class_losses": (n_iter + 1, n_classes),
