@@ -1,6 +1,6 @@
-"""Reports of what was measured: the tables of ``docs/benchmarks.md``, and all tables beside the results.
+"""Reports of measurements: the tables of ``docs/benchmarks.md``, and all tables beside the results.
 
-The tables of the page stand between two markers, so that the words around them are written by hand.
+The tables of the page are between two markers; the text around them is written by hand.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ from benchmarks.analysis import (
     target_errors,
 )
 from benchmarks.peers import OURS, PEERS, SYSTEMS, Setting
-from benchmarks.results import Line, Results, with_most_steps
+from benchmarks.results import Line, Results, with_max_iterations
 from benchmarks.sets import in_order
 
 Lines = list[str]
@@ -30,7 +30,7 @@ PER_CLASS = [name for name, peer in PEERS.items() if peer.has_tree_per_class]
 NAMES_OF_CLOCKS = {"cpu": "CPU seconds", "wall": "wall seconds"}
 NOTHING = "-"
 MARKER = "speed"
-MAIN = "mart"  # of ours, the one that does what the peers do
+MAIN = "mart"  # our algorithm that corresponds to the peers'
 ABC = ("abc-mart", "abc-logitboost")
 
 TITLE = """# Speed, memory and size: all measurements
@@ -116,7 +116,7 @@ def tables_of_page(results: Results) -> Lines:
 
 
 def write_between(page: Path, name: str, lines: Lines) -> None:
-    """Replace what stands between the two markers of a name in a page."""
+    """Replace the text between the two markers of a name in a page."""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     head, found, rest = page.read_text().partition(begin)
     _, closed, tail = rest.partition(end)
@@ -127,7 +127,7 @@ def write_between(page: Path, name: str, lines: Lines) -> None:
 
 
 def write_whole(page: Path, lines: Lines) -> None:
-    """Write a page that has no words written by hand."""
+    """Write a page that is generated completely."""
     page.write_text("\n".join(lines).rstrip() + "\n")
     print(f"{page} written")
 
@@ -207,7 +207,7 @@ def _busiest(lines: list[Line]) -> float:
 def shapes(results: Results) -> Lines:
     """Size of the data sets, and for how many iterations they were fitted."""
     lines = [line for line in results.lines if "shape" in line and line["what"] != "scaling"]
-    found = {line["set"]: [*line["shape"], line["steps"]] for line in with_most_steps(lines)}
+    found = {line["set"]: [*line["shape"], line["steps"]] for line in with_max_iterations(lines)}
     rows = [[name, *(f"{number:,}" for number in found[name])] for name in in_order(found)]
     return markdown(["set", "training rows", "features", "classes", "iterations"], rows)
 
@@ -326,7 +326,7 @@ def _grid_table(title: str, points: dict[str, dict[int, float]]) -> Lines:
 
 def limit(results: Results) -> Lines:
     """Our training time as a multiple of the bare loop's."""
-    lines = with_most_steps(results.measured("limit"))
+    lines = with_max_iterations(results.measured("limit"))
     limits = {(line["set"], line["system"]): line["cpu"] for line in lines}
     fits = results.table("training", "cpu", 1)
     rows = [
@@ -390,7 +390,7 @@ def _ratios(values: Values, name: str, ours: str, counted: Sequence[str]) -> Lin
 
 
 def absolute(title: str, values: Values, show: Callable[[float], str]) -> Lines:
-    """Return a table of numbers, one row a set; no table without numbers."""
+    """Return a table of numbers with a row for each set; nothing without numbers."""
     systems = [name for name in SYSTEMS if any(system == name for _, system in values)]
     rows = [
         [name, *(show(values[name, of]) if (name, of) in values else NOTHING for of in systems)]

@@ -1,4 +1,4 @@
-"""How long one row takes to predict, and a cell of a column to bin: the smallest of several times."""
+"""Times to predict one row and to bin a cell of a column: the best of several repeats."""
 
 import timeit
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def one_row_milliseconds() -> Iterator[tuple[str, float]]:
 
 
 def columns(n_rows: int = N_CELLS) -> dict[str, Any]:
-    """Return a table of one column of each kind; those of packages that are missing are errors."""
+    """Return a table of one column of each kind; missing packages are errors."""
     import polars as pl  # noqa: PLC0415 - only these columns need it
     import pyarrow as pa  # noqa: PLC0415
 

@@ -198,9 +198,9 @@ std::size_t n_values_from(Buckets& buckets, std::size_t first) {
 
 /// Computes the quantile cuts while sorting only the buckets in which bins end; of the others only
 /// the weight matters.
-class BucketWalk {
+class BucketCutter {
  public:
-  BucketWalk(Buckets buckets, std::size_t max_bins)
+  BucketCutter(Buckets buckets, std::size_t max_bins)
       : buckets_(std::move(buckets)),
         cutter_(std::numeric_limits<std::size_t>::max(), total(), max_bins) {}
 
@@ -322,7 +322,7 @@ std::vector<double> column_thresholds(std::span<const double> column, const Know
     return sorted_thresholds(column, weight, max_bins);
   }
   if (const auto few = few_distinct_values(column, weight)) return cut_values(*few, max_bins);
-  return BucketWalk(Buckets(column, weights), max_bins).run();
+  return BucketCutter(Buckets(column, weights), max_bins).run();
 }
 
 }  // namespace abcgbm

@@ -71,5 +71,5 @@ plt.show()
 model = models["ABC-MART"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(10, 6.5), layout="constrained")
 plot_base_classes(model, ax=above)
-plot_class_losses(model, shares=True, classes=[0, 8, 9], ax=below)
+plot_class_losses(model, normalize=True, classes=[0, 8, 9], ax=below)
 plt.show()

@@ -1,7 +1,7 @@
 """Tables of the trial of defaults for ``docs/benchmarks.md``, from the lines of results.
 
-The page has the overviews between two markers, so that the words around them are written by hand. All tables
-are written into a page beside the results.
+The overviews are between two markers of the page; the text around them is written by hand. All tables are
+written into a page beside the results.
 """
 
 from collections.abc import Iterator, Sequence
@@ -97,7 +97,7 @@ def tables(
     *,
     matrix: bool,
 ) -> list[str]:
-    """Return an overview for each mode and kind of parts, and the numbers of each table if wanted."""
+    """Return an overview for each mode and kind of parts, optionally with the numbers of each table."""
     made: list[str] = []
     for mode in modes:
         for kind in parts:
@@ -157,7 +157,7 @@ def by_table(of: Scores) -> list[str]:
 
 
 def errors_by_table(of: Scores) -> list[str]:
-    """Return error rates with log losses; the least are bold."""
+    """Return error rates with log losses; the lowest are bold."""
     labels = _labels(of)
     rows = [[table, *(_cell(row, label) for label in labels)] for table, row in of.items()]
     return markdown(["errors, % / log loss", *map(_shown, labels)], rows)
@@ -198,7 +198,7 @@ def the_pool() -> list[str]:
 
 
 def not_measured(lines: Sequence[Line]) -> list[str]:
-    """Return what has a reason."""
+    """Return the cells that were not measured, with reasons."""
     found = reasons(lines)
     return ["## Not measured\n", *markdown(["", "table", "", "reason"], found)] if found else []
 

@@ -1,4 +1,4 @@
-"""The default model and the comparison of the paper on a small table, with its statistics."""
+"""Demo: the default model, and the paper's comparison of MART and ABC-MART, on a small data set."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from abcgbm.training.progress import ProgressOutput
 
 
 class StagedClassifier(Protocol):
-    """A fitted classifier that can tell its answers after each iteration."""
+    """A fitted classifier with staged predictions."""
 
     classes_: NDArray[Any]
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Yield the labels after each iteration."""
+        """Yield predicted labels after each iteration."""
         ...
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
@@ -32,23 +32,23 @@ class StagedClassifier(Protocol):
 
 
 def relative_improvement(errors_mart: int, errors_abc: int) -> float:
-    """R_err of the paper in percent; NaN where there is no error to improve on."""
+    """Return R_err of the paper in percent; NaN if ``errors_mart`` is 0."""
     if errors_mart == 0:
         return math.nan
     return 100.0 * (errors_mart - errors_abc) / errors_mart
 
 
 def p_value(errors_a: int, errors_b: int, n_test: int) -> float:
-    """One-sided P-value of the hypothesis that b errs no less often than a, each on `n_test` rows.
+    """Return the one-sided P-value of the hypothesis that b's error rate is not less than a's.
 
-    The difference of two binomial rates, taken as normal with the sum of their variances. (The
-    pooled variance gives the same digits in all six rows of the paper's summary table.)
+    The difference of the two binomial rates on ``n_test`` rows is taken as normal with the sum of their
+    variances. (The pooled variance gives the same digits in all six rows of the paper's summary table.)
     """
     rate_a, rate_b = _rate(errors_a, n_test), _rate(errors_b, n_test)
     if rate_a == rate_b:  # also where both variances are 0
         return 0.5
     variance = (rate_a * (1.0 - rate_a) + rate_b * (1.0 - rate_b)) / n_test
-    if variance == 0.0:  # every row wrong against none
+    if variance == 0.0:  # all rows misclassified by one model and none by the other
         return 0.0 if rate_a > rate_b else 1.0
     return 0.5 * math.erfc((rate_a - rate_b) / math.sqrt(2.0 * variance))
 
@@ -60,14 +60,14 @@ def _rate(errors: int, n_test: int) -> float:
 
 
 def error_curve(model: StagedClassifier, X: Any, y: ArrayLike) -> NDArray[np.int64]:
-    """Number of wrong answers after each iteration: element m - 1 belongs to iteration m."""
+    """Return the number of errors after each iteration: element m - 1 belongs to iteration m."""
     labels = np.asarray(y)
-    wrong = (np.count_nonzero(answer != labels) for answer in model.staged_predict(X))
-    return np.fromiter(wrong, dtype=np.int64)
+    errors = (np.count_nonzero(predicted != labels) for predicted in model.staged_predict(X))
+    return np.fromiter(errors, dtype=np.int64)
 
 
 def loss_curve(model: StagedClassifier, X: Any, y: ArrayLike) -> NDArray[np.float64]:
-    """Summed loss `- log p_y` after each step; every label must be one the model has seen."""
+    """Return the total loss ``-log p_y`` after each iteration; the model must know all labels."""
     labels = np.asarray(y)
     unseen = np.setdiff1d(labels, model.classes_)
     if unseen.size:
@@ -79,21 +79,21 @@ def loss_curve(model: StagedClassifier, X: Any, y: ArrayLike) -> NDArray[np.floa
 
 
 def _log_loss(proba_of_label: NDArray[np.float64]) -> float:
-    # A probability that underflowed to 0 costs as much as the smallest one there is, not infinity.
+    # A probability that underflows to 0 counts as the smallest float, so that the loss stays finite.
     return -float(np.log(np.maximum(proba_of_label, np.finfo(np.float64).tiny)).sum())
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The test errors of one model at one step."""
+    """Test errors of one model at one iteration."""
 
-    step: int
+    iteration: int
     errors: int
 
 
 @dataclass(frozen=True)
 class Readings:
-    """One test curve read in three ways; only `lowest` looks at the test rows to choose its step."""
+    """A test curve read in three ways. ``lowest`` chooses its iteration on the test rows."""
 
     lowest: Reading
     last: Reading
@@ -101,33 +101,33 @@ class Readings:
 
     @classmethod
     def from_curves(cls, test_errors: ArrayLike, validation_loss: ArrayLike) -> Readings:
-        """Read `test_errors`; `validation_loss` belongs to a fit that has not seen those rows."""
+        """Read ``test_errors``; ``validation_loss`` chooses the iteration of ``validated``."""
         errors, loss = np.asarray(test_errors), np.asarray(validation_loss)
         if errors.size == 0 or loss.size == 0:
-            raise ValueError("a curve without steps; expected a model of at least one step")
+            raise ValueError("an empty curve; expected a model of at least one iteration")
 
-        def read(step: int) -> Reading:
-            return Reading(step, int(errors[step - 1]))
+        def read(iteration: int) -> Reading:
+            return Reading(iteration, int(errors[iteration - 1]))
 
-        # Either fit may have stopped before the other, at machine accuracy.
+        # One of the two fits may have stopped earlier than the other, at machine precision.
         validated = min(int(loss.argmin()) + 1, errors.size)
         return cls(read(int(errors.argmin()) + 1), read(errors.size), read(validated))
 
 
-# The middle of the paper's grid of J, and the largest of its nu.
+# The middle of the paper's grid of J, and its largest nu.
 LEAVES, LEARNING_RATE = 10, 0.1
 
 
 @dataclass(frozen=True)
 class _Run:
-    """One algorithm's model, and what is read from its curve."""
+    """Model of one algorithm, and the readings of its test curve."""
 
     model: ABCBoostClassifier
     readings: Readings
 
 
 def run(output: Path, max_iter: int) -> None:
-    """Print the errors of the default model and the comparison of the paper; draw the curves."""
+    """Print errors of the default model and the paper's comparison; draw the curves."""
     train, test = _digits()
     print(
         f"scikit-learn's digits in their own order: first half ({len(train[1])} rows) to train, "
@@ -152,29 +152,29 @@ _Rows = tuple[NDArray[Any], NDArray[Any]]
 
 
 def _digits() -> tuple[_Rows, _Rows]:
-    # Halves in the order of the file: no seed to choose, the same rows with every release.
+    # Halves in the order of the file: independent of a seed and of the release of scikit-learn.
     X, y = load_digits(return_X_y=True)
     half = len(y) // 2
     return (X[:half], y[:half]), (X[half:], y[half:])
 
 
 def _run(algorithm: str, train: _Rows, test: _Rows, max_iter: int) -> _Run:
-    """Fit twice: on nine tenths to choose an iteration by the last tenth, and on all to be tested."""
+    """Fit on nine tenths, to choose an iteration by the last tenth, and on all rows, to be tested."""
     X, y = train
-    kept = len(y) - len(y) // 10
-    chooser = _fit(algorithm, X[:kept], y[:kept], max_iter)
+    n_train = len(y) - len(y) // 10
+    chooser = _fit(algorithm, X[:n_train], y[:n_train], max_iter)
     model = _fit(algorithm, X, y, max_iter)
     errors = error_curve(model, *test)
-    readings = Readings.from_curves(errors, loss_curve(chooser, X[kept:], y[kept:]))
+    readings = Readings.from_curves(errors, loss_curve(chooser, X[n_train:], y[n_train:]))
     return _Run(model, readings)
 
 
 def _of_default(model: ABCBoostClassifier, X: NDArray[Any], y: NDArray[Any]) -> str:
-    """Return the test errors of the default model as a line."""
-    n_wrong = int(np.count_nonzero(model.predict(X) != y))
+    """Return a line with the test errors of the default model."""
+    n_errors = int(np.count_nonzero(model.predict(X) != y))
     return (
-        f"ABCBoostClassifier(): {n_wrong} errors on {len(y)} test rows "
-        f"({100 * n_wrong / len(y):.1f} %), {model.n_iter_} iterations of one tree for all classes."
+        f"ABCBoostClassifier(): {n_errors} errors on {len(y)} test rows "
+        f"({100 * n_errors / len(y):.1f} %), {model.n_iter_} iterations of one multi-output tree."
     )
 
 
@@ -197,13 +197,13 @@ def _fit(algorithm: str, X: NDArray[Any], y: NDArray[Any], max_iter: int) -> ABC
 
 
 NOTES = """\
-(1) As in the paper: the iteration is chosen on the test rows themselves, which flatters both.
-(2) The iteration of lowest loss on the last tenth of the training rows, found by a fit on the other
-    nine tenths; the errors are those of the fit on all training rows there."""
+(1) As in the paper, the iteration is chosen on the test rows, which makes both errors optimistic.
+(2) The iteration of lowest loss on the last tenth of the training rows, in a fit on the other nine
+    tenths; the errors are those of the fit on all training rows at that iteration."""
 
 
 def summary_table(mart: Readings, abc: Readings, n_test: int) -> str:
-    """The paper's summary table for one test set, a line for each way to read a curve."""
+    """Return the paper's summary table for one test set, with one line per way to read a curve."""
     head = f"{f'Errors on {n_test} test rows':<42}{'MART':>15}{'ABC-MART':>15}"
     lines = [
         f"{head}{'R_err (%)':>11}{'P-value':>9}",
@@ -215,10 +215,10 @@ def summary_table(mart: Readings, abc: Readings, n_test: int) -> str:
 
 
 def _line(name: str, mart: Reading, abc: Reading, n_test: int) -> str:
-    cells = "".join(f"{f'{r.errors} (iter. {r.step})':>15}" for r in (mart, abc))
+    cells = "".join(f"{f'{r.errors} (iter. {r.iteration})':>15}" for r in (mart, abc))
     improvement = relative_improvement(mart.errors, abc.errors)
     p = p_value(mart.errors, abc.errors, n_test)
-    p_text = f"{p:.3f}" if round(p, 3) else f"{p:.1e}"  # 0.000 would say too little
+    p_text = f"{p:.3f}" if round(p, 3) else f"{p:.1e}"  # not 0.000
     return f"{name:<42}{cells}{improvement:>11.1f}{p_text:>9}"
 
 

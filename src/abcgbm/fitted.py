@@ -15,19 +15,19 @@ from abcgbm.parameters.validators import check_integer
 
 
 class FittedAttributes:
-    """What scikit-learn's users look for in an estimator that has ``model_`` and ``history_``."""
+    """Fitted attributes, derived from ``model_`` and ``history_``."""
 
     model_: Model
     history_: History
     refit_history_: History | None
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is a model."""
+        """Return whether ``fit`` has been called, for scikit-learn."""
         return "model_" in self.__dict__
 
     @property
     def _model(self) -> Model:
-        check_is_fitted(self)  # its error is an AttributeError, too, as hasattr expects
+        check_is_fitted(self)  # raises NotFittedError, an AttributeError, so that hasattr works
         return self.model_
 
     @property
@@ -37,7 +37,7 @@ class FittedAttributes:
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
+        """Class labels, sorted."""
         return self._model.classes
 
     @property
@@ -52,20 +52,22 @@ class FittedAttributes:
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Their names, if X was a data frame with string column names."""
+        """Feature names, if X was a data frame with string column names."""
         names = self._model.encoding.schema.feature_names
         if names is None:
-            raise AttributeError("feature_names_in_: X had no column names, or not only strings")
+            raise AttributeError(
+                "feature_names_in_: X had no column names, or some that are not strings"
+            )
         return names
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each feature in the gain of all splits; zeros if there is no split."""
+        """Fraction of the total gain of each feature; zeros without splits."""
         return gain_importances(self._model.ensemble)
 
     @property
     def feature_importances_by_class_(self) -> Floats:
-        """Share of each feature in the gain of each class; zeros for a class without any."""
+        """Fraction of the gain of each class of each feature, of shape (n_classes, n_features)."""
         return class_gain_importances(self._model.ensemble)
 
     @property
@@ -83,7 +85,7 @@ class FittedAttributes:
         """Validation score of ``best_iteration_``."""
         scores = self._history.validation_score
         if not len(scores):
-            raise AttributeError("best_score_: there were no validation rows")
+            raise AttributeError("best_score_: the model was trained without validation rows")
         return float(scores[self._history.best_iteration])
 
     @property
@@ -93,22 +95,22 @@ class FittedAttributes:
 
     @property
     def class_losses_(self) -> Floats:
-        """The part of each class in it."""
+        """Part of each class in ``train_loss_``, of shape (n_iter_ + 1, n_classes)."""
         return self._history.mean_class_losses()
 
     @property
     def validation_loss_(self) -> Floats:
-        """Mean loss of the validation rows; empty without validation."""
+        """Mean validation loss before the first iteration and after each; empty without validation."""
         return self._history.mean_validation_loss()
 
     @property
     def validation_score_(self) -> Floats:
-        """Their score; empty without validation."""
+        """Validation score before the first iteration and after each; empty without validation."""
         return self._history.validation_score.copy()
 
     @property
     def resolved_params_(self) -> dict[str, Any]:
-        """What the parameters became that may be "auto", by name."""
+        """Resolved values of the parameters that can be "auto", by name."""
         return dict(self._history.chosen)
 
     @property
@@ -118,24 +120,24 @@ class FittedAttributes:
 
 
 class Truncation(FittedAttributes):
-    """What an estimator with ``model_`` and ``history_`` needs to be cut."""
+    """Models of the first iterations."""
 
     @with_prediction_hints
     def truncate(self, n_iter: int) -> Self:
-        """Return a classifier with the first ``n_iter`` iterations; this one stays as it is.
+        """Return a copy with the first ``n_iter`` iterations.
 
-        It predicts as this one does with ``n_iter=n_iter``, and its history ends there: ``n_iter_`` and
-        ``best_iteration_`` are ``n_iter``, and ``stop_reason_`` is "truncated" if anything was cut. A
-        warm start continues from its last iteration. ``model[:n_iter]`` is the same; there a negative
-        number counts from the end.
+        Its history ends there, too: ``n_iter_`` and ``best_iteration_`` are ``n_iter``, and
+        ``stop_reason_`` is "truncated" if iterations were removed. A warm start continues from its last
+        iteration. ``model[:n_iter]`` is the same, where a negative number counts from the end.
 
         Parameters
         ----------
         n_iter : int
-            Iterations to keep: 0 to those of the model.
+            Number of iterations to keep, from 0 to that of the model.
         """
-        most = self._model.n_iter
-        n_iter = check_integer("n_iter", n_iter, 0, most, note=" (those of the model)")
+        n_iter = check_integer(
+            "n_iter", n_iter, 0, self._model.n_iter, note=" (those of the model)"
+        )
         cut: Self = clone(self)
         cut.model_ = self.model_.first_iterations(n_iter)
         cut.history_ = _first_iterations(self.history_, n_iter)
@@ -143,24 +145,24 @@ class Truncation(FittedAttributes):
         cut.refit_history_ = None if second is None else _first_iterations(second, n_iter)
         return cut
 
-    def __getitem__(self, steps: Any) -> Self:
-        """Return a classifier with the first iterations: ``model[:100]``, ``model[:-5]``."""
-        is_slice = isinstance(steps, slice)
-        if not is_slice or steps.start not in (None, 0) or steps.step not in (None, 1):
+    def __getitem__(self, key: Any) -> Self:
+        """Return a copy with the first iterations: ``model[:100]``, ``model[:-5]``."""
+        is_slice = isinstance(key, slice)
+        if not is_slice or key.start not in (None, 0) or key.step not in (None, 1):
             error = ValueError if is_slice else TypeError
             raise error(
-                f"model[{_shown(steps)}]; expected a slice from the first iteration on, such as [:100]: "
-                "an iteration says nothing without those before it"
+                f"model[{_shown(key)}]; expected a slice from the first iteration on, such as [:100], "
+                "because an iteration depends on all before it"
             )
-        most, stop = self._model.n_iter, steps.stop
+        n_iter, stop = self._model.n_iter, key.stop
         if stop is None:
-            return self.truncate(most)
+            return self.truncate(n_iter)
         stop = check_integer(
-            "the end of a slice", stop, -most, most, note=" (iterations of the model)"
+            "the end of a slice", stop, -n_iter, n_iter, note=" (iterations of the model)"
         )
-        return self.truncate(stop + most if stop < 0 else stop)
+        return self.truncate(stop + n_iter if stop < 0 else stop)
 
-    __iter__ = None  # a classifier is no sequence, though it can be sliced
+    __iter__ = None  # slices work, but a classifier is no sequence
 
 
 def _first_iterations(history: History, n_iter: int) -> History:
@@ -168,8 +170,8 @@ def _first_iterations(history: History, n_iter: int) -> History:
     return history if is_whole else history.first_iterations(n_iter, "truncated")
 
 
-def _shown(steps: Any) -> str:
-    if not isinstance(steps, slice):
-        return repr(steps)
-    parts = [steps.start, steps.stop] + ([] if steps.step is None else [steps.step])
+def _shown(key: Any) -> str:
+    if not isinstance(key, slice):
+        return repr(key)
+    parts = [key.start, key.stop] + ([] if key.step is None else [key.step])
     return ":".join("" if part is None else repr(part) for part in parts)

@@ -1,4 +1,4 @@
-"""Looking into a fitted model: what it says of rows, of features, and of its trees."""
+"""Methods that explain and inspect a fitted classifier."""
 
 from __future__ import annotations
 
@@ -27,33 +27,32 @@ from abcgbm.parameters.machine import available_bytes
 from abcgbm.parameters.parameters import check_random_state, generator_of
 from abcgbm.parameters.validators import check_boolean, check_choice, check_integer
 
-_SMALL = 2**24  # bytes that any machine has, so that it need not be asked, which takes its time
+_SMALL = 2**24  # bytes that every machine has: skips the query of free memory, which takes time
 
 
 class ModelInspection(FittedAttributes):
-    """What an estimator with a model can tell of it; whoever inherits reads tables."""
+    """Shapley values, importances and trees of a classifier. Subclasses read tables."""
 
     @with_prediction_hints
     def explain(self, X: Any, *, n_iter: int | None = None) -> Explanation:
-        """Tell what each feature adds to the scores of rows: exact Shapley values (TreeSHAP).
+        """Return exact Shapley values of the scores (path-dependent TreeSHAP).
 
-        A feature that is not known counts with the means of the training rows along the paths of
-        the trees ("path-dependent"), by their sample weights.
+        A feature outside a coalition is averaged over the paths of the trees, weighted by the training
+        rows that took them.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
             As for ``predict``.
         n_iter : int, optional
-            Explain the model of its first iterations.
+            Explain the first iterations only.
 
         Returns
         -------
         explanation : Explanation
-            Its ``values`` have the shape (n_rows, n_features, n_classes), its ``base_values``
-            (n_classes,). For each row and class the values add up, with the base value, to the
-            score: for three or more classes that of ``decision_function``. For two classes the
-            scores of both are explained, whose difference that is.
+            ``values`` has shape (n_rows, n_features, n_classes), ``base_values`` (n_classes,). The sum
+            of both over features is the score of ``decision_function``; with two classes, which have
+            one column there, it is the score of each class.
         """
         model, table = self._model, self._read(X)
         _check_memory(len(table), model.ensemble.n_features, model.ensemble.n_classes)
@@ -61,10 +60,10 @@ class ModelInspection(FittedAttributes):
 
     @with_prediction_hints
     def apply(self, X: Any, *, n_iter: int | None = None) -> NDArray[np.int32]:
-        """Return the leaf that each row comes to in each tree, of shape (n_rows, n_trees).
+        """Return the leaf of each row in each tree, of shape (n_rows, n_trees).
 
-        A leaf is the number of its node in the tree, as in ``trees_to_dataframe``; trees are in
-        order, those of the first ``n_iter`` iterations or of all.
+        Leaves are node indices as in ``trees_to_dataframe``, for the trees of all or of the first
+        ``n_iter`` iterations.
         """
         table = self._read(X)
         return self._model.leaves(table, self._n_threads(), n_iter)
@@ -79,32 +78,31 @@ class ModelInspection(FittedAttributes):
         n_repeats: int = 5,
         random_state: Any = None,
     ) -> Floats:
-        """Return how much each feature matters, to the model or to each class.
+        """Return the importance of each feature, overall or for each class.
 
         Parameters
         ----------
         kind : {"gain", "split", "cover", "permutation"}, default="gain"
-            The feature's share in the gain of all splits, in their number, or in the weight of
-            the rows that they cut; or how much the mean loss (minus the log of the probability of
-            the row's label) rises when the feature's values are shuffled among the rows of ``X``.
+            Fraction of the total gain, of the number of splits, or of the weight of the rows that are
+            split; or the increase of the mean log loss when the feature is permuted in ``X``.
         per_class : bool, default=False
-            The same of each class: shares in the splits of its trees (gain in shared trees is known
-            by class, and their splits count for every class), or the rise of the mean loss of
-            its rows.
+            Importances for each class: fractions over the trees of the class (splits of multi-output
+            trees count for every class, their gains are recorded by class), or the increase of the
+            mean loss of its rows.
         X : table of shape (n_rows, n_features), optional
-            Rows for "permutation"; not those of the training, if it is to tell what generalises.
+            Rows for "permutation". Use held-out rows to measure what generalizes.
         y : array-like of shape (n_rows,), optional
-            Their labels.
+            Labels of these rows.
         n_repeats : int, default=5
-            How often each feature is shuffled.
+            Number of permutations of each feature.
         random_state : int, RandomState, Generator or None, default=None
-            Draws the permutations. None means 0.
+            Seed of the permutations. None means 0.
 
         Returns
         -------
         importances : ndarray of shape (n_features,) or (n_classes, n_features)
-            Shares sum to 1, or are 0 if there is no split. A rise may be negative; it is NaN for a
-            class without rows in ``y``.
+            Fractions sum to 1, or are 0 without splits. An increase of the loss can be negative; it is
+            NaN for a class without rows in ``y``.
         """
         check_choice("kind", kind, ("gain", "split", "cover", "permutation"))
         check_boolean("per_class", per_class)
@@ -114,39 +112,40 @@ class ModelInspection(FittedAttributes):
             rng = generator_of(check_random_state("random_state", random_state))
             return self._permutation(self._labelled(X, y), per_class, n_repeats, rng)
         if X is not None or y is not None:
-            raise ValueError(f"kind={kind!r} needs no rows; expected neither X nor y")
+            raise ValueError(f"kind={kind!r} uses no rows; expected neither X nor y")
         if kind == "gain":
             return (class_gain_importances if per_class else gain_importances)(ensemble)
-        of = class_split_importances if per_class else split_importances
-        return of(ensemble, by_weight=kind == "cover")
+        importances = class_split_importances if per_class else split_importances
+        return importances(ensemble, by_weight=kind == "cover")
 
     def tree(self, iteration: int, class_: Any = None) -> TreeView:
-        """Return a tree of the model, to be printed or drawn.
+        """Return a tree of the model, to print or draw.
 
         Parameters
         ----------
         iteration : int
-            The iteration that grew it, from 0.
+            Iteration that grew the tree, from 0.
         class_ : label, optional
-            The class whose tree it is. Not needed where an iteration has one tree; with it, the
-            leaves of a tree for all classes show the values of this class alone.
+            Class of the tree. Optional if an iteration has one tree; for a multi-output tree, the
+            leaves then show the values of this class only.
 
         Returns
         -------
         tree : TreeView
-            ``print(tree)`` shows it as text, ``tree.to_dot()`` is its source for Graphviz,
-            ``tree.to_graphviz()`` draws it, and ``tree.nodes`` are its nodes.
+            ``print(tree)`` shows it as text, ``tree.to_dot()`` returns Graphviz source,
+            ``tree.to_graphviz()`` draws it, and ``tree.nodes`` holds its nodes.
         """
         return view_tree(self._model, iteration, class_)
 
     def trees_to_dataframe(self, backend: str = "pandas") -> Any:
-        """Return all trees as a data frame of pandas or polars, a row for each node.
+        """Return all trees as a data frame of pandas or polars, one row per node.
 
-        Its columns are ``tree``, ``iteration``, ``class`` (None: all), ``base_class`` (None: none),
-        ``base_scale`` (the part of a value that is taken from the base class), ``node``, ``depth``, ``feature`` (None for a leaf), ``decision`` ("<=" or "in"), ``threshold``,
-        ``levels`` (those that go left, as text), ``missing`` (where missing values go), ``left`` and
-        ``right`` (-1 for a leaf), ``gain``, ``weight`` and ``value`` (what a leaf adds to the class).
-        With shared trees there is a column ``value_<label>`` for each class, and ``value`` is NaN.
+        Columns are ``tree``, ``iteration``, ``class`` (None: all classes), ``base_class`` (None: none),
+        ``base_scale`` (factor of the base class's part), ``node``, ``depth``, ``feature`` (None for a
+        leaf), ``decision`` ("<=" or "in"), ``threshold``, ``levels`` (categories that go left, as text),
+        ``missing`` (child of missing values, "left" or "right"), ``left`` and ``right`` (-1 for a leaf),
+        ``gain``, ``weight`` and ``value`` (leaf value). With multi-output trees there is a column
+        ``value_<label>`` for each class, and ``value`` is NaN.
         """
         return trees_to_frame(self._model, backend)
 
@@ -166,18 +165,18 @@ class ModelInspection(FittedAttributes):
         n_repeats: int,
         rng: np.random.Generator,
     ) -> Floats:
-        """Return the rise of the mean loss, of all rows or of those of each class."""
+        """Return the increase of the mean loss, overall or for the rows of each class."""
         table, y = labelled
         model, n_threads = self._model, self._n_threads()
-        rise = permutation_importances(
+        increase = permutation_importances(
             model.ensemble, model.numbers(table), y, n_repeats, rng, n_threads
         )
         if not per_class:
-            of_all: Floats = rise.sum(axis=0) / len(y)
-            return of_all
-        n_rows = np.bincount(y, minlength=len(rise)).astype(np.float64)
+            overall: Floats = increase.sum(axis=0) / len(y)
+            return overall
+        n_rows = np.bincount(y, minlength=len(increase)).astype(np.float64)
         n_rows[n_rows == 0] = np.nan
-        return rise / n_rows[:, None]
+        return increase / n_rows[:, None]
 
     def _read(self, X: Any) -> AnyTable:
         raise NotImplementedError
@@ -187,15 +186,15 @@ class ModelInspection(FittedAttributes):
 
 
 def _check_memory(n_rows: int, n_features: int, n_classes: int) -> None:
-    """Raise MemoryError if there is no room for the values of so many rows; say how many fit."""
-    of_row = 8 * n_features * n_classes
-    if n_rows * of_row < _SMALL:
+    """Raise MemoryError if the Shapley values do not fit into memory."""
+    row_bytes = 8 * n_features * n_classes
+    if n_rows * row_bytes < _SMALL:
         return
     available = available_bytes()
-    if available is None or n_rows * of_row <= available:
+    if available is None or n_rows * row_bytes <= available:
         return
     raise MemoryError(
-        f"the values of {n_rows} rows, {n_features} features and {n_classes} classes need "
-        f"{format_bytes(n_rows * of_row)}; {format_bytes(available)} are available. "
-        f"{available // of_row} rows at a time would fit"
+        f"Shapley values of {n_rows} rows, {n_features} features and {n_classes} classes need "
+        f"{format_bytes(n_rows * row_bytes)}; {format_bytes(available)} are available. "
+        f"{available // row_bytes} rows at a time would fit"
     )

@@ -23,26 +23,25 @@ _VERSION = "_abcgbm_version"  # in the state of a pickle
 
 
 class ModelFiles(FittedAttributes):
-    """What an estimator with ``model_`` and ``history_`` needs to outlive its process."""
+    """Model files and pickles of a fitted classifier."""
 
     def save_model(self, file: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write the model to a file, which ``load_model`` reads again.
+        """Save the model to a file for ``load_model``.
 
-        The file is a zip archive of ``model.json`` and ``.npy`` arrays, and nothing in it is ever
-        executed. The same model gives the same bytes. A file of that name is replaced at once or, if
-        anything goes wrong, left as it was.
+        The file is a zip archive of ``model.json`` and ``.npy`` arrays; loading it executes no code.
+        The same model always gives the same bytes. An existing file is replaced atomically.
 
         Parameters
         ----------
         file : path, or binary file open for writing
-            Where to write it.
+            Destination.
 
         Warns
         -----
         UserWarning
-            If a parameter, such as a callable, cannot be held; it is named, and has its default
-            after loading. ``n_jobs``, ``verbose`` and ``Checkpoint`` callbacks are not kept either, as
-            they say nothing of the model.
+            If a parameter, such as a callable, cannot be saved; it has its default after loading.
+            ``n_jobs``, ``verbose`` and ``Checkpoint`` callbacks are never saved, as they do not belong
+            to the model.
         """
         model, history = self._model, self._history
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -51,29 +50,28 @@ class ModelFiles(FittedAttributes):
 
     @classmethod
     def load_model(cls, file: str | os.PathLike[str] | IO[bytes]) -> Self:
-        """Return the classifier that ``save_model`` wrote, or that of the best iteration of a checkpoint.
+        """Load a classifier from a model file, or from a checkpoint at its best iteration.
 
-        Nothing in the file is trusted: all of it is checked before it is used.
+        The file need not be trusted: all of it is validated before use.
 
         Parameters
         ----------
         file : path, or binary file open for reading
-            Where to read it.
+            Source.
 
         Raises
         ------
         ModelFileError
-            If the file is damaged, foreign, or of a newer format, or if it sets what ``fit`` would act
-            on: ``n_jobs``, ``verbose``, or ``callbacks`` other than ``TimeLimit`` and
-            ``KeepOnInterrupt``.
+            If the file is damaged, of another program or of a newer format, or if it sets parameters
+            with which ``fit`` has side effects: ``n_jobs``, ``verbose``, or ``callbacks`` other than
+            ``TimeLimit`` and ``KeepOnInterrupt``.
         """
         saved = load(file)
         known, parameters = _defaults(cls), set_parameters(saved.parameters)
         unknown = sorted(parameters.keys() - known)
         if unknown:
             warnings.warn(
-                f"the file has parameters that this version of abcgbm does not know: {unknown}; "
-                "they are left out",
+                f"the file has parameters that abcgbm {VERSION} does not have: {unknown}; they are ignored",
                 UserWarning,
                 stacklevel=2,
             )
@@ -82,25 +80,25 @@ class ModelFiles(FittedAttributes):
         return classifier
 
     def __getstate__(self) -> dict[str, Any]:
-        """Add the version, without which the pickle is not read."""
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return state | {_VERSION: VERSION}
+        """Add the version, which ``__setstate__`` checks."""
+        state: Any = super().__getstate__()
+        return {**state, _VERSION: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a pickle of this version; another one is an error that names it."""
+        """Restore the state from a pickle of the same version; raise ValueError for any other."""
         written_by = state.get(_VERSION)
         if written_by != VERSION:
             by = "before 0.3" if written_by is None else written_by
             raise ValueError(
-                f"a pickle of abcgbm {by} is not read by abcgbm {VERSION}; expected a pickle of the same "
-                "version, or a file of save_model, which later versions read"
+                f"the pickle is of abcgbm {by}, this is {VERSION}; expected a pickle of the same version, or "
+                "a file of save_model, which later versions read"
             )
         known = {name: value for name, value in state.items() if name != _VERSION}
         super().__setstate__(known)  # type: ignore[misc]
 
 
 def _defaults(of: type) -> dict[str, Any]:
-    """Return the parameters of an estimator, and what they are by default."""
+    """Return the parameters of an estimator with their defaults."""
     parameters = inspect.signature(of).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
 
@@ -109,19 +107,19 @@ AnyPath = str | PathLike[str]
 
 
 class Exports(FittedAttributes):
-    """What an estimator makes of its model for others; see docs/deployment.md.
+    """Exports of a fitted classifier to other formats; see docs/deployment.md.
 
-    A file that exists is replaced at once or, if anything goes wrong, left as it was.
+    Existing files are replaced atomically.
     """
 
     def to_onnx(self, path: AnyPath | None = None) -> Any:
-        """Return the model as an ``onnx.ModelProto``, or write it to a file. Needs ``abcgbm[onnx]``.
+        """Return the model as an ``onnx.ModelProto``, or write it to a file (extra ``abcgbm[onnx]``).
 
-        The outputs are ``label`` (a string or an int64: whole floats and truth values become
-        integers) and ``probabilities`` (floats), within 1e-6 of ``predict_proba`` of the same
-        float32 rows. The input ``X`` is a float32 matrix; if a category has strings as levels,
-        there is instead an input of shape (n_rows, 1) for each column, by its name (x0, x1 and so
-        on if it has none). NaN is missing, and so is any level that was not learned.
+        The input ``X`` is a float32 matrix. If any categories are strings, there is instead one input
+        of shape (n_rows, 1) per column, with the name of the column (x0, x1 and so on without names).
+        NaN is a missing value, and unknown categories count as missing. The outputs are ``label``
+        (strings or int64; booleans and integral floats become integers) and ``probabilities``
+        (float32), within 1e-6 of ``predict_proba`` of the same float32 rows.
 
         Parameters
         ----------
@@ -136,25 +134,25 @@ class Exports(FittedAttributes):
 
     @classmethod
     def register_onnx(cls) -> None:
-        """Teach skl2onnx to convert pipelines that end in this estimator. Needs ``abcgbm[onnx]``.
+        """Register converters in skl2onnx, for pipelines with this classifier (extra ``abcgbm[onnx]``).
 
-        What comes before it must give one matrix of numbers: categories are numbered there, such
-        as by an OrdinalEncoder.
+        The preceding steps must return one numeric matrix, with categories encoded for example by an
+        OrdinalEncoder.
         """
         register_in_skl2onnx(cls)
 
     def to_treelite(self) -> Any:
-        """Return the model as a ``treelite.Model``. Needs ``abcgbm[treelite]``.
+        """Return the model as a ``treelite.Model`` (extra ``abcgbm[treelite]``).
 
-        Thresholds and leaves are of double precision, the postprocessor is softmax. A category is
-        given as the code of its level, the place among the levels in ascending order, or NaN.
+        Thresholds and leaf values have double precision, and the postprocessor is softmax. Categories
+        are given as codes: positions in the sorted categories, or NaN for missing and unknown ones.
         """
         return treelite_model(self._model)
 
     def to_json(self, path: AnyPath | None = None) -> str | None:
-        """Return all trees as JSON with names instead of numbers, or write it to a file.
+        """Return all trees as JSON with labels, feature names and categories, or write it to a file.
 
-        It is complete: scores computed from it are those of the model, exactly. Steps count from 0.
+        The dump is complete: scores computed from it equal those of the model. Iterations count from 0.
 
         Parameters
         ----------
@@ -165,9 +163,7 @@ class Exports(FittedAttributes):
         return _written(json.dumps(plain, ensure_ascii=False, allow_nan=False), path)
 
     def to_text(self, path: AnyPath | None = None) -> str | None:
-        """Return all trees as text for people, or write it to a file.
-
-        The scores before the first step, then each tree as ``tree`` shows it.
+        """Return the baseline and all trees as readable text, or write it to a file.
 
         Parameters
         ----------
@@ -177,17 +173,18 @@ class Exports(FittedAttributes):
         return _written(text_of(self._model), path)
 
     def to_c(self, path: AnyPath | None = None, *, prefix: str = "abcgbm") -> str | None:
-        """Return the model as one file of C99 without dependencies, or write it.
+        """Return the model as one C99 source file without dependencies, or write it to a file.
 
         ``int abcgbm_predict(const double *x, double *proba)`` writes the class probabilities and
-        returns the number of the most probable class; the head of the file describes the rest.
+        returns the index of the most probable class; a comment at the top of the file describes all
+        functions.
 
         Parameters
         ----------
         path : str or path-like, optional
             The file; None returns the text.
         prefix : str, default="abcgbm"
-            What the names of its functions begin with.
+            Prefix of all names in the file.
         """
         return _written(c_source(self._model, prefix), path)
 

@@ -1,4 +1,4 @@
-"""Prediction methods of the classifier, for tables in memory and in batches."""
+"""Prediction methods of the classifier for tables that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from abcgbm.parameters.hints import with_prediction_hints
 def prediction_columns(
     model: Model, labels: NDArray[Any], probabilities: Floats | None
 ) -> dict[str, Any]:
-    """Return predictions as the columns of an Arrow table: labels and, if asked for, probabilities."""
+    """Return labels and, if given, probabilities as columns of an Arrow table."""
     arrow = require_pyarrow()
     columns = {"prediction": arrow.array(labels, arrow.array(model.classes).type)}
     if probabilities is None:
@@ -33,7 +33,7 @@ def prediction_columns(
 
 
 def _check_not_read(path: Path, X: Any) -> None:
-    """Raise a FileExistsError if an output would replace a file that the table is read from."""
+    """Raise FileExistsError if the output would replace a file that the table is read from."""
     for file in files_read(X) if path.exists() else []:
         if file.exists() and file.samefile(path):
             raise FileExistsError(
@@ -42,7 +42,7 @@ def _check_not_read(path: Path, X: Any) -> None:
 
 
 class BatchPrediction:
-    """What an estimator can say of tables that do not fit into memory."""
+    """Prediction in batches. Subclasses provide the link and the number of threads."""
 
     model_: Model
 
@@ -50,18 +50,18 @@ class BatchPrediction:
     def predict_batches(
         self, X: Any, *, proba: bool = False, n_iter: int | None = None
     ) -> Iterator[NDArray[Any]]:
-        """Yield what ``predict`` would return, or ``predict_proba``, a part of the rows at a time.
+        """Yield predictions of a table that does not fit into memory, in batches of rows.
 
         Parameters
         ----------
         X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
-            The table; its columns are found by name, and others are left alone.
+            The table. Columns are found by name; all others are ignored.
         proba : bool, default=False
-            Whether probabilities are wanted rather than labels.
+            Yield probabilities, as ``predict_proba`` returns them, instead of labels.
         n_iter : int, optional
             Predict with the first iterations only.
         """
-        for raw in self._raw_parts(X, n_iter):
+        for raw in self._raw_batches(X, n_iter):
             if proba:
                 yield self._outputs().probabilities(raw, self._n_threads())
             else:
@@ -76,41 +76,42 @@ class BatchPrediction:
         proba: bool = False,
         n_iter: int | None = None,
     ) -> int:
-        """Write predictions to a file, a part of the rows at a time, and return how many they are.
+        """Write predictions to a file in batches; return the number of rows.
 
         Parameters
         ----------
         X : LargeTable, path, pattern, or pyarrow.dataset.Dataset
             The table, as for ``predict_batches``.
         path : path
-            A name that ends in .parquet, .feather, .csv or .tsv (text perhaps with .gz or .zst). An
-            existing file is replaced when all is written; one that ``X`` is read from is not.
+            A name that ends in .parquet, .feather, .csv or .tsv, the last two optionally followed by
+            .gz or .zst. An existing file is replaced atomically; one that ``X`` is read from is an
+            error.
         proba : bool, default=False
-            Whether there is a column for the probability of each class, too, beside ``prediction``.
+            Write the probability of each class, too, in columns ``proba_<label>``.
         n_iter : int, optional
             Predict with the first iterations only.
         """
         check_output(Path(path))
         _check_not_read(Path(path), X)
-        tables = (self._predicted_table(raw, proba) for raw in self._raw_parts(X, n_iter))
+        tables = (self._predicted_table(raw, proba) for raw in self._raw_batches(X, n_iter))
         return write_tables(tables, Path(path))
 
     def _predicted_table(self, raw: Floats, proba: bool) -> Any:
-        outputs = self._outputs()
-        found = outputs.probabilities(raw, self._n_threads()) if proba else None
-        columns = prediction_columns(self.model_, outputs.labels(raw), found)
+        link = self._outputs()
+        probabilities = link.probabilities(raw, self._n_threads()) if proba else None
+        columns = prediction_columns(self.model_, link.labels(raw), probabilities)
         return require_pyarrow().table(columns)
 
-    def _raw_parts(self, X: Any, n_iter: int | None) -> Iterator[Floats]:
+    def _raw_batches(self, X: Any, n_iter: int | None) -> Iterator[Floats]:
         self._check_fitted()
-        for part in feature_batches(as_large(X), self.model_.encoding.schema, type(self).__name__):
-            yield self.model_.raw(part, self._n_threads(), n_iter)
+        for batch in feature_batches(as_large(X), self.model_.encoding.schema, type(self).__name__):
+            yield self.model_.raw(batch, self._n_threads(), n_iter)
 
     def _raw_of_all(self, X: Any, n_iter: int | None) -> Floats:
-        parts = [*self._raw_parts(X, n_iter)]
-        if not parts:
+        batches = [*self._raw_batches(X, n_iter)]
+        if not batches:
             raise ValueError(f"X is {as_large(X)!r}, which has no rows; expected at least 1")
-        return np.concatenate(parts)
+        return np.concatenate(batches)
 
     def _check_fitted(self) -> None:
         raise NotImplementedError

@@ -18,7 +18,7 @@ from experiments.defaults.candidates import CANDIDATES, settled
 from experiments.defaults.cells import Cell, parts_of_table
 from experiments.defaults.worker import Workers
 
-from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
+from abcgbm import ABCBoostClassifier
 
 WITHOUT_DATA = ["iris", "wine", *pool.GENERATED, *pool.HELD_BACK]
 SMALL = [name for name in WITHOUT_DATA if pool.shapes()[name].rows <= 3_100]
@@ -147,11 +147,11 @@ def test_category_of_many_levels_is_numbers_for_hist_gradient_boosting():
 def test_parameter_may_depend_on_the_table():
     sizes = {"rows": 9000, "features": 4, "classes": 3}
     given = {
-        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "algorithm": {"criterion": "mart", "baseline": "prior"},
         "max_leaf_nodes": "=max(8, rows // 300)",
     }
     assert settled(given, sizes) == {
-        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "algorithm": {"criterion": "mart", "baseline": "prior"},
         "max_leaf_nodes": 30,
     }
 

@@ -28,7 +28,7 @@ every_choice = pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES)
 @pytest.mark.parametrize(
     "form", [np.asarray, np.ndarray.tolist, np.ma.asarray], ids=["array", "lists", "masked"]
 )
-def test_strings_of_a_named_column_are_levels(chosen, form):
+def test_strings_of_a_named_column_are_categories(chosen, form):
     frame = small(categorical_features=chosen).fit(FRAME, Y)
     model = small(categorical_features=chosen).fit(form(ARRAY), Y)
     assert_same_model(model, frame)

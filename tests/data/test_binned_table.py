@@ -13,14 +13,14 @@ from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
 from abcgbm import BinMapper, _core
-from abcgbm.data import binning
+from abcgbm.data import bin_mapper
 from models import assert_same_model, noisy_data, small
 from strategies import one_hot_problem
 
 X, Y = noisy_data(n_rows=300, n_classes=3)
 ONE_HOT = one_hot_problem(0, 300, 3).X
-FRAME = pd.DataFrame(X, columns=list("abcd")).assign(level=np.array(["x", "y", "z"])[Y])
-FRAME.loc[::9, "level"] = None
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(category=np.array(["x", "y", "z"])[Y])
+FRAME.loc[::9, "category"] = None
 WIDE = np.random.default_rng(0).normal(size=(300, 2)) + Y[:, None]
 MIXED = sparse.csr_array(np.where(np.random.default_rng(1).random((300, 9)) < 0.15, 3.0, 0.0))
 TABLES = {
@@ -28,7 +28,7 @@ TABLES = {
     "two bytes a code": (WIDE, {"max_bins": 400}),
     "bundled": (ONE_HOT, {}),
     "sparse": (MIXED, {}),
-    "levels": (FRAME, {}),
+    "categories": (FRAME, {}),
     "sparse, two bytes a code": (
         np.column_stack([np.arange(300.0), MIXED.toarray()]),
         {"max_bins": 1000},
@@ -55,7 +55,7 @@ def test_tables_here_are_of_every_kind():
     assert made["sparse"].is_sparse.count(True) > 5
     assert not all(made["sparse"].is_bundled)
     assert {of.code_bytes for of in made.values()} == {1, 2}
-    assert any(made["levels"].is_categorical)
+    assert any(made["categories"].is_categorical)
 
 
 @every_table
@@ -86,7 +86,7 @@ def test_table_is_the_same_after_joblib_and_a_copy(table, tmp_path):
 
 
 def test_table_is_cross_validated_by_several_processes():
-    mine = binned(TABLES["levels"])
+    mine = binned(TABLES["categories"])
     here = cross_val_score(small(n_jobs=1), mine, Y, cv=3, n_jobs=1)
     there = cross_val_score(small(n_jobs=1), mine, Y, cv=3, n_jobs=2)
     assert here.tolist() == there.tolist()
@@ -115,7 +115,7 @@ def test_change_of_a_single_bit_is_noticed(table):
 
 
 def test_flipped_byte_of_a_pickle_is_an_error_or_changes_nothing():
-    mine = binned(TABLES["levels"])
+    mine = binned(TABLES["categories"])
     whole = pickle.dumps(mine)
     rng = np.random.default_rng(0)
     for at in rng.integers(0, len(whole), 150):
@@ -183,7 +183,7 @@ def test_rows_and_codes_out_of_range_are_refused():
         state = binned(TABLES[name]).binned.state()
         columns = state["columns"].copy()
         columns[-1, 7] = 255
-        with pytest.raises(ValueError, match="a code that its column does not have"):
+        with pytest.raises(ValueError, match="a code beyond those of its column"):
             _core.Binned.from_state(state | {"columns": columns})
 
 
@@ -223,7 +223,7 @@ def test_interrupted_refit_leaves_the_bins_of_the_fit_before(stage, monkeypatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(binning, stage, interrupted)
+        patch.setattr(bin_mapper, stage, interrupted)
         with pytest.raises(KeyboardInterrupt):
             mapper.fit(WIDE)
     assert vars(mapper) == before

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm import BinMapper, Categorical
+from abcgbm import BinMapper
 from abcgbm.data.categories import CategoryMap
 from models import small
 
@@ -25,22 +25,22 @@ def learned(values, max_bins=255, weight=None) -> CategoryMap:
     return CategoryMap.learn("column 'a'", [values], weight, max_bins)
 
 
-def codes(levels: CategoryMap, values, **options) -> np.ndarray:
-    return levels.codes([values], **options)
+def codes(categories: CategoryMap, values, **options) -> np.ndarray:
+    return categories.codes([values], **options)
 
 
 @given(LEVEL_LISTS)
-def test_codes_are_the_places_of_levels_in_ascending_order(values):
+def test_codes_are_the_places_of_categories_in_ascending_order(values):
     order = sorted({value for value in values if value is not None})
-    levels = learned(values)
-    assert levels.code_of == {level: code for code, level in enumerate(order)}
-    assert levels.n_codes == len(order)
+    categories = learned(values)
+    assert categories.code_of == {category: code for code, category in enumerate(order)}
+    assert categories.n_codes == len(order)
     expected = [np.nan if value is None else order.index(value) for value in values]
-    np.testing.assert_array_equal(codes(levels, values), expected)
+    np.testing.assert_array_equal(codes(categories, values), expected)
 
 
 @given(LEVEL_LISTS, st.integers(2, 5), st.data())
-def test_heaviest_levels_have_codes_of_their_own_and_the_others_share_the_last(
+def test_heaviest_categories_have_codes_of_their_own_and_the_others_share_the_last(
     values, max_bins, data
 ):
     n = len(values)
@@ -49,14 +49,16 @@ def test_heaviest_levels_have_codes_of_their_own_and_the_others_share_the_last(
     for value, of_row in zip(values, weight.tolist(), strict=True):
         total[value] += of_row
     del total[None]
-    levels = learned(values, max_bins, weight)
+    categories = learned(values, max_bins, weight)
     if len(total) <= max_bins:
-        assert levels.n_codes == len(total)
+        assert categories.n_codes == len(total)
         return
-    own = sorted(sorted(total, key=lambda level: (-total[level], level))[: max_bins - 1])
-    expected = {level: own.index(level) if level in own else max_bins - 1 for level in total}
-    assert levels.code_of == expected
-    assert levels.n_codes == max_bins
+    own = sorted(sorted(total, key=lambda category: (-total[category], category))[: max_bins - 1])
+    expected = {
+        category: own.index(category) if category in own else max_bins - 1 for category in total
+    }
+    assert categories.code_of == expected
+    assert categories.n_codes == max_bins
 
 
 @given(LEVEL_LISTS, st.integers(2, 5), st.randoms(use_true_random=False))
@@ -81,15 +83,15 @@ def test_integer_weights_are_repeated_rows(values, data):
 def test_sums_of_weights_are_exact():
     heavy = 2**61
     weight = np.array([heavy, heavy + 1, 1, 1], np.int64)  # as floats the first two are equal
-    levels = learned(["a", "b", "c", "d"], 2, weight)
-    assert levels.code_of == {"b": 0, "a": 1, "c": 1, "d": 1}
+    categories = learned(["a", "b", "c", "d"], 2, weight)
+    assert categories.code_of == {"b": 0, "a": 1, "c": 1, "d": 1}
 
 
-def test_levels_of_no_value_have_no_code():
-    levels = learned([None, None])
-    assert levels.n_codes == 0
-    assert levels.thresholds().tolist() == []
-    np.testing.assert_array_equal(codes(levels, ["a", None]), [np.nan, np.nan])
+def test_categories_of_no_value_have_no_code():
+    categories = learned([None, None])
+    assert categories.n_codes == 0
+    assert categories.thresholds().tolist() == []
+    np.testing.assert_array_equal(codes(categories, ["a", None]), [np.nan, np.nan])
 
 
 @pytest.mark.parametrize(("n_codes", "expected"), [(1, []), (2, [0.5]), (4, [0.5, 1.5, 2.5])])
@@ -98,23 +100,25 @@ def test_thresholds_lie_between_codes(n_codes, expected):
 
 
 def test_minus_zero_is_zero():
-    levels = learned([0.0, 1.0])
-    np.testing.assert_array_equal(codes(levels, [-0.0, 0.0]), [0, 0])
+    categories = learned([0.0, 1.0])
+    np.testing.assert_array_equal(codes(categories, [-0.0, 0.0]), [0, 0])
     assert learned([-0.0, 0.0]).n_codes == 1
 
 
-def test_unknown_level_is_missing_or_an_error_that_names_it():
-    levels = learned(["a", "b"])
-    np.testing.assert_array_equal(codes(levels, ["b", "x", None]), [1, np.nan, np.nan])
+def test_unknown_category_is_missing_or_an_error_that_names_it():
+    categories = learned(["a", "b"])
+    np.testing.assert_array_equal(codes(categories, ["b", "x", None]), [1, np.nan, np.nan])
     with pytest.raises(
         ValueError,
         match=r"column 'a' has unknown categories 'w', 'x'; expected some of 'a', 'b', or",
     ):
-        codes(levels, ["x", "b", "w", None, "x"], handle_unknown="error")
-    np.testing.assert_array_equal(codes(levels, ["b", None], handle_unknown="error"), [1, np.nan])
+        codes(categories, ["x", "b", "w", None, "x"], handle_unknown="error")
+    np.testing.assert_array_equal(
+        codes(categories, ["b", None], handle_unknown="error"), [1, np.nan]
+    )
 
 
-def test_error_names_no_more_than_five_unknown_levels():
+def test_error_names_no_more_than_five_unknown_categories():
     with pytest.raises(
         ValueError, match="'b', 'c', 'd', 'e', 'f' and 2 more; expected some of 'a', or"
     ):
@@ -127,76 +131,80 @@ def test_error_names_no_more_than_five_unknown_levels():
         codes(learned([None]), ["z"], handle_unknown="error")
 
 
-def test_rare_level_is_not_unknown():
-    levels = learned(list("aaabbbcd"), 3)
-    np.testing.assert_array_equal(codes(levels, list("abcd"), handle_unknown="error"), [0, 1, 2, 2])
+def test_rare_category_is_not_unknown():
+    categories = learned(list("aaabbbcd"), 3)
+    np.testing.assert_array_equal(
+        codes(categories, list("abcd"), handle_unknown="error"), [0, 1, 2, 2]
+    )
 
 
-def test_levels_of_two_types_are_refused():
+def test_categories_of_two_types_are_refused():
     with pytest.raises(TypeError, match="column 'a' has both strings and numbers"):
         learned(["a", 1.0])
 
 
 @pytest.mark.parametrize(("known", "given"), [("a", 1.0), (1.0, "1")])
 @pytest.mark.parametrize("handle_unknown", ["missing", "error"])
-def test_levels_of_another_type_than_learned_are_refused(known, given, handle_unknown):
+def test_categories_of_another_type_than_learned_are_refused(known, given, handle_unknown):
     with pytest.raises(TypeError, match=f"column 'a' has categories such as {known!r}.*{given!r}"):
         codes(learned([known]), [None, given], handle_unknown=handle_unknown)
 
 
-def test_levels_pickle():
-    levels = learned(["b", "a", None])
-    assert pickle.loads(pickle.dumps(levels)) == levels
+def test_categories_pickle():
+    categories = learned(["b", "a", None])
+    assert pickle.loads(pickle.dumps(categories)) == categories
 
 
 # ---------------------------------------------------------------------------------- in a bin mapper
 
 
-def words(n_levels: int, n_rows: int = 900) -> pd.DataFrame:
-    rng = np.random.default_rng(n_levels)
-    level = np.r_[np.arange(n_levels), rng.integers(0, n_levels, n_rows - n_levels)]
-    return pd.DataFrame({"a": [f"level {number:04}" for number in level]})
+def words(n_categories: int, n_rows: int = 900) -> pd.DataFrame:
+    rng = np.random.default_rng(n_categories)
+    category = np.r_[np.arange(n_categories), rng.integers(0, n_categories, n_rows - n_categories)]
+    return pd.DataFrame({"a": [f"category {number:04}" for number in category]})
 
 
-@pytest.mark.parametrize(("n_levels", "max_bins"), [(255, 255), (256, 16), (700, 43), (700, 255)])
-def test_any_number_of_levels_is_coded(n_levels, max_bins):
+@pytest.mark.parametrize(
+    ("n_categories", "max_bins"), [(255, 255), (256, 16), (700, 43), (700, 255)]
+)
+def test_any_number_of_categories_is_coded(n_categories, max_bins):
     """A category may have 16 times as many codes as a number has bins."""
-    X = words(n_levels)
+    X = words(n_categories)
     table = BinMapper(max_bins).fit(X).transform(X)
-    n_codes = min(n_levels, 16 * max_bins)
+    n_codes = min(n_categories, 16 * max_bins)
     assert list(table.binned.n_bins) == [n_codes + 1]
     assert set(table.binned.codes().ravel().tolist()) == set(range(n_codes))
-    if n_levels <= 16 * max_bins:
-        np.testing.assert_array_equal(table.binned.codes()[:n_levels, 0], np.arange(n_levels))
+    if n_categories <= 16 * max_bins:
+        np.testing.assert_array_equal(
+            table.binned.codes()[:n_categories, 0], np.arange(n_categories)
+        )
 
 
-def test_unknown_level_has_the_code_of_missing_values():
+def test_unknown_category_has_the_code_of_missing_values():
     mapper = BinMapper().fit(pd.DataFrame({"a": ["x", "y"]}))
     X = pd.DataFrame({"a": ["y", "z", None]})
     assert mapper.transform(X).binned.codes().ravel().tolist() == [1, 2, 2]
     with pytest.raises(ValueError, match=r"column 'a' has unknown categories 'z'"):
-        mapper.set_params(categorical_features=Categorical(handle_unknown="error")).fit(
-            X[:1]
-        ).transform(X)
+        mapper.set_params(handle_unknown="error").fit(X[:1]).transform(X)
 
 
-def test_weights_decide_which_levels_are_rare(monkeypatch):
+def test_weights_decide_which_categories_are_rare(monkeypatch):
     monkeypatch.setattr("abcgbm.data.binning._CODES_PER_BIN", 1)
     X = pd.DataFrame({"a": ["x", "y", "y", "z", "z"]})
     weight = [5, 1, 1, 1, 0.5]
-    levels = BinMapper(2).fit(X, sample_weight=weight).encoding_.categories[0]
-    assert levels.code_of == {"x": 0, "y": 1, "z": 1}
+    categories = BinMapper(2).fit(X, sample_weight=weight).encoding_.categories[0]
+    assert categories.code_of == {"x": 0, "y": 1, "z": 1}
     assert BinMapper(2).fit(X).encoding_.categories[0].code_of == {"y": 0, "x": 1, "z": 1}
 
 
-def test_level_of_weight_zero_is_unknown():
+def test_category_of_weight_zero_is_unknown():
     X = pd.DataFrame({"a": ["x", "y", "z"]})
     mapper = BinMapper().fit(X, sample_weight=[1, 0, 1])
     assert mapper.encoding_.categories[0].code_of == {"x": 0, "z": 1}
 
 
 @pytest.mark.parametrize("dtype", ["str", "category", object])
-def test_fold_without_any_level_predicts_rows_that_have_some(dtype):
+def test_fold_without_any_category_predicts_rows_that_have_some(dtype):
     x, y = np.arange(60.0), np.arange(60) // 20
     some = pd.Series([None] * 40 + ["a", "b"] * 10, dtype=dtype)
     X = pd.DataFrame({"x": np.r_[x[::2], x[1::2]], "some": some})
@@ -209,7 +217,7 @@ def test_fold_without_any_level_predicts_rows_that_have_some(dtype):
 
 
 @pytest.mark.parametrize("bad", ["ignore", None, True, ["missing"]], ids=repr)
-def test_way_to_handle_unknown_levels_that_does_not_exist_is_told(bad):
+def test_way_to_handle_unknown_categories_that_does_not_exist_is_told(bad):
     error = ValueError if isinstance(bad, str) else TypeError
     with pytest.raises(error, match=r"handle_unknown=.*expected 'missing' or 'error'"):
         BinMapper(handle_unknown=bad).fit(words(3))

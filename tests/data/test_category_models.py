@@ -1,4 +1,4 @@
-"""The estimator on categories: levels by value, many of them, unseen and missing ones."""
+"""The estimator on categories: categories by value, many of them, unseen and missing ones."""
 
 import pickle
 import warnings
@@ -49,12 +49,12 @@ def test_colors_matter():
     assert len({answers(model, with_color(color, [0])) for color in np.unique(COLORS)}) > 2
 
 
-# ------------------------------------------------------------------------------------------- levels
+# ------------------------------------------------------------------------------------------- categories
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_levels_that_are_renamed_in_order_give_the_same_model(order):
-    """Other strings, numbers or truth values: only which rows share a level matters."""
+def test_categories_that_are_renamed_in_order_give_the_same_model(order):
+    """Other strings, numbers or booleans: only which rows share a category matters."""
     expected = quick().fit(FRAME, Y)
     words = np.sort(np.array(["Z", "a b", "ä", "10"]))  # "10" < "Z" < "a b" < "ä"
     for names in (words, np.array([-5.5, 0.0, 3.0, np.inf]), np.array([1, 2, 2**40, 2**41])):
@@ -71,14 +71,14 @@ def test_model_is_the_same_whatever_the_order_of_the_rows():  # 1.4 Re-ordered c
         assert_same_model(quick().fit(X, Y[order]), quick().fit(FRAME, Y))
 
 
-def test_order_of_levels_that_carry_nothing_changes_no_probability():
+def test_order_of_categories_that_carry_nothing_changes_no_probability():
     """Levels are cut by sets: a name far down the alphabet is as good as any."""
     swapped = FRAME["color"].replace({"blue": "x-blue", "red": "a-red"})
     model, expected = quick().fit(FRAME.assign(color=swapped), Y), quick().fit(FRAME, Y)
     assert answers(model, FRAME.assign(color=swapped)) == answers(expected, FRAME)
 
 
-def test_split_parts_levels_that_no_threshold_would_part():  # 1.4 Categorical split
+def test_split_parts_categories_that_no_threshold_would_part():  # 1.4 Categorical split
     X, y = pd.DataFrame({"color": COLORS}), np.isin(COLORS, ["blue", "red"])
     model = quick(max_iter=1, max_leaf_nodes=2, learning_rate=1.0).fit(X, y)
     assert (model.predict(X) == y).all()
@@ -99,16 +99,18 @@ def test_smoothing_changes_the_model():
     ) != model_bytes(quick(categorical_features=Categorical(smoothing=1e6)).fit(FRAME, Y))
 
 
-# -------------------------------------------------------------------------------------- many levels
+# -------------------------------------------------------------------------------------- many categories
 
 # 1.4 Cardinality limit
 
 
 @pytest.mark.parametrize("max_bins", [2, 5, 8])
-def test_levels_beyond_max_bins_are_one_level_if_they_are_the_lightest(max_bins, monkeypatch):
+def test_categories_beyond_max_bins_are_one_category_if_they_are_the_lightest(
+    max_bins, monkeypatch
+):
     monkeypatch.setattr("abcgbm.data.binning._CODES_PER_BIN", 1)
     number = np.minimum(RNG.geometric(0.2, N) - 1, 11)  # 0 is the most frequent
-    names = np.array([f"level {chr(97 + n)}" for n in number])
+    names = np.array([f"category {chr(97 + n)}" for n in number])
     known, counts = np.unique(names, return_counts=True)
     heaviest = known[np.argsort(-counts, kind="stable")][: max_bins - 1]
     grouped = np.where(np.isin(names, heaviest), names, "the rest")
@@ -121,7 +123,7 @@ def test_levels_beyond_max_bins_are_one_level_if_they_are_the_lightest(max_bins,
 
 
 @pytest.mark.parametrize("max_bins", [255, 20])
-def test_there_may_be_more_levels_than_bins_fit_a_byte(max_bins):
+def test_there_may_be_more_categories_than_bins_fit_a_byte(max_bins):
     names = np.array([f"{n:04d}" for n in np.arange(900) // 2])
     X, y = pd.DataFrame({"name": names}), np.arange(900) // 2 % 3
     model = quick(
@@ -129,15 +131,16 @@ def test_there_may_be_more_levels_than_bins_fit_a_byte(max_bins):
     ).fit(X, y)
     codes = X.assign(name=names.astype(int))
     plain = quick(
-        max_bins=max_bins, min_samples_leaf=1, categorical_features=Categorical(smoothing=1.0)
-    )
-    plain.set_params(categorical_features=[0]).fit(codes, y)
+        max_bins=max_bins,
+        min_samples_leaf=1,
+        categorical_features=Categorical(columns=[0], smoothing=1.0),
+    ).fit(codes, y)
     assert model.n_iter_ > 0
     assert_same_model(model, plain)
     assert answers(model, X) == answers(plain, codes)
 
 
-def test_every_row_may_have_a_level_of_its_own():
+def test_every_row_may_have_a_category_of_its_own():
     X = pd.DataFrame({"name": [f"row {i}" for i in range(N)], "size": FRAME["size"]})
     for table in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
         assert answers(quick().fit(table, Y), table) == answers(quick().fit(X, Y), X)
@@ -167,11 +170,11 @@ def accuracy(model: ABCBoostClassifier, X: pd.DataFrame, y: np.ndarray) -> float
     ],
     ids=str,
 )
-@pytest.mark.parametrize("n_levels", [20, 200, 2000])
-def test_column_of_noise_does_hardly_any_harm(n_levels, parameters):
-    """Sorted by what their rows say, levels of ten rows seem to know more than any number does."""
+@pytest.mark.parametrize("n_categories", [20, 200, 2000])
+def test_column_of_noise_does_hardly_any_harm(n_categories, parameters):
+    """Sorted by what their rows say, categories of ten rows seem to know more than any number does."""
     X, y = informative_numbers(6000)
-    noise = np.random.default_rng(1).integers(0, n_levels, len(y)).astype(str)
+    noise = np.random.default_rng(1).integers(0, n_categories, len(y)).astype(str)
     model = ABCBoostClassifier(
         max_iter=30, learning_rate=0.15, max_features=None, **parameters
     )  # no draws but the noise
@@ -181,14 +184,14 @@ def test_column_of_noise_does_hardly_any_harm(n_levels, parameters):
 @pytest.mark.parametrize(
     "parameters", [{}, {"algorithm": "logitboost"}, {"algorithm": "multi-output"}], ids=str
 )
-def test_column_of_many_levels_that_say_something_is_learned_from(parameters):
-    """Half of the rows have one of the 25 levels of their class, the others any."""
+def test_column_of_many_categories_that_say_something_is_learned_from(parameters):
+    """Half of the rows have one of the 25 categories of their class, the others any."""
     X, y = informative_numbers(6000)
     rng = np.random.default_rng(1)
     own, other = rng.integers(0, 25, len(y)) * 8 + y, rng.integers(0, 200, len(y))
-    level = np.where(rng.random(len(y)) < 0.5, own, other).astype(str)
+    category = np.where(rng.random(len(y)) < 0.5, own, other).astype(str)
     model = ABCBoostClassifier(max_iter=30, learning_rate=0.15, **parameters)
-    assert accuracy(model, X.assign(level=level), y) > accuracy(model, X, y) + 0.02
+    assert accuracy(model, X.assign(category=category), y) > accuracy(model, X, y) + 0.02
 
 
 # ------------------------------------------------------------------------------- unseen and missing
@@ -200,7 +203,7 @@ frames = pytest.mark.parametrize("frame", [FRAME, some_missing()], ids=["none", 
 
 @makes
 @frames
-def test_level_that_was_not_seen_is_missing(frame, make):  # 1.4 Unseen category at predict
+def test_category_that_was_not_seen_is_missing(frame, make):  # 1.4 Unseen category at predict
     model = quick().fit(make(frame), Y)
     unseen = np.where(np.arange(N) % 2 == 0, frame["color"], "mauve")
     missing = np.where(np.arange(N) % 2 == 0, frame["color"], None)
@@ -214,7 +217,7 @@ def test_level_that_was_not_seen_is_missing(frame, make):  # 1.4 Unseen category
 
 
 @makes
-def test_level_that_was_not_seen_may_be_an_error(make):
+def test_category_that_was_not_seen_may_be_an_error(make):
     model = quick(categorical_features=Categorical(handle_unknown="error")).fit(
         make(some_missing()), Y
     )
@@ -237,15 +240,15 @@ def test_column_of_missing_values_alone_is_missing(make):
     assert answers(model, with_color(pd.array([None] * N, "Int64"))) == expected
 
 
-def test_missing_levels_have_a_side_of_their_own():
-    """Missing is told from all levels where that tells the classes."""
+def test_missing_categories_have_a_side_of_their_own():
+    """Missing values are separated from all categories if that separates the classes."""
     y = np.where(some_missing()["color"].isna(), 2, np.arange(N) % 2)
     model = quick(learning_rate=1.0).fit(some_missing(), y)
     assert (model.predict(with_color(None)) == 2).all()
     assert (model.predict(with_color("red")) != 2).all()
 
 
-def test_column_without_any_level_is_learned_as_nothing():
+def test_column_without_any_category_is_learned_as_nothing():
     nothing = pd.array([None] * N, dtype="string")
     model = quick().fit(with_color(nothing), Y)
     assert_same_model(model, quick().fit(with_color(np.nan), Y))
@@ -253,7 +256,7 @@ def test_column_without_any_level_is_learned_as_nothing():
 
 
 @frames
-def test_validation_rows_with_unseen_levels_are_those_with_missing_ones(frame):
+def test_validation_rows_with_unseen_categories_are_those_with_missing_ones(frame):
     unseen = with_color(np.where(ROWS % 2 == 0, "mauve", frame["color"].iloc[ROWS]), ROWS)
     missing = unseen.replace({"color": {"mauve": None}})
     first, second = (
@@ -262,11 +265,12 @@ def test_validation_rows_with_unseen_levels_are_those_with_missing_ones(frame):
     assert_same_model(first, second)
     np.testing.assert_array_equal(first.validation_loss_, second.validation_loss_)
     proba = first.predict_proba(unseen)[np.arange(len(ROWS)), Y[ROWS]]
-    np.testing.assert_allclose(first.validation_loss_[first.best_iteration_], -np.log(proba).sum())
+    expected = -np.log(proba).mean()
+    np.testing.assert_allclose(first.validation_loss_[first.best_iteration_], expected)
 
 
 @pytest.mark.filterwarnings("ignore:no iteration .*improves the validation score")
-def test_held_out_rows_with_unseen_levels_are_those_with_missing_ones():
+def test_held_out_rows_with_unseen_categories_are_those_with_missing_ones():
     """Levels of one row each: those of held-out rows are never learned."""
     names = [f"row {i}" for i in range(N)]
     parameters = {"early_stopping": True, "validation_fraction": 0.25}
@@ -279,7 +283,7 @@ def test_held_out_rows_with_unseen_levels_are_those_with_missing_ones():
     np.testing.assert_array_equal(model.validation_loss_, again.validation_loss_)
 
 
-def test_level_without_weight_is_not_seen():
+def test_category_without_weight_is_not_seen():
     weight = (COLORS != "teal").astype(float)
     model = quick().fit(FRAME, Y, weight)
     assert list(model.model_.encoding.categories[1].code_of) == ["blue", "green", "red"]
@@ -287,10 +291,10 @@ def test_level_without_weight_is_not_seen():
         assert answers(model, with_color("teal")) == answers(model, with_color(None))
 
 
-@pytest.mark.parametrize("level", ["mauve", 3.5], ids=repr)
-def test_levels_of_rows_of_weight_zero_are_not_looked_at(level):
+@pytest.mark.parametrize("category", ["mauve", 3.5], ids=repr)
+def test_categories_of_rows_of_weight_zero_are_not_looked_at(category):
     colors = COLORS.astype(object)
-    colors[:10] = level
+    colors[:10] = category
     frame = with_color(pd.Categorical(colors))
     weight = (np.arange(N) >= 10).astype(float)
     model = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame, Y, weight)
@@ -308,48 +312,50 @@ def test_levels_of_rows_of_weight_zero_are_not_looked_at(level):
 # --------------------------------------------------------------------------------- warm start, copies
 
 
-def with_new_levels() -> pd.DataFrame:
+def with_new_categories() -> pd.DataFrame:
     """Levels before, between and after those known already."""
     new = {0: "amber", 1: "mauve", 2: "zinc"}
     return with_color([new.get(i % 6, color) for i, color in enumerate(COLORS)])
 
 
-def test_warm_start_keeps_the_levels_of_the_first_fit():
+def test_warm_start_keeps_the_categories_of_the_first_fit():
     first = quick().fit(FRAME, Y)
-    model = quick(warm_start=True).fit(FRAME, Y).set_params(max_iter=8).fit(with_new_levels(), Y)
-    known = with_new_levels().replace({"color": dict.fromkeys(["amber", "mauve", "zinc"])})
+    model = (
+        quick(warm_start=True).fit(FRAME, Y).set_params(max_iter=8).fit(with_new_categories(), Y)
+    )
+    known = with_new_categories().replace({"color": dict.fromkeys(["amber", "mauve", "zinc"])})
     again = quick(warm_start=True).fit(FRAME, Y).set_params(max_iter=8).fit(known, Y)
     assert_same_model(model, again)
-    for X in (FRAME, with_new_levels()):
+    for X in (FRAME, with_new_categories()):
         assert list(model.staged_predict_proba(X))[3].tobytes() == answers(first, X)
-    assert answers(model, with_new_levels()) == answers(model, known)
+    assert answers(model, with_new_categories()) == answers(model, known)
 
 
-def test_warm_start_refuses_new_levels_where_they_are_errors():
+def test_warm_start_refuses_new_categories_where_they_are_errors():
     model = quick(warm_start=True, categorical_features=Categorical(handle_unknown="error")).fit(
         FRAME, Y
     )
     before = model_bytes(model)
     with pytest.raises(ValueError, match=r"column 'color' has unknown categories 'amber', 'mauve'"):
-        model.set_params(max_iter=8).fit(with_new_levels(), Y)
+        model.set_params(max_iter=8).fit(with_new_categories(), Y)
     assert model_bytes(model) == before
     assert answers(model, FRAME) == answers(quick().fit(FRAME, Y), FRAME)
 
 
 @pytest.mark.parametrize(("first", "second"), [("missing", "error"), ("error", "missing")])
-def test_warm_start_handles_unknown_levels_as_it_is_told_now(first, second):
+def test_warm_start_handles_unknown_categories_as_it_is_told_now(first, second):
     model = quick(warm_start=True, categorical_features=Categorical(handle_unknown=first)).fit(
         FRAME, Y
     )
     model.set_params(max_iter=8, categorical_features=Categorical(handle_unknown=second))
     if second == "error":
         with pytest.raises(ValueError, match=r"unknown categories 'amber', 'mauve'"):
-            model.fit(with_new_levels(), Y)
+            model.fit(with_new_categories(), Y)
         with pytest.raises(ValueError, match=r"unknown categories 'mauve'"):
             model.fit(FRAME, Y).predict(with_color("mauve"))
     else:
         again = quick(warm_start=True).fit(FRAME, Y).set_params(max_iter=8)
-        assert_same_model(model.fit(with_new_levels(), Y), again.fit(with_new_levels(), Y))
+        assert_same_model(model.fit(with_new_categories(), Y), again.fit(with_new_categories(), Y))
         mauve = with_color("mauve", ROWS[:19])
         assert answers(model, mauve) == answers(model, with_color(None, ROWS[:19]))
 
@@ -382,26 +388,26 @@ def test_warm_start_with_the_same_table_in_another_form_is_one_fit():
         assert_same_model(model.fit(again, Y), whole)
 
 
-def test_pickle_and_clone_know_the_levels():
+def test_pickle_and_clone_know_the_categories():
     model = quick(categorical_features=Categorical(handle_unknown="error")).fit(some_missing(), Y)
     expected = answers(model, some_missing())
-    twin = pickle.loads(pickle.dumps(model))
-    assert_same_model(twin, model)
-    assert answers(twin, some_missing()[["color", "size"]]) == expected
+    restored = pickle.loads(pickle.dumps(model))
+    assert_same_model(restored, model)
+    assert answers(restored, some_missing()[["color", "size"]]) == expected
     with pytest.raises(ValueError, match=r"unknown categories 'mauve'"):
-        twin.predict(with_color("mauve"))
+        restored.predict(with_color("mauve"))
     assert_same_model(clone(model).fit(some_missing(), Y), model)
     table = pickle.loads(pickle.dumps(BinMapper().fit(some_missing()))).transform(some_missing())
-    assert answers(twin, table) == expected
+    assert answers(restored, table) == expected
 
 
-def test_refit_forgets_the_levels():
+def test_refit_forgets_the_categories():
     model = quick().fit(FRAME, Y).fit(with_color("mauve"), Y)
     assert list(model.model_.encoding.categories[1].code_of) == ["mauve"]
     assert model.fit(FRAME[["size"]], Y).model_.encoding.categories == {}
 
 
-def test_level_that_only_held_out_rows_have_is_no_error_of_the_training_table():
+def test_category_that_only_held_out_rows_have_is_no_error_of_the_training_table():
     frame = pd.DataFrame({"a": ["x", "y"] * 44 + ["rare", "z"]})
     settings = {"max_iter": 2, "min_samples_leaf": 2, "early_stopping": True, "random_state": 3}
     with warnings.catch_warnings():

@@ -88,7 +88,7 @@ def test_blocks_stay_below_their_bound(monkeypatch):
     assert max(values.size for _, values in all_blocks(mapper, X)) == 1000
 
 
-def test_unknown_levels_of_blocks_follow_the_choice():
+def test_unknown_categories_of_blocks_follow_the_choice():
     X, other = pd.DataFrame({"a": ["x", "y"]}), pd.DataFrame({"a": ["y", "new"]})
     ((_, values),) = all_blocks(BinMapper().fit(X), other)
     np.testing.assert_array_equal(values, [[1.0], [np.nan]])
@@ -99,9 +99,9 @@ def test_unknown_levels_of_blocks_follow_the_choice():
 def test_encoding_pickles():
     X = pandas_with(words)(DATA["level or missing"])
     mapper = BinMapper().fit(X)
-    twin = pickle.loads(pickle.dumps(mapper))
+    restored = pickle.loads(pickle.dumps(mapper))
     np.testing.assert_array_equal(
-        twin.transform(X).binned.codes(), mapper.transform(X).binned.codes()
+        restored.transform(X).binned.codes(), mapper.transform(X).binned.codes()
     )
 
 

@@ -21,14 +21,14 @@ from sklearn.preprocessing import MaxAbsScaler
 from abcgbm import ABCBoostClassifier, BinMapper, Categorical
 from inputs import (
     DATA,
-    IN_PARTS,
+    IN_BATCHES,
     N_ROWS,
     NAMES,
     REFUSED,
-    WORD_LEVELS,
+    STRING_CATEGORIES,
     WORKS,
     Case,
-    InParts,
+    InBatches,
     Refusal,
     arrow_table,
     labels_of,
@@ -70,7 +70,7 @@ LINES = {
 }
 
 
-def lines_of(case: Case | Refusal | InParts) -> list[str]:
+def lines_of(case: Case | Refusal | InBatches) -> list[str]:
     return [line for line, pattern in LINES.items() if re.search(pattern, case.name)]
 
 
@@ -81,7 +81,7 @@ def each(cases: list[Any]) -> Any:
 
 @pytest.mark.parametrize("line", LINES)
 def test_every_line_has_its_forms(line):
-    assert any(line in lines_of(case) for case in [*WORKS, *REFUSED, *IN_PARTS])
+    assert any(line in lines_of(case) for case in [*WORKS, *REFUSED, *IN_BATCHES])
 
 
 def quick(**parameters: Any) -> ABCBoostClassifier:
@@ -99,11 +99,11 @@ def model_of(case: Case) -> ABCBoostClassifier:
     return plain_model(case.data, case.categorical)
 
 
-def twins_of(case: Case) -> list[Any]:
+def plain_forms_of(case: Case) -> list[Any]:
     """The values of a case in the simplest forms that its model knows the columns of."""
     if not case.named:
         return [case.plain()]
-    if case in WORD_LEVELS:
+    if case in STRING_CATEGORIES:
         as_words = pandas_with(words)(case.plain())
         return [as_words, pl.from_pandas(as_words), pa.Table.from_pandas(as_words)]
     return [make(case.plain()) for make in (pandas_frame, polars_frame, arrow_table)]
@@ -134,11 +134,11 @@ def test_any_form_gives_the_model_and_the_answers_of_the_plain_array(case):
 @each(WORKS)
 def test_model_of_one_form_is_asked_on_another(case):
     y, expected = labels_of(case.plain()), model_of(case)
-    model = quick(categorical_features=case.categorical_features).fit(twins_of(case)[0], y)
+    model = quick(categorical_features=case.categorical_features).fit(plain_forms_of(case)[0], y)
     assert_same_answers(model, case.table, expected, case.plain())
     model = quick().fit(case.table(), y)
-    for twin in twins_of(case):
-        assert_same_answers(model, twin, expected, case.plain())
+    for form in plain_forms_of(case):
+        assert_same_answers(model, form, expected, case.plain())
 
 
 @pytest.mark.filterwarnings("ignore:no iteration .*improves the validation score")
@@ -159,7 +159,7 @@ def test_validation_rows_may_have_another_form(case):
     plain = quick(categorical_features=case.categorical_features)
     plain.fit(case.plain(), y, X_val=case.plain(rows), y_val=y[rows])
     model = quick(categorical_features=case.categorical_features)
-    model.fit(twins_of(case)[-1], y, X_val=case.table(rows), y_val=y[rows])
+    model.fit(plain_forms_of(case)[-1], y, X_val=case.table(rows), y_val=y[rows])
     assert_same_model(model, plain)
     np.testing.assert_array_equal(model.validation_loss_, plain.validation_loss_)
 
@@ -190,7 +190,7 @@ def with_labels(values: np.ndarray) -> pa.Table:
     return arrow_table(values).append_column("label", pa.array(labels_of(values)))
 
 
-@each(IN_PARTS)
+@each(IN_BATCHES)
 def test_what_is_read_in_parts_gives_the_same_model(case, tmp_path):
     values = DATA["floats"]
     X = case.make(with_labels(values), tmp_path)
@@ -199,7 +199,7 @@ def test_what_is_read_in_parts_gives_the_same_model(case, tmp_path):
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(values))
 
 
-@each(IN_PARTS)
+@each(IN_BATCHES)
 def test_labels_of_what_is_read_in_parts_are_one_of_its_columns(case, tmp_path):
     X = case.make(with_labels(DATA["floats"]), tmp_path)
     with pytest.raises(ValueError, match=says("y=array(", "the name of a column", "label")):
@@ -248,7 +248,7 @@ def test_what_is_no_table_is_refused_in_prediction(case):
         model.predict(case.make())
 
 
-@each(WORD_LEVELS)
+@each(STRING_CATEGORIES)
 def test_strings_where_there_were_numbers_and_numbers_where_there_were_strings_are_refused(case):
     y, numbers = labels_of(case.plain()), pandas_frame(case.plain())
     with pytest.raises(ValueError, match=says(COLUMN, "holds strings", "categorical_features")):
@@ -413,9 +413,10 @@ def test_cross_validation_on_a_frame_is_that_of_the_plain_array(make, method):
 
 @makes
 def test_grid_search_on_a_frame_is_that_of_the_plain_array(make):
-    grid = {"max_leaf_nodes": [2, 6], "categorical_features": Categorical(smoothing=[0.0, 10.0])}
-    ours = GridSearchCV(quick(), grid, cv=2, error_score="raise").fit(make(MIXED), MIXED_Y)
-    theirs = GridSearchCV(plain(), grid, cv=2, error_score="raise").fit(PLAIN, MIXED_Y)
+    grid = {"max_leaf_nodes": [2, 6], "categorical_features__smoothing": [0.0, 10.0]}
+    auto, named = (quick(categorical_features=Categorical(columns)) for columns in ("auto", [4]))
+    ours = GridSearchCV(auto, grid, cv=2, error_score="raise").fit(make(MIXED), MIXED_Y)
+    theirs = GridSearchCV(named, grid, cv=2, error_score="raise").fit(PLAIN, MIXED_Y)
     for name in ("params", "split0_test_score", "split1_test_score"):
         np.testing.assert_array_equal(ours.cv_results_[name], theirs.cv_results_[name])
     assert_same_model(ours.best_estimator_, theirs.best_estimator_)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from abcgbm import BinMapper
 from abcgbm.data import labels as labels_module
 from abcgbm.data.labels import encode_labels
-from models import assert_same_model, noisy_data, small
+from models import assert_same_model, noisy_data, small, with_fields
 
 X, NUMBERS = noisy_data(n_rows=90, n_classes=3)
 SORTED = {
@@ -373,12 +373,13 @@ def test_list_of_classes_may_have_any_form(container):
 ALGORITHMS = ["mart", "abc-mart", "logitboost", "abc-logitboost"]
 
 
-@pytest.mark.parametrize("init", ["zero", "prior"])
+@pytest.mark.parametrize("baseline", ["zero", "prior"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_class_without_rows_has_its_column(algorithm, init):
+def test_class_without_rows_has_its_column(algorithm, baseline):
     names = np.array(["apple", "pear", "quince"])[NUMBERS]
     known = ["apple", "pear", "plum", "quince"]
-    model = small(algorithm, init=init, classes=known, max_iter=40).fit(X, names)
+    parameters = with_fields({"algorithm": algorithm}, baseline=baseline)
+    model = small(**parameters, classes=known, max_iter=40).fit(X, names)
     assert model.classes_.tolist() == known
     proba = model.predict_proba(X)
     assert proba.shape == (90, 4)

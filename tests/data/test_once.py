@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from abcgbm import BinMapper, Categorical, LargeTable, MultiOutputTrees
-from abcgbm.evaluation import answers_of
+from abcgbm.evaluation import predictions_of
 from models import assert_same_model, model_bytes, small
 
 N = 120
@@ -30,8 +30,10 @@ def frame(soil, n_rows=N):
     return pd.DataFrame({"soil": soil, "size": SIZE[:n_rows]})
 
 
-def quick(**parameters):
-    return small(**({"max_iter": 3, "min_samples_leaf": 3, "max_features": None} | parameters))
+def quick(algorithm="abc-mart", **parameters):
+    return small(
+        algorithm, **({"max_iter": 3, "min_samples_leaf": 3, "max_features": None} | parameters)
+    )
 
 
 def warned(call):
@@ -74,7 +76,7 @@ def parquet(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("soil", [CODES, CODES > 0], ids=["codes", "truth values"])
+@pytest.mark.parametrize("soil", [CODES, CODES > 0], ids=["codes", "booleans"])
 @forms
 def test_numbers_are_refused_where_fit_saw_strings(form, soil):
     model, mapper = of_words(), BinMapper().fit(frame(WORDS))
@@ -203,10 +205,10 @@ def test_warm_start_and_large_tables_are_warned_of(parquet):
     path, model = parquet(["peat"] * N), of_words()
     assert len(warned(lambda: [model.predict(path), [*model.predict_batches(path)]])) == 1
     answers = of_words()
-    assert len(warned(lambda: [answers_of(answers, frame(["peat"] * N), Y) for _ in "ab"])) == 1
+    assert len(warned(lambda: [predictions_of(answers, frame(["peat"] * N), Y) for _ in "ab"])) == 1
 
 
-def test_levels_that_are_errors_are_no_warning():
+def test_categories_that_are_errors_are_no_warning():
     model = quick(categorical_features=Categorical(handle_unknown="error")).fit(frame(WORDS), Y)
     with pytest.raises(ValueError, match=r"unknown categories 'peat'"):
         model.predict(frame(["peat"] * N))

@@ -37,8 +37,8 @@ def on_each(X, y, n_ranks, seed, max_bins=255) -> list[BinnedTable]:
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("max_values", [2**24, 100])
-def test_all_ranks_have_one_layout(make, most_values, monkeypatch):
-    monkeypatch.setattr(shared_bins, "_MAX_VALUES", most_values)
+def test_all_ranks_have_one_layout(make, max_values, monkeypatch):
+    monkeypatch.setattr(shared_bins, "_MAX_VALUES", max_values)
     for seed in range(3):
         X = table(np.random.default_rng(seed))
         y = np.arange(len(X)) % 3

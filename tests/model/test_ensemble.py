@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import reference
+from abcgbm import Categorical
 from abcgbm.model.ensemble import ALL_CLASSES, Ensemble, EnsembleBuilder
 from abcgbm.model.explanation import class_gain_importances, gain_importances
 from models import ensemble_arrays, noisy_data, small
@@ -19,16 +20,16 @@ LEVELS = (np.arange(250) // 3 * 3 + Y) * 37 % 100
 X = np.column_stack([NUMBERS, np.where(np.arange(250) % 20 == 0, np.nan, LEVELS)])
 
 
-VARIANTS = {"mart": {"algorithm": "mart"}, "abc-mart": {}, "shared": {"trees": "shared"}}
+VARIANTS = {"mart": {"algorithm": "mart"}, "abc-mart": {}, "shared": {"algorithm": "multi-output"}}
 
 
-CHEAP_LEVELS = {"categorical_smoothing": 0.0, "categorical_penalty": 0.0}
+CHEAP_LEVELS = Categorical([4], smoothing=0.0, penalty=0.0)
 
 
 @pytest.fixture(scope="module")
 def ensembles():
     return {
-        name: small(**variant, categorical_features=[4], **CHEAP_LEVELS).fit(X, Y).model_.ensemble
+        name: small(**variant, categorical_features=CHEAP_LEVELS).fit(X, Y).model_.ensemble
         for name, variant in VARIANTS.items()
     }
 

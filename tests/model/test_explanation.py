@@ -33,7 +33,7 @@ VARIANTS = {
     "shared": {"algorithm": "multi-output"},
     "shared from zero": {"algorithm": MultiOutputTrees(baseline="zero")},
 }
-CHEAP_LEVELS = {"categorical_features": Categorical(smoothing=0.0, penalty=0.0)}
+CHEAP = {"smoothing": 0.0, "penalty": 0.0}
 
 
 def reported(model: ABCBoostClassifier, X, n_iter: int | None = None) -> np.ndarray:
@@ -51,7 +51,7 @@ def problem():
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("n_iter", [None, 0, 3])
 def test_values_add_up_to_reported_scores(problem, variant, n_iter):
-    model = small(**variant, categorical_features=problem.categorical, **CHEAP_LEVELS)
+    model = small(**variant, categorical_features=Categorical(problem.categorical, **CHEAP))
     model.fit(problem.X, problem.y)
     found = model.explain(problem.X, n_iter=n_iter)
     assert found.values.shape == (300, 7, 4)
@@ -80,7 +80,7 @@ def test_values_are_those_of_the_definition(problem, variant):
     """The means are those of the rows that were learned, by their weights."""
     rng = np.random.default_rng(0)
     model = small(
-        **variant, max_iter=3, categorical_features=problem.categorical, **CHEAP_LEVELS
+        **variant, max_iter=3, categorical_features=Categorical(problem.categorical, **CHEAP)
     ).fit(problem.X, problem.y, rng.integers(1, 4, 300))
     found = model.explain(problem.X[:4])
     values, means = reference_explain.explained(ensemble_arrays(model), found.data, 4)
@@ -120,7 +120,7 @@ def test_names_and_levels_are_told(frame):
     colour = ["red", "green", "blue", None, "red", "green"] * 20
     size = [1.0, 2.0, math.nan, 4.0, 5.0, 6.0] * 20
     y = ["a", "b", "c", "a", "b", "c"] * 20
-    model = small(**CHEAP_LEVELS, min_samples_leaf=1).fit(
+    model = small(categorical_features=Categorical(**CHEAP), min_samples_leaf=1).fit(
         frame({"colour": colour, "size": size}), y
     )
     rows = frame({"colour": ["red", None, "pink"], "size": [1.0, math.nan, 3.0]})

@@ -222,7 +222,7 @@ def test_permutation_leaves_rows_as_they_are_and_needs_no_luck():
         ({"per_class": 1}, TypeError, "per_class=1; expected True or False"),
         ({"kind": "permutation"}, ValueError, "X is None; kind='permutation' expects rows"),
         ({"kind": "permutation", "X": [[0.0] * 4]}, ValueError, "y is None"),
-        ({"X": [[0.0] * 4]}, ValueError, "kind='gain' needs no rows"),
+        ({"X": [[0.0] * 4]}, ValueError, "kind='gain' uses no rows"),
         ({"kind": "permutation", "n_repeats": 0}, ValueError, "n_repeats=0"),
         ({"kind": "permutation", "random_state": -1}, ValueError, "random_state=-1"),
         ({"kind": "permutation", "X": [[0.0] * 4], "y": [9]}, ValueError, "not among the classes"),

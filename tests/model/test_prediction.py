@@ -20,8 +20,8 @@ MIXED = pandas_with(words)(DATA["level or missing"])
 MIXED_Y = labels_of(DATA["level or missing"])
 
 
-def quick(**parameters: Any) -> ABCBoostClassifier:
-    return small(**({"max_iter": 3, "min_samples_leaf": 2} | parameters))
+def quick(algorithm: Any = "abc-mart", **parameters: Any) -> ABCBoostClassifier:
+    return small(algorithm, **({"max_iter": 3, "min_samples_leaf": 2} | parameters))
 
 
 def answers(model: ABCBoostClassifier, table: Any) -> bytes:

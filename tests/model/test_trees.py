@@ -99,7 +99,7 @@ def test_frame_has_a_row_for_each_node(model):
     np.testing.assert_array_equal(frame["left"], ensemble.left)
     starts = frame.groupby("tree").size().cumsum()
     np.testing.assert_array_equal(starts, ensemble.tree_start[1:])
-    first_iteration = frame.groupby("tree")["step"].first()
+    first_iteration = frame.groupby("tree")["iteration"].first()
     np.testing.assert_array_equal(
         np.searchsorted(first_iteration, np.arange(ensemble.n_iter + 1)), ensemble.step_start
     )
@@ -174,7 +174,9 @@ def test_model_without_trees_has_an_empty_frame(backend):
     assert len(frame) == 0
     assert "threshold" in frame
     assert model.apply(np.zeros((3, 1))).shape == (3, 0)
-    with pytest.raises(ValueError, match="step=0; the model has no steps, and so no trees"):
+    with pytest.raises(
+        ValueError, match="iteration=0; the model has no iterations, and so no trees"
+    ):
         model.tree(0)
 
 
@@ -208,7 +210,9 @@ def test_without_a_package_for_frames_the_error_names_the_other(
     models, missing, other, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ImportError, match=f"{missing} is not installed; .*backend='{other}'"):
+    with pytest.raises(
+        ImportError, match=f"backend='{missing}' is not installed; .*backend='{other}'"
+    ):
         models["mart"].trees_to_dataframe(missing)
 
 
@@ -221,12 +225,12 @@ def test_text_of_a_small_tree():
     model = small("mart", max_iter=1, max_leaf_nodes=2, learning_rate=1.0)
     tree = model.fit(X, ["no", "no", "yes", "yes"] * 10).tree(0, "yes")
     assert str(tree).splitlines() == [
-        "step 0, class 'yes' against 'no', 2 leaves",
+        "iteration 0, class 'yes' against 'no', 2 leaves",
         "x0 <= 2.5 (gain 40, weight 40)",
         "yes: yes -1, no +1 (weight 20)",
         "no: yes +1, no -1 (weight 20)",
     ]
-    assert repr(tree) == "TreeView(step 0, class 'yes' against 'no', 2 leaves)"
+    assert repr(tree) == "TreeView(iteration 0, class 'yes' against 'no', 2 leaves)"
     assert [node.is_leaf for node in tree.nodes] == [False, True, True]
     assert tree.leaf_values == {1: {"yes": -1.0, "no": 1.0}, 2: {"yes": 1.0, "no": -1.0}}
 
@@ -246,18 +250,18 @@ def test_text_names_levels_and_where_missing_values_go(models):
     first = models["mart"].tree(0, "a").nodes[0]
     assert first.feature == "colour"
     odd = set(LEVELS[1::2])
-    assert set(first.levels) in (odd, set(LEVELS) - odd)
+    assert set(first.categories) in (odd, set(LEVELS) - odd)
 
 
 def test_long_sets_are_shortened_in_text(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    shortened = node._replace(levels=list("abcdefghi"), missing_left=True)
+    shortened = node._replace(categories=list("abcdefghi"), missing_left=True)
     assert shortened.condition == "colour in {a, b, c, d, e, f, 3 more} or missing"
 
 
 def test_cut_between_known_and_missing_values_says_so(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    cut = node._replace(levels=None, threshold=math.inf, missing_left=False)
+    cut = node._replace(categories=None, threshold=math.inf, missing_left=False)
     assert cut.condition == "colour is not missing"
 
 
@@ -268,7 +272,7 @@ def test_leaves_show_what_they_add(models):
     assert whole.leaf_values[leaf.number] == dict(zip("abc", leaf.class_values, strict=True))
     assert alone.leaf_values[leaf.number] == {"b": leaf.class_values[1]}
     based = models["abc-mart"].tree(0, "a")
-    assert based.title.startswith("step 0, class 'a' against 'b'")
+    assert based.title.startswith("iteration 0, class 'a' against 'b'")
     leaf = next(node for node in based.nodes if node.is_leaf)
     scale = based.base_scale
     assert based.leaf_values[leaf.number] == {"a": leaf.value, "b": -scale * leaf.value}
@@ -310,16 +314,16 @@ def test_without_graphviz_the_error_names_the_extra(models, monkeypatch):
 
 def test_tree_is_found_by_step_and_class(model):
     frame = model.trees_to_dataframe()
-    for (step, label), nodes in frame[frame["class"].notna()].groupby(["step", "class"]):
+    for (step, label), nodes in frame[frame["class"].notna()].groupby(["iteration", "class"]):
         tree = model.tree(step, label)
-        assert (tree.step, tree.class_) == (step, label)
+        assert (tree.iteration, tree.class_) == (step, label)
         assert tree.number == nodes["tree"].iloc[0]
         assert [node.gain for node in tree.nodes] == nodes["gain"].tolist()
 
 
 @pytest.mark.parametrize(("step", "error"), [(8, ValueError), (-1, ValueError), (0.5, TypeError)])
 def test_steps_that_are_not_there_are_refused(model, step, error):
-    with pytest.raises(error, match=r"step=.*; expected an integer from 0 to 7"):
+    with pytest.raises(error, match=r"iteration=.*; expected an integer from 0 to 7"):
         model.tree(step, "a")
 
 
@@ -328,9 +332,13 @@ def test_classes_without_a_tree_are_refused(models):
         models["mart"].tree(0, "d")
     with pytest.raises(ValueError, match=r"class_=array.*; expected one of 'a', 'b', 'c'"):
         models["mart"].tree(0, np.array(["a", "b"]))
-    with pytest.raises(ValueError, match="class_='b', its base class; the trees of step 2 are"):
+    with pytest.raises(
+        ValueError, match="class_='b', its base class; the trees of iteration 2 are"
+    ):
         models["abc-mart"].tree(2, "b")
-    with pytest.raises(ValueError, match="class_=None; the trees of step 0 are those of 'a', 'b'"):
+    with pytest.raises(
+        ValueError, match="class_=None; the trees of iteration 0 are those of 'a', 'b'"
+    ):
         models["mart"].tree(0)
 
 
@@ -341,6 +349,6 @@ def test_step_without_trees_is_refused(models, label):
     start = ensemble.step_start.copy()
     start[1] = 0  # as a model file may have it: the second step has the trees of the first
     model.model_ = replace(model.model_, ensemble=replace(ensemble, step_start=start))
-    with pytest.raises(ValueError, match="step=0; the step has no trees"):
+    with pytest.raises(ValueError, match="iteration=0; the iteration has no trees"):
         model.tree(0, label)
-    assert model.tree(1, "a").step == 1
+    assert model.tree(1, "a").iteration == 1

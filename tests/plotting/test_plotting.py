@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
 
 from abcgbm import ABCBoostClassifier, TreePerClass, plotting
-from abcgbm.evaluation import answers_of, class_calibration, staged_scores, top_calibration
+from abcgbm.evaluation import class_calibration, predictions_of, staged_scores, top_calibration
 from abcgbm.training.validation import hold_out
 from export_cases import CASES, case
 from models import base_labels, noisy_data, small
@@ -116,15 +117,15 @@ def test_stranger_is_refused(name):
 
 def test_axes_that_are_none_are_refused():
     axes = plotting.new_figure().subplots(1, 2)
-    with pytest.raises(TypeError, match="expected one Axes of matplotlib, or None"):
+    with pytest.raises(TypeError, match="expected an Axes of matplotlib, or None"):
         plotting.plot_losses(MODEL, ax=axes)
 
 
 ERRORS = {
-    ("base classes", "no base"): "no step of the model has a base class",
+    ("base classes", "no base"): "no iteration of the model has a base class",
     ("importances", "no split"): "no feature of the model has any importance",
     ("by class", "no split"): "no feature of the model has any importance",
-    ("tree", "no split"): "the model has no steps, and so no trees",
+    ("tree", "no split"): "the model has no iterations, and so no trees",
 }
 
 
@@ -154,7 +155,7 @@ def test_losses_of_several_models_are_those_of_their_training():
         "MART": ([*range(6)], MART.train_loss_.tolist()),
         "ABC": ([*range(9)], MODEL.train_loss_.tolist()),
     }
-    assert ax.get_ylabel() == "mean training loss"
+    assert ax.get_ylabel() == "Mean training loss"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MART", "ABC"]
 
 
@@ -164,13 +165,13 @@ def test_losses_that_fall_to_a_tenth_have_a_logarithmic_scale():
     assert plotting.plot_losses({"long": long, "short": MART}).get_yscale() == "log"
     assert plotting.plot_class_losses(long).get_yscale() == "log"
     assert plotting.plot_losses(MART).get_yscale() == "linear"
-    assert plotting.plot_class_losses(long, shares=True).get_yscale() == "linear"
+    assert plotting.plot_class_losses(long, normalize=True).get_yscale() == "linear"
 
 
 def test_losses_of_several_kinds_are_means():
     ax = plotting.plot_losses(WATCHED, X, NAMES)
     drawn = curves_of(ax)
-    staged = staged_scores(answers_of(WATCHED, X, NAMES))
+    staged = staged_scores(predictions_of(WATCHED, X, NAMES))
     losses = {
         "training": WATCHED.train_loss_,
         "refit": WATCHED.refit_history_.mean_train_loss(),
@@ -180,7 +181,7 @@ def test_losses_of_several_kinds_are_means():
     assert list(drawn) == list(losses)
     for kind, loss in losses.items():
         assert drawn[kind] == ([*range(len(loss))], loss.tolist())
-    assert ax.get_ylabel() == "mean loss"
+    assert ax.get_ylabel() == "Mean loss"
 
 
 @pytest.mark.parametrize("init", ["zero", "prior"])
@@ -207,13 +208,20 @@ def test_losses_of_a_loaded_model_are_drawn_as_before(tmp_path):
     assert curves_of(plotting.plot_losses(loaded)) == curves_of(plotting.plot_losses(WATCHED))
 
 
-def test_losses_whose_rows_have_no_known_weight_have_no_mean():
+def test_losses_of_a_file_of_version_0_1_are_means_too():
     model = ABCBoostClassifier.load_model(MODEL_FILES / "per_class.abcgbm")
-    with pytest.raises(ValueError, match=r"saved by an earlier version.* or kinds=\['test'\]"):
-        plotting.plot_losses(model)
+    assert curves_of(plotting.plot_losses(model))["training"][1] == model.train_loss_.tolist()
     rows = frame()[:20]
     ax = plotting.plot_losses(model, rows, model.predict(rows), kinds=["test"])
-    assert ax.get_ylabel() == "mean test loss"
+    assert ax.get_ylabel() == "Mean test loss"
+
+
+def test_losses_whose_rows_have_no_known_weight_have_no_mean():
+    model = clone(MART)
+    model.model_, model.refit_history_ = MART.model_, None
+    model.history_ = replace(MART.history_, train_weight=None)
+    with pytest.raises(ValueError, match=r"are not known.* or kinds=\['test'\]"):
+        plotting.plot_losses(model)
 
 
 def test_legend_of_a_single_model_says_what_it_shows_and_no_algorithm():
@@ -237,7 +245,7 @@ def test_dot_is_the_step_that_validation_chose():
     (dot,) = [line for line in ax.lines if line.get_label() == "_dot"]
     best = WATCHED.best_iteration_
     assert dot.get_xdata().tolist() == [best]
-    assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best] / len(HELD_OUT)]
+    assert dot.get_ydata().tolist() == [WATCHED.validation_loss_[best]]
     assert best < WATCHED.n_iter_
 
 
@@ -279,7 +287,7 @@ def test_long_names_of_models_are_told_from_each_other():
 
 
 def test_list_of_models_is_refused_as_it_has_no_names():
-    with pytest.raises(TypeError, match="or a dict of names and such"):
+    with pytest.raises(TypeError, match="or a dict from names to them"):
         plotting.plot_losses([MART, MODEL])
 
 
@@ -332,11 +340,13 @@ def test_raster_has_the_base_class_of_each_step():
 def test_raster_of_a_refitted_model_is_that_of_its_second_training():
     model = small("abc-mart", early_stopping=True, refit=True).fit(X, NAMES)
     raster = raster_of(plotting.plot_base_classes(model), model.model_.n_iter, 5)
-    assert raster.argmax(axis=0).tolist() == model.refit_history_.base_class.tolist()
+    assert raster.argmax(axis=0).tolist() == model.refit_history_.base_classes.tolist()
 
 
 def test_model_without_base_classes_says_which_it_is():
-    with pytest.raises(ValueError, match=r"algorithm='mart', 5 classes, 5 steps\); expected a mod"):
+    with pytest.raises(
+        ValueError, match=r"algorithm='mart', 5 classes, 5 iterations\); expected a mod"
+    ):
         plotting.plot_base_classes(MART)
 
 
@@ -349,7 +359,7 @@ def test_losses_of_classes_are_those_of_the_history():
 
 
 def test_shares_of_classes_sum_to_one():
-    ax = plotting.plot_class_losses(MODEL, shares=True)
+    ax = plotting.plot_class_losses(MODEL, normalize=True)
     shares = np.array([losses for _, losses in curves_of(ax).values()])
     np.testing.assert_allclose(shares.sum(axis=0), 1.0)
     np.testing.assert_allclose(shares.T, MODEL.class_losses_ / MODEL.train_loss_[:, None])
@@ -401,7 +411,7 @@ def test_names_of_columns_are_on_the_axis():
 
 
 def test_number_of_features_is_checked():
-    with pytest.raises(ValueError, match="most_features=0; expected"):
+    with pytest.raises(ValueError, match="max_features=0; expected"):
         plotting.plot_importances(MODEL, max_features=0)
 
 
@@ -438,13 +448,13 @@ def test_points_are_the_bins_of_the_calibration(class_):
         {"MART": MART, "ABC": MODEL}, REST, LABELS, class_=class_, n_bins=4
     )
     for model, line in zip((MART, MODEL), ax.lines[1:], strict=True):
-        answers = answers_of(model, REST, LABELS)
+        answers = predictions_of(model, REST, LABELS)
         found = (
             top_calibration(answers, 4) if class_ is None else class_calibration(answers, "b", 4)
         )
         has_rows = found.weight > 0
-        np.testing.assert_array_equal(line.get_xdata(), found.said[has_rows])
-        np.testing.assert_array_equal(line.get_ydata(), found.true[has_rows])
+        np.testing.assert_array_equal(line.get_xdata(), found.prob_pred[has_rows])
+        np.testing.assert_array_equal(line.get_ydata(), found.prob_true[has_rows])
         assert f"(ECE {found.expected_error:.3f})" in line.get_label()
 
 
@@ -461,7 +471,7 @@ def test_tree_has_a_box_for_each_node_and_a_branch_for_each_child():
     ax = plotting.plot_tree(MART, 1, "c")
     boxes = [text for text in texts_of(ax) if text not in ("yes", "no")]
     assert [box.replace("\n", " ") for box in boxes] == [
-        ", ".join(tree.words_of(node)) for node in tree.nodes
+        ", ".join(tree.describe(node)) for node in tree.nodes
     ]
     assert len(ax.lines) == len(tree.nodes) - 1
     assert texts_of(ax).count("yes") == texts_of(ax).count("no") == len(tree.leaf_values) - 1
@@ -479,9 +489,11 @@ def is_node(text):
 
 
 def test_class_of_a_tree_must_be_named_where_there_are_several():
-    with pytest.raises(ValueError, match="class_=None; the trees of step 0 are those of 'a', 'b'"):
+    with pytest.raises(
+        ValueError, match="class_=None; the trees of iteration 0 are those of 'a', 'b'"
+    ):
         plotting.plot_tree(MART)
-    with pytest.raises(ValueError, match="step=5; expected an integer from 0 to 4"):
+    with pytest.raises(ValueError, match="iteration=5; expected an integer from 0 to 4"):
         plotting.plot_tree(MART, 5, "a")
 
 
@@ -507,9 +519,9 @@ def test_labels_of_many_classes_do_not_lie_on_each_other(n_classes):
         assert_apart(ax.yaxis, "y")
         if name != "base classes":
             assert_apart(ax.xaxis, "x")
-    told = curves_of(plotting.plot_class_losses(model))
-    assert len(told) == 8
-    assert f"{n_classes - 7} other classes" in told
+    coloured = curves_of(plotting.plot_class_losses(model))
+    assert len(coloured) == 8
+    assert f"{n_classes - 7} other classes" in coloured
 
 
 def assert_apart(axis, which):

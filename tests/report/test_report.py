@@ -8,7 +8,13 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
-from abcgbm.evaluation import Confusion, answers_of, base_class_runs, staged_scores, top_calibration
+from abcgbm.evaluation import (
+    Confusion,
+    base_class_runs,
+    predictions_of,
+    staged_scores,
+    top_calibration,
+)
 from abcgbm.report import report_html, write_report
 from export_cases import CASES, case
 from models import assert_same_model, base_labels, noisy_data, small
@@ -20,7 +26,7 @@ REST, LABELS = X[300:], Y[300:]
 
 
 def test_confusion_precision_and_recall_are_those_of_scikit_learn():
-    found = Confusion.from_answers(answers_of(MODEL, REST, LABELS))
+    found = Confusion.from_predictions(predictions_of(MODEL, REST, LABELS))
     predicted, classes = MODEL.predict(REST), MODEL.classes_
     np.testing.assert_array_equal(
         found.counts[:-1], confusion_matrix(LABELS, predicted, labels=classes)
@@ -32,21 +38,21 @@ def test_confusion_precision_and_recall_are_those_of_scikit_learn():
 
 def test_accuracy_counts_weights_as_repeats():
     weight = np.arange(len(LABELS)) % 3
-    answers = answers_of(MODEL, REST, LABELS, weight)
+    predictions = predictions_of(MODEL, REST, LABELS, weight)
     repeated = np.repeat(np.arange(len(LABELS)), weight)
-    assert answers.accuracy == accuracy_score(LABELS[repeated], MODEL.predict(REST)[repeated])
-    assert answers.errors == (MODEL.predict(REST) != LABELS)[repeated].sum()
+    assert predictions.accuracy == accuracy_score(LABELS[repeated], MODEL.predict(REST)[repeated])
+    assert predictions.errors == (MODEL.predict(REST) != LABELS)[repeated].sum()
 
 
 def test_staged_scores_are_those_of_staged_predictions():
-    staged = staged_scores(answers_of(MODEL, REST, LABELS))
+    staged = staged_scores(predictions_of(MODEL, REST, LABELS))
     errors = [np.count_nonzero(answer != LABELS) for answer in MODEL.staged_predict(REST)]
     assert staged.errors[1:].tolist() == errors
-    assert staged.step.tolist() == list(range(len(errors) + 1))
+    assert staged.iteration.tolist() == list(range(len(errors) + 1))
 
 
 def test_bins_of_calibration_hold_every_row():
-    found = top_calibration(answers_of(MODEL, REST, LABELS))
+    found = top_calibration(predictions_of(MODEL, REST, LABELS))
     assert found.weight.sum() == len(LABELS)
 
 
@@ -101,21 +107,23 @@ def test_names_of_the_user_are_text_and_nothing_else():
 
 def test_largest_error_is_as_strong_as_a_class_without_errors():
     html = report_html(MODEL, REST, LABELS)
-    squares = re.findall(r'<g class="(right|wrong)"[^>]*><rect[^>]*fill-opacity="([\d.]+)"', html)
-    assert max(float(strength) for kind, strength in squares if kind == "wrong") == 1.0
+    squares = re.findall(r'<g class="(correct|error)"[^>]*><rect[^>]*fill-opacity="([\d.]+)"', html)
+    assert max(float(strength) for kind, strength in squares if kind == "error") == 1.0
 
 
 def test_labels_that_the_model_does_not_know_count_as_errors():
     labels = np.where(np.arange(len(LABELS)) < 7, 99, LABELS)
-    answers = answers_of(MODEL, REST, labels)
-    assert answers.errors == np.count_nonzero(MODEL.predict(REST) != labels)
+    predictions = predictions_of(MODEL, REST, labels)
+    assert predictions.errors == np.count_nonzero(MODEL.predict(REST) != labels)
     html = report_html(MODEL, REST, labels)
-    assert "7 rows have a label that the model does not know (99)" in html
+    assert "7 rows have a label that is not a class of the model (99)" in html
     assert "not in the model" in html
 
 
 def test_labels_of_another_table_are_refused():
-    with pytest.raises(ValueError, match="none of which the model knows; expected some of 0, 1"):
+    with pytest.raises(
+        ValueError, match="which are not classes of the model; expected some of 0, 1"
+    ):
         report_html(MODEL, REST, np.full(len(LABELS), "a"))
 
 
@@ -132,7 +140,9 @@ def test_page_of_26_classes_is_small():
 
 
 def test_one_row_is_enough():
-    assert "There is no wrong answer." in report_html(MODEL, REST[:1], MODEL.predict(REST[:1]))
+    assert "All test rows are classified correctly." in report_html(
+        MODEL, REST[:1], MODEL.predict(REST[:1])
+    )
 
 
 def test_file_is_replaced_by_the_page(tmp_path):

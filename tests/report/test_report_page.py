@@ -21,7 +21,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 SECTIONS = [
-    *("summary", "steps", "bases", "confusion", "classes", "calibration", "importances"),
+    *("summary", "iterations", "bases", "confusion", "classes", "calibration", "importances"),
     *("shapley", "hardest", "parameters", "reproduce"),
 ]
 THEMES = ("light", "dark")
@@ -331,27 +331,27 @@ def place_of(svg, row, number):
 
 
 def test_pointer_and_keys_read_the_squares_of_the_confusion(page):
-    svg, said = (
+    svg, readout = (
         find(page, "[data-matrix=confusion] svg"),
-        find(page, "[data-matrix=confusion] .said"),
+        find(page, "[data-matrix=confusion] .readout"),
     )
     hover(page, svg, *place_of(svg, 1, 1))
-    assert said.text.startswith("a label that")  # names are sorted: this one is the second
+    assert readout.text.startswith("a label that")  # names are sorted: this one is the second
     hover(page, svg, *place_of(svg, 0, 2))
-    assert said.text.startswith("a → b: ")
+    assert readout.text.startswith("a → b: ")
     page.execute_script("arguments[0].focus()", svg)
     svg.send_keys(
         Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT
     )  # the last one has no place to go
-    assert said.text.startswith("a → a: ")
-    assert " rows (" in said.text
+    assert readout.text.startswith("a → a: ")
+    assert " rows (" in readout.text
     assert find(page, "[data-matrix=confusion] .cursor").get_attribute("visibility") == "visible"
 
 
 def test_focus_alone_reads_the_first_square(page):
     svg = find(page, "[data-matrix=confusion] svg")
     page.execute_script("arguments[0].focus()", svg)
-    assert find(page, "[data-matrix=confusion] .said").text.startswith("a → a: ")
+    assert find(page, "[data-matrix=confusion] .readout").text.startswith("a → a: ")
 
 
 def test_classes_of_the_confusion_are_sorted_by_errors(page):
@@ -369,15 +369,15 @@ def test_classes_of_the_confusion_are_sorted_by_errors(page):
     find(page, "[data-sorts=confusion] [value=errors]").click()
     svg = find(page, "[data-matrix=confusion] svg")
     page.execute_script("arguments[0].focus()", svg)
-    worst, _, _ = find(page, "[data-matrix=confusion] .said").text.partition(" → ")
+    worst, _, _ = find(page, "[data-matrix=confusion] .readout").text.partition(" → ")
     assert errors[worst] == max(errors.values())
 
 
 def test_pointer_and_keys_read_the_curves(page):
-    svg, said = find(page, "[data-chart=loss] svg"), find(page, "[data-chart=loss] .said")
+    svg, readout = find(page, "[data-chart=loss] svg"), find(page, "[data-chart=loss] .readout")
     hover(page, svg, svg.rect["width"] - 2, 50)
-    assert said.text.startswith("step 8: training loss ")
+    assert readout.text.startswith("iteration 8: training loss ")
     page.execute_script("arguments[0].focus()", svg)
     svg.send_keys(Keys.ARROW_LEFT)
-    assert said.text.startswith("step 7: training loss ")
-    assert "test loss (mean)" in said.text
+    assert readout.text.startswith("iteration 7: training loss ")
+    assert "test loss " in readout.text

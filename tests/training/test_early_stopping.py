@@ -189,7 +189,7 @@ def test_number_that_is_given_wins_over_validation():
         ({}, {"algorithm": AdaptiveBaseClass(line_search=False), "l2_regularization": 0.0}),
         (
             {"algorithm": "multi-output"},
-            {"algorithm": MultiOutputTrees(n_projections=3, baseline="zero")},
+            {"algorithm": MultiOutputTrees(n_projections=4, baseline="zero")},  # one per class
         ),
         ({"algorithm": "mart", "l2_regularization": 2}, {"l2_regularization": 2.0}),
     ],

@@ -105,7 +105,7 @@ class Counts:
         """Return all figures by name; what there is none of is null."""
         found = self.confusion
         n_rows, n_known = int(found.counts.sum()), int(found.support.sum())
-        n_right = int(found.right.sum())
+        n_correct = int(found.correct.sum())
         columns = {
             "label": found.labels,
             "precision": found.precision.tolist(),
@@ -115,8 +115,8 @@ class Counts:
         }
         return {
             "rows": n_rows,
-            "errors": n_rows - n_right,
-            "accuracy": n_right / n_rows,
+            "errors": n_rows - n_correct,
+            "accuracy": n_correct / n_rows,
             "log_loss": self.loss / n_known if n_known else None,
             "rows_of_unknown_labels": n_rows - n_known,
             "rows_without_label": self.n_without_label,

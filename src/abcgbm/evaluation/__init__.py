@@ -1,4 +1,4 @@
-"""Numbers that tell how good a model is, once: plots and reports draw the same ones."""
+"""Evaluation of a fitted model on labelled rows, for plots and reports."""
 
 from abcgbm.evaluation.class_metrics import (
     Calibration,
@@ -8,20 +8,20 @@ from abcgbm.evaluation.class_metrics import (
 )
 from abcgbm.evaluation.curves import BaseClassRun, StagedScores, base_class_runs, staged_scores
 from abcgbm.evaluation.explanations import HardRow, ShapleySummary, hardest_rows, shapley_summary
-from abcgbm.evaluation.predictions import Answers, answers_of
+from abcgbm.evaluation.predictions import Predictions, predictions_of
 
 __all__ = [
-    "Answers",
     "BaseClassRun",
     "Calibration",
     "Confusion",
     "HardRow",
+    "Predictions",
     "ShapleySummary",
     "StagedScores",
-    "answers_of",
     "base_class_runs",
     "class_calibration",
     "hardest_rows",
+    "predictions_of",
     "shapley_summary",
     "staged_scores",
     "top_calibration",

@@ -1,4 +1,4 @@
-"""Scores after each iteration, and base classes over iterations."""
+"""Errors, losses and base classes by iteration."""
 
 from __future__ import annotations
 
@@ -11,89 +11,88 @@ from numpy.typing import NDArray
 
 from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.data.arrays import Floats
-from abcgbm.evaluation.predictions import Answers, mean_loss
+from abcgbm.evaluation.predictions import Predictions, mean_loss
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import History
 
-_MAX_ANSWERS = 200_000_000  # probabilities that are computed for one curve
+_MAX_PROBABILITIES = 200_000_000  # to compute for one curve
 _MAX_POINTS, _MIN_POINTS = 500, 25
 
 
 @dataclass(frozen=True, eq=False)
 class StagedScores:
-    """Scores before the first step and after each, or after some of them.
+    """Errors and losses before the first iteration and after each, or after some of them.
 
     Attributes
     ----------
-    step : ndarray of int64 of shape (n_points,)
-        The numbers of steps: from 0 to all of them.
+    iteration : ndarray of int64 of shape (n_points,)
+        Number of iterations at each point: from 0 to all of them.
     errors : ndarray of shape (n_points,)
-        Sums of the weights of wrong answers.
+        Total weight of the errors.
     loss : ndarray of shape (n_points,)
-        Mean losses of the rows whose labels are known.
+        Mean log loss of the rows whose label is a class of the model.
     """
 
-    step: NDArray[np.int64]
+    iteration: NDArray[np.int64]
     errors: Floats
     loss: Floats
 
     @property
     def is_thinned(self) -> bool:
-        """Whether steps were left out."""
-        return len(self.step) <= int(self.step[-1])
+        """Whether iterations are left out."""
+        return len(self.iteration) <= int(self.iteration[-1])
 
     @property
     def lowest_errors(self) -> int:
-        """The first point of fewest errors."""
+        """Index of the point with fewest errors; the first of equal ones."""
         return int(self.errors.argmin())
 
     @property
     def lowest_loss(self) -> int:
-        """The first point of lowest loss."""
+        """Index of the point of lowest loss; the first of equal ones."""
         return int(self.loss.argmin())
 
 
-def staged_scores(answers: Answers, max_points: int | None = None) -> StagedScores:
-    """Judge a model before its first step and after each, or after evenly spaced ones if it is long.
+def staged_scores(predictions: Predictions, max_points: int | None = None) -> StagedScores:
+    """Return errors and losses by iteration, at evenly spaced points if there are many iterations.
 
-    ``most_points`` bounds the points; by default it follows from the rows and classes.
+    ``max_points`` bounds their number; by default it follows from the numbers of rows and classes.
     """
-    model = answers.model.model_
+    model = predictions.model.model_
     if max_points is None:
-        max_points = min(_MAX_POINTS, affordable_points(answers))
-    steps = spaced(model.n_iter, max_points)
-    raw = np.tile(model.ensemble.init, (len(answers.table), 1))
-    scores = [_score(raw, answers)]
-    wanted = {*steps.tolist()}
-    for number, later in enumerate(model.staged_raw(answers.table, answers.n_threads), 1):
-        if number in wanted:
-            scores.append(_score(later, answers))
+        max_points = min(_MAX_POINTS, affordable_points(predictions))
+    iterations = spaced(model.n_iter, max_points)
+    raw = np.tile(model.ensemble.init, (len(predictions.table), 1))
+    scores = [_score(raw, predictions)]
+    points = {*iterations.tolist()}
+    for n_iter, raw in enumerate(model.staged_raw(predictions.table, predictions.n_threads), 1):
+        if n_iter in points:
+            scores.append(_score(raw, predictions))
     errors, losses = np.array(scores).T
-    return StagedScores(steps, errors, losses)
+    return StagedScores(iterations, errors, losses)
 
 
-def affordable_points(answers: Answers) -> int:
-    """Return how many steps can be judged in seconds."""
-    return max(_MIN_POINTS, _MAX_ANSWERS // max(1, answers.log_proba.size))
+def affordable_points(predictions: Predictions) -> int:
+    """Return the number of points that can be evaluated within seconds."""
+    return max(_MIN_POINTS, _MAX_PROBABILITIES // max(1, predictions.log_proba.size))
 
 
-def spaced(last: int, most: int) -> NDArray[np.int64]:
-    """Return the numbers from 0 to the last, or so many of them, evenly spaced, with both ends."""
-    points = np.linspace(0, last, min(last + 1, max(most, 2)))
+def spaced(last: int, max_points: int) -> NDArray[np.int64]:
+    """Return at most ``max_points`` evenly spaced integers from 0 to ``last``, with both ends."""
+    points = np.linspace(0, last, min(last + 1, max(max_points, 2)))
     return np.unique(np.rint(points).astype(np.int64))
 
 
-def _score(raw: Floats, answers: Answers) -> tuple[float, float]:
-    """Return the errors and the mean loss of scores."""
-    of_rows = raw[answers.row] if len(answers) < len(raw) else raw
-    wrong = of_rows.argmax(axis=1) != answers.truth
-    outputs = answers.model.model_.outputs
-    log_proba = outputs.log_probabilities(of_rows, answers.n_threads)
-    return math.fsum(answers.weight[wrong]), mean_loss(log_proba, answers)
+def _score(raw: Floats, predictions: Predictions) -> tuple[float, float]:
+    """Return the total weight of the errors, and the mean loss."""
+    raw = raw[predictions.row] if len(predictions) < len(raw) else raw
+    is_error = raw.argmax(axis=1) != predictions.y_true
+    log_proba = predictions.model.model_.outputs.log_probabilities(raw, predictions.n_threads)
+    return math.fsum(predictions.weight[is_error]), mean_loss(log_proba, predictions)
 
 
 class BaseClassRun(NamedTuple):
-    """Steps one after the other with the same base class; the first step of a model is 1."""
+    """Consecutive iterations with the same base class; the first iteration of a model is 1."""
 
     class_number: int
     first: int
@@ -101,12 +100,12 @@ class BaseClassRun(NamedTuple):
 
 
 def history_of_model(model: ABCBoostClassifier) -> History:
-    """Return the record of the training that the model is of: the second, if it was refitted."""
+    """Return the history of the training that made the model: the second after a refit."""
     return model.history_ if model.refit_history_ is None else model.refit_history_
 
 
 def base_class_runs(model: ABCBoostClassifier) -> list[BaseClassRun]:
-    """Return the runs of base classes of a model, in order; steps without one are in none."""
+    """Return the runs of base classes in order; iterations without a base class are in none."""
     base = history_of_model(model).base_classes[: model.model_.n_iter]
     starts = np.flatnonzero(np.diff(base, prepend=NO_BASE - 1))
     ends = np.append(starts, len(base))[1:]

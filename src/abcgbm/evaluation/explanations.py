@@ -1,4 +1,4 @@
-"""Summaries of Shapley values, and the rows that are hardest to classify."""
+"""Summary of Shapley values, and the hardest rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.arrays import Floats
-from abcgbm.evaluation.predictions import Answers
+from abcgbm.evaluation.predictions import Predictions, largest
 from abcgbm.model.explanation import Explanation, explain
 
 MAX_ROWS, _MIN_ROWS = 300, 10
-_MAX_VALUES = 20_000_000  # rows x features x classes that are kept
-_MAX_WALKS = 6_000_000  # rows x trees that are gone through
+_MAX_VALUES = 20_000_000  # rows x features x classes in memory
+_MAX_TREES = 6_000_000  # rows x trees to explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,121 +24,128 @@ class ShapleySummary:
 
     Attributes
     ----------
-    place : ndarray of int64 of shape (n_drawn,)
-        The rows, by their place among the answers, ascending.
+    position : ndarray of int64 of shape (n_sampled,)
+        Positions of the rows in the predictions, ascending.
     explanation : Explanation
-        Their values.
+        Shapley values of these rows.
     """
 
-    place: NDArray[np.int64]
+    position: NDArray[np.int64]
     explanation: Explanation
 
     @property
     def by_class(self) -> Floats:
-        """The mean of the absolute values, of shape (n_features, n_classes)."""
+        """Mean absolute value, of shape (n_features, n_classes)."""
         means: Floats = np.abs(self.explanation.values).mean(axis=0)
         return means
 
     @property
     def overall(self) -> Floats:
-        """Its mean over the classes, of shape (n_features,)."""
+        """Mean absolute value over rows and classes, of shape (n_features,)."""
         means: Floats = self.by_class.mean(axis=1)
         return means
 
-    def of_prediction(self, answers: Answers) -> Floats:
-        """Return what features add to the score of the predicted class, (n_drawn, n_features)."""
-        predicted = answers.predicted[self.place]
-        values: Floats = self.explanation.values[np.arange(len(self.place)), :, predicted]
+    def of_prediction(self, predictions: Predictions) -> Floats:
+        """Return the values for the predicted class of each row, of shape (n_sampled, n_features)."""
+        predicted = predictions.predicted[self.position]
+        values: Floats = self.explanation.values[np.arange(len(predicted)), :, predicted]
         return values
 
 
-def shapley_summary(answers: Answers, max_rows: int = MAX_ROWS) -> ShapleySummary:
-    """Explain rows that are drawn, always the same ones; all of them if they are few."""
-    n_rows = min(len(answers), max_rows, _affordable_rows(answers))
-    drawn = np.random.default_rng(0).choice(len(answers), n_rows, replace=False)
-    place = np.sort(drawn).astype(np.int64)
-    return ShapleySummary(place, explain_rows(answers, place))
+def shapley_summary(predictions: Predictions, max_rows: int = MAX_ROWS) -> ShapleySummary:
+    """Explain a sample of the rows, with a fixed seed, or all rows if they are few."""
+    n_rows = min(len(predictions), max_rows, _affordable_rows(predictions))
+    sample = np.random.default_rng(0).choice(len(predictions), n_rows, replace=False)
+    position = np.sort(sample).astype(np.int64)
+    return ShapleySummary(position, explain_rows(predictions, position))
 
 
-def explain_rows(answers: Answers, place: NDArray[np.int64]) -> Explanation:
-    """Explain some rows by their place among the answers."""
-    table = answers.table.take(answers.row[place])
-    return explain(answers.model.model_, table, answers.n_threads, None)
+def explain_rows(predictions: Predictions, position: NDArray[np.int64]) -> Explanation:
+    """Explain rows by their positions in the predictions."""
+    table = predictions.table.take(predictions.row[position])
+    return explain(predictions.model.model_, table, predictions.n_threads, None)
 
 
-def _affordable_rows(answers: Answers) -> int:
-    """Return how many rows can be explained in seconds and in little memory."""
-    ensemble = answers.model.model_.ensemble
+def _affordable_rows(predictions: Predictions) -> int:
+    """Return the number of rows that can be explained within seconds and in little memory."""
+    ensemble = predictions.model.model_.ensemble
     values = ensemble.n_features * ensemble.n_classes
-    walks = max(1, len(ensemble.tree_class))
-    return max(_MIN_ROWS, min(_MAX_VALUES // values, _MAX_WALKS // walks))
+    n_trees = max(1, len(ensemble.tree_class))
+    return max(_MIN_ROWS, min(_MAX_VALUES // values, _MAX_TREES // n_trees))
 
 
 _MAX_ROWS, _MAX_REASONS = 20, 3
 
 
 class Reason(NamedTuple):
-    """What a feature adds to the lead of the prediction over the label."""
+    """Contribution of a feature to the score of the prediction minus that of the true label."""
 
     feature: str
     value: Any
-    adds: float
+    contribution: float
 
 
 class HardRow(NamedTuple):
-    """A row with a wrong answer.
+    """A misclassified row.
 
     Attributes
     ----------
     row : int
-        Its number in the table, from 0.
+        Index in the table, from 0.
     label, prediction : label
-        What it is, and what the model says.
-    said : float
-        The probability of the prediction.
-    of_label : float
-        That of the label; NaN if the model does not know it.
+        True and predicted label.
+    probability : float
+        Probability of the prediction.
+    label_probability : float
+        Probability of the true label; NaN if it is not a class of the model.
     reasons : list of Reason
-        The features that add most to the score of the prediction, less that of the label.
+        Features with the largest contributions to the error.
     """
 
     row: int
     label: Any
     prediction: Any
-    said: float
-    of_label: float
+    probability: float
+    label_probability: float
     reasons: list[Reason]
 
 
-def hardest_rows(answers: Answers, most: int = _MAX_ROWS) -> list[HardRow]:
-    """Return the wrong answers of largest probability, the first rows among equals."""
-    wrong = np.flatnonzero(~answers.is_right)
-    said = answers.log_proba[wrong].max(axis=1)
-    place = wrong[np.argsort(-said, kind="stable")[:most]].astype(np.int64)
-    if not len(place):
+def hardest_rows(predictions: Predictions, max_rows: int = _MAX_ROWS) -> list[HardRow]:
+    """Return the misclassified rows with the largest probabilities, in descending order."""
+    errors = np.flatnonzero(~predictions.is_correct)
+    log_proba = predictions.log_proba[errors].max(axis=1)
+    positions = errors[np.argsort(-log_proba, kind="stable")[:max_rows]].astype(np.int64)
+    if not len(positions):
         return []
-    found = explain_rows(answers, place)
-    return [_hard_row(answers, p, found, at) for at, p in enumerate(place.tolist())]
+    explanation = explain_rows(predictions, positions)
+    return [
+        _hard_row(predictions, position, explanation, index)
+        for index, position in enumerate(positions.tolist())
+    ]
 
 
-def _hard_row(answers: Answers, place: int, found: Explanation, at: int) -> HardRow:
-    truth, predicted = int(answers.truth[place]), int(answers.predicted[place])
-    log_proba, is_known = answers.log_proba[place], truth < answers.n_classes
+def _hard_row(
+    predictions: Predictions, position: int, explanation: Explanation, index: int
+) -> HardRow:
+    y_true, predicted = int(predictions.y_true[position]), int(predictions.predicted[position])
+    log_proba, is_known = predictions.log_proba[position], y_true < predictions.n_classes
     return HardRow(
-        int(answers.row[place]),
-        answers.all_labels[truth],
-        answers.labels[predicted],
+        int(predictions.row[position]),
+        predictions.all_labels[y_true],
+        predictions.labels[predicted],
         math.exp(log_proba[predicted]),
-        math.exp(log_proba[truth]) if is_known else math.nan,
-        _reasons(found, at, predicted, truth if is_known else None),
+        math.exp(log_proba[y_true]) if is_known else math.nan,
+        _reasons(explanation, index, predicted, y_true if is_known else None),
     )
 
 
-def _reasons(found: Explanation, at: int, predicted: int, truth: int | None) -> list[Reason]:
-    values = found.values[at]
-    lead = values[:, predicted] - (0.0 if truth is None else values[:, truth])
-    shown = found.data if found.display_data is None else found.display_data
-    largest = np.argsort(-lead, kind="stable")[:_MAX_REASONS].tolist()
+def _reasons(
+    explanation: Explanation, index: int, predicted: int, y_true: int | None
+) -> list[Reason]:
+    values = explanation.values[index]
+    contributions = values[:, predicted] - (0.0 if y_true is None else values[:, y_true])
+    data = explanation.data if explanation.display_data is None else explanation.display_data
     return [
-        Reason(found.feature_names[f], shown[at, f], float(lead[f])) for f in largest if lead[f] > 0
+        Reason(explanation.feature_names[f], data[index, f], float(contributions[f]))
+        for f in largest(contributions, _MAX_REASONS)
     ]

@@ -1,4 +1,4 @@
-"""What a model answers to rows whose labels are known."""
+"""Predictions of a fitted model on labelled rows."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from abcgbm.errors import quoted_list
 from abcgbm.parameters.machine import effective_n_threads
 
 
-def largest(values: Floats, most: int) -> list[int]:
-    """Return the places of the largest values, at most so many, without those that are not above 0."""
-    order = np.argsort(-values, kind="stable")[:most].tolist()
-    return [place for place in order if values[place] > 0]
+def largest(values: Floats, max_items: int) -> list[int]:
+    """Return the indices of the largest values, in descending order; only of values above 0."""
+    order = np.argsort(-values, kind="stable")[:max_items].tolist()
+    return [index for index in order if values[index] > 0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answers:
-    """The answers of a model to labelled rows; rows of weight 0 are absent.
+class Predictions:
+    """Predictions of a model on labelled rows, without rows of zero weight.
 
     Attributes
     ----------
     model : ABCBoostClassifier
         The model.
     table : Table or BinnedTable
-        The table that was given, all of it.
+        The whole table, including rows of zero weight.
     row : ndarray of int64 of shape (n_rows,)
-        Which rows of the table these are, ascending.
-    truth : ndarray of int32 of shape (n_rows,)
-        The label of each row by its number in ``all_labels``: its class, or ``n_classes`` and more
-        where the model does not know the label.
+        Indices of the rows in the table, ascending.
+    y_true : ndarray of int32 of shape (n_rows,)
+        True label of each row, as an index of ``all_labels``: ``n_classes`` or more if it is not a
+        class of the model.
     log_proba : ndarray of shape (n_rows, n_classes)
-        Logarithms of the probabilities.
+        Logarithms of the class probabilities.
     weight : ndarray of shape (n_rows,)
-        Sample weights; ones if none were given.
+        Sample weights; 1 if none were given.
     unseen : list of labels
-        The labels that the model does not know, sorted.
+        Labels that are not classes of the model, sorted.
     """
 
     model: ABCBoostClassifier
     table: AnyTable
     row: NDArray[np.int64]
-    truth: NDArray[np.int32]
+    y_true: NDArray[np.int32]
     log_proba: Floats
     weight: Floats
     unseen: list[Any]
@@ -60,12 +60,12 @@ class Answers:
 
     @property
     def labels(self) -> list[Any]:
-        """The labels of the classes."""
+        """Class labels."""
         return self.model.model_.labels
 
     @property
     def all_labels(self) -> list[Any]:
-        """The labels of the classes, and those that the model does not know."""
+        """Class labels, followed by labels that are not classes of the model."""
         return [*self.labels, *self.unseen]
 
     @property
@@ -75,82 +75,83 @@ class Answers:
 
     @property
     def n_threads(self) -> int:
-        """Number of threads that the model may use."""
+        """Number of threads to use."""
         return effective_n_threads(self.model.n_jobs)
 
     @property
     def predicted(self) -> NDArray[np.intp]:
-        """The class of largest probability, the first among equals."""
+        """Class of largest probability; the first of equal ones."""
         predicted: NDArray[np.intp] = self.log_proba.argmax(axis=1)
         return predicted
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Whether the label of a row is one of the model's classes."""
-        return self.truth < self.n_classes
+        """Whether the label of each row is a class of the model."""
+        return self.y_true < self.n_classes
 
     @property
-    def is_right(self) -> NDArray[np.bool_]:
-        """Whether the prediction of a row is its label."""
-        right: NDArray[np.bool_] = self.predicted == self.truth
-        return right
+    def is_correct(self) -> NDArray[np.bool_]:
+        """Whether the prediction for each row is correct."""
+        is_correct: NDArray[np.bool_] = self.predicted == self.y_true
+        return is_correct
 
     @property
     def total(self) -> float:
-        """The sum of all weights."""
+        """Total weight of the rows."""
         return math.fsum(self.weight)
 
     @property
     def errors(self) -> float:
-        """The sum of the weights of wrong answers: their number, if all weights are 1."""
-        return math.fsum(self.weight[~self.is_right])
+        """Total weight of the errors: their number if all weights are 1."""
+        return math.fsum(self.weight[~self.is_correct])
 
     @property
     def accuracy(self) -> float:
-        """The share of right answers, by weight."""
-        return math.fsum(self.weight[self.is_right]) / self.total
+        """Weighted fraction of correct predictions."""
+        return math.fsum(self.weight[self.is_correct]) / self.total
 
     @property
     def log_loss(self) -> float:
-        """The mean of minus the log of the probability of the label, over labels that are known."""
+        """Mean log loss of the rows whose label is a class of the model."""
         return mean_loss(self.log_proba, self)
 
 
-def mean_loss(log_proba: Floats, of: Answers) -> float:
-    """Return the mean loss of the rows of known label by other probabilities than the last ones."""
-    known = np.flatnonzero(of.is_known)
-    weight = of.weight[known]
-    return math.fsum(-weight * log_proba[known, of.truth[known]]) / math.fsum(weight)
+def mean_loss(log_proba: Floats, predictions: Predictions) -> float:
+    """Return the mean log loss of the same rows with other probabilities."""
+    known = np.flatnonzero(predictions.is_known)
+    weight = predictions.weight[known]
+    losses = -weight * log_proba[known, predictions.y_true[known]]
+    return math.fsum(losses) / math.fsum(weight)
 
 
-def answers_of(
+def predictions_of(
     model: ABCBoostClassifier, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Answers:
-    """Ask a fitted model for its answers to labelled rows.
+) -> Predictions:
+    """Predict labelled rows with a fitted model.
 
-    A label that the model does not know is no error here: such a row counts as a wrong answer. But
-    some labels must be known, else ``y`` is of another table.
+    A row whose label is not a class of the model counts as an error. If no label is a class, ``y``
+    belongs to another table, and a ValueError is raised.
     """
     check_is_fitted(model)
     fitted, n_threads = model.model_, effective_n_threads(model.n_jobs)
     table = read_like(X, fitted.encoding.schema, type(model).__name__)
     counted = CountedRows.from_given(GivenRows(table, y, sample_weight), has_classes=True)
-    truth, unseen = _class_numbers(np.asarray(counted.labels), fitted.labels)
+    y_true, unseen = _class_numbers(np.asarray(counted.labels), fitted.labels)
     raw = fitted.raw(table, n_threads)[counted.which]
     log_proba = fitted.outputs.log_probabilities(raw, n_threads)
     row = np.arange(len(table))[counted.which]
-    return Answers(model, table, row, truth, log_proba, np.asarray(counted.weight), unseen)
+    return Predictions(model, table, row, y_true, log_proba, np.asarray(counted.weight), unseen)
 
 
 def _class_numbers(given: NDArray[Any], classes: list[Any]) -> tuple[NDArray[np.int32], list[Any]]:
-    """Return the class number of each label, and those that are not known, which are next in number."""
+    """Return the index of each label, and the labels that are not classes: their indices follow."""
     found, which = np.unique(given, return_inverse=True)
     labels, known = label_objects(found), {*classes}
     unseen = [label for label in labels if label not in known]
     if len(unseen) == len(labels):
         raise ValueError(
-            f"y has the labels {quoted_list(unseen)}, none of which the model knows; expected some of "
-            f"{quoted_list(classes)}"
+            f"y has the labels {quoted_list(unseen)}, which are not classes of the model; expected some "
+            f"of {quoted_list(classes)}"
         )
     number = {label: k for k, label in enumerate([*classes, *unseen])}
     return np.array([number[label] for label in labels], dtype=np.int32)[which], unseen

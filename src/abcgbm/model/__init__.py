@@ -1,1 +1,1 @@
-"""What is left of a training: the model, and the record of how it came about."""
+"""Fitted models: trees, training history, explanations, files and exports."""

@@ -13,7 +13,7 @@ Shape = tuple[int | None, ...]  # None is any length
 
 
 def check_array(name: str, array: Any, dtype: DTypeLike, shape: Shape) -> tuple[int, ...]:
-    """Return the shape of an array that has an expected type and an expected shape."""
+    """Check type, layout and shape of an array; return its shape."""
     if not isinstance(array, np.ndarray) or array.dtype != dtype or not array.flags.c_contiguous:
         kind = getattr(array, "dtype", type(array).__name__)
         raise ValueError(f"{name} is of type {kind}; expected an array of {np.dtype(dtype)}")
@@ -24,37 +24,39 @@ def check_array(name: str, array: Any, dtype: DTypeLike, shape: Shape) -> tuple[
 
 
 def shown_shape(shape: Shape) -> str:
-    """Return an expected shape as text."""
+    """Format an expected shape for an error message."""
     return str(tuple("any" if length is None else length for length in shape)).replace("'", "")
 
 
 def fits(found: tuple[int, ...], shape: Shape) -> bool:
-    """Whether a shape is the expected one."""
+    """Whether a shape matches the expected one."""
     pairs = zip(found, shape, strict=False)
-    return len(found) == len(shape) and all(wanted in (None, length) for length, wanted in pairs)
+    return len(found) == len(shape) and all(
+        expected in (None, length) for length, expected in pairs
+    )
 
 
 def check_range(name: str, array: NDArray[Any], low: float, end: float) -> None:
-    """Check that numbers are at least ``low`` and less than ``end``; NaN is neither."""
+    """Check that values are in [low, end); NaN is not."""
     if array.size and not (array.min() >= low and array.max() < end):
-        raise ValueError(f"{name} has numbers out of range; expected {low} to less than {end}")
+        raise ValueError(f"{name} has values out of range; expected {low} to less than {end}")
 
 
 def check_finite(name: str, array: NDArray[Any]) -> None:
-    """Check that there is neither NaN nor infinity among numbers."""
+    """Check that no value is NaN or infinite."""
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} has numbers that are not finite")
+        raise ValueError(f"{name} has values that are not finite")
 
 
 def check_starts(name: str, starts: NDArray[np.int64], end: int) -> None:
-    """Check where things begin that lie end to end; the last entry is where they end."""
+    """Check start offsets into a concatenated array, whose length is the last entry."""
     rises = len(starts) > 0 and starts[0] == 0 and starts[-1] == end
     if not rises or not (starts[:-1] <= starts[1:]).all():
         raise ValueError(f"{name} does not rise from 0 to {end}")
 
 
 def read_only(owner: Any) -> None:
-    """Let nobody change the arrays of a dataclass: what is made of them would not follow."""
+    """Make the arrays of a dataclass read-only: cached properties would not follow a change."""
     for field in fields(owner):
         value = getattr(owner, field.name)
         if isinstance(value, np.ndarray):
@@ -62,10 +64,10 @@ def read_only(owner: Any) -> None:
 
 
 class ReadOnly:
-    """A frozen dataclass whose pickled state holds a digest of its fields, which loading checks.
+    """Base class of frozen dataclasses whose pickles hold a digest of all fields.
 
-    A digest tells damage from what was saved, not good from bad: anybody can make one. So what is
-    loaded, from a pickle or from a model file, is checked by itself, too.
+    A digest detects damage but no manipulation, as anyone can compute one. So ``check`` validates
+    the fields after loading, too.
     """
 
     def _content(self) -> dict[str, Any]:
@@ -85,27 +87,28 @@ class ReadOnly:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         kind, written_by = type(self).__name__, state.get("version", "of an earlier version")
-        values = {name: of for name, of in state.items() if name not in ("digest", "version")}
+        values = {name: v for name, v in state.items() if name not in ("digest", "version")}
         if state.get("digest") != digest_of(values):
             raise ValueError(
-                f"the pickled {kind} was changed or damaged (its digest is not that of what it "
-                f"holds), or is of another version: abcgbm {written_by} wrote it, this is {VERSION}"
+                f"the pickled {kind} was changed or damaged (its digest does not match its content), or "
+                f"is of another version: abcgbm {written_by} wrote it, this is {VERSION}"
             )
         values = _defaults(self) | values
-        odd = values.keys() ^ {field.name for field in fields(self)}  # type: ignore[arg-type]
-        if odd:
+        unexpected = values.keys() ^ {field.name for field in fields(self)}  # type: ignore[arg-type]
+        if unexpected:
             raise ValueError(
-                f"the pickled {kind} is one of abcgbm {written_by}, and this is {VERSION}: of "
-                f"{sorted(odd)} only one of them knows; a model file (save_model) lasts longer"
+                f"the pickled {kind} is of abcgbm {written_by}, this is {VERSION}: only one of the two "
+                f"has the fields {sorted(unexpected)}; expected a pickle of the same version, or a model "
+                "file (save_model)"
             )
         self.__dict__.update(values)
         self.check()
 
     def check(self) -> None:
-        """Raise a ValueError if the fields do not fit each other, so that using them is safe."""
+        """Raise ValueError unless all fields are valid, so that every use of them is safe."""
         raise NotImplementedError
 
 
 def _defaults(owner: Any) -> dict[str, Any]:
-    """Return the fields that may be left out."""
+    """Return the default values of fields that have one."""
     return {field.name: field.default for field in fields(owner) if field.default is not MISSING}

@@ -1,4 +1,4 @@
-"""The fitted trees, as flat arrays."""
+"""Fitted trees as flat arrays."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,9 +13,9 @@ from abcgbm.data.once import lazy
 from abcgbm.model.array_checks import read_only
 
 NO_BASE = -1  # in arrays of base classes
-ALL_CLASSES = -1  # in arrays of trees' classes: a shared tree
+ALL_CLASSES = -1  # in arrays of trees' classes: a multi-output tree
 
-# The arrays with an entry for each node, for each tree, and for each feature a step's tree is cut on.
+# Arrays with one entry per node, per tree, and per feature that the multi-output tree of an iteration uses.
 _BY_NODE = (
     "feature",
     "threshold",
@@ -32,48 +32,48 @@ _BY_GAIN = ("gain_feature", "class_gain")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ensemble:
-    """All trees of a model, nodes end to end.
+    """All trees of a model, with their nodes concatenated.
 
-    A tree adds its leaf's value to its class and, if it has a base class, takes it from there times
-    a scale: one form for all algorithms. A shared tree has a value for each class in its leaves, and
-    adds these. Leaf values include the learning rate.
+    A tree of one class adds its leaf values to the score of its class; with a base class, it also
+    subtracts them, times ``tree_base_scale``, from the score of the base class. Leaves of a
+    multi-output tree hold one value per class. Leaf values include the learning rate.
 
     Attributes
     ----------
     feature : ndarray of int32 of shape (n_nodes,)
         Feature of a split; -1 for a leaf.
     threshold : ndarray of float64 of shape (n_nodes,)
-        Values at most this go left.
+        Values less than or equal to it go left.
     left : ndarray of int32 of shape (n_nodes,)
-        Left child, counted from the tree's first node; the right child is the next one.
+        Left child, as an offset from the tree's first node; the right child follows it.
     missing_left : ndarray of uint8 of shape (n_nodes,)
         Whether missing values go left.
     value, gain, weight : ndarray of float64 of shape (n_nodes,)
-        Value of a leaf (0 in shared trees), gain of a split, sum of sample weights of a node.
+        Value of a leaf (0 in multi-output trees), gain of a split, sum of sample weights of a node.
     left_set_size : ndarray of int32 of shape (n_nodes,)
-        Words of a categorical split's set; 0 for other nodes.
+        Number of words in the bit set of a categorical split; 0 for other nodes.
     left_set : ndarray of uint64
-        Those sets end to end: bit c of word w stands for code 64 w + c, and codes in it go left.
+        Concatenated bit sets of the codes that go left: bit c of word w is code 64 w + c.
     tree_start : ndarray of int64 of shape (n_trees + 1,)
         First node of each tree.
-    leaf_value : ndarray of float32 of shape (n_shared_leaves, n_classes)
-        The values of the leaves of shared trees, in the order of their nodes.
+    leaf_value : ndarray of float32 of shape (n_multi_output_leaves, n_classes)
+        Leaf values of multi-output trees, in the order of their nodes.
     gain_feature : ndarray of int32 of shape (n_gains,)
-        The features that the shared tree of a step is cut on, ascending; steps end to end.
+        Features that the multi-output tree of an iteration uses, ascending; iterations concatenated.
     class_gain : ndarray of float64 of shape (n_gains, n_classes)
-        What the cuts on such a feature gain for each class.
-    gain_start : ndarray of int64 of shape (n_steps + 1,)
-        First of these features of each step.
+        Gain of the splits on such a feature for each class.
+    gain_start : ndarray of int64 of shape (n_iter + 1,)
+        First entry of each iteration in ``gain_feature``.
     tree_class, tree_base : ndarray of int32 of shape (n_trees,)
-        The class a tree adds to (-1: all), and the one it takes from (-1: none).
+        Class of a tree (-1: all classes) and its base class (-1: none).
     tree_base_scale : ndarray of float64 of shape (n_trees,)
-        The part of the value that is taken: 1, or less where the guard acted.
-    step_start : ndarray of int64 of shape (n_steps + 1,)
-        First tree of each step.
+        Factor of the base class's part: 1, or less where the line search scaled it back.
+    step_start : ndarray of int64 of shape (n_iter + 1,)
+        First tree of each iteration.
     init : ndarray of float64 of shape (n_classes,)
-        Scores before the first step.
+        Baseline: the scores before the first iteration.
     n_features, n_classes : int
-        Shape of what goes in and comes out.
+        Number of features and classes.
     """
 
     feature: NDArray[np.int32]
@@ -103,24 +103,24 @@ class Ensemble:
 
     def __repr__(self) -> str:
         shape = f"{self.n_features} features, {self.n_classes} classes"
-        return f"Ensemble({self.n_iter} steps, {len(self.tree_class)} trees, {shape})"
+        return f"Ensemble({self.n_iter} iterations, {len(self.tree_class)} trees, {shape})"
 
     @property
     def n_iter(self) -> int:
-        """Number of boosting steps."""
+        """Number of boosting iterations."""
         return len(self.step_start) - 1
 
     def raw(
         self, X: NDArray[np.float64], n_threads: int, n_iter: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the scores after so many steps, or the last, of shape (n_rows, n_classes)."""
+        """Return raw scores of shape (n_rows, n_classes), after all or the first ``n_iter`` iterations."""
         raw = self._start(len(X))
         n_trees = int(self.step_start[-1 if n_iter is None else n_iter])
         self._forest.add(X, raw, 0, n_trees, n_threads)
         return raw
 
     def staged_raw(self, X: NDArray[np.float64], n_threads: int) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores after each step. The array is the same each time, and grows."""
+        """Yield raw scores after each iteration, always in the same array, which is updated in place."""
         raw = self._start(len(X))
         for first, last in zip(self.step_start[:-1], self.step_start[1:], strict=True):
             self._forest.add(X, raw, int(first), int(last), n_threads)
@@ -129,26 +129,26 @@ class Ensemble:
     def shapley_values(
         self, X: NDArray[np.float64], n_threads: int, n_iter: int
     ) -> NDArray[np.float64]:
-        """Return what each feature adds to each score, of shape (n_rows, n_features, n_classes).
+        """Return Shapley values of shape (n_rows, n_features, n_classes).
 
-        With the mean scores they add up to the scores after so many steps.
+        Their sum over features, plus ``mean_scores``, is the raw score after ``n_iter`` iterations.
         """
         values = np.zeros((*X.shape, self.n_classes))
         n_trees = int(self.step_start[n_iter])
-        self._forest.explain(self._share, X, values, n_trees, n_threads)
+        self._forest.explain(self._cover, X, values, n_trees, n_threads)
         return values
 
     def mean_scores(self, n_iter: int) -> NDArray[np.float64]:
-        """Return the mean scores after so many steps, each leaf weighing what its nodes do."""
+        """Return mean raw scores after ``n_iter`` iterations, weighted by the weights of the nodes."""
         means: NDArray[np.float64] = self._forest.mean_scores(
-            self._share, int(self.step_start[n_iter])
+            self._cover, int(self.step_start[n_iter])
         )
         return self.init + means
 
     def leaves(self, X: NDArray[np.float64], n_threads: int, n_iter: int) -> NDArray[np.int32]:
-        """Return the leaf that each row comes to in each tree of the first steps.
+        """Return the leaf of each row in each tree, of shape (n_rows, n_trees).
 
-        They are counted from the first node of their tree; the shape is (n_rows, n_trees).
+        A leaf is an offset from the first node of its tree.
         """
         leaves = np.empty((len(X), int(self.step_start[n_iter])), dtype=np.int32)
         self._forest.apply(X, leaves, n_threads)
@@ -160,7 +160,7 @@ class Ensemble:
         return raw
 
     def first_iterations(self, n_iter: int) -> "Ensemble":
-        """Return the model of the first steps alone."""
+        """Return the trees of the first ``n_iter`` iterations."""
         n_trees = int(self.step_start[n_iter])
         n_nodes = int(self.tree_start[n_trees])
         n_gains = int(self.gain_start[n_iter])
@@ -170,14 +170,14 @@ class Ensemble:
             **{name: getattr(self, name)[:n_trees] for name in _BY_TREE},
             **{name: getattr(self, name)[:n_gains] for name in _BY_GAIN},
             left_set=self.left_set[: self.left_set_start[n_nodes]],
-            leaf_value=self.leaf_value[: self.shared_leaf_start[n_trees]],
+            leaf_value=self.leaf_value[: self.leaf_value_start[n_trees]],
             tree_start=self.tree_start[: n_trees + 1],
             step_start=self.step_start[: n_iter + 1],
             gain_start=self.gain_start[: n_iter + 1],
         )
 
     def followed_by(self, later: "Ensemble") -> "Ensemble":
-        """Return these steps and then those of another model; the start is that of this one."""
+        """Return these iterations followed by those of another ensemble, with the baseline of this one."""
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(later, name)])
             for name in (*_BY_NODE, *_BY_TREE, *_BY_GAIN, "left_set", "leaf_value")
@@ -195,24 +195,24 @@ class Ensemble:
 
     @lazy
     def left_set_start(self) -> NDArray[np.int64]:
-        """Where the set of each node begins in ``left_set``."""
+        """Start of the bit set of each node in ``left_set``."""
         return np.append(0, np.cumsum(self.left_set_size, dtype=np.int64))
 
     @lazy
-    def shared_leaf_start(self) -> NDArray[np.int64]:
-        """Where the leaves of each tree begin in ``leaf_value``."""
+    def leaf_value_start(self) -> NDArray[np.int64]:
+        """Start of the leaves of each tree in ``leaf_value``."""
         n_leaves = (np.diff(self.tree_start) + 1) // 2
         return np.append(0, np.cumsum(n_leaves * (self.tree_class == ALL_CLASSES)))
 
     @lazy
     def used_features(self) -> NDArray[np.intp]:
-        """The features that are cut, ascending."""
+        """Features that trees split on, ascending."""
         return np.unique(self.feature[self.feature >= 0]).astype(np.intp)
 
     @lazy
     def narrow(self) -> "Ensemble":
-        """The same trees for tables of the used features alone."""
-        place = np.full(self.n_features + 1, -1, dtype=np.int32)  # the last is a leaf's: -1
+        """The same trees for tables that hold the used features only."""
+        place = np.full(self.n_features + 1, -1, dtype=np.int32)  # place[-1], for leaves, stays -1
         place[self.used_features] = np.arange(len(self.used_features))
         return replace(
             self,
@@ -222,56 +222,57 @@ class Ensemble:
         )
 
     def splits(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the feature and the threshold of each split of numbers."""
+        """Return feature and threshold of each numeric split."""
         is_split = (self.feature >= 0) & (self.left_set_size == 0)
         return self.feature[is_split], self.threshold[is_split]
 
     def pack(self) -> None:
-        """Pack the trees for prediction, which checks every index; a ValueError if one is wrong."""
+        """Pack the trees for prediction, which checks every index; raise ValueError if one is invalid."""
         try:
-            self._forest  # noqa: B018 - is made when it is first asked for
+            self._forest  # noqa: B018 - built on first access
         except TypeError as error:
             raise ValueError(str(error)) from error
 
     @lazy
-    def _share(self) -> NDArray[np.float64]:
-        """The part of its parent's weight that a node has; a half where the parent has none."""
+    def _cover(self) -> NDArray[np.float64]:
+        """Fraction of the parent's weight in each node; a half where the parent has no weight."""
         first = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
         is_split = self.feature >= 0
         left = (first + self.left)[is_split]
         both = self.weight[left] + self.weight[left + 1]
-        of_left = np.full(len(left), 0.5)
-        np.divide(self.weight[left], both, out=of_left, where=both > 0)
-        share = np.ones(len(self.feature))
-        share[left], share[left + 1] = of_left, 1 - of_left
-        return share
+        left_cover = np.full(len(left), 0.5)
+        np.divide(self.weight[left], both, out=left_cover, where=both > 0)
+        cover = np.ones(len(self.feature))
+        cover[left], cover[left + 1] = left_cover, 1 - left_cover
+        return cover
 
     @lazy
     def _forest(self) -> _core.Forest:
         return _core.Forest(vars(self), self.n_features, self.n_classes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be made again."""
+        """Leave out cached properties."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        odd = state.keys() ^ {field.name for field in fields(self)}
-        if odd:
+        unexpected = state.keys() ^ {field.name for field in fields(self)}
+        if unexpected:
             raise ValueError(
-                f"the pickled Ensemble is one of another version than abcgbm {VERSION}: of "
-                f"{sorted(odd)} only one of them knows; a model file (save_model) lasts longer"
+                f"the pickled Ensemble is of another version than abcgbm {VERSION}: only one of the two "
+                f"has the fields {sorted(unexpected)}; expected a pickle of the same version, or a model "
+                "file (save_model)"
             )
         self.__dict__.update(state)
         read_only(self)
 
 
 def _joined_starts(starts: NDArray[np.int64], later: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where things begin that lie end to end; the last entry is where they end."""
+    """Concatenate two arrays of start offsets, which end with the total length."""
     return np.concatenate([starts, later[1:] + starts[-1]])
 
 
 class EnsembleBuilder:
-    """Collects the trees step by step; ``init`` are the scores before the first one."""
+    """Collects the trees of each iteration; ``init`` is the baseline, zeros by default."""
 
     def __init__(
         self, n_features: int, n_classes: int, init: NDArray[np.float64] | None = None
@@ -284,7 +285,7 @@ class EnsembleBuilder:
         self._gain_start = [0]
 
     def add_iteration(self, parts: Sequence[_core.IterationResult]) -> None:
-        """Add one step: usually one part; with sequential residuals one for each class."""
+        """Add one iteration: usually one part; with sequential residuals one for each class."""
         self._trees += parts
         n_trees = sum(len(part.tree_class) for part in parts)
         self._step_start.append(self._step_start[-1] + n_trees)
@@ -292,7 +293,7 @@ class EnsembleBuilder:
         self._gain_start.append(self._gain_start[-1] + n_gains)
 
     def build(self, upper_value: Any) -> Ensemble:
-        """Put everything end to end; ``upper_value(feature, bin)`` gives the real thresholds."""
+        """Concatenate all trees; ``upper_value(feature, bin)`` returns thresholds in feature values."""
         feature = self._joined("feature", np.int32)
         code = self._joined("bin", np.int32)
         threshold = np.zeros(len(feature))

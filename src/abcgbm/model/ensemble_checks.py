@@ -1,9 +1,7 @@
-"""Whether the trees of an ensemble are trees.
+"""Validation of trees from pickles and model files.
 
-Whatever comes from outside, a pickle or a model file, is looked at here, and nowhere else, before it
-is used. What prediction relies on (children in range and behind their parent, each node reached once,
-features and classes in range, finite values) is checked by the core where it packs the trees, which
-is asked for it; here is the rest.
+The core checks what prediction relies on when it packs the trees: children in range and after their
+parent, each node reached once, features and classes in range, finite values. All else is checked here.
 """
 
 import numpy as np
@@ -12,19 +10,19 @@ from numpy.typing import NDArray
 from abcgbm.model.array_checks import check_array, check_finite, check_range, check_starts
 from abcgbm.model.ensemble import ALL_CLASSES, NO_BASE, Ensemble
 
-# What a leaf has in the place of a split's.
+# Values of a leaf in the arrays of splits.
 LEAF = {"threshold": 0, "left": -1, "missing_left": 0, "gain": 0, "left_set_size": 0}
 
 
 def set_words(n_codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the words of a set of a feature's codes."""
+    """Return the number of 64-bit words in a bit set of each feature's codes."""
     return (n_codes + 63) // 64
 
 
 def check_ensemble(ensemble: Ensemble, n_codes: NDArray[np.int64]) -> None:
-    """Raise a ValueError unless prediction and all else that is made of the trees is safe.
+    """Raise ValueError unless the trees are valid, so that every use of them is safe.
 
-    ``n_codes`` are the codes of each feature: 0 for numbers.
+    ``n_codes`` is the number of codes of each feature: 0 for numeric ones.
     """
     _check_arrays(ensemble)
     _check_starts(ensemble)
@@ -35,7 +33,7 @@ def check_ensemble(ensemble: Ensemble, n_codes: NDArray[np.int64]) -> None:
 
 
 def _check_arrays(ensemble: Ensemble) -> None:
-    """Check types and shapes: that of the nodes, of the trees and of the steps follow from three."""
+    """Check types and shapes; three arrays give the numbers of nodes, trees and iterations."""
     (n_nodes,) = check_array("feature", ensemble.feature, np.int32, (None,))
     (n_trees,) = check_array("tree_class", ensemble.tree_class, np.int32, (None,))
     (n_starts,) = check_array("step_start", ensemble.step_start, np.int64, (None,))
@@ -77,32 +75,32 @@ def _check_numbers(ensemble: Ensemble) -> None:
     check_range("tree_base_scale", ensemble.tree_base_scale, 0, np.nextafter(1, 2))
     own_base = ensemble.tree_base == ensemble.tree_class
     if (own_base & (ensemble.tree_class != NO_BASE)).any():
-        raise ValueError("tree_base has the class of the tree itself")
+        raise ValueError("tree_base is the class of the tree itself; expected another class")
 
 
 def _check_leaves(ensemble: Ensemble) -> None:
-    """Check that a leaf has nothing of a split, and only a leaf of a class's tree has a value."""
+    """Check that leaves have no split, and that only leaves of single-output trees have a value."""
     is_leaf = ensemble.feature < 0
     for name, nothing in LEAF.items():
         if (getattr(ensemble, name)[is_leaf] != nothing).any():
             raise ValueError(f"{name} of a leaf is not {nothing}")
     if ensemble.value[~leaves_with_value(ensemble)].any():
-        raise ValueError("value of a split, or of a leaf of a shared tree, is not 0")
+        raise ValueError("value of a split, or of a leaf of a multi-output tree, is not 0")
 
 
 def leaves_with_value(ensemble: Ensemble) -> NDArray[np.bool_]:
-    """Tell which nodes are leaves of trees for one class."""
+    """Return which nodes are leaves of single-output trees."""
     node_class = np.repeat(ensemble.tree_class, np.diff(ensemble.tree_start))
     has_value: NDArray[np.bool_] = (ensemble.feature < 0) & (node_class != ALL_CLASSES)
     return has_value
 
 
 def _check_sets(ensemble: Ensemble, n_codes: NDArray[np.int64]) -> None:
-    """Check that the splits of categories, and no others, have a set, of all codes of the feature.
+    """Check that exactly the categorical splits have a bit set, of the right size.
 
-    So what the core makes of the sets is not much larger than they are.
+    This also bounds the memory that the core allocates for the sets.
     """
     is_split = ensemble.feature >= 0
     n_words = set_words(n_codes)[ensemble.feature[is_split]]
     if (ensemble.left_set_size[is_split] != n_words).any():
-        raise ValueError("left_set_size does not fit the levels of the features")
+        raise ValueError("left_set_size does not fit the number of categories of the features")

@@ -15,53 +15,53 @@ from abcgbm.data.samples import AnyTable
 from abcgbm.model.ensemble import ALL_CLASSES, Ensemble
 from abcgbm.model.model import Model
 
-_TWO = 2  # classes, of which one tree moves both
+_TWO = 2  # with two classes one tree changes the scores of both
 
 
 def gain_importances(ensemble: Ensemble) -> Floats:
-    """Return each feature's share of the gain of all splits; zeros if there is no split."""
-    return _shares(_by_feature(ensemble, ensemble.gain))
+    """Return each feature's fraction of the total gain; zeros if there is no split."""
+    return _normalized(_by_feature(ensemble, ensemble.gain))
 
 
 def class_gain_importances(ensemble: Ensemble) -> Floats:
-    """Return each feature's share of the gain of each class, of shape (n_classes, n_features).
+    """Return each feature's fraction of the gain of each class, of shape (n_classes, n_features).
 
-    The gain of a tree per class is that of its class; of shared trees the gains by class are known.
+    The gain of a single-output tree counts for its class; multi-output trees record gains by class.
     The row of a class without gain is 0.
     """
     total = _by_class(ensemble, ensemble.gain)
     np.add.at(total.T, ensemble.gain_feature, ensemble.class_gain)
-    return _shares(total)
+    return _normalized(total)
 
 
 def split_importances(ensemble: Ensemble, *, by_weight: bool) -> Floats:
-    """Return each feature's share of all splits, which may count by the weight of their nodes."""
-    return _shares(_by_feature(ensemble, _amounts(ensemble, by_weight)))
+    """Return each feature's fraction of all splits, counted or weighted by their nodes' weights."""
+    return _normalized(_by_feature(ensemble, _split_weights(ensemble, by_weight)))
 
 
 def class_split_importances(ensemble: Ensemble, *, by_weight: bool) -> Floats:
-    """Return the same of each class, of shape (n_classes, n_features).
+    """Return the same for each class, of shape (n_classes, n_features).
 
-    A split of a tree per class counts for its class, one of a shared tree for every class.
+    A split of a multi-output tree counts for every class.
     """
-    amounts = _amounts(ensemble, by_weight)
-    is_shared = (_node_class(ensemble) == ALL_CLASSES) & (ensemble.feature >= 0)
-    total = _by_class(ensemble, amounts)
-    np.add.at(total.T, ensemble.feature[is_shared], amounts[is_shared, None])
-    return _shares(total)
+    weights = _split_weights(ensemble, by_weight)
+    is_multi_output = (_node_class(ensemble) == ALL_CLASSES) & (ensemble.feature >= 0)
+    total = _by_class(ensemble, weights)
+    np.add.at(total.T, ensemble.feature[is_multi_output], weights[is_multi_output, None])
+    return _normalized(total)
 
 
-def _amounts(ensemble: Ensemble, by_weight: bool) -> Floats:
+def _split_weights(ensemble: Ensemble, by_weight: bool) -> Floats:
     return ensemble.weight if by_weight else np.ones(len(ensemble.feature))
 
 
 def _node_class(ensemble: Ensemble) -> NDArray[np.int32]:
-    """Return the class of the tree that each node is of."""
+    """Return the class of each node's tree."""
     return np.repeat(ensemble.tree_class, np.diff(ensemble.tree_start))
 
 
 def _by_feature(ensemble: Ensemble, amounts: Floats) -> Floats:
-    """Return the sum of amounts of nodes over the splits on each feature."""
+    """Sum amounts of nodes over the splits on each feature."""
     is_split = ensemble.feature >= 0
     total: Floats = np.zeros(ensemble.n_features)
     np.add.at(total, ensemble.feature[is_split], amounts[is_split])
@@ -69,12 +69,12 @@ def _by_feature(ensemble: Ensemble, amounts: Floats) -> Floats:
 
 
 def _by_class(ensemble: Ensemble, amounts: Floats) -> Floats:
-    """Return the same for each class and the trees that are its own; of two classes all are of both."""
+    """Sum amounts over the splits of single-output trees, by class and feature."""
     node_class = _node_class(ensemble)
     is_own = (ensemble.feature >= 0) & (node_class != ALL_CLASSES)
     total: Floats = np.zeros((ensemble.n_classes, ensemble.n_features))
     np.add.at(total, (node_class[is_own], ensemble.feature[is_own]), amounts[is_own])
-    if ensemble.n_classes == _TWO:
+    if ensemble.n_classes == _TWO:  # every tree counts for both classes
         total[:] = total.sum(axis=0)
     return total
 
@@ -87,10 +87,10 @@ def permutation_importances(
     rng: np.random.Generator,
     n_threads: int,
 ) -> Floats:
-    """Return how much the losses of a class's rows rise in sum when a feature is shuffled.
+    """Return the increase of each class's total loss when a feature is permuted.
 
-    Each feature in turn is handed to other rows, ``n_repeats`` times; the shape is (n_classes,
-    n_features), and the sums are means over the repeats. Features that no tree cuts are 0.
+    A mean over ``n_repeats`` permutations, of shape (n_classes, n_features); 0 for features that no
+    tree uses.
     """
     shuffled = X.copy()
     rows = np.arange(len(X))
@@ -111,11 +111,11 @@ def permutation_importances(
     return rise / n_repeats
 
 
-def _shares(total: Floats) -> Floats:
-    """Return the shares of numbers in their sum, or in that of their row."""
+def _normalized(total: Floats) -> Floats:
+    """Divide by the sum over the last axis, or leave zeros where it is 0."""
     sums = total.sum(axis=-1, keepdims=True)
-    share: Floats = total / np.maximum(sums, np.finfo(np.float64).tiny)
-    return share
+    fractions: Floats = total / np.maximum(sums, np.finfo(np.float64).tiny)
+    return fractions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,17 +125,17 @@ class Explanation:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_features, n_classes)
-        What each feature adds to the score of each class.
+        Contribution of each feature to the score of each class.
     base_values : ndarray of shape (n_classes,)
-        The mean scores, to which that is added.
+        Mean scores.
     data : ndarray of shape (n_rows, n_features)
-        The rows as the numbers that trees compare: a level of a category is its code.
+        The rows, with categories as codes.
     display_data : ndarray of object of shape (n_rows, n_features), or None
-        The rows with levels in place of codes, if any feature is a category.
+        The rows with categories in place of codes; None without categorical features.
     feature_names : list of str
-        The names of the features; x0, x1 and so on if they had none.
+        Feature names; x0, x1 and so on if the training table had none.
     classes : ndarray of shape (n_classes,)
-        The labels.
+        Class labels.
     """
 
     values: Floats
@@ -150,26 +150,26 @@ class Explanation:
         return f"Explanation({n_rows} rows, {n_features} features, {n_classes} classes)"
 
     def __getitem__(self, place: Any) -> Any:
-        """Return a part as a ``shap.Explanation``, indexed by row, feature and class.
+        """Return a ``shap.Explanation`` indexed by row, feature and class.
 
-        ``explanation[:, :, 0]`` is that of the first class; names of features, and labels that are
-        strings, stand for their numbers.
+        ``explanation[:, :, 0]`` explains the first class. Feature names and string labels can take the
+        place of indices.
         """
         return self.to_shap()[place]
 
     def to_shap(self, class_: Any = None) -> Any:
-        """Return a ``shap.Explanation``, which the plots of ``shap`` take.
+        """Return a ``shap.Explanation`` for the plots of ``shap``.
 
         Parameters
         ----------
         class_ : label, optional
-            The class whose scores are explained: most plots are of one. By default all of them, as
-            the last axis.
+            Explain the scores of this class only, as most plots of ``shap`` need; by default all
+            classes, as the last axis.
         """
         try:
             import shap
         except ImportError as error:
-            raise ImportError('to_shap needs shap: pip install "abcgbm[explain]"') from error
+            raise ImportError('to_shap requires shap: pip install "abcgbm[explain]"') from error
         which: Any = slice(None) if class_ is None else self._number(class_)
         base_values = np.repeat(self.base_values[None, :], len(self.values), axis=0)
         return shap.Explanation(
@@ -182,13 +182,13 @@ class Explanation:
         )
 
     def _number(self, class_: Any) -> int:
-        """Return the number of a class by its label."""
+        """Return the index of a class."""
         labels = label_objects(self.classes)
         return labels.index(known_label(class_, labels))
 
 
 def explain(model: Model, table: AnyTable, n_threads: int, n_iter: int | None) -> Explanation:
-    """Explain the scores of rows after all steps, or after the first ones."""
+    """Return Shapley values of rows, after all or the first ``n_iter`` iterations."""
     n_iter = model.check_n_iter(n_iter)
     data = model.numbers(table)
     values = model.ensemble.shapley_values(data, n_threads, n_iter)
@@ -198,24 +198,24 @@ def explain(model: Model, table: AnyTable, n_threads: int, n_iter: int | None) -
         values,
         model.outputs.by_class(model.ensemble.mean_scores(n_iter)),
         data,
-        _with_levels(model, data),
+        _display_data(model, data),
         [*model.feature_labels],
         model.classes,
     )
 
 
-def _with_levels(model: Model, data: Floats) -> NDArray[Any] | None:
-    """Put levels in place of their codes; None if there are no categories."""
+def _display_data(model: Model, data: Floats) -> NDArray[Any] | None:
+    """Return rows with categories in place of codes; None without categorical features."""
     if not model.encoding.categories:
         return None
     shown = data.astype(object)
-    for feature, levels in model.encoding.categories.items():
-        names = np.array([*(_shown_levels(some) for some in levels.by_code()), None], dtype=object)
+    for feature, by_code in model.categories_by_code.items():
+        names = np.array([*map(_display_name, by_code), None], dtype=object)
         codes = data[:, feature]
         shown[:, feature] = names[np.where(np.isnan(codes), len(names) - 1, codes).astype(np.intp)]
     return shown
 
 
-def _shown_levels(levels: list[Any]) -> Any:
-    """Return the level of a code, or text for several that share it."""
-    return levels[0] if len(levels) == 1 else f"one of {len(levels)} rare levels"
+def _display_name(categories: list[Any]) -> Any:
+    """Return the category of a code, or text for several that share it."""
+    return categories[0] if len(categories) == 1 else f"one of {len(categories)} rare categories"

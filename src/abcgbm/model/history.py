@@ -1,4 +1,4 @@
-"""The record of a training: what it lost, chose and scored, step by step."""
+"""Training history: losses, base classes and scores of every iteration."""
 
 import math
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from abcgbm.model.ensemble import NO_BASE
 
 @dataclass(frozen=True)
 class Record:
-    """The state after a step; the first record of a training is the state before any step.
+    """Losses and scores after one iteration; the first record is the state before any.
 
     Attributes
     ----------
     loss : float
         Total training loss.
     class_losses : ndarray of shape (n_classes,)
-        The part of each class.
+        Training loss of the rows of each class.
     base_class : int or None
-        The base class of the step.
+        Base class of the iteration.
     search_losses : ndarray of shape (n_classes,)
-        The loss after the step of each base class that was tried; NaN where none was.
+        Training loss with each candidate for the base class; NaN for classes that were not tried.
     validation_loss, validation_score : float
-        On the validation rows; NaN without any.
+        Loss and score of the validation rows; NaN without any.
     """
 
     loss: float
@@ -41,34 +41,34 @@ class Record:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(ReadOnly):
-    """Record of a training. Entry 0 of losses and scores is the state before the first iteration.
+    """Training history. Entry 0 of losses and scores is the state before the first iteration.
 
     Losses are exact sums over rows; the attributes of the estimator are means.
 
     Attributes
     ----------
-    train_loss : ndarray of shape (n_steps + 1,)
+    train_loss : ndarray of shape (n_iter + 1,)
         Total training loss.
-    class_losses : ndarray of shape (n_steps + 1, n_classes)
-        The part of each class.
-    base_classes : ndarray of int32 of shape (n_steps,)
-        The base class of each iteration, as its number in ``classes_``; -1 without one.
-    search_losses : ndarray of shape (n_steps, n_classes)
-        The loss after the step of each base class that was tried; NaN where none was. Without any
-        search of shape (n_steps, 0).
-    validation_loss, validation_score : ndarray of shape (n_steps + 1,)
-        On the validation rows; empty without any.
+    class_losses : ndarray of shape (n_iter + 1, n_classes)
+        Training loss of the rows of each class.
+    base_classes : ndarray of int32 of shape (n_iter,)
+        Base class of each iteration, as an index of ``classes_``; -1 without one.
+    search_losses : ndarray of shape (n_iter, n_classes)
+        Training loss with each candidate for the base class; NaN for classes that were not tried. Of
+        shape (n_iter, 0) if no iteration searched.
+    validation_loss, validation_score : ndarray of shape (n_iter + 1,)
+        Loss and score of the validation rows; empty without any.
     best_iteration : int
-        The step that the model was cut to.
+        Number of iterations of the model.
     stop_reason : str
         Why training stopped.
     seed : int
-        What all draws were keyed by.
+        Seed of all random draws.
     chosen : dict
-        What the parameters became that were left open, by name.
+        Resolved values of the parameters that can be "auto", by name.
     train_weight, validation_weight : float or None
-        What the training and the validation rows of the last fit weigh together, so that a loss
-        divided by it is a mean. None without such rows, and where version 0.1 did not write it.
+        Total weight of the training and validation rows of the last fit; a loss divided by it is a
+        mean. None without such rows, or if a model file of version 0.1 did not store it.
     """
 
     train_loss: Floats
@@ -92,7 +92,7 @@ class History(ReadOnly):
         read_only(self)
 
     def check(self) -> None:
-        """Raise a ValueError if the arrays do not fit each other."""
+        """Raise ValueError unless all fields are valid and consistent."""
         (n_iter,) = check_array("base_classes", self.base_classes, np.int32, (None,))
         _, n_classes = check_array("class_losses", self.class_losses, float, (n_iter + 1, None))
         n_searched = n_classes if np.size(self.search_losses) else 0
@@ -103,23 +103,23 @@ class History(ReadOnly):
         check_array("validation_score", self.validation_score, float, (n_validated,))
         check_range("base_classes", self.base_classes, NO_BASE, n_classes)
         if not 0 <= self.best_iteration <= n_iter:
-            raise ValueError(f"best_step={self.best_iteration}; expected 0 to {n_iter}")
+            raise ValueError(f"best_iteration={self.best_iteration}; expected 0 to {n_iter}")
         if not 0 <= self.seed < 2**64:
             raise ValueError(f"seed={self.seed}; expected 0 to less than 2^64")
         for weight in (self.train_weight, self.validation_weight):
             if weight is not None and not 0 < weight < math.inf:
-                raise ValueError(f"rows of total weight {weight!r}; expected a positive number")
+                raise ValueError(f"total weight of rows {weight!r}; expected a positive number")
         rate = self.chosen.get("learning_rate", 1.0)
         if not (isinstance(rate, float | int) and 0 < rate <= 1):
-            raise ValueError(f"learning_rate={rate!r} was chosen; expected above 0 and at most 1")
+            raise ValueError(f"learning_rate={rate!r}; expected above 0 and at most 1")
 
     def __repr__(self) -> str:
         losses = f"loss {self.train_loss[0]:.6g} to {self.train_loss[-1]:.6g}"
-        return f"History({self.n_iter} steps, {losses}, stop_reason={self.stop_reason!r})"
+        return f"History({self.n_iter} iterations, {losses}, stop_reason={self.stop_reason!r})"
 
     @classmethod
     def from_records(cls, records: Sequence[Record], **known: Any) -> Self:
-        """Put records end to end; ``known`` are the attributes from ``best_iteration`` on."""
+        """Build a history from its records; ``known`` are the fields from ``best_iteration`` on."""
         losses = np.array([r.validation_loss for r in records])
         scores = np.array([r.validation_score for r in records])
         has_validation = not np.isnan(losses).all()
@@ -136,14 +136,14 @@ class History(ReadOnly):
 
     @property
     def n_iter(self) -> int:
-        """Number of steps taken."""
+        """Number of training iterations."""
         return len(self.base_classes)
 
     @property
     def candidate_losses(self) -> Floats:
-        """Training loss after each iteration with each candidate for the base class; NaN for others.
+        """Training loss with each candidate for the base class, of shape (n_iter, n_classes).
 
-        An array of shape (n_steps, n_classes).
+        NaN for classes that an iteration did not try.
         """
         losses: Floats = np.full((self.n_iter, self.class_losses.shape[1]), np.nan)
         if self.search_losses.size:
@@ -155,7 +155,7 @@ class History(ReadOnly):
         return _mean(self.train_loss, self.train_weight)
 
     def mean_class_losses(self) -> Floats:
-        """Return the part of each class in it."""
+        """Return the part of each class in the mean training loss."""
         return _mean(self.class_losses, self.train_weight)
 
     def mean_validation_loss(self) -> Floats:
@@ -163,7 +163,7 @@ class History(ReadOnly):
         return _mean(self.validation_loss, self.validation_weight)
 
     def first_iterations(self, n_iter: int, stop_reason: str) -> "History":
-        """Return the record of the first steps alone, the last of them as the best one."""
+        """Return the history of the first ``n_iter`` iterations; the last one becomes the best."""
         return History.from_records(
             self.records()[: n_iter + 1],
             best_iteration=n_iter,
@@ -175,7 +175,7 @@ class History(ReadOnly):
         )
 
     def records(self) -> list[Record]:
-        """Return the state before the first step and after each one, as a training keeps it."""
+        """Return the records before the first iteration and after each, as training collects them."""
         none = np.full(self.n_iter + 1, np.nan)
         no_search = np.full(self.class_losses.shape[1], np.nan)
         has_validation = len(self.validation_loss) > 0
@@ -196,5 +196,5 @@ def _mean(losses: Floats, weight: float | None) -> Floats:
 
 
 def _unless_nan(losses: Floats) -> Floats:
-    """Return losses, or none if there is no number among them: they would take as much as scores."""
+    """Return losses, or no columns if all are NaN."""
     return losses[:, :0] if np.isnan(losses).all() else losses

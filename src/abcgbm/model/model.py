@@ -1,4 +1,4 @@
-"""The fitted model: all that prediction needs."""
+"""Fitted model: everything that prediction needs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ def scores(
     n_threads: int,
     n_iter: int,
 ) -> Floats:
-    """Return the scores after so many steps, of shape (n_rows, n_classes)."""
+    """Return raw scores after ``n_iter`` iterations, of shape (n_rows, n_classes)."""
     trees, chunks = _trees_and_chunks(ensemble, encoding, table)
     parts = [trees.raw(values, n_threads, n_iter) for _, values in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -38,10 +38,8 @@ def scores(
 def staged_scores(
     ensemble: Ensemble, encoding: ColumnEncoder, table: Table | BinnedTable, n_threads: int
 ) -> Iterator[Floats]:
-    """Yield the scores after each step. The array is the same each time, and grows.
-
-    All rows go down the trees of a step before those of the next, so all chunks are kept.
-    """
+    """Yield raw scores after each iteration, always in the same array, which is updated in place."""
+    # All rows pass the trees of an iteration before those of the next, so all chunks stay in memory.
     trees, chunks = _trees_and_chunks(ensemble, encoding, table)
     values = [values for _, values in chunks]
     return trees.staged_raw(values[0] if len(values) == 1 else np.concatenate(values), n_threads)
@@ -54,13 +52,13 @@ def leaves(
     n_threads: int,
     n_iter: int,
 ) -> NDArray[np.int32]:
-    """Return the leaf of each row in each tree of the first steps, of shape (n_rows, n_trees)."""
+    """Return the leaf index of each row in each tree, of shape (n_rows, n_trees)."""
     trees, chunks = _trees_and_chunks(ensemble, encoding, table)
     return np.concatenate([trees.leaves(values, n_threads, n_iter) for _, values in chunks])
 
 
 def numbers(ensemble: Ensemble, encoding: ColumnEncoder, table: Table | BinnedTable) -> Floats:
-    """Return all features of all rows as the numbers that trees compare."""
+    """Return all features of all rows as the numbers that trees compare with thresholds."""
     if isinstance(table, BinnedTable):
         _check_bins(ensemble, encoding, table)
     chunks = table.chunks() if isinstance(table, BinnedTable) else encoding.chunks(table)
@@ -71,29 +69,30 @@ def numbers(ensemble: Ensemble, encoding: ColumnEncoder, table: Table | BinnedTa
 def _trees_and_chunks(
     ensemble: Ensemble, encoding: ColumnEncoder, table: Table | BinnedTable
 ) -> tuple[Ensemble, Chunks]:
-    """Return the trees, and what they are to be shown: only features that they cut, if any change.
-
-    An array of floats needs no change, so all of it is shown; and so is all where an unknown level
-    is an error, in whichever column.
-    """
+    """Return the trees and chunks of encoded rows, restricted to the features that trees split on."""
+    # Only features that trees split on are converted, a chunk of rows at a time, so a wide sparse table
+    # or data frame never becomes dense. A float array needs no conversion, and handle_unknown="error"
+    # has to see every feature.
     if isinstance(table, BinnedTable):
         _check_bins(ensemble, encoding, table)
         return _narrow(ensemble), table.chunks(ensemble.used_features)
     if encoding.is_matrix(table) or encoding.handle_unknown == "error":
         return ensemble, encoding.chunks(table)
-    # Whether a type is refused must not depend on which features the trees use.
+    # Unused categorical columns have only their type checked: whether numbers are refused in a column
+    # of strings must not depend on the trees.
     encoding.check_unused(table, ensemble.used_features)
     return _narrow(ensemble), encoding.chunks(table, ensemble.used_features)
 
 
 def _narrow(ensemble: Ensemble) -> Ensemble:
-    """Return the trees for tables of the used features; if these are all, the trees are packed once."""
+    """Return the trees for tables that hold the used features only."""
+    # With all features in use the ensemble itself serves, so its trees are packed only once.
     all_used = len(ensemble.used_features) == ensemble.n_features
     return ensemble if all_used else ensemble.narrow
 
 
 def _check_bins(ensemble: Ensemble, encoding: ColumnEncoder, table: BinnedTable) -> None:
-    """Each threshold of the trees must lie between two bins, and codes of levels be the same."""
+    """Raise ValueError unless all thresholds of the trees are bin edges and categories are equal."""
     feature, threshold = ensemble.splits()
     known = all(
         np.isin(threshold[feature == f], [*table.thresholds[f], np.inf]).all()
@@ -101,27 +100,25 @@ def _check_bins(ensemble: Ensemble, encoding: ColumnEncoder, table: BinnedTable)
     )
     if not known or table.encoding.categories != encoding.categories:
         raise ValueError(
-            "X is a BinnedTable with other bins than the model's; expected the values themselves, "
-            "or a table with the bins that the model was trained on"
+            "X is a BinnedTable with other bins than the model's; expected raw values, or a "
+            "BinnedTable with the bins of the training table"
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(ReadOnly):
-    """What is left of a training.
-
-    It serves prediction, a warm start, and whatever else is made of a model.
+    """Trees, column encoding and labels: all that prediction, a warm start and exports need.
 
     Attributes
     ----------
     ensemble : Ensemble
-        The trees, and the scores before the first of them.
+        Trees and baseline scores.
     encoding : ColumnEncoder
-        How a table becomes the numbers that the trees compare.
+        Conversion of tables to the numbers that trees compare with thresholds.
     classes : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Class labels, sorted.
     recenter : bool
-        Whether scores are reported without their row mean in any case.
+        Whether to always report scores centred, that is without their mean over classes.
     """
 
     ensemble: Ensemble
@@ -133,7 +130,7 @@ class Model(ReadOnly):
         return f"Model({len(self.classes)} classes, {self.ensemble!r})"
 
     def check(self) -> None:
-        """Raise a ValueError unless the trees, the encoding and the classes fit each other."""
+        """Raise ValueError unless trees, encoding and classes are valid and consistent."""
         self.encoding.check()
         check_classes(self.classes)
         shape = (len(self.encoding.schema.is_categorical), len(self.classes))
@@ -146,7 +143,7 @@ class Model(ReadOnly):
 
     @lazy
     def outputs(self) -> SoftmaxLink:
-        """What its scores say."""
+        """Link from raw scores to probabilities and labels."""
         ensemble = self.ensemble
         is_centred = reports_centred_scores(
             recenter=self.recenter, has_base=ensemble.has_base, init=ensemble.init
@@ -155,22 +152,22 @@ class Model(ReadOnly):
 
     @property
     def n_iter(self) -> int:
-        """Number of boosting steps."""
+        """Number of boosting iterations."""
         return self.ensemble.n_iter
 
     @lazy
     def labels(self) -> list[Any]:
-        """The labels of the classes, as Python has them."""
+        """Class labels as Python objects."""
         return label_objects(self.classes)
 
     @lazy
-    def levels_by_code(self) -> dict[int, list[list[Any]]]:
-        """The levels of each code, by feature; of categories alone."""
-        return {f: levels.by_code() for f, levels in self.encoding.categories.items()}
+    def categories_by_code(self) -> dict[int, list[list[Any]]]:
+        """Categories of each code, for each categorical feature."""
+        return {f: categories.by_code() for f, categories in self.encoding.categories.items()}
 
     @lazy
     def feature_labels(self) -> list[str]:
-        """The names of the features; x0, x1 and so on if they had none."""
+        """Feature names; x0, x1 and so on if the training table had none."""
         names = self.encoding.schema.feature_names
         return (
             [f"x{f}" for f in range(self.ensemble.n_features)]
@@ -179,35 +176,35 @@ class Model(ReadOnly):
         )
 
     def raw(self, table: AnyTable, n_threads: int, n_iter: int | None = None) -> Floats:
-        """Return the scores of rows, of shape (n_rows, n_classes), after all steps or the first ones."""
+        """Return raw scores of shape (n_rows, n_classes), after all or the first ``n_iter`` iterations."""
         n_iter = self.check_n_iter(n_iter)
         return scores(self.ensemble, self.encoding, table, n_threads, n_iter)
 
     def leaves(
         self, table: AnyTable, n_threads: int, n_iter: int | None = None
     ) -> NDArray[np.int32]:
-        """Return the leaf of each row in each tree, of shape (n_rows, n_trees)."""
+        """Return the leaf index of each row in each tree, of shape (n_rows, n_trees)."""
         n_iter = self.check_n_iter(n_iter)
         return leaves(self.ensemble, self.encoding, table, n_threads, n_iter)
 
     def numbers(self, table: AnyTable) -> Floats:
-        """Return all features of rows as the numbers that trees compare."""
+        """Return all features as the numbers that trees compare with thresholds."""
         return numbers(self.ensemble, self.encoding, table)
 
     def check_n_iter(self, n_iter: int | None) -> int:
-        """Return a number of steps that the model has; None: all of them."""
+        """Return a valid number of iterations; None means all."""
         if n_iter is None:
             return self.n_iter
         return check_integer("n_iter", n_iter, 0, self.n_iter, note=" (those of the model)")
 
     def staged_raw(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
-        """Yield the scores after each step. The array is the same each time, and grows."""
+        """Yield raw scores after each iteration, always in the same array, which is updated in place."""
         return staged_scores(self.ensemble, self.encoding, table, n_threads)
 
     def first_iterations(self, n_iter: int) -> "Model":
-        """Return the model of the first steps alone."""
+        """Return the model of the first ``n_iter`` iterations."""
         return replace(self, ensemble=self.ensemble.first_iterations(n_iter))
 
     def with_unknown(self, handle_unknown: str) -> "Model":
-        """Return the same model with another way to handle levels that were not learned."""
+        """Return the same model with another treatment of unknown categories."""
         return replace(self, encoding=replace(self.encoding, handle_unknown=handle_unknown))

@@ -1,4 +1,4 @@
-"""The trees of a model one by one, and their nodes with names."""
+"""Single trees of a model, and their nodes with feature names and categories."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from abcgbm.model.model import Model
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree, and what its leaves add to the scores of some classes.
+    """One tree, as slices of the arrays of an ensemble.
 
     Attributes
     ----------
     feature, threshold, left, missing_left, gain, weight : ndarray of shape (n_nodes,)
-        Those of its nodes, as ``Ensemble`` has them.
+        As in ``Ensemble``.
     values : ndarray of float64 of shape (n_leaves, 1 or n_classes)
-        The values of the leaves in the order of their nodes: one, or in a shared tree one for each
-        class.
-    number, step : int
-        Its place among all trees of the model, and the step it belongs to; both count from 0.
+        Leaf values in the order of the nodes: one per leaf, or one per class in a multi-output tree.
+    number, iteration : int
+        Index among all trees of the model, and the iteration that grew it; both from 0.
     class_number, base : int
-        The class it adds to (-1: all), and the one it takes from (-1: none).
+        Class of the tree (-1: all classes) and its base class (-1: none).
     base_scale : float
-        The part of the value that is taken.
+        Factor of the base class's part.
     left_codes : dict of int to ndarray of int64
-        For each split of a category the codes that go left, ascending; all others of the feature,
-        but missing ones, go right.
+        Codes that go left at each categorical split, ascending. All other codes go right; missing
+        values follow ``missing_left``.
     """
 
     feature: NDArray[np.int32]
@@ -45,30 +44,30 @@ class Tree:
     weight: Floats
     values: Floats
     number: int = 0
-    step: int = 0
+    iteration: int = 0
     class_number: int = 0
     base: int = NO_BASE
     base_scale: float = 1.0
     left_codes: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
-    def is_shared(self) -> bool:
-        """Whether it adds to all classes."""
+    def is_multi_output(self) -> bool:
+        """Whether its leaves hold one value per class."""
         return self.class_number == ALL_CLASSES
 
     @property
     def leaves(self) -> NDArray[np.intp]:
-        """The nodes that are leaves."""
+        """Indices of the leaves."""
         return np.flatnonzero(self.feature < 0)
 
     def added(self) -> tuple[NDArray[np.intp], Floats]:
-        """Return the classes it adds to, and what each leaf adds to each of them."""
-        if self.is_shared:
+        """Return the classes whose scores it changes, and the change in each leaf."""
+        if self.is_multi_output:
             return np.arange(self.values.shape[1]), self.values
         if self.base == NO_BASE:
             return np.array([self.class_number]), self.values
-        taken = -(self.values * self.base_scale)
-        return np.array([self.class_number, self.base]), np.hstack([self.values, taken])
+        base_values = -(self.values * self.base_scale)
+        return np.array([self.class_number, self.base]), np.hstack([self.values, base_values])
 
 
 def trees_of(model: Model) -> Iterator[Tree]:
@@ -77,12 +76,12 @@ def trees_of(model: Model) -> Iterator[Tree]:
 
 
 def tree_of(model: Model, number: int) -> Tree:
-    """Return one of the trees of a model."""
+    """Return a tree of a model by its index."""
     ensemble = model.ensemble
     nodes = slice(*ensemble.tree_start[number : number + 2].tolist())
     feature, class_number = ensemble.feature[nodes], int(ensemble.tree_class[number])
     if class_number == ALL_CLASSES:
-        leaves = slice(*ensemble.shared_leaf_start[number : number + 2].tolist())
+        leaves = slice(*ensemble.leaf_value_start[number : number + 2].tolist())
         values = ensemble.leaf_value[leaves].astype(np.float64)
     else:
         values = ensemble.value[nodes][feature < 0][:, None]
@@ -104,16 +103,16 @@ def tree_of(model: Model, number: int) -> Tree:
 
 
 def trees_or_nothing(model: Model) -> Iterator[Tree]:
-    """Yield the trees; of a model without any one that adds nothing, for formats that need one."""
+    """Yield the trees of a model, or one tree of value 0 if it has none: some formats need one."""
     if len(model.ensemble.tree_class):
         return trees_of(model)
-    leaf, zero, no_child = np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32)
-    no_way = np.zeros(1, np.uint8)
-    return iter([Tree(leaf, zero, no_child, no_way, zero, zero, zero[:, None])])
+    leaf, zero, left = np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32)
+    missing_left = np.zeros(1, np.uint8)
+    return iter([Tree(leaf, zero, left, missing_left, zero, zero, zero[:, None])])
 
 
 def _left_codes(model: Model, nodes: slice) -> dict[int, NDArray[np.int64]]:
-    """Return the codes that go left at each split of a category."""
+    """Return the codes that go left at each categorical split."""
     ensemble, found = model.ensemble, {}
     for node in np.flatnonzero(ensemble.left_set_size[nodes]).tolist():
         at = nodes.start + node
@@ -124,32 +123,32 @@ def _left_codes(model: Model, nodes: slice) -> dict[int, NDArray[np.int64]]:
     return found
 
 
-_MAX_LEVELS = 6  # in a condition
+_MAX_CATEGORIES = 6  # in a condition
 
 
 class Node(NamedTuple):
-    """A node of a tree; of a leaf only numbers, depth, weight and values say something.
+    """Node of a tree, with feature names and categories instead of numbers.
 
     Attributes
     ----------
     number, depth : int
-        Its place in the tree: the root is 0, and at depth 0.
+        Index and depth in the tree; both 0 for the root.
     gain, weight : float
-        The gain of the split, and the sum of the sample weights.
+        Gain of the split (0 for a leaf) and sum of sample weights.
     feature : str or None
-        The feature that it is split on; None for a leaf.
+        Name of the split feature; None for a leaf.
     threshold : float
-        Values at most this go left; NaN if levels do, or for a leaf.
-    levels : list or None
-        The levels that go left, if the feature is a category.
+        Values less than or equal to it go left; NaN for a categorical split and for a leaf.
+    categories : list or None
+        Categories that go left at a categorical split; None otherwise.
     missing_left : bool
-        Whether missing values, and levels that were not seen in fit, go left.
+        Whether missing values and unknown categories go left.
     left, right : int
-        The numbers of its children; -1 for a leaf.
+        Indices of the children; -1 for a leaf.
     value : float
-        What a leaf adds to the tree's class; NaN for a split, and in shared trees.
+        Leaf value; NaN for a split and in multi-output trees.
     class_values : list of float, or None
-        What a leaf of a shared tree adds to each class; None for all other nodes.
+        Leaf values by class in multi-output trees; None otherwise.
     """
 
     number: int
@@ -158,7 +157,7 @@ class Node(NamedTuple):
     weight: float
     feature: str | None = None
     threshold: float = math.nan
-    levels: list[Any] | None = None
+    categories: list[Any] | None = None
     missing_left: bool = False
     left: int = -1
     right: int = -1
@@ -167,16 +166,16 @@ class Node(NamedTuple):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it has no children."""
+        """Whether it is a leaf."""
         return self.feature is None
 
     @property
     def condition(self) -> str:
-        """What is true of the rows that go left."""
-        if self.levels is not None:
-            shown = ", ".join(str(level) for level in self.levels[:_MAX_LEVELS])
-            more = len(self.levels) - _MAX_LEVELS
-            rule = f"{self.feature} in {{{shown}{f', {more} more' if more > 0 else ''}}}"
+        """Condition under which rows go left."""
+        if self.categories is not None:
+            shown = ", ".join(map(str, self.categories[:_MAX_CATEGORIES]))
+            n_more = len(self.categories) - _MAX_CATEGORIES
+            rule = f"{self.feature} in {{{shown}{f', {n_more} more' if n_more > 0 else ''}}}"
         elif math.isinf(self.threshold) and self.threshold > 0 and not self.missing_left:
             return f"{self.feature} is not missing"
         else:
@@ -185,7 +184,7 @@ class Node(NamedTuple):
 
 
 def nodes_of(model: Model, tree: Tree) -> Iterator[Node]:
-    """Yield the nodes of a tree in the order of their numbers, parents first."""
+    """Yield the nodes of a tree by index; parents come before their children."""
     depth = [0] * len(tree.feature)
     leaf_values = iter(tree.values.tolist())
     numbers = (tree.feature, tree.threshold, tree.left, tree.missing_left, tree.gain, tree.weight)
@@ -194,7 +193,7 @@ def nodes_of(model: Model, tree: Tree) -> Iterator[Node]:
         place = (number, depth[number], gain, weight)
         if feature < 0:
             values = next(leaf_values)
-            if tree.is_shared:
+            if tree.is_multi_output:
                 yield Node(*place, class_values=values)
             else:
                 yield Node(*place, value=values[0])
@@ -205,13 +204,13 @@ def nodes_of(model: Model, tree: Tree) -> Iterator[Node]:
             *place,
             feature=model.feature_labels[feature],
             threshold=math.nan if is_set else threshold,
-            levels=_left_levels(model, tree, number) if is_set else None,
+            categories=_left_categories(model, tree, number) if is_set else None,
             missing_left=bool(missing_left),
             left=left,
             right=left + 1,
         )
 
 
-def _left_levels(model: Model, tree: Tree, number: int) -> list[Any]:
-    levels = model.levels_by_code[int(tree.feature[number])]
-    return [level for code in tree.left_codes[number].tolist() for level in levels[code]]
+def _left_categories(model: Model, tree: Tree, number: int) -> list[Any]:
+    by_code = model.categories_by_code[int(tree.feature[number])]
+    return [category for code in tree.left_codes[number].tolist() for category in by_code[code]]

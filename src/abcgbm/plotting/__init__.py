@@ -1,8 +1,8 @@
-"""Pictures of models, drawn with matplotlib (the extra `plot`).
+"""Plots of fitted models with matplotlib (extra `plot`).
 
-Every function takes a fitted model, draws into the ``Axes`` that it is given, or into those of a new
-figure, and returns them. No function shows a window or touches the state of pyplot: in a notebook
-``ax.figure`` is the picture, and ``ax.figure.savefig("file.png")`` writes it.
+Every function takes a fitted model, draws into the given ``Axes`` or those of a new figure, and returns
+them. No function opens a window or changes the state of pyplot: notebooks show ``ax.figure``, and
+``ax.figure.savefig("file.png")`` writes it.
 """
 
 from abcgbm.plotting._axes import new_figure

@@ -1,4 +1,4 @@
-"""What all pictures share: axes to draw on, models with names, colours, labels that fit."""
+"""Helpers of all plots: axes, named models, colours and labels that fit."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Models = ABCBoostClassifier | Mapping[str, ABCBoostClassifier]
 
-# Okabe and Ito's, which the colour-blind can tell, without the yellow, which is faint on white.
+# Okabe and Ito's colours, distinct for colour-blind people, without yellow, which is faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#999999"
-_LABEL, _LETTER = 10.0, 6.0  # of a tick label: points that it needs, and that a letter is wide
-_LARGEST, _SMALLEST, _LINE = 8.0, 6.0, 1.25  # of its letters: sizes in points, and their distance
+_LABEL, _LETTER = 10.0, 6.0  # height of a tick label and width of a letter, in points
+_LARGEST, _SMALLEST, _LINE = 8.0, 6.0, 1.25  # font sizes in points, and line height as a multiple
 POINTS_PER_INCH, _DECADE = 72.0, 10.0
 
 
@@ -33,31 +33,31 @@ POINTS_PER_INCH, _DECADE = 72.0, 10.0
 
 
 def new_figure(width: float = 7.0, height: float = 4.5) -> Figure:
-    """Return an empty figure that belongs to no window and to no pyplot state.
+    """Return an empty figure without a window and independent of pyplot.
 
     Parameters
     ----------
     width, height : float
-        Its size in inches.
+        Size in inches.
 
     Returns
     -------
     figure : Figure
-        ``figure.subplots`` makes axes for the functions of this module; nothing in it overlaps.
+        A figure with constrained layout; ``figure.subplots`` returns axes for the plots.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "abcgbm[plot]"') from error
+        raise ImportError('plots require matplotlib: pip install "abcgbm[plot]"') from error
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def axes_of(ax: Axes | None, width: float = 7.0, height: float = 4.5) -> Axes:
-    """Return the axes that were given, or those of a new figure of this size."""
+    """Return the given axes, or those of a new figure of this size."""
     if ax is None:
         return new_figure(width, height).add_subplot()
     if not hasattr(ax, "get_figure") or not hasattr(ax, "set_xlabel"):
-        raise TypeError(f"ax={ax!r}; expected one Axes of matplotlib, or None for a new figure")
+        raise TypeError(f"ax={ax!r}; expected an Axes of matplotlib, or None for a new figure")
     return ax
 
 
@@ -65,7 +65,7 @@ def axes_of(ax: Axes | None, width: float = 7.0, height: float = 4.5) -> Axes:
 
 
 def checked(model: Any) -> ABCBoostClassifier:
-    """Return a model if it is one of ours, and fitted."""
+    """Return a model after checking that it is a fitted ABCBoostClassifier."""
     if not isinstance(model, ABCBoostClassifier):
         raise TypeError(f"model={model!r}; expected a fitted ABCBoostClassifier")
     check_is_fitted(model)
@@ -73,12 +73,12 @@ def checked(model: Any) -> ABCBoostClassifier:
 
 
 def named_models(models: Any) -> dict[str, ABCBoostClassifier]:
-    """Return models by name; a single one is called "model"."""
+    """Return models by name; a single model is called "model"."""
     if isinstance(models, ABCBoostClassifier):
         return {"model": checked(models)}
     if not isinstance(models, Mapping) or not models:
         raise TypeError(
-            f"models={models!r}; expected a fitted ABCBoostClassifier, or a dict of names and such"
+            f"models={models!r}; expected a fitted ABCBoostClassifier, or a dict from names to them"
         )
     named = {_plain(name): checked(model) for name, model in models.items()}
     if len(named) < len(models):
@@ -87,7 +87,7 @@ def named_models(models: Any) -> dict[str, ABCBoostClassifier]:
 
 
 def algorithm_of(model: ABCBoostClassifier) -> str:
-    """Return the algorithm that a model was made by."""
+    """Return the name of a model's algorithm."""
     return algorithm_name(model.resolved_params_.get("algorithm", model.algorithm))
 
 
@@ -95,14 +95,14 @@ def algorithm_of(model: ABCBoostClassifier) -> str:
 
 
 def text(label: Any) -> str:
-    """Return a label that is not too long for a drawing."""
+    """Return a label as text, shortened for a plot."""
     return _plain(short_label(label))
 
 
 def _plain(name: Any) -> str:
-    """Return a name as it is, for a drawing: no dollar starts a formula, no line is broken."""
+    """Return a name on one line, with dollars escaped, which would start a formula."""
     line = " ".join(str(name).split())
-    # A legend leaves out what starts with an underscore.
+    # Legends omit names that start with an underscore.
     return (" " + line if line.startswith("_") else line).replace("$", r"\$")
 
 
@@ -112,18 +112,18 @@ def colour(number: int) -> str:
 
 
 def name_ticks(ax: Axes, which: Literal["x", "y"], labels: Sequence[Any]) -> None:
-    """Label the places 0, 1, ... of an axis; where there is no room for all, every so many."""
+    """Label the positions 0, 1, ... of an axis, or evenly spaced ones if there is no space for all."""
     axis: Axis = ax.xaxis if which == "x" else ax.yaxis
-    room = points_of(ax, which)
-    every = math.ceil(len(labels) / max(2, int(room / (_SMALLEST * _LINE))))
+    length = points_of(ax, which)
+    every = math.ceil(len(labels) / max(2, int(length / (_SMALLEST * _LINE))))
     names = [text(label) for label in labels[::every]]
-    for_each = room / len(names)
-    is_upright = which == "x" and _longest(names) * _LETTER > for_each
+    space = length / len(names)
+    is_vertical = which == "x" and _longest(names) * _LETTER > space
     axis.set_ticks(range(0, len(labels), every), names)
     axis.set_tick_params(
         length=0 if every == 1 else 3,
-        labelsize=min(_LARGEST, max(_SMALLEST, for_each / _LINE)),
-        labelrotation=90 if is_upright else 0,
+        labelsize=min(_LARGEST, max(_SMALLEST, space / _LINE)),
+        labelrotation=90 if is_vertical else 0,
     )
 
 
@@ -134,13 +134,13 @@ def points_of(ax: Axes, which: Literal["x", "y"]) -> float:
     return float(pixels) / ax.figure.dpi * POINTS_PER_INCH
 
 
-def long_enough(n_labels: int, least: float, most: float) -> float:
-    """Return inches for so many labels in a column."""
-    return min(most, max(least, n_labels * _LABEL * 1.25 / POINTS_PER_INCH))
+def long_enough(n_labels: int, min_inches: float, max_inches: float) -> float:
+    """Return the inches that a column of labels needs, within bounds."""
+    return min(max_inches, max(min_inches, n_labels * _LABEL * 1.25 / POINTS_PER_INCH))
 
 
 def wide_enough(labels: Sequence[Any]) -> float:
-    """Return inches for the longest label, and for title and name of an axis."""
+    """Return the inches that the longest label and the name of an axis need."""
     return 0.9 + _longest([text(label) for label in labels]) * _LETTER / POINTS_PER_INCH
 
 
@@ -149,15 +149,20 @@ def _longest(names: Sequence[str]) -> int:
 
 
 def scale_losses(ax: Axes) -> None:
-    """Make the scale of losses logarithmic, if they fall to less than a tenth."""
+    """Use a logarithmic scale if losses fall to less than a tenth."""
     values = np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in ax.lines])
     if np.nanmax(values) > _DECADE * np.nanmin(values):
         ax.set_yscale("log")
 
 
 def finish(ax: Axes, title: str, x_name: str, y_name: str) -> Axes:
-    """Write title and names of the axes."""
+    """Set title and names of the axes."""
     ax.set_title(title)
-    ax.set_xlabel(x_name)
-    ax.set_ylabel(y_name)
+    ax.set_xlabel(capitalized(x_name))
+    ax.set_ylabel(capitalized(y_name))
     return ax
+
+
+def capitalized(name: str) -> str:
+    """Return a name with its first letter in upper case."""
+    return name[:1].upper() + name[1:]

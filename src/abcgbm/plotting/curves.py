@@ -1,4 +1,4 @@
-"""Plots over iterations."""
+"""Plots by iteration: losses, errors and base classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from abcgbm.evaluation.curves import (
     history_of_model,
     staged_scores,
 )
-from abcgbm.evaluation.predictions import answers_of
+from abcgbm.evaluation.predictions import predictions_of
 from abcgbm.plotting._axes import (
     COLOURS,
     GREY,
@@ -56,13 +56,13 @@ _NEEDS = {
 
 
 class _Curve(NamedTuple):
-    """The losses of a model on some rows, and the step that they chose, if they chose it.
+    """Losses of a model on some rows, and the best iteration if these rows chose it.
 
-    Losses are sums over rows of a total weight, which is None if it was not recorded.
+    Losses are sums over rows; ``weight`` is the total weight of the rows, None if it is not known.
     """
 
     kind: str
-    step: NDArray[np.int64]
+    iteration: NDArray[np.int64]
     loss: Floats
     weight: float | None
     best: int | None = None
@@ -77,34 +77,34 @@ def plot_losses(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw mean losses by iteration; a dot is the best iteration by validation.
+    """Plot mean losses by iteration; a dot marks the best iteration by validation.
 
     Parameters
     ----------
     models : ABCBoostClassifier, or dict of str to ABCBoostClassifier
-        A fitted model, or several with names: a colour for each, a style of line for each kind.
+        A fitted model, or several by name. Models differ in colour, kinds of loss in line style.
     X : table of shape (n_rows, n_features), optional
         Test rows, for the kind "test".
     y : array-like of shape (n_rows,), optional
-        Their labels.
+        Labels of the test rows.
     kinds : sequence of {"training", "refit", "validation", "test"}, optional
-        What to draw; by default all that there is. "refit" is the second training, on all rows.
+        Losses to plot; by default all that are available. "refit" is the second training, on all rows.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the test rows.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     ax : Axes
-        Losses are means over rows by weight, as ``verbose`` prints them. After a warm start on other
+        Losses are weighted means over rows, as ``verbose`` prints them. After a warm start on other
         rows, all training losses are divided by the weight of the last ones. The scale is
         logarithmic if losses fall to less than a tenth.
     """
-    named, wanted = named_models(models), _checked_kinds(kinds)
+    named, requested = named_models(models), _checked_kinds(kinds)
     staged = _staged(named, X, y, sample_weight) if X is not None or y is not None else {}
     curves = {name: [*_curves(model, staged.get(name))] for name, model in named.items()}
-    drawn = {name: [*map(_mean, _chosen(name, of, wanted))] for name, of in curves.items()}
+    drawn = {name: [*map(_mean, _selected(name, of, requested))] for name, of in curves.items()}
     n_kinds = len({curve.kind for found in drawn.values() for curve in found})
     is_named = isinstance(models, Mapping)
     has_kinds = n_kinds > 1 or not is_named
@@ -127,87 +127,94 @@ def plot_errors(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the share of wrong answers after each iteration; a dot is the first lowest point of a curve.
+    """Plot the error rate after each iteration; a dot marks the first lowest point of a curve.
 
     Parameters
     ----------
     models : ABCBoostClassifier, or dict of str to ABCBoostClassifier
-        A fitted model, or several with names.
+        A fitted model, or several by name.
     X : table of shape (n_rows, n_features)
-        Rows, best such that the models have not seen.
+        Test rows.
     y : array-like of shape (n_rows,)
-        Their labels. Those that a model does not know count as errors.
+        Labels of the test rows. Labels that are not classes of a model count as errors.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     ax : Axes
-        An iteration chosen by the lowest point of its own test curve flatters the model; it is for
-        comparing models, as the paper does.
+        The lowest point of a test curve is an optimistic estimate of the error; use it to compare
+        models only, as the paper does.
     """
     named = named_models(models)
     staged = _staged(named, X, y, sample_weight)
     ax = axes_of(ax)
     for number, (name, (scores, total)) in enumerate(staged.items()):
-        first = min(
-            1, len(scores.step) - 1
-        )  # what was before the first step would dwarf all others
+        # The error before the first iteration would dwarf all others.
+        first = min(1, len(scores.iteration) - 1)
         rate = scores.errors[first:] / total
-        step, lowest = scores.step[first:], int(rate.argmin())
-        ax.plot(step, rate, label=name, color=colour(number), lw=1.3)
-        _dot(ax, step[lowest], rate[lowest], colour(number))
+        iteration, lowest = scores.iteration[first:], int(rate.argmin())
+        ax.plot(iteration, rate, label=name, color=colour(number), lw=1.3)
+        _dot(ax, iteration[lowest], rate[lowest], colour(number))
     ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.4g} %")
     return _finish(
-        ax, "Errors by iteration (dot: lowest point)", "wrong answers", n_lines=len(named)
+        ax, "Error rate by iteration (dot: lowest point)", "error rate", n_lines=len(named)
     )
 
 
-# -------------------------------------------------------------------------------------- what to draw
+# ------------------------------------------------------------------------------------------- curves
 
 
 def _staged(
     named: dict[str, ABCBoostClassifier], X: Any, y: Any, sample_weight: ArrayLike | None
 ) -> dict[str, tuple[StagedScores, float]]:
-    """Return the scores of each model step by step, and the sum of the weights of the rows."""
+    """Return the test scores of each model by iteration, and the total weight of the rows."""
     if X is None or y is None:
         missing = "X" if X is None else "y"
         raise ValueError(f"{missing} is None; expected rows and their labels, X and y")
-    answers = {name: answers_of(model, X, y, sample_weight) for name, model in named.items()}
+    predictions = {
+        name: predictions_of(model, X, y, sample_weight) for name, model in named.items()
+    }
     return {
-        name: (staged_scores(found, affordable_points(found)), found.total)
-        for name, found in answers.items()
+        name: (staged_scores(of_model, affordable_points(of_model)), of_model.total)
+        for name, of_model in predictions.items()
     }
 
 
 def _curves(
     model: ABCBoostClassifier, staged: tuple[StagedScores, float] | None
 ) -> Iterator[_Curve]:
-    """Yield all curves that are known of a model."""
+    """Yield all available curves of a model."""
     history, refitted = model.history_, model.refit_history_
-    steps = np.arange(history.n_iter + 1)
-    yield _Curve("training", steps, history.train_loss, history.train_weight)
+    iterations = np.arange(history.n_iter + 1)
+    yield _Curve("training", iterations, history.train_loss, history.train_weight)
     if refitted is not None:
-        steps_of_refit = np.arange(refitted.n_iter + 1)
-        yield _Curve("refit", steps_of_refit, refitted.train_loss, refitted.train_weight)
+        second = np.arange(refitted.n_iter + 1)
+        yield _Curve("refit", second, refitted.train_loss, refitted.train_weight)
     if len(history.validation_loss):
         validation = (history.validation_loss, history.validation_weight, history.best_iteration)
-        yield _Curve("validation", steps, *validation)
+        yield _Curve("validation", iterations, *validation)
     if staged is not None:
-        yield _Curve("test", staged[0].step, staged[0].loss, weight=1.0)  # is a mean already
+        yield _Curve("test", staged[0].iteration, staged[0].loss, weight=1.0)  # already a mean
 
 
 def _mean(curve: _Curve) -> _Curve:
     """Return a curve of mean losses."""
-    if curve.weight is None:
+    weight = _known_weight(curve.kind, curve.weight)
+    return curve._replace(loss=curve.loss / weight, weight=1.0)
+
+
+def _known_weight(kind: str, weight: float | None) -> float:
+    """Return the total weight of the rows; raise ValueError if it is not known."""
+    if weight is None:
         raise ValueError(
-            f"the {curve.kind} losses of the model have no mean, because it was saved by an earlier "
-            "version, which did not store the weight of the rows; expected a model of this version, "
-            "or kinds=['test']"
+            f"the mean {kind} losses are not known, because the model was saved by an earlier "
+            "version that did not store the weight of the rows; expected a model of this version, or "
+            "kinds=['test']"
         )
-    return curve._replace(loss=curve.loss / curve.weight, weight=1.0)
+    return weight
 
 
 def _checked_kinds(kinds: Sequence[str] | None) -> list[str] | None:
@@ -220,7 +227,7 @@ def _checked_kinds(kinds: Sequence[str] | None) -> list[str] | None:
     return given
 
 
-def _chosen(name: str, curves: list[_Curve], wanted: list[str] | None) -> list[_Curve]:
+def _selected(name: str, curves: list[_Curve], wanted: list[str] | None) -> list[_Curve]:
     """Return the curves of the kinds that are wanted; all if it was not said."""
     if wanted is None:
         return curves
@@ -235,18 +242,18 @@ def _chosen(name: str, curves: list[_Curve], wanted: list[str] | None) -> list[_
 
 
 def _draw(ax: Axes, curve: _Curve, line_colour: str, label: str) -> None:
-    # Zero has no place on a logarithmic scale.
+    # A logarithmic scale cannot show 0.
     values = np.where(curve.loss > 0.0, curve.loss, np.nan)
-    ax.plot(curve.step, values, label=label, color=line_colour, ls=_STYLES[curve.kind])
-    is_point = len(curve.step) == 1  # a model without steps, which no line would show
+    ax.plot(curve.iteration, values, label=label, color=line_colour, ls=_STYLES[curve.kind])
+    is_point = len(curve.iteration) == 1  # a model without iterations, for which no line is visible
     if is_point or curve.best is not None:
         at = 0 if curve.best is None else curve.best
-        _dot(ax, curve.step[at], values[at], line_colour)
+        _dot(ax, curve.iteration[at], values[at], line_colour)
 
 
-def _dot(ax: Axes, step: int, value: float, dot_colour: str) -> None:
-    """Mark a point of a curve; it is not in the legend."""
-    ax.plot([step], [value], "o", color=dot_colour, label="_dot")
+def _dot(ax: Axes, iteration: int, value: float, dot_colour: str) -> None:
+    """Mark a point of a curve, without an entry in the legend."""
+    ax.plot([iteration], [value], "o", color=dot_colour, label="_dot")
 
 
 def _label(*parts: str) -> str:
@@ -259,26 +266,26 @@ def _finish(ax: Axes, title: str, y_name: str, *, n_lines: int) -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small", ncols=1 if n_lines <= _MAX_IN_A_COLUMN else 2)
-    return finish(ax, title, "iteration", y_name)
+    return finish(ax, title, "boosting iterations", y_name)
 
 
-_THICK = 0.8  # part of a row that is filled
+_BAR_HEIGHT = 0.8  # of 1 for each class
 
 
 def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> Axes:
-    """Draw the base class of each iteration: a row for each class.
+    """Plot the base class of each iteration, with one row per class.
 
     Parameters
     ----------
     model : ABCBoostClassifier
         A fitted model with base classes.
     ax : Axes, optional
-        Where to draw; by default in a new figure, the higher the more classes there are.
+        Axes to draw into; by default those of a new figure, whose height depends on the classes.
 
     Returns
     -------
     ax : Axes
-        Iterations are counted from 1, and so is the axis; one without a base class is empty.
+        Iterations are counted from 1. Those without a base class are empty.
     """
     runs = base_class_runs(checked(model))
     if not runs:
@@ -290,72 +297,76 @@ def plot_base_classes(model: ABCBoostClassifier, *, ax: Axes | None = None) -> A
     labels, n_iter = model.model_.labels, model.model_.n_iter
     ax = axes_of(ax, 7.0 + wide_enough(labels), 1.0 + long_enough(len(labels), 2.0, 9.0))
     for k in range(len(labels)):
-        # Edges keep a step visible that is narrower than a pixel.
-        places = [(run.first - 0.5, run.n_iter) for run in runs if run.class_number == k]
+        # Edges keep iterations visible that are narrower than a pixel.
+        spans = [(run.first - 0.5, run.n_iter) for run in runs if run.class_number == k]
         fill = colour(k % 2)
-        ax.broken_barh(places, (k - _THICK / 2, _THICK), color=fill, lw=0.5)
+        ax.broken_barh(spans, (k - _BAR_HEIGHT / 2, _BAR_HEIGHT), color=fill, lw=0.5)
     ax.set_xlim(0.5, n_iter + 0.5)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     name_ticks(ax, "y", labels)
-    return finish(ax, "Base class of each step", "iteration", "class")
+    return finish(ax, "Base class by iteration", "boosting iterations", "class")
 
 
 def plot_class_losses(
     model: ABCBoostClassifier,
     *,
     classes: Sequence[Any] | None = None,
-    shares: bool = False,
+    normalize: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the training loss of each class by step.
+    """Plot the training loss of each class by iteration.
 
     Parameters
     ----------
     model : ABCBoostClassifier
         A fitted model.
     classes : sequence of labels, optional
-        The classes to be told from each other, at most seven; all others are grey. By default those
-        of largest loss after the last step.
-    shares : bool, default=False
-        Draw the share of each class in the loss of all, instead of the loss itself: the largest is the worst class, which "abc-mart" takes as its base.
+        Classes to show in colour, at most seven; all others are grey. By default those of largest
+        loss after the last iteration.
+    normalize : bool, default=False
+        Plot the fraction of the total loss. The class of the largest fraction is the worst class,
+        which "abc-mart" chooses as base class.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     ax : Axes
-        The losses of a class are sums over its rows, so that a large class has large ones. Their
-        scale is logarithmic if they fall to less than a tenth.
+        The loss of a class is its part of the mean loss, so it grows with the size of the class. The
+        scale is logarithmic if losses fall to less than a tenth.
     """
-    losses = history_of_model(checked(model)).class_losses[: model.model_.n_iter + 1]
-    labels = model.model_.labels
-    told = _told_classes(losses[-1], labels, classes)
-    drawn = losses / losses.sum(axis=1, keepdims=True) if shares else losses
-    ax = axes_of(ax, 7.0 + wide_enough([labels[k] for k in told]))
-    _draw_lines(ax, drawn if shares else np.where(losses > 0.0, losses, np.nan), told, labels)
-    if not shares:
+    history, labels = history_of_model(checked(model)), model.model_.labels
+    losses = history.class_losses[: model.model_.n_iter + 1]
+    coloured = _coloured_classes(losses[-1], labels, classes)
+    ax = axes_of(ax, 7.0 + wide_enough([labels[k] for k in coloured]))
+    if normalize:
+        _draw_lines(ax, losses / losses.sum(axis=1, keepdims=True), coloured, labels)
+    else:
+        means = losses / _known_weight("training", history.train_weight)
+        _draw_lines(ax, np.where(means > 0.0, means, np.nan), coloured, labels)
         scale_losses(ax)
-    name = "share of the loss of all classes" if shares else "loss (sum over rows)"
-    return finish(ax, "Training loss of each class", "iteration", name)
+    name = "fraction of the total loss" if normalize else "part of the mean loss"
+    return finish(ax, "Training loss by class", "boosting iterations", name)
 
 
-def _draw_lines(ax: Axes, values: Floats, told: list[int], labels: list[Any]) -> None:
-    """Draw a line for each class, in grey first those that are not told from each other."""
-    others = [k for k in range(len(labels)) if k not in told]
+def _draw_lines(ax: Axes, values: Floats, coloured: list[int], labels: list[Any]) -> None:
+    """Draw a line for each class, the grey ones first."""
+    others = [k for k in range(len(labels)) if k not in coloured]
     name = f"{len(others)} other {'class' if len(others) == 1 else 'classes'}"
     for number, k in enumerate(others):
         label = f"_{k}" if number else name
         ax.plot(values[:, k], color=GREY, lw=0.6, alpha=0.7, label=label)
-    for number, k in enumerate(told):
+    for number, k in enumerate(coloured):
         ax.plot(values[:, k], color=colour(number), label=text(labels[k]))
     ax.grid(alpha=0.3)
-    _legend_told_first(ax, len(told))
+    _legend_beside(ax, len(coloured))
 
 
-def _legend_told_first(ax: Axes, n_told: int) -> None:
-    """Put the legend beside the lines, which are anywhere; the grey ones were drawn first."""
+def _legend_beside(ax: Axes, n_coloured: int) -> None:
+    """Put the legend beside the axes, with the coloured lines first."""
     handles, names = ax.get_legend_handles_labels()
-    order = [*range(len(handles) - n_told, len(handles)), *range(len(handles) - n_told)]
+    n_grey = len(handles) - n_coloured
+    order = [*range(n_grey, len(handles)), *range(n_grey)]
     ax.legend(
         [handles[i] for i in order],
         [names[i] for i in order],
@@ -367,8 +378,8 @@ def _legend_told_first(ax: Axes, n_told: int) -> None:
     )
 
 
-def _told_classes(last: Floats, labels: list[Any], given: Sequence[Any] | None) -> list[int]:
-    """Return the numbers of the classes that get a colour."""
+def _coloured_classes(last: Floats, labels: list[Any], given: Sequence[Any] | None) -> list[int]:
+    """Return the indices of the classes to show in colour."""
     if given is None:
         worst = np.argsort(-last, kind="stable")[: len(COLOURS)].tolist()
         return sorted(worst) if len(labels) <= len(COLOURS) else worst

@@ -1,4 +1,4 @@
-"""The page: templates, filled in."""
+"""Rendering of the report from its templates."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from abcgbm.data.labels import shown_label
 from abcgbm.report import formats
 
 _FILTERS = (
-    *(formats.cell, formats.count, formats.number, formats.percent, formats.share),
+    *(formats.cell, formats.count, formats.number, formats.percent, formats.fraction),
     shown_label,
 )
 
 
 def render(content: Mapping[str, Any]) -> str:
-    """Fill in the page; whatever comes from the user is escaped by the templates."""
+    """Render the page; the templates escape all content."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError as error:
-        raise ImportError('reports need jinja2: pip install "abcgbm[report]"') from error
+        raise ImportError('reports require jinja2: pip install "abcgbm[report]"') from error
     loader = PackageLoader("abcgbm", "report/templates")
     environment = Environment(
         loader=loader,
@@ -29,10 +29,10 @@ def render(content: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update({of.__name__: of for of in _FILTERS})
+    environment.filters.update({function.__name__: function for function in _FILTERS})
 
     def source(name: str) -> Markup:
-        """Our own style and script, which are no templates, as they are."""
+        """Return our own style sheet or script unescaped."""
         return Markup(loader.get_source(environment, name)[0])
 
     return environment.get_template("page.html.j2").render(content, source=source)

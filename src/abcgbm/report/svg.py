@@ -1,4 +1,4 @@
-"""Charts and matrices of the report, as numbers of an SVG."""
+"""Charts and matrices of the report, in coordinates of an SVG."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from abcgbm.data.arrays import Floats
 from abcgbm.data.labels import short_label, shown_label
 from abcgbm.evaluation.class_metrics import Calibration, Confusion
 from abcgbm.evaluation.curves import spaced
-from abcgbm.evaluation.predictions import Answers
+from abcgbm.evaluation.predictions import Predictions
 from abcgbm.report.formats import count, number, percent
 
 _NICE = (1.0, 2.0, 5.0, 10.0)
-_DECADES = 1.2  # of a range that is worth a logarithmic scale with ticks at powers of ten
+_DECADES = 1.2  # from this range on, ticks of a logarithmic scale are powers of ten only
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear or logarithmic way from values to places.
+    """Linear or logarithmic map from values to coordinates.
 
     Attributes
     ----------
     low, high : float
-        The values at both ends.
+        Values at both ends.
     start, end : float
-        Their places.
+        Coordinates of both ends.
     is_log : bool
-        Whether logarithms are evenly spaced.
+        Whether the scale is logarithmic.
     """
 
     low: float
@@ -42,18 +42,18 @@ class Scale:
     is_log: bool = False
 
     def __call__(self, values: Floats | float) -> Floats:
-        """Return the places of values."""
-        low, high, at = (self._even(v) for v in (self.low, self.high, values))
-        share = (at - low) / max(float(high - low), 1e-300)
-        places: Floats = self.start + share * (self.end - self.start)
-        return places
+        """Return the coordinates of values."""
+        low, high, at = (self._transformed(v) for v in (self.low, self.high, values))
+        fraction = (at - low) / max(float(high - low), 1e-300)
+        coordinates: Floats = self.start + fraction * (self.end - self.start)
+        return coordinates
 
-    def _even(self, values: Floats | float) -> Floats:
+    def _transformed(self, values: Floats | float) -> Floats:
         given = np.asarray(values, dtype=np.float64)
         return np.log10(given) if self.is_log else given
 
     def ticks(self, about: int = 5) -> list[tuple[float, str]]:
-        """Return places and texts of about so many ticks."""
+        """Return coordinates and texts of about this number of ticks."""
         values = (
             self._log_ticks(about) if self.is_log else _linear_ticks(self.low, self.high, about)
         )
@@ -81,25 +81,25 @@ def _linear_ticks(low: float, high: float, about: int) -> list[float]:
     return [round(i * width, 12) for i in range(first, last + 1)]
 
 
-# Margins have room for letters twice as large, which small screens get.
+# The margins fit letters twice as large, as on small screens.
 _WIDTH, _HEIGHT = 680, 310
 _LEFT, _RIGHT, _TOP, _GROUND = 80, 656, 14, 254
 _MAX_POINTS = 400
-_MISSING = 5  # the colour after those of five fifths
+_MISSING = 5  # colour of missing values, after those of the five quintiles
 
 
 class Series(NamedTuple):
-    """A curve: its steps, what is drawn, and what is said of a point."""
+    """A curve: iterations, the values to draw, and the values to show in words."""
 
     name: str
-    step: NDArray[np.int64]
+    iteration: NDArray[np.int64]
     drawn: Floats
-    said: Floats
+    shown: Floats
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over iterations."""
+    """Line chart by iteration."""
 
     title: str
     text: str
@@ -107,7 +107,7 @@ class Chart:
     x_ticks: list[tuple[float, str]]
     y_ticks: list[tuple[float, str]]
     lines: list[dict[str, Any]]
-    x_name: str = "iteration"
+    x_name: str = "boosting iterations"
     width: int = _WIDTH
     height: int = _HEIGHT
     left: int = _LEFT
@@ -117,13 +117,13 @@ class Chart:
 
 
 def curves(title: str, text: str, y_name: str, series: Sequence[Series], *, is_log: bool) -> Chart:
-    """Draw curves over iterations; of long ones some points, both ends among them."""
+    """Return a line chart by iteration; long curves are thinned, but keep both ends."""
     drawn = np.concatenate([s.drawn for s in series])
     drawn = drawn[drawn > 0] if is_log else drawn
     low = float(drawn.min()) if is_log and len(drawn) else 0.0
     high = float(drawn.max()) if len(drawn) else 1.0
     is_log = is_log and 0.0 < low < high
-    last = max(1, *(int(s.step[-1]) for s in series))
+    last = max(1, *(int(s.iteration[-1]) for s in series))
     x = Scale(0, last, _LEFT, _RIGHT)
     y = Scale(low if is_log else 0.0, high or 1.0, _GROUND, _TOP, is_log)
     lines = [_line(s, x, y) for s in series]
@@ -131,35 +131,36 @@ def curves(title: str, text: str, y_name: str, series: Sequence[Series], *, is_l
 
 
 def _line(series: Series, x: Scale, y: Scale) -> dict[str, Any]:
-    at = spaced(len(series.step) - 1, _MAX_POINTS)
+    at = spaced(len(series.iteration) - 1, _MAX_POINTS)
     at = at[series.drawn[at] > 0] if y.is_log else at
-    places = zip(
-        x(series.step[at].astype(np.float64)).tolist(), y(series.drawn[at]).tolist(), strict=True
+    iteration = series.iteration[at]
+    coordinates = zip(
+        x(iteration.astype(np.float64)).tolist(), y(series.drawn[at]).tolist(), strict=True
     )
-    points = [(round(a, 1), round(b, 1)) for a, b in places]
-    said = [float(f"{value:.5g}") for value in series.said[at].tolist()]
-    data = {"step": series.step[at].tolist(), "said": said, "at": points}
+    points = [(round(a, 1), round(b, 1)) for a, b in coordinates]
+    values = [float(f"{value:.5g}") for value in series.shown[at].tolist()]
+    data = {"iteration": iteration.tolist(), "value": values, "at": points}
     return {"name": series.name, "points": points, "data": data}
 
 
 def reliability(found: Calibration) -> dict[str, Any]:
-    """Draw a reliability curve: what was said against what was true, and how many rows."""
+    """Return a reliability curve: observed frequency by predicted probability, with numbers of rows."""
     size, margin = 320, 44
     x, y = Scale(0, 1, margin, size - 10), Scale(0, 1, size - margin, 10)
-    most = float(found.weight.max())
+    max_weight = float(found.weight.max())
     bins = [
         {
-            "x": round(float(x(said)), 1),
-            "y": round(float(y(true)), 1),
-            "radius": round(2.5 + 8.0 * (weight / most) ** 0.5, 1),
-            "said": said,
-            "true": true,
+            "x": round(float(x(prob_pred)), 1),
+            "y": round(float(y(prob_true)), 1),
+            "radius": round(2.5 + 8.0 * (weight / max_weight) ** 0.5, 1),
+            "prob_pred": prob_pred,
+            "prob_true": prob_true,
             "weight": weight,
             "low": low,
             "high": high,
         }
-        for said, true, weight, low, high in zip(
-            *(found.said.tolist(), found.true.tolist(), found.weight.tolist()),
+        for prob_pred, prob_true, weight, low, high in zip(
+            *(found.prob_pred.tolist(), found.prob_true.tolist(), found.weight.tolist()),
             *(found.edges[:-1].tolist(), found.edges[1:].tolist()),
             strict=True,
         )
@@ -175,7 +176,7 @@ def reliability(found: Calibration) -> dict[str, Any]:
 
 
 def swarm(values: Floats, data: Floats, features: Sequence[int]) -> dict[str, Any]:
-    """Draw what features add to predictions, a dot for each row, coloured by its value."""
+    """Return a beeswarm chart of Shapley values: a dot per row, coloured by the feature's value."""
     height, edge = 38, 14
     drawn = values[:, list(features)]
     x = Scale(float(drawn.min(initial=0.0)), float(drawn.max(initial=0.0)), edge, _WIDTH - edge)
@@ -191,7 +192,7 @@ def swarm(values: Floats, data: Floats, features: Sequence[int]) -> dict[str, An
 
 
 def _colours(column: Floats) -> NDArray[np.intp]:
-    """Return the fifth of a column's values that each is in, from 0; then that of a missing one."""
+    """Return the quintile of each value in its column, from 0; missing values have their own number."""
     present = column[~np.isnan(column)]
     if not len(present):
         return np.full(len(column), _MISSING, dtype=np.intp)
@@ -199,29 +200,29 @@ def _colours(column: Floats) -> NDArray[np.intp]:
     return np.where(np.isnan(column), _MISSING, np.searchsorted(edges, column)).astype(np.intp)
 
 
-def _dots(places: Floats, colours: NDArray[np.intp], height: int) -> list[str]:
-    """Return a path of dots for each colour; dots that would lie on each other are stacked."""
+def _dots(coordinates: Floats, colours: NDArray[np.intp], height: int) -> list[str]:
+    """Return an SVG path of dots for each colour; dots that would overlap are stacked."""
     seen: dict[int, int] = {}
     paths: list[list[str]] = [[] for _ in range(_MISSING + 1)]
-    for place, colour in zip(places.tolist(), colours.tolist(), strict=True):
-        column = round(place / 4.0)
+    for x, colour in zip(coordinates.tolist(), colours.tolist(), strict=True):
+        column = round(x / 4.0)
         rank = seen.get(column, 0)
         seen[column] = rank + 1
         side = (rank + 1) // 2 * (1 if rank % 2 else -1)
         offset = max(-height / 2 + 3, min(height / 2 - 3, side * 3.0))
-        paths[colour].append(f"M{place:.1f} {height / 2 + offset:.1f}h0")
+        paths[colour].append(f"M{x:.1f} {height / 2 + offset:.1f}h0")
     return ["".join(path) for path in paths]
 
 
-_SMALL, _LARGE, _WIDE = 14, 40, 620  # of a square, and of all columns together
+_SMALL, _LARGE, _WIDE = 14, 40, 620  # bounds of the size of a cell, and width of all columns
 _MAX_WITH_NUMBERS = 12  # columns
-_CHARACTER = 6.6  # its width in labels
+_CHARACTER = 6.6  # width in labels
 
 
 def matrix(
     key: str, rows: Sequence[str], columns: Sequence[str], cells: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Place squares; a cell has row `r`, column `c`, strength `s`, text `t` and `k`, its kind."""
+    """Return a matrix of cells: row `r`, column `c`, opacity `s`, short text `n`, text `t`, class `k`."""
     size = int(min(_LARGE, max(_SMALL, _WIDE / max(1, len(columns)))))
     left = int(max(len(short_label(name)) for name in rows) * _CHARACTER) + 14
     top = int(max(len(short_label(name)) for name in columns) * _CHARACTER * 0.82) + 18
@@ -240,51 +241,51 @@ def matrix(
     }
 
 
-def confusion_matrix(found: Confusion, answers: Answers) -> dict[str, Any]:
-    """Draw which classes are taken for which; only squares that hold rows are there."""
+def confusion_matrix(found: Confusion, predictions: Predictions) -> dict[str, Any]:
+    """Return the confusion matrix as a chart, without cells of no rows."""
     columns = [shown_label(label) for label in found.labels]
     rows = [*columns, "not in the model"] if found.has_unseen else columns
-    shares, totals = found.row_shares, found.counts.sum(axis=1)
-    strength = _strength(shares)
+    fractions, totals = found.row_fractions, found.counts.sum(axis=1)
+    opacity = _opacity(fractions)
     cells = [
         {
             "r": r,
             "c": c,
-            "k": "right" if r == c else "wrong",
-            "s": round(float(strength[r, c]), 3),
+            "k": "correct" if r == c else "error",
+            "s": round(float(opacity[r, c]), 3),
             "n": count(found.counts[r, c]),
             "t": f"{count(found.counts[r, c])} of {count(totals[r])} rows "
-            f"({percent(float(shares[r, c]))})",
+            f"({percent(float(fractions[r, c]))})",
         }
         for r, c in np.argwhere(found.counts > 0).tolist()
     ]
     drawn = matrix("confusion", rows, columns, cells)
-    wrong = found.support - found.right
+    errors = found.support - found.correct
     drawn["data"]["orders"] = {
-        "name": list(range(answers.n_classes)),
-        "errors": np.argsort(-wrong, kind="stable").tolist(),
+        "name": list(range(predictions.n_classes)),
+        "errors": np.argsort(-errors, kind="stable").tolist(),
         "size": np.argsort(-found.support, kind="stable").tolist(),
     }
     return drawn
 
 
-def _strength(shares: Floats) -> Floats:
-    """Return how strong squares are; errors have a scale of their own, as they are small."""
-    strength = shares.copy()
-    np.fill_diagonal(strength, 0.0)
-    strength /= max(float(strength.max()), np.finfo(np.float64).tiny)
-    np.fill_diagonal(strength, shares.diagonal())
-    return 0.12 + 0.88 * np.sqrt(strength)
+def _opacity(fractions: Floats) -> Floats:
+    """Return the opacity of cells; errors have a separate scale, because they are few."""
+    relative = fractions.copy()
+    np.fill_diagonal(relative, 0.0)
+    relative /= max(float(relative.max()), np.finfo(np.float64).tiny)
+    np.fill_diagonal(relative, fractions.diagonal())
+    return 0.12 + 0.88 * np.sqrt(relative)
 
 
 def heat_map(key: str, features: Sequence[str], labels: Sequence[Any], values: Floats) -> Any:
-    """Draw values of shape (n_features, n_classes), each as a part of the largest."""
+    """Return values of shape (n_features, n_classes) as a heat map, relative to the largest."""
     largest = float(values.max()) if values.size else 0.0
     cells = [
         {
             "r": r,
             "c": c,
-            "k": "right",
+            "k": "correct",
             "s": round(float(values[r, c] / largest) ** 0.7, 3),
             "n": number(float(values[r, c]), 2),
             "t": number(float(values[r, c])),

@@ -225,8 +225,9 @@ def prepare(
     make_refit = None
     if plan.stops_early and validation is None:
         make_refit = partial(_make_refit, train, resumed) if settings.refit else None
+        # The shard of the rows with weight, which may be fewer than those given.
         held_out, rest = hold_out(
-            train.y, plan.n_classes, settings.validation_fraction, plan.seed, shard
+            train.y, plan.n_classes, settings.validation_fraction, plan.seed, train.shard
         )
         train, validation = train.take(rest), train.take(held_out)
     binned = bin_rows(train, validation, _binning(plan, previous))

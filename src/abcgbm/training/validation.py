@@ -13,7 +13,7 @@ from abcgbm.data.arrays import Floats
 from abcgbm.data.samples import LabelledRows
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.losses import ScoringClassifier, SoftmaxLink, reports_centred_scores
-from abcgbm.parameters.parameters import Scorer
+from abcgbm.parameters.scoring import Scorer
 from abcgbm.training.resolved import ResolvedParameters
 
 HELD_OUT = 3  # kind of draw; the native core uses 1 (rows) and 2 (features)
@@ -171,7 +171,7 @@ class Monitor:
         """Return the score; larger is better."""
         weights, scoring = self._rows.integer_weights, self._plan.settings.scoring
         if scoring.scorer is not None:
-            return self._call(scoring.scorer)
+            return self._call_scorer(scoring.scorer)
         if scoring.given == "loss":
             return -self.loss() / weights.total
         if scoring.given != "error":
@@ -179,7 +179,7 @@ class Monitor:
         is_wrong = self._scores.leading() != self._rows.y
         return -weights.count(is_wrong) / weights.n_units
 
-    def _call(self, scorer: Scorer) -> float:
+    def _call_scorer(self, scorer: Scorer) -> float:
         labels, rows = self._plan.classes.labels, self._rows
         kwargs = {}
         if _takes_weights(scorer) and (rows.weight != 1).any():

@@ -104,7 +104,7 @@ def test_unclosed_quote_names_the_line_where_it_opens(tmp_path, rows, ending, si
 def trained(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(ROWS))
-    few = ["--steps", "2", "--learning-rate", "0.15", "--set", "min_samples_leaf=1"]
+    few = ["--max-iter", "2", "--learning-rate", "0.15", "--set", "min_samples_leaf=1"]
     assert main(["train", "t.csv", "-l", "y", "-m", "m.abc", *few]) == 0
     return tmp_path
 
@@ -154,7 +154,7 @@ def test_name_that_is_not_utf8_is_read(tmp_path, ending):
 def test_commands_read_and_write_names_that_are_not_utf8(trained):
     names = {ending: os.fsdecode(b"n\xff." + ending) for ending in (b"csv", b"abc", b"out.csv")}
     (trained / "t.csv").rename(trained / names[b"csv"])
-    few = ["--steps", "2", "--learning-rate", "0.15", "--set", "min_samples_leaf=1"]
+    few = ["--max-iter", "2", "--learning-rate", "0.15", "--set", "min_samples_leaf=1"]
     assert main(["train", names[b"csv"], "-l", "y", "-m", names[b"abc"], *few]) == 0
     assert main(["predict", names[b"abc"], names[b"csv"], "-o", names[b"out.csv"]]) == 0
     assert len(read(trained / names[b"out.csv"])) == 60
@@ -170,10 +170,10 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "libsvm"])
-@pytest.mark.parametrize("told", OTHERS)
-def test_files_of_another_format_are_recognised(tmp_path, told, ending):
-    (tmp_path / f"t.{ending}").write_bytes(OTHERS[told])
-    with pytest.raises(TableFileError, match=rf"t\.{ending}: {told}"):
+@pytest.mark.parametrize("message", OTHERS)
+def test_files_of_another_format_are_recognised(tmp_path, message, ending):
+    (tmp_path / f"t.{ending}").write_bytes(OTHERS[message])
+    with pytest.raises(TableFileError, match=rf"t\.{ending}: {message}"):
         read(tmp_path / f"t.{ending}")
 
 
@@ -266,9 +266,9 @@ def test_label_that_python_cannot_hold_names_its_column(trained, capsys, kind, m
     table = pa.table({"a": range(60), "odd": UNREADABLE[kind]})
     WRITERS[ending](table, trained / f"odd.{ending}")
     assert main(["train", f"odd.{ending}", "-l", "odd", "-m", "x.abc", *memory]) == 1
-    told = last_error(capsys)
-    assert "column 'odd' has values that cannot be converted" in told or (
-        ending == "feather" and "odd.feather, column 'odd': damaged values: " in told
+    message = last_error(capsys)
+    assert "column 'odd' has values that cannot be converted" in message or (
+        ending == "feather" and "odd.feather, column 'odd': damaged values: " in message
     )
 
 

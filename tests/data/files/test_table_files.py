@@ -114,7 +114,7 @@ def test_other_encodings_are_read_when_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "t.csv: the file is empty"),
         (b"\n\n", "t.csv: the file is empty"),
@@ -126,10 +126,10 @@ def test_other_encodings_are_read_when_named(tmp_path):
         (b"a,a\n3,4\n", "t.csv, line 1: duplicate column names: 'a'"),
     ],
 )
-def test_what_is_wrong_with_a_text_file_is_located(tmp_path, content, told):
+def test_what_is_wrong_with_a_text_file_is_located(tmp_path, content, message):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
-    with pytest.raises(TableFileError, match=told):
+    with pytest.raises(TableFileError, match=message):
         open_table(path, Reading()).read()
 
 
@@ -157,7 +157,7 @@ def test_format_without_a_reader_is_an_error(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("t.parquet", b"no", "t.parquet: not a parquet file, or damaged"),
         ("t.feather", b"no", "t.feather: not a feather file, or damaged"),
@@ -167,9 +167,9 @@ def test_format_without_a_reader_is_an_error(tmp_path, monkeypatch):
         ("t.dat", b"no", "t.dat: a name without a known suffix"),
     ],
 )
-def test_files_of_another_format_than_their_name_says_are_refused(tmp_path, name, content, told):
+def test_files_of_another_format_than_their_name_says_are_refused(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(TableFileError, match=told):
+    with pytest.raises(TableFileError, match=message):
         open_table(tmp_path / name, Reading()).read()
 
 

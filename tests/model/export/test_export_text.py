@@ -83,7 +83,7 @@ def test_gains_and_weights_are_those_of_the_model():
 
 def test_steps_count_from_zero():
     dump = json.loads(case("abc-mart").model.to_json())
-    assert [tree["step"] for tree in dump["trees"]] == np.repeat(np.arange(8), 3).tolist()
+    assert [tree["iteration"] for tree in dump["trees"]] == np.repeat(np.arange(8), 3).tolist()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -91,10 +91,10 @@ def test_text_is_that_of_each_tree_in_turn(name):
     model, _ = case(name)
     frame = model.trees_to_dataframe()
     first = frame[frame["node"] == 0]
-    trees = [model.tree(*place) for place in zip(first["step"], first["class"], strict=True)]
+    trees = [model.tree(*place) for place in zip(first["iteration"], first["class"], strict=True)]
     scores = zip(model.classes_, model.baseline_, strict=True)
     start = ", ".join(f"{label} {score:+.4g}" for label, score in scores)
-    assert model.to_text() == "\n\n".join([f"start: {start}", *map(str, trees)]) + "\n"
+    assert model.to_text() == "\n\n".join([f"baseline: {start}", *map(str, trees)]) + "\n"
 
 
 @pytest.mark.parametrize("method", ["to_json", "to_text", "to_c"])

@@ -20,11 +20,11 @@ from model_files import (
     document_in,
     loaded,
     members_of,
-    mended,
     npy,
-    redigested,
     small_models,
     with_array,
+    with_document_text,
+    with_valid_digests,
 )
 from models import run_python
 
@@ -132,11 +132,11 @@ def test_damaged_member_with_mended_digests_does_no_harm(name, seed):
     for _ in range(N_OF_SEED):
         which = "model.json" if rng.random() < 0.3 else names[rng.integers(len(names))]
         if which == "model.json":
-            content = redigested(members, mutated(rng, members[which]))
+            content = with_document_text(members, mutated(rng, members[which]))
         else:
             header = members[which].index(b"\n") + 1 if rng.random() < 0.7 else 0
             changed = members[which][:header] + mutated(rng, members[which][header:])
-            content = mended(members | {which: changed})
+            content = with_valid_digests(members | {which: changed})
         assert_error_or_model(content)
 
 
@@ -148,7 +148,7 @@ def test_swapped_members_are_an_error():
             swapped = members | {one: members[other], other: members[one]}
             with pytest.raises(ModelFileError, match="was changed or damaged"):
                 loaded(archive_of(swapped))
-            assert_error_or_model(mended(swapped))
+            assert_error_or_model(with_valid_digests(swapped))
 
 
 def test_order_of_members_means_nothing():
@@ -173,7 +173,7 @@ def zipped(members, compression=zipfile.ZIP_STORED) -> bytes:
         (b"", "not a zip archive"),
         (b"tree\nversion=v4\n", "not a zip archive"),
         (zipped([]), r"model\.json is not in the archive"),
-        (zipped([("model.json", b"{}")]), r"model\.json does not begin"),
+        (zipped([("model.json", b"{}")]), r"model\.json does not start"),
         (zipped([("../../etc/passwd.npy", b"")]), "is no member of a model file"),
         (zipped([("/trees/feature.npy", b"")]), "is no member of a model file"),
         (zipped([("trees\\feature.npy", b"")]), "is no member of a model file"),
@@ -197,14 +197,14 @@ def test_member_that_is_there_twice_is_an_error():
     stream = io.BytesIO(PER_CLASS)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(stream, "a") as archive:
         archive.writestr("trees/value.npy", members["trees/value.npy"])
-    with pytest.raises(ModelFileError, match="there twice"):
+    with pytest.raises(ModelFileError, match="two members of the same name"):
         loaded(stream.getvalue())
 
 
 @pytest.mark.parametrize("mend", [False, True])
 def test_member_too_many_or_too_few_is_an_error(mend):
     members = members_of(PER_CLASS)
-    make = mended if mend else archive_of
+    make = with_valid_digests if mend else archive_of
     with pytest.raises(ModelFileError, match="more_values"):
         loaded(make(members | {"trees/more_values.npy": npy(np.zeros(3))}))
     for name in members.keys() - {"model.json"}:
@@ -261,7 +261,7 @@ def header_of(shape: str, descr: str = "<f8") -> bytes:
 def test_header_of_an_array_is_not_believed(header, numbers):
     members = members_of(PER_CLASS) | {"trees/weight.npy": header + numbers}
     with pytest.raises(ModelFileError, match=r"trees/weight\.npy"):
-        loaded(mended(members))
+        loaded(with_valid_digests(members))
 
 
 BOMBS = """
@@ -270,15 +270,15 @@ sys.path.insert(0, "tests/model/file")
 from test_model_file_damage import *
 bombs = [
     with_declared_sizes(PER_CLASS, 2**32 - 2),
-    mended(members_of(PER_CLASS) | {"trees/weight.npy": header_of("(1000000000000,)")}),
+    with_valid_digests(members_of(PER_CLASS) | {"trees/weight.npy": header_of("(1000000000000,)")}),
     with_array(PER_CLASS, "trees/tree_start", lambda a: a.astype(np.int64) * 2**50),
     with_array(PER_CLASS, "trees/tree_start", lambda a: np.array([0, 2**62, len(a)])),
-    mended(members_of(PER_CLASS), lambda d: d["history"].update(n_steps=10**15)),
-    mended(members_of(PER_CLASS), lambda d: d["features"]["levels"][0].update(n_codes=10**15)),
-    mended(members_of(PER_CLASS), lambda d: d.update(
+    with_valid_digests(members_of(PER_CLASS), lambda d: d["history"].update(n_steps=10**15)),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d["features"]["levels"][0].update(n_codes=10**15)),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d.update(
         classes={"array": {"dtype": "<U400000000", "shape": [3], "values": ["a", "b", "c"]}})),
-    mended(members_of(PER_CLASS), lambda d: d.update(checkpoint=[[]] * 1000)),
-    redigested(members_of(PER_CLASS), members_of(PER_CLASS)["model.json"][:80] + b'"a": ' + b"[" * 10**6),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d.update(checkpoint=[[]] * 1000)),
+    with_document_text(members_of(PER_CLASS), members_of(PER_CLASS)["model.json"][:80] + b'"a": ' + b"[" * 10**6),
 ]
 n_pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (n_pages * resource.getpagesize() + 2**28,) * 2)
@@ -311,38 +311,48 @@ def put(place, value):
 @pytest.mark.parametrize(
     ("content", "name", "change", "message"),
     [
-        (PER_CLASS, "trees/feature", put(0, 99), "feature has numbers out of range"),
-        (PER_CLASS, "trees/feature", put(0, -2), "feature has numbers out of range"),
+        (PER_CLASS, "trees/feature", put(0, 99), "feature has values out of range"),
+        (PER_CLASS, "trees/feature", put(0, -2), "feature has values out of range"),
         (PER_CLASS, "trees/left", put(0, 0), "child out of range"),
         (PER_CLASS, "trees/left", put(0, -7), "child out of range"),
         (PER_CLASS, "trees/left", put(0, 2**31 - 1), "child out of range"),
         (PER_CLASS, "trees/left", put(0, 3), "two parents|without a parent|child out of range"),
         (PER_CLASS, "trees/threshold", put(1, np.nan), "threshold is NaN"),
-        (PER_CLASS, "trees/missing_left", put(0, 7), "missing_left has numbers out of range"),
+        (PER_CLASS, "trees/missing_left", put(0, 7), "missing_left has values out of range"),
         (PER_CLASS, "trees/value", put(0, np.inf), "values must be finite"),
-        (PER_CLASS, "trees/gain", put(0, np.nan), "gain has numbers that are not finite"),
-        (PER_CLASS, "trees/weight", put(0, np.inf), "weight has numbers that are not finite"),
-        (PER_CLASS, "trees/init", put(0, np.nan), "init has numbers that are not finite"),
+        (PER_CLASS, "trees/gain", put(0, np.nan), "gain has values that are not finite"),
+        (PER_CLASS, "trees/weight", put(0, np.inf), "weight has values that are not finite"),
+        (PER_CLASS, "trees/init", put(0, np.nan), "init has values that are not finite"),
         (PER_CLASS, "trees/tree_class", put(0, 3), "class out of range"),
         (PER_CLASS, "trees/tree_class", put(0, -1), "trees/value.npy"),
         (PER_CLASS, "trees/tree_class", put(0, -2), "class out of range"),
         (PER_CLASS, "trees/tree_base", put(0, 9), "class out of range"),
         (PER_CLASS, "trees/tree_base", lambda a: a * 0 + 5, "class out of range"),
-        (PER_CLASS, "trees/tree_base_scale", put(0, 1.5), "tree_base_scale has numbers out of"),
-        (PER_CLASS, "trees/tree_base_scale", put(0, np.nan), "tree_base_scale has numbers out of"),
-        (PER_CLASS, "trees/tree_start", put(0, 1), "tree_start does not rise"),
-        (PER_CLASS, "trees/tree_start", put(1, 0), "tree_start does not rise"),
+        (PER_CLASS, "trees/tree_base_scale", put(0, 1.5), "tree_base_scale has values out of"),
+        (PER_CLASS, "trees/tree_base_scale", put(0, np.nan), "tree_base_scale has values out of"),
+        (
+            PER_CLASS,
+            "trees/tree_start",
+            put(0, 1),
+            "tree_start does not rise|tree_start must ascend",
+        ),
+        (
+            PER_CLASS,
+            "trees/tree_start",
+            put(1, 0),
+            "tree_start does not rise|tree_start must ascend",
+        ),
         (PER_CLASS, "trees/step_start", put(-1, 2), "step_start does not rise"),
         (PER_CLASS, "trees/step_start", put(1, 99), "step_start does not rise"),
         (PER_CLASS, "trees/step_start", lambda a: a[:0], "step_start does not rise|shape"),
         (PER_CLASS, "trees/left_set", lambda a: a[:-1], "trees/left_set.npy: shape"),
         (SHARED, "trees/leaf_value", put((0, 0), np.inf), "leaf values must be finite"),
         (SHARED, "trees/leaf_value", lambda a: a[:-1], "trees/leaf_value.npy: shape"),
-        (SHARED, "trees/gain_feature", put(0, 4), "gain_feature has numbers out of range"),
-        (SHARED, "trees/gain_feature", put(0, -1), "gain_feature has numbers out of range"),
-        (SHARED, "trees/class_gain", put((0, 0), np.nan), "class_gain has numbers that are not"),
+        (SHARED, "trees/gain_feature", put(0, 4), "gain_feature has values out of range"),
+        (SHARED, "trees/gain_feature", put(0, -1), "gain_feature has values out of range"),
+        (SHARED, "trees/class_gain", put((0, 0), np.nan), "class_gain has values that are not"),
         (SHARED, "trees/gain_start", put(1, 99), "gain_start does not rise"),
-        (SHARED, "history/base_class", put(0, 3), "base_class has numbers out of range"),
+        (SHARED, "history/base_class", put(0, 3), "base_classes has values out of range"),
         (SHARED, "history/validation_loss", lambda a: a[:1], "validation_loss has shape"),
         (SHARED, "history/search_losses", lambda a: np.zeros((len(a), 2)), "search_losses has"),
         (
@@ -351,12 +361,12 @@ def put(place, value):
             lambda a: a[1:],
             "refit_history/train_loss.npy: shape",
         ),
-        (SHARED, "features/is_categorical", lambda a: a[:-1], "feature names|levels of"),
+        (SHARED, "features/is_categorical", lambda a: a[:-1], "feature names|categories of"),
         (
             SHARED,
             "features/is_categorical",
             lambda a: a * 0,
-            r"levels of features \[3\]; the categories are \[\]",
+            r"categories of features \[3\]; expected those of \[\]",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -385,21 +395,21 @@ def levels(**entries):
         (lambda d: d.update(format="1"), "format='1'"),
         (lambda d: d.update(format=0), "format=0"),
         (lambda d: d.update(history=None), "no history"),
-        (lambda d: d["history"].update(best_iteration=9), "best_step=9; expected 0 to 2"),
+        (lambda d: d["history"].update(best_step=9), "best_iteration=9; expected 0 to 2"),
         (lambda d: d["history"].update(seed="x"), "'seed' is str"),
-        (lambda d: d["history"].update(chosen={"a": {"code": 1}}), "unknown type 'code'"),
+        (lambda d: d["history"].update(resolved_params={"a": {"code": 1}}), "unknown type 'code'"),
         (lambda d: d["features"].update(names=["a"]), "1 feature names; expected 4"),
         (lambda d: d["features"].update(names=[1, 2, 3, 4]), "expected 4 strings"),
         (lambda d: d["features"].update(handle_unknown="run"), "handle_unknown='run'"),
         (
             lambda d: d["features"].update(levels=[]),
-            r"levels of features \[\]; the categories are \[3\]",
+            r"categories of features \[\]; expected those of \[3\]",
         ),
         (levels(levels=["b", "a", "c"]), "could not have been learned"),
-        (levels(levels=["a", "a", "c"]), "there twice"),
+        (levels(levels=["a", "a", "c"]), "same category twice"),
         (levels(levels=["a", 1.0, "c"]), "could not have been learned|neither"),
         (levels(levels=[True, False, None]), "neither strings nor numbers"),
-        (levels(feature=2), r"levels of features \[2\]; the categories are \[3\]"),
+        (levels(feature=2), r"categories of features \[2\]; expected those of \[3\]"),
         (levels(n_codes=4), "neither strings nor numbers"),
         (levels(n_codes=-1), "neither strings nor numbers"),
         (levels(levels=[f"{i:03}" for i in range(100)], n_codes=100), "left_set"),
@@ -408,7 +418,7 @@ def levels(**entries):
 )
 def test_document_that_makes_no_model_is_an_error(change, message):
     with pytest.raises(ModelFileError, match=message):
-        loaded(mended(members_of(PER_CLASS), change))
+        loaded(with_valid_digests(members_of(PER_CLASS), change))
 
 
 @pytest.mark.parametrize("text", [b"{}", b"[]", b'{"a": NaN}', b"{" * 10**5, b"\xff\xfe", b'"a"'])
@@ -418,11 +428,11 @@ def test_text_that_is_no_document_is_an_error(text):
         loaded(archive_of(members | {"model.json": text}))
     start = members["model.json"][: len(b'{\n "digest": "') + 64]
     with pytest.raises(ModelFileError, match=r"model\.json"):
-        loaded(redigested(members, start + text))
+        loaded(with_document_text(members, start + text))
 
 
 def test_untouched_file_that_is_mended_is_the_same_file():
     for content in CONTENTS.values():
-        assert mended(members_of(content)) == content
+        assert with_valid_digests(members_of(content)) == content
         assert text_of({}) != text_of({"a": 1})
-        assert document_in(members_of(content))["format"] == 1
+        assert document_in(members_of(content))["format"] == 2

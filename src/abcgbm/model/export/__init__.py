@@ -1,1 +1,1 @@
-"""A model in other forms: ONNX, treelite, C, and dumps that people read."""
+"""Exports to ONNX, treelite, C source and JSON."""

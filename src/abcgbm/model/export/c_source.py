@@ -1,4 +1,4 @@
-"""A model as one file of C99 that needs the standard library alone: tables, and a walk over them."""
+"""Export to one file of C99 without dependencies: constant arrays and functions that predict."""
 
 from __future__ import annotations
 
@@ -15,38 +15,39 @@ from abcgbm.model.ensemble import Ensemble
 from abcgbm.model.model import Model
 
 _NUMBERS_PER_LINE = 16
-_NOT_PLAIN = re.compile(rb'[^ -~]|["\\?]')  # in a string of C
-_MISSING_LEFT, _IS_SET = 1, 2  # flags beside a left child, which is multiplied by 4
+_NOT_PLAIN = re.compile(rb'[^ -~]|["\\?]')  # characters to escape in a string literal
+_MISSING_LEFT, _IS_SET = 1, 2  # flags in the two lowest bits beside the left child
 
 _HEAD = """\
 /* A classifier of abcgbm: {n_classes} classes, {n_features} features, {n_iter} iterations.
  *
- * x holds the {n_features} features of a row in the order of PREFIX_features. NAN is missing. A
- * category is given as its code: that of PREFIX_code or PREFIX_code_of_number, which are NAN for a
- * level that was not learned.
+ * x holds the {n_features} features of a row in the order of PREFIX_features. NAN is a missing value.
+ * A category is given as its code, which PREFIX_code and PREFIX_code_of_number return; they return NAN
+ * for an unknown category.
  *
  *   int PREFIX_predict(const double *x, double *proba);
- *     writes the {n_classes} class probabilities, returns the most probable class
+ *     writes the {n_classes} class probabilities and returns the index of the most probable class
  *   void PREFIX_scores(const double *x, double *scores);
- *     writes the {n_classes} scores, whose softmax the probabilities are
- *   double PREFIX_code(int feature, const char *level);
- *   double PREFIX_code_of_number(int feature, double level);
- *     return the code of a level, be it a string (UTF-8) or a number
+ *     writes the {n_classes} raw scores; the probabilities are their softmax
+ *   double PREFIX_code(int feature, const char *category);
+ *   double PREFIX_code_of_number(int feature, double category);
+ *     return the code of a category, given as a string (UTF-8) or as a number
  */
 #include <math.h>
 #include <string.h>
 
 int PREFIX_predict(const double *x, double *proba);
 void PREFIX_scores(const double *x, double *scores);
-double PREFIX_code(int feature, const char *level);
-double PREFIX_code_of_number(int feature, double level);
+double PREFIX_code(int feature, const char *category);
+double PREFIX_code_of_number(int feature, double category);
 
 enum {{ N_CLASSES = {n_classes}, N_FEATURES = {n_features}, N_TREES = {n_trees} }};
 """
 
 _CODE = """
-/* Where a row goes at a split: 0 is left, 1 is right. LEFT has the left child times 4, plus 2 if the
- * split is by a set of codes, whose number THRESHOLD has, plus 1 if missing values go left. */
+/* Returns 0 if a row goes left at a split and 1 if it goes right. LEFT holds the left child times 4,
+ * plus 2 for a categorical split, whose set has the index in THRESHOLD, plus 1 if missing values go
+ * left. */
 static unsigned goes_right(int node, double x)
 {
     int missing_right = !(LEFT[node] & 1u);
@@ -112,7 +113,7 @@ int PREFIX_predict(const double *x, double *proba)
     return best;
 }
 
-double PREFIX_code(int feature, const char *level)
+double PREFIX_code(int feature, const char *category)
 {
     int first, last;
     if (feature < 0 || feature >= N_FEATURES) {
@@ -122,7 +123,7 @@ double PREFIX_code(int feature, const char *level)
     last = STRING_START[feature + 1];
     while (first < last) {
         int middle = first + (last - first) / 2;
-        int order = strcmp(STRING_LEVEL[middle], level);
+        int order = strcmp(STRING_CATEGORY[middle], category);
         if (order == 0) {
             return STRING_CODE[middle];
         }
@@ -135,7 +136,7 @@ double PREFIX_code(int feature, const char *level)
     return NAN;
 }
 
-double PREFIX_code_of_number(int feature, double level)
+double PREFIX_code_of_number(int feature, double category)
 {
     int first, last;
     if (feature < 0 || feature >= N_FEATURES) {
@@ -145,10 +146,10 @@ double PREFIX_code_of_number(int feature, double level)
     last = NUMBER_START[feature + 1];
     while (first < last) {
         int middle = first + (last - first) / 2;
-        if (NUMBER_LEVEL[middle] == level) {
+        if (NUMBER_CATEGORY[middle] == category) {
             return NUMBER_CODE[middle];
         }
-        if (NUMBER_LEVEL[middle] < level) {
+        if (NUMBER_CATEGORY[middle] < category) {
             first = middle + 1;
         } else {
             last = middle;
@@ -160,11 +161,11 @@ double PREFIX_code_of_number(int feature, double level)
 
 
 def c_source(model: Model, prefix: str) -> str:
-    """Return the file; names that it offers begin with the prefix."""
+    """Return the C source; its public names begin with the prefix."""
     is_string = isinstance(prefix, str)
     if not is_string or not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII):
         raise (ValueError if is_string else TypeError)(
-            f"prefix={prefix!r}; expected a name in C: letters, digits and underscores, a letter first"
+            f"prefix={prefix!r}; expected a C identifier: letters, digits and underscores, a letter first"
         )
     head = _HEAD.format(
         n_classes=model.ensemble.n_classes,
@@ -172,12 +173,12 @@ def c_source(model: Model, prefix: str) -> str:
         n_iter=model.n_iter,
         n_trees=len(model.ensemble.tree_class),
     )
-    tables = [*_names(model, prefix), *_tree_tables(model.ensemble), *_level_tables(model)]
+    tables = [*_names(model, prefix), *_tree_tables(model.ensemble), *_category_tables(model)]
     return "".join([head.replace("PREFIX", prefix), *tables, _CODE.replace("PREFIX", prefix)])
 
 
 def _names(model: Model, prefix: str) -> Iterator[str]:
-    """Yield the names of classes and features, as strings."""
+    """Yield arrays of the names of classes and features."""
     labels = [_string(str(label)) for label in model.labels]
     yield _table(f"char *const {prefix}_classes", labels, public=True)
     names = [_string(name) for name in model.feature_labels]
@@ -185,11 +186,13 @@ def _names(model: Model, prefix: str) -> Iterator[str]:
 
 
 def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
-    """Yield the trees. A leaf has its value, or its number among the shared ones, as threshold."""
+    """Yield arrays of the nodes, trees and leaves."""
     is_leaf, is_set = ensemble.feature < 0, ensemble.left_set_size > 0
-    in_shared = np.repeat(ensemble.tree_class < 0, np.diff(ensemble.tree_start))
+    in_multi_output = np.repeat(ensemble.tree_class < 0, np.diff(ensemble.tree_start))
+    # THRESHOLD holds the value of a leaf, or its row in LEAF_VALUE if the tree is multi-output, and the
+    # index of the bit set of a categorical split.
     threshold = np.where(is_leaf, ensemble.value, ensemble.threshold)
-    threshold[is_leaf & in_shared] = np.arange(np.count_nonzero(is_leaf & in_shared))
+    threshold[is_leaf & in_multi_output] = np.arange(np.count_nonzero(is_leaf & in_multi_output))
     threshold[is_set] = np.arange(np.count_nonzero(is_set))
     flags = _MISSING_LEFT * (ensemble.missing_left != 0) + _IS_SET * is_set
     left = 4 * ensemble.left.astype(np.int64) + flags
@@ -209,24 +212,28 @@ def _tree_tables(ensemble: Ensemble) -> Iterator[str]:
     yield _table("float LEAF_VALUE", _doubles(ensemble.leaf_value.ravel()))
 
 
-def _level_tables(model: Model) -> Iterator[str]:
-    """Yield the levels of categories in order, and their codes: of strings, then of numbers."""
-    levels, features = model.encoding.categories, range(model.ensemble.n_features)
-    nothing = CategoryMap("", {})
-    for kind, c_type in (("STRING", "char *const"), ("NUMBER", "double")):
-        is_string = kind == "STRING"
-        chosen = [levels.get(feature, nothing) for feature in features]
-        chosen = [of if of.has_strings == is_string else nothing for of in chosen]
-        pairs = [sorted(of.code_of.items()) for of in chosen]
-        start = np.concatenate([[0], np.cumsum([len(of) for of in pairs])])
-        written = _string if is_string else _double
+def _category_tables(model: Model) -> Iterator[str]:
+    """Yield arrays of sorted categories and their codes: strings first, then numbers."""
+    categories, features = model.encoding.categories, range(model.ensemble.n_features)
+    empty = CategoryMap("", {})
+    for kind, c_type, literal in (
+        ("STRING", "char *const", _string),
+        ("NUMBER", "double", _double),
+    ):
+        maps = [categories.get(feature, empty) for feature in features]
+        maps = [m if m.has_strings == (kind == "STRING") else empty for m in maps]
+        pairs = [sorted(m.code_of.items()) for m in maps]
+        start = np.concatenate([[0], np.cumsum([len(of_feature) for of_feature in pairs])])
+        literals = [literal(c) for of_feature in pairs for c, _ in of_feature]
+        codes = [str(code) for of_feature in pairs for _, code in of_feature]
         yield _table(f"int {kind}_START", _integers(start))
-        yield _table(f"{c_type} {kind}_LEVEL", [written(level) for of in pairs for level, _ in of])
-        yield _table(f"int {kind}_CODE", [str(code) for of in pairs for _, code in of])
+        yield _table(f"{c_type} {kind}_CATEGORY", literals)
+        yield _table(f"int {kind}_CODE", codes)
 
 
 def _table(name: str, numbers: Iterable[str], *, public: bool = False) -> str:
-    """Return an array of constants; C has none without elements."""
+    """Return a constant array."""
+    # C has no empty arrays.
     elements = [*numbers] or ['""' if "char" in name else "0"]
     lines = [
         ", ".join(elements[start : start + _NUMBERS_PER_LINE])
@@ -245,12 +252,12 @@ def _doubles(values: NDArray[Any]) -> list[str]:
 
 
 def _double(value: float) -> str:
-    """Return a number in hexadecimal digits, which are exact and soon read."""
+    """Return a hexadecimal literal, which is exact."""
     return ("-" if value < 0 else "") + "INFINITY" if math.isinf(value) else value.hex()
 
 
 def _string(text: str) -> str:
-    """Return a string in the UTF-8 of C; what is not plain as octal digits."""
+    """Return a string literal in UTF-8, with all but plain ASCII as octal escapes."""
     if "\0" in text:
-        raise ValueError(f"{text!r} has a zero in it, which ends a string in C")
+        raise ValueError(f"{text!r} contains a null character, which ends a string in C")
     return '"' + _NOT_PLAIN.sub(lambda byte: b"\\%03o" % ord(byte[0]), text.encode()).decode() + '"'

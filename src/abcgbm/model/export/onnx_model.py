@@ -17,11 +17,11 @@ from abcgbm.model.model import Model
 from abcgbm.model.trees import trees_or_nothing
 
 ML_DOMAIN = "ai.onnx.ml"
-VERSIONS = {"": 13, ML_DOMAIN: 3}  # of the operators: the oldest that have all that is needed
+VERSIONS = {"": 13, ML_DOMAIN: 3}  # oldest operator sets that have all operators used here
 
 
 class Node(NamedTuple):
-    """A node with one output."""
+    """Node of an ONNX graph, with one output."""
 
     op: str
     inputs: list[str]
@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
 
 class Graph:
-    """Nodes in the order of their use; ``new_name`` makes names for what lies between them."""
+    """Builder of an ONNX graph; ``new_name`` returns unique names for intermediate values."""
 
     def __init__(self, new_name: Callable[[str], str]) -> None:
         self.nodes: list[Node] = []
@@ -43,20 +43,20 @@ class Graph:
         return self.nodes[-1].output
 
     def add_ml(self, op: str, value: str, **attributes: Any) -> str:
-        """Add a node of the domain of machine learning; return the name of its output."""
+        """Add a node of the domain ai.onnx.ml; return the name of its output."""
         self.nodes.append(Node(op, [value], self._new_name(op), ML_DOMAIN, attributes))
         return self.nodes[-1].output
 
     def constant(self, values: NDArray[Any]) -> str:
-        """Add an array that is always the same."""
+        """Add a constant array."""
         return self.add("Constant", value=_tensor(values))
 
     def cast(self, value: str, dtype: Any, output: str | None = None) -> str:
-        """Add a change of type."""
+        """Add a cast to a NumPy type."""
         from onnx import helper
 
-        wanted = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return self.add("Cast", value, output=output, to=wanted)
+        to = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", value, output=output, to=to)
 
 
 def _tensor(values: NDArray[Any]) -> Any:
@@ -66,88 +66,92 @@ def _tensor(values: NDArray[Any]) -> Any:
 
 
 def has_one_input(model: Model) -> bool:
-    """Whether one matrix of numbers holds all columns: no category has strings."""
-    return not any(levels.has_strings for levels in model.encoding.categories.values())
+    """Whether one numeric matrix can hold all columns, as no category is a string."""
+    return not any(categories.has_strings for categories in model.encoding.categories.values())
 
 
 def add_model(
     graph: Graph, model: Model, inputs: list[str], outputs: tuple[str, str], dtype: Any
 ) -> None:
-    """Add all nodes from inputs, a matrix or a column for each feature, to labels and probabilities.
+    """Add all nodes from the inputs to labels and probabilities.
 
-    ``dtype`` is the type of the probabilities.
+    Inputs are a matrix, or one column per feature. ``dtype`` is the type of the probabilities.
     """
     scores = _add_scores(graph, model, *_add_values(graph, model, inputs))
-    most = graph.add("ArgMax", scores, axis=1, keepdims=0)
-    graph.add("Gather", graph.constant(labels_of(model)), most, output=outputs[0], axis=0)
+    best = graph.add("ArgMax", scores, axis=1, keepdims=0)
+    graph.add("Gather", graph.constant(labels_of(model)), best, output=outputs[0], axis=0)
     graph.cast(graph.add("Softmax", scores, axis=1), dtype, output=outputs[1])
 
 
 def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDArray[np.intp]]:
-    """Add what makes one matrix of doubles; return it, and where each feature is in it.
+    """Add nodes that encode the inputs as one matrix of doubles; return it and each feature's column.
 
-    Numbers come first, then the codes of categories; features that are not used may be absent.
+    Numeric features come first, then the codes of categorical ones. Unused features can be left out.
     """
-    levels, used = model.encoding.categories, model.ensemble.used_features.tolist()
+    categories, used = model.encoding.categories, model.ensemble.used_features.tolist()
     place = np.arange(model.ensemble.n_features)
     if has_one_input(model):
         parts, width = [graph.cast(inputs[0], np.float64)], len(place)
         codes = {
-            f: _add_codes_of_numbers(graph, levels[f], parts[0], f) for f in used if f in levels
+            f: _add_codes_of_numbers(graph, categories[f], parts[0], f)
+            for f in used
+            if f in categories
         }
     else:
-        used = used or [next(f for f, of in levels.items() if of.has_strings)]
-        numbers = [f for f in used if f not in levels]
+        used = used or [next(f for f, of in categories.items() if of.has_strings)]
+        numbers = [f for f in used if f not in categories]
         parts, width = [graph.cast(inputs[f], np.float64) for f in numbers], len(numbers)
         place[numbers] = np.arange(width)
-        codes = {f: _add_codes(graph, levels[f], inputs[f]) for f in used if f in levels}
+        codes = {f: _add_codes(graph, categories[f], inputs[f]) for f in used if f in categories}
     place[[*codes]] = np.arange(width, width + len(codes))
     return graph.add("Concat", *parts, *codes.values(), axis=1), place
 
 
-def _add_codes(graph: Graph, levels: CategoryMap, column: str) -> str:
-    """Add what makes codes of levels; those that were not learned, and missing ones, have the last."""
-    if not levels.has_strings:
-        return _add_codes_of_numbers(graph, levels, graph.cast(column, np.float64), 0)
+def _add_codes(graph: Graph, categories: CategoryMap, column: str) -> str:
+    """Add nodes that map categories to codes; unknown and missing ones get code ``n_codes``."""
+    if not categories.has_strings:
+        return _add_codes_of_numbers(graph, categories, graph.cast(column, np.float64), 0)
     codes = graph.add_ml(
         "LabelEncoder",
         column,
-        keys_strings=[*levels.code_of],
-        values_floats=[float(code) for code in levels.code_of.values()],
-        default_float=float(levels.n_codes),
+        keys_strings=[*categories.code_of],
+        values_floats=[float(code) for code in categories.code_of.values()],
+        default_float=float(categories.n_codes),
     )
     return graph.cast(codes, np.float64)
 
 
-def _add_codes_of_numbers(graph: Graph, levels: CategoryMap, matrix: str, column: int) -> str:
-    """Add what makes codes of levels that are numbers, in a column of a matrix of doubles.
-
-    Of the encoders in ONNX some know floats alone, some are new; a tree is neither.
-    """
+def _add_codes_of_numbers(graph: Graph, categories: CategoryMap, matrix: str, column: int) -> str:
+    """Add nodes that map numeric categories, in a column of a matrix of doubles, to codes."""
+    # LabelEncoder takes float32 keys only, except in recent operator sets; a tree compares doubles.
     place = np.array([column])
-    return _add_sums(graph, matrix, tree_attributes([search_tree(levels)], place, {}, 1), 1)
+    return _add_sums(graph, matrix, tree_attributes([search_tree(categories)], place, {}, 1), 1)
 
 
 def _add_scores(graph: Graph, model: Model, values: str, place: NDArray[np.intp]) -> str:
-    """Add the trees, and the scores before the first of them."""
+    """Add the trees and the baseline."""
     n_classes = model.ensemble.n_classes
-    n_codes = {feature: levels.n_codes for feature, levels in model.encoding.categories.items()}
+    n_codes = {
+        feature: categories.n_codes for feature, categories in model.encoding.categories.items()
+    }
     attributes = tree_attributes(trees_or_nothing(model), place, n_codes, n_classes)
     sums = _add_sums(graph, values, attributes, n_classes)
     return graph.add("Add", sums, graph.constant(model.ensemble.init))
 
 
 def _add_sums(graph: Graph, values: str, attributes: dict[str, Any], n_sums: int) -> str:
-    """Add trees, and what puts the two parts of their sums together."""
+    """Add trees, and nodes that add up the two parts of their sums."""
     tensors = {name: _tensor(v) for name, v in attributes.items() if isinstance(v, np.ndarray)}
     parts = graph.add_ml("TreeEnsembleRegressor", values, **(attributes | tensors))
-    shape = graph.constant(np.array([0, 2, n_sums]))  # 0: as many rows as there are, even none
+    shape = graph.constant(
+        np.array([0, 2, n_sums])
+    )  # 0: the number of rows of the input, which can be 0
     pairs = graph.add("Reshape", graph.cast(parts, np.float64), shape)
     return graph.add("ReduceSum", pairs, graph.constant(np.array([1])), keepdims=0)
 
 
 def labels_of(model: Model) -> NDArray[Any]:
-    """Return the labels as ONNX has them: strings, or 64-bit integers."""
+    """Return the labels as strings or 64-bit integers, the types of labels in ONNX."""
     labels = model.labels
     if all(isinstance(label, str) for label in labels):
         return np.array(labels, dtype=object)
@@ -157,13 +161,13 @@ def labels_of(model: Model) -> NDArray[Any]:
     except OverflowError:
         pass
     raise ValueError(
-        f"classes_ has labels such as {labels[0]!r}; ONNX has strings and 64-bit integers (and these "
-        "for truth values and whole floats): fit with labels of such a type"
+        f"classes_ has labels such as {labels[0]!r}; expected strings or 64-bit integers (booleans and "
+        "integral floats are exported as integers), as ONNX has no other labels"
     )
 
 
 LABEL, PROBABILITIES, MATRIX = "label", "probabilities", "X"
-_IR_VERSION = 8  # which runtimes read that know these versions of the operators
+_IR_VERSION = 8  # read by all runtimes that support these operator sets
 _Values = dict[str, tuple[Any, list[int | None]]]  # type and shape by name
 
 
@@ -171,7 +175,7 @@ def onnx_model(model: Model) -> Any:
     """Return the model as an ``onnx.ModelProto``."""
     helper = _import_for_onnx("onnx.helper")
     _check_unknown(model)
-    _warn_of_levels(model)
+    _warn_of_categories(model)
     inputs = _inputs(model)
     numbers = itertools.count()
     graph = Graph(lambda op: f"abcgbm/{op}_{next(numbers)}")
@@ -193,7 +197,7 @@ def onnx_model(model: Model) -> Any:
 
 
 def register_in_skl2onnx(estimator: type) -> None:
-    """Tell skl2onnx how the estimator is converted: `fit` has left a Model in its ``model_``."""
+    """Register converters for an estimator whose ``model_`` is a `Model`."""
     _import_for_onnx("skl2onnx").update_registered_converter(
         estimator,
         f"Abcgbm{estimator.__name__}",
@@ -204,7 +208,7 @@ def register_in_skl2onnx(estimator: type) -> None:
 
 
 def _set_output_types(operator: Any) -> None:
-    """Tell skl2onnx what comes out; probabilities are double where the input is."""
+    """Set the types of the outputs; probabilities are double if the input is."""
     from skl2onnx.common import data_types
 
     model, n_rows = operator.raw_operator.model_, operator.inputs[0].get_first_dimension()
@@ -217,15 +221,15 @@ def _set_output_types(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Convert a step of a pipeline, whose input is one matrix."""
+    """Convert the classifier of a pipeline, whose input is one matrix."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     model: Model = operator.raw_operator.model_
     _check_unknown(model)
     if not has_one_input(model):
         raise ValueError(
-            "categories with strings as levels cannot be handed on inside of a pipeline; expected "
-            "numbers there, such as those of an OrdinalEncoder, or to_onnx() of the classifier alone"
+            "the classifier of the pipeline has categories that are strings; expected numbers, such as "
+            "those of an OrdinalEncoder, or to_onnx() of the classifier alone"
         )
     graph = Graph(lambda op: scope.get_unique_variable_name(f"abcgbm_{op}"))
     label, proba = operator.outputs
@@ -248,43 +252,46 @@ def _import_for_onnx(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f'ONNX models need {name}: pip install "abcgbm[onnx]"') from error
+        raise ImportError(f'export to ONNX requires {name}: pip install "abcgbm[onnx]"') from error
 
 
 def _check_unknown(model: Model) -> None:
     if model.encoding.categories and model.encoding.handle_unknown == "error":
         raise ValueError(
-            "handle_unknown='error'; ONNX cannot raise errors, levels that were not learned are "
-            "missing there: expected a model fitted with handle_unknown='missing'"
+            "handle_unknown='error'; expected a model fitted with handle_unknown='missing', because ONNX "
+            "cannot raise errors for unknown categories"
         )
 
 
-def _warn_of_levels(model: Model) -> None:
-    """Inputs are floats of 32 bits: a level that is none is never met."""
-    for levels in model.encoding.categories.values():
-        numbers = [] if levels.has_strings else [*levels.code_of]
-        lost = [level for level in numbers if float(np.float32(level)) != level]
-        if lost:
+def _warn_of_categories(model: Model) -> None:
+    """Warn of numeric categories that float32 inputs cannot represent."""
+    for categories in model.encoding.categories.values():
+        numbers = [] if categories.has_strings else [*categories.code_of]
+        inexact = [number for number in numbers if float(np.float32(number)) != number]
+        if inexact:
             warnings.warn(
-                f"{levels.column} has the level {lost[0]!r}, which is no float of 32 bits; inputs of "
-                "ONNX are, so there it is a level that was not learned. As strings levels are safe",
+                f"{categories.column} has the category {inexact[0]!r}, which is no 32-bit float as the inputs "
+                "of ONNX are, so the exported model treats it as unknown; expected categories that are "
+                "strings or 32-bit floats",
                 UserWarning,
                 stacklevel=4,
             )
 
 
 def _inputs(model: Model) -> _Values:
-    """Return the type and the shape of each input by its name."""
-    names, levels = model.feature_labels, model.encoding.categories
+    """Return type and shape of each input by name."""
+    names, categories = model.feature_labels, model.encoding.categories
     if has_one_input(model):
         return {MATRIX: (np.float32, [None, len(names)])}
-    taken = {"", LABEL, PROBABILITIES} & {*names}
-    if taken:
+    reserved = {"", LABEL, PROBABILITIES} & {*names}
+    if reserved:
         raise ValueError(
-            f"X has a column named {min(taken)!r}; expected a name that is not empty and none of "
-            f"the outputs', {LABEL!r} and {PROBABILITIES!r}"
+            f"X has a column named {min(reserved)!r}; expected names that are neither empty nor those "
+            f"of the outputs, {LABEL!r} and {PROBABILITIES!r}"
         )
-    is_string = [feature in levels and levels[feature].has_strings for feature in range(len(names))]
+    is_string = [
+        feature in categories and categories[feature].has_strings for feature in range(len(names))
+    ]
     return {
         name: (object if strings else np.float32, [None, 1])
         for name, strings in zip(names, is_string, strict=True)

@@ -1,9 +1,8 @@
-"""The trees of a model as the attributes of one ONNX operator.
+"""Trees as attributes of the ONNX operator TreeEnsembleRegressor.
 
-`TreeEnsembleRegressor` sums in double precision where its input is double, but hands out floats. So
-that nothing is lost, a leaf's value is cut in two parts with an output each: multiples of a power
-of two, so coarse that their sum over all trees is a float exactly, and the rest, so small that what
-is rounded off its sum does not matter.
+The operator sums in double precision if its input is double, but returns float32. So each leaf value
+is split in two, with an output for each part: a multiple of a power of two, coarse enough that the sum
+over all trees is exact in float32, and the remainder, whose rounding error is negligible.
 """
 
 import math
@@ -17,7 +16,7 @@ from abcgbm.data.arrays import Floats
 from abcgbm.data.categories import CategoryMap
 from abcgbm.model.trees import Tree
 
-_FLOAT_BITS = 24  # of a float's significand
+_FLOAT_BITS = 24  # significand of float32
 _BRANCH = "BRANCH_LEQ"
 
 Arrays = dict[str, NDArray[Any]]
@@ -26,19 +25,19 @@ Arrays = dict[str, NDArray[Any]]
 def tree_attributes(
     trees: Iterable[Tree], place: NDArray[np.intp], n_codes: dict[int, int], n_classes: int
 ) -> dict[str, Any]:
-    """Return the attributes of the operator; those that are tensors are arrays, all others lists.
+    """Return the attributes of the operator: tensors as arrays, all others as lists.
 
     Parameters
     ----------
     trees : iterable of Tree
         At least one.
     place : ndarray of int of shape (n_features,)
-        Where a feature is in the operator's input. Categories are codes there, and the code that
-        follows all others is missing.
+        Column of each feature in the operator's input. Categories are codes, and the code
+        ``n_codes`` is a missing value.
     n_codes : dict of int to int
-        The number of codes of each category, without the missing one.
+        Number of codes of each categorical feature, without missing values.
     n_classes : int
-        The operator has twice as many outputs: coarse parts, then the rest.
+        Number of classes. The operator has twice as many outputs: coarse parts, then remainders.
     """
     trees = list(trees)
     nodes = [_nodes(tree, place, n_codes) for tree in trees]
@@ -51,7 +50,7 @@ def tree_attributes(
 
 
 def _joined(prefix: str, parts: Sequence[Arrays]) -> Arrays:
-    """Put the arrays of all trees end to end, and say which tree each entry belongs to."""
+    """Concatenate the arrays of all trees, and add the tree of each entry."""
     sizes = [len(next(iter(part.values()))) for part in parts]
     joined = {f"{prefix}_treeids": np.repeat(np.arange(len(parts)), sizes)}
     for name in parts[0]:
@@ -77,17 +76,17 @@ def _nodes(tree: Tree, place: NDArray[np.intp], n_codes: dict[int, int]) -> Arra
 
 
 def _with_chain(nodes: Arrays, tree: Tree, node: int, n_codes: int) -> Arrays:
-    """Replace the split of a category by a chain of comparisons.
+    """Replace a categorical split by a chain of comparisons with thresholds.
 
-    Codes that go the same way and follow each other are a run; each link of the chain asks whether
-    a code lies in the next run. Missing is the code after all others. Several links lead to the
-    same child; runtimes allow that where it is the child of those that answer yes.
+    Consecutive codes that go to the same child form a run; each link of the chain tests for one run.
+    The missing value is the code after all others. Several links share a child, which runtimes allow
+    for the child of the true branch.
     """
     goes_left = np.zeros(n_codes + 1, dtype=bool)
     goes_left[tree.left_codes[node]] = True
     goes_left[n_codes] = tree.missing_left[node]
     ends = np.flatnonzero(goes_left[1:] != goes_left[:-1])
-    if not len(ends):  # all go the same way
+    if not len(ends):  # all codes go to the same child
         ends = np.array([n_codes])
     children = np.where(goes_left, tree.left[node], tree.left[node] + 1)
     n_nodes, n_links = len(nodes["nodeids"]), len(ends)
@@ -109,7 +108,7 @@ def _with_chain(nodes: Arrays, tree: Tree, node: int, n_codes: int) -> Arrays:
 
 
 def _grid(trees: Sequence[Tree], n_classes: int) -> float:
-    """Return the power of two that coarse parts are multiples of: their sums are floats exactly."""
+    """Return a power of two such that sums of its multiples are exact in float32."""
     largest = np.zeros(n_classes)
     for tree in trees:
         classes, values = tree.added()
@@ -130,12 +129,12 @@ def _leaves(tree: Tree, grid: float, n_classes: int) -> Arrays:
     }
 
 
-def search_tree(levels: CategoryMap) -> Tree:
-    """Return a tree that finds the code of a number; one that is no level has that after all others."""
-    bounds, codes = _bounds(levels)
-    nodes = [(0, len(bounds))]  # each looks for its way between some of the bounds
+def search_tree(categories: CategoryMap) -> Tree:
+    """Return a tree that maps numbers to codes; unknown numbers get code ``n_codes``."""
+    bounds, codes = _bounds(categories)
+    nodes = [(0, len(bounds))]  # each node searches a range of bounds
     left = []
-    for first, last in nodes:  # which become more meanwhile
+    for first, last in nodes:  # the loop appends nodes
         left.append(len(nodes))
         if first < last:
             middle = (first + last) // 2
@@ -148,21 +147,21 @@ def search_tree(levels: CategoryMap) -> Tree:
         np.where(is_leaf, -1, 0).astype(np.int32),
         np.array(threshold),
         np.array(left, dtype=np.int32),
-        nothing.astype(np.uint8),  # what is missing is beyond all levels
+        nothing.astype(np.uint8),  # missing values go right: unknown
         nothing,
         nothing,
         np.array(values, dtype=np.float64)[:, None],
     )
 
 
-def _bounds(levels: CategoryMap) -> tuple[list[float], list[int]]:
-    """Return bounds between numbers, ascending, and the code of those up to each and of those beyond."""
+def _bounds(categories: CategoryMap) -> tuple[list[float], list[int]]:
+    """Return ascending bounds, the code of numbers up to each, and the code of all larger ones."""
     bounds: list[float] = []
     codes: list[int] = []
-    for level, code in sorted(levels.code_of.items()):
-        if level > -math.inf:  # up to its neighbour no level
-            bounds.append(math.nextafter(level, -math.inf))
-            codes.append(levels.n_codes)
-        bounds.append(level)
+    for category, code in sorted(categories.code_of.items()):
+        if category > -math.inf:  # numbers up to the next smaller float are unknown
+            bounds.append(math.nextafter(category, -math.inf))
+            codes.append(categories.n_codes)
+        bounds.append(category)
         codes.append(code)
-    return bounds, [*codes, levels.n_codes]
+    return bounds, [*codes, categories.n_codes]

@@ -1,4 +1,4 @@
-"""treelite: a model for its predictors and for whatever else reads its models (the extra `treelite`)."""
+"""Export to treelite (extra `treelite`)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from abcgbm.model.model import Model
 from abcgbm.model.trees import Tree, trees_or_nothing
 
 
-class _Grove(NamedTuple):
-    """A tree of treelite: its values are for one class, or, if that is -1, a vector for all."""
+class _ClassTree(NamedTuple):
+    """A tree with leaf values for one class, or for all classes if ``class_number`` is -1."""
 
     tree: Tree
     class_number: int
@@ -22,14 +22,16 @@ class _Grove(NamedTuple):
 
 
 def treelite_model(model: Model) -> Any:
-    """Return the model as a ``treelite.Model``; categories are given as codes."""
+    """Return the model as a ``treelite.Model``, whose input has categories as codes."""
     try:
         from treelite import model_builder
     except ImportError as error:
-        raise ImportError('treelite models need it: pip install "abcgbm[treelite]"') from error
+        raise ImportError(
+            'to_treelite requires treelite: pip install "abcgbm[treelite]"'
+        ) from error
     n_classes = model.ensemble.n_classes
-    groves = list(_groves(model))
-    has_vectors = groves[0].class_number == ALL_CLASSES
+    class_trees = list(_class_trees(model))
+    has_vectors = class_trees[0].class_number == ALL_CLASSES
     builder = model_builder.ModelBuilder(
         threshold_type="float64",
         leaf_output_type="float64",
@@ -42,34 +44,34 @@ def treelite_model(model: Model) -> Any:
             leaf_vector_shape=(1, n_classes if has_vectors else 1),
         ),
         tree_annotation=model_builder.TreeAnnotation(
-            num_tree=len(groves),
-            target_id=[0] * len(groves),
-            class_id=[grove.class_number for grove in groves],
+            num_tree=len(class_trees),
+            target_id=[0] * len(class_trees),
+            class_id=[class_tree.class_number for class_tree in class_trees],
         ),
         postprocessor=model_builder.PostProcessorFunc(name="softmax"),
         base_scores=model.ensemble.init.tolist(),
     )
-    for grove in groves:
-        _add(builder, grove)
+    for class_tree in class_trees:
+        _add(builder, class_tree)
     return builder.commit()
 
 
-def _groves(model: Model) -> Iterator[_Grove]:
-    """Yield the trees: if any is shared all with vectors, else one for each class that is added to."""
+def _class_trees(model: Model) -> Iterator[_ClassTree]:
+    """Yield all trees with vector leaves if any is multi-output, else one tree per class it changes."""
     has_vectors = bool((model.ensemble.tree_class == ALL_CLASSES).any())
     for tree in trees_or_nothing(model):
         classes, added = tree.added()
         if has_vectors:
             values = np.zeros((len(added), model.ensemble.n_classes))
             values[:, classes] = added
-            yield _Grove(tree, ALL_CLASSES, values)
+            yield _ClassTree(tree, ALL_CLASSES, values)
         else:
             for class_number, values in zip(classes.tolist(), added.T, strict=True):
-                yield _Grove(tree, class_number, values)
+                yield _ClassTree(tree, class_number, values)
 
 
-def _add(builder: Any, grove: _Grove) -> None:
-    tree, leaf_values = grove.tree, iter(grove.values.tolist())
+def _add(builder: Any, class_tree: _ClassTree) -> None:
+    tree, leaf_values = class_tree.tree, iter(class_tree.values.tolist())
     builder.start_tree()
     for node, feature in enumerate(tree.feature.tolist()):
         builder.start_node(node)

@@ -1,8 +1,7 @@
-"""The model file: an ordinary zip archive of `model.json` and `.npy` arrays.
+"""Model files: zip archives of `model.json` and `.npy` arrays.
 
-It is made so that anyone can open it with unzip and NumPy, that the same model gives the same bytes,
-and that a file which was damaged, or made to mislead, is an error and nothing else. Nothing in it is
-ever executed.
+unzip and NumPy can open them. The same model always gives the same bytes. A damaged or malicious file
+raises ModelFileError; nothing in a file is ever executed.
 """
 
 from abcgbm.errors import ModelFileError

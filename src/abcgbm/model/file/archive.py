@@ -1,4 +1,4 @@
-"""Archive of a model file: a zip of stored members, and arrays as npy."""
+"""Archive of a model file: an uncompressed zip, with arrays as npy."""
 
 import io
 import math
@@ -15,16 +15,16 @@ from numpy.typing import DTypeLike, NDArray
 from abcgbm.errors import ModelFileError, as_model_file_errors
 from abcgbm.model.array_checks import Shape, fits, shown_shape
 
-# The types in which numbers of a kind may be stored, narrowest first. Floats are often counts.
+# Types in which numbers of a kind may be stored, narrowest first. Floats are often counts.
 _STORED_AS = {
     "i": ("<i1", "<i2", "<i4", "<i8"),
     "u": ("<u1", "<u2", "<u4", "<u8"),
     "f": ("<u1", "<u2", "<u4", "<f4", "<f8"),
 }
 _KNOWN = {dtype.str: dtype for names in _STORED_AS.values() for dtype in map(np.dtype, names)}
-_FIRST = 1000  # numbers that are looked at before all are
+_FIRST = 1000  # numbers to try before all of them
 _VERSION = (1, 0)
-# What NumPy writes: version 1.0, the length of the rest, and a dictionary of three entries.
+# Header as NumPy writes it: version 1.0, length of the rest, and a dictionary of three entries.
 _LENGTH = rb"(?:0|[1-9]\d{0,17})"
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<|][iuf][1248])', 'fortran_order': False, "
@@ -41,23 +41,23 @@ def npy_of(array: NDArray[Any]) -> bytes:
 
 
 def _narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the same numbers, to the last bit, in the first type that holds them."""
+    """Return the same numbers in the narrowest type that holds them exactly."""
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     for dtype in _STORED_AS[array.dtype.kind]:
         if _holds(dtype, array.ravel()[:_FIRST]) and _holds(dtype, array):
             return array.astype(dtype)
-    raise TypeError(f"an array of {array.dtype} is wider than a model file holds")
+    raise TypeError(f"an array of {array.dtype}; expected at most 64 bits per number")
 
 
 def _holds(dtype: str, array: NDArray[Any]) -> bool:
-    with np.errstate(invalid="ignore", over="ignore"):  # of floats that are beyond the type
+    with np.errstate(invalid="ignore", over="ignore"):  # of floats out of range
         return array.astype(dtype).astype(array.dtype).tobytes() == array.tobytes()
 
 
 def from_npy(name: str, content: bytes, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
     """Return the array of a member as the given type, C-contiguous.
 
-    What it says of itself is checked before NumPy reads it. Of ``shape``, None is any length.
+    The header is checked before NumPy reads it. None in ``shape`` is any length.
     """
     header = _HEADER.fullmatch(content, 0, 10 + int.from_bytes(content[8:10], "little"))
     if header is None or header[1].decode() not in _KNOWN:
@@ -74,23 +74,21 @@ def from_npy(name: str, content: bytes, dtype: DTypeLike, shape: Shape) -> NDArr
 def _check_header(
     name: str, found: tuple[int, ...], stored: np.dtype[Any], dtype: np.dtype[Any], shape: Shape
 ) -> None:
-    allowed = [of for of in _STORED_AS[dtype.kind] if np.dtype(of).itemsize <= dtype.itemsize]
-    if stored not in [np.dtype(of) for of in allowed]:
+    allowed = [t for t in _STORED_AS[dtype.kind] if np.dtype(t).itemsize <= dtype.itemsize]
+    if stored not in [np.dtype(t) for t in allowed]:
         raise ModelFileError(f"{name}: numbers of type {stored.str}; expected one of {allowed}")
     if not fits(found, shape):
         raise ModelFileError(f"{name}: shape {found}; expected {shown_shape(shape)}")
 
 
-_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip archive knows
+_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip archive can hold
 _READABLE_BY_ALL = 0o644 << 16
 _UNIX = 3
-_LOCAL_HEADER = struct.Struct(
-    "<26xHH"
-)  # before a member; it ends with the lengths of name and extra
-_ENTRY_BYTES = 46  # of a member in the table of contents, without name, extra and comment
-_END_BYTES = (22, 22 + 20 + 56)  # of what follows the table of contents; the second beyond 2 GiB
+_LOCAL_HEADER = struct.Struct("<26xHH")  # ends with the lengths of name and extra field
+_ENTRY_BYTES = 46  # of a member in the central directory, without name, extra field and comment
+_END_BYTES = (22, 22 + 20 + 56)  # after the central directory; the second for more than 2 GiB
 _NAME = re.compile(r"[a-z_]+(/[a-z_]+)?\.(json|npy)")
-# What zipfile raises of an archive that is none, or of one that was damaged.
+# Exceptions that zipfile raises for a damaged archive, or for a file that is no archive.
 _DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
@@ -104,7 +102,7 @@ _DAMAGE = (
 
 
 def archive_of(members: Mapping[str, bytes]) -> bytes:
-    """Return the archive of some members, in their order."""
+    """Return a zip archive of members in the given order."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
@@ -116,10 +114,10 @@ def archive_of(members: Mapping[str, bytes]) -> bytes:
 
 
 class Archive:
-    """The members of an archive that somebody else may have made.
+    """Members of an archive from an untrusted source.
 
-    None is taken for larger than the file has room for, so nothing is allocated for a size that is
-    only claimed; and nothing is ever unpacked to a folder.
+    Members cannot claim more bytes than the file has, so a false size allocates nothing. Nothing is
+    ever extracted to a folder.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -128,7 +126,7 @@ class Archive:
             self._zip = zipfile.ZipFile(file)
         self._members = {info.filename: info for info in self._zip.infolist()}
         if len(self._members) != len(self._zip.infolist()):
-            raise ModelFileError("a member of the archive is there twice")
+            raise ModelFileError("the archive has two members of the same name")
         for info in self._members.values():
             _check_member(info)
         self._check_no_junk(file, n_bytes)
@@ -139,20 +137,20 @@ class Archive:
             )
 
     def _check_no_junk(self, file: IO[bytes], n_bytes: int) -> None:
-        """Raise a ModelFileError unless the members and their table of contents fill the file."""
+        """Raise ModelFileError unless the members and the central directory fill the file."""
         members = sorted(self._members.values(), key=lambda info: info.header_offset)
         place = 0
         for info in members:
             _check_begins(info.filename, info.header_offset, place)
             place += _n_bytes_of(info, file)
-        _check_begins("the table of contents", self._zip.start_dir, place)
+        _check_begins("the central directory", self._zip.start_dir, place)
         place += sum(_n_bytes_of_entry(info) for info in members)
         if n_bytes - place not in _END_BYTES or self._zip.comment:
-            raise ModelFileError("the file has bytes behind its archive; expected none")
+            raise ModelFileError("the file has bytes after its archive; expected none")
 
     @property
     def names(self) -> set[str]:
-        """The names of all members."""
+        """Names of all members."""
         return {*self._members}
 
     def read(self, name: str) -> bytes:
@@ -172,7 +170,7 @@ def _check_begins(name: str, begin: int, expected: int) -> None:
 
 
 def _n_bytes_of(info: zipfile.ZipInfo, file: IO[bytes]) -> int:
-    """Return how many bytes a member takes with its header."""
+    """Return the size of a member with its header."""
     file.seek(info.header_offset)
     header = file.read(_LOCAL_HEADER.size)
     if len(header) < _LOCAL_HEADER.size:
@@ -182,7 +180,7 @@ def _n_bytes_of(info: zipfile.ZipInfo, file: IO[bytes]) -> int:
 
 
 def _n_bytes_of_entry(info: zipfile.ZipInfo) -> int:
-    """Return how many bytes a member takes in the table of contents."""
+    """Return the size of a member in the central directory."""
     return _ENTRY_BYTES + len(info.orig_filename.encode()) + len(info.extra) + len(info.comment)
 
 
@@ -190,4 +188,4 @@ def _check_member(info: zipfile.ZipInfo) -> None:
     if not _NAME.fullmatch(info.filename):
         raise ModelFileError(f"{info.filename!r} is no member of a model file")
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-        raise ModelFileError(f"{info.filename} is compressed; expected members stored as they are")
+        raise ModelFileError(f"{info.filename} is compressed; expected uncompressed members")

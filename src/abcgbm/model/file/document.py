@@ -1,4 +1,4 @@
-"""The document of a model file: format, labels, columns, history and parameters."""
+"""`model.json`: format, labels, columns, history and parameters of a model."""
 
 import hashlib
 import json
@@ -19,31 +19,31 @@ from abcgbm.model.file.format_1 import resolved_from_format_1, weight_from_forma
 from abcgbm.model.file.json_values import JsonReader, to_json
 from abcgbm.model.history import History
 from abcgbm.parameters.algorithms import Checkpoint, KeepOnInterrupt, TimeLimit
-from abcgbm.parameters.parameters import callback_list
+from abcgbm.parameters.objects import callback_list
 
-# What belongs to a machine or to one run rather than to a model: the same model, the same bytes.
+# Parameters of a machine or a run rather than of a model; the same model gives the same bytes.
 _NOT_OF_THE_MODEL = ("n_jobs", "verbose")
-# What fit would act on: a file that names a path for a checkpoint would have that path written to.
+# Parameters with side effects in fit: a path for a checkpoint, for example, would be written to.
 _ACTED_ON_IN_FORMAT_1 = (*_NOT_OF_THE_MODEL, "checkpoint", "checkpoint_every", "callbacks")
-_KEPT_CALLBACKS = (TimeLimit, KeepOnInterrupt)  # these write nothing, and call nothing
+_KEPT_CALLBACKS = (TimeLimit, KeepOnInterrupt)  # without side effects
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Raise a ValueError if a file sets a parameter that makes fit do something outside the model."""
+    """Raise ValueError if a file sets a parameter with which fit has side effects."""
     _check_are_none(parameters, _NOT_OF_THE_MODEL)
     callbacks = parameters.get("callbacks")
     is_kept = callbacks is None or (
-        type(callbacks) is list and all(type(of) in _KEPT_CALLBACKS for of in callbacks)
+        type(callbacks) is list and all(type(c) in _KEPT_CALLBACKS for c in callbacks)
     )
     if not is_kept:
         raise ValueError(
-            f"the parameter callbacks={callbacks!r}; expected null, or a list of TimeLimit and "
+            f"the parameter callbacks={shorten(callbacks)}; expected null, or a list of TimeLimit and "
             "KeepOnInterrupt, because fit would act on it"
         )
 
 
 def check_parameters_of_format_1(parameters: Mapping[str, Any]) -> None:
-    """Raise a ValueError as ``check_parameters`` does, for a file of format 1."""
+    """Raise ValueError like ``check_parameters``, for a file of format 1."""
     _check_are_none(parameters, _ACTED_ON_IN_FORMAT_1)
 
 
@@ -57,12 +57,12 @@ def _check_are_none(parameters: Mapping[str, Any], names: Iterable[str]) -> None
 
 
 def set_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that a file sets: those of a machine have their defaults."""
+    """Return the parameters that a file sets, without those of a machine or a run."""
     return {name: value for name, value in parameters.items() if name not in _NOT_OF_THE_MODEL}
 
 
 def kept_parameters(parameters: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
-    """Return the parameters that a model file holds; a warning names those that it cannot."""
+    """Return the parameters that a model file can hold; warn of all others."""
     kept, dropped = split_parameters(parameters)
     if dropped:
         names = ", ".join(f"{name} (of type {of})" for name, of in dropped.items())
@@ -76,7 +76,7 @@ def kept_parameters(parameters: Mapping[str, Any], stacklevel: int = 2) -> dict[
 
 
 def split_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the parameters that a model file holds, and the types of those that it cannot."""
+    """Return the parameters that a model file can hold, and the types of all others."""
     kept: dict[str, Any] = {}
     dropped: dict[str, str] = {}
     for name, value in parameters.items():
@@ -95,14 +95,14 @@ def split_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dic
 
 
 def _split_callbacks(given: Any) -> tuple[list[Any] | None, dict[str, str]]:
-    """Return the callbacks that a file holds, and the type of those that it cannot.
+    """Return the callbacks that a file can hold, and the type of all others.
 
-    A ``Checkpoint`` belongs to one run, as ``n_jobs`` does, so it is left out without a warning.
+    A ``Checkpoint`` belongs to one run, like ``n_jobs``, so it is left out without a warning.
     """
     items = callback_list(given)
-    kept = [of for of in items if type(of) in _KEPT_CALLBACKS and _can_be_held(of)]
-    others = [of for of in items if not any(of is one for one in kept)]
-    others = [of for of in others if not isinstance(of, Checkpoint)]
+    kept = [item for item in items if type(item) in _KEPT_CALLBACKS and _can_be_held(item)]
+    others = [item for item in items if not any(item is other for other in kept)]
+    others = [item for item in others if not isinstance(item, Checkpoint)]
     return kept or None, {"callbacks": type(given).__name__} if others else {}
 
 
@@ -115,15 +115,15 @@ def _can_be_held(value: Any) -> bool:
 
 
 FORMAT = 2
-NEEDS = "0.3.0"  # the first version that reads this format
+NEEDS = "0.3.0"  # first version that reads this format
 _START = b'{\n "digest": "'
 _N_HEX = 64
 _MAX_BYTES = 2**28
-_WEIGHTS = {"train_weight", "validation_weight"}  # of the rows of a history
+_WEIGHTS = {"train_weight", "validation_weight"}  # of a history
 
 
 def text_of(document: dict[str, Any]) -> bytes:
-    """Return a document as text, a line for each entry; the first is the SHA-256 of what follows it."""
+    """Return a document as text, one line per entry; the first line is the SHA-256 of the rest."""
     entries = [
         f' "{name}": {json.dumps(value, allow_nan=False)}' for name, value in document.items()
     ]
@@ -132,18 +132,18 @@ def text_of(document: dict[str, Any]) -> bytes:
 
 
 def document_of(text: bytes) -> dict[str, Any]:
-    """Return the document of a text that somebody else may have written; of this format only."""
+    """Parse and check an untrusted document."""
     end = len(_START) + _N_HEX
     if len(text) > _MAX_BYTES or not text.startswith(_START):
-        raise ModelFileError("model.json does not begin as that of a model file")
+        raise ModelFileError("model.json does not start like that of a model file")
     if text[len(_START) : end] != hashlib.sha256(text[end:]).hexdigest().encode():
         raise ModelFileError(
-            "model.json was changed or damaged: its digest is not that of its text"
+            "model.json was changed or damaged: its digest does not match its text"
         )
     with as_model_file_errors("model.json", ValueError, RecursionError):
         document = json.loads(text, parse_constant=_refuse, object_pairs_hook=_entries)
     if not isinstance(document, dict):
-        raise ModelFileError("model.json holds no document")
+        raise ModelFileError("model.json holds no JSON object")
     _check_format(document)
     return document
 
@@ -153,17 +153,17 @@ def _refuse(constant: str) -> float:
 
 
 def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; two entries of one name have no one meaning."""
+    """Return a JSON object; raise ValueError if two entries have the same name."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
-        raise ValueError("an entry is there twice")
+        raise ValueError("an object has two entries of the same name")
     return entries
 
 
 def _check_format(document: dict[str, Any]) -> None:
     written = document.get("format")
     if type(written) is not int or written < 1:
-        raise ModelFileError(f"model.json: format={written!r}; expected a number from 1 on")
+        raise ModelFileError(f"model.json: format={written!r}; expected an integer of at least 1")
     if written > FORMAT:
         raise ModelFileError(
             f"the file is of format {written}, written by abcgbm {document.get('written_by')}; this "
@@ -173,7 +173,7 @@ def _check_format(document: dict[str, Any]) -> None:
 
 
 def entry(document: Any, name: str, *kinds: type) -> Any:
-    """Return an entry of a document, of one of these types; None is one where it is named."""
+    """Return an entry of a document, which has one of the given types."""
     if not isinstance(document, dict) or name not in document:
         raise ModelFileError(f"model.json has no entry {name!r}")
     value = document[name]
@@ -187,7 +187,7 @@ def entry(document: Any, name: str, *kinds: type) -> Any:
 
 
 def json_of_encoding(encoding: ColumnEncoder) -> dict[str, Any]:
-    """Return names and levels of features; which are categories is an array beside."""
+    """Return names and categories of features; an array stores which are categorical."""
     names = encoding.schema.feature_names
     return {
         "names": None if names is None else names.tolist(),
@@ -202,7 +202,7 @@ def json_of_encoding(encoding: ColumnEncoder) -> dict[str, Any]:
 def encoding_of_json(
     document: Any, is_categorical: NDArray[np.bool_], reader: JsonReader
 ) -> ColumnEncoder:
-    """Return how tables become numbers."""
+    """Return the column encoding."""
     names = entry(document, "names", list, type(None))
     schema = Schema(is_categorical, None if names is None else _objects(names))
     schema.check()
@@ -211,10 +211,10 @@ def encoding_of_json(
     named = [entry(of_feature, "feature", int) for of_feature in of_features]
     if named != categorical:
         raise ModelFileError(
-            f"model.json has levels of features {named}; the categories are {categorical}"
+            f"model.json has categories of features {named}; expected those of {categorical}"
         )
     levels = {
-        feature: _levels(schema.label(feature), of_feature, reader)
+        feature: _category_map(schema.label(feature), of_feature, reader)
         for feature, of_feature in zip(categorical, of_features, strict=True)
     }
     return ColumnEncoder(schema, levels, entry(document, "handle_unknown", str))
@@ -226,14 +226,16 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     return array
 
 
-def _levels(column: str, document: Any, reader: JsonReader) -> CategoryMap:
-    levels = reader.value(entry(document, "levels", list))
+def _category_map(column: str, document: Any, reader: JsonReader) -> CategoryMap:
+    categories = reader.value(entry(document, "levels", list))
     last = entry(document, "n_codes", int) - 1
-    if {type(level) for level in levels} - {str, float} or not -1 <= last < len(levels):
-        raise ModelFileError(f"model.json: levels of {column} that are neither strings nor numbers")
-    code_of = {level: min(code, last) for code, level in enumerate(levels)}
-    if len(code_of) != len(levels):
-        raise ModelFileError(f"model.json: a level of {column} is there twice")
+    if {type(c) for c in categories} - {str, float} or not -1 <= last < len(categories):
+        raise ModelFileError(
+            f"model.json: categories of {column} that are neither strings nor numbers"
+        )
+    code_of = {category: min(code, last) for code, category in enumerate(categories)}
+    if len(code_of) != len(categories):
+        raise ModelFileError(f"model.json: {column} has the same category twice")
     return CategoryMap(column, code_of)
 
 
@@ -241,7 +243,7 @@ def _levels(column: str, document: Any, reader: JsonReader) -> CategoryMap:
 
 
 def json_of_history(history: History | None) -> dict[str, Any] | None:
-    """Return a training in short; its losses are arrays beside."""
+    """Return all of a history except its arrays."""
     if history is None:
         return None
     return {
@@ -256,7 +258,7 @@ def json_of_history(history: History | None) -> dict[str, Any] | None:
 
 
 def history_of_json(document: Any, arrays: dict[str, Any], reader: JsonReader) -> History:
-    """Return the record of a training."""
+    """Return the history of a training."""
     return _history(document, arrays, reader, entry(document, "resolved_params", dict))
 
 
@@ -267,7 +269,7 @@ def history_of_format_1(
     parameters: Mapping[str, Any],
     baseline: NDArray[np.float64],
 ) -> History:
-    """Return the record of a training from a file of format 1, with these parameters."""
+    """Return the history from a file of format 1 with the given parameters."""
     history = _history(document, arrays, reader, entry(document, "chosen", dict))
     changed: dict[str, Any] = {"chosen": resolved_from_format_1(history.chosen, parameters)}
     if history.stop_reason == "max_time":
@@ -280,7 +282,7 @@ def history_of_format_1(
 
 
 def _validation_weight(history: History) -> float | None:
-    """Return the weight of the validation rows, if the score is minus the mean loss."""
+    """Return the total weight of the validation rows, if the score is minus the mean loss."""
     with np.errstate(all="ignore"):
         weights = history.validation_loss / -history.validation_score
     is_mean = 0 < weights[0] < math.inf and np.allclose(weights, weights[0], rtol=1e-9, atol=0.0)

@@ -1,7 +1,7 @@
-"""Model files of format 1: their parameters, in the words of this version.
+"""Conversion of the parameters in model files of format 1.
 
-Versions 0.1 and 0.2 had 42 parameters; 17 of them are now in the objects that ``algorithm``,
-``categorical_features`` and ``callbacks`` take. Arrays have the same names in both formats.
+Versions 0.1 and 0.2 had 42 parameters; 17 of them are now fields of the objects for ``algorithm``,
+``categorical_features`` and ``callbacks``. Arrays have the same names in both formats.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from abcgbm.parameters.algorithms import (
     named_algorithm,
 )
 
-# What the parameters were by default that this version does not have by the same name.
+# Defaults of the parameters that no longer exist or have another meaning.
 _DEFAULTS: dict[str, Any] = {
     "algorithm": "auto",
     "trees": "auto",
@@ -52,7 +52,7 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class BaseClassSearch:
-    """A value of ``base_class``: candidates are tried, and the best one is kept for a while."""
+    """Value of ``base_class``: search among candidates, and keep the best one for ``gap`` iterations."""
 
     n_candidates: Any = 2
     gap: Any = 5
@@ -61,15 +61,15 @@ class BaseClassSearch:
 
 @dataclass(frozen=True)
 class FixedBase:
-    """A value of ``base_class``: a label that is spelled like a policy."""
+    """Value of ``base_class``: a label that is spelled like a policy."""
 
     label: Any
 
 
 def parameters_from_format_1(old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters of format 1 as the constructor takes them now.
+    """Convert parameters of format 1 to those of today's constructor.
 
-    A parameter that has no counterpart, and is not as it was by default, keeps its old name.
+    A parameter without counterpart keeps its old name unless it has its default.
     """
     given = _DEFAULTS | {**old}
     new = {name: value for name, value in old.items() if name not in _DEFAULTS}
@@ -85,14 +85,14 @@ def parameters_from_format_1(old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resolved_from_format_1(chosen: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what parameters became in a training of format 1, in the words of this version.
+    """Convert the resolved parameters in a history of format 1.
 
     Parameters
     ----------
     chosen : mapping
-        What the history says of it.
+        Resolved parameters in the history.
     old : mapping
-        The parameters of the file.
+        Parameters in the file.
     """
     given = _DEFAULTS | {**old} | {**chosen}
     same = {name: value for name, value in chosen.items() if name not in _DEFAULTS}
@@ -100,9 +100,9 @@ def resolved_from_format_1(chosen: Mapping[str, Any], old: Mapping[str, Any]) ->
 
 
 def algorithm_from_format_1(given: Mapping[str, Any]) -> Any:
-    """Return the object for an algorithm, a kind of trees and all that went with them.
+    """Return the algorithm object for parameters of format 1.
 
-    What no version could train comes back such that this one refuses it, too.
+    Combinations that could never be trained are returned such that they are still refused.
     """
     if not (isinstance(given["trees"], str) and given["trees"] in ("auto", "per-class", "shared")):
         return given["trees"]
@@ -136,14 +136,14 @@ def algorithm_from_format_1(given: Mapping[str, Any]) -> Any:
 
 
 def weight_from_format_1(losses: Floats, baseline: Floats) -> float | None:
-    """Return the weight of the training rows, which version 0.1 did not write.
+    """Return the total weight of the training rows, which version 0.1 did not store.
 
     Parameters
     ----------
     losses : ndarray of shape (n_classes,)
-        The loss of each class before the first iteration.
+        Loss of each class before the first iteration.
     baseline : ndarray of shape (n_classes,)
-        The raw scores then.
+        Raw scores before the first iteration.
     """
     surprise = np.logaddexp.reduce(baseline) - baseline
     is_there = losses > 0
@@ -152,7 +152,7 @@ def weight_from_format_1(losses: Floats, baseline: Floats) -> float | None:
 
 
 def _name_or_object(given: Mapping[str, Any]) -> Any:
-    """Return a name where it says the same as the object."""
+    """Return the name of an algorithm if it is equivalent to the object, else the object."""
     found = algorithm_from_format_1(given)
     if not isinstance(found, AlgorithmObject):
         return found

@@ -1,7 +1,7 @@
-"""Values of Python and NumPy as JSON, with their types, and back.
+"""Conversion of Python and NumPy values to JSON and back, with their types.
 
-What JSON has is written as it is; all else as an object of one entry, whose name says what it is:
-`{"tuple": [1, 2]}`. Nothing is ever pickled: a value of a type that is not here is an error.
+Values that JSON has are written as they are, all others as an object with one entry named by the type:
+`{"tuple": [1, 2]}`. Nothing is pickled: values of other types raise TypeError.
 """
 
 import math
@@ -25,14 +25,14 @@ from abcgbm.parameters.algorithms import (
     TreePerClass,
 )
 
-_MAX_BYTES = 2**28  # of all arrays together: a dtype such as U99999999 makes much of little
-_MAX_KEYS = 2**13  # of all dictionaries and sets together: keys can be made to collide
+_MAX_BYTES = 2**28  # of all arrays: a short text with dtype U99999999 would allocate gigabytes
+_MAX_KEYS = 2**13  # of all dictionaries and sets: crafted keys can have colliding hashes
 _DTYPE = re.compile(r"[<>|][biufUSMmO]\d*(\[([1-9]\d{0,8})?[A-Za-z]+\])?")
-_WIDEST_FLOAT = 8  # bytes: a float of Python has no more
+_WIDEST_FLOAT = 8  # bytes, as a Python float
 
 
 def to_json(value: Any) -> Any:
-    """Return a value as JSON has it; a TypeError says that it cannot be held."""
+    """Return a value as JSON; raise TypeError if a model file cannot hold it."""
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value
@@ -47,7 +47,7 @@ def to_json(value: Any) -> Any:
 
 
 class JsonReader:
-    """Makes values of JSON that somebody else may have written; a ValueError says what is wrong."""
+    """Converter of untrusted JSON to values; raises ValueError if it is invalid."""
 
     def __init__(self, format_: int = 2) -> None:
         self._tags = _TAGS_OF_FORMAT_1 if format_ == 1 else _TAGS
@@ -55,7 +55,7 @@ class JsonReader:
         self._keys_left = _MAX_KEYS
 
     def value(self, json: Any) -> Any:
-        """Return the value that ``to_json`` was given."""
+        """Return the value that ``to_json`` converted."""
         if isinstance(json, list):
             return [self.value(part) for part in json]
         if not isinstance(json, dict):
@@ -71,14 +71,14 @@ class JsonReader:
             raise ValueError(f"not a value of type {name}: {error}") from error
 
     def keys(self, json: Any) -> list[Any]:
-        """Return what is to be hashed."""
+        """Return values that will be hashed; their number is bounded."""
         self._keys_left -= len(json)
         if self._keys_left < 0:
             raise ValueError(f"dictionaries and sets of more than {_MAX_KEYS} keys")
         return [self.value(key) for key in json]
 
     def array(self, json: Any) -> NDArray[Any]:
-        """Return an array that, written again, is just this."""
+        """Return an array, after checking that ``to_json`` would write the same."""
         text, shape, values = json["dtype"], json["shape"], json["values"]
         if not _DTYPE.fullmatch(text):
             raise ValueError(f"an array of unknown dtype {text!r}")
@@ -88,7 +88,7 @@ class JsonReader:
             raise ValueError(f"arrays of more than {_MAX_BYTES} bytes")
         array = _filled(dtype, [self.value(part) for part in values]).reshape(shape)
         if _array_to_json(array) != json:
-            raise ValueError(f"an array of {text} that does not hold what it says")
+            raise ValueError(f"an array of {text} whose values do not fit its dtype and shape")
         return array
 
 
@@ -106,10 +106,10 @@ def _array_to_json(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def _filled(dtype: np.dtype[Any], values: list[Any]) -> NDArray[Any]:
-    if dtype.kind in "Mm":  # what is not a time is a number in NumPy's own count
+    if dtype.kind in "Mm":  # dates are stored as integers in units of the dtype
         return np.array(values, dtype=_integers(dtype)).view(dtype)
     array = np.empty(len(values), dtype=dtype)
-    for place, value in enumerate(values):  # one by one, or NumPy would look into lists and tuples
+    for place, value in enumerate(values):  # one by one, as NumPy would unpack lists and tuples
         array[place] = value
     return array
 
@@ -123,7 +123,7 @@ def _integers(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class _Tag:
-    """How a type is written, and read."""
+    """How values of a type are written and read."""
 
     kind: type
     to_json: Callable[[Any], Any]
@@ -131,7 +131,7 @@ class _Tag:
 
 
 def _sorted_parts(values: Any) -> list[Any]:
-    """Return the parts of a set in an order that does not depend on their hashes."""
+    """Return the items of a set in an order that does not depend on their hashes."""
     _check_keys(values)
     return sorted(map(to_json, values), key=lambda part: (type(part).__name__, repr(part)))
 
@@ -148,7 +148,7 @@ def _from_pairs(read: JsonReader, json: Any) -> dict[Any, Any]:
 
 def _check_keys(values: Any) -> None:
     if len(values) > _MAX_KEYS:
-        raise TypeError(f"{len(values)} keys cannot be held by a model file, at most {_MAX_KEYS}")
+        raise TypeError(f"{len(values)} keys; a model file holds at most {_MAX_KEYS}")
 
 
 def _time_to_json(value: datetime) -> str:
@@ -162,7 +162,7 @@ def _group_to_json(group: ParameterGroup) -> dict[str, Any]:
 
 
 def _group_tag(kind: type[ParameterGroup]) -> _Tag:
-    """Return how an object that a parameter takes is written: by the names of its own parameters."""
+    """Return the tag of a parameter group, which is written by the names of its parameters."""
 
     def from_json(read: JsonReader, json: dict[str, Any]) -> ParameterGroup:
         return kind(**{name: read.value(value) for name, value in json.items()})

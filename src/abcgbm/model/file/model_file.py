@@ -1,4 +1,4 @@
-"""Model files: written and read whole."""
+"""Reading and writing of model files."""
 
 import hashlib
 import io
@@ -41,8 +41,8 @@ from abcgbm.model.model import Model
 Arrays = dict[str, NDArray[Any]]
 ReadArray = Callable[[str, DTypeLike, Shape], NDArray[Any]]
 
-# The field of an `Ensemble`, and the name of its array in a model file. The names on the right are part
-# of the format: where a field is renamed, only the left side follows. `left_set_size` and the shape
+# Fields of `Ensemble` and the names of their arrays in a model file. The names on the right are part of
+# the format and never change when a field is renamed. `left_set_size`, `n_features` and `n_classes`
 # follow from other arrays and are not stored.
 STORED_NAMES = {
     "feature": "feature",
@@ -73,7 +73,7 @@ _OF_SPLITS = {
 
 
 def arrays_of_trees(ensemble: Ensemble) -> Arrays:
-    """Return what is stored: of splits what only they have, of leaves their values."""
+    """Return the arrays to store: fields of splits for splits only, and values for leaves only."""
     arrays = {field: getattr(ensemble, field) for field in STORED_NAMES}
     is_split = ensemble.feature >= 0
     arrays |= {field: arrays[field][is_split] for field in _OF_SPLITS}
@@ -82,9 +82,9 @@ def arrays_of_trees(ensemble: Ensemble) -> Arrays:
 
 
 def trees_of_arrays(read_stored: ReadArray, n_codes: NDArray[np.int64], n_classes: int) -> Ensemble:
-    """Return the trees; ``read_stored(name, dtype, shape)`` gives an array of just these.
+    """Return the trees, given ``read_stored(name, dtype, shape)``, which returns a checked array.
 
-    ``n_codes`` are the codes of each feature: 0 for numbers.
+    ``n_codes`` is the number of codes of each feature: 0 for numeric ones.
     """
 
     def read(field: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
@@ -95,13 +95,20 @@ def trees_of_arrays(read_stored: ReadArray, n_codes: NDArray[np.int64], n_classe
     by_node = _split_arrays(read, feature) | _set_arrays(read, feature, n_codes)
     by_node["weight"] = read("weight", np.float64, (len(feature),))
     by_tree = _tree_arrays(read, len(feature))
-    shared = np.repeat(by_tree["tree_class"] == ALL_CLASSES, np.diff(by_tree["tree_start"]))
+    is_multi_output = np.repeat(
+        by_tree["tree_class"] == ALL_CLASSES, np.diff(by_tree["tree_start"])
+    )
+    step_start = read("step_start", np.int64, (None,))
+    gain_feature = read("gain_feature", np.int32, (None,))
     return Ensemble(
         feature=feature,
         **by_node,
         **by_tree,
-        **_leaf_arrays(read, feature < 0, shared, n_classes),
-        **_iteration_arrays(read, n_classes),
+        **_leaf_arrays(read, feature < 0, is_multi_output, n_classes),
+        step_start=step_start,
+        gain_feature=gain_feature,
+        class_gain=read("class_gain", np.float64, (len(gain_feature), n_classes)),
+        gain_start=read("gain_start", np.int64, (len(step_start),)),
         init=read("init", np.float64, (n_classes,)),
         n_features=len(n_codes),
         n_classes=n_classes,
@@ -119,7 +126,9 @@ def _split_arrays(read: ReadArray, feature: NDArray[np.int32]) -> Arrays:
 
 
 def _set_arrays(read: ReadArray, feature: NDArray[np.int32], n_codes: NDArray[np.int64]) -> Arrays:
-    n_words = np.append(set_words(n_codes), 0)[feature].astype(np.int32)  # the last is a leaf's: -1
+    n_words = np.append(set_words(n_codes), 0)[feature].astype(
+        np.int32
+    )  # the last entry is for leaves: -1
     return {
         "left_set_size": n_words,
         "left_set": read("left_set", np.uint64, (int(n_words.sum(dtype=np.int64)),)),
@@ -139,30 +148,21 @@ def _tree_arrays(read: ReadArray, n_nodes: int) -> Arrays:
 
 
 def _leaf_arrays(
-    read: ReadArray, is_leaf: NDArray[np.bool_], shared: NDArray[np.bool_], n_classes: int
+    read: ReadArray, is_leaf: NDArray[np.bool_], is_multi_output: NDArray[np.bool_], n_classes: int
 ) -> Arrays:
-    has_value = is_leaf & ~shared
+    has_value = is_leaf & ~is_multi_output
     value = np.zeros(len(is_leaf))
     value[has_value] = read("value", np.float64, (int(has_value.sum()),))
-    n_shared = int((is_leaf & shared).sum())
-    return {"value": value, "leaf_value": read("leaf_value", np.float32, (n_shared, n_classes))}
-
-
-def _iteration_arrays(read: ReadArray, n_classes: int) -> Arrays:
-    step_start = read("step_start", np.int64, (None,))
-    gain_feature = read("gain_feature", np.int32, (None,))
+    n_multi_output = int((is_leaf & is_multi_output).sum())
     return {
-        "step_start": step_start,
-        "gain_feature": gain_feature,
-        "class_gain": read("class_gain", np.float64, (len(gain_feature), n_classes)),
-        "gain_start": read("gain_start", np.int64, (len(step_start),)),
+        "value": value,
+        "leaf_value": read("leaf_value", np.float32, (n_multi_output, n_classes)),
     }
 
 
 Target = str | os.PathLike[str] | IO[bytes]
 _DOCUMENT = "model.json"
-# The field of a `History`, and the name of its array in a model file; as for the trees, the names on
-# the right never change.
+# Fields of `History` and the names of their arrays in a model file; the names on the right never change.
 STORED_NAMES_OF_HISTORY = {
     "train_loss": "train_loss",
     "class_losses": "class_losses",
@@ -175,27 +175,26 @@ STORED_NAMES_OF_HISTORY = {
 
 @dataclass(frozen=True)
 class ModelContents:
-    """What is kept of a fitted classifier.
+    """Content of a model file or checkpoint.
 
     Attributes
     ----------
     model : Model
-        All that prediction needs.
+        The fitted model. In a checkpoint it includes the iterations after the best one.
     history : History
-        The record of the training.
+        History of the training.
     refit_history : History or None
-        The record of the second training, if the model is that of ``refit``.
+        History of the second training, if ``refit`` trained one.
     parameters : dict
-        Parameters of the estimator; those that are not here are as they are by default.
+        Parameters of the estimator; missing ones have their defaults.
     checkpoint : mapping or None
-        In a checkpoint, what training needs beside to go on, as values of JSON. ``model`` has the
-        steps after the best one then too.
+        In a checkpoint, all else that is needed to resume training, as JSON values.
     refit_model : Model or None
-        In a checkpoint of ``refit``, the trees so far; ``refit_history`` is their record then.
+        In a checkpoint during ``refit``, the trees of the second training so far.
     format : int
-        The format of the file that it was read from.
+        Format of the file.
     written_by : str
-        The version that wrote it.
+        Version of abcgbm that wrote the file.
     """
 
     model: Model
@@ -208,7 +207,7 @@ class ModelContents:
     written_by: str = VERSION
 
     def check(self) -> None:
-        """Raise a ValueError unless all parts are safe to use, and a checkpoint has its best step."""
+        """Raise ValueError unless all parts are valid and consistent."""
         for part in (self.model, self.history, self.refit_model, self.refit_history):
             if part is not None:
                 part.check()
@@ -216,23 +215,23 @@ class ModelContents:
         for history in (self.history, self.refit_history):
             if history is not None:
                 check_parameters(history.chosen)  # a second fit may take them from refit_params_
-        best, most = (self.refit_history or self.history).best_iteration, self.model.n_iter
-        if self.checkpoint is None and best != most:
-            raise ValueError(f"a model of {most} steps; its history has {best}")
-        if self.checkpoint is not None and self.history.best_iteration > most:
+        best, n_iter = (self.refit_history or self.history).best_iteration, self.model.n_iter
+        if self.checkpoint is None and best != n_iter:
+            raise ValueError(f"a model of {n_iter} iterations; its history has {best}")
+        if self.checkpoint is not None and self.history.best_iteration > n_iter:
             raise ValueError(
-                f"a checkpoint of {most} steps; its best step is {self.history.best_iteration}"
+                f"a checkpoint of {n_iter} iterations; its best one is {self.history.best_iteration}"
             )
 
     def fitted(self) -> tuple[Model, History, History | None]:
-        """Return a model that can be used and its records; of a checkpoint that of the best step."""
+        """Return the fitted model and its histories; for a checkpoint the model of the best iteration."""
         if self.checkpoint is None:
             return self.model, self.history, self.refit_history
         return self.model.first_iterations(self.history.best_iteration), self.history, None
 
 
 def save(saved: ModelContents, target: Target) -> None:
-    """Write a model file: to a path whole or not at all, or to a file that is open."""
+    """Write a model file to a path, atomically, or to a binary file."""
     if isinstance(target, str | os.PathLike):
         write_whole(target, _content_of(saved))
         return
@@ -241,7 +240,7 @@ def save(saved: ModelContents, target: Target) -> None:
 
 
 def load(source: Target) -> ModelContents:
-    """Read a model file; whatever is wrong with it is a ``ModelFileError``."""
+    """Read a model file; raise ``ModelFileError`` if it is invalid."""
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as file, _named(Path(source)):
             return _saved_of(file)
@@ -250,7 +249,7 @@ def load(source: Target) -> ModelContents:
 
 
 def checkpoint_state(path: Path) -> Mapping[str, Any] | None:
-    """Return ``Saved.checkpoint`` of a model file; its arrays are not read."""
+    """Return ``ModelContents.checkpoint`` of a model file, without reading its arrays."""
     with path.open("rb") as file, _named(path):
         document = document_of(Archive(file).read(_DOCUMENT))
         state: Mapping[str, Any] | None = entry(document, "checkpoint", dict, type(None))
@@ -259,9 +258,9 @@ def checkpoint_state(path: Path) -> Mapping[str, Any] | None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Say of which file an error is; what never ends is none."""
-    if not path.is_file():
-        raise ModelFileError(f"{path} is no file, but a device or the like")
+    """Add the path to the messages of errors."""
+    if not path.is_file():  # reading a device or a pipe might never end
+        raise ModelFileError(f"{path} is not a regular file")
     try:
         yield
     except ModelFileError as error:
@@ -269,11 +268,10 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _check_stream(stream: Any, method: str) -> None:
-    """A file that is open as text cannot hold a model."""
+    """Raise TypeError unless a stream is binary and has the method."""
     if not hasattr(stream, method) or isinstance(stream, io.TextIOBase):
         raise TypeError(
-            f"{type(stream).__name__} given; expected a path, or a file that is open for bytes "
-            f"and has the method {method}"
+            f"{type(stream).__name__} given; expected a path, or a binary file with the method {method}"
         )
 
 
@@ -281,7 +279,7 @@ def _check_stream(stream: Any, method: str) -> None:
 
 
 def _content_of(saved: ModelContents) -> bytes:
-    saved.check()  # what is written can be read
+    saved.check()  # never write a file that cannot be read
     members = {name: npy_of(array) for name, array in _arrays_of(saved).items()}
     document = {
         "format": FORMAT,
@@ -294,23 +292,19 @@ def _content_of(saved: ModelContents) -> bytes:
         "history": json_of_history(saved.history),
         "refit_history": json_of_history(saved.refit_history),
         "checkpoint": saved.checkpoint,
-        **_refit_entry(saved.refit_model),
-        "digests": {name: _digest(content) for name, content in members.items()},
     }
+    if saved.refit_model is not None:  # the second training may have other categories
+        document["refit_features"] = json_of_encoding(saved.refit_model.encoding)
+    document["digests"] = {name: _digest(content) for name, content in members.items()}
     return archive_of({_DOCUMENT: text_of(document)} | members)
-
-
-def _refit_entry(model: Model | None) -> dict[str, Any]:
-    """Only a checkpoint of ``refit`` has this entry: its trees may know other levels."""
-    return {} if model is None else {"refit_features": json_of_encoding(model.encoding)}
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all members, in their order."""
+def _arrays_of(saved: ModelContents) -> Arrays:
+    """Return the arrays of all members in order."""
     arrays = _arrays_of_model(saved.model, "")
     if saved.refit_model is not None:
         arrays |= _arrays_of_model(saved.refit_model, "refit_")
@@ -324,7 +318,7 @@ def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
     return {f"{name}.npy": array for name, array in arrays.items()}
 
 
-def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
+def _arrays_of_model(model: Model, prefix: str) -> Arrays:
     kinds = model.encoding.schema.is_categorical.astype(np.uint8)
     trees = arrays_of_trees(model.ensemble)
     return {f"{prefix}features/is_categorical": kinds} | {
@@ -336,13 +330,13 @@ def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
 
 
 class _Members:
-    """The arrays of a file, each read once, whose digests are those that its document has."""
+    """Arrays of a file, each checked against its digest in the document and read once."""
 
     def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
         if archive.names != {_DOCUMENT, *digests}:
-            odd = sorted(archive.names ^ {_DOCUMENT, *digests})
+            unexpected = sorted(archive.names ^ {_DOCUMENT, *digests})
             raise ModelFileError(
-                f"the archive or model.json lists members that the other does not: {odd}"
+                f"only one of the archive and model.json lists the members {unexpected}"
             )
         self._archive = archive
         self._digests = digests
@@ -353,14 +347,14 @@ class _Members:
         content = self._archive.read(name)
         if _digest(content) != self._digests.get(name):
             raise ModelFileError(
-                f"{name} was changed or damaged: its digest is not that of model.json"
+                f"{name} was changed or damaged: its digest is not the one in model.json"
             )
         self._unread.discard(name)
         return from_npy(name, content, dtype, shape)
 
     def check_all_read(self) -> None:
         if self._unread:
-            raise ModelFileError(f"members that belong to no model: {sorted(self._unread)}")
+            raise ModelFileError(f"members that no model has: {sorted(self._unread)}")
 
 
 def _saved_of(file: IO[bytes]) -> ModelContents:
@@ -428,9 +422,7 @@ def _read_model(
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
-def _history_arrays(
-    name: str, n_iter: int, members: _Members, n_classes: int
-) -> dict[str, NDArray[Any]]:
+def _history_arrays(name: str, n_iter: int, members: _Members, n_classes: int) -> Arrays:
     shapes: dict[str, Shape] = {
         "train_loss": (n_iter + 1,),
         "class_losses": (n_iter + 1, n_classes),

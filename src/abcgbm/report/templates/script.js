@@ -1,6 +1,6 @@
 "use strict";
 
-// The theme: what the system prefers, until someone presses the button.
+// Theme: the preference of the system, until the button is pressed.
 function setUpTheme() {
   const button = document.getElementById("theme");
   const root = document.documentElement;
@@ -16,7 +16,7 @@ function setUpTheme() {
   show();
 }
 
-// Tables: a press on a heading sorts by it, a second one the other way.
+// Tables: a click on a heading sorts by it, a second click reverses the order.
 function valueOf(row, column) {
   const cell = row.cells[column];
   const given = cell.dataset.value;
@@ -50,11 +50,11 @@ function setUpTable(table) {
   });
 }
 
-// Squares: pointer and arrow keys read them.
+// Matrices: pointer and arrow keys show the value of a cell.
 function setUpMatrix(figure) {
   const svg = figure.querySelector("svg");
   const data = JSON.parse(figure.querySelector("script").textContent);
-  const said = figure.querySelector(".said");
+  const readout = figure.querySelector(".readout");
   const cursor = figure.querySelector(".cursor");
   const [size, left, top] = ["size", "left", "top"].map((name) => Number(svg.dataset[name]));
   const drawn = [...figure.querySelectorAll(".cells > g")];
@@ -69,7 +69,7 @@ function setUpMatrix(figure) {
     at = [r, c];
     const cell = cellAt.get(rows[r] + "," + columns[c]);
     const names = data.rows[rows[r]] + " \u2192 " + data.columns[columns[c]];
-    said.textContent = names + ": " + (cell ? cell.t : "0");
+    readout.textContent = names + ": " + (cell ? cell.t : "0");
     cursor.setAttribute("transform", `translate(${left + size * c} ${top + size * r})`);
     cursor.setAttribute("visibility", "visible");
   }
@@ -105,19 +105,19 @@ function setUpMatrix(figure) {
       text.setAttribute("transform", `translate(${x} ${top - 8}) rotate(-55)`);
     });
     at = null;
-    said.textContent = "";
+    readout.textContent = "";
     hide();
   };
 }
 
-// Curves: pointer and arrow keys read the values at a step.
+// Curves: pointer and arrow keys show the values at an iteration.
 function setUpChart(figure) {
   const svg = figure.querySelector("svg");
   const lines = JSON.parse(figure.querySelector("script").textContent);
   const names = [...figure.querySelectorAll(".key")].map((key) => key.textContent);
-  const said = figure.querySelector(".said");
+  const readout = figure.querySelector(".readout");
   const cross = figure.querySelector(".cross");
-  const longest = lines.reduce((a, b) => (b.step.at(-1) > a.step.at(-1) ? b : a));
+  const longest = lines.reduce((a, b) => (b.iteration.at(-1) > a.iteration.at(-1) ? b : a));
   let at = -1;
 
   function nearest(line, x) {
@@ -129,12 +129,12 @@ function setUpChart(figure) {
   }
   function show(i) {
     at = i;
-    const [x, step] = [longest.at[i][0], longest.step[i]];
+    const [x, iteration] = [longest.at[i][0], longest.iteration[i]];
     const values = lines.map((line, k) => {
       const j = nearest(line, x);
-      return Math.abs(line.at[j][0] - x) < 3 ? names[k] + " " + line.said[j] : null;
+      return Math.abs(line.at[j][0] - x) < 3 ? names[k] + " " + line.value[j] : null;
     });
-    said.textContent = "iteration " + step + ": " + values.filter((text) => text !== null).join(", ");
+    readout.textContent = "iteration " + iteration + ": " + values.filter((text) => text !== null).join(", ");
     cross.setAttribute("x1", x);
     cross.setAttribute("x2", x);
     cross.setAttribute("visibility", "visible");
