@@ -31,12 +31,13 @@ NAMES_OF_CLOCKS = {"cpu": "CPU seconds", "wall": "wall seconds"}
 NOTHING = "-"
 MARKER = "speed"
 MAIN = "mart"  # our algorithm that corresponds to the peers'
+ABC = ("abc-mart", "abc-logitboost")
 
 TITLE = """# Speed, memory and size: all measurements
 """
 
 HEAD = """Training time of `mart`, one thread. The column `mart, s` has the CPU seconds of `fit`; the other columns have the time of each
-package divided by it, for the same number of iterations and leaves. The last column is the fastest other package.
+system divided by it, for the same number of iterations and leaves. "nearest" is the fastest other package.
 """
 
 READING = """A ratio is the number of the other package divided by ours, so above 1 abcgbm is faster or smaller. **Bold** marks a ratio
@@ -143,11 +144,20 @@ def head(results: Results) -> Lines:
     """The training times as multiples of ours."""
     values = results.table("training", "cpu", 1)
     rows = [
-        [name, seconds(values[name, MAIN]), *_ratios(values, name, MAIN, list(PEERS))]
+        [
+            name,
+            seconds(values[name, MAIN]),
+            *_ratios(values, name, MAIN, list(PEERS)),
+            *(plain(_quotient(values, name, ours)) for ours in ABC),
+        ]
         for name in in_order({name for name, _ in values})
         if (name, MAIN) in values
     ]
-    return [HEAD, *markdown(["", f"{MAIN}, s", *PEERS, "nearest"], rows)]
+    return [HEAD, *markdown(["", f"{MAIN}, s", *PEERS, "nearest", *ABC], rows)]
+
+
+def _quotient(values: Values, name: str, system: str) -> float | None:
+    return values[name, system] / values[name, MAIN] if (name, system) in values else None
 
 
 def reading(results: Results) -> Lines:
@@ -426,12 +436,6 @@ def _each(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(values))
 
 
-def shown_training(results: Results) -> Lines:
-    """Training seconds on one thread, without the ratios."""
-    values = results.table("training", "cpu", 1)
-    return absolute("Training, 1 thread, CPU seconds", values, seconds)
-
-
 def shown_time_to_error(results: Results) -> Lines:
     """Seconds until a level of test errors, without the ratios."""
     values = seconds_to_target(error_curves(results), results.table("training", "cpu", 1))
@@ -476,7 +480,6 @@ SECTIONS: tuple[Section, ...] = (
 )
 ON_PAGE: tuple[Section, ...] = (
     head,
-    shown_training,
     shown_time_to_error,
     shown_prediction,
     shown_memory,

@@ -85,7 +85,7 @@ def test_scorer_may_not_choose_n_iter():
     def scorer(estimator, rows, labels):
         return estimator.predict(rows, n_iter=2)
 
-    with pytest.raises(ValueError, match="n_iter=2; expected None: a scorer sees the model as it"):
+    with pytest.raises(ValueError, match="n_iter=2; expected None: a scorer gets the cur"):
         small(scoring=scorer, early_stopping=True).fit(X, Y)
 
 

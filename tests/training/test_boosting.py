@@ -11,7 +11,8 @@ import core
 import reference
 from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from abcgbm.model.history import Record
-from abcgbm.parameters.parameters import Algorithm, Parameters
+from abcgbm.parameters.objects import Algorithm
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import BoostingState
 from abcgbm.training.boosting import choose_and_train as choose_and_step_by

@@ -126,13 +126,10 @@ def _split_arrays(read: ReadArray, feature: NDArray[np.int32]) -> Arrays:
 
 
 def _set_arrays(read: ReadArray, feature: NDArray[np.int32], n_codes: NDArray[np.int64]) -> Arrays:
-    n_words = np.append(set_words(n_codes), 0)[feature].astype(
-        np.int32
-    )  # the last entry is for leaves: -1
-    return {
-        "left_set_size": n_words,
-        "left_set": read("left_set", np.uint64, (int(n_words.sum(dtype=np.int64)),)),
-    }
+    # The appended 0 is for leaves, whose feature is -1.
+    n_words = np.append(set_words(n_codes), 0)[feature].astype(np.int32)
+    n_total = int(n_words.sum(dtype=np.int64))
+    return {"left_set_size": n_words, "left_set": read("left_set", np.uint64, (n_total,))}
 
 
 def _tree_arrays(read: ReadArray, n_nodes: int) -> Arrays:
@@ -303,7 +300,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
+def _arrays_of(saved: ModelContents) -> Arrays:
     """Return the arrays of all members in order."""
     arrays = _arrays_of_model(saved.model, "")
     if saved.refit_model is not None:
@@ -318,7 +315,7 @@ def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
     return {f"{name}.npy": array for name, array in arrays.items()}
 
 
-def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
+def _arrays_of_model(model: Model, prefix: str) -> Arrays:
     kinds = model.encoding.schema.is_categorical.astype(np.uint8)
     trees = arrays_of_trees(model.ensemble)
     return {f"{prefix}features/is_categorical": kinds} | {
@@ -361,8 +358,8 @@ def _saved_of(file: IO[bytes]) -> ModelContents:
     archive = Archive(file)
     document = document_of(archive.read(_DOCUMENT))
     members = _Members(archive, entry(document, "digests", dict))
-    wrong = (ValueError, TypeError, OverflowError, RecursionError)
-    with as_model_file_errors("not a valid model", *wrong):
+    errors = (ValueError, TypeError, OverflowError, RecursionError)
+    with as_model_file_errors("not a valid model", *errors):
         saved = _read(document, members)
         saved.check()
     members.check_all_read()
@@ -389,6 +386,8 @@ def _read(document: dict[str, Any], members: _Members) -> ModelContents:
             return history_of_format_1(summary, arrays, reader, given, baseline)
         return history_of_json(summary, arrays, reader)
 
+    has_refit = "refit_features" in document
+    refit_model = _read_model(document, members, reader, "refit_") if has_refit else None
     first, second = read_history("history"), read_history("refit_history")
     if first is None:
         raise ModelFileError("model.json has no history")
@@ -398,17 +397,13 @@ def _read(document: dict[str, Any], members: _Members) -> ModelContents:
         refit_history=second,
         parameters=parameters,
         checkpoint=entry(document, "checkpoint", dict, type(None)),
-        refit_model=_read_model(document, members, reader, "refit_")
-        if "refit_features" in document
-        else None,
+        refit_model=refit_model,
         format=format_,
         written_by=entry(document, "written_by", str),
     )
 
 
-def _read_model(
-    document: dict[str, Any], members: _Members, reader: JsonReader, prefix: str
-) -> Model:
+def _read_model(document: Any, members: _Members, reader: JsonReader, prefix: str) -> Model:
     kinds = members.array(f"{prefix}features/is_categorical", np.uint8, (None,))
     encoding = encoding_of_json(entry(document, f"{prefix}features", dict), kinds != 0, reader)
     classes = reader.value(entry(document, "classes", dict))
@@ -422,9 +417,7 @@ def _read_model(
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
-def _history_arrays(
-    name: str, n_iter: int, members: _Members, n_classes: int
-) -> dict[str, NDArray[Any]]:
+def _history_arrays(name: str, n_iter: int, members: _Members, n_classes: int) -> Arrays:
     shapes: dict[str, Shape] = {
         "train_loss": (n_iter + 1,),
         "class_losses": (n_iter + 1, n_classes),
