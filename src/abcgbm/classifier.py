@@ -33,10 +33,10 @@ from abcgbm.parameters.algorithms import (
     TimeLimit,
     named_algorithm,
 )
-from abcgbm.parameters.callbacks import callback_list
 from abcgbm.parameters.defaults import PAPER, paper_algorithm, too_few_iterations
 from abcgbm.parameters.hints import attribute_hint, hint, with_hints
 from abcgbm.parameters.machine import effective_n_threads
+from abcgbm.parameters.objects import callback_list
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.persistence import Exports, ModelFiles
 from abcgbm.prediction import BatchPrediction

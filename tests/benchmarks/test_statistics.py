@@ -103,5 +103,5 @@ def test_validated_step_beyond_the_end_of_the_tested_fit_is_its_last_step():
 
 @pytest.mark.parametrize("curves", [([], [1.0]), ([1], [])])
 def test_readings_of_a_curve_without_steps_are_refused(curves):
-    with pytest.raises(ValueError, match="at least one step"):
+    with pytest.raises(ValueError, match="at least one iteration"):
         Readings.from_curves(*curves)

@@ -30,8 +30,8 @@ from abcgbm.classifier import ABCBoostClassifier
 from abcgbm.distributed.dask_partitions import PartitionedRows, Partitions, is_lazy
 from abcgbm.distributed.recovery import ClientCallbacks, RetryingFit, check_running
 from abcgbm.parameters.algorithms import AlgorithmObject, TimeLimit
-from abcgbm.parameters.callbacks import callback_list
 from abcgbm.parameters.hints import with_prediction_hints
+from abcgbm.parameters.objects import callback_list
 from abcgbm.parameters.parameters import Parameters
 
 _WORKERS_TIMEOUT = 10.0  # seconds to wait for the first worker

@@ -90,7 +90,7 @@ _PER_CLASS: dict[str, Callable[[Size], Any]] = {
 
 def resolve_defaults(settings: Parameters, size: Size, *, has_validation: bool) -> Parameters:
     """Replace "auto" by values that depend on the data and on whether there are validation rows."""
-    rules = _MULTI_OUTPUT if settings.algorithm.shared_trees else _PER_CLASS
+    rules = _MULTI_OUTPUT if settings.algorithm.multi_output else _PER_CLASS
     chosen = {name: rule(size) for name, rule in rules.items() if is_auto(getattr(settings, name))}
     if is_auto(settings.early_stopping):
         chosen["early_stopping"] = has_validation
@@ -122,13 +122,13 @@ def too_few_iterations(given: Parameters, rate: float) -> str | None:
 
 def _learning_rate(settings: Parameters, size: Size) -> float:
     """Return the default learning rate."""
-    if not settings.algorithm.shared_trees:
+    if not settings.algorithm.multi_output:
         return _RATE_PER_CLASS
     return _RATE if size.n_rows < _MANY_ROWS else _RATE_OF_MANY_ROWS
 
 
 def _max_iter(settings: Parameters, size: Size) -> int:
     """Return the default number of iterations without early stopping."""
-    if not settings.algorithm.shared_trees:
+    if not settings.algorithm.multi_output:
         return _ITERATIONS_PER_CLASS
     return _ITERATIONS if size.n_rows < _MANY_ROWS else _ITERATIONS_OF_MANY_ROWS

@@ -1,12 +1,11 @@
 """Validators of single parameters."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from abcgbm.parameters.hints import value_hint
 
@@ -81,13 +80,6 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     raise error(f"{name}={value!r}; expected {' or '.join(map(repr, choices))}")
 
 
-def check_group(group: BaseEstimator, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Validate the parameters of an object; errors name its class."""
-    owner = type(group).__name__
-    given = group.get_params(deep=False)
-    return {name: checks[name](f"{owner}: {name}", value) for name, value in given.items()}
-
-
 # ---------------------------------------------------------------------------------- factories of checks
 
 
@@ -145,3 +137,6 @@ def with_value_hint(parameter: str, check: Check) -> Check:
 def anything(name: str, value: Any) -> Any:
     """Accept any value: it is validated when the table and its classes are known."""
     return value
+
+
+NOT_NEGATIVE = real("of at least 0", lambda x: x >= 0)

@@ -174,6 +174,8 @@ class Monitor:
             return self._call_scorer(scoring.scorer)
         if scoring.given == "loss":
             return -self.loss() / weights.total
+        if scoring.given != "error":
+            raise NotImplementedError(f"scoring={scoring.given!r} has no value in Monitor.score")
         is_wrong = self._scores.leading() != self._rows.y
         return -weights.count(is_wrong) / weights.n_units
 
