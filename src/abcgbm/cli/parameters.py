@@ -131,7 +131,8 @@ def with_object(value: Any) -> Any:
     expected = f"{value!r}; expected a call with literal arguments, such as AdaptiveBaseClass('mart', gap=5)"
     try:
         call = ast.parse(value.strip(), mode="eval").body
-        if not isinstance(call, ast.Call) or any(word.arg is None for word in call.keywords):
+        is_call = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        if not is_call or any(word.arg is None for word in call.keywords):
             raise ValueError(expected)
         arguments = [ast.literal_eval(argument) for argument in call.args]
         named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
