@@ -335,7 +335,7 @@ def keep(*names):
 def test_kept_column_that_is_called_like_one_of_the_output_is_refused(trained, capsys, name):
     frame().assign(**{name: 1}).to_csv("x.csv", index=False)
     assert main(["predict", "m.abc", "x.csv", "--proba", "--keep", name, "-o", "p.csv"]) == 2
-    assert f"--keep {name}; the output has a column of that name" in last_line(capsys)
+    assert f"--keep {name}: the output has a column of this name" in last_line(capsys)
 
 
 def test_explained_features_may_be_called_like_other_columns_of_the_output(folder):
