@@ -106,7 +106,7 @@ def test_iteration_of_a_training_with_other_classes_is_refused(n_classes):
     )
     assert result.changed
     validation = core.validation(random_problem(0, 50, 2, n_classes))
-    with pytest.raises(ValueError, match="result: from a training with other classes"):
+    with pytest.raises(ValueError, match="result: of a training with other classes"):
         validation.add(result)
     assert not validation.raw().any()
 

@@ -129,7 +129,7 @@ def columns_of(problem: Problem, *columns: int) -> Problem:
 def test_iteration_of_another_training_is_refused_and_keeps_the_scores(other, said):
     problem = PROBLEM.with_params(max_leaf_nodes=20, categorical_smoothing=0.0)
     validation = core.validation(other)
-    with pytest.raises(ValueError, match=f"result: from a training with other {said}"):
+    with pytest.raises(ValueError, match=f"result: of a training with other {said}"):
         validation.add(first_iteration(problem))
     assert not validation.raw().any()
 

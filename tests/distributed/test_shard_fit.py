@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_ranks import drawn, file_of, spread
+from test_ranks import file_of, noisy_rows, random_shards
 
 from abcgbm import ABCBoostClassifier, Checkpoint, TimeLimit
 from abcgbm.communication.collectives import Interrupts, uninterrupted
@@ -16,7 +16,7 @@ from abcgbm.distributed.shard_fit import ShardResult, ShardRows, StateSender, fi
 from abcgbm.training.callbacks import IterationReport, Means, RemoteListener
 from ranks_in_threads import ThreadCommunicator, on_ranks, outcomes
 
-ALL = drawn(11, n=120)
+ALL = noisy_rows(11, n=120)
 PARAMS: dict[str, Any] = {
     "max_iter": 6,
     "learning_rate": 0.15,
@@ -33,7 +33,7 @@ every_fit = pytest.mark.parametrize("params", FITS.values(), ids=FITS)
 
 
 def rows_of(n_ranks: int, seed: int) -> list[tuple[ShardRows, list[tuple[int, int]]]]:
-    held = spread(len(ALL["y"]), n_ranks, np.random.default_rng(seed))
+    held = random_shards(len(ALL["y"]), n_ranks, np.random.default_rng(seed))
     return [(ShardRows(ALL["X"][rows], ALL["y"][rows]), parts) for rows, parts in held]
 
 
@@ -273,7 +273,7 @@ def test_time_that_has_passed_before_counts():
 
 
 def test_rows_to_validate_on_may_be_on_some_ranks_only():
-    other = drawn(12, n=40)
+    other = noisy_rows(12, n=40)
     validation = {"X_val": other["X"], "y_val": other["y"]}
     whole = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL, **validation))
     given = rows_of(3, 3)

@@ -28,7 +28,7 @@ class Scoring:
 
 def _scorer_named(name: str) -> Scorer:
     # A third of the time of our own import, and seldom used.
-    from sklearn.metrics import get_scorer  # noqa: PLC0415
+    from sklearn.metrics import get_scorer
 
     scorer: Scorer = get_scorer(name)
     return scorer
