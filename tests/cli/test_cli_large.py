@@ -56,7 +56,9 @@ def test_parts_give_the_model_of_one_file_and_this_is_said(table, categorical, t
         assert "read in batches; categorical: " in said
 
 
-def test_file_beyond_a_quarter_of_the_memory_is_read_in_batches(table, tmp_path, monkeypatch, capsys):
+def test_file_beyond_a_quarter_of_the_memory_is_read_in_batches(
+    table, tmp_path, monkeypatch, capsys
+):
     file, _ = table
     size = max(file.stat().st_size, 8 * 4 * len(TABLE) if file.suffix == ".parquet" else 0)
     for number, (free, in_batches) in enumerate([(4 * size, False), (4 * size - 1, True)]):

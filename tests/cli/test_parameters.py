@@ -84,7 +84,9 @@ def test_value_is_read_as_toml_or_as_an_object(text, value):
     ids=lambda text: text[:40],
 )
 def test_text_that_is_no_call_of_literals_is_refused_and_not_run(text):
-    with pytest.raises(ValueError, match=r"expected a call with literal arguments, such as AdaptiveBaseClass"):
+    with pytest.raises(
+        ValueError, match=r"expected a call with literal arguments, such as AdaptiveBaseClass"
+    ):
         with_object(text)
 
 
