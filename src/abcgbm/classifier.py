@@ -488,7 +488,7 @@ class ABCBoostClassifier(
     def __getstate__(self) -> dict[str, Any]:
         """Drop the flag of a running fit, since a callback may copy the estimator.
 
-        A fitted estimator also drops its callbacks, many of which cannot be pickled.
+        A fitted estimator also drops its callbacks: many kinds cannot be pickled.
         """
         state: dict[str, Any] = super().__getstate__()
         state = {name: value for name, value in state.items() if name != "_is_being_fitted"}
