@@ -23,7 +23,7 @@ def effective_n_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1 if _in_joblib_worker() else _n_cpus()
-    allowed = "expected None, a number of threads, or -1 for all CPUs"
+    allowed = "expected None or an integer other than 0: a number of threads, or -1 for all CPUs"
     if not is_integer(n_jobs):
         raise TypeError(f"n_jobs={n_jobs!r}; {allowed}")
     if n_jobs == 0:
