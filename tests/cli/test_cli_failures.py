@@ -413,7 +413,7 @@ def test_parameters_are_checked_before_the_file_is_read(folder, capsys, options)
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("max_leaves", "no parameter 'max_leaves'; expected one of max_leaf_nodes"),
+        ("max_leaves", "no parameter 'max_leaves'; did you mean max_leaf_nodes?"),
         ("zzzz", "no parameter 'zzzz'; expected one of algorithm, "),
     ],
 )
