@@ -48,7 +48,7 @@ def test_loading_and_predicting_import_no_optional_package(load_and_predict):
         ("treelite", "to_treelite", "treelite"),
     ],
 )
-def test_package_that_is_missing_is_named_with_its_extra(module, method, extra, monkeypatch):
+def test_missing_package_error_names_its_extra(module, method, extra, monkeypatch):
     model = small(max_iter=1).fit(X, Y)
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
@@ -81,14 +81,14 @@ def tiny_run(serving, tmp_path, monkeypatch):
     return file
 
 
-def test_rounds_go_round_the_systems(serving, tiny_run):
+def test_repeats_alternate_between_systems(serving, tiny_run):
     lines = serving.Results(tiny_run).lines
     order = [("mart", 0), ("shared", 0), ("mart", 1), ("shared", 1)]
     assert [(of["system"], of["round"]) for of in lines] == order
     assert all(0 < of[way]["p50"] <= of[way]["p99"] for of in lines for way in serving.WAYS)
 
 
-def test_page_shows_the_best_round(serving, tiny_run, tmp_path):
+def test_page_shows_the_best_repeat(serving, tiny_run, tmp_path):
     page = tmp_path / "page.md"
     page.write_text("words\n<!-- serving -->\nold\n<!-- end of serving -->\nmore\n")
     serving.main(["report", "--file", str(tiny_run), "--page", str(page)])

@@ -126,7 +126,7 @@ def test_damaged_file_is_an_error_or_the_same_model(name, seed):
 @pytest.mark.filterwarnings("ignore:the file has parameters")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", CONTENTS)
-def test_damaged_member_with_mended_digests_does_no_harm(name, seed):
+def test_damaged_member_with_valid_digests_does_no_harm(name, seed):
     members, rng = members_of(CONTENTS[name]), np.random.default_rng(seed)
     names = [*members]
     for _ in range(N_OF_SEED):
@@ -151,7 +151,7 @@ def test_swapped_members_are_an_error():
             assert_error_or_model(mended(swapped))
 
 
-def test_order_of_members_means_nothing():
+def test_order_of_members_does_not_matter():
     members = members_of(SHARED)
     assert content_of(loaded(archive_of(dict(reversed(members.items()))))) == SHARED
 
@@ -192,7 +192,7 @@ def test_compressed_member_is_an_error():
         loaded(zipped(members_of(PER_CLASS).items(), zipfile.ZIP_DEFLATED))
 
 
-def test_member_that_is_there_twice_is_an_error():
+def test_duplicate_member_is_an_error():
     members = members_of(PER_CLASS)
     stream = io.BytesIO(PER_CLASS)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(stream, "a") as archive:
@@ -202,7 +202,7 @@ def test_member_that_is_there_twice_is_an_error():
 
 
 @pytest.mark.parametrize("mend", [False, True])
-def test_member_too_many_or_too_few_is_an_error(mend):
+def test_additional_or_missing_member_is_an_error(mend):
     members = members_of(PER_CLASS)
     make = mended if mend else archive_of
     with pytest.raises(ModelFileError, match="more_values"):
@@ -222,7 +222,7 @@ def with_declared_sizes(content: bytes, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 100_000_000, 2**32 - 2])
-def test_declared_size_of_a_member_is_not_believed(size):
+def test_declared_size_of_a_member_is_not_trusted(size):
     with pytest.raises(ModelFileError):
         loaded(with_declared_sizes(PER_CLASS, size))
 
@@ -258,7 +258,7 @@ def header_of(shape: str, descr: str = "<f8") -> bytes:
     ids=lambda header: header[10:80],
 )
 @pytest.mark.parametrize("numbers", [b"", bytes(8), bytes(800)], ids=len)
-def test_header_of_an_array_is_not_believed(header, numbers):
+def test_header_of_an_array_is_not_trusted(header, numbers):
     members = members_of(PER_CLASS) | {"trees/weight.npy": header + numbers}
     with pytest.raises(ModelFileError, match=r"trees/weight\.npy"):
         loaded(mended(members))
@@ -291,7 +291,7 @@ for bomb in bombs:
 """
 
 
-def test_bomb_is_refused_in_bounded_memory():
+def test_zip_bomb_is_refused_in_bounded_memory():
     assert run_python(BOMBS).split() == ["refused"] * 9
 
 
@@ -371,7 +371,7 @@ def put(place, value):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_array_that_makes_no_trees_is_named(content, name, change, message):
+def test_invalid_tree_array_is_named(content, name, change, message):
     with pytest.raises(ModelFileError, match=message):
         loaded(with_array(content, name, change))
 
@@ -416,13 +416,13 @@ def levels(**entries):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_document_that_makes_no_model_is_an_error(change, message):
+def test_invalid_document_is_an_error(change, message):
     with pytest.raises(ModelFileError, match=message):
         loaded(mended(members_of(PER_CLASS), change))
 
 
 @pytest.mark.parametrize("text", [b"{}", b"[]", b'{"a": NaN}', b"{" * 10**5, b"\xff\xfe", b'"a"'])
-def test_text_that_is_no_document_is_an_error(text):
+def test_malformed_document_is_an_error(text):
     members = members_of(PER_CLASS)
     with pytest.raises(ModelFileError, match=r"model\.json"):
         loaded(archive_of(members | {"model.json": text}))
@@ -431,7 +431,7 @@ def test_text_that_is_no_document_is_an_error(text):
         loaded(redigested(members, start + text))
 
 
-def test_untouched_file_that_is_mended_is_the_same_file():
+def test_recomputed_digests_of_an_intact_file_are_the_same():
     for content in CONTENTS.values():
         assert mended(members_of(content)) == content
         assert text_of({}) != text_of({"a": 1})

@@ -67,13 +67,13 @@ def test_golden_digests_and_model_files_use_the_same_names():
     assert trees.STORED_NAMES.items() <= models.STORED_NAMES.items()
 
 
-def test_members_of_a_model_file_are_these():
+def test_model_file_has_the_documented_members():
     per_class, shared = (members_of(content_of(model)) for model in small_models().values())
     assert [*per_class] == MEMBERS
     assert [*shared] == [*MEMBERS, *(f"refit_history/{name}.npy" for name in HISTORY)]
 
 
-def test_golden_digest_does_not_know_the_names_of_fields(model, monkeypatch):
+def test_golden_digest_does_not_depend_on_field_names(model, monkeypatch):
     expected = digest(model)
     ensemble = {f"renamed_{name}": of for name, of in vars(model.model_.ensemble).items()}
     names = {f"renamed_{field}": stored for field, stored in models.STORED_NAMES.items()}
@@ -88,7 +88,7 @@ def test_stored_name_is_part_of_the_golden_digest(model, monkeypatch):
     assert digest(model) != expected
 
 
-def test_model_file_takes_all_names_from_the_tables(model, monkeypatch):
+def test_model_file_uses_only_the_stored_names(model, monkeypatch):
     """With another table the file has its names and no others, and is read by them."""
     expected = [*members_of(content_of(model)).values()]
     for module, table in ((trees, "STORED_NAMES"), (saved, "STORED_NAMES_OF_HISTORY")):
