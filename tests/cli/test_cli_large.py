@@ -41,7 +41,9 @@ def table(request, tmp_path):
 
 
 @pytest.mark.parametrize("categorical", [(), ("--categorical", "b")])
-def test_parts_give_the_model_of_one_file_and_this_is_said(table, categorical, tmp_path, capsys):
+def test_several_files_give_the_model_of_one_file_and_are_reported(
+    table, categorical, tmp_path, capsys
+):
     file, folder = table
     expected, said = trained(capsys, file, tmp_path / "whole.abc", *categorical)
     assert "read in parts" not in said
@@ -56,7 +58,9 @@ def test_parts_give_the_model_of_one_file_and_this_is_said(table, categorical, t
         assert "read in parts; categories: " in said
 
 
-def test_file_beyond_a_quarter_of_the_memory_is_read_in_parts(table, tmp_path, monkeypatch, capsys):
+def test_file_beyond_a_quarter_of_the_memory_is_read_in_batches(
+    table, tmp_path, monkeypatch, capsys
+):
     file, _ = table
     size = max(file.stat().st_size, 8 * 4 * len(TABLE) if file.suffix == ".parquet" else 0)
     for number, (free, in_parts) in enumerate([(4 * size, False), (4 * size - 1, True)]):
