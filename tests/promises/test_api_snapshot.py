@@ -31,11 +31,11 @@ def written() -> str:
     return run_python(f"{code}import api_snapshot; print(api_snapshot.snapshot())")
 
 
-def test_public_api_is_as_written_down(written):
+def test_public_api_matches_the_snapshot(written):
     assert written.splitlines() == [*api_snapshot.FILE.read_text("utf-8").splitlines(), ""]
 
 
-def test_every_export_and_every_documented_object_is_in_it(written):
+def test_snapshot_has_every_export_and_every_documented_object(written):
     first_words = {line.split("(")[0].split(" is a ")[0] for line in written.splitlines()}
     assert {f"abcgbm.{name}" for name in abcgbm.__all__} <= first_words
     documented = api_snapshot.documented()
@@ -100,7 +100,7 @@ def test_members_of_another_public_class_are_not_repeated():
     assert [line for line in lines if "made" in line] == ["Inherited.made(size=2)"]
 
 
-def test_function_and_exception_are_lines_of_their_own():
+def test_functions_and_exceptions_are_single_lines():
     def plot(model, *, ax=None):
         pass
 

@@ -87,7 +87,7 @@ def test_packages_import_only_those_below_them():
     assert upwards == []
 
 
-def test_every_module_is_in_a_package_or_user_facing():
+def test_every_module_is_in_a_package_or_public():
     at_top = {path.relative_to(PACKAGE).with_suffix("").parts[0] for path in MODULES}
     assert at_top == {*PACKAGES[:-1], *USER_FACING}
 
@@ -196,6 +196,6 @@ def test_no_function_has_many_parameters():
     assert many - public == set()
 
 
-def test_fit_is_a_table_of_contents():
+def test_fit_is_short():
     (fit,) = (f for name, f in functions() if name == "src/abcgbm/classifier.py:fit")
     assert n_lines(fit, fit.body[0].lineno, fit.end_lineno) <= MAX_LINES_OF_FIT
