@@ -1,1 +1,1 @@
-"""How fast, how large: the package beside its peers. Not part of the package."""
+"""Benchmarks of the package and its peers; not part of the package."""

@@ -1,4 +1,4 @@
-"""What is computed from measurements: pure functions that the page and the figures share."""
+"""Pure functions that the page and the figures compute from measurements."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
@@ -7,11 +7,11 @@ import numpy as np
 
 from benchmarks import generated
 from benchmarks.peers import OURS, SYSTEMS
-from benchmarks.results import Results, with_most_steps
+from benchmarks.results import Results, with_max_iterations
 
 Values = Mapping[tuple[str, str], float]  # (set, system) -> a number
-Curves = Mapping[str, Sequence[int]]  # system -> test errors after each step
-CLOCKS = {1: "cpu", 2: "wall"}  # with two threads it is the waiting that counts
+Curves = Mapping[str, Sequence[int]]  # system -> test errors after each iteration
+CLOCKS = {1: "cpu", 2: "wall"}  # with two threads, wall time matters
 
 
 def speed_ups(results: Results) -> tuple[Values, Values]:
@@ -27,26 +27,26 @@ def _one_over_two(
 
 
 def error_curves(results: Results) -> dict[str, dict[str, list[int]]]:
-    """Return the test errors after each step, by set and system."""
+    """Return the test errors after each iteration, by set and system."""
     curves: dict[str, dict[str, list[int]]] = {}
-    for line in with_most_steps(results.measured("curve")):
+    for line in with_max_iterations(results.measured("curve")):
         curves.setdefault(line["set"], {})[line["system"]] = line["errors"]
     return curves
 
 
 def target_errors(curves: Curves) -> int:
-    """Return the largest final number of errors of the systems that grow a tree per class."""
+    """Return the largest final number of errors of the systems with one tree per class."""
     judged = [errors for name, errors in curves.items() if SYSTEMS[name].has_tree_per_class]
     return max(errors[-1] for errors in judged or curves.values())
 
 
 def steps_to(errors: Sequence[int], target: int) -> int | None:
-    """Return the steps after which there are first at most so many errors; None if never."""
+    """Return the first iteration with at most this number of errors; None if there is none."""
     return next((step for step, count in enumerate(errors, 1) if count <= target), None)
 
 
 def seconds_to_target(curves: Mapping[str, Curves], fits: Values) -> Values:
-    """Return the share of each training time until its set's target is reached."""
+    """Return the fraction of each training time until the target of its set is reached."""
     targets = {name: target_errors(of_set) for name, of_set in curves.items()}
     return {
         (name, system): steps / len(errors) * fits[name, system]

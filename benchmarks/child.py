@@ -1,4 +1,4 @@
-"""A process that measures: started, waited for, and its last line read."""
+"""Run a measurement in a child process, and read its last line."""
 
 import json
 import os
@@ -12,12 +12,12 @@ Result = dict[str, Any]
 
 
 class ChildFailedError(Exception):
-    """The process ended without a result, or was ended because it took too long."""
+    """The process failed, or was killed after a timeout."""
 
 
 def run(command: list[str], n_threads: int, give_up_seconds: float | None = None) -> Result:
-    """Start the process; its last line is its result as JSON."""
-    threads = {"OMP_NUM_THREADS": str(n_threads)}  # HistGradientBoosting has no other way
+    """Start the process; its last line is the result as JSON."""
+    threads = {"OMP_NUM_THREADS": str(n_threads)}  # HistGradientBoosting has no parameter for it
     try:
         done = subprocess.run(
             command,

@@ -1,10 +1,10 @@
-"""The package and its peers side by side: time, memory, size.
+"""Compare the package with its peers: time, memory, size.
 
-``python -m benchmarks.compare run`` measures what is not yet in ``benchmarks/results/latest.jsonl``;
-it may be stopped and started again, or be given a part of the work. What failed is noted with its
-reason and not tried again until that line is deleted. ``--name`` names another file:
-so everything is measured again. ``python -m benchmarks.compare report`` writes from that file the
-tables of ``docs/benchmarks.md`` between their markers, its figures, and all tables into a page beside the file. The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
+``python -m benchmarks.compare run`` measures cells that are missing in ``benchmarks/results/latest.jsonl``, or
+some of them; it may be stopped and resumed. A failed cell is recorded with its reason, and not tried again
+until that line is deleted. ``--name`` selects another file of results, so that everything is measured again.
+``python -m benchmarks.compare report`` writes the tables of ``docs/benchmarks.md`` between their markers, its
+figures, and all tables into a page beside the results. The paper's sets are read from ``ABCGBM_DATA``.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from benchmarks.results import FOLDER, ROOT, Cell, Line, Results, origin
 HEADLINE = (
     "mart",
     "abc-mart",
-)  # measured under load and for growth; the others would tell the same
+)  # measured under load and for growth; the others behave the same
 SCALING_STEPS = 20
 LOAD_REPEATS = 5
 N_BUSY_LOOPS = 2
@@ -38,8 +38,8 @@ WITHOUT_THREADS = ("curve", "size", "limit")
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
-    """What a run is asked to measure."""
+class Plan:
+    """The measurements that a run is to make."""
 
     sets: Sequence[str] = datasets.NAMES
     what: Sequence[str] = tuple(MEASURES)
@@ -52,7 +52,7 @@ class ResolvedParameters:
     repeats: int = 3
     cap: float = 120.0
     give_up: float = 3600.0
-    command: str = ""  # how it was asked for
+    command: str = ""  # the command line of the run
 
     def sets_of(self, what: str) -> Sequence[str]:
         return self.grid if what == "scaling" else self.sets
@@ -77,8 +77,8 @@ class ResolvedParameters:
         return LOAD_REPEATS if what == "load" else self.repeats
 
 
-def cells(plan: ResolvedParameters) -> Iterator[Cell]:
-    """Yield all cells, set by set; within one, repeats are interleaved over systems."""
+def cells(plan: Plan) -> Iterator[Cell]:
+    """Yield all cells by set; within a set, repeats are interleaved over systems."""
     names = dict.fromkeys(name for what in plan.what for name in plan.sets_of(what))
     for name in names:
         for what in (what for what in plan.what if name in plan.sets_of(what)):
@@ -88,8 +88,8 @@ def cells(plan: ResolvedParameters) -> Iterator[Cell]:
                         yield Cell(what, name, system, threads, plan.steps_of(what), repeat)
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
-    """Measure every cell that is still to be measured; each is kept as soon as it is known."""
+def run(plan: Plan, results: Results) -> None:
+    """Measure every missing cell; each result is saved at once."""
     for name, of_set in groupby(cells(plan), lambda cell: cell.set):
         open_cells = [cell for cell in of_set if not is_settled(cell, results)]
         if not open_cells:
@@ -107,16 +107,14 @@ def run(plan: ResolvedParameters, results: Results) -> None:
 
 
 def is_settled(cell: Cell, results: Results) -> bool:
-    """Tell whether the cell is measured, left out, or a repeat of what took too long the first time."""
+    """Return whether the cell is measured, left out, or the repeat of one that took too long."""
     first = results.find(cell._replace(repeat=0))
     is_capped = first is not None and first.get("only_repeat", False)
     return is_capped or results.find(cell) is not None or results.why_not(cell) is not None
 
 
-def measure(
-    cell: Cell, folder: str, about: Line, plan: ResolvedParameters, results: Results
-) -> None:
-    """Measure one cell, unless what was measured meanwhile settles it."""
+def measure(cell: Cell, folder: str, about: Line, plan: Plan, results: Results) -> None:
+    """Measure a cell, unless a result made meanwhile makes it unnecessary."""
     if is_settled(cell, results):
         return
     line = {**cell._asdict(), **about, **origin(SYSTEMS[cell.system].package)}
@@ -135,7 +133,7 @@ def measure(
 
 @contextmanager
 def busy_loops(n_loops: int) -> Iterator[None]:
-    """Keep so many CPUs busy with other processes."""
+    """Keep a number of CPUs busy with other processes."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_loops)]
     try:
         yield
@@ -146,7 +144,7 @@ def busy_loops(n_loops: int) -> Iterator[None]:
 
 
 def leave_out(reasons: list[tuple[str, str, str]], results: Results) -> None:
-    """Note systems that are not to be measured on a set (or on ``all``), and why."""
+    """Record systems that are not measured on a set (or on ``all``), and why."""
     for system, name, reason in reasons:
         if system not in SYSTEMS:
             raise SystemExit(f"--leave-out {system}; expected one of {', '.join(SYSTEMS)}")
@@ -155,8 +153,8 @@ def leave_out(reasons: list[tuple[str, str, str]], results: Results) -> None:
             results.add(line)
 
 
-def check(plan: ResolvedParameters) -> None:
-    """Refuse names that are not known, and peers that are not there, before any work."""
+def check(plan: Plan) -> None:
+    """Refuse unknown names and missing peers before any work."""
     known = (*datasets.NAMES, "or rows x features x classes such as 20000x20x10")
     for name in (*plan.sets, *plan.grid):
         if name not in datasets.NAMES and generated.parse(name) is None:
@@ -169,30 +167,47 @@ def check(plan: ResolvedParameters) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the reader of the command line; what is not given is the plan's default."""
+    """Return the parser of the command line; defaults are those of the plan."""
     top = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = top.add_subparsers(dest="command", required=True)
     run_parser = commands.add_parser("run", argument_default=argparse.SUPPRESS)
     add = run_parser.add_argument
-    add("--sets", nargs="*", help="of the paper, or rows x features x classes: 20000x20x10")
+    add(
+        "--sets",
+        nargs="*",
+        help="data sets of the paper, or shapes rows x features x classes such as 20000x20x10",
+    )
     add("--what", nargs="+", choices=MEASURES)
     add("--ours", nargs="+", choices=OURS)
     add("--peers", nargs="*", choices=PEERS)
-    add("--scaling-peers", nargs="*", choices=PEERS, help="beside us on the grids; default none")
+    add(
+        "--scaling-peers",
+        nargs="*",
+        choices=PEERS,
+        help="peers measured on the grids; default: none",
+    )
     add("--grid", nargs="+", help="shapes for scaling; default: all")
     add("--threads", nargs="+", type=int)
-    add("--steps", type=int, help=f"the same for all systems; at most {SCALING_STEPS} on the grids")
-    add("--repeats", type=int, help=f"best of so many; always {LOAD_REPEATS} under load")
-    add("--cap", type=float, help="a system that takes more seconds than this is measured once")
-    add("--give-up", type=float, help="seconds after which a measurement is ended, and noted so")
+    add("--steps", type=int, help=f"iterations; at most {SCALING_STEPS} on the grids")
+    add(
+        "--repeats",
+        type=int,
+        help=f"repeats, of which the best counts; always {LOAD_REPEATS} under load",
+    )
+    add("--cap", type=float, help="seconds above which a system is measured only once")
+    add("--give-up", type=float, help="timeout of a measurement in seconds, recorded as a failure")
     add("--leave-out", nargs=3, action="append", metavar=("SYSTEM", "SET", "REASON"))
     report_parser = commands.add_parser("report")
-    report_parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where to write")
+    report_parser.add_argument(
+        "--docs", type=Path, default=ROOT / "docs", help="folder of the pages"
+    )
     for command in (run_parser, report_parser):
-        command.add_argument("--name", default="latest", help="of the file with the results")
-        command.add_argument("--folder", type=Path, default=FOLDER, help="of that file")
+        command.add_argument("--name", default="latest", help="name of the file of results")
+        command.add_argument(
+            "--folder", type=Path, default=FOLDER, help="folder of the file of results"
+        )
     return top
 
 
@@ -206,9 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report.write(results, given["docs"])
         return
     leave_out(given.pop("leave_out", []), results)
-    plan = ResolvedParameters(
-        **given, command=shlex.join(["python", "-m", "benchmarks.compare", *arguments])
-    )
+    plan = Plan(**given, command=shlex.join(["python", "-m", "benchmarks.compare", *arguments]))
     check(plan)
     run(plan, results)
 

@@ -1,7 +1,7 @@
-"""Workers that are killed or stopped in the middle of a fit: `python -m benchmarks.distributed_faults`.
+"""Kill or stop workers during a fit: `python -m benchmarks.distributed_faults`.
 
-Each kill comes after a drawn time, to a drawn worker, and the fit must end in the model that one
-process trains, to the byte. Each stop must be noticed within ten seconds by the workers that are left.
+A random worker is killed after a random time, and the fit must end with byte for byte the model of a single
+process. The other workers must notice a stopped one within ten seconds.
 """
 
 import argparse
@@ -32,7 +32,7 @@ NOTICED = 10.0  # seconds
 
 @dataclass
 class Fault:
-    """A signal that is sent to a worker after some seconds, and what came of it."""
+    """A signal that is sent to a worker after some seconds, and its outcome."""
 
     number: signal.Signals
     after: float
@@ -42,7 +42,7 @@ class Fault:
 
     def strike(self, client: Client, pids: dict[str, int]) -> None:
         while self.number is signal.SIGSTOP and not any(client.run(has_session).values()):
-            time.sleep(0.02)  # until it trains: before that Dask computes
+            time.sleep(0.02)  # until training starts; Dask computes before that
         time.sleep(self.after)
         address, pid = random.choice(sorted(pids.items()))
         self.sent = time.monotonic()
@@ -69,7 +69,7 @@ def bytes_of(model: Any) -> bytes:
 
 
 def is_noted(attempt: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
-    """Let an attempt of a driver say when it ended because a worker was lost."""
+    """Record when an attempt of a retrying fit ends because a worker was lost."""
 
     def noted(driver: RetryingFit, *arguments: Any) -> Any:
         try:
@@ -82,7 +82,7 @@ def is_noted(attempt: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
 
 
 def when_noticed(gathered: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
-    """Let a driver say when it turns from listening to what is left."""
+    """Record when a retrying fit stops polling and collects results."""
 
     def noted(driver: RetryingFit, *arguments: Any) -> Any:
         if np.isnan(fault.noticed) and not np.isnan(fault.sent):
@@ -93,7 +93,7 @@ def when_noticed(gathered: Callable[..., Any], fault: Fault) -> Callable[..., An
 
 
 def fit(fault: Fault | None, n_workers: int) -> tuple[bytes, float]:
-    """Return the model's bytes, the seconds."""
+    """Return the bytes of the model, and the seconds."""
     X, y = rows()
     with (
         LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
@@ -109,7 +109,7 @@ def fit(fault: Fault | None, n_workers: int) -> tuple[bytes, float]:
         model.fit(*given)
         seconds = time.monotonic() - began
         if fault is not None and fault.number is signal.SIGSTOP and not np.isnan(fault.sent):
-            os.kill(fault.pid, signal.SIGKILL)  # or the cluster would wait for it when it closes
+            os.kill(fault.pid, signal.SIGKILL)  # else the cluster waits for it when it closes
     return bytes_of(model), seconds
 
 
@@ -126,7 +126,7 @@ def with_fault(fault: Fault, n_workers: int) -> tuple[bytes, float]:
 
 
 def series(number: signal.Signals, n_faults: int, longest: float, n_workers: int) -> int:
-    """Let faults happen one by one; return how many ended well."""
+    """Cause faults one by one; return the number of fits that ended as expected."""
     X, y = rows()
     expected = bytes_of(ABCBoostClassifier(**PARAMETERS).fit(X, y))
     n_well = 0

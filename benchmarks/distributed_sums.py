@@ -1,4 +1,4 @@
-"""How long a sum over Dask workers takes: `python -m benchmarks.distributed_sums [workers]`."""
+"""Measure the time of an allreduce over Dask workers: `python -m benchmarks.distributed_sums [workers]`."""
 
 import sys
 import time

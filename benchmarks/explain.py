@@ -1,10 +1,9 @@
-"""Shapley values beside ``shap``, LightGBM and XGBoost: CPU time per row and tree, one thread.
+"""Compare Shapley values with ``shap``, LightGBM and XGBoost: CPU time per row and tree, one thread.
 
-``python -m benchmarks.explain`` fits models with trees of the same number of leaves, explains the same
-rows by each, the systems taking turns, and prints the best time of each; the lines go to
-``benchmarks/results/explain.jsonl``. ``shap`` explains our own trees, converted to its format; of shared
-trees, which the others do not explain, it is the only peer. Models are fitted and rows converted before
-the clock starts. ``--set`` names one of the paper's sets or a shape such as ``16000x16x26``.
+``python -m benchmarks.explain`` fits models with the same number of leaves per tree, explains the same rows by
+each system in turn, prints the best times, and appends them to ``benchmarks/results/explain.jsonl``. ``shap``
+explains our trees, converted to its format; it is the only peer for multi-output trees. Models are fitted and
+rows converted before the clock starts. ``--set`` is one of the paper's sets or a shape such as ``16000x16x26``.
 """
 
 import argparse
@@ -24,7 +23,7 @@ Rows = np.ndarray
 
 
 class Explainer(NamedTuple):
-    """A fitted model that explains rows, which it may convert beforehand."""
+    """A fitted model that explains rows, possibly converted beforehand."""
 
     package: str
     n_trees: int
@@ -33,7 +32,7 @@ class Explainer(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """Kind of trees, and their size."""
+    """The kind of trees, and their size."""
 
     trees: str
     leaves: int
@@ -47,7 +46,7 @@ def ours(X: Rows, y: Rows, setting: Setting) -> Explainer:
 
 
 def shap(X: Rows, y: Rows, setting: Setting) -> Explainer:
-    """Our trees, in the format of ``shap``."""
+    """Our trees in the format of ``shap``."""
     from shap import TreeExplainer  # noqa: PLC0415
 
     model = _fitted(X, y, setting)
@@ -124,7 +123,7 @@ def nanoseconds(explainer: Explainer, X: Rows, n_calls: int) -> float:
 
 
 def measure(name: str, setting: Setting, batches: list[int], repeats: int) -> list[Line]:
-    """Measure all systems, which take turns, on batches of so many rows."""
+    """Measure all systems in turn on batches of a number of rows."""
     data = sets.load(name)
     systems = {s: SYSTEMS[s](data.X_train, data.y_train, setting) for s in OF_TREES[setting.trees]}
     best: dict[tuple[int, str], float] = {}
@@ -142,7 +141,7 @@ def measure(name: str, setting: Setting, batches: list[int], repeats: int) -> li
 
 
 def table(lines: list[Line]) -> Lines:
-    """Return the times as a table, and ours beside the fastest of the others."""
+    """Return a table of the times, with the ratio of the fastest peer to ours."""
     rows = []
     keys = dict.fromkeys((line["trees"], line["leaves"], line["rows"]) for line in lines)
     for key in keys:

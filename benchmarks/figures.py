@@ -1,4 +1,4 @@
-"""The figures of the page, drawn with matplotlib."""
+"""Figures of the page, made with matplotlib."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ AXES = {"N": "rows", "D": "features", "K": "classes"}
 
 
 def save_all(results: Results, folder: Path) -> None:
-    """Write those figures for which there is something to show."""
+    """Write the figures for which there are results."""
     drawings = {"overview": overview, "training": training, "errors": errors, "scaling": scaling}
     for name, draw in drawings.items():
         figure = draw(results)
@@ -24,7 +24,7 @@ def save_all(results: Results, folder: Path) -> None:
 
 
 def overview(results: Results) -> Any:
-    """Draw training time relative to ours, in one panel: the chart of the README."""
+    """Draw training time relative to ours in one panel, the chart of the README."""
     seconds = results.table("training", "cpu", 1)
     if not _has([seconds], "mart"):
         return None
@@ -40,7 +40,7 @@ def overview(results: Results) -> Any:
 
 
 def training(results: Results) -> Any:
-    """Draw each peer's time over ours as bars, one panel for an algorithm and a thread count."""
+    """Draw bars of each peer's time over ours, a panel for each algorithm and number of threads."""
     values = {threads: results.table("training", of, threads) for threads, of in CLOCKS.items()}
     algorithms = [name for name in ("mart", "abc-mart") if _has(values.values(), name)]
     if not algorithms:

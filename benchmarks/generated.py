@@ -1,4 +1,4 @@
-"""Tables that are drawn: any number of rows, features and classes, and grids of them."""
+"""Generated tables with any number of rows, features and classes, and grids of them."""
 
 import re
 from itertools import chain
@@ -9,7 +9,7 @@ from experiments.datasets import Split
 
 
 class Shape(NamedTuple):
-    """Rows to train on, features and classes; its name is ``20000x20x10``."""
+    """Numbers of training rows, features and classes, named as ``20000x20x10``."""
 
     n_rows: int
     n_features: int
@@ -35,18 +35,18 @@ def grid_names() -> list[str]:
 
 
 def parse(name: str) -> Shape | None:
-    """Return the shape of that name; None if it is the name of no shape."""
+    """Return the shape of a name; None if the name is not a shape."""
     if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", name):
         return None
     return Shape(*map(int, name.split("x")))
 
 
 def generate(shape: Shape) -> Split:
-    """Draw classes as overlapping clouds: numeric features of many values, the same every time."""
+    """Generate classes as overlapping Gaussian clouds; the result is always the same."""
     generator = np.random.default_rng(shape)
     centres = generator.normal(size=(shape.n_classes, shape.n_features))
     n_test = max(1_000, shape.n_rows // 5)
-    # Every class has its rows, however many classes there are.
+    # Every class has rows, for any number of classes.
     y = np.resize(np.arange(shape.n_classes), shape.n_rows + n_test)
     X = centres[y] + generator.normal(scale=1.5, size=(len(y), shape.n_features))
     order = generator.permutation(shape.n_rows)

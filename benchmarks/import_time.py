@@ -1,10 +1,10 @@
-"""Which part of a second `import abcgbm` takes, beside `import sklearn`.
+"""Compare the time of `import abcgbm` with that of `import sklearn`.
 
     python benchmarks/import_time.py --limit 1.2
 
-Each import is a process of its own; the two take turns, and the smallest CPU time of each counts. It
-runs with the Python and the packages that are to be measured, and needs no others. Ten turns were too
-few on a busy machine: ratios of one build lay between 0.98 and 1.21. Leave the machine alone meanwhile.
+Each import runs in its own process; the two alternate, and the smallest CPU time of each counts. It needs
+only the Python and the packages that are measured. Ten turns were too few on a busy machine: ratios of one
+build were between 0.98 and 1.21. Run it on an idle machine.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def seconds_of_import(module: str) -> float:
 
 def smallest_times(n_turns: int) -> dict[str, float]:
     times: dict[str, list[float]] = {module: [] for module in MODULES}
-    for _ in range(1 + n_turns):  # the first reads the files, and writes byte code
+    for _ in range(1 + n_turns):  # the first one reads files and writes byte code
         for module, of in times.items():
             of.append(seconds_of_import(module))
     return {module: min(of[1:]) for module, of in times.items()}
@@ -36,15 +36,17 @@ def smallest_times(n_turns: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=40, help="imports of each (%(default)s)")
-    parser.add_argument("--limit", type=float, help="an error if the ratio is above this")
+    parser.add_argument(
+        "--turns", type=int, default=40, help="imports of each package (%(default)s)"
+    )
+    parser.add_argument("--limit", type=float, help="fail if the ratio is above this")
     args = parser.parse_args()
     times = smallest_times(args.turns)
     ratio = times["abcgbm"] / times["sklearn"]
-    told = f"the smallest of {args.turns}, " + ", ".join(
+    times = f"the smallest of {args.turns}, " + ", ".join(
         f"import {module}: {1000 * s:.0f} ms" for module, s in times.items()
     )
-    print(f"Python {sys.version.split()[0]}: {told} of CPU time; ratio {ratio:.2f}")
+    print(f"Python {sys.version.split()[0]}: {times} of CPU time; ratio {ratio:.2f}")
     if args.limit is not None and ratio > args.limit:
         sys.exit(f"the ratio is {ratio:.2f}; at most {args.limit} is allowed")
 

@@ -1,17 +1,16 @@
-"""Training from files that are larger than memory, beside LightGBM and XGBoost in the same limit.
+"""Compare training from files larger than memory with LightGBM and XGBoost under the same memory limit.
 
     python -m benchmarks.large_files make FOLDER     # 12.5 million x 200, 25 Parquet files, 20 GB as floats
-    python -m benchmarks.large_files read FOLDER     # reading and binning beside pyarrow's own scan
+    python -m benchmarks.large_files read FOLDER     # reading and binning, and a scan by pyarrow
     python -m benchmarks.large_files train FOLDER --system abcgbm --cache-dir FOLDER
-    python -m benchmarks.large_files report          # what was found, as the page has it
+    python -m benchmarks.large_files report          # the results as in the page
 
-The table is drawn: half of the columns are continuous (every value another), a quarter has three
-digits, a quarter 100 whole numbers; five classes follow from some of them. ``train`` runs in a child
-process inside a control group of 6 GB where that can be made (Linux, root), which counts mapped files
-and what the system keeps of files, too; else, or with ``--limit-by addresses``, with a limit of
-addresses. ``read`` lets the two take turns, each time in a process of its own; where others use the
-machine, too, CPU seconds tell more than the clock. Lines go to ``benchmarks/results/large_files.jsonl``;
-with ``--files 3`` the same is tried on less.
+The table is generated: half of the columns are continuous with distinct values, a quarter has three digits,
+a quarter 100 integers; five classes depend on some of them. ``train`` runs in a child process inside a control
+group of 6 GB where one can be created (Linux, root), which also counts mapped files and the page cache; else,
+or with ``--limit-by addresses``, the address space is limited. ``read`` alternates between the two, each time in
+a new process; on a busy machine, CPU seconds are more reliable than wall time. Results are appended to
+``benchmarks/results/large_files.jsonl``; ``--files 3`` makes a smaller trial.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from abcgbm import ABCBoostClassifier, LargeTable
 from abcgbm.data.binning import Binning, bin_rows
 from abcgbm.data.samples import GivenRows, read_large, read_to_learn, rows_to_learn
 from abcgbm.parameters.machine import effective_n_threads
-from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, Told
+from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, IterationTimes
 from benchmarks.report import Lines, markdown
 from benchmarks.results import FOLDER, Line, Results, origin
 
@@ -78,7 +77,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def size(folder: Path) -> Line:
-    """Return what is said of a table in each line of results."""
+    """Return the description of a table in the lines of results."""
     found = [pq.read_metadata(path) for path in files(folder)]
     n_bytes = sum(path.stat().st_size for path in files(folder))
     n_rows, n_columns = sum(of.num_rows for of in found), found[0].num_columns - 1
@@ -93,19 +92,19 @@ def _gb(n_bytes: float) -> float:
 
 
 def scan(paths: list[Path]) -> None:
-    """Let pyarrow scan all columns."""
+    """Scan all columns with pyarrow."""
     assert sum(batch.num_rows for batch in ds.dataset(paths).to_batches()) > 0
 
 
 def bin_files(paths: list[Path], memory: str) -> None:
-    """Read files and bin them, as fit does before its first step."""
+    """Read files and bin them, as fit does before the first iteration."""
     X, y, _ = read_large((LargeTable(paths, memory=memory), "y", None))
     rows, _ = rows_to_learn(GivenRows(read_to_learn(X, "auto", "benchmark"), y), None, None)
     bin_rows(rows, None, Binning(255, "missing", effective_n_threads(None)))
 
 
 def once(given: argparse.Namespace) -> None:
-    """Scan, or read and bin, in a process of its own; print CPU seconds and seconds."""
+    """Scan, or read and bin, in this process; print CPU seconds and seconds."""
     paths = files(given.folder)
     cpu, began = time.process_time(), time.perf_counter()
     if given.system == "pyarrow":
@@ -123,7 +122,7 @@ def timed(given: argparse.Namespace, system: str) -> list[float]:
 
 
 def read(given: argparse.Namespace) -> None:
-    """Measure reading and binning beside a scan, which take turns; of each the best."""
+    """Measure reading and binning, and a scan, in turn; keep the best of each."""
     whole, ours = [], []
     for _ in range(given.repeats):
         whole.append(timed(given, "pyarrow"))
@@ -141,21 +140,21 @@ def read(given: argparse.Namespace) -> None:
 # ------------------------------------------------------------------------------------------ training
 
 
-def train_abcgbm(folder: Path, steps: int, memory: int, cache: str | None) -> Told:
-    told = Told()
+def train_abcgbm(folder: Path, steps: int, memory: int, cache: str | None) -> IterationTimes:
+    times = IterationTimes()
     model = ABCBoostClassifier(
         max_iter=steps,
         max_leaf_nodes=LEAVES,
         learning_rate=RATE,
-        callbacks=lambda _: told.step(),
+        callbacks=lambda _: times.end_iteration(),
         n_jobs=N_THREADS,
     )
     model.fit(LargeTable(folder, memory=memory, cache_dir=cache), "y")
-    return told
+    return times
 
 
 def train(given: argparse.Namespace) -> None:
-    """Run a training in a child whose memory is limited; keep what came of it."""
+    """Train in a child process with limited memory; record the outcome."""
     group = _made_group(given)
     words = ["child", given.folder, "--system", given.system, "--limit", given.limit]
     words += ["--steps", given.steps, "--limit-by", "addresses" if group is None else group]
@@ -184,8 +183,8 @@ def train(given: argparse.Namespace) -> None:
 
 
 def child(given: argparse.Namespace) -> None:
-    """Train in the limit; print what it took."""
-    trainer = train_abcgbm  # no other package is imported than the one that is measured
+    """Train under the limit; print time and memory."""
+    trainer = train_abcgbm  # only the measured package is imported
     if given.system != "abcgbm":
         trainer = importlib.import_module(f"benchmarks.large_peers.{given.system}_files").train
     limit = int(given.limit * 1e9)
@@ -193,19 +192,19 @@ def child(given: argparse.Namespace) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     else:
         (Path(given.limit_by) / "cgroup.procs").write_text(str(os.getpid()))
-    told = trainer(given.folder, given.steps, int(limit * 0.9), given.cache_dir)
+    times = trainer(given.folder, given.steps, int(limit * 0.9), given.cache_dir)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps(told.found() | {"peak_gb": _gb(peak), "written_gb": _gb(_written())}))
+    print(json.dumps(times.summary() | {"peak_gb": _gb(peak), "written_gb": _gb(_written())}))
 
 
 def _written() -> int:
-    """Return the bytes that this process let be written to disks."""
+    """Return the bytes that this process has written to disks."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("write_bytes"))
 
 
 def _made_group(given: argparse.Namespace) -> Path | None:
-    """Make a control group, which bounds the memory of all that is in it; None if that is not ours."""
+    """Create a control group with a memory limit; return None without the permission."""
     group = GROUPS / f"large_files_{os.getpid()}"
     if given.limit_by == "addresses":
         return None
@@ -222,7 +221,7 @@ def _add(given: argparse.Namespace, line: Line) -> None:
     Results(given.results).add(line)
 
 
-# -------------------------------------------------------------------------------------- what is told
+# -------------------------------------------------------------------------------------- results
 
 
 def reading_table(lines: list[Line]) -> Lines:
@@ -253,8 +252,8 @@ def training_table(lines: list[Line]) -> Lines:
         ]
         for of in lines
     ]
-    head = ["", "table", "limit", "before the first step, CPU s", "a step, CPU s"]
-    return markdown([*head, "before, s", "a step, s", "peak, GB", "written, GB"], rows)
+    head = ["", "table", "limit", "before the first iteration, CPU s", "per iteration, CPU s"]
+    return markdown([*head, "before, s", "per iteration, s", "peak, GB", "written, GB"], rows)
 
 
 def report(given: argparse.Namespace) -> None:
@@ -272,16 +271,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("large_files"))
     parser.add_argument("--files", type=int, default=N_FILES)
-    parser.add_argument("--rows", type=int, default=ROWS_OF_A_FILE, help="of a file")
+    parser.add_argument("--rows", type=int, default=ROWS_OF_A_FILE, help="rows of a file")
     parser.add_argument("--columns", type=int, default=N_COLUMNS)
     parser.add_argument("--system", choices=[*SYSTEMS, "pyarrow"], default="abcgbm")
-    parser.add_argument("--limit", type=float, default=6.0, help="GB of memory")
-    parser.add_argument("--limit-by", default="group", help="group or addresses")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--limit", type=float, default=6.0, help="memory limit in GB")
     parser.add_argument(
-        "--minutes", type=float, default=240.0, help="most that a training may take"
+        "--limit-by", default="group", help="group (control group) or addresses (address space)"
     )
-    parser.add_argument("--cache-dir", help="where ours and XGBoost put what does not fit")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=240.0, help="timeout of a training")
+    parser.add_argument("--cache-dir", help="folder of scratch files of abcgbm and XGBoost")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)

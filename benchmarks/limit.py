@@ -1,25 +1,24 @@
-"""The limit: training that does nothing but add rows to bins, with everything in the nearest cache.
+"""A lower limit of training time: only the additions of rows to bins, with all data in the L1 cache.
 
 A method that grows trees from histograms has to add rows to bins. These additions are counted, and
-each is given the time that it takes in the bare loop (``cpp/limit``, measured here and now), where
-codes, sums and bins never leave the nearest cache. What is counted:
+multiplied by the time of one in the bare loop (``cpp/limit``, measured in the same run), where codes, sums
+and bins never leave the L1 cache. It counts:
 
-- Roots: in every step all rows, once for each column, for all classes at the same time. Eight
-  classes make a line of 64 bytes, so that is ceil(K / 8) lines. LogitBoost sums hessians too: one
-  for each tree of the step, eight of them to a line.
+- Roots: in every iteration all rows, once for each column, for all classes at the same time. Eight
+  classes make a cache line of 64 bytes, so that is ceil(K / 8) lines. LogitBoost sums hessians too: one
+  for each tree of the iteration, eight of them in a line.
 - Nodes: for every split the rows of its lighter child, once for each column; the sibling is the
-  parent minus that. One addition is of two sums, residual and weight; of three for LogitBoost. A
-  split does not count if nobody looks at its children: the last one of a tree that has all its
-  leaves, and one whose children are too light to be split.
-- Columns: one of a single bin costs nothing. One in which at least 80 % of the rows have the same
-  bin is sparse: only its other rows are added, the common bin has what they leave of the total. So
-  the one-hot columns of a category cost at most one addition a row together, as if they were one.
-  In each node a sparse column is taken to have the share of other rows that it has in all.
+  parent minus that. One addition has two sums, residual and weight; LogitBoost has three. A split does
+  not count if the children need no histogram: the last split of a full tree, and one whose children have
+  too few rows to be split.
+- Columns: one with a single bin costs nothing. One in which at least 80 % of the rows have the same
+  bin is sparse: only its other rows are added, and the common bin is the remainder of the total. So
+  the one-hot columns of a categorical feature cost at most one addition for a row, as if they were one.
+  In each node a sparse column is assumed to have the same fraction of other rows as in the whole table.
 
-All else is left out: binning, softmax, the search for cuts, subtraction, moving rows, waiting for
-memory; and trees of base classes that were tried and not taken. So 1 is out of reach, and above all
-where a table has few rows for its bins. Rows are counted by the weights of nodes: the fit must be
-without sample weights, and with no bound on depth.
+Everything else is left out: binning, softmax, split search, subtraction, partitioning rows, memory latency,
+and trees of rejected base classes. So a multiple of 1 is out of reach, above all for tables with few rows
+and many bins. Rows are counted by node weights, so the fit must have no sample weights and no maximum depth.
 """
 
 from dataclasses import dataclass
@@ -32,17 +31,17 @@ from benchmarks.peers import Floats
 
 try:
     from abcgbm import _bench
-except ImportError:  # in no wheel: `make test` builds it
+except ImportError:  # not in wheels; `make test` builds it
     _bench = None
 
-IS_AVAILABLE = _bench is not None  # else the limit is left out of run and report
+IS_AVAILABLE = _bench is not None  # else run and report omit the limit
 SUMS_TO_LINE = 8
-SPARSE_FROM = 0.8  # share of the rows in the most common bin
+SPARSE_FROM = 0.8  # fraction of the rows in the most common bin
 
 
 @dataclass(frozen=True)
 class Additions:
-    """How often a row is added to a bin.
+    """Numbers of additions of a row to a bin.
 
     ``lines`` are additions of eight sums, for roots; ``pairs`` and ``triples`` of two and three, for
     nodes.
@@ -53,27 +52,27 @@ class Additions:
     triples: float = 0.0
 
     def seconds(self) -> float:
-        """Return how long they take in the bare loop."""
+        """Return the time of the additions in the bare loop."""
         numbers = {SUMS_TO_LINE: self.lines, 2: self.pairs, 3: self.triples}
         return sum(n * _bench.limit_seconds(n_sums) for n_sums, n in numbers.items() if n > 0)
 
 
 def limit_of(model: Any, X: Floats) -> float:
-    """Return the CPU seconds, at one thread, of the bare loop that this training cannot do without.
+    """Return the CPU seconds of the required additions in the bare loop, one thread.
 
     Parameters
     ----------
     model : ABCBoostClassifier
-        Fitted on ``X``; its trees tell which nodes were counted.
+        Fitted on ``X``; its trees show which nodes needed histograms.
     X : ndarray of shape (n_rows, n_features)
     """
     return additions(model, columns_to_add(X, model.max_bins)).seconds()
 
 
 def additions(model: Any, n_columns: float) -> Additions:
-    """Count the additions of a training, where a row is added to so many columns."""
+    """Count the additions of a training, given the number of columns to which a row is added."""
     trees = model.model_.ensemble
-    has_hessian = model.algorithm.endswith("logitboost")
+    has_hessian = _name_or_criterion(model.algorithm).endswith("logitboost")
     n_lines = np.full(trees.n_iter, _lines(trees.n_classes))
     if has_hessian:
         n_lines += _lines(np.diff(trees.step_start))
@@ -84,28 +83,33 @@ def additions(model: Any, n_columns: float) -> Additions:
     return Additions(lines=to_roots, **{name: to_nodes})
 
 
+def _name_or_criterion(algorithm: Any) -> str:
+    """Return an algorithm's name, such as "abc-logitboost", or the criterion of an object."""
+    return algorithm if isinstance(algorithm, str) else str(algorithm.criterion)
+
+
 def rows_of_lighter_children(model: Any) -> float:
-    """Sum up the rows of the lighter child of each split whose children are looked at."""
+    """Sum the rows of the lighter child of each split whose children need histograms."""
     trees = model.model_.ensemble
     is_split = trees.feature >= 0
     tree_start = np.repeat(trees.tree_start[:-1], np.diff(trees.tree_start))
     left = (tree_start + trees.left)[is_split]
     children = np.stack([trees.weight[left], trees.weight[left + 1]])
     is_last = trees.left[is_split] == 2 * model.max_leaf_nodes - 3
-    is_looked_at = ~is_last & (children.max(axis=0) >= 2 * model.min_samples_leaf)
-    return float(children.min(axis=0)[is_looked_at].sum())
+    needs_histograms = ~is_last & (children.max(axis=0) >= 2 * model.min_samples_leaf)
+    return float(children.min(axis=0)[needs_histograms].sum())
 
 
 def columns_to_add(X: Floats, max_bins: int) -> float:
-    """Return how many columns a row of a table is added to, on average."""
+    """Return the mean number of columns to which a row is added."""
     binned = BinMapper(max_bins).fit(X).transform(X).binned
     return sum(
-        _share_to_add(binned.codes(np.array([feature], np.int32)).ravel())
+        _fraction_to_add(binned.codes(np.array([feature], np.int32)).ravel())
         for feature in range(binned.n_features)
     )
 
 
-def _share_to_add(codes: np.ndarray) -> float:
+def _fraction_to_add(codes: np.ndarray) -> float:
     in_common = int(np.bincount(codes).max()) / len(codes)
     return 1.0 - in_common if in_common >= SPARSE_FROM else 1.0
 

@@ -1,7 +1,7 @@
-"""One measurement in a process of its own: ``python -m benchmarks.measure JOB``.
+"""Make one measurement in its own process: ``python -m benchmarks.measure JOB``.
 
-Imports, reading the data and a first small fit (which starts threads and imports what is imported
-late) are over before a clock is started.
+Imports, reading the data, and a small fit (which starts threads and runs lazy imports) come before the clock
+starts.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ Result = child.Result
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be measured; ``folder`` has the arrays, and models that were fitted before."""
+    """The measurement; ``folder`` has the arrays and the models of earlier jobs."""
 
     what: str
     folder: str
@@ -54,13 +54,13 @@ class Job:
 
 
 def in_child(job: Job, give_up_seconds: float | None = None) -> Result:
-    """Start a process for the job and return what it measured."""
+    """Run the job in a child process, and return its measurement."""
     command = [sys.executable, "-m", "benchmarks.measure", json.dumps(asdict(job))]
     return child.run(command, job.n_threads, give_up_seconds)
 
 
 def training(job: Job) -> Result:
-    """CPU and wall time of the whole fit: binning, or the making of a data set, included."""
+    """Measure CPU and wall time of the whole fit, including binning or creating a data set."""
     X, y = job.train()
     model = warmed_up(job)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -72,19 +72,19 @@ def training(job: Job) -> Result:
 
 
 def memory(job: Job) -> Result:
-    """How far the fit raises the process's peak memory above what it held just before."""
+    """Measure the increase of the process's peak memory by the fit."""
     X, y = job.train()
     model = warmed_up(job)
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what was freed before must not be used again unseen
+    ctypes.CDLL(None).malloc_trim(0)  # freed memory must not be reused unnoticed
     before = _kilobytes("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     model.fit(X, y)
     return {"bytes": 1024 * (_kilobytes("VmHWM") - before)}
 
 
 def curve(job: Job) -> Result:
-    """Errors on the test rows after each step."""
+    """Measure errors on the test rows after each iteration."""
     X, y = job.test()
     staged = job.of.staged_classes(fitted(job), X)
     errors = [int(np.count_nonzero(np.ravel(classes) != y)) for classes in staged]
@@ -92,7 +92,7 @@ def curve(job: Job) -> Result:
 
 
 def prediction(job: Job) -> Result:
-    """Probabilities of many rows in one call; of one row, the median of many calls."""
+    """Measure predict_proba of many rows in one call, and of one row as the median of many calls."""
     X, _ = job.test()
     predict_proba = job.of.predictor(fitted(job), job.n_threads)
     batch = np.tile(X, (-(-MIN_BATCH // len(X)), 1)) if len(X) < MIN_BATCH else X
@@ -108,7 +108,7 @@ def prediction(job: Job) -> Result:
 
 
 def size(job: Job) -> Result:
-    """Bytes of the model, pickled and in the system's own format; how many leaves it has."""
+    """Measure the size of the model, pickled and in the system's own format, and its number of leaves."""
     model = fitted(job)
     saved = job.of.saved(model)
     return {
@@ -119,7 +119,7 @@ def size(job: Job) -> Result:
 
 
 def limit(job: Job) -> Result:
-    """CPU seconds of the bare loop."""
+    """Measure the CPU seconds of the bare loop."""
     return {"cpu": limit_of(fitted(job), job.train()[0])}
 
 
@@ -129,21 +129,21 @@ MEASURES: dict[str, Callable[[Job], Result]] = {
     "prediction": prediction,
     "size": size,
     "memory": memory,
-    "load": training,  # while others use the CPUs too
+    "load": training,  # while other processes use the CPUs
     "scaling": training,
     "limit": limit,
 }
 
 
 def fitted(job: Job) -> Any:
-    """Return the model that an earlier job left, or fit it now and leave it."""
+    """Return the model of an earlier job, or fit and save it."""
     if not job.model_path.exists():
         training(job)
     return pickle.loads(job.model_path.read_bytes())
 
 
 def warmed_up(job: Job) -> Any:
-    """Return the estimator, after another one has been fitted to a few rows."""
+    """Return the estimator after a warm-up fit of another one."""
     X = np.random.default_rng(0).normal(size=(200, 4))
     job.of.make(Setting(2, job.n_threads)).fit(X, np.arange(200) % 3).predict_proba(X)
     return job.of.make(Setting(job.max_iter, job.n_threads))

@@ -1,11 +1,11 @@
-"""Model files beside those of the peers: their size, how long they take, and what a flipped bit does.
+"""Compare model files with those of the peers: size, time, and the effect of a flipped bit.
 
-``python -m benchmarks.model_files`` measures all of it and writes ``benchmarks/results/model_files.json``
-and the tables of ``docs/deployment.md``, between its markers; ``--flips 0`` leaves the flips as they are.
+``python -m benchmarks.model_files`` measures everything and writes ``benchmarks/results/model_files.json``
+and the tables of ``docs/deployment.md``, between its markers; ``--flips 0`` keeps the earlier results of flips.
 
-Sizes and times are those of the same trees as far as the systems have them: the same table (drawn, of
-the shape of Letter), iterations, leaves and learning rate. For the flips, each system trains a small model;
-a process for every flip loads the file, with an address space of 6 GiB, and predicts.
+Systems train with the same generated table (of the shape of Letter), iterations, leaves and learning rate. For
+the flips, each system trains a small model; a process for every flip loads the file, with an address space of
+6 GiB, and predicts.
 """
 
 import argparse
@@ -38,7 +38,7 @@ Predict = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to train on, and how."""
+    """Training rows and parameters."""
 
     X: Floats
     y: NDArray[np.int64]
@@ -51,7 +51,7 @@ class Task:
 
 
 def drawn(n_rows: int, n_features: int, n_classes: int, n_iter: int, n_leaves: int) -> Task:
-    """Classes around centres, values rounded to 16 as in Letter."""
+    """Generate classes around centres, with values rounded to 16 as in Letter."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, n_rows)
     X = rng.normal(size=(n_classes, n_features))[y] * 1.3 + rng.normal(size=(n_rows, n_features))
@@ -67,7 +67,7 @@ FLIPPED = (1_000, 8, 5, 10, 8)
 
 @dataclass(frozen=True)
 class System:
-    """A file format: how a model is trained, saved, and loaded to predict."""
+    """A file format: functions that train, save, and load a model for prediction."""
 
     name: str
     package: str
@@ -210,7 +210,7 @@ SYSTEMS = {
 
 
 def best_seconds(call: Callable[[], Any]) -> float:
-    """The shortest CPU time of a few calls."""
+    """Return the shortest CPU time of a few calls."""
     times = []
     for _ in range(N_TIMES):
         began = time.process_time()
@@ -261,7 +261,7 @@ def in_child(work: Callable[[], int], seconds: float = 600) -> int | str:
 
 
 def flips(file: str, system: System, folder: Path, n_flips: int) -> dict[str, int]:
-    """Flip one bit of the file, load and predict, in a process each time; count what happened."""
+    """Flip one bit of the file, load and predict in a new process; count the outcomes."""
     path, changed, expected = folder / file, str(folder / f"changed_{file}"), folder / "answer.npy"
     task = drawn(*FLIPPED)
 
@@ -276,7 +276,7 @@ def flips(file: str, system: System, folder: Path, n_flips: int) -> dict[str, in
         is_same = np.array_equal(answer, np.load(expected))
         return OUTCOMES.index("same" if is_same else "other")
 
-    import_module(system.package)  # here, not in every child; nothing is computed before the fork
+    import_module(system.package)  # once, before the fork
     if in_child(train) != 0:
         raise RuntimeError(f"{system.name} could not be trained")
     content = path.read_bytes()
@@ -294,7 +294,7 @@ def flips(file: str, system: System, folder: Path, n_flips: int) -> dict[str, in
 
 
 def tables(results: dict[str, Any]) -> Lines:
-    """Return the tables, and the versions of what was measured."""
+    """Return the tables, and the versions of the systems."""
     n_rows, n_features, n_classes, n_iter, n_leaves = LETTER
     task = f"{n_rows:,} rows, {n_features} features, {n_classes} classes, {n_iter} iterations"
     times = ["save, ms", "load, ms", "load and predict a row, ms"]
@@ -324,14 +324,14 @@ def _outcomes(of: dict[str, int]) -> list[str]:
 
 
 def measure(n_flips: int, results: dict[str, Any]) -> None:
-    """Measure everything, and write it down as soon as it is known."""
+    """Measure everything, and save each result at once."""
 
     def note(what: str, found: Any) -> None:
         results[what] = found
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
     with TemporaryDirectory() as folder:
-        if n_flips:  # first, as threads are not started yet
+        if n_flips:  # first, before threads are started
             counts = {}
             for file, system in SYSTEMS.items():
                 counts[file] = flips(file, system, Path(folder), n_flips)
@@ -344,7 +344,9 @@ def measure(n_flips: int, results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.model_files", description=__doc__)
-    parser.add_argument("--flips", type=int, default=1000, help="of each file; 0 keeps the earlier")
+    parser.add_argument(
+        "--flips", type=int, default=1000, help="flips of each file; 0 keeps the earlier results"
+    )
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     measure(parser.parse_args().flips, results)
     write_between(PAGE, MARKER, tables(results))

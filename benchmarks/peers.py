@@ -1,8 +1,8 @@
-"""Our parameters in the peers' words: the only place where they are mapped.
+"""Map our parameters to those of the peers.
 
-Every system gets the same number of steps, leaves and bins, the same learning rate, no shrinkage of
-leaf values, no sampling of rows or columns and no early stopping. Where a system has no such
-parameter, its class says so.
+Every system gets the same number of iterations, leaves and bins, the same learning rate, no regularization of
+leaf values, no sampling of rows or columns and no early stopping. The class of a system documents a missing
+parameter.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Setting:
-    """What all systems are given, in our words."""
+    """Parameters of all systems, by our names."""
 
     max_iter: int
     n_threads: int
@@ -38,10 +38,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class System(ABC):
-    """A classifier, and how to ask for what the estimators do not all offer.
+    """A classifier, with methods for features that estimators name differently.
 
-    ``package`` is its name for pip, ``module`` for import. ``differs`` tells the reader what could
-    not be set equal.
+    ``package`` is its name for pip, ``module`` for import. ``differs`` describes settings
+    that could not be made equal.
     """
 
     name: str
@@ -56,22 +56,22 @@ class System(ABC):
 
     @abstractmethod
     def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
-        """Yield the scores, whose softmax the probabilities are, after each step."""
+        """Yield the raw scores after each iteration."""
 
     def staged_classes(self, model: Any, X: Floats) -> Iterator[NDArray[np.intp]]:
-        """Yield the predicted class numbers, shape (n_rows,), after each step."""
+        """Yield the predicted class numbers of shape (n_rows,) after each iteration."""
         return (raw.argmax(axis=1) for raw in self.staged_raw(model, X))
 
     @abstractmethod
     def n_leaves(self, model: Any) -> int:
-        """Return the leaves of all trees together."""
+        """Return the total number of leaves."""
 
     def saved(self, model: Any) -> bytes | None:
-        """Return the model in the system's own compact format; None if it has none."""
+        """Return the model in the system's own compact format, or None."""
         return None
 
     def predictor(self, model: Any, n_threads: int) -> Callable[[Floats], Any]:
-        """Return ``predict_proba`` with so many threads."""
+        """Return ``predict_proba`` with a number of threads."""
         return model.set_params(n_jobs=n_threads).predict_proba
 
     def is_installed(self) -> bool:
@@ -85,10 +85,10 @@ class System(ABC):
 
 
 class Ours(System):
-    """One of our algorithms, with its default base class: the worst one, or none."""
+    """One of our algorithms; with a base class, it is the class of largest loss."""
 
     def chosen(self, setting: Setting) -> dict[str, Any]:
-        """Return the parameters that no peer has."""
+        """Return the parameters that only we have."""
         return {"algorithm": self.name}
 
     def make(self, setting: Setting) -> Any:
@@ -110,7 +110,7 @@ class Ours(System):
 
 
 class LightGBM(System):
-    """Leaf-wise growth is its nature; its bound on hessians in a leaf is taken away.
+    """LightGBM grows leaf-wise; its minimum hessian of a leaf is removed.
 
     At 0 that bound makes it fail with many classes (a split without rows on one side).
     """
@@ -144,7 +144,7 @@ class LightGBM(System):
 
 @dataclass(frozen=True)
 class XGBoost(System):
-    """Histograms, best leaf first. It knows no least number of rows in a leaf.
+    """XGBoost with histograms, leaf-wise. It has no minimum number of rows in a leaf.
 
     ``min_child_weight`` bounds the sum of hessians 2 p (1 - p) and stays at its default, 1: with
     ten classes that is about five rows in the first step, more later. On Pendigits 0 gave as many
@@ -168,7 +168,7 @@ class XGBoost(System):
         )
 
     def staged_raw(self, model: Any, X: Floats) -> Iterator[Floats]:
-        raw = None  # the first step starts from the model's own intercept
+        raw = None  # the first iteration starts from the model's intercept
         for step in range(model.get_booster().num_boosted_rounds()):
             raw = model.predict(
                 X, output_margin=True, base_margin=raw, iteration_range=(step, step + 1)
@@ -182,12 +182,12 @@ class XGBoost(System):
         return bytes(model.get_booster().save_raw("ubj"))
 
     def predictor(self, model: Any, n_threads: int) -> Callable[[Floats], Any]:
-        model.get_booster().set_param({"nthread": n_threads})  # n_jobs alone is read by fit only
+        model.get_booster().set_param({"nthread": n_threads})  # n_jobs is read only by fit
         return super().predictor(model, n_threads)
 
 
 class CatBoost(System):
-    """Best leaf first rather than its symmetric trees; 16 is the largest depth it allows."""
+    """CatBoost, leaf-wise instead of symmetric trees; its maximum depth is 16."""
 
     def make(self, setting: Setting) -> Any:
         return self._import().CatBoostClassifier(
@@ -224,7 +224,7 @@ class CatBoost(System):
 
 
 class HistGradientBoosting(System):
-    """Has no parameter for threads: the process is started with ``OMP_NUM_THREADS``."""
+    """scikit-learn has no parameter for threads: the process has ``OMP_NUM_THREADS``."""
 
     def make(self, setting: Setting) -> HistGradientBoostingClassifier:
         return HistGradientBoostingClassifier(

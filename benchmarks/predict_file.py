@@ -1,6 +1,6 @@
-"""Memory and time of `abcgbm predict` on a CSV file of any size: `python -m benchmarks.predict_file 5`.
+"""Measure memory and time of `abcgbm predict` on a CSV file: `python -m benchmarks.predict_file 5`.
 
-The file (so many GB, generated) is written to a temporary folder and removed.
+The argument is the size in GB. The file is generated in a temporary folder and removed.
 """
 
 import resource
@@ -18,7 +18,7 @@ PREDICT = [sys.executable, "-m", "abcgbm", "predict", "model.abc", "large.csv", 
 
 
 def write_files(folder: Path, n_bytes: float) -> int:
-    """Write a model, and a file of its training rows over and over; return its number of rows."""
+    """Write a model, and a file that repeats its training rows; return the number of rows."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(N_ROWS, N_COLUMNS)).round(6)).add_prefix("x")
     table["label"] = (table["x0"] + table["x1"]).rank(pct=True).mul(N_CLASSES).sub(1e-9).astype(int)

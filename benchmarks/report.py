@@ -1,6 +1,6 @@
-"""Reports of what was measured: the tables of ``docs/benchmarks.md``, and all tables beside the results.
+"""Reports of measurements: the tables of ``docs/benchmarks.md``, and all tables beside the results.
 
-The tables of the page stand between two markers, so that the words around them are written by hand.
+The tables of the page are between two markers; the text around them is written by hand.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ from benchmarks.analysis import (
     target_errors,
 )
 from benchmarks.peers import OURS, PEERS, SYSTEMS, Setting
-from benchmarks.results import Line, Results, with_most_steps
+from benchmarks.results import Line, Results, with_max_iterations
 from benchmarks.sets import in_order
 
 Lines = list[str]
@@ -30,13 +30,14 @@ PER_CLASS = [name for name, peer in PEERS.items() if peer.has_tree_per_class]
 NAMES_OF_CLOCKS = {"cpu": "CPU seconds", "wall": "wall seconds"}
 NOTHING = "-"
 MARKER = "speed"
-MAIN = "mart"  # of ours, the one that does what the peers do
+MAIN = "mart"  # our algorithm that corresponds to the peers'
+ABC = ("abc-mart", "abc-logitboost")
 
 TITLE = """# Speed, memory and size: all measurements
 """
 
 HEAD = """Training time of `mart`, one thread. The column `mart, s` has the CPU seconds of `fit`; the other columns have the time of each
-package divided by it, for the same number of iterations and leaves. The last column is the fastest other package.
+system divided by it, for the same number of iterations and leaves. "nearest" is the fastest other package.
 """
 
 READING = """A ratio is the number of the other package divided by ours, so above 1 abcgbm is faster or smaller. **Bold** marks a ratio
@@ -115,7 +116,7 @@ def tables_of_page(results: Results) -> Lines:
 
 
 def write_between(page: Path, name: str, lines: Lines) -> None:
-    """Replace what stands between the two markers of a name in a page."""
+    """Replace the text between the two markers of a name in a page."""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     head, found, rest = page.read_text().partition(begin)
     _, closed, tail = rest.partition(end)
@@ -126,7 +127,7 @@ def write_between(page: Path, name: str, lines: Lines) -> None:
 
 
 def write_whole(page: Path, lines: Lines) -> None:
-    """Write a page that has no words written by hand."""
+    """Write a page that is generated completely."""
     page.write_text("\n".join(lines).rstrip() + "\n")
     print(f"{page} written")
 
@@ -143,11 +144,20 @@ def head(results: Results) -> Lines:
     """The training times as multiples of ours."""
     values = results.table("training", "cpu", 1)
     rows = [
-        [name, seconds(values[name, MAIN]), *_ratios(values, name, MAIN, list(PEERS))]
+        [
+            name,
+            seconds(values[name, MAIN]),
+            *_ratios(values, name, MAIN, list(PEERS)),
+            *(plain(_quotient(values, name, ours)) for ours in ABC),
+        ]
         for name in in_order({name for name, _ in values})
         if (name, MAIN) in values
     ]
-    return [HEAD, *markdown(["", f"{MAIN}, s", *PEERS, "nearest"], rows)]
+    return [HEAD, *markdown(["", f"{MAIN}, s", *PEERS, "nearest", *ABC], rows)]
+
+
+def _quotient(values: Values, name: str, system: str) -> float | None:
+    return values[name, system] / values[name, MAIN] if (name, system) in values else None
 
 
 def reading(results: Results) -> Lines:
@@ -197,7 +207,7 @@ def _busiest(lines: list[Line]) -> float:
 def shapes(results: Results) -> Lines:
     """Size of the data sets, and for how many iterations they were fitted."""
     lines = [line for line in results.lines if "shape" in line and line["what"] != "scaling"]
-    found = {line["set"]: [*line["shape"], line["steps"]] for line in with_most_steps(lines)}
+    found = {line["set"]: [*line["shape"], line["steps"]] for line in with_max_iterations(lines)}
     rows = [[name, *(f"{number:,}" for number in found[name])] for name in in_order(found)]
     return markdown(["set", "training rows", "features", "classes", "iterations"], rows)
 
@@ -316,7 +326,7 @@ def _grid_table(title: str, points: dict[str, dict[int, float]]) -> Lines:
 
 def limit(results: Results) -> Lines:
     """Our training time as a multiple of the bare loop's."""
-    lines = with_most_steps(results.measured("limit"))
+    lines = with_max_iterations(results.measured("limit"))
     limits = {(line["set"], line["system"]): line["cpu"] for line in lines}
     fits = results.table("training", "cpu", 1)
     rows = [
@@ -380,7 +390,7 @@ def _ratios(values: Values, name: str, ours: str, counted: Sequence[str]) -> Lin
 
 
 def absolute(title: str, values: Values, show: Callable[[float], str]) -> Lines:
-    """Return a table of numbers, one row a set; no table without numbers."""
+    """Return a table of numbers with a row for each set; nothing without numbers."""
     systems = [name for name in SYSTEMS if any(system == name for _, system in values)]
     rows = [
         [name, *(show(values[name, of]) if (name, of) in values else NOTHING for of in systems)]
@@ -424,12 +434,6 @@ def _threads(count: int) -> str:
 
 def _each(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(values))
-
-
-def shown_training(results: Results) -> Lines:
-    """Training seconds on one thread, without the ratios."""
-    values = results.table("training", "cpu", 1)
-    return absolute("Training, 1 thread, CPU seconds", values, seconds)
 
 
 def shown_time_to_error(results: Results) -> Lines:
@@ -476,7 +480,6 @@ SECTIONS: tuple[Section, ...] = (
 )
 ON_PAGE: tuple[Section, ...] = (
     head,
-    shown_training,
     shown_time_to_error,
     shown_prediction,
     shown_memory,

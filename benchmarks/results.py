@@ -1,4 +1,4 @@
-"""Measurements as JSON lines, one for each, and what is read out of them."""
+"""Measurements as JSON lines, and queries of them."""
 
 import json
 import os
@@ -19,7 +19,7 @@ Line = dict[str, Any]
 
 
 class Cell(NamedTuple):
-    """Where a measurement belongs."""
+    """The key of a measurement."""
 
     what: str
     set: str
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
 
 
 class Results:
-    """The lines of one file; a line that is added is written at once."""
+    """The lines of a file; added lines are written at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,7 +48,7 @@ class Results:
         return next((line for line in self.measured(cell.what) if cell_of(line) == cell), None)
 
     def why_not(self, cell: Cell) -> str | None:
-        """Return why the system is not measured there, the reason given last; None if it may be."""
+        """Return the last reason why the cell is not measured, or None."""
         return next(
             (
                 line["reason"]
@@ -75,18 +75,18 @@ class Results:
     ) -> dict[tuple[str, str], float]:
         """Return one number for each (set, system): by default the best of the repeats.
 
-        Where a set was measured with several numbers of steps, those with most steps count.
+        Of several numbers of iterations of a set, only the largest counts.
         """
         lines = [line for line in self.measured(what) if line["threads"] == threads]
         values = defaultdict(list)
-        for line in with_most_steps(lines):
+        for line in with_max_iterations(lines):
             if line.get(field) is not None:
                 values[line["set"], line["system"]].append(line[field])
         return {key: pick(of_key) for key, of_key in values.items()}
 
 
-def with_most_steps(lines: list[Line]) -> list[Line]:
-    """Return the lines of each set that have its largest number of steps."""
+def with_max_iterations(lines: list[Line]) -> list[Line]:
+    """Return the lines of each set with the largest number of iterations."""
     most: dict[str, int] = {}
     for line in lines:
         most[line["set"]] = max(line["steps"], most.get(line["set"], 0))
@@ -98,7 +98,7 @@ def cell_of(line: Line) -> Cell:
 
 
 def origin(package: str) -> Line:
-    """Return what a measurement of a package depends on besides its cell."""
+    """Return the origin of a measurement: version, commit, machine, date."""
     return {
         "version": version(package),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
@@ -111,7 +111,7 @@ def origin(package: str) -> Line:
 
 @cache
 def commit() -> str:
-    """Return the commit, with a plus sign if the package has been changed since."""
+    """Return the commit, with a plus sign if the package has uncommitted changes."""
     try:
         name = _git("rev-parse", "--short", "HEAD")
         changed = _git("--no-optional-locks", "status", "--porcelain", "src", "cpp")
@@ -122,7 +122,7 @@ def commit() -> str:
 
 @cache
 def machine() -> str:
-    """Return processor, number of CPUs that may be used, memory."""
+    """Return processor, number of usable CPUs, and memory."""
     names = [
         line.split(":", 1)[1].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,11 +1,10 @@
-"""One row at a time: how long ``predict_proba`` takes in a process that has loaded the model.
+"""Measure the latency of ``predict_proba`` for single rows in a process that has loaded the model.
 
-``python -m benchmarks.serving run`` fits every system on a drawn table, writes the models to files
-and lets a process of its own, for each system and round, load one and be asked for single rows: by
-one thread, by four at once, and in a child after ``fork``. Every model computes with one thread.
-Rounds go round the systems; lines are added to ``benchmarks/results/serving.jsonl``. ``report``
-writes the table into ``docs/deployment.md``; of the rounds it takes the smallest number, because
-other work on the machine can only add to it.
+``python -m benchmarks.serving run`` fits every system on a generated table and writes the models to files. For
+each system and round, a new process loads a model and predicts single rows: in one thread, in four concurrent
+threads, and in a child after ``fork``. Every model computes with one thread. Rounds alternate between systems;
+lines are appended to ``benchmarks/results/serving.jsonl``. ``report`` writes the table into
+``docs/deployment.md`` with the smallest number of the rounds, because other load can only add to it.
 """
 
 import argparse
@@ -25,10 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import child, sets
+from benchmarks.multi_output.systems import OURS
 from benchmarks.peers import PEERS, Setting, System
 from benchmarks.report import Lines, markdown, write_between
 from benchmarks.results import FOLDER, ROOT, Line, Results, origin
-from benchmarks.shared.systems import OURS
 
 N_THREADS = 4
 N_WARM_UP = 50
@@ -44,7 +43,7 @@ Predict = Callable[[np.ndarray], Any]
 
 
 class Served(NamedTuple):
-    """A system, and who runs its model: the package itself, or onnxruntime."""
+    """A system, and the runtime of its model: the package itself or onnxruntime."""
 
     system: System
     by_onnx: bool = False
@@ -70,8 +69,8 @@ SERVED: dict[str, Served] = {
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
-    """What a run is asked to measure."""
+class Plan:
+    """The measurements that a run is to make."""
 
     set: str = "20000x20x10"
     systems: Sequence[str] = tuple(SERVED)
@@ -83,7 +82,7 @@ class ResolvedParameters:
 
 @dataclass(frozen=True)
 class Job:
-    """What one process measures; ``folder`` has the models, and rows to ask for."""
+    """The measurement of one process; ``folder`` has the models and the rows."""
 
     folder: str
     system: str
@@ -97,8 +96,8 @@ class Job:
 # ------------------------------------------------------------------------------------------- models
 
 
-def write_models(plan: ResolvedParameters, folder: Path) -> None:
-    """Fit each system once, and write what will be loaded."""
+def write_models(plan: Plan, folder: Path) -> None:
+    """Fit each system once, and save the models."""
     data = sets.load(plan.set)
     np.save(folder / "rows.npy", data.X_test)
     fitted: dict[str, Any] = {}
@@ -115,7 +114,7 @@ def write_models(plan: ResolvedParameters, folder: Path) -> None:
 
 
 def load(job: Job) -> Predict:
-    """Load a model; return what gives the probabilities of rows, with one thread."""
+    """Load a model; return a function that predicts probabilities with one thread."""
     served, file = job.served, Path(job.folder) / job.system
     if served.by_onnx:
         return load_onnx(file)
@@ -123,7 +122,7 @@ def load(job: Job) -> Predict:
 
 
 def load_onnx(file: Path) -> Predict:
-    onnxruntime = import_module("onnxruntime")  # which only its own lines need
+    onnxruntime = import_module("onnxruntime")  # needed only by its own systems
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
@@ -134,7 +133,7 @@ def load_onnx(file: Path) -> Predict:
 
 
 def measure(job: Job) -> child.Result:
-    """Load, and ask for single rows in every way; times in microseconds."""
+    """Load the model, and measure single rows in every way, in microseconds."""
     rows = np.load(Path(job.folder) / "rows.npy")
     rows = rows.astype(np.float32) if job.served.by_onnx else rows
     import_module(job.served.module)
@@ -157,7 +156,7 @@ def measure(job: Job) -> child.Result:
 
 
 def latencies(predict: Predict, rows: np.ndarray, n_calls: int) -> list[float]:
-    """Return the seconds of each call, a row at a time."""
+    """Return the seconds of each call with one row."""
     found = []
     for call in range(n_calls):
         row = rows[call % len(rows)][None]
@@ -168,7 +167,7 @@ def latencies(predict: Predict, rows: np.ndarray, n_calls: int) -> list[float]:
 
 
 def by_threads(predict: Predict, rows: np.ndarray, n_calls: int) -> list[float]:
-    """Let threads share the calls, and the model."""
+    """Divide the calls among threads that share the model."""
     with ThreadPoolExecutor(N_THREADS) as pool:
         each = n_calls // N_THREADS
         parts = [pool.submit(latencies, predict, rows, each) for _ in range(N_THREADS)]
@@ -176,7 +175,7 @@ def by_threads(predict: Predict, rows: np.ndarray, n_calls: int) -> list[float]:
 
 
 def after_fork(call: Callable[[], list[float]]) -> list[float]:
-    """Call in a child process that has inherited the model."""
+    """Measure in a forked child process, which inherits the model."""
     end, start = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -184,7 +183,7 @@ def after_fork(call: Callable[[], list[float]]) -> list[float]:
             with os.fdopen(start, "w") as pipe:
                 pipe.write(json.dumps(call()))
         finally:
-            os._exit(0)  # whatever happened: the rest is the parent's
+            os._exit(0)  # in any case: the remaining code is the parent's
     os.close(start)
     with os.fdopen(end) as pipe:
         answer = pipe.read()
@@ -200,13 +199,13 @@ def summary(seconds: list[float]) -> dict[str, float]:
 
 
 def in_child(job: Job) -> child.Result:
-    """Let a process of its own measure."""
+    """Measure in a child process."""
     command = [sys.executable, "-m", "benchmarks.serving", "measure", json.dumps(asdict(job))]
     return child.run(command, 1, give_up_seconds=600)
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
-    """Measure round by round; each line is kept as soon as it is known."""
+def run(plan: Plan, results: Results) -> None:
+    """Measure round by round; each line is saved at once."""
     with TemporaryDirectory(prefix="serving-") as folder:
         write_models(plan, Path(folder))
         for number in range(plan.rounds):
@@ -224,7 +223,7 @@ def run(plan: ResolvedParameters, results: Results) -> None:
 
 
 def tables(results: Results) -> Lines:
-    """Return a table for each set: a row for each system, the best of its rounds."""
+    """Return a table for each set with the best round of each system."""
     lines = [line for line in results.lines if "reason" not in line]
     parts: Lines = []
     for name in dict.fromkeys(line["set"] for line in lines):
@@ -233,7 +232,7 @@ def tables(results: Results) -> Lines:
 
 
 def table(lines: list[Line]) -> Lines:
-    """Return the table of one set, as it was measured last."""
+    """Return the table of the last measurement of a set."""
     last = lines[-1]
     same = ("steps", "leaves", "calls", "rounds")
     lines = [line for line in lines if all(line[name] == last[name] for name in same)]
@@ -257,7 +256,7 @@ def row(system: str, lines: list[Line]) -> list[str]:
 
 
 def who(lines: list[Line]) -> str:
-    """Return what was measured, and where."""
+    """Return versions and machine."""
     versions = sorted({f"{SERVED[of['system']].package} {of['version']}" for of in lines})
     loads = [of["load_average"] for of in lines]
     machines, dates = {of["machine"] for of in lines}, {of["date"][:10] for of in lines}
@@ -268,7 +267,7 @@ def who(lines: list[Line]) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the reader of the command line; what is not given is the plan's default."""
+    """Return the parser of the command line; defaults are those of the plan."""
     top = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -296,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_between(given["page"], MARKER, tables(Results(given["file"])))
     else:
         results = Results(given.pop("file"))
-        run(ResolvedParameters(**given), results)
+        run(Plan(**given), results)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Data sets by name, and as files that a measured process reads without a trace."""
+"""Data sets by name, and as files that a measured process reads without side effects."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from benchmarks import generated
 
 
 def load(name: str) -> Split:
-    """Return one of the paper's sets or a drawn one: C-order float64, classes 0 to K-1."""
+    """Return one of the paper's sets or a generated one: C-order float64, classes 0 to K-1."""
     shape = generated.parse(name)
     data = datasets.load(name) if shape is None else generated.generate(shape)
     classes = np.unique(data.y_train)
@@ -24,7 +24,7 @@ def load(name: str) -> Split:
 
 
 def write(data: Split, folder: Path) -> None:
-    """Write the arrays: reading them leaves no garbage in memory, as parsing text would."""
+    """Write the arrays; unlike parsing text, reading them leaves no garbage in memory."""
     for name, array in data._asdict().items():
         np.save(folder / f"{name}.npy", array)
 
@@ -35,7 +35,7 @@ def read(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Sort the paper's sets as the paper does, and drawn ones after them by their shape."""
+    """Sort the paper's sets as in the paper, then generated ones by shape."""
 
     def rank(name: str) -> tuple[int, generated.Shape | tuple[()]]:
         if name in datasets.NAMES:

@@ -43,14 +43,14 @@ def _parser() -> argparse.ArgumentParser:
     to_run.add_argument(
         "dataset", nargs="?", type=str.lower, choices=DATASETS, metavar="data-set", help=names
     )
-    to_run.add_argument("--all", action="store_true", help="all cells, or all of the data set")
-    to_run.add_argument("--leaves", type=int, metavar="J", help="leaves of a tree")
+    to_run.add_argument("--all", action="store_true", help="run all cells, or all of the data set")
+    to_run.add_argument("--leaves", type=int, metavar="J", help="number of leaves of a tree")
     to_run.add_argument("--learning-rate", type=float, metavar="NU", help="shrinkage")
     to_run.add_argument(
         "--steps",
         type=_count,
         metavar="M",
-        help="another number of steps than the paper's; nothing is kept then",
+        help="number of iterations other than the paper's; results are not saved then",
     )
     to_run.set_defaults(command=_run)
     for name, command, about in (
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
             type=_count,
             default=_n_cpus(),
             metavar="N",
-            help="cells at once (%(default)s)",
+            help="number of cells run in parallel (%(default)s)",
         )
     return parser
 
@@ -104,7 +104,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def fill_missing(results: Results, cells: list[Cell], n_processes: int) -> None:
-    """Run what is not there yet."""
+    """Run the missing cells."""
     with only_run(results.folder):
         done = results.cells()
         missing = [cell for cell in cells if cell not in done]
@@ -124,7 +124,7 @@ def _check_all_run(n_run: int, cells: list[Cell]) -> None:
 
 
 def _run_pair(arguments: argparse.Namespace) -> None:
-    """Run MART and ABC-MART at one J and nu, and show them beside the paper."""
+    """Run MART and ABC-MART at one J and nu, and compare them with the paper."""
     cells = _pair(arguments.dataset, arguments.leaves, arguments.learning_rate)
     if arguments.steps:
         cells = [replace(cell, max_iter=arguments.steps) for cell in cells]
@@ -141,7 +141,7 @@ def _run_pair(arguments: argparse.Namespace) -> None:
 
 
 def keep_or_compare(results: Results, line: Line, curves: Curves) -> None:
-    """Keep a finished cell, or say whether it is the same as the one that is kept."""
+    """Save a finished cell, or report whether it equals the saved one."""
     cell = Cell.of_line(line)
     known = results.cells().get(cell)
     if known is None:
@@ -155,9 +155,7 @@ def _difference(known: Line, line: Line) -> str:
     if any(known[key] != line[key] for key in keys):
         return "differs from"
     if known["validated_step"] != line["validated_step"]:
-        return (
-            "but for the step chosen by validation, which depends on the order of rows, the same as"
-        )
+        return "except for the iteration chosen by validation, which depends on the row order, the same as"
     return "the same as"
 
 
@@ -173,7 +171,7 @@ def _pair(dataset: str, leaves: int, rate: float) -> list[Cell]:
 
 def _introduction(cell: Cell) -> str:
     about = describe(cell.dataset)
-    choice = " and, to choose a step without the test rows, on nine tenths of them"
+    choice = " and, to choose an iteration without the test rows, on nine tenths of them"
     return (
         f"{cell.dataset}: {about.n_classes} classes, {about.n_train:,} rows to train, "
         f"{about.n_test:,} to test, {about.n_features} features.\n"

@@ -1,4 +1,4 @@
-"""How our errors compare with the paper's: numbers, and what they say in words."""
+"""Comparison of our errors with the paper's, in numbers and in words."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from experiments.store import Line
 
 TOLERANCE = 0.03  # means that differ by less agree
 MAX_DEVIATIONS = 3.0  # in square roots of the paper's count
-EARLY = 100  # steps
+EARLY = 100  # iterations
 PAIR = ("mart", "abc-mart")
 TITLES = {"mart": "MART", "abc-mart": "ABC-MART"}
 VERDICTS = {
@@ -31,7 +31,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Means:
-    """One algorithm on one data set, over the cells that are done."""
+    """One algorithm on one data set, over the finished cells."""
 
     n_done: int
     ours: float
@@ -40,12 +40,12 @@ class Means:
 
     @property
     def difference(self) -> float:
-        """Ours beside the paper's: 0.02 is 2 % more errors."""
+        """Relative difference of our errors from the paper's: 0.02 is 2 % more errors."""
         return self.ours / self.paper - 1 if self.n_done else math.nan
 
     @property
     def verdict(self) -> str:
-        """Whether we make as many errors, more or fewer."""
+        """Whether we make more, fewer or equally many errors."""
         if not self.n_done:
             return "-"
         if abs(self.difference) <= TOLERANCE:
@@ -55,7 +55,7 @@ class Means:
 
 @dataclass(frozen=True)
 class BothLower:
-    """Whether ABC-MART has the lower training loss, and fewer errors, after each step that both made."""
+    """Whether ABC-MART has lower training loss, and fewer errors, after each common iteration."""
 
     loss: NDArray[np.bool_]
     errors: NDArray[np.bool_]
@@ -64,7 +64,7 @@ class BothLower:
     def of(cls, mart: Curves, abc: Curves) -> "BothLower":
         """Compare two runs."""
         n_iter = min(mart.test_errors.size, abc.test_errors.size)
-        steps = slice(1, n_iter + 1)  # losses begin before the first step
+        steps = slice(1, n_iter + 1)  # losses start before the first iteration
         return cls(
             abc.train_loss[steps] < mart.train_loss[steps],
             abc.test_errors[:n_iter] < mart.test_errors[:n_iter],
@@ -73,20 +73,20 @@ class BothLower:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Both algorithms on one data set. Pairs are errors of MART and ABC-MART, where both are done."""
+    """Both algorithms on one data set. Pairs are errors of MART and ABC-MART where both are finished."""
 
     table: Table
     means: Mapping[str, Means]
     pairs: Pairs  # lowest errors
-    paper_pairs: Pairs  # the paper's, of the same cells
-    chosen_pairs: Pairs  # at the steps chosen by validation, where there are such
-    is_lower: tuple[BothLower, ...]  # of each pair: where ABC-MART's curves lie below MART's
+    paper_pairs: Pairs  # of the paper in the same cells
+    chosen_pairs: Pairs  # at the iterations chosen by validation, if any
+    is_lower: tuple[BothLower, ...]  # of each pair: where ABC-MART's curves are below MART's
 
     @classmethod
     def of(
         cls, table: Table, done: Mapping[Cell, Line], curves: Mapping[Cell, Curves]
     ) -> "Agreement":
-        """Compare what is done."""
+        """Compare the finished cells."""
         ours = {cell: done[cell]["lowest_errors"] for cell in table.cells if cell in done}
         chosen = {c: done[c]["validated_errors"] for c in ours if c.is_validated}
         return cls(
@@ -100,12 +100,12 @@ class Agreement:
 
     @property
     def n_done(self) -> int:
-        """Number of cells that are done."""
+        """Number of finished cells."""
         return sum(means.n_done for means in self.means.values())
 
     @property
     def is_whole(self) -> bool:
-        """Whether all cells of the paper are done."""
+        """Whether all cells of the paper are finished."""
         return self.n_done == len(self.table.cells)
 
     @property
@@ -115,18 +115,18 @@ class Agreement:
 
     @property
     def n_lower_at_last(self) -> int:
-        """In how many pairs ABC-MART has the lower loss after the last step that both made."""
+        """Number of pairs in which ABC-MART has the lower loss after the last common iteration."""
         return sum(bool(pair.loss[-1]) for pair in self.is_lower)
 
     @property
     def meets_the_bar(self) -> bool:
-        """All cells done, means not more than 3 % above the paper's, no cell far above."""
+        """Whether all cells are finished, means are at most 3 % above the paper's, and no cell is far above."""
         is_near = all(means.difference <= TOLERANCE for means in self.means.values())
         return self.is_whole and is_near and not self.far_above
 
     @property
     def name(self) -> str:
-        """The data set's name as it is shown."""
+        """The display name of the data set."""
         return self.table.dataset.capitalize()
 
 
@@ -159,7 +159,7 @@ def improvement_of_means(pairs: Pairs) -> float:
 
 
 def overall(agreements: Sequence[Agreement]) -> str:
-    """Say in plain words how all data sets compare, a sentence to a line."""
+    """Describe the comparison of all data sets, one sentence in each line."""
     whole = [a for a in agreements if a.is_whole]
     if not whole:
         return "No grid of the paper is complete yet."
@@ -170,7 +170,7 @@ def overall(agreements: Sequence[Agreement]) -> str:
 
 
 def _of_the_bar(whole: Sequence[Agreement]) -> list[str]:
-    """Say where all that was asked for holds, and where it does not."""
+    """Describe where all requirements hold, and where they do not."""
     met = [a for a in whole if a.meets_the_bar]
     missed = [a for a in whole if not a.meets_the_bar]
     said = []
@@ -183,7 +183,7 @@ def _of_the_bar(whole: Sequence[Agreement]) -> list[str]:
 
 
 def _of_means_above(agreement: Agreement) -> str:
-    """Say which means miss the bar, and by how much."""
+    """Describe which means miss the tolerance, and by how much."""
     above = [
         f"{TITLES[name]}'s mean is {100 * means.difference:.1f} % above the paper's"
         for name, means in agreement.means.items()
@@ -193,7 +193,7 @@ def _of_means_above(agreement: Agreement) -> str:
 
 
 def _of_the_paper(whole: Sequence[Agreement]) -> list[str]:
-    """Say where each algorithm agrees with the paper's, is better or worse."""
+    """Describe where each algorithm agrees with the paper's, is better or worse."""
     said = []
     for algorithm in PAIR:
         found = {v: [a for a in whole if a.means[algorithm].verdict == v] for v in VERDICTS}
@@ -203,7 +203,7 @@ def _of_the_paper(whole: Sequence[Agreement]) -> list[str]:
 
 
 def _of_the_idea(whole: Sequence[Agreement]) -> list[str]:
-    """Say where a base class helps."""
+    """Describe where a base class helps."""
     below = [a for a in whole if improvement_of_means(a.pairs) > 0]
     rest = [a for a in whole if a not in below]
     no_better = [a for a in whole if not _is_best_better(a.pairs)]
@@ -238,7 +238,7 @@ def _is_best_better(pairs: Pairs) -> bool:
 
 
 def _of_the_gain(whole: Sequence[Agreement]) -> list[str]:
-    """Say where a base class helps less than in the paper."""
+    """Describe where a base class helps less than in the paper."""
     less = [a for a in whole if improvement_of_means(a.pairs) < improvement_of_means(a.paper_pairs)]
     return [f"ABC-MART gains less over MART than in the paper on {_names(less)}."] if less else []
 
@@ -249,7 +249,7 @@ def _names(agreements: Sequence[Agreement]) -> str:
 
 
 def sentences(agreement: Agreement) -> str:
-    """Say in plain words how one data set compares."""
+    """Describe the comparison of one data set."""
     name = f"**{agreement.name}**"
     if not agreement.n_done:
         return f"{name}: nothing has been run yet."

@@ -1,6 +1,6 @@
-"""Which algorithm, which base class? Errors and times on the six data sets at one setting.
+"""Compare algorithms and choices of the base class: errors and times on the six data sets.
 
-``python -m experiments.algorithms run [data set ...]`` measures what is not yet in
+``python -m experiments.algorithms run [data set ...]`` measures cells missing in
 ``experiments/results/algorithms.jsonl``; ``python -m experiments.algorithms show`` prints the table
 that ``python -m experiments report`` writes into ``docs/paper.md``.
 """
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "experiments" / "results" / "algorithms.jsonl"
 SETTING = {"max_leaf_nodes": 20, "learning_rate": 0.1, "max_iter": 100}
 
-# How a base class is chosen; "s2g5": two candidates, kept for five further steps.
+# How a base class is chosen; "s2g5": two candidates, kept for five more iterations.
 VARIANTS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart, worst": {"algorithm": "abc-mart"},
@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def measure(name: str, variant: str) -> dict[str, Any]:
-    """Fit on all rows, and on nine tenths to choose a step by every tenth row."""
+    """Fit on all rows, and on nine tenths to choose an iteration by the last tenth."""
     data = datasets.load(name)
     is_held_out = np.arange(len(data.y_train)) % 10 == 9
     chooser = _model(variant).fit(data.X_train[~is_held_out], data.y_train[~is_held_out])
@@ -69,7 +69,7 @@ def _model(variant: str) -> ABCBoostClassifier:
 
 
 def run(names: list[str]) -> None:
-    """Measure every cell that is not there yet; each is kept as soon as it is known."""
+    """Measure every missing cell; each result is saved at once."""
     RESULTS.parent.mkdir(exist_ok=True)
     for name in names:
         for variant in VARIANTS:
@@ -88,7 +88,7 @@ def _results() -> dict[tuple[str, str], dict[str, Any]]:
     return {(cell["dataset"], cell["variant"]): cell for cell in cells}
 
 
-# How the variants, whose names are those in the results, are shown.
+# Display names of the variants in the results.
 TITLES = {
     "abc-mart, worst": "abc-mart, 1 candidate",
     "abc-mart, s2g5": "abc-mart, 2 candidates",
@@ -101,7 +101,7 @@ TITLES = {
 
 
 def table() -> str:
-    """Return the table of what has been measured."""
+    """Return the table of the results."""
     lines = [
         "| | " + " | ".join(TITLES.get(variant, variant) for variant in VARIANTS) + " |",
         "|---" * (len(VARIANTS) + 1) + "|",

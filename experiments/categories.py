@@ -1,8 +1,8 @@
-"""What a column of many levels does to a model: noise, or levels that say something.
+"""Measure the effect of a column with many categories, noisy or informative, on a model.
 
-Twenty informative numbers, eight classes, 4,000 rows to train on and as many to test, and one more
-column. A line of JSON for each fit; `report` prints means. Peers are fitted where they can be imported, with
-their own defaults:
+The data have twenty informative numeric columns, eight classes, 4,000 rows each for training and test, and
+the categorical column. Each fit writes a line of JSON; `report` prints means. Peers use their own defaults if
+they can be imported:
 
     python -m experiments.categories run results.jsonl --systems multi-output LightGBM --seeds 20
     python -m experiments.categories report results.jsonl
@@ -61,14 +61,14 @@ def noise(y: np.ndarray, n_levels: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def even(y: np.ndarray, n_levels: int, rng: np.random.Generator) -> np.ndarray:
-    """Half of the rows have a level of their class, the others any."""
+    """Return a column in which half of the rows have a category of their class, the others any."""
     own = rng.integers(0, n_levels // N_CLASSES, len(y)) * N_CLASSES + y
     other = rng.integers(0, n_levels, len(y))
     return np.where(rng.random(len(y)) < 0.5, own, other)
 
 
 def uneven(y: np.ndarray, n_levels: int, rng: np.random.Generator) -> np.ndarray:
-    """Few frequent levels and many rare ones, each with shares of the classes of its own."""
+    """Return few frequent and many rare categories, each with its own class frequencies."""
     share = rng.dirichlet(np.ones(N_CLASSES), n_levels) / np.arange(1, n_levels + 1)[:, None]
     share /= share.sum(axis=0)
     return np.array([rng.choice(n_levels, p=share[:, k]) for k in y])

@@ -1,4 +1,4 @@
-"""The cells of the paper's tables: what is run, in which order, with which settings."""
+"""The cells of the paper's tables: their order and their settings."""
 
 import tomllib
 from dataclasses import asdict, dataclass, fields, replace
@@ -9,11 +9,11 @@ from typing import Any
 from abcgbm import AdaptiveBaseClass
 
 TABLES = Path(__file__).parent / "tables"
-# Cheap ones first; the last two take most of the time.
+# Fast ones first; the last two take most of the time.
 DATASETS = ("optdigits", "pendigits", "letter", "zipcode", "isolet", "covertype")
 
-# The algorithms in the words of ABCBoostClassifier. "Mb", "b1" and "b7" are the paper's names: the
-# derivatives of MART with the worst class as the base, and a base class that never changes.
+# The algorithms as parameters of ABCBoostClassifier. "Mb", "b1" and "b7" are the paper's names: derivatives of
+# MART with the class of largest loss as base class, and a fixed base class.
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "mart": {"algorithm": "mart"},
     "abc-mart": {"algorithm": "abc-mart"},
@@ -26,24 +26,24 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "b1": {"algorithm": AdaptiveBaseClass(base_label=1, line_search=False)},
     "b7": {"algorithm": AdaptiveBaseClass(base_label=7, line_search=False)},
 }
-# What an algorithm has no use for: MART draws nothing, ABC-MART computes its residuals once a step.
+# Settings without effect: MART samples nothing, ABC-MART computes its residuals once in an iteration.
 UNUSED = {"mart": "random_state", "abc-mart": "refresh"}
-VALIDATED_RATE = 0.1  # cells of this learning rate also choose a step by validation
+VALIDATED_RATE = 0.1  # cells with this learning rate also choose an iteration by validation
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the paper does not print."""
+    """Settings that the paper does not state."""
 
     min_samples_leaf: float
     max_bins: int
-    random_state: int = 0  # draws the first base class, and nothing else here
-    refresh: str = "step"  # how often a plain algorithm computes residuals: once a step, or a class
+    random_state: int = 0  # used only for the first base class
+    refresh: str = "step"  # residuals of a plain algorithm: once in an iteration, or for each class
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run. Two runs of equal cells give the same model."""
+    """A run. Runs of equal cells give the same model."""
 
     dataset: str
     algorithm: str
@@ -54,11 +54,11 @@ class Cell:
 
     @property
     def is_validated(self) -> bool:
-        """Whether a step is chosen by validation too."""
+        """Whether an iteration is also chosen by validation."""
         return self.learning_rate == VALIDATED_RATE
 
     def as_keys(self) -> dict[str, Any]:
-        """Return what distinguishes the cell, as it is written into results."""
+        """Return the key of the cell in the results."""
         keys = asdict(self)
         settings: dict[str, Any] = keys.pop("settings")
         return keys | settings
@@ -66,7 +66,7 @@ class Cell:
     @classmethod
     def of_line(cls, line: dict[str, Any]) -> "Cell":
         """Return the cell that a line of results belongs to."""
-        # The first lines do not have all settings.
+        # Early lines do not have all settings.
         given = {f.name: line[f.name] for f in fields(Parameters) if f.name in line}
         names = ("dataset", "algorithm", "max_leaf_nodes", "learning_rate", "max_iter")
         return cls(*(line[name] for name in names), Parameters(**given))
@@ -77,7 +77,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper: the grid, and the numbers that are printed."""
+    """A table of the paper: the grid and the printed numbers."""
 
     dataset: str
     max_leaf_nodes: tuple[int, ...]
@@ -86,10 +86,10 @@ class Table:
     beside: tuple[Cell, ...]
     paper: dict[Cell, int]
     summary: dict[str, float]
-    draws_improvement: bool  # over the steps, as the paper does
+    draws_improvement: bool  # over the iterations, as in the paper
 
     def cell(self, algorithm: str, max_leaf_nodes: int, learning_rate: float) -> Cell:
-        """Return a cell of the grid or beside it."""
+        """Return a cell, which need not be in the grid."""
         wanted = (algorithm, max_leaf_nodes, learning_rate)
         return next(
             cell
@@ -98,7 +98,7 @@ class Table:
         )
 
     def paper_of(self, cell: Cell) -> int:
-        """Return the paper's count at a cell's J and nu, whatever its steps and settings."""
+        """Return the paper's count at a cell's J and nu, for any iterations and settings."""
         return self.paper[self.cell(cell.algorithm, cell.max_leaf_nodes, cell.learning_rate)]
 
 
@@ -148,14 +148,14 @@ def alternatives() -> list[Cell]:
 
 
 def all_cells() -> list[Cell]:
-    """Return every cell in the order of running: learning rate 0.1 first, cheap data sets first."""
+    """Return every cell in the order of running: learning rate 0.1 and fast data sets first."""
     cells = [cell for name in DATASETS for cell in table(name).cells + table(name).beside]
     cells = list(dict.fromkeys(cells + alternatives()))
     return sorted(cells, key=lambda c: (not c.is_validated, DATASETS.index(c.dataset)))
 
 
 def trial_cells() -> list[Cell]:
-    """Return the cells that compare settings, each with the algorithms that it matters to."""
+    """Return the cells that compare settings, with the algorithms that they affect."""
     trial, present = _toml("settings")["trial"], present_settings()
     choices = [
         replace(present, **{field.name: value})

@@ -1,7 +1,7 @@
-"""Curves of 10,000 steps as a few thousand letters of text.
+"""Store curves of 10,000 iterations as a few thousand characters of text.
 
-Test errors are exact. Of a training loss the logarithm is kept in steps of 1/1000 of a decade, so that
-it is known to 0.12 %. Both are smooth: differences of differences are small integers, and compress well.
+Test errors are exact. The logarithm of the training loss is stored in units of 1/1000 of a decade, so its
+error is at most 0.12 %. Both are smooth: second differences are small integers, and compress well.
 """
 
 import base64
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 PER_DECADE = 1000
-SMALLEST_LOSS = 1e-18  # a loss of 0 is kept as this
+SMALLEST_LOSS = 1e-18  # stored for a loss of 0
 
 
 class Curves(NamedTuple):
-    """What is known of a run after every step.
+    """Curves of a run over its iterations.
 
     Attributes
     ----------
     train_loss : ndarray of shape (n_steps + 1,)
         The summed training loss before the first step and after each.
     test_errors : ndarray of shape (n_steps,)
-        The number of wrong test rows after each step.
+        The number of test errors after each iteration.
     """
 
     train_loss: NDArray[np.float64]
@@ -50,7 +50,7 @@ def pack(values: ArrayLike, order: int) -> str:
     numbers = np.asarray(values).astype(np.int32)
     for _ in range(order):
         numbers = np.diff(numbers, prepend=np.int32(0))
-    # One byte plane after the other: those of small numbers are nearly all the same.
+    # Byte planes are separated: the high bytes of small numbers are nearly all equal.
     zigzag = ((numbers << 1) ^ (numbers >> 31)).astype("<u4")
     planes = zigzag.view(np.uint8).reshape(-1, 4).T.tobytes()
     return base64.b64encode(zlib.compress(planes, 9)).decode()

@@ -1,7 +1,7 @@
 """The paper's six data sets in their standard splits, and tables with categories.
 
-The six are looked for in the folder that ``ABCGBM_DATA`` names, then in the cache, and are downloaded
-into the cache if they are in neither. Wherever they come from, their digest is checked.
+The six are searched in the folder ``ABCGBM_DATA``, then in the cache, and else downloaded into the cache. Their
+digests are always checked.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ from experiments import public
 CATALOGUE = Path(__file__).parent / "datasets.toml"
 NAMES = ("covertype", "letter", "pendigits", "zipcode", "optdigits", "isolet")
 TABLES = ("soybean", "nursery", "krkopt", "kddcup99_10pct")
-NUMBER_TABLES = ("drybean",)  # without a category
+NUMBER_TABLES = ("drybean",)  # without categorical columns
 
 
 class Split(NamedTuple):
-    """Rows to train on and rows to test on."""
+    """Training rows and test rows."""
 
     X_train: NDArray[np.float64]
     y_train: NDArray[Any]
@@ -34,7 +34,7 @@ class Split(NamedTuple):
 
 
 class TableSplit(NamedTuple):
-    """The same as data frames: columns have names, categories are of dtype category."""
+    """Training and test rows as data frames with column names and dtype category."""
 
     X_train: pd.DataFrame
     y_train: NDArray[Any]
@@ -43,7 +43,7 @@ class TableSplit(NamedTuple):
 
 
 def load(name: str) -> Split:
-    """Read one of ``NAMES``, downloading it where that has not been done."""
+    """Read one of ``NAMES``; download it if necessary."""
     _check(name, NAMES)
     source, folder = describe(name), locate(name)
     data = _read_split(folder, source.n_features)
@@ -54,17 +54,17 @@ def load(name: str) -> Split:
 
 
 def locate(name: str) -> Path:
-    """Return the folder of one of ``NAMES``, downloading it where that has not been done."""
+    """Return the folder of one of ``NAMES``; download it if necessary."""
     return _find(name) or _download(name, describe(name))
 
 
 def describe(name: str) -> public.Source:
-    """Return what is known of one of ``NAMES`` without reading it."""
+    """Return the description of one of ``NAMES`` without reading it."""
     return public.Source(**tomllib.loads(CATALOGUE.read_text())[name])
 
 
 def validation_rows(name: str, n_rows: int) -> NDArray[np.bool_]:
-    """Mark the tenth of the training rows that chooses a step."""
+    """Mark the tenth of the training rows that chooses an iteration."""
     row = np.arange(n_rows)
     if describe(name).held_out == "every tenth":
         return row % 10 == 9
@@ -72,7 +72,7 @@ def validation_rows(name: str, n_rows: int) -> NDArray[np.bool_]:
 
 
 def digest(data: Split) -> str:
-    """Return the SHA-256 of the parsed rows, the same for any layout of files and order of rows.
+    """Return the SHA-256 of the parsed rows, independent of the file layout and the row order.
 
     A row is its class number (labels sorted as text) and its values as big-endian doubles; rows are
     sorted as bytes, those to train on come first.
@@ -81,7 +81,7 @@ def digest(data: Split) -> str:
     answer = hashlib.sha256()
     for X, y in ((data.X_train, data.y_train), (data.X_test, data.y_test)):
         numbers = np.searchsorted(classes, y.astype(str))
-        # Adding 0 makes -0 and 0 the same.
+        # Adding 0 makes -0 equal to 0.
         rows = np.column_stack([numbers, X + 0.0]).astype(">f8", order="C")
         answer.update(f"{rows.shape}".encode())
         answer.update(np.sort(rows.view(f"S{rows.itemsize * rows.shape[1]}").ravel()).tobytes())
@@ -103,7 +103,7 @@ def _cache() -> Path:
 
 
 def _download(name: str, source: public.Source) -> Path:
-    """Fetch a set into the cache, where it looks as in ``ABCGBM_DATA``; nothing wrong is kept."""
+    """Download a set into the cache, in the layout of ``ABCGBM_DATA``, if its digest is right."""
     folder = _cache() / name
     is_set = "" if os.environ.get("ABCGBM_DATA") else " (ABCGBM_DATA is not set)"
     looked = " or ".join(map(str, _folders(name)))
@@ -122,7 +122,7 @@ def _download(name: str, source: public.Source) -> Path:
     for X, y, file in ((*train, "train.csv.gz"), (*test, "test.csv.gz")):
         table = pd.DataFrame(X)
         table.insert(0, "label", y)
-        part = folder / f"{os.getpid()}.{file}"  # a file is there as a whole or not at all
+        part = folder / f"{os.getpid()}.{file}"  # renamed when complete
         gzip = {"method": "gzip", "compresslevel": 1}
         table.to_csv(part, header=False, index=False, compression=gzip)
         part.replace(folder / file)
@@ -130,7 +130,7 @@ def _download(name: str, source: public.Source) -> Path:
 
 
 def load_table(name: str) -> TableSplit:
-    """Read a table that has ``columns.json``; a level that only test rows have is missing there."""
+    """Read a table that has ``columns.json``; categories only in test rows become missing values."""
     _check(name, (*TABLES, *NUMBER_TABLES))
     folder = extra_folder(name)
     features = json.loads((folder / "columns.json").read_text())["features"]
@@ -138,7 +138,7 @@ def load_table(name: str) -> TableSplit:
     for column in (feature["name"] for feature in features if feature["kind"] == "cat"):
         levels = sorted(train[column].dropna().unique())
         train[column] = pd.Categorical(train[column], categories=levels)
-        # Made missing first: pandas warns of values that are no level.
+        # Set to missing first, because pandas warns of values that are no category.
         test[column] = pd.Categorical(
             test[column].where(test[column].isin(levels)), categories=levels
         )
@@ -151,7 +151,7 @@ def _check(name: str, allowed: tuple[str, ...]) -> None:
 
 
 def extra_folder(name: str) -> Path:
-    """Return the folder of a set that is not downloaded."""
+    """Return the folder of a set that cannot be downloaded."""
     folder = os.environ.get("ABCGBM_DATA")
     if not folder:
         raise FileNotFoundError("ABCGBM_DATA is not set; it names the folder with the data sets")
@@ -166,7 +166,7 @@ def _read_split(folder: Path, n_features: int) -> Split:
 
 
 def _read_parts(folder: Path, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the two files of a set, or its one file and the rows of that which are for testing."""
+    """Read the two files of a set, or its file and the list of test rows."""
     if (folder / "train.csv.gz").exists():
         return _read_table(folder / "train.csv.gz", names), _read_table(
             folder / "test.csv.gz", names
@@ -178,7 +178,7 @@ def _read_parts(folder: Path, names: list[str]) -> tuple[pd.DataFrame, pd.DataFr
 
 
 def _read_table(path: Path, names: list[str]) -> pd.DataFrame:
-    """Read a table in which only ``?`` is missing: "none" and the like are levels."""
+    """Read a table in which only ``?`` is a missing value; "none" and the like are categories."""
     return pd.read_csv(path, header=None, names=names, na_values=["?"], keep_default_na=False)
 
 

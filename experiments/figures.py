@@ -1,4 +1,4 @@
-"""The paper's figures."""
+"""Figures of the paper."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ COLOURS = {"mart": "tab:blue", "abc-mart": "tab:red", "Mb": "tab:green", "b1": "
 COLOURS |= {"b7": "tab:purple"}
 DPI = 90
 PANEL = (2.9, 2.2)  # inches
-MARGIN = 0.6  # inches around the panels; laying them out automatically takes a minute a figure
+MARGIN = 0.6  # inches around the panels; automatic layout takes a minute for a figure
 
 AllCurves = Mapping[Cell, Curves]
 Runs = dict[str, Curves]
@@ -55,21 +55,21 @@ def draw_errors(ax: Axes, runs: Runs) -> None:
 
 
 def error_limits(row: Sequence[Runs]) -> tuple[float, float]:
-    """Show at least the second half of each run; the errors of the first steps would hide all others."""
+    """Limit the axis to the second half of each run; errors of the first iterations are much larger."""
     errors = [run.test_errors for runs in row for run in runs.values()]
     low, high = min(e.min() for e in errors), max(e[e.size // 2] for e in errors)
     return low - 0.1 * (high - low) - 0.03 * low, high + 0.2 * (high - low) + 0.1 * low
 
 
 def improvement(runs: Runs) -> NDArray[np.float64]:
-    """Return R_err of ABC-MART over MART in percent after each step that both made."""
+    """Return R_err of ABC-MART over MART in percent after each common iteration."""
     mart, abc = runs["mart"].test_errors, runs["abc-mart"].test_errors
     n_iter = min(mart.size, abc.size)
     return 100.0 * (1.0 - abc[:n_iter] / np.maximum(mart[:n_iter], 1))
 
 
 def draw_improvement(ax: Axes, runs: Runs) -> None:
-    """Draw R_err of ABC-MART over MART after the same number of steps."""
+    """Draw R_err of ABC-MART over MART after the same number of iterations."""
     if len(runs) < len(PAIR):
         return
     shown = improvement(runs)
@@ -78,7 +78,7 @@ def draw_improvement(ax: Axes, runs: Runs) -> None:
 
 
 def improvement_limits(row: Sequence[Runs]) -> tuple[float, float]:
-    """Show all but the very first steps, where it is far below zero."""
+    """Limit the axis without the very first iterations, where R_err is far below zero."""
     highest = [improvement(runs).max() for runs in row if len(runs) == len(PAIR)]
     return -10.0, 5.0 + max(highest, default=0.0)
 
@@ -95,7 +95,7 @@ IMPROVEMENT = Kind(
 
 
 def grid_figure(table: Table, curves: AllCurves, kind: Kind) -> Figure:
-    """Return a panel for each J (down) and nu (across); open cells are empty."""
+    """Return a panel for each J (rows) and nu (columns); missing cells are empty."""
     shape = len(table.max_leaf_nodes), len(table.learning_rate)
     figure = Figure((PANEL[0] * shape[1], PANEL[1] * shape[0] + MARGIN))
     panels = figure.subplots(*shape, sharey="row", squeeze=False)
@@ -111,7 +111,7 @@ def grid_figure(table: Table, curves: AllCurves, kind: Kind) -> Figure:
 
 
 def runs_of(table: Table, curves: AllCurves, leaves: int, rate: float) -> Runs:
-    """Return the curves of MART and ABC-MART at one J and nu, of those that have been run."""
+    """Return the available curves of MART and ABC-MART at one J and nu."""
     cells = {name: table.cell(name, leaves, rate) for name in PAIR}
     return {name: curves[cell] for name, cell in cells.items() if cell in curves}
 
@@ -128,7 +128,7 @@ def _panel(ax: Axes, draw: Draw, runs: Runs) -> None:
 
 
 def alternatives_figure(cells: list[Cell], curves: AllCurves) -> Figure:
-    """Return training loss and test errors of the paper's alternatives beside the two algorithms."""
+    """Return training loss and test errors of the paper's alternatives and the two algorithms."""
     runs = {cell.algorithm: curves[cell] for cell in cells if cell in curves}
     figure = Figure((10.0, 4.2))
     left, right = figure.subplots(1, 2)

@@ -1,7 +1,7 @@
-"""ABC-MART with many classes: training loss beside MART's, and how often the guard acts.
+"""ABC-MART with many classes: training loss compared with MART, and how often steps are scaled back.
 
 ``python -m experiments.many_classes`` prints a Markdown table for generated data: K normal clouds in
-20 dimensions whose centres lie half a standard deviation apart in each.
+20 dimensions whose centres are half a standard deviation apart in each.
 """
 
 import numpy as np
@@ -33,9 +33,9 @@ def line(n_classes: int) -> str:
         ours, theirs = abc.history_.train_loss[step], mart.history_.train_loss[step]
         cells.append(f"{theirs:.1f} / {ours:.1f} ({ours / theirs:.2f})")
     ensemble = abc.model_.ensemble
-    n_guarded = np.count_nonzero(ensemble.tree_base_scale[ensemble.step_start[:-1]] < 1)
+    n_scaled_back = np.count_nonzero(ensemble.tree_base_scale[ensemble.step_start[:-1]] < 1)
     n_rises = np.count_nonzero(np.diff(abc.train_loss_) > 0)
-    return f"| {n_classes} | {len(y)} | {' | '.join(cells)} | {n_guarded} | {n_rises} |"
+    return f"| {n_classes} | {len(y)} | {' | '.join(cells)} | {n_scaled_back} | {n_rises} |"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""One cell: fit, and read its curves."""
+"""Fit one cell and return its curves."""
 
 import subprocess
 import time
@@ -19,21 +19,21 @@ from experiments.datasets import Split
 from experiments.store import Line
 
 ROOT = Path(__file__).parent.parent
-# Steps without fewer validation errors after which no fewer are expected.
+# Iterations without improvement of the validation errors after which the fit stops.
 PATIENCE = 500
-LONGEST = 50.0  # Newton step of a leaf, see docs/arithmetic.md
+LONGEST = 50.0  # maximum Newton step of a leaf, see docs/arithmetic.md
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
-    """Run a cell, telling how far it is after every step; return its line of results and its curves."""
+def measure(cell: Cell, notify: Report) -> tuple[Line, Curves]:
+    """Run a cell with progress reports; return its line of results and its curves."""
     data = datasets.load(cell.dataset)
     commit, began = present_commit(), time.process_time()
-    model, n_mended = _fit(cell, data, tell)
+    model, n_scaled_back = _fit(cell, data, notify)
     seconds = time.process_time() - began
     errors = np.rint(-model.validation_score_ * len(data.y_test)).astype(np.int64)[1:]
-    step = min(validated_step(cell, data, tell), model.n_iter_) if cell.is_validated else None
+    step = min(validated_step(cell, data, notify), model.n_iter_) if cell.is_validated else None
     lowest = int(errors.argmin())
     line = {
         "dataset": cell.dataset,
@@ -49,7 +49,7 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
         "seconds": round(seconds, 2),
         "commit": commit,
         "validated_step": step,
-        "mended_steps": n_mended,
+        "mended_steps": n_scaled_back,
         "bounded_leaves": _n_bounded(model),
         "n_leaves": int(np.count_nonzero(model.model_.ensemble.feature < 0)),
         "n_test": len(data.y_test),
@@ -58,25 +58,25 @@ def measure(cell: Cell, tell: Tell) -> tuple[Line, Curves]:
     return line | cell.as_keys(), Curves(model.history_.train_loss, errors)
 
 
-def _fit(cell: Cell, data: Split, tell: Tell) -> tuple[ABCBoostClassifier, int]:
-    """Fit all training rows; return the model, and how many of its steps were mended.
+def _fit(cell: Cell, data: Split, notify: Report) -> tuple[ABCBoostClassifier, int]:
+    """Fit all training rows; return the model, and the number of iterations that were scaled back.
 
     The test rows are watched while the model grows, which costs no more than predicting them afterwards.
     """
-    mended: list[int] = []
+    scaled_back: list[int] = []
 
     def tell_errors(report: IterationReport) -> None:
         if report.was_scaled_back:
-            mended.append(report.iteration)
-        tell(f"{_state(cell, report)}, {_errors(report, len(data.y_test))} test errors")
+            scaled_back.append(report.iteration)
+        notify(f"{_state(cell, report)}, {_errors(report, len(data.y_test))} test errors")
 
     model = _model(cell, early_stopping=False, scoring="error", callbacks=tell_errors)
     model.fit(data.X_train, data.y_train, X_val=data.X_test, y_val=data.y_test)
-    return model, len(mended)
+    return model, len(scaled_back)
 
 
-def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
-    """Return the step of fewest errors on a tenth of the training rows, for a fit on the rest.
+def validated_step(cell: Cell, data: Split, notify: Report) -> int:
+    """Return the iteration with the fewest errors on a held-out tenth of the training rows.
 
     Few rows make many equal counts: among these the step of lowest loss is taken. (The step of lowest
     loss alone comes far too early: errors still fall while the loss rises.)
@@ -85,7 +85,7 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
 
     def tell_score(report: IterationReport) -> None:
         errors = f"{_errors(report, int(out.sum()))} of {out.sum()} rows held out are wrong"
-        tell(f"choosing a step: {_state(cell, report)}, {errors}")
+        notify(f"choosing an iteration: {_state(cell, report)}, {errors}")
 
     model = _model(
         cell,
@@ -102,14 +102,14 @@ def validated_step(cell: Cell, data: Split, tell: Tell) -> int:
 
 
 def _n_bounded(model: ABCBoostClassifier) -> int:
-    """Return the number of leaves whose Newton step was as long as is allowed (if not mended)."""
+    """Return the number of leaves with a Newton step of the maximum length, before scaling back."""
     return int(
         np.count_nonzero(np.abs(model.model_.ensemble.value) >= LONGEST * model.learning_rate)
     )
 
 
 def best_of(scores: NDArray[np.float64], losses: NDArray[np.float64]) -> int:
-    """Return the index of the largest score, among equals that of lowest loss."""
+    """Return the index of the largest score; ties go to the lowest loss."""
     return int(np.lexsort((losses, -scores))[0])
 
 
@@ -138,7 +138,7 @@ def _model(cell: Cell, **others: Any) -> ABCBoostClassifier:
 
 
 def present_commit() -> str:
-    """Return the commit of the sources, marked where they differ from it."""
+    """Return the commit of the sources, marked if they have changes."""
     commit = _git("rev-parse", "--short=12", "HEAD")
     is_changed = _git(
         "status", "--porcelain", "--", "src", "cpp", "CMakeLists.txt", ":(glob)experiments/*.py"
@@ -150,6 +150,6 @@ def _git(*arguments: str) -> str:
     command = ["git", *arguments]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    except FileNotFoundError:  # no git here
+    except FileNotFoundError:  # git is not installed
         return ""
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""Data sets from their public sources: fetched, unpacked, parsed and split."""
+"""Download, unpack, parse and split data sets from their public sources."""
 
 import gzip
 import subprocess
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 HERE = Path(__file__).parent
 CHUNK = 1 << 16
-TIMEOUT = 60.0  # seconds without an answer
-# What goes wrong with a server, a packed file, or one of another layout.
+TIMEOUT = 60.0  # seconds without a response
+# Errors of a server, of decompression, or of an unexpected layout.
 FAILURES = (OSError, EOFError, ValueError, zlib.error, HTTPException, subprocess.SubprocessError)
 
 
 class Source(NamedTuple):
-    """What ``datasets.toml`` says of a data set."""
+    """The entry of a data set in ``datasets.toml``."""
 
     files: list[str]
     label: str
@@ -49,7 +49,7 @@ def fetch(source: Source) -> tuple[Part, Part]:
 
 
 def download(url: str) -> bytes:
-    """Return the bytes at an address, showing how far it is."""
+    """Return the bytes of a URL, showing progress."""
     name = url.rsplit("/", 1)[-1]
     with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
         length = int(answer.headers.get("Content-Length") or 0)
@@ -71,10 +71,10 @@ def _chunks(answer: Any, name: str, length: int) -> Iterator[bytes]:
 
 
 def unpack(name: str, content: bytes) -> bytes:
-    """Undo the compression that a file's name tells of."""
+    """Decompress a file according to its name."""
     if name.endswith(".gz"):
         return gzip.decompress(content)
-    if name.endswith(".Z"):  # of Unix's compress, which Python does not know
+    if name.endswith(".Z"):  # Unix compress, not supported by Python
         return subprocess.run(["gzip", "-dc"], input=content, stdout=-1, check=True).stdout
     return content
 
@@ -86,7 +86,7 @@ def parse(text: bytes, source: Source) -> Part:
 
 
 def columns(file: Path | BytesIO, separator: str | None, label: str, n_features: int) -> Part:
-    """Read features, rounded correctly, and labels; labels that are numbers become integers."""
+    """Read correctly rounded features, and labels; numeric labels become integers."""
     of_label = 0 if label == "first" else n_features
     of_features = [column for column in range(n_features + 1) if column != of_label]
     X = np.loadtxt(file, delimiter=separator, usecols=of_features, ndmin=2)
@@ -100,7 +100,7 @@ def columns(file: Path | BytesIO, separator: str | None, label: str, n_features:
 
 
 def split(X: NDArray[np.float64], y: NDArray[Any], by: int | str | None) -> tuple[Part, Part]:
-    """Split by the number of training rows, or by the file of bits that mark them."""
+    """Split by the number of training rows, or by a file of bits that mark them."""
     if isinstance(by, str):
         bits = np.fromfile(HERE / by, dtype=np.uint8)
         is_train = np.unpackbits(bits, count=len(y)).astype(bool)

@@ -1,6 +1,6 @@
-"""Tables with categories and missing values: errors, log loss and times beside the peers'.
+"""Compare errors, log loss and times with the peers on tables with categories and missing values.
 
-``python -m experiments.real_tables run [data set ...] [--systems name ...]`` measures what is not yet
+``python -m experiments.real_tables run [data set ...] [--systems name ...]`` measures cells missing
 in ``experiments/results/real_tables.jsonl``; ``python -m experiments.real_tables report`` writes the
 tables of ``docs/benchmarks.md`` from it, between their markers, and prints them.
 """
@@ -32,7 +32,7 @@ RESULTS = ROOT / "experiments" / "results" / "real_tables.jsonl"
 PAGE = ROOT / "docs" / "benchmarks.md"
 MARKER = "real tables"
 
-N_THREADS = 1  # times of a busy machine stay comparable
+N_THREADS = 1  # so that times on a busy machine are comparable
 LEARNING_RATE = 0.1
 MAX_LEAF_NODES = 20
 MAX_BINS = 255
@@ -43,7 +43,7 @@ SMALLEST_PROBA = 1e-15
 
 
 class Rows(NamedTuple):
-    """Features and class numbers; -1 is a label that the training part does not have."""
+    """Features and class numbers; -1 is a label that does not occur in the training part."""
 
     X: pd.DataFrame
     y: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a system is to fit; with validation rows it stops early."""
+    """The data of a fit; with validation rows it uses early stopping."""
 
     train: Rows
     validation: Rows | None
@@ -62,15 +62,15 @@ class Task(NamedTuple):
 
 
 class System(NamedTuple):
-    """A package, its fit, and the form in which it wants a data frame."""
+    """A package, its fit, and its conversion of data frames."""
 
     package: str
-    fit: Callable[[Task], tuple[Any, int]]  # the model and the number of steps it predicts with
+    fit: Callable[[Task], tuple[Any, int]]  # the model and its number of iterations in prediction
     as_table: Callable[[pd.DataFrame], pd.DataFrame] = lambda X: X
 
 
 def fit_ours(algorithm: str, task: Task) -> tuple[Any, int]:
-    """Fit one of our algorithms; validation rows are enough to stop it early."""
+    """Fit one of our algorithms; validation rows turn on early stopping."""
     model = ABCBoostClassifier.paper(
         algorithm,
         learning_rate=LEARNING_RATE,
@@ -106,7 +106,7 @@ def fit_lightgbm(task: Task) -> tuple[Any, int]:
 
 
 def fit_xgboost(task: Task) -> tuple[Any, int]:
-    """Fit XGBoost, which grows J leaves best first only when asked; it has no least row count."""
+    """Fit XGBoost with leaf-wise growth; it has no minimum number of rows in a leaf."""
     model = xgboost.XGBClassifier(
         learning_rate=LEARNING_RATE,
         n_estimators=task.max_iter,
@@ -126,7 +126,7 @@ def fit_xgboost(task: Task) -> tuple[Any, int]:
 
 
 def fit_catboost(task: Task) -> tuple[Any, int]:
-    """Fit CatBoost with its symmetric trees of depth 6, which have no least row count."""
+    """Fit CatBoost with symmetric trees of depth 6; it has no minimum number of rows in a leaf."""
     model = catboost.CatBoostClassifier(
         loss_function="MultiClass",
         learning_rate=LEARNING_RATE,
@@ -146,7 +146,7 @@ def fit_catboost(task: Task) -> tuple[Any, int]:
 
 
 def fit_hist_gradient_boosting(task: Task) -> tuple[Any, int]:
-    """Fit scikit-learn's; after stopping early it keeps the steps past the best one."""
+    """Fit scikit-learn's; after early stopping it keeps the iterations after the best one."""
     model = HistGradientBoostingClassifier(
         learning_rate=LEARNING_RATE,
         max_iter=task.max_iter,
@@ -168,7 +168,7 @@ def _categorical(X: pd.DataFrame) -> list[str]:
 
 
 def missing_as_level(X: pd.DataFrame) -> pd.DataFrame:
-    """CatBoost refuses missing values in a categorical column: they are a level, "?"."""
+    """Replace missing values by the category "?", because CatBoost refuses them in categorical columns."""
     levels = {name: X[name].cat.add_categories("?").fillna("?") for name in _categorical(X)}
     return X.assign(**levels)
 
@@ -224,7 +224,7 @@ def load_rows(name: str, as_table: Callable[[pd.DataFrame], pd.DataFrame]) -> tu
 
 
 def make_task(train: Rows, setting: str, min_samples_leaf: int) -> Task:
-    """All rows, or nine tenths of each class and the last tenth to stop by."""
+    """Return all rows, or nine tenths of each class and a validation tenth."""
     if setting == "100 steps":
         return Task(train, None, MAX_ITER[setting], min_samples_leaf)
     is_held_out = tenth_of_each_class(train.y)
@@ -234,7 +234,7 @@ def make_task(train: Rows, setting: str, min_samples_leaf: int) -> Task:
 
 
 def tenth_of_each_class(y: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark every tenth row of each class in a fixed random order; fewer than ten give none."""
+    """Mark every tenth row of each class in a fixed random order; classes with fewer rows have none."""
     order = np.random.default_rng(0).permutation(len(y))
     rank = pd.Series(y[order]).groupby(y[order]).cumcount().to_numpy()
     is_held_out = np.zeros(len(y), dtype=bool)
@@ -243,14 +243,14 @@ def tenth_of_each_class(y: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def log_loss(proba: NDArray[np.floating[Any]], y: NDArray[np.int64]) -> float:
-    """Return the mean over rows of known label, of -log p not above -log(SMALLEST_PROBA)."""
+    """Return the mean log loss of rows with a known label, with probabilities of at least SMALLEST_PROBA."""
     known = np.flatnonzero(y >= 0)
     of_label = proba[known, y[known]].astype(np.float64)
     return float(-np.log(np.clip(of_label, SMALLEST_PROBA, 1)).mean())
 
 
 def run(names: list[str], systems: list[str]) -> None:
-    """Measure every cell that is not there yet; each is kept as soon as it is known."""
+    """Measure every missing cell; each result is saved at once."""
     RESULTS.parent.mkdir(exist_ok=True)
     cells = [
         (name, system, setting) for name in names for setting in MAX_ITER for system in systems

@@ -1,4 +1,4 @@
-"""The page docs/paper.md with its figures, from the results alone."""
+"""Generate the page docs/paper.md and its figures from the results."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ OPEN = "-"
 SIGNIFICANT = 0.05
 ALGORITHMS = ["mart", "abc-mart", "logitboost", "abc-logitboost", "shared"]
 SHOWN = {"shared": "multi-output"}  # names in the tables of algorithms in results
-RESIDUALS = {"step": "iteration", "class": "class"}  # how often they are computed
+RESIDUALS = {"step": "iteration", "class": "class"}  # how often residuals are computed
 
 NOTES = {
     "covertype": "The rows are ordered by area, and the last tenth has none of class 4, so every tenth row "
@@ -51,11 +51,11 @@ NOTES = {
     "a different order; with the order of the public file the last tenth, the validation set, would be different.",
 }
 
-TaskResult = Mapping[Cell, Line]
+FinishedCells = Mapping[Cell, Line]
 
 
 def write_page(page: Path, results: Results, trial: Results) -> None:
-    """Write the page, and its figures into a folder beside it that has its name."""
+    """Write the page, and its figures into a folder of the same name."""
     page.write_text(page_text(results, trial, page.stem))
     for name in NAMES:
         curves = results.curves(name)
@@ -69,7 +69,7 @@ def write_page(page: Path, results: Results, trial: Results) -> None:
 
 
 def page_text(results: Results, trial: Results, folder: str) -> str:
-    """Return the page; its figures are in a folder."""
+    """Return the page, given the folder of its figures."""
     done, tried = results.cells(), trial.cells()
     template = Template((HERE / "paper.md.in").read_text())
     agreements = [Agreement.of(table(name), done, results.curves(name)) for name in NAMES]
@@ -87,7 +87,7 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
         random_state=settings.random_state,
         settings=settings_table(tried),
         short_runs=algorithms.table(),
-        guards=guards_table(done),
+        guards=scaled_back_table(done),
         longest=f"{LONGEST:.0f}",
         patience=PATIENCE,
         sets="\n".join(_section(name, done, results, folder) for name in NAMES),
@@ -96,15 +96,15 @@ def page_text(results: Results, trial: Results, folder: str) -> str:
     )
 
 
-def last_or_chosen(done: TaskResult) -> str:
-    """Say how often the last iteration is better than the validated one."""
+def last_or_chosen(done: FinishedCells) -> str:
+    """Describe how often the last iteration is better than the validated one."""
     lines = [done[cell] for cell in all_cells() if cell.is_validated and cell in done]
     better = sum(line["final_errors"] < line["validated_errors"] for line in lines)
     return f"{better} of {len(lines)}"
 
 
-def progress_table(done: TaskResult) -> str:
-    """Say how many cells of each data set are done, and what they cost."""
+def progress_table(done: FinishedCells) -> str:
+    """Describe the finished cells of each data set and their cost."""
     lines = []
     for name in (*NAMES, "all"):
         cells = [cell for cell in all_cells() if name in ("all", cell.dataset)]
@@ -114,13 +114,13 @@ def progress_table(done: TaskResult) -> str:
     return markdown(["", "cells run", "CPU hours"], lines)
 
 
-def summary_table(done: TaskResult) -> str:
-    """The paper's summary table: the best cell of each grid, ours / paper."""
+def summary_table(done: FinishedCells) -> str:
+    """Return the paper's summary table: the best cell of each grid, ours / paper."""
     head = ["ours / paper", "MART", "ABC-MART", "R_err (%)", "P-value"]
     return markdown(head, [_summary_line(table(name), done) for name in NAMES])
 
 
-def _summary_line(of: Table, done: TaskResult) -> list[str]:
+def _summary_line(of: Table, done: FinishedCells) -> list[str]:
     paper = of.summary
     best = [_best(of, algorithm, done) for algorithm in PAIR]
     mart, abc = best
@@ -142,8 +142,8 @@ def _summary_line(of: Table, done: TaskResult) -> list[str]:
     ]
 
 
-def significance(done: TaskResult) -> str:
-    """Say in words what the summary table's P-values say."""
+def significance(done: FinishedCells) -> str:
+    """Describe the P-values of the summary table."""
     found: dict[str, list[str]] = {"ours": [], "the paper's": []}
     for name in NAMES:
         best = [_best(table(name), algorithm, done) for algorithm in PAIR]
@@ -155,13 +155,13 @@ def significance(done: TaskResult) -> str:
     return f"P-values below {SIGNIFICANT}: {'; '.join(said)}."
 
 
-def _best(of: Table, algorithm: str, done: TaskResult) -> int | None:
+def _best(of: Table, algorithm: str, done: FinishedCells) -> int | None:
     cells = (cell for cell in of.cells if cell.algorithm == algorithm and cell in done)
     return min((done[cell]["lowest_errors"] for cell in cells), default=None)
 
 
 def means_table(agreements: Iterable[Agreement]) -> str:
-    """Mean errors over each grid beside the paper's, of the cells that are done."""
+    """Return mean errors over each grid and the paper's, over the finished cells."""
     head = ["", "cells", "MART: ours / paper", "", "ABC-MART: ours / paper", ""]
     head += ["R_err of the means (%): ours / paper", "cells > 3 s.d. above"]
     lines = []
@@ -176,8 +176,8 @@ def means_table(agreements: Iterable[Agreement]) -> str:
     return markdown(head, lines)
 
 
-def settings_table(done: TaskResult) -> str:
-    """The trial of the settings: lowest / last / chosen errors; the paper's below."""
+def settings_table(done: FinishedCells) -> str:
+    """Return the comparison of settings: lowest / last / chosen errors, with the paper's below."""
     cells = trial_cells()
     if not any(cell in done for cell in cells):
         return "Not measured yet: run `python -m experiments settings`."
@@ -203,26 +203,26 @@ def _column_of(cell: Cell) -> tuple[str, int, str]:
     return cell.dataset, cell.max_leaf_nodes, cell.algorithm
 
 
-def guards_table(done: TaskResult) -> str:
-    """How often the guards acted, summed over the cells in which that was counted."""
+def scaled_back_table(done: FinishedCells) -> str:
+    """Return the numbers of steps scaled back and leaf values limited, over the cells that count them."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for cell in sorted(all_cells(), key=lambda cell: NAMES.index(cell.dataset)):
         group = groups.setdefault((cell.dataset.capitalize(), cell.algorithm), [])
         if "mended_steps" in done.get(cell, {}):
             group.append(done[cell])
-    lines = [[*names, *_guards(group)] for names, group in groups.items() if group]
+    lines = [[*names, *_safeguards(group)] for names, group in groups.items() if group]
     return markdown(["", "", "cells counted", "iterations scaled back", "leaves clipped"], lines)
 
 
-def _guards(lines: list[Line]) -> list[str]:
+def _safeguards(lines: list[Line]) -> list[str]:
     def total(key: str) -> int:
         return sum(line[key] for line in lines)
 
-    mended = f"{total('mended_steps'):,} of {total('stop_step'):,}"
-    return [str(len(lines)), mended, f"{total('bounded_leaves'):,} of {total('n_leaves'):,}"]
+    scaled_back = f"{total('mended_steps'):,} of {total('stop_step'):,}"
+    return [str(len(lines)), scaled_back, f"{total('bounded_leaves'):,} of {total('n_leaves'):,}"]
 
 
-def _section(name: str, done: TaskResult, results: Results, folder: str) -> str:
+def _section(name: str, done: FinishedCells, results: Results, folder: str) -> str:
     of, about = table(name), describe(name)
     title = (
         f"### {name.capitalize()}\n\n{about.n_classes} classes, {about.n_train:,} training rows, "
@@ -245,8 +245,8 @@ def _section(name: str, done: TaskResult, results: Results, folder: str) -> str:
     )
 
 
-def errors_table(of: Table, algorithm: str, done: TaskResult) -> str:
-    """One of the paper's tables: ours / paper / difference for every cell."""
+def errors_table(of: Table, algorithm: str, done: FinishedCells) -> str:
+    """Return one of the paper's tables: ours / paper / difference for every cell."""
 
     def show(leaves: int, rate: float) -> str:
         cell = of.cell(algorithm, leaves, rate)
@@ -259,8 +259,8 @@ def errors_table(of: Table, algorithm: str, done: TaskResult) -> str:
     return _grid(TITLES[algorithm], of, show)
 
 
-def improvement_table(of: Table, done: TaskResult) -> str:
-    """R_err of every cell beside the paper's."""
+def improvement_table(of: Table, done: FinishedCells) -> str:
+    """Return R_err of every cell and the paper's."""
 
     def show(leaves: int, rate: float) -> str:
         mart, abc = (of.cell(algorithm, leaves, rate) for algorithm in PAIR)
@@ -273,8 +273,8 @@ def improvement_table(of: Table, done: TaskResult) -> str:
     return _grid("", of, show)
 
 
-def final_table(of: Table, done: TaskResult) -> str:
-    """Errors after the last step, and which step that was."""
+def final_table(of: Table, done: FinishedCells) -> str:
+    """Return errors after the last iteration, and its number."""
 
     def show(leaves: int, rate: float) -> str:
         lines = [done.get(of.cell(algorithm, leaves, rate)) for algorithm in PAIR]
@@ -286,8 +286,8 @@ def final_table(of: Table, done: TaskResult) -> str:
     return _grid("errors (iterations)", of, show)
 
 
-def column_table(of: Table, done: TaskResult) -> str:
-    """Lowest, last and chosen errors of all algorithms at the validated learning rate."""
+def column_table(of: Table, done: FinishedCells) -> str:
+    """Return lowest, last and chosen errors of all algorithms at the validated learning rate."""
     lines = []
     for leaves in of.max_leaf_nodes:
         shown = [_readings(line, with_step=True) for line in _column(of, leaves, done)]
@@ -295,12 +295,12 @@ def column_table(of: Table, done: TaskResult) -> str:
     return markdown(["", *map(_name, ALGORITHMS)], lines)
 
 
-def _column(of: Table, leaves: int, done: TaskResult) -> list[Line | None]:
+def _column(of: Table, leaves: int, done: FinishedCells) -> list[Line | None]:
     return [done.get(of.cell(name, leaves, VALIDATED_RATE)) for name in ALGORITHMS]
 
 
-def column_means_table(done: TaskResult) -> str:
-    """Means over J of what ``column_table`` shows, of algorithms that have been run for all J."""
+def column_means_table(done: FinishedCells) -> str:
+    """Return means over J of ``column_table``, of algorithms run for all J."""
     lines = []
     for name in NAMES:
         of = table(name)
@@ -352,7 +352,7 @@ def _pictures(of: Table, results: Results, folder: str) -> str:
 
 
 def history_table(of: Table, curves: figures.AllCurves) -> str:
-    """The largest R_err of each pair and its step, and R_err after the last step."""
+    """Return the largest R_err of each pair with its iteration, and R_err after the last iteration."""
 
     def show(leaves: int, rate: float) -> str:
         runs = figures.runs_of(of, curves, leaves, rate)
@@ -364,7 +364,7 @@ def history_table(of: Table, curves: figures.AllCurves) -> str:
     return _grid("", of, show)
 
 
-def _alternatives(done: TaskResult, results: Results, folder: str) -> str:
+def _alternatives(done: FinishedCells, results: Results, folder: str) -> str:
     cells = alternatives()
     head = ["", "lowest / last / validated", "iterations", "scaled back"]
     lines = []
@@ -382,7 +382,7 @@ def _alternatives(done: TaskResult, results: Results, folder: str) -> str:
     return "\n\n".join(text)
 
 
-def _alternatives_in_words(cells: list[Cell], done: TaskResult) -> str:
+def _alternatives_in_words(cells: list[Cell], done: FinishedCells) -> str:
     _, abc, *others = cells
     where = f"{abc.dataset.capitalize()}, J = {abc.max_leaf_nodes}, nu = {abc.learning_rate}"
     if any(cell not in done for cell in cells):

@@ -1,4 +1,4 @@
-"""Cells in processes of their own, a few at a time; each is handed over as soon as it is known."""
+"""Run cells in child processes, a few at a time, and yield each as it finishes."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from experiments.curves import Curves
 from experiments.measure import measure
 from experiments.store import Line
 
-# New processes rather than forks: they begin with the code as it is now, and without threads.
+# New processes instead of forks: they import the current code, and have no threads.
 CONTEXT = get_context("spawn")
 
 Finished = tuple[Line, Curves]
@@ -24,9 +24,9 @@ Running = dict[Connection, tuple[Cell, BaseProcess]]
 
 
 def run(cells: Iterable[Cell], n_processes: int, interval: float) -> Iterator[Finished]:
-    """Run cells, telling every so many seconds how far they are; yield each when it is finished.
+    """Run cells with periodic progress reports; yield each when it is finished.
 
-    A cell that fails is told of and left out. Whatever ends this ends its processes.
+    A cell that fails is reported and left out. The processes end with this one.
     """
     waiting, running = deque(cells), Running()
     try:
@@ -48,13 +48,13 @@ def _start(cell: Cell, interval: float) -> Running:
     process = CONTEXT.Process(target=_work, args=(cell, theirs, interval, os.getpid()))
     with _deaf_to_interrupts():
         process.start()
-    theirs.close()  # so that the end of the process is the end of the pipe
+    theirs.close()  # so that the pipe ends with the process
     return {ours: (cell, process)}
 
 
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Ctrl-C is the parent's to hear: processes that are started here do not, from their beginning."""
+    """Make processes started here ignore Ctrl-C, which the parent handles."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -63,7 +63,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _take(cell: Cell, process: BaseProcess, pipe: Connection) -> Finished | None:
-    """Return what a process sends; None, and words, if it ended without."""
+    """Return the message of a process; print and return None if it ended without one."""
     finished: Finished | None = None
     with pipe, suppress(EOFError, OSError):
         finished = pipe.recv()
@@ -79,7 +79,7 @@ def _work(cell: Cell, pipe: Connection, interval: float, parent: int) -> None:
 
 
 class Progress:
-    """Tells now and then how far a fit is; ends it when nobody waits for it any more."""
+    """Report progress periodically, and stop the fit when the parent process has ended."""
 
     def __init__(self, cell: Cell, interval: float, parent: int) -> None:
         self._cell = cell
@@ -88,7 +88,7 @@ class Progress:
         self._told = time.monotonic()
 
     def __call__(self, state: str) -> None:
-        """Hear of a step."""
+        """Receive the report of an iteration."""
         if os.getppid() != self._parent:
             raise SystemExit("the process that started this one is gone")
         if time.monotonic() - self._told >= self._interval:

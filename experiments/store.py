@@ -1,4 +1,4 @@
-"""Results as JSON lines, safe against being stopped at any moment."""
+"""Results as JSON lines that survive an interruption at any moment."""
 
 import fcntl
 import json
@@ -17,7 +17,7 @@ Line = dict[str, Any]
 
 
 def read_lines(path: Path) -> list[Line]:
-    """Read all whole lines; what is left of a last one that was being written does not count."""
+    """Read all complete lines; an incomplete last one is ignored."""
     if not path.exists():
         return []
     *whole, _ = path.read_bytes().split(b"\n")
@@ -33,7 +33,7 @@ def _parsed(line: bytes, where: str) -> Line:
 
 
 def append_line(path: Path, line: Line) -> None:
-    """Add a line, which is on the disk when this returns; mend a last one that was cut off."""
+    """Append a line and flush it to disk; repair an incomplete last line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -46,7 +46,7 @@ def append_line(path: Path, line: Line) -> None:
 
 @contextmanager
 def only_run(folder: Path) -> Iterator[None]:
-    """Let one process at a time fill a folder; the system ends this with the process."""
+    """Lock a folder for one process; the lock ends with the process."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -80,7 +80,7 @@ class Results:
         self._curves = folder / f"{name}_curves"
 
     def cells(self) -> dict[Cell, Line]:
-        """Return the lines of finished cells; the last one where there are several."""
+        """Return the last line of each finished cell."""
         return {Cell.of_line(line): line for line in read_lines(self._lines)}
 
     def curves(self, dataset: str) -> dict[Cell, Curves]:
@@ -90,7 +90,7 @@ class Results:
         return {cell: decode(line) for cell, line in lines.items() if cell in done}
 
     def add(self, line: Line, curves: Curves) -> None:
-        """Keep a finished cell. Its curves come first: a cell with a line has all it needs."""
+        """Save a finished cell; curves are written first, so a cell with a line is complete."""
         keys = Cell.of_line(line).as_keys()
         append_line(self._curves_of(line["dataset"]), keys | encode(curves))
         append_line(self._lines, line)

@@ -1,1 +1,1 @@
-"""Training on several workers: how long a step takes, beside other packages, and what it is made of."""
+"""Training on several workers: the time of an iteration, compared with other packages, and its parts."""

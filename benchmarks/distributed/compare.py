@@ -1,11 +1,10 @@
-"""Two workers of one thread beside one process of one thread, and beside other packages on Dask.
+"""Compare two workers of one thread with one process of one thread, and with other packages on Dask.
 
-    python -m benchmarks.distributed.compare run       # needs 16 GB and two quiet cores, half an hour
+    python -m benchmarks.distributed.compare run       # needs 16 GB and two idle cores, half an hour
     python -m benchmarks.distributed.compare show
 
-The seconds of a step are those of a fit of more steps less those of a fit of fewer, over the steps between:
-reading, binning and starting are left out. Systems take turns.
-Results go to results/distributed.jsonl.
+The seconds of an iteration are the difference of two fits over the difference of their iterations, so reading,
+binning and starting are left out. Systems alternate. Results are appended to results/distributed.jsonl.
 """
 
 import argparse
@@ -28,7 +27,7 @@ LEAVES, N_TURNS = 64, 1
 
 
 class Job(NamedTuple):
-    """A system, and what it is to fit."""
+    """A system and its task."""
 
     system: str
     table: str  # "drawn", or "covertype"
@@ -52,7 +51,7 @@ def parameters(job: Job) -> dict[str, Any]:
 
 
 def whole(table: str, rank: int = 0, n_ranks: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of a rank, in one piece."""
+    """Return the rows of a rank as one array."""
     if table == "drawn":
         return rows_of_rank(DRAWN, rank, n_ranks)
     from experiments.datasets import load  # noqa: PLC0415 (only where that table is asked for)
@@ -63,7 +62,7 @@ def whole(table: str, rank: int = 0, n_ranks: int = 1) -> tuple[np.ndarray, np.n
 
 
 def collections(table: str, client: Any) -> tuple[Any, Any]:
-    """Return X and y as dask arrays, whose parts lie on the workers."""
+    """Return X and y as dask arrays with chunks on the workers."""
     import dask.array as da  # noqa: PLC0415
     from dask import delayed, persist  # noqa: PLC0415
     from distributed import wait  # noqa: PLC0415
@@ -182,7 +181,7 @@ FITS: dict[str, Callable[[Job], float]] = {
     "lightgbm.dask": on_dask(fit_lightgbm),
 }
 SYSTEMS = {"per class": tuple(FITS), "shared": ("alone", "MPI", "Dask", "xgboost.dask")}
-TOLD = "seconds: "  # in front of what a child process has measured; others print, too
+RESULT_PREFIX = "seconds: "  # of the measurement in a child process's output; packages print, too
 STEPS = {
     ("drawn", "per class"): (1, 5),
     ("drawn", "shared"): (2, 14),
@@ -202,12 +201,12 @@ def _seconds_of(command: list[str]) -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
-    told = [line for line in done.stdout.splitlines() if line.startswith(TOLD)]
-    return min(float(line.removeprefix(TOLD)) for line in told)
+    results = [line for line in done.stdout.splitlines() if line.startswith(RESULT_PREFIX)]
+    return min(float(line.removeprefix(RESULT_PREFIX)) for line in results)
 
 
 def run(tables: list[str]) -> None:
-    """Measure what is not among the results yet."""
+    """Measure the missing results."""
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
     keys = ("system", "table", "kind", "turn")
     known = [{key: json.loads(line)[key] for key in keys} for line in lines]
@@ -244,7 +243,9 @@ def show() -> None:
         few, many = found["steps"]
         of_step = (found["seconds"][1] - found["seconds"][0]) / (many - few)
         best[key] = min(of_step, best.get(key, np.inf))
-    print("| table | trees | system | seconds a step | beside one process |\n|---|---|---|---|---|")
+    print(
+        "| table | trees | system | seconds per iteration | beside one process |\n|---|---|---|---|---|"
+    )
     for (table, kind, system), of_step in best.items():
         ratio = of_step / best[table, kind, "alone"]
         print(f"| {table} | {kind} | {system} | {of_step:.2f} | {ratio:.2f} |")
@@ -260,7 +261,7 @@ def main() -> None:
     if given.what in ("fit", "rank"):
         job = Job(*json.loads(given.given[0]))
         seconds = (fit_rank if given.what == "rank" else FITS[job.system])(job)
-        print(f"{TOLD}{seconds}", flush=True)
+        print(f"{RESULT_PREFIX}{seconds}", flush=True)
     elif given.what == "run":
         run(given.given)
     else:

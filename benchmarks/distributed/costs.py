@@ -1,11 +1,11 @@
-"""A model of what a step costs on many workers, fitted to measurements.
+"""A cost model of an iteration on many workers, fitted to measurements.
 
-    python -m benchmarks.distributed.costs measure     # a quarter of an hour of two quiet cores
+    python -m benchmarks.distributed.costs measure     # takes 15 minutes on two idle cores
     python -m benchmarks.distributed.costs show
 
-``measure`` runs steps of the core on one and on two ranks of MPI and appends what it finds to
-results/distributed_costs.jsonl; ``show`` fits the model to all jobs but those that are held out, compares
-it with these, and says what it makes of 10^9 rows on 100 workers.
+``measure`` runs iterations of the core on one and on two MPI ranks and appends the times to
+results/distributed_costs.jsonl. ``show`` fits the model to all jobs except held-out ones, compares it with
+those, and prints its prediction for 10^9 rows on 100 workers.
 """
 
 import argparse
@@ -21,14 +21,14 @@ from scipy.optimize import nnls
 
 RESULTS = Path(__file__).parents[1] / "results" / "distributed_costs.jsonl"
 N_BINS = 256
-CACHE = 10e6  # bytes of codes that stay near, about
+CACHE = 10e6  # approximate bytes of codes that stay in the cache
 HELD_OUT = {"n_rows": 5_000_000, "n_features": 50, "n_classes": 7, "max_leaf_nodes": 64}
 
 Job = dict[str, Any]
 
 
 def jobs() -> list[Job]:
-    """Return the jobs that the model is fitted to: one number is varied at a time."""
+    """Return the jobs to which the model is fitted: one number is varied at a time."""
     centre = {"n_rows": 500_000, "n_features": 20, "n_classes": 7, "max_leaf_nodes": 64}
     varied: dict[str, tuple[int, ...]] = {
         "n_rows": (250_000, 1_000_000, 4_000_000),
@@ -44,18 +44,18 @@ def jobs() -> list[Job]:
 
 
 class Cost(NamedTuple):
-    """What a step of a rank is made of, in units that are the same on any machine."""
+    """Amounts of work of a rank in an iteration, in units independent of the machine."""
 
     names: tuple[str, ...]
     amounts: np.ndarray
 
 
 def computing(job: Job, n_ranks: int) -> Cost:
-    """Return the amounts of work of a rank. A tree of J leaves looks at a row about log2 J times."""
+    """Return the amounts of work of a rank. A tree of J leaves visits a row about log2 J times."""
     rows = job["n_rows"] / n_ranks
     D, K, J = job["n_features"], job["n_classes"], job["max_leaf_nodes"]
     visits, trees = rows * math.log2(J), 1 if job["shared"] else K
-    outside = max(0.0, 1.0 - CACHE / (rows * D))  # share of the codes that are not in the cache
+    outside = max(0.0, 1.0 - CACHE / (rows * D))  # fraction of the codes that are not in the cache
     amounts = {
         "counting: rows x columns x log2 J x trees": visits * D * trees,
         "fetching: those that are not in the cache": visits * D * trees * outside,
@@ -77,26 +77,26 @@ def bytes_of_step(job: Job) -> float:
 
 
 def rounds_of_step(job: Job) -> float:
-    """Return how often ranks exchange anything: with leaves counted ahead about sqrt(8 J) times."""
+    """Return the number of exchanges, about sqrt(8 J) as histograms of leaves are built ahead."""
     return math.sqrt(8 * job["max_leaf_nodes"]) + 6
 
 
 class Model(NamedTuple):
-    """Seconds for each amount of work, of an exchange, and of a byte."""
+    """Seconds per amount of work, exchange and byte."""
 
-    computing: dict[bool, np.ndarray]  # by whether trees are shared
+    computing: dict[bool, np.ndarray]  # by whether trees are multi-output
     of_round: float
     of_byte: float
 
     def predict(self, job: Job, n_ranks: int) -> tuple[float, float]:
-        """Return the seconds of computing and of exchanges of a step."""
+        """Return the seconds of computation and of exchanges in an iteration."""
         amounts = computing(job, n_ranks).amounts
         of_exchange = rounds_of_step(job) * self.of_round + bytes_of_step(job) * self.of_byte
         return float(amounts @ self.computing[job["shared"]]), of_exchange * (n_ranks > 1)
 
 
 def fit(measured: list[Job]) -> Model:
-    """Fit the model, so that relative errors are small."""
+    """Fit the model by relative errors."""
     by_kind = {}
     for shared in (False, True):
         alone = [m for m in measured if m["n_ranks"] == 1 and m["shared"] == shared]
@@ -149,13 +149,15 @@ def show() -> None:
     model = fit([m for m in measured if not is_held_out(m)])
     for shared, coefficients in model.computing.items():
         names = computing(HELD_OUT | {"shared": shared}, 1).names
-        print(f"\n{'shared trees' if shared else 'trees per class'}: nanoseconds of")
+        print(f"\n{'multi-output trees' if shared else 'one tree per class'}: nanoseconds of")
         for name, seconds in zip(names, coefficients, strict=True):
             print(f"  {name:45} {seconds * 1e9:8.3f}")
     print(
         f"\nan exchange: {model.of_round * 1e3:.3f} ms, and {model.of_byte * 1e9:.3f} ns a byte\n"
     )
-    print("rows x columns x classes, leaves, trees, ranks: measured, predicted seconds a step")
+    print(
+        "rows x columns x classes, leaves, trees, ranks: measured, predicted seconds per iteration"
+    )
     for m in measured:
         what = f"{m['n_rows']}x{m['n_features']}x{m['n_classes']} J={m['max_leaf_nodes']}"
         kind = "shared" if m["shared"] else "per class"
@@ -170,7 +172,7 @@ def show() -> None:
 def _extrapolate(model: Model) -> None:
     """10^9 rows x 100 columns x 100 classes on 100 workers with 10 Gbit/s and 100 us."""
     network = model._replace(of_round=2 * 100e-6 * math.log2(100), of_byte=2 * 0.8e-9)
-    print("\n10^9 x 100 x 100, 64 leaves, 100 workers of one core: seconds a step")
+    print("\n10^9 x 100 x 100, 64 leaves, 100 workers of one core: seconds per iteration")
     for shared in (False, True):
         job = {
             "n_rows": 10**9,

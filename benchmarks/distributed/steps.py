@@ -1,8 +1,8 @@
-"""Steps of the core on the rows of ranks, one by one: ``mpirun -n 2 python -m benchmarks.distributed.steps JOB``.
+"""Time iterations of the core on ranks: ``mpirun -n 2 python -m benchmarks.distributed.steps JOB``.
 
 JOB is JSON, such as {"n_rows": 1000000, "n_features": 50, "n_classes": 7, "max_leaf_nodes": 64,
-"shared": false, "n_steps": 3}. Rank 0 prints the seconds of a step, those of them that went into
-exchanges (waiting for others included), how many exchanges there were, and their bytes.
+"shared": false, "n_steps": 3}. Rank 0 prints the seconds of an iteration, the seconds in exchanges
+(including waiting), the number of exchanges, and their bytes.
 """
 
 import json
@@ -23,7 +23,7 @@ N_BINS = 255
 
 
 class TimedCommunicator(MPICommunicator):
-    """Measures the time and the bytes of its reductions."""
+    """A communicator that counts exchanges, bytes and seconds."""
 
     seconds, n_sums, n_bytes = 0.0, 0, 0
 
@@ -53,8 +53,8 @@ def trainer_of(job: dict[str, Any], communicator: TimedCommunicator) -> Any:
     kinds = np.zeros(shape.n_features, np.uint8)
     builder = _core.BinnedBuilder(len(X), [thresholds] * shape.n_features, kinds)
     builder.add_block(np.arange(shape.n_features, dtype=np.int32), X.astype(np.float64), 1)
-    share = _core.Shard(communicator) if communicator.n_ranks > 1 else None
-    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, shard=share)
+    shard = _core.Shard(communicator) if communicator.n_ranks > 1 else None
+    labels = _core.Labels(y, np.ones(len(y), np.int64), 1.0, shape.n_classes, shard=shard)
     grow = _core.GrowParams(job["max_leaf_nodes"])
     split = _core.SplitParams(job["hessian_split"], l2_regularization=0.1)
     params = _core.TrainParams(
@@ -67,7 +67,7 @@ def trainer_of(job: dict[str, Any], communicator: TimedCommunicator) -> Any:
 
 
 def measure(job: dict[str, Any], communicator: TimedCommunicator) -> dict[str, Any]:
-    """Return what the steps after the first took, each the best of all."""
+    """Return the best measurements of the iterations after the first."""
     trainer = trainer_of(job, communicator)
     classes = list(range(job["n_classes"]))
     found = []

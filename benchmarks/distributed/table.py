@@ -1,4 +1,4 @@
-"""Drawn rows: the same ones however many ranks have them."""
+"""Generated rows that do not depend on the number of ranks."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ ROWS_OF_A_PART = 250_000
 
 
 class Shape(NamedTuple):
-    """Rows, features and classes of a table."""
+    """Numbers of rows, features and classes of a table."""
 
     n_rows: int
     n_features: int
@@ -31,12 +31,12 @@ def part(shape: Shape, number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parts_of_rank(shape: Shape, rank: int, n_ranks: int) -> range:
-    """The parts that a rank has: neighbours, so that rows are in their order."""
+    """Return the consecutive parts of a rank, so that rows stay in order."""
     return range(rank * shape.n_parts // n_ranks, (rank + 1) * shape.n_parts // n_ranks)
 
 
 def rows_of_rank(shape: Shape, rank: int = 0, n_ranks: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of a rank, in one piece."""
+    """Return the rows of a rank as one array."""
     drawn = [part(shape, number) for number in parts_of_rank(shape, rank, n_ranks)]
     if not drawn:
         return np.empty((0, shape.n_features), np.float32), np.empty(0, np.int32)

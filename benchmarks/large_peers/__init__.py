@@ -1,4 +1,4 @@
-"""Other packages on files that are larger than memory, each in a module of its own."""
+"""Other packages on files larger than memory, one module for each."""
 
 import sys
 import time
@@ -6,8 +6,8 @@ import time
 N_CLASSES, LEAVES, RATE, N_THREADS = 5, 64, 0.1, 2
 
 
-class Told:
-    """When a training began its first step and ended each."""
+class IterationTimes:
+    """Times at which a training started its first iteration and finished each."""
 
     def __init__(self) -> None:
         self._began = self._now()
@@ -17,18 +17,18 @@ class Told:
     def _now() -> tuple[float, float]:
         return time.process_time(), time.perf_counter()
 
-    def step(self) -> None:
-        """Say that a step has ended."""
+    def end_iteration(self) -> None:
+        """Record the end of an iteration."""
         self._at.append(self._now())
-        self.say(f"step {len(self._at)}")
+        self.report(f"iteration {len(self._at)}")
 
-    def say(self, what: str) -> None:
-        """Tell on standard error what has been done, for who waits."""
+    def report(self, what: str) -> None:
+        """Print progress to standard error."""
         cpu, seconds = (now - began for now, began in zip(self._now(), self._began, strict=True))
         print(f"{what}: {cpu:.1f} s of CPU, {seconds:.1f} s", file=sys.stderr, flush=True)
 
-    def found(self) -> dict[str, float]:
-        """Return CPU seconds and seconds: of a step, but for the first, and before the first one."""
+    def summary(self) -> dict[str, float]:
+        """Return CPU seconds and seconds of an iteration after the first, and of the preparation."""
         found: dict[str, float] = {}
         for unit, clock in (("cpu", 0), ("seconds", 1)):
             at = [of[clock] for of in self._at]

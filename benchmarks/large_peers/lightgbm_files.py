@@ -1,4 +1,4 @@
-"""LightGBM's sequences: rows that are read when they are asked for, to be binned by a sample."""
+"""LightGBM's sequences: rows are read on demand, and binned by a sample."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import lightgbm as lgb
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, Told
+from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, IterationTimes
 
 PARAMETERS = {
     "objective": "multiclass",
@@ -17,20 +17,20 @@ PARAMETERS = {
     "learning_rate": RATE,
     "num_leaves": LEAVES,
     "num_threads": N_THREADS,
-    "force_col_wise": True,  # the other way copies the table
+    "force_col_wise": True,  # row-wise would copy the table
     "verbose": -1,
 }
 
 
 class Group:
-    """The group of rows that was read last, of any file."""
+    """The row group that was read last, of any file."""
 
     of: tuple[Path, int] | None = None
     rows = np.empty((0, 0))
 
 
 class File(lgb.Sequence):
-    """A Parquet file, of which at most one group of rows is in memory."""
+    """A Parquet file with at most one row group in memory."""
 
     batch_size = 65_536
 
@@ -70,11 +70,11 @@ class File(lgb.Sequence):
         return int(self.first[-1])
 
 
-def train(folder: Path, steps: int, _: int, __: str | None) -> Told:
-    """Train; tell when."""
-    told, paths = Told(), sorted(folder.glob("*.parquet"))
+def train(folder: Path, steps: int, _: int, __: str | None) -> IterationTimes:
+    """Train, and record the times of iterations."""
+    times, paths = IterationTimes(), sorted(folder.glob("*.parquet"))
     y = np.concatenate([pq.read_table(path, columns=["y"])["y"].to_numpy() for path in paths])
     data = lgb.Dataset([File(path) for path in paths], y, params=PARAMETERS).construct()
-    told.say("data")
-    lgb.train(PARAMETERS, data, steps, callbacks=[lambda _: told.step()])
-    return told
+    times.report("data")
+    lgb.train(PARAMETERS, data, steps, callbacks=[lambda _: times.end_iteration()])
+    return times

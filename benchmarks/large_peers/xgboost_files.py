@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import xgboost as xgb
 
-from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, Told
+from benchmarks.large_peers import LEAVES, N_CLASSES, N_THREADS, RATE, IterationTimes
 
 PARAMETERS = {
     "objective": "multi:softprob",
@@ -17,12 +17,12 @@ PARAMETERS = {
     "eta": RATE,
     "nthread": N_THREADS,
     "tree_method": "hist",
-    "max_depth": int(log2(LEAVES)),  # level by level: else the file is read once for each split
+    "max_depth": int(log2(LEAVES)),  # depth-wise: leaf-wise would read the file once for each split
 }
 
 
 class Files(xgb.DataIter):
-    """Parquet files, one after the other, a group of rows at a time."""
+    """Parquet files, read one row group at a time."""
 
     def __init__(self, folder: Path, cache: str) -> None:
         files = [pq.ParquetFile(path) for path in sorted(folder.glob("*.parquet"))]
@@ -43,22 +43,22 @@ class Files(xgb.DataIter):
         self.at = 0
 
 
-class Steps(xgb.callback.TrainingCallback):
-    """Says when a step has ended."""
+class IterationEnd(xgb.callback.TrainingCallback):
+    """Record the end of each iteration."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, times: IterationTimes) -> None:
         super().__init__()
-        self._told = told
+        self._times = times
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        self._told.step()
+        self._times.end_iteration()
         return False
 
 
-def train(folder: Path, steps: int, _: int, cache: str | None) -> Told:
-    """Train; tell when."""
-    told = Told()
+def train(folder: Path, steps: int, _: int, cache: str | None) -> IterationTimes:
+    """Train, and record the times of iterations."""
+    times = IterationTimes()
     data = xgb.ExtMemQuantileDMatrix(Files(folder, cache or "/tmp"), max_bin=256, nthread=N_THREADS)
-    told.say("data")
-    xgb.train(PARAMETERS, data, steps, callbacks=[Steps(told)])
-    return told
+    times.report("data")
+    xgb.train(PARAMETERS, data, steps, callbacks=[IterationEnd(times)])
+    return times

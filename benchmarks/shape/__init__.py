@@ -1,1 +1,1 @@
-"""How much code there is and how much of it a call passes: numbers for a review, not for a test."""
+"""Code size, and the code that a call runs: numbers for a review, not for a test."""

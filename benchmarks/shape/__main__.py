@@ -1,13 +1,13 @@
-"""Prints how much code there is, and with options what a call passes and takes.
+"""Print the size of the code, and with options the functions and the time of a call.
 
-    python -m benchmarks.shape                  # what is counted in the files, seconds
-    python -m benchmarks.shape --names          # and names the modules behind a number
-    python -m benchmarks.shape --trace          # functions that a fit passes, in memory, from files, on Dask
-    python -m benchmarks.shape --times          # one row, and a cell of each kind of column
-    python -m benchmarks.shape --tests          # test cases, and how long pytest takes to collect them
+    python -m benchmarks.shape                  # counts of the files, takes seconds
+    python -m benchmarks.shape --names          # also names the modules behind a number
+    python -m benchmarks.shape --trace          # functions that a fit runs: in memory, from files, on Dask
+    python -m benchmarks.shape --times          # time of one row, and of a cell of each kind of column
+    python -m benchmarks.shape --tests          # number of test cases, and the time to collect them
 
-It measures the package that is imported, and counts the files beside this one. Checks that concern
-several parameters at once are not counted: nothing in the code marks them.
+It measures the imported package, and counts the files of this checkout. Checks of several parameters at once
+are not counted, because nothing in the code marks them.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def rows_of_python(package: Path) -> Iterator[Row]:
     median, p90 = counts.median_and_p90([counts.function_lines(of) for of in functions])
     helpers = sum(len(counts.small_helpers(file)) for file in files)
     private = sum(len(counts.private_functions(file)) for file in files)
-    share = 100 * sum(counts.comment_lines(file) for file in files) / lines
+    percentage = 100 * sum(counts.comment_lines(file) for file in files) / lines
     n_init = sum(file.is_init for file in files)
     yield "Python modules / lines / functions", f"{len(files)} / {lines:,} / {len(functions):,}"
     yield "of the modules, `__init__`", str(n_init)
@@ -50,7 +50,7 @@ def rows_of_python(package: Path) -> Iterator[Row]:
     yield f"private helpers of <= {counts.FEW_LINES} lines, used once", f"{helpers} of {private}"
     yield "modules with one importer", str(len(counts.with_one_importer(modules)))
     yield "modules that import dask", str(len(counts.importing(modules, ENGINE)))
-    yield "comment lines in Python", f"{share:.1f} %"
+    yield "comment lines in Python", f"{percentage:.1f} %"
 
 
 def rows_of_files(root: Path) -> Iterator[Row]:
@@ -83,7 +83,7 @@ def names(package: Path) -> Iterator[str]:
 
 
 def rows_of_traces() -> Iterator[Row]:
-    """Yield what a fit passes, each in a process of its own."""
+    """Yield the traces of fits, each from its own process."""
     titles = {"fit": "a fit", "train": "`train` from a CSV in parts", "dask": "a fit on Dask"}
     for job, title in titles.items():
         yield f"{title}: functions / files; depth at the core", traced(job)
@@ -91,7 +91,7 @@ def rows_of_traces() -> Iterator[Row]:
 
 
 def traced(job: str) -> str:
-    """Run a job; where it cannot run, say why."""
+    """Run a job; return the reason if it cannot run."""
     command = [sys.executable, "-m", f"{JOBS[job].__module__}", job]
     try:
         found = child.run(command, 2, give_up_seconds=GIVE_UP_SECONDS)
@@ -116,10 +116,10 @@ def rows_of_tests(root: Path) -> Iterator[Row]:
 
 
 def collected(output: str) -> tuple[str, str]:
-    """Return the number of all tests, deselected ones too, and the seconds that pytest tells."""
+    """Return the number of all tests, including deselected ones, and the seconds that pytest reports."""
     found = COLLECTED.search(output)
     if found is None:
-        raise ValueError(f"pytest tells no number of tests: {output[-200:]!r}")
+        raise ValueError(f"pytest reports no number of tests: {output[-200:]!r}")
     return found[1], found[2]
 
 

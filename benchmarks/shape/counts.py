@@ -1,4 +1,4 @@
-"""What can be counted without running the package: modules, lines, functions, imports, pages."""
+"""Counts of modules, lines, functions, imports and pages, without running the package."""
 
 import ast
 import io
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-FEW_LINES = 6  # of a private helper that could be written where it is used
+FEW_LINES = 6  # of a private helper that could be inlined
 NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -79,7 +79,7 @@ def tokens_of(module: Module) -> list[tokenize.TokenInfo]:
 
 
 def code_lines(module: Module) -> int:
-    """Count the lines that are more than blanks, comments and docstrings."""
+    """Count the lines other than blanks, comments and docstrings."""
     lines: set[int] = set()
     for token in tokens_of(module):
         if token.type not in NO_CODE:
@@ -90,7 +90,7 @@ def code_lines(module: Module) -> int:
 
 
 def comment_lines(module: Module) -> int:
-    """Count the lines that are a comment and nothing else."""
+    """Count the lines with only a comment."""
     comments = [token for token in tokens_of(module) if token.type == tokenize.COMMENT]
     return sum(token.line.lstrip().startswith("#") for token in comments)
 
@@ -121,7 +121,7 @@ def private_functions(module: Module) -> list[Definition]:
 
 
 def small_helpers(module: Module) -> list[Definition]:
-    """Return the private functions of few lines that their module uses in one place."""
+    """Return short private functions with a single use in their module."""
     uses = Counter(
         node.id if isinstance(node, ast.Name) else node.attr
         for node in ast.walk(module.tree)
@@ -157,7 +157,7 @@ def importers(modules: dict[str, Module]) -> dict[str, set[str]]:
 
 
 def modules_imported(module: Module, modules: dict[str, Module]) -> set[str]:
-    """Of `from package import module` the module is imported, not the package."""
+    """For `from package import module`, the module counts as imported, not the package."""
     found: set[str] = set()
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
@@ -169,7 +169,7 @@ def modules_imported(module: Module, modules: dict[str, Module]) -> set[str]:
 
 
 def with_one_importer(modules: dict[str, Module]) -> dict[str, str]:
-    """Return the modules that a single other one imports, and that one; an `__init__` is no file."""
+    """Return modules with a single importer, and that importer; `__init__` files do not count."""
     return {
         name: next(iter(by))
         for name, by in importers(modules).items()
@@ -209,7 +209,7 @@ def cpp_files(root: Path) -> list[Path]:
 
 
 def tree_drivers(files: list[Path]) -> tuple[set[str], set[str]]:
-    """Return the C++ classes named ...Driver, and what is compiled of them: a template several times."""
+    """Return the C++ classes named ...Driver, with the instantiations of templates."""
     text = "\n".join(file.read_text("utf-8") for file in files)
     templates = set(re.findall(r"^template <.*>\nclass (\w+Driver) ", text, re.MULTILINE))
     classes = set(re.findall(r"^class (\w+Driver)\b[^;\n]*\{", text, re.MULTILINE))

@@ -1,9 +1,9 @@
-"""Which functions of the package a call passes, and how deep it is where it enters the C++ core.
+"""Trace the functions of the package that a call runs, and the stack depth at calls of the C++ core.
 
-Each trace runs in a process of its own, `python -m benchmarks.shape.trace fit`, so that what is computed
-once in a process is in it. What runs while a module is imported does not count, nor does the code of
-a comprehension, which has a frame of its own in Python 3.11 only. Methods of the core are wrapped:
-the interpreter reports no call of them. Constructors of the core cannot be wrapped.
+Each trace runs in its own process, `python -m benchmarks.shape.trace fit`, so that work done once in a process
+is included. Code that runs during imports does not count, nor do comprehensions, which have their own frame in
+Python 3.11 only. Methods of the core are wrapped, because the interpreter reports no calls of them;
+constructors of the core cannot be wrapped.
 """
 
 import functools
@@ -31,13 +31,13 @@ COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 N_ITERATIONS = 3
 N_ROWS = 2000
 N_ROWS_OUT_OF_CORE = 50_000
-N_ROWS_TO_READ = 200_000  # 25 MB; the first block of a file, 16 MB, is read once more
+N_ROWS_TO_READ = 200_000  # 25 MB; the first block of a file, 16 MB, is read again
 MEMORY = "1MB"
 BYTES_READ = Path("/proc/self/io")
 
 
 class Trace:
-    """The functions of a package that run in a `with` block, in threads that start there too."""
+    """Record the functions of a package that run in a `with` block, also in threads started there."""
 
     def __init__(self, package: Path = PACKAGE, core: Any = _core) -> None:
         self._prefix = f"{package}{os.sep}"
@@ -59,7 +59,7 @@ class Trace:
             setattr(owner, name, member)
 
     def found(self) -> dict[str, int]:
-        """Return the numbers of functions, of their files and of frames at the border."""
+        """Return the numbers of functions and files, and the stack depth at the core."""
         files = {file for file, _, _ in self.functions}
         return {"functions": len(self.functions), "files": len(files), "depth": self.depth}
 
@@ -72,7 +72,7 @@ class Trace:
             self.functions.add(key)
 
     def _counts(self, code: CodeType) -> bool:
-        """Tell whether code is a function of the package; a class body has no fast locals."""
+        """Return whether code is a function of the package; class bodies have no fast locals."""
         return (
             code.co_filename.startswith(self._prefix)
             and bool(code.co_flags & inspect.CO_OPTIMIZED)
@@ -116,7 +116,7 @@ class Trace:
 
 
 def drawn(n_rows: int) -> pd.DataFrame:
-    """Six columns of numbers with a thousand values, one of strings, and labels `y`."""
+    """Return six numeric columns with a thousand values, one of strings, and labels `y`."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.choice(rng.normal(size=1000), (n_rows, 6)), columns=list("abcdef"))
     X["g"] = rng.choice(np.array(["u", "v", "w"], object), n_rows)
@@ -137,14 +137,14 @@ def fit() -> dict[str, Any]:
 
 
 def train() -> dict[str, Any]:
-    """Trace the command `train` on a CSV file that is read in parts."""
+    """Trace the command `train` on a CSV file that is read in batches."""
     with TemporaryDirectory(prefix="shape-") as folder, Trace() as trace:
         train_from_file(Path(folder), N_ROWS_OUT_OF_CORE)
     return trace.found()
 
 
 def train_from_file(folder: Path, n_rows: int) -> int:
-    """Train on a CSV file of so many rows; return its size."""
+    """Train on a CSV file with a number of rows; return its size."""
     file = folder / f"{n_rows}.csv"
     drawn(n_rows).to_csv(file, index=False)
     words = ["train", file, "--label", "y", "--model", folder / f"{n_rows}.abc", "--quiet"]
@@ -156,9 +156,9 @@ def train_from_file(folder: Path, n_rows: int) -> int:
 
 
 def reads() -> dict[str, Any]:
-    """Return how often `train` reads each byte of a CSV file in parts.
+    """Return how often `train` reads each byte of a CSV file out of core.
 
-    A file that is twice as long needs so many more bytes; what is read once, such as modules, is not
+    A file twice as long needs twice the reads; what is read once, such as modules, is not
     among them. Linux alone counts the bytes that a process reads.
     """
     n_bytes, sizes = [], []

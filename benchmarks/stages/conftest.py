@@ -1,4 +1,4 @@
-"""Small tables unless there is a clock."""
+"""Small tables unless the benchmarks are timed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tables that are drawn, shaped like Letter, Isolet and Covertype; and a training on each."""
+"""Generated tables shaped like Letter, Isolet and Covertype, and a trainer for each."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,7 +14,7 @@ MAX_BINS = 255
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows with their classes, 0 to K-1; all have weight 1."""
+    """Rows and their classes, 0 to K-1; all weights are 1."""
 
     X: np.ndarray
     y: np.ndarray
@@ -41,7 +41,7 @@ class Table:
 
     @cached_property
     def trainer(self) -> _core.Trainer:
-        """A training that has made its first step."""
+        """Return a trainer after its first iteration."""
         trainer = _core.Trainer(
             self.binned,
             _core.Labels(self.y.astype(np.int32), self.weight, 1.0, self.n_classes),
@@ -56,7 +56,7 @@ class Table:
 
 
 def code(table: Table) -> _core.Binned:
-    """Code all columns of a table."""
+    """Bin all columns of a table."""
     n_rows, n_features = table.X.shape
     builder = _core.BinnedBuilder(n_rows, table.thresholds, np.zeros(n_features, np.uint8))
     builder.add_block(np.arange(n_features, dtype=np.int32), table.X, 1)
@@ -65,7 +65,7 @@ def code(table: Table) -> _core.Binned:
 
 @cache
 def table_of(name: str, is_small: bool) -> Table:
-    """Draw a table of the size of the real one, or a small one of its kind."""
+    """Generate a table of the size of the real one, or a small one."""
     return {"letter": _letter, "isolet": _isolet, "covertype": _covertype}[name](is_small)
 
 
@@ -76,13 +76,13 @@ def _letter(is_small: bool) -> Table:
 
 
 def _isolet(is_small: bool) -> Table:
-    """More columns than fit into a cache, all of them with as many bins as there may be."""
+    """More columns than fit into a cache, all with the maximum number of bins."""
     data = generate(Shape(300, 40, 26) if is_small else Shape(6_238, 617, 26))
     return Table(data.X_train, data.y_train)
 
 
 def _covertype(is_small: bool) -> Table:
-    """10 columns of many values, and two categories as 4 and 40 columns of 0 and 1."""
+    """10 columns of many values, and two categorical features as 4 and 40 columns of 0 and 1."""
     n_rows = 600 if is_small else 100_000
     data = generate(Shape(n_rows, 10, 7))
     generator = np.random.default_rng(n_rows)

@@ -3,7 +3,7 @@ import pytest
 
 
 def expected(table, rows, values):
-    """The sums of some rows' values by bin of the first features, end to end."""
+    """Return the sums of values by bin of the first features, concatenated."""
     return [
         np.bincount(table.codes[rows, f], values, minlength=table.binned.n_bins[f])
         for f in range(3)
@@ -11,10 +11,10 @@ def expected(table, rows, values):
 
 
 def assert_sums(histogram, table, rows, values):
-    """Bins of each feature follow each other, those of the first features come first."""
+    """Bins are ordered by feature."""
     assert histogram.sum() == table.binned.n_features * values.sum()
     first = np.concatenate(expected(table, rows, values))
-    # Sums of float are rounded, those of the core are integers.
+    # Float sums are rounded; those of the core are integers.
     np.testing.assert_allclose(histogram[: len(first)], first, rtol=1e-9, atol=1e-3)
 
 
@@ -28,7 +28,7 @@ def test_count_roots(benchmark, table):
 
 @pytest.mark.parametrize("node", [0, 1])
 def test_count_node(benchmark, table, node):
-    """The root has its rows in order; those of its child are scattered."""
+    """Rows of the root are in order; those of its child are scattered."""
     stages = table.stages()
     if node > 0:
         stages.count_node()

@@ -1,4 +1,4 @@
-"""The bare loop in the nearest cache; divide a stage's time by its additions to compare."""
+"""The bare loop in the L1 cache; compare with a stage's time divided by its additions."""
 
 import pytest
 

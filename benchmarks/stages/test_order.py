@@ -1,4 +1,4 @@
-"""A stage that lacks what another one leaves, or another table than the training's, is an error."""
+"""Calling a stage before the stage it needs, or with another table, is an error."""
 
 import pytest
 

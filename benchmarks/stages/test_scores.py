@@ -4,7 +4,7 @@ from scipy.special import log_softmax
 
 
 def test_move_scores(benchmark, table):
-    """Every second move leads back, so the loss has two values."""
+    """Every second update reverts the first, so the loss has two values."""
     stages, trainer = table.stages(), table.trainer
     away, back = stages.move_scores(), stages.move_scores()
     assert back == trainer.loss() != away

@@ -3,7 +3,7 @@ import pytest
 
 
 def best_score(table, residual):
-    """The largest sum of squared means times weights, over all cuts that leave 10 rows on each side."""
+    """Return the best score over all splits with at least 10 rows in each child."""
     best = 0.0
     for f, n_bins in enumerate(table.binned.n_bins):
         codes = table.codes[:, f]

@@ -44,7 +44,7 @@ struct LineSearchResult {
 };
 
 /// Whether the loss falls when the base class's part, after n halvings, is halved again; no value
-/// if only the exact losses can tell.
+/// if only the exact losses can decide.
 using FallsIfHalvedAgain = std::function<std::optional<bool>(int)>;
 
 /// When to scale the base class's part as long as the loss falls: never, only if the full step

@@ -1,4 +1,4 @@
-// The growth of one tree, for single-output and multi-output trees alike:
+// The growth of one tree, single-output or multi-output:
 //
 //   start_tree                      all rows are in the root
 //   count_nodes                     build the histograms of nodes, and search their splits
@@ -81,9 +81,9 @@ struct NodeToCount {
 /// Adds the rows of a node to some blocks of its histogram, and calls done(block) for each complete
 /// one while it is in the cache. The rows of a large node are processed in chunks, so that their
 /// sums stay in the cache, too. `sums` is a buffer.
-template <class Job, class Done>
+template <class Job, class OnBlock>
 void count_node(const Job& job, const NodeToCount<typename Job::Traits::Bins>& node,
-                std::span<const Block> blocks, typename Job::RowSums& sums, const Done& done) {
+                std::span<const Block> blocks, typename Job::RowSums& sums, const OnBlock& done) {
   std::size_t first = 0;
   do {
     const auto chunk = node.rows.subspan(first, std::min(Job::kChunk, node.rows.size() - first));

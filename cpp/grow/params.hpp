@@ -39,9 +39,9 @@ inline ScoreOrder order_of(const TrainParams& params) {
 }
 
 /// The trees of an iteration: one for each of `classes` except the base class. Several bases are
-/// candidates, of which the one with the smallest loss after its step is chosen. Without base
-/// derivatives the residual of class k is r_k - p_k even if a base class takes the negated values
-/// of the trees (the paper's "Mb").
+/// candidates: the one with the smallest loss after its step is chosen. Without base derivatives
+/// the residual of class k is r_k - p_k even if a base class takes the negated values of the trees
+/// (the paper's "Mb").
 struct IterationPlan {
   std::vector<int> classes;
   std::vector<BaseClass> bases;  // at least one; may be no class

@@ -1,1 +1,1 @@
-"""Defaults by evidence: a pool of tables, our candidates and the peers with theirs."""
+"""The trial of defaults: a pool of tables, our candidates, and the peers with their defaults."""

@@ -1,17 +1,17 @@
-"""Which defaults? Candidates and peers over a pool of tables, each with all else at its defaults.
+"""Compare candidates for our defaults with the peers' defaults on a pool of tables.
 
-``python -m experiments.defaults run`` measures what is not yet in ``experiments/results/defaults.jsonl``:
+``python -m experiments.defaults run`` measures cells missing in ``experiments/results/defaults.jsonl``:
 
-- mode ``defaults``: as the system comes; ``stopping``: at most 1,000 steps, ended by a fifth of the rows;
-- part ``cv``: splits inside the training parts, to choose by; ``test``: the test parts, and ``held-back``:
-  those of tables that nothing is chosen by. Both are only reported.
+- mode ``defaults``: without early stopping; ``stopping``: at most 1,000 iterations, stopped by a fifth of the rows;
+- part ``cv``: splits of the training parts, for choosing; ``test``: the test parts; ``held-back``: the test
+  parts of tables that are not used for choosing. The last two are only reported.
 
-Small tables come first. A cell of ours is measured again for another ``--build``; by default that is the
-commit that last changed the package. Peers may have a Python of their own, ``--peer-python``. What
-failed or would take too long is noted with its reason, and not tried again until that line is deleted.
+Small tables come first. Our cells are measured again for another ``--build``, by default the commit that last
+changed the package. ``--peer-python`` runs the peers in another Python. A cell that failed or would take too
+long is recorded with its reason, and not tried again until that line is deleted.
 ``show`` prints tables, ``report`` writes overviews into ``docs/benchmarks.md``, between their markers, and all
 tables into a page beside the results; ``pool`` writes the shapes of the pool.
-The sets are read from the folder that ``ABCGBM_DATA`` names.
+The sets are read from the folder ``ABCGBM_DATA``.
 """
 
 import argparse
@@ -37,8 +37,8 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
-    """What a run is asked to measure."""
+class Plan:
+    """The measurements that a run is to make."""
 
     systems: Sequence[str] = tuple(PEERS)
     candidates: Path | None = None
@@ -54,8 +54,8 @@ class ResolvedParameters:
         return self.peer_python if cell.system in PEERS else sys.executable
 
 
-def cells(plan: ResolvedParameters) -> Iterator[Cell]:
-    """Yield the cells: part after part, small tables first."""
+def cells(plan: Plan) -> Iterator[Cell]:
+    """Yield the cells by part, small tables first."""
     known: dict[str, Parameters] = {name: {} for name in PEERS} | candidates(plan.candidates)
     unknown = [name for name in plan.systems if name not in known]
     if unknown:
@@ -78,8 +78,8 @@ def in_order(mode: str, kind: str, tables: Sequence[str] | None) -> Iterator[tup
             yield from ((name, part) for part in parts_of_table(name, mode, kind))
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
-    """Measure every cell that is still to be measured; each is kept as soon as it is known."""
+def run(plan: Plan, results: Results) -> None:
+    """Measure every missing cell; each result is saved at once."""
     wanted = list(cells(plan))
     for label in clashes(results.lines, wanted):
         raise SystemExit(
@@ -92,17 +92,17 @@ def run(plan: ResolvedParameters, results: Results) -> None:
                 job = Job(str(pool.as_file(cell.table)), *cell[:1], *cell[2:5], limit=plan.limit)
                 found = workers.ask(plan.python_of(cell), job)
                 results.add({**cell._asdict(), **found})
-                tell(cell, found)
+                print_cell(cell, found)
 
 
-def tell(cell: Cell, found: Line) -> None:
+def print_cell(cell: Cell, found: Line) -> None:
     """Print a line about a cell."""
     shown = ("errors", "log_loss", "cpu", "steps", "reason")
     print(*cell[:4], {name: found[name] for name in shown if name in found}, flush=True)
 
 
 def package_commit() -> str:
-    """Return the commit that last changed the package, with a plus sign if it is changed since."""
+    """Return the commit that last changed the package, with a plus sign if there are later changes."""
     commands = (
         ["log", "-1", "--format=%h", "--"],
         ["--no-optional-locks", "status", "--porcelain"],
@@ -117,7 +117,7 @@ def package_commit() -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the reader of the command line; what is not given is the plan's default."""
+    """Return the parser of the command line; defaults are those of the plan."""
     top = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -125,22 +125,26 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("pool")
     run_parser = commands.add_parser("run", argument_default=argparse.SUPPRESS)
     add = run_parser.add_argument
-    add("--systems", nargs="+", help="peers and candidates by name; the peers if not given")
+    add("--systems", nargs="+", help="names of peers and candidates; default: the peers")
     add("--candidates", type=Path, help="a JSON file with more candidates")
     add("--modes", nargs="+", choices=MODES)
     add("--parts", nargs="+", choices=PARTS)
     add("--tables", nargs="+", choices=pool.ALL, metavar="TABLE")
     add("--build", help="a name for the build of the package")
-    add("--limit", type=float, help="CPU seconds of a fit of more than 100 steps, by an estimate")
-    add("--give-up", type=float, help="seconds after which a cell is ended, and noted so")
-    add("--peer-python", help="the Python that runs peers: of a venv that has them")
+    add(
+        "--limit",
+        type=float,
+        help="limit of the estimated CPU seconds of a fit of more than 100 iterations",
+    )
+    add("--give-up", type=float, help="timeout of a cell in seconds, recorded as a failure")
+    add("--peer-python", help="the Python of a venv with the peers")
     show_parser = commands.add_parser("show")
-    show_parser.add_argument("--systems", nargs="+", help="or name@build; all if not given")
+    show_parser.add_argument("--systems", nargs="+", help="name or name@build; default: all")
     show_parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     show_parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    show_parser.add_argument("--matrix", action="store_true", help="each table, too")
+    show_parser.add_argument("--matrix", action="store_true", help="also show each table")
     report_parser = commands.add_parser("report")
-    report_parser.add_argument("--systems", nargs="+", help="or name@build; all if not given")
+    report_parser.add_argument("--systems", nargs="+", help="name or name@build; default: all")
     report_parser.add_argument("--page", type=Path, default=PAGE)
     for command in (run_parser, show_parser, report_parser):
         command.add_argument("--file", type=Path, default=FILE)
@@ -156,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     results = Results(given.pop("file"))
     if command == "run":
-        run(ResolvedParameters(**given), results)
+        run(Plan(**given), results)
     elif command == "show":
         print(*page.tables(results.lines, **given), sep="\n")
     else:

@@ -1,9 +1,9 @@
-"""Our candidates: a name, and the parameters of ``ABCBoostClassifier`` that are not its defaults.
+"""Our candidates by name, with the parameters of ``ABCBoostClassifier`` that differ from its defaults.
 
-Values are what JSON can say. ``algorithm`` may be ``{"criterion": "logitboost", "n_candidates": 2}``, the
-parameters of an ``AdaptiveBaseClass``. A string that begins with ``=`` is computed for each table from ``rows``,
-``features`` and ``classes``: ``"max_leaf_nodes": "=max(8, rows // 300)"``. More can be given in a file,
-``--candidates FILE``, that has the same dictionary as JSON.
+Values are those of JSON. ``algorithm`` may be ``{"criterion": "logitboost", "n_candidates": 2}``, the
+parameters of an ``AdaptiveBaseClass``. A string that starts with ``=`` is evaluated for each table with ``rows``,
+``features`` and ``classes``: ``"max_leaf_nodes": "=max(8, rows // 300)"``. ``--candidates FILE`` adds those of
+a JSON file with the same structure.
 """
 
 import json
@@ -41,7 +41,7 @@ def candidates(file: Path | None = None) -> dict[str, Parameters]:
 
 
 def settled(parameters: Parameters, sizes: Mapping[str, int]) -> Parameters:
-    """Compute what depends on the table."""
+    """Evaluate the parameters that depend on the table."""
     return {name: _computed(value, sizes) for name, value in parameters.items()}
 
 

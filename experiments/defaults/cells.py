@@ -1,4 +1,4 @@
-"""What is measured: the cells, and the parts of a table."""
+"""The cells of the trial, and the parts of a table."""
 
 import json
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ PARTS = ("cv", "test", "held-back")
 
 
 class Cell(NamedTuple):
-    """Where a measurement belongs."""
+    """The key of a measurement."""
 
     mode: str
     table: str
@@ -23,17 +23,17 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Return the cell as something that can be looked up."""
+        """Return the cell as a dictionary key."""
         return *self[:4], json.dumps(self.parameters, sort_keys=True), self.build
 
     @property
     def label(self) -> str:
-        """Return the name of the system, for ours with its build."""
+        """Return the name of the system, with the build of ours."""
         return self.system if self.build is None else f"{self.system}@{self.build}"
 
     @property
     def kind(self) -> str:
-        """Return which of ``PARTS`` the part is of."""
+        """Return the kind of the part, one of ``PARTS``."""
         if self.table in pool.HELD_BACK:
             return "held-back"
         return TEST if self.part == TEST else "cv"
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
 
 
 def parts_of_table(table: str, mode: str, kind: str) -> list[str]:
-    """Return the parts of a table that are of a kind; early stopping is tried on one split."""
+    """Return the parts of a kind of a table; early stopping uses only one split."""
     if kind != "cv":
         return [TEST]
     n_splits = pool.POOL[table].n_splits if mode == "defaults" else 1

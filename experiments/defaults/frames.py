@@ -1,4 +1,4 @@
-"""Rows as the systems want them: arrays, or data frames with categories."""
+"""Convert rows for the systems: to arrays, or to data frames with categories."""
 
 from collections.abc import Callable
 
@@ -10,21 +10,21 @@ from experiments.defaults.rows import Rows
 
 Floats = NDArray[np.float64]
 AnyTable = pd.DataFrame | Floats
-CategoryMap = dict[int, Floats]  # of each column that is a category, as the rows to fit have them
+CategoryMap = dict[int, Floats]  # categories of each categorical column in the training rows
 AsTable = Callable[[Rows, CategoryMap], AnyTable]
 
-MAX_LEVELS = 255  # that HistGradientBoosting takes
+MAX_CATEGORIES = 255  # the maximum of HistGradientBoosting
 NO_LEVEL = -1
 
 
 def levels_of(rows: Rows) -> CategoryMap:
-    """Return the levels that occur."""
+    """Return the categories that occur."""
     columns = np.flatnonzero(rows.is_category)
     return {int(i): np.unique(rows.X[~np.isnan(rows.X[:, i]), i]) for i in columns}
 
 
 def with_categories(rows: Rows, levels: CategoryMap) -> AnyTable:
-    """An array, or a data frame if there are categories; a level that is none of these is missing."""
+    """Return an array, or a data frame with categories; unknown categories become missing values."""
     if not levels:
         return rows.X
     columns = {f"x{i}": rows.X[:, i] for i in range(rows.X.shape[1])}
@@ -40,7 +40,7 @@ def _codes(values: Floats, levels: Floats) -> NDArray[np.int64]:
 
 
 def missing_as_level(rows: Rows, levels: CategoryMap) -> AnyTable:
-    """For CatBoost, which refuses missing values in a category: they are a level."""
+    """Make missing values a category, because CatBoost refuses them in categorical columns."""
     table = with_categories(rows, levels)
     if not isinstance(table, pd.DataFrame):
         return table
@@ -48,10 +48,10 @@ def missing_as_level(rows: Rows, levels: CategoryMap) -> AnyTable:
 
 
 def few_levels(rows: Rows, levels: CategoryMap) -> AnyTable:
-    """For HistGradientBoosting: a category of too many levels is given as numbers."""
+    """Pass columns with too many categories for HistGradientBoosting as numbers."""
     table = with_categories(rows, levels)
     if not isinstance(table, pd.DataFrame):
         return table
-    long = [f"x{i}" for i, of in levels.items() if len(of) > MAX_LEVELS]
+    long = [f"x{i}" for i, of in levels.items() if len(of) > MAX_CATEGORIES]
     codes = {name: table[name].cat.codes.astype(float) for name in long}
     return table.assign(**{name: of.where(of >= 0) for name, of in codes.items()})

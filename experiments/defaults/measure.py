@@ -1,7 +1,7 @@
-"""One cell: a system on a part of a table, timed, and judged on rows that it has not seen.
+"""Measure one cell: time of a fit on a part of a table, and its errors on held-out rows.
 
-As a program it is a process that measures: ``python -m experiments.defaults.measure`` reads a job a line
-and answers each with a line. All times are CPU times of one thread.
+``python -m experiments.defaults.measure`` reads one job from each line of the input and prints a line for
+each. All times are CPU times of one thread.
 """
 
 import json
@@ -25,21 +25,21 @@ from experiments.defaults.rows import Parts, Rows
 from experiments.defaults.systems import MAX_STEPS, Fitted, System, Task, system
 
 TEST = "test"
-VALIDATION_SHARE = 0.25  # of the training part, in each of its splits
-HELD_OUT = 0.2  # of the rows to fit, to stop early by
+VALIDATION_SHARE = 0.25  # fraction of the training part in each of its splits
+HELD_OUT = 0.2  # fraction of the training rows, for early stopping
 SMALLEST_PROBA = 1e-15
-FEW_STEPS = 100  # that are taken without an estimate of their time
+FEW_STEPS = 100  # fits of at most this many iterations need no estimate of the time
 PROBED = 6
 
 Line = dict[str, Any]
 
 
 class TooSlowError(Exception):
-    """A fit would take longer than it may."""
+    """A fit would exceed the time limit."""
 
 
 class Job(NamedTuple):
-    """What is to be measured."""
+    """The measurement."""
 
     file: str
     mode: str  # "defaults" or "stopping"
@@ -55,7 +55,7 @@ def read(file: str) -> Parts:
 
 
 def measure(job: Job) -> Line:
-    """Fit and judge."""
+    """Fit and evaluate."""
     fit_rows, judged_rows = parts_of(read(job.file), job.part)
     train, held_out = fit_rows, None
     if job.mode == "stopping":
@@ -71,14 +71,14 @@ def measure(job: Job) -> Line:
 
 
 def parts_of(parts: Parts, part: str) -> tuple[Rows, Rows]:
-    """Return rows to fit and rows to judge by: both parts, or two parts of the training part."""
+    """Return training and evaluation rows: both parts, or a split of the training part."""
     if part == TEST:
         return parts.train, parts.test
     return parts.train.parted(VALIDATION_SHARE, seed=100 + int(part.removeprefix("cv-")))
 
 
 def timed_fit(of: System, task: Task, limit: float) -> tuple[Fitted, float, Line]:
-    """Return the model, the time of the fit, and the bound on its steps if time made it lower."""
+    """Return the model, the time of the fit, and the reduced maximum of iterations, if any."""
     if task.validation is None:
         steps = task.parameters.get("max_iter")
         expected = steps or of.default_steps
@@ -90,12 +90,12 @@ def timed_fit(of: System, task: Task, limit: float) -> tuple[Fitted, float, Line
 
 
 def affordable(of: System, task: Task, steps: int, limit: float) -> int:
-    """Return how many steps fit into the time; the first one has what comes before the steps."""
+    """Return the number of iterations within the time limit; the first includes the preparation."""
     _, first = timed(of, task, 1)
     if first * steps <= limit:
         return steps
     _, probed = timed(of, task, PROBED)
-    # Clocks are coarse: a step takes a tenth of what it seems to at least.
+    # Clocks are coarse: an iteration takes at least a tenth of the measured time.
     a_step = max((probed - first) / (PROBED - 1), probed / PROBED / 10)
     return max(1, min(steps, int((limit - first) / a_step)))
 
@@ -108,7 +108,7 @@ def timed(of: System, task: Task, steps: int | None) -> tuple[Fitted, float]:
 
 @lru_cache
 def warm_up(of: System) -> None:
-    """Fit a few rows before any clock."""
+    """Fit a few rows before the clock starts."""
     X, y = np.random.default_rng(0).normal(size=(200, 4)), np.arange(200) % 3
     of.fit(Task(X, y, None, [], {}), 2).model.predict_proba(X)
 
@@ -121,13 +121,13 @@ def judge(proba: NDArray[np.floating[Any]], y: NDArray[np.int64]) -> Line:
 
 
 def origin(of: System) -> Line:
-    """Return what a measurement depends on besides its cell."""
+    """Return the origin of a measurement: versions and machine."""
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
     return {"version": version(of.package), "date": date, "machine": machine()}
 
 
 def answer(job: Job) -> Line:
-    """Return the measurement, or why there is none."""
+    """Return the measurement, or the reason why there is none."""
     try:
         return measure(job)
     except Exception as error:  # noqa: BLE001  whatever a package raises is its result
@@ -136,9 +136,9 @@ def answer(job: Job) -> Line:
 
 
 def main() -> None:
-    """Answer jobs until there are no more."""
+    """Answer jobs until the end of the input."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a package prints is no answer
+    os.dup2(2, 1)  # so that output of packages is not read as a result
     for line in sys.stdin:
         print(json.dumps(answer(Job(**json.loads(line)))), file=answers, flush=True)
 

@@ -1,7 +1,7 @@
 """Tables of the trial of defaults for ``docs/benchmarks.md``, from the lines of results.
 
-The page has the overviews between two markers, so that the words around them are written by hand. All tables
-are written into a page beside the results.
+The overviews are between two markers of the page; the text around them is written by hand. All tables are
+written into a page beside the results.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,6 +30,7 @@ TITLE = """# The trial of defaults: all tables
 `python -m experiments.defaults report` writes this report from `experiments/results/defaults.jsonl`.
 """
 ON_PAGE = (("defaults", "test"), ("defaults", "held-back"), ("stopping", "test"))
+SHORT = dict(zip(ON_PAGE, ("defaults", "held back", "early stopping"), strict=True))
 OURS = "default@0.3"
 TITLES = {
     "defaults": "Default parameters",
@@ -71,6 +72,7 @@ def tables_of_page(lines: Sequence[Line], systems: Sequence[str] | None) -> list
     for mode, kind in ON_PAGE:
         of = scores(lines, mode, kind, systems)
         made += [_title(mode, kind), *overview(of)] if of else []
+    made += ranks_by_origin(lines, systems)
     lost = {
         name: row
         for name, row in scores(lines, "defaults", "test", systems).items()
@@ -95,7 +97,7 @@ def tables(
     *,
     matrix: bool,
 ) -> list[str]:
-    """Return an overview for each mode and kind of parts, and the numbers of each table if wanted."""
+    """Return an overview for each mode and kind of parts, optionally with the numbers of each table."""
     made: list[str] = []
     for mode in modes:
         for kind in parts:
@@ -110,6 +112,31 @@ def overview(of: Scores) -> list[str]:
     """Return a row for each system, the best rank of errors first."""
     found = sorted(overviews(of).items(), key=lambda item: item[1].rank_of_errors)
     return markdown(HEAD, (_overview(_shown(label), one) for label, one in found))
+
+
+def ranks_by_origin(lines: Sequence[Line], systems: Sequence[str] | None) -> list[str]:
+    """Return mean ranks on real and on generated tables apart."""
+    columns: dict[str, dict[str, Overview]] = {}
+    for mode, kind in ON_PAGE:
+        of = scores(lines, mode, kind, systems)
+        for origin, generated in (("real", False), ("generated", True)):
+            part = {
+                name: row for name, row in of.items() if pool.ALL[name].is_generated == generated
+            }
+            if part:
+                columns[f"{SHORT[mode, kind]}, {len(part)} {origin}"] = overviews(part)
+    if not columns:
+        return []
+    labels = list(dict.fromkeys(label for of in columns.values() for label in of))
+    rows = [
+        [_shown(label), *(_ranks(of.get(label)) for of in columns.values())] for label in labels
+    ]
+    title = "### Real and generated tables: mean rank, errors / log loss\n"
+    return [title, *markdown(["", *columns], rows)]
+
+
+def _ranks(of: Overview | None) -> str:
+    return NOTHING if of is None else f"{of.rank_of_errors:.2f} / {of.rank_of_log_loss:.2f}"
 
 
 def _overview(label: str, of: Overview) -> Iterator[str]:
@@ -130,7 +157,7 @@ def by_table(of: Scores) -> list[str]:
 
 
 def errors_by_table(of: Scores) -> list[str]:
-    """Return error rates with log losses; the least are bold."""
+    """Return error rates with log losses; the lowest are bold."""
     labels = _labels(of)
     rows = [[table, *(_cell(row, label) for label in labels)] for table, row in of.items()]
     return markdown(["errors, % / log loss", *map(_shown, labels)], rows)
@@ -171,7 +198,7 @@ def the_pool() -> list[str]:
 
 
 def not_measured(lines: Sequence[Line]) -> list[str]:
-    """Return what has a reason."""
+    """Return the cells that were not measured, with reasons."""
     found = reasons(lines)
     return ["## Not measured\n", *markdown(["", "table", "", "reason"], found)] if found else []
 

@@ -1,4 +1,4 @@
-"""Real tables: the paper's six sets, those with categories, others beside them, scikit-learn's own."""
+"""Real tables: the paper's six sets, tables with categories, others, and scikit-learn's."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -18,7 +18,7 @@ SEED = 17
 
 
 def paper_set(name: str, n_rows: int) -> Parts:
-    """Return so many training rows of one of the six sets."""
+    """Return a number of training rows of one of the six sets."""
     return _subset(*_paper_set(name), n_rows)
 
 
@@ -30,7 +30,7 @@ def _paper_set(name: str) -> tuple[Rows, Rows]:
 
 
 def every_third_feature(name: str, n_rows: int) -> Parts:
-    """Return a set with a third of its features: a fit with all takes minutes."""
+    """Return a set with a third of its features, because a fit with all takes minutes."""
     parts = paper_set(name, n_rows)
     return Parts(
         *(rows._replace(X=rows.X[:, ::3], is_category=rows.is_category[::3]) for rows in parts)
@@ -38,7 +38,7 @@ def every_third_feature(name: str, n_rows: int) -> Parts:
 
 
 def covertype_as_categories(n_rows: int) -> Parts:
-    """Covertype with its 4 and 40 columns of truth values made two categories."""
+    """Return Covertype with its 4 and 40 boolean columns as two categorical ones."""
     parts = paper_set("covertype", n_rows)
     return Parts(*(_with_two_categories(rows) for rows in parts))
 
@@ -50,7 +50,7 @@ def _with_two_categories(rows: Rows) -> Rows:
 
 
 def extra_table(name: str, n_rows: int) -> Parts:
-    """Return so many training rows of a table of ``extra`` that has ``columns.json``."""
+    """Return a number of training rows of a table of ``extra`` that has ``columns.json``."""
     data = datasets.load_table(name)
     is_category = (data.X_train.dtypes == "category").to_numpy()
     y_train, y_test = _class_numbers(data.y_train, data.y_test)
@@ -68,7 +68,7 @@ def _codes(X: pd.DataFrame, is_category: NDArray[np.bool_]) -> NDArray[np.float6
 
 
 def extra_numbers(name: str, test_file: str, n_rows: int) -> Parts:
-    """Return so many training rows of a table of ``extra`` that has numbers alone."""
+    """Return a number of training rows of a numeric table of ``extra``."""
     folder = datasets.extra_folder(name)
     train, test = (
         pd.read_csv(folder / file, header=None).to_numpy(float)

@@ -1,4 +1,4 @@
-"""Rows of a table as arrays, how they are parted, and their digest."""
+"""Rows of a table as arrays, their splits, and their digest."""
 
 import hashlib
 from typing import NamedTuple, Self
@@ -10,24 +10,24 @@ Mask = NDArray[np.bool_]
 
 
 class Rows(NamedTuple):
-    """Features and class numbers; a category holds the number of its level, NaN is missing."""
+    """Features and class numbers; categorical columns hold codes, NaN is missing."""
 
     X: NDArray[np.float64]
     is_category: Mask
     y: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.generic]) -> Self:
-        """Return the marked or numbered rows."""
+        """Return rows by a mask or by indices."""
         return self._replace(X=self.X[rows], y=self.y[rows])
 
     def parted(self, share: float, seed: int) -> tuple[Self, Self]:
-        """Return all but a share of each class's rows, and that share."""
+        """Split off a fraction of the rows of each class; return the rest and the fraction."""
         is_apart = apart(self.y, share, seed)
         return self.take(~is_apart), self.take(is_apart)
 
 
 class Parts(NamedTuple):
-    """What candidates may be chosen by, and what is only reported."""
+    """The training part, by which candidates are chosen, and the test part, which is only reported."""
 
     train: Rows
     test: Rows
@@ -40,13 +40,13 @@ def numbers(X: NDArray[np.generic], y: NDArray[np.generic]) -> Rows:
 
 
 def apart(y: NDArray[np.int64], share: float, seed: int) -> Mask:
-    """Mark a share of the rows of each class, in a random order; never a class's first row."""
+    """Mark a random fraction of the rows of each class, but never its first row."""
     order = np.random.default_rng(seed).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     starts = np.searchsorted(y[order], y[order])
     rank = np.arange(len(y)) - starts
     is_apart = np.zeros(len(y), dtype=bool)
-    # Rounded, so that a share of one third of three rows is one row.
+    # Rounded, so that one third of three rows is one row.
     is_apart[order] = np.floor(np.round((rank + 1) * share, 9)) > np.floor(
         np.round(rank * share, 9)
     )
@@ -54,7 +54,7 @@ def apart(y: NDArray[np.int64], share: float, seed: int) -> Mask:
 
 
 def few(rows: Rows, n_rows: int, seed: int) -> Rows:
-    """Return so many of the rows, drawn without regard to their class; all if there are no more."""
+    """Return a random sample of the rows, not stratified; all rows if there are not more."""
     if len(rows.y) <= n_rows:
         return rows
     drawn = np.random.default_rng(seed).choice(len(rows.y), n_rows, replace=False)
@@ -62,7 +62,7 @@ def few(rows: Rows, n_rows: int, seed: int) -> Rows:
 
 
 def common_classes(train: Rows, test: Rows, least: int) -> Parts:
-    """Leave out classes with few training rows or no test row; number the others anew."""
+    """Drop classes with few training rows or no test row, and renumber the others."""
     labels, counts = np.unique(train.y, return_counts=True)
     kept = labels[(counts >= least) & np.isin(labels, test.y)]
     return Parts(*(_numbered(rows, kept) for rows in (train, test)))
@@ -78,7 +78,7 @@ def digest(parts: Parts) -> str:
     answer = hashlib.sha256()
     for rows in parts:
         answer.update(f"{rows.X.shape} {rows.is_category.tolist()}".encode())
-        # Adding 0 makes -0 and 0 the same; all NaN are made one.
+        # Adding 0 makes -0 equal to 0; all NaN get one bit pattern.
         X = np.where(np.isnan(rows.X), np.nan, rows.X + 0.0)
         answer.update(X.astype("<f8", order="C").tobytes())
         answer.update(rows.y.astype("<i8").tobytes())

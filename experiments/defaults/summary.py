@@ -1,7 +1,7 @@
-"""What the lines of results say: scores by table and system, ranks, times, and the bar.
+"""Summarize the results: scores by table and system, ranks, times, and the acceptance bar.
 
-A table counts when each system that is shown is measured on all of its parts, or has a reason why not. A
-system with a reason has the last rank there; means are over the tables that all systems have.
+A table counts if each shown system is measured on all of its parts, or has a reason for a failure. A system
+that failed has the last rank; means are over the tables that all systems have.
 """
 
 import json
@@ -23,7 +23,7 @@ BAR_FACTOR = 1.1
 
 
 class Score(NamedTuple):
-    """All parts of a table together; the time of a fit is their mean."""
+    """The score of all parts of a table; the time of a fit is their mean."""
 
     errors: int
     n: int
@@ -36,14 +36,14 @@ class Score(NamedTuple):
         return self.errors / self.n
 
 
-Scores = dict[str, dict[str, Score | None]]  # table -> system -> its score; None: it has a reason
+Scores = dict[str, dict[str, Score | None]]  # table -> system -> score; None if it failed
 
 
 class Worst(NamedTuple):
-    """The table where a system is furthest above the bar, or nearest below."""
+    """The table with a system's worst score relative to the bar."""
 
     table: str
-    share: float  # of the bar; above 1 it is missed
+    share: float  # multiple of the bar; above 1 it is missed
     n_missed: int
 
 
@@ -83,7 +83,7 @@ def _is_wanted(cell: Cell, systems: Sequence[str] | None) -> bool:
 
 
 def _place(label: str, systems: Sequence[str] | None) -> tuple[int, bool, str]:
-    """Systems come as they were named; else ours first."""
+    """Sort systems in the given order; by default ours first."""
     names = [name for name in (label, label.partition("@")[0]) if name in (systems or [])]
     return [*(systems or [])].index(names[0]) if names else 0, "@" not in label, label
 
@@ -123,7 +123,7 @@ def overviews(of: Scores) -> dict[str, Overview]:
 
 
 def ranks(of: Scores, field: str) -> dict[str, float]:
-    """Return the mean rank of each system, 1 for the least; equals share their ranks."""
+    """Return the mean rank of each system, 1 for the lowest; ties share their ranks."""
     labels = list(next(iter(of.values()), {}))
     rows = [
         rankdata([math.inf if score is None else getattr(score, field) for score in row.values()])
@@ -146,7 +146,7 @@ def times(of: Scores, label: str) -> tuple[float | None, tuple[str, float] | Non
 
 
 def worst(of: Scores, label: str) -> Worst | None:
-    """Return how a system does by the bar."""
+    """Compare a system with the bar."""
     shares = {
         table: score.rate / bar
         for table, row in of.items()
@@ -173,7 +173,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def reasons(lines: Iterable[Line]) -> list[tuple[str, str, str, str]]:
-    """Return mode, table, system and reason of what was not measured, each once."""
+    """Return mode, table, system and reason of failed cells, without duplicates."""
     found = [
         (line["mode"], line["table"], Cell.of_line(line).label, line["reason"])
         for line in lines
@@ -183,7 +183,7 @@ def reasons(lines: Iterable[Line]) -> list[tuple[str, str, str, str]]:
 
 
 def clashes(lines: Iterable[Line], cells: Iterable[Cell]) -> list[str]:
-    """Return the labels of cells that lines have with other parameters."""
+    """Return the labels of cells that were measured with different parameters."""
     known = {(of := Cell.of_line(line)).label: json.dumps(of.parameters) for line in lines}
     return [
         label

@@ -1,6 +1,6 @@
-"""The systems: ours and the peers, each with its own defaults, one thread and fixed draws.
+"""The systems: ours and the peers, each with its own defaults, one thread and a fixed random state.
 
-Packages are imported when they are asked for: peers may run in a Python that has nothing of ours.
+Packages are imported lazily, because peers may run in a Python without our package.
 """
 
 import warnings
@@ -28,7 +28,7 @@ Labels = NDArray[np.int64]
 
 
 class Task(NamedTuple):
-    """What a system is to fit; with validation rows it stops early."""
+    """The data of a fit; with validation rows it uses early stopping."""
 
     X: AnyTable
     y: Labels
@@ -38,14 +38,14 @@ class Task(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A model, and the number of steps it predicts with."""
+    """A model, and its number of iterations in prediction."""
 
     model: Any
     n_iter: int
 
 
 class System(NamedTuple):
-    """A package and its fit with a number of steps, None for its own."""
+    """A package and its fit with a number of iterations, None for its default."""
 
     package: str
     fit: Callable[[Task, int | None], Fitted]
@@ -54,7 +54,7 @@ class System(NamedTuple):
 
 
 def fit_ours(task: Task, steps: int | None) -> Fitted:
-    """Fit a candidate; validation rows are enough to stop it early."""
+    """Fit a candidate; validation rows turn on early stopping."""
     package = import_module("abcgbm")
     rows, features = task.X.shape
     sizes = {"rows": rows, "features": features, "classes": int(task.y.max()) + 1}
@@ -64,7 +64,7 @@ def fit_ours(task: Task, steps: int | None) -> Fitted:
     given |= {} if steps is None else {"max_iter": steps}
     model = package.ABCBoostClassifier(n_jobs=1, **{"n_iter_no_change": PATIENCE, **given})
     rows = () if task.validation is None else task.validation
-    with warnings.catch_warnings():  # fits of a few steps measure what a step costs
+    with warnings.catch_warnings():  # short fits measure the cost of an iteration
         warnings.filterwarnings("ignore", ".*with the default learning rate", UserWarning)
         model.fit(task.X, task.y, **dict(zip(("X_val", "y_val"), rows, strict=False)))
     return Fitted(model, model.best_iteration_)
@@ -85,7 +85,7 @@ def fit_lightgbm(task: Task, steps: int | None) -> Fitted:
 
 
 def fit_xgboost(strategy: str, task: Task, steps: int | None) -> Fitted:
-    """Fit XGBoost, with a tree for each class or one with vector leaves."""
+    """Fit XGBoost with one tree per class or with vector leaves."""
     xgboost = import_module("xgboost")
     given = {} if steps is None else {"n_estimators": steps}
     model = xgboost.XGBClassifier(
@@ -100,7 +100,7 @@ def fit_xgboost(strategy: str, task: Task, steps: int | None) -> Fitted:
 
 
 def fit_catboost(task: Task, steps: int | None) -> Fitted:
-    """Fit CatBoost, which without further words takes 1,000 steps."""
+    """Fit CatBoost, whose default is 1,000 iterations."""
     catboost = import_module("catboost")
     model = catboost.CatBoostClassifier(
         iterations=steps,
@@ -119,7 +119,7 @@ def fit_catboost(task: Task, steps: int | None) -> Fitted:
 
 
 def fit_hist_gradient_boosting(task: Task, steps: int | None) -> Fitted:
-    """Fit scikit-learn's, which by itself stops early above 10,000 rows; steps past the best stay."""
+    """Fit scikit-learn's, with early stopping by default above 10,000 rows; it keeps later iterations."""
     ensemble = import_module("sklearn.ensemble")
     given = {} if steps is None else {"max_iter": steps}
     model = ensemble.HistGradientBoostingClassifier(random_state=0, **given)

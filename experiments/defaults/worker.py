@@ -1,4 +1,4 @@
-"""Processes that measure, one for each Python; a cell that takes too long ends its process."""
+"""Worker processes, one for each Python; a timeout of a cell kills its process."""
 
 import json
 import os
@@ -13,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 
 
 class Workers:
-    """Answers jobs, in processes that are started when they are needed and live on."""
+    """Run jobs in processes that are started on demand and reused."""
 
     def __init__(self, give_up_seconds: float) -> None:
         self._give_up_seconds = give_up_seconds
         self._running: dict[str, subprocess.Popen[str]] = {}
 
     def ask(self, python: str, job: Job) -> Line:
-        """Let a Python answer a job; it has so many seconds of wall time."""
+        """Run a job in the process of a Python, with a timeout in seconds of wall time."""
         process = self._process(python)
         timer = Timer(self._give_up_seconds, process.kill)
         timer.start()
@@ -61,7 +61,7 @@ def _start(python: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [python, "-W", "ignore", "-m", "experiments.defaults.measure"],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},  # HistGradientBoosting has no other way
+        env={**os.environ, "OMP_NUM_THREADS": "1"},  # HistGradientBoosting has no parameter for it
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -36,7 +36,8 @@ from abcgbm.parameters.algorithms import (
 from abcgbm.parameters.defaults import PAPER, paper_algorithm, too_few_iterations
 from abcgbm.parameters.hints import attribute_hint, hint, with_hints
 from abcgbm.parameters.machine import effective_n_threads
-from abcgbm.parameters.parameters import Parameters, callback_list
+from abcgbm.parameters.objects import callback_list
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.persistence import Exports, ModelFiles
 from abcgbm.prediction import BatchPrediction
 from abcgbm.sklearn_callbacks import (

@@ -142,17 +142,17 @@ class Exports(FittedAttributes):
         register_in_skl2onnx(cls)
 
     def to_treelite(self) -> Any:
-        """Return the model as a ``treelite.Model``. Needs ``abcgbm[treelite]``.
+        """Return the model as a ``treelite.Model`` (extra ``abcgbm[treelite]``).
 
-        Thresholds and leaves are of double precision, the postprocessor is softmax. A category is
-        given as the code of its level, the place among the levels in ascending order, or NaN.
+        Thresholds and leaf values have double precision, and the postprocessor is softmax. Categories
+        are given as codes: positions in the sorted categories, or NaN for missing and unknown ones.
         """
         return treelite_model(self._model)
 
     def to_json(self, path: AnyPath | None = None) -> str | None:
-        """Return all trees as JSON with names instead of numbers, or write it to a file.
+        """Return all trees as JSON with labels, feature names and categories, or write it to a file.
 
-        It is complete: scores computed from it are those of the model, exactly. Steps count from 0.
+        The dump is complete: scores computed from it equal those of the model. Iterations count from 0.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ if not (Path(__file__).parents[2] / "benchmarks").is_dir():
     pytest.skip("benchmarks/ is not in the source distribution", allow_module_level=True)
 
 from benchmarks import analysis, child, compare, generated, measure, report, sets
-from benchmarks.compare import ResolvedParameters
+from benchmarks.compare import Plan
 from benchmarks.peers import SYSTEMS, Setting
 from benchmarks.results import FOLDER, ROOT, Cell, Results
 
@@ -49,7 +49,7 @@ def test_run_measures_every_cell(tiny_run):
 
 @pytest.mark.slow
 def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
-    plan = ResolvedParameters(
+    plan = Plan(
         sets=[TINY],
         what=["training", "curve", "prediction", "size", "memory"],
         ours=["mart"],
@@ -110,9 +110,7 @@ def test_system_predicts_in_stages(name):
 
 
 def test_repeats_alternate_between_systems():
-    plan = ResolvedParameters(
-        sets=["letter"], what=["training"], ours=["mart"], peers=["XGBoost"], repeats=2
-    )
+    plan = Plan(sets=["letter"], what=["training"], ours=["mart"], peers=["XGBoost"], repeats=2)
     found = [(cell.repeat, cell.threads, cell.system) for cell in compare.cells(plan)]
     assert found == [
         (repeat, threads, system)
@@ -123,7 +121,7 @@ def test_repeats_alternate_between_systems():
 
 
 def test_dataset_is_loaded_once_for_all_measurements():
-    names = [cell.set for cell in compare.cells(ResolvedParameters(sets=["letter", "20000x20x10"]))]
+    names = [cell.set for cell in compare.cells(Plan(sets=["letter", "20000x20x10"]))]
     changes = [name for name, last in zip(names, [None, *names], strict=False) if name != last]
     assert len(changes) == len(set(changes)) == 1 + len(generated.grid_names())
 
@@ -148,9 +146,7 @@ def test_measured_capped_and_skipped_cells_are_done(result, done, tmp_path):
 def test_slow_system_is_measured_once(tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "in_child", lambda job, give_up: {"wall": 5.0, "cpu": 5.0})
     results = Results(tmp_path / "some.jsonl")
-    plan = ResolvedParameters(
-        sets=[TINY], what=["training"], ours=["mart"], peers=[], threads=[1], cap=4.0
-    )
+    plan = Plan(sets=[TINY], what=["training"], ours=["mart"], peers=[], threads=[1], cap=4.0)
     compare.run(plan, results)
     assert [of["only_repeat"] for of in Results(results.path).lines] == [True]
     assert "once only" in "".join(report.not_measured(results))
@@ -248,4 +244,4 @@ def test_datasets_are_in_the_order_of_the_paper():
 
 def test_unknown_dataset_is_refused():
     with pytest.raises(SystemExit, match="data set 'leter'; expected covertype, letter"):
-        compare.check(ResolvedParameters(sets=["leter"]))
+        compare.check(Plan(sets=["leter"]))

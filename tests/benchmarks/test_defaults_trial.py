@@ -18,7 +18,7 @@ from experiments.defaults.candidates import CANDIDATES, settled
 from experiments.defaults.cells import Cell, parts_of_table
 from experiments.defaults.worker import Workers
 
-from abcgbm import ABCBoostClassifier, AdaptiveBaseClass
+from abcgbm import ABCBoostClassifier
 
 WITHOUT_DATA = ["iris", "wine", *pool.GENERATED, *pool.HELD_BACK]
 SMALL = [name for name in WITHOUT_DATA if pool.shapes()[name].rows <= 3_100]
@@ -147,11 +147,11 @@ def test_high_cardinality_column_is_numeric_for_hist_gradient_boosting():
 def test_parameter_may_depend_on_the_table():
     sizes = {"rows": 9000, "features": 4, "classes": 3}
     given = {
-        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "algorithm": {"criterion": "mart", "baseline": "prior"},
         "max_leaf_nodes": "=max(8, rows // 300)",
     }
     assert settled(given, sizes) == {
-        "algorithm": AdaptiveBaseClass(baseline="prior"),
+        "algorithm": {"criterion": "mart", "baseline": "prior"},
         "max_leaf_nodes": 30,
     }
 
@@ -281,6 +281,24 @@ def test_ranks_are_means_over_tables_and_ties_share_them():
     ]
     of = summary.scores(lines, "defaults", "test")
     assert summary.ranks(of, "errors") == {"ours@b": 2.0, "LightGBM": 2.25, "XGBoost": 1.75}
+
+
+def test_ranks_on_real_and_generated_tables_are_apart():
+    ours_and_other = {"iris": (1, 2), "wine": (1, 2), "three-150": (3, 1)}
+    lines = [
+        line(system, errors, table=table)
+        for table, both in ours_and_other.items()
+        for system, errors in zip(("ours", "LightGBM"), both, strict=True)
+    ]
+    table = page.ranks_by_origin(lines, None)
+    assert "|  | defaults, 2 real | defaults, 1 generated |" in table
+    assert "| ours@b | 1.00 / 1.50 | 2.00 / 1.50 |" in table
+    assert "| LightGBM | 2.00 / 1.50 | 1.00 / 1.50 |" in table
+
+
+def test_pool_knows_which_tables_are_generated():
+    assert {name for name in pool.POOL if pool.ALL[name].is_generated} == {*pool.GENERATED}
+    assert [name for name in pool.HELD_BACK if not pool.ALL[name].is_generated] == ["digits"]
 
 
 def test_table_counts_once_every_cell_has_a_result_or_a_reason():

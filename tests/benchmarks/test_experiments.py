@@ -497,7 +497,7 @@ def test_guarded_steps_are_summed_over_the_cells_that_record_them():
     first, second, third = (c for c in table("letter").cells[:6] if c.algorithm == "mart")
     guards = {"mended_steps": 7, "bounded_leaves": 2, "n_leaves": 1234}
     done = {cell: line_of(cell, 5, **guards) for cell in (first, second)}
-    text = report.guards_table(done | {third: line_of(third, 5)})
+    text = report.scaled_back_table(done | {third: line_of(third, 5)})
     assert text.splitlines()[2:] == ["| Letter | mart | 2 | 14 of 6 | 4 of 2,468 |"]
 
 
@@ -709,7 +709,7 @@ def test_pair_of_cells_is_run_and_compared_with_the_paper(capsys):
         ({}, "the same as the committed result"),
         ({"seconds": 9.0}, ": the same as the committed result"),
         ({"final_errors": 5}, "differs from the committed result"),
-        ({"validated_step": 3}, "but for the step chosen by validation"),
+        ({"validated_step": 3}, "except for the iteration chosen by validation"),
     ],
 )
 def test_repeated_cell_is_compared_and_stored_once(tmp_path, capsys, others, words):

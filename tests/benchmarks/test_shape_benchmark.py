@@ -233,12 +233,12 @@ def names_in(trace: Trace) -> set[str]:
 
 def test_trace_finds_functions_files_and_the_depth_at_the_core(imported, tiny):
     core = SimpleNamespace(Trainer=Core.Trainer, count=lambda: None)
-    original = Core.Trainer.iteration
+    original = Core.Trainer.step
     with Trace(tiny, core) as trace:
         assert imported.run(core.Trainer().step) == ["\nno docstring\n"] * 2
     assert names_in(trace) == {"run", "lowest", "called", "<lambda>"}
     assert trace.found() == {"functions": 4, "files": 3, "depth": 2}  # run and lowest
-    assert Core.Trainer.iteration is original
+    assert Core.Trainer.step is original
 
 
 def test_trace_counts_nothing_after_its_block(imported, tiny):

@@ -103,5 +103,5 @@ def test_validated_iteration_beyond_the_last_is_the_last():
 
 @pytest.mark.parametrize("curves", [([], [1.0]), ([1], [])])
 def test_summary_of_an_empty_curve_is_refused(curves):
-    with pytest.raises(ValueError, match="at least one step"):
+    with pytest.raises(ValueError, match="at least one iteration"):
         Readings.from_curves(*curves)

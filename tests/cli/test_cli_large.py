@@ -6,7 +6,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 from abcgbm.cli import main
 from abcgbm.cli import train as large
-from large_files import PARTS, TABLE, WRITERS, written
+from large_files import BATCHES, TABLE, WRITERS, written
 
 FEW = (
     "--set",
@@ -37,7 +37,7 @@ def table(request, tmp_path):
     """A file of all rows, and a folder of its parts."""
     (tmp_path / "parts").mkdir()
     WRITERS[request.param](TABLE, tmp_path / f"table.{request.param}")
-    return tmp_path / f"table.{request.param}", written(tmp_path / "parts", PARTS, request.param)
+    return tmp_path / f"table.{request.param}", written(tmp_path / "parts", BATCHES, request.param)
 
 
 @pytest.mark.parametrize("categorical", [(), ("--categorical", "b")])
@@ -91,7 +91,7 @@ MISTAKES = {
 def test_mistake_is_told_and_no_model_is_written(name, tmp_path, capsys):
     (tmp_path / "parts").mkdir()
     words, expected = MISTAKES[name]
-    folder = written(tmp_path / "parts", PARTS)
+    folder = written(tmp_path / "parts", BATCHES)
     code, said = run(capsys, "train", folder, "--model", tmp_path / "m.abc", *words)
     assert code != 0
     assert expected in " ".join(said.split())

@@ -11,7 +11,7 @@ from abcgbm import Checkpoint, LargeTable
 from abcgbm.cli import main
 from abcgbm.data.files.atomic import write_whole
 from abcgbm.model.file import load
-from large_files import FEW, PARTS, TABLE, WRITERS, fit, written
+from large_files import BATCHES, FEW, TABLE, WRITERS, fit, written
 from models import noisy_data, small
 from ranks_in_threads import on_ranks
 
@@ -46,7 +46,7 @@ def folder(tmp_path, monkeypatch):
     """Tables, parameters, a model and checkpoints of two trainings, with a second name for some."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "parts").mkdir()
-    written(tmp_path / "parts", PARTS)
+    written(tmp_path / "parts", BATCHES)
     for name in ("t.csv", "v.csv"):
         WRITERS["csv"](TABLE, name)
     (tmp_path / "p.toml").write_text("max_iter = 2\n")
@@ -154,7 +154,7 @@ READ = {
 @pytest.mark.parametrize("argument", ["X", "X_val"])
 def test_input_file_of_the_fit_is_never_replaced(name, argument, tmp_path):
     (tmp_path / "parts").mkdir()
-    read = READ[name](written(tmp_path / "parts", PARTS))
+    read = READ[name](written(tmp_path / "parts", BATCHES))
     before = contents(tmp_path)
     tables = {"X": read} if argument == "X" else {"X": [TABLE], "X_val": read}
     for link in ("p0", "symlink_to", "hardlink_to"):
@@ -174,7 +174,7 @@ def test_input_file_of_the_fit_is_never_replaced(name, argument, tmp_path):
 def test_predictions_do_not_replace_an_input_file(name, link, tmp_path, model):
     folder = tmp_path / "parts"
     folder.mkdir()
-    read, path = READ[name](written(folder, PARTS)), folder / "p0.parquet"
+    read, path = READ[name](written(folder, BATCHES)), folder / "p0.parquet"
     if link is not None:
         path = tmp_path / "link.parquet"
         getattr(path, link)(folder / "p0.parquet")
@@ -186,7 +186,7 @@ def test_predictions_do_not_replace_an_input_file(name, link, tmp_path, model):
 
 def test_files_other_than_inputs_may_be_replaced(tmp_path):
     (tmp_path / "parts").mkdir()
-    path = written(tmp_path / "parts", PARTS) / "_checkpoint"
+    path = written(tmp_path / "parts", BATCHES) / "_checkpoint"
     path.touch()
     for _ in range(2):
         fit(tmp_path / "parts", settings={"callbacks": [Checkpoint(path)]})

@@ -1,4 +1,4 @@
-"""Sums, maxima and items over ranks, with ranks that are threads."""
+"""Collective operations over ranks that are threads."""
 
 from unittest.mock import patch
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abcgbm.communication import communicator as reducer_module
+from abcgbm.communication import communicator as communicator_module
 from abcgbm.communication.communicator import RankLostError, RanksError, SingleProcess
-from ranks_in_threads import ThreadReducer, on_ranks, outcomes
+from ranks_in_threads import ThreadCommunicator, on_ranks, outcomes
 
 RANKS = (1, 2, 3, 7)
 
@@ -21,15 +21,15 @@ def values_of(rank: int, n_values: int, dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("n_ranks", RANKS)
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
 @given(n_values=st.integers(0, 40), small=st.sampled_from([0, 1 << 15]))
-def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values, small):
-    def work(communicator: ThreadReducer) -> tuple[np.ndarray, np.ndarray]:
+def test_allreduce_gives_the_sum_and_the_maximum_over_ranks(n_ranks, dtype, n_values, small):
+    def work(communicator: ThreadCommunicator) -> tuple[np.ndarray, np.ndarray]:
         total, largest = (values_of(communicator.rank, n_values, dtype) for _ in range(2))
         communicator.allreduce(total, "sum")
         communicator.allreduce(largest, "maximum")
         return total, largest
 
     all_values = np.stack([values_of(rank, n_values, dtype) for rank in range(n_ranks)])
-    with patch.object(reducer_module, "_SMALL", small):
+    with patch.object(communicator_module, "_SMALL", small):
         found = on_ranks(n_ranks, work)
     for total, largest in found:
         np.testing.assert_array_equal(total, all_values.sum(axis=0))
@@ -37,11 +37,11 @@ def test_sum_and_maximum_are_those_of_all_ranks(n_ranks, dtype, n_values, small)
 
 
 @pytest.mark.parametrize("n_ranks", RANKS)
-def test_each_rank_gets_its_own_stretch_of_a_scattered_sum(n_ranks):
+def test_reduce_scatter_gives_each_rank_its_segment_of_the_sum(n_ranks):
     ends = np.sort(np.random.default_rng(0).integers(0, 50, n_ranks)).astype(np.intp)
     ends[-1] = 50
 
-    def work(communicator: ThreadReducer) -> np.ndarray:
+    def work(communicator: ThreadCommunicator) -> np.ndarray:
         values = values_of(communicator.rank, 50, "int64")
         communicator.reduce_scatter(values, ends, "sum")
         return np.split(values, ends[:-1])[communicator.rank]
@@ -51,8 +51,8 @@ def test_each_rank_gets_its_own_stretch_of_a_scattered_sum(n_ranks):
 
 
 @pytest.mark.parametrize("n_ranks", RANKS)
-def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
-    def work(communicator: ThreadReducer) -> tuple[list[bytes], list[str], str]:
+def test_exchange_allgather_and_broadcast_deliver_items_of_any_size(n_ranks):
+    def work(communicator: ThreadCommunicator) -> tuple[list[bytes], list[str], str]:
         items = [bytes([communicator.rank, to]) * to for to in range(n_ranks)]
         received = [bytes(item) for item in communicator.alltoall(items)]
         return (
@@ -78,7 +78,7 @@ def test_items_of_any_size_come_to_those_they_are_for(n_ranks):
     ids=["operation", "count", "type", "items"],
 )
 def test_ranks_out_of_step_are_an_error_on_every_rank(other):
-    def work(communicator: ThreadReducer) -> None:
+    def work(communicator: ThreadCommunicator) -> None:
         if communicator.rank == 1:
             other(communicator)
         else:
@@ -89,20 +89,20 @@ def test_ranks_out_of_step_are_an_error_on_every_rank(other):
     assert any("is out of step: it sent (1, " in str(error) for error in errors)
 
 
-def test_rank_that_is_gone_is_named_with_its_reason():
-    def work(communicator: ThreadReducer) -> None:
+def test_lost_rank_is_named_with_its_reason():
+    def work(communicator: ThreadCommunicator) -> None:
         if communicator.rank == 2:
-            raise MemoryError("no room for 8 GiB")
+            raise MemoryError("8 GiB are not available")
         communicator.allgather(None)
 
     first, _, third = outcomes(3, work)
     assert isinstance(third, MemoryError)
     assert isinstance(first, RankLostError)
     assert first.rank == 2
-    assert str(first) == "rank 2 is gone: no room for 8 GiB"
+    assert str(first) == "rank 2 is gone: 8 GiB are not available"
 
 
-def test_nothing_is_exchanged_with_a_rank_alone():
+def test_single_process_returns_its_own_values():
     communicator = SingleProcess()
     values = np.arange(5)
     communicator.allreduce(values, "sum")

@@ -1,4 +1,4 @@
-"""The guard's estimates: never further from the loss than they say, and right where they answer."""
+"""Estimated losses of the base class's line search: within their bounds, and right where they decide."""
 
 import itertools
 import math
@@ -13,12 +13,12 @@ import reference as ref
 
 _bench = pytest.importorskip("abcgbm._bench", reason="the module of the benchmarks is in no wheel")
 
-GRID = 2.0**32  # scores and moves are multiples of its inverse
+GRID = 2.0**32  # scores and steps are multiples of its inverse
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Scores, and how a full step moves the classes against the base."""
+    """Scores, and the full step of the classes other than the base class."""
 
     raw: np.ndarray  # (n_classes, n_rows)
     move: np.ndarray
@@ -28,8 +28,8 @@ class Rows:
     unit: float = 1.0
 
     def loss(self, n_halvings: int) -> float:
-        """As the specification has it."""
-        by = ref.Shortening(0, n_halvings)
+        """Return the loss after some halvings, as in the specification."""
+        by = ref.StepScale(0, n_halvings)
         moved = self.raw + np.vectorize(by.value)(self.move)
         base_moves = np.delete(np.vectorize(by.base_value)(self.move), self.base, axis=0)
         moved[self.base] = self.raw[self.base] - base_moves.sum(axis=0)
@@ -67,10 +67,10 @@ def assert_bounds_hold(rows: Rows) -> list[bool | None]:
     estimates = rows.estimates()
     for loss, (estimate, error, _) in zip(exact, estimates, strict=True):
         assert abs(estimate - loss) <= error
-    answers = [falls for _, _, falls in estimates[:-1]]
-    for falls, (here, halved) in zip(answers, itertools.pairwise(exact), strict=True):
-        assert falls is None or falls == (halved < here)
-    return answers
+    decisions = [decreases for _, _, decreases in estimates[:-1]]
+    for decreases, (here, halved) in zip(decisions, itertools.pairwise(exact), strict=True):
+        assert decreases is None or decreases == (halved < here)
+    return decisions
 
 
 @given(
@@ -80,7 +80,7 @@ def assert_bounds_hold(rows: Rows) -> list[bool | None]:
     score_scale=st.sampled_from([0.0, 1e-6, 1.0, 30.0, 300.0, 2.0**17]),
     move_scale=st.sampled_from([1e-9, 1e-6, 1e-3, 1.0, 12.5]),
 )
-def test_estimates_are_within_their_bounds_and_answers_are_right(
+def test_estimates_are_within_their_bounds_and_decisions_are_right(
     seed, n_classes, n_rows, score_scale, move_scale
 ):
     assert_bounds_hold(random_rows(seed, n_classes, n_rows, score_scale, move_scale))
@@ -99,8 +99,8 @@ def test_bounds_hold_with_many_classes(seed, n_classes, score_scale, move_scale)
 
 @pytest.mark.parametrize("lead", [-2e6, -800.0, -700.0, 0.0, 700.0, 800.0, 2e6])
 @pytest.mark.parametrize("y", [0, 1])
-def test_bounds_hold_where_exponentials_end(lead, y):
-    """The base class leads by so much before the step, or comes down by it."""
+def test_bounds_hold_at_the_limits_of_the_exponential(lead, y):
+    """The base class leads by a large margin before the step, or loses it by the step."""
     raw = np.array([[lead / 2], [-lead / 2], [0.0]])
     for moved in (0.5, 400.0):
         move = np.array([[0.0], [moved], [moved]])
@@ -108,13 +108,13 @@ def test_bounds_hold_where_exponentials_end(lead, y):
         assert_bounds_hold(rows)
 
 
-def test_estimates_mostly_know_the_answer():
-    """Or a bound of infinity would do."""
-    answers = [assert_bounds_hold(random_rows(seed, 30, 5, 1.0, 1.0)) for seed in range(5)]
-    assert np.mean([falls is not None for some in answers for falls in some]) > 0.9
+def test_most_estimates_decide():
+    """Infinite bounds would pass the tests above."""
+    decisions = [assert_bounds_hold(random_rows(seed, 30, 5, 1.0, 1.0)) for seed in range(5)]
+    assert np.mean([decrease is not None for of_seed in decisions for decrease in of_seed]) > 0.9
 
 
-def test_bounds_are_not_far_too_wide():
+def test_bounds_are_narrow():
     losses, errors = zip(
         *((loss, error) for loss, error, _ in random_rows(1, 30, 5, 1.0, 1.0).estimates()),
         strict=True,

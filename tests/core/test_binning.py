@@ -22,14 +22,14 @@ def assert_same_lists(ours, theirs) -> None:
 
 
 @given(problems(), st.sampled_from([2, 3, 4, 7, 255, 65534]))
-def test_thresholds_are_those_of_the_reference(problem, max_bins):
+def test_thresholds_match_the_reference(problem, max_bins):
     weight = problem.weight.tolist()
     expected = [ref.find_thresholds(x, weight, max_bins) for x in problem.X.T.tolist()]
     assert_same_lists(core.find_thresholds(problem.X, problem.weight, max_bins), expected)
 
 
 @given(problems())
-def test_codes_are_those_of_the_reference(problem):
+def test_codes_match_the_reference(problem):
     binned, expected = core.binned(problem), ref.bin_table(problem.X, problem.thresholds())
     np.testing.assert_array_equal(binned.codes(), expected.codes)
     assert list(binned.n_bins) == expected.n_bins
@@ -37,7 +37,7 @@ def test_codes_are_those_of_the_reference(problem):
 
 
 @given(problems(), problems())
-def test_new_values_are_coded_by_the_learned_thresholds(learned, new):
+def test_new_values_are_binned_by_the_fitted_thresholds(learned, new):
     thresholds = learned.thresholds()[:1]
     X = new.X[:, :1]
     codes = core.bin_table(X, [np.array(t) for t in thresholds]).codes()
@@ -50,7 +50,7 @@ def shuffled_column(n_distinct: int, n_rows: int = 800) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("n_distinct", "code_bytes"), [(254, 1), (255, 1), (256, 2), (700, 2)])
-def test_codes_take_one_byte_while_they_fit(n_distinct, code_bytes):
+def test_codes_take_one_byte_for_up_to_256_bins(n_distinct, code_bytes):
     X = shuffled_column(n_distinct)
     thresholds = core.find_thresholds(X, np.ones(len(X), np.int64), 65534)
     binned = core.bin_table(X, thresholds)
@@ -61,7 +61,7 @@ def test_codes_take_one_byte_while_they_fit(n_distinct, code_bytes):
 
 
 @pytest.mark.parametrize("max_bins", [2, 255, 65534])
-def test_thresholds_of_thousands_of_distinct_values_are_those_of_the_reference(max_bins):
+def test_thresholds_of_thousands_of_distinct_values_match_the_reference(max_bins):
     rng = np.random.default_rng(max_bins)
     column = rng.integers(-4000, 4000, 12000) / 7
     weight = rng.integers(1, 9, len(column))
@@ -81,7 +81,7 @@ def test_thresholds_are_the_same_for_any_row_order(problem, random):
 
 
 @given(problems(), st.data())
-def test_thresholds_of_integer_weights_are_those_of_repeated_rows(problem, data):
+def test_integer_weights_give_the_thresholds_of_repeated_rows(problem, data):
     n = len(problem.y)
     repeats = np.array(data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)), np.int64)
     repeated = np.repeat(problem.X, repeats, axis=0)
@@ -108,7 +108,7 @@ def test_binning_is_the_same_for_any_thread_count_and_memory_layout(n_threads):
 
 
 def as_sparse(X: np.ndarray, fill: np.ndarray, keep: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns that list the values other than their fill, and those that are kept all the same."""
+    """Return sparse columns that store the values other than the fill value, and those marked to be kept."""
     rows = [np.flatnonzero(((x != f) & ~(np.isnan(x) & np.isnan(f))) | k)
             for x, f, k in zip(X.T, fill, keep.T, strict=True)]  # fmt: skip
     return {
@@ -121,7 +121,7 @@ def as_sparse(X: np.ndarray, fill: np.ndarray, keep: np.ndarray) -> dict[str, np
 
 @st.composite
 def sparse_columns(draw):
-    """A problem, and its columns as lists: the fill is one of the values, some of it is listed."""
+    """A problem and its sparse columns; the fill value occurs in the column and is sometimes stored."""
     problem = draw(problems())
     row = draw(st.integers(0, len(problem.y) - 1))
     keep = np.random.default_rng(draw(st.integers(0, 99))).random(problem.X.shape) < 0.2
@@ -129,7 +129,7 @@ def sparse_columns(draw):
 
 
 @given(sparse_columns(), st.sampled_from([2, 3, 7, 255]))
-def test_thresholds_of_sparse_columns_are_those_of_all_their_values(drawn, max_bins):
+def test_sparse_columns_have_the_thresholds_of_dense_ones(drawn, max_bins):
     problem, columns = drawn
     given = _core.SparseColumns(len(problem.y), **columns)
     found = _core.find_sparse_thresholds(given, problem.weight, max_bins, 1)
@@ -137,7 +137,7 @@ def test_thresholds_of_sparse_columns_are_those_of_all_their_values(drawn, max_b
 
 
 @given(sparse_columns())
-def test_codes_of_sparse_columns_are_those_of_all_their_values(drawn):
+def test_sparse_columns_have_the_codes_of_dense_ones(drawn):
     problem, columns = drawn
     thresholds = [np.array(t) for t in problem.thresholds()]
     n = len(thresholds)
@@ -160,7 +160,7 @@ def test_binning_of_sparse_columns_is_the_same_for_any_thread_count(n_threads):
     np.testing.assert_array_equal(mapper.transform(X)[rows].binned.codes(), codes[rows])
 
 
-WHOLE = as_sparse(THREE_ROWS, np.zeros(2), np.zeros((3, 2), bool))
+VALID = as_sparse(THREE_ROWS, np.zeros(2), np.zeros((3, 2), bool))
 
 
 @pytest.mark.parametrize(
@@ -181,19 +181,19 @@ WHOLE = as_sparse(THREE_ROWS, np.zeros(2), np.zeros((3, 2), bool))
     ],
     ids=repr,
 )
-def test_sparse_columns_that_do_not_fit_are_refused(changed):
-    assert len(_core.find_sparse_thresholds(_core.SparseColumns(3, **WHOLE), ONES, 255, 1)) == 2
+def test_malformed_sparse_columns_are_refused(changed):
+    assert len(_core.find_sparse_thresholds(_core.SparseColumns(3, **VALID), ONES, 255, 1)) == 2
     with pytest.raises((ValueError, TypeError)):
-        _core.find_sparse_thresholds(_core.SparseColumns(3, **WHOLE | changed), ONES, 255, 1)
+        _core.find_sparse_thresholds(_core.SparseColumns(3, **VALID | changed), ONES, 255, 1)
     builder = _core.BinnedBuilder(3, [np.zeros(1)] * 2, np.zeros(2, np.uint8))
     with pytest.raises((ValueError, TypeError)):
         builder.add_sparse(
-            np.arange(2, dtype=np.int32), _core.SparseColumns(3, **WHOLE | changed), 1
+            np.arange(2, dtype=np.int32), _core.SparseColumns(3, **VALID | changed), 1
         )
 
 
 @pytest.mark.parametrize("features", [[0], [0, 2], [-1, 0], [0, 1, 1]], ids=repr)
-def test_features_that_do_not_exist_are_refused(features):
+def test_unknown_features_are_refused(features):
     builder = _core.BinnedBuilder(3, [np.zeros(1)] * 2, np.zeros(2, np.uint8))
     with pytest.raises(ValueError, match="features"):
         builder.add_block(np.array(features, np.int32), THREE_ROWS, 1)
@@ -244,37 +244,39 @@ def test_bin_table_rejects_wrong_input(X, thresholds):
 
 @pytest.mark.parametrize("n_digits", [None, 3, 2])
 @pytest.mark.parametrize("max_bins", [2, 7, 255, 512, 600])
-@pytest.mark.parametrize("most_weight", [1, 3])
-def test_thresholds_of_many_values_are_those_of_the_slow_twin(n_digits, max_bins, most_weight):
+@pytest.mark.parametrize("max_weight", [1, 3])
+def test_thresholds_of_many_values_match_the_reference(n_digits, max_bins, max_weight):
     rng = np.random.default_rng(max_bins)
     column = rng.standard_normal(40_000) * rng.choice([1e-3, 1.0, 50.0], 40_000)
     column = column if n_digits is None else column.round(n_digits)
     column[::7], column[1::11], column[5::13] = np.nan, 0.25, np.inf
-    weight = rng.integers(1, most_weight + 1, len(column))
+    weight = rng.integers(1, max_weight + 1, len(column))
     found = _core.find_thresholds(column[:, None], weight, max_bins, 1)[0]
     assert found.tolist() == ref.find_thresholds(column.tolist(), weight.tolist(), max_bins)
 
 
-SPREADS = {
+SPACINGS = {
     "even": lambda n, rng: np.arange(float(n)),
     "normal": lambda n, rng: rng.standard_normal(n),
-    "crowded": lambda n, rng: np.exp(30 * rng.standard_normal(n)),
+    "log-normal": lambda n, rng: np.exp(30 * rng.standard_normal(n)),
     "all floats": lambda n, rng: np.linspace(-0.9, 0.9, n) * np.finfo(float).max,
     "tiny": lambda n, rng: np.arange(float(n)) * 5e-324,
     "far from zero": lambda n, rng: 1e15 + np.arange(float(n)) / 8,
-    "two heaps": lambda n, rng: np.concatenate([rng.random(n // 2), 1e9 + rng.random(n - n // 2)]),
-    "endless": lambda n, rng: np.concatenate([[-np.inf], rng.random(n - 2), [np.inf]]),
+    "two clusters": lambda n, rng: np.concatenate(
+        [rng.random(n // 2), 1e9 + rng.random(n - n // 2)]
+    ),
+    "infinite ends": lambda n, rng: np.concatenate([[-np.inf], rng.random(n - 2), [np.inf]]),
 }
 
 
 @pytest.mark.parametrize("n_thresholds", [31, 33, 254, 5000])
-@pytest.mark.parametrize("spread", SPREADS)
-def test_codes_are_the_numbers_of_thresholds_below_however_these_are_spread(spread, n_thresholds):
-    thresholds = np.unique(SPREADS[spread](n_thresholds, np.random.default_rng(0)))
-    beside = [np.nextafter(thresholds, way) for way in (-np.inf, np.inf)]
+@pytest.mark.parametrize("spacing", SPACINGS)
+def test_code_is_the_number_of_thresholds_below_for_any_spacing(spacing, n_thresholds):
+    thresholds = np.unique(SPACINGS[spacing](n_thresholds, np.random.default_rng(0)))
+    neighbours = [np.nextafter(thresholds, end) for end in (-np.inf, np.inf)]
     ends = [-np.inf, np.inf, -0.0, 0.0, np.finfo(float).max, -np.finfo(float).max]
     between = thresholds[:-1] / 2 + thresholds[1:] / 2
-    values = np.concatenate([thresholds, *beside, ends, between[~np.isnan(between)]])
+    values = np.concatenate([thresholds, *neighbours, ends, between[~np.isnan(between)]])
     codes = core.bin_table(np.append(values, np.nan)[:, None], [thresholds]).codes()[:, 0]
     np.testing.assert_array_equal(codes[:-1], np.searchsorted(thresholds, values))
     assert codes[-1] == len(thresholds) + 1
@@ -283,11 +285,11 @@ def test_codes_are_the_numbers_of_thresholds_below_however_these_are_spread(spre
 @pytest.mark.parametrize("n_digits", [None, 3, 4])
 @pytest.mark.parametrize("n_rows", [1_500_000, 5_000_000])
 @pytest.mark.slow
-def test_thresholds_of_very_many_values_are_those_of_the_slow_twin(n_rows, n_digits):
+def test_thresholds_of_millions_of_values_are_those_of_sorted_values(n_rows, n_digits):
     column = np.random.default_rng(n_rows).standard_normal(n_rows)
     column = column if n_digits is None else column.round(n_digits)
     found = _core.find_thresholds(column[:, None], np.ones(n_rows, np.int64), 255, 2)[0]
     value, count = np.unique(column + 0.0, return_counts=True)
-    counts = _core.ValueCounts(1)  # which sorts
+    counts = _core.ValueCounts(1)  # sorts the values
     counts.add(value[:, None], count, 0, 1)
     np.testing.assert_array_equal(found, counts.thresholds([], 255, 1)[0])

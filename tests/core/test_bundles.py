@@ -1,4 +1,4 @@
-"""Training on sparse columns that never list the same row, and are stored as one: the same model."""
+"""Bundles of mutually exclusive sparse columns, stored as one column: the model stays the same."""
 
 import math
 from dataclasses import replace
@@ -34,18 +34,18 @@ OPTIONS = {
 
 def assert_same_training(trainer, theirs, algorithm: ref.Algorithm, n_classes: int) -> list:
     ours, expected = (ref.boost(this, algorithm, n_classes, 2) for this in (trainer, theirs))
-    core.assert_same_rounds(ours, expected)
+    core.assert_same_iterations(ours, expected)
     np.testing.assert_array_equal(trainer.raw(), theirs.raw())
     return ours
 
 
-def features_of(rounds: list) -> set[int]:
-    """The features that trees are cut on."""
-    return {f for r in rounds for f in r.step.feature.tolist() if f >= 0}
+def features_of(iterations: list) -> set[int]:
+    """Return the features that trees are split on."""
+    return {f for r in iterations for f in r.result.feature.tolist() if f >= 0}
 
 
 @given(one_hot_problems(), st.data())
-def test_training_on_one_hot_columns_is_that_of_the_reference(problem, data):
+def test_training_on_one_hot_columns_matches_the_reference(problem, data):
     algorithm = data.draw(algorithms(problem.n_classes))
     trainers = core.trainer(problem), reference_trainer(problem)
     assert_same_training(*trainers, algorithm, problem.n_classes)
@@ -53,17 +53,17 @@ def test_training_on_one_hot_columns_is_that_of_the_reference(problem, data):
 
 @pytest.mark.parametrize("hessian_split", [False, True], ids=["weights", "hessians"])
 @pytest.mark.parametrize("algorithm", EVERY_VARIANT.values(), ids=EVERY_VARIANT)
-def test_every_algorithm_on_one_hot_columns_is_that_of_the_reference(algorithm, hessian_split):
+def test_every_algorithm_on_one_hot_columns_matches_the_reference(algorithm, hessian_split):
     problem = one_hot_problem(4, 120, 3, hessian_split=hessian_split)
     table = core.binned(problem)
     assert 15 < sum(table.is_bundled) < sum(table.is_sparse) == 26
     trainers = core.trainer(problem, n_threads=2), reference_trainer(problem)
-    rounds = assert_same_training(*trainers, algorithm, 3)
-    assert len(features_of(rounds)) > 8  # so many of them must be sparse ones
+    iterations = assert_same_training(*trainers, algorithm, 3)
+    assert len(features_of(iterations)) > 8  # more than there are dense ones
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_every_option_on_one_hot_columns_is_that_of_the_reference(options):
+def test_every_option_on_one_hot_columns_matches_the_reference(options):
     problem = one_hot_problem(5, 120, 3, hessian_split="min_hessian_leaf" in options)
     weight, unit = ref.integer_weights(np.random.default_rng(0).uniform(0.5, 2.0, 120))
     smallest = ref.min_weight(options.get("min_weight", 5), unit)
@@ -77,11 +77,13 @@ def test_every_option_on_one_hot_columns_is_that_of_the_reference(options):
 @pytest.mark.parametrize("K", [2, 9])
 def test_trees_on_one_hot_columns_are_the_same_for_any_thread_count(K, n_threads):
     problem, classes = one_hot_problem(6, 5000, K), list(range(1, K))
-    one, other = (core.trainer(problem, n).step(classes, 0, True, 1.0) for n in (1, n_threads))
-    assert core.step_bytes(one) == core.step_bytes(other)
+    one, other = (
+        core.trainer(problem, n).train_iteration(classes, 0, True, 1.0) for n in (1, n_threads)
+    )
+    assert core.result_bytes(one) == core.result_bytes(other)
 
 
-def test_table_of_one_hot_columns_alone_is_trained_on():
+def test_training_on_only_one_hot_columns_matches_the_reference():
     problem = one_hot_problem(7, 150, 3)
     is_sparse = np.array(core.binned(problem).is_sparse)
     problem = replace(problem, X=np.ascontiguousarray(problem.X[:, is_sparse]), categorical=())
@@ -94,8 +96,8 @@ def test_table_of_one_hot_columns_alone_is_trained_on():
 
 
 @pytest.mark.parametrize("n_copies", [1, 2, 3, 4])
-def test_columns_that_list_few_rows_are_bundled_unless_they_make_many_bundles(n_copies):
-    """Copies list the same rows, so each is a bundle of its own."""
+def test_sparse_columns_are_bundled_unless_they_need_many_bundles(n_copies):
+    """Copies have the same non-default rows, so each needs its own bundle."""
     X = np.zeros((50, n_copies))
     X[:7] = 1.0
     table = core.binned(Problem(X, np.zeros(50, np.int32), 2))
@@ -110,13 +112,13 @@ def assert_codes(problem: Problem, table) -> None:
 
 
 @given(one_hot_problems())
-def test_codes_of_one_hot_columns_are_those_of_the_reference(problem):
+def test_codes_of_one_hot_columns_match_the_reference(problem):
     assert_codes(problem, core.binned(problem))
 
 
 @given(one_hot_problems(), st.data())
-def test_rows_taken_of_one_hot_columns_have_their_codes_and_trees(problem, data):
-    """Rows in any order, some of them more than once, and once more of those."""
+def test_rows_taken_from_one_hot_columns_have_their_codes_and_trees(problem, data):
+    """Rows are taken in any order with repetitions, and then taken again from the result."""
     some = st.lists(st.integers(0, len(problem.y) - 1), min_size=1, max_size=40).map(np.array)
     first = data.draw(some)
     second = data.draw(some) % len(first)
@@ -129,7 +131,7 @@ def test_rows_taken_of_one_hot_columns_have_their_codes_and_trees(problem, data)
 
 
 @pytest.mark.parametrize("max_bins", [255, 65534])
-def test_rows_taken_of_many_one_hot_columns_have_their_codes(max_bins):
+def test_rows_taken_from_many_one_hot_columns_have_their_codes(max_bins):
     problem = replace(one_hot_problem(8, 900, 3), max_bins=max_bins)
     X = np.column_stack([problem.X, np.arange(900.0)])
     table = core.binned(replace(problem, X=X))
@@ -140,23 +142,25 @@ def test_rows_taken_of_many_one_hot_columns_have_their_codes(max_bins):
 
 
 def hundreds_of_bins(n_bins: int, n_distinct: int) -> Problem:
-    """One-hot columns with `n_bins` in all: 3 each, the first up to 5; and a dense column.
+    """Return one-hot columns with `n_bins` bins in total, 3 each and up to 5 in the first, and a dense column.
 
-    Each lists four rows; those of the columns 60 to 89 have a class of their own.
+    Each column has four non-default rows; those of the columns 60 to 89 have their own class.
     """
-    levels = np.repeat(np.arange(n_bins // 3), 4)
-    values = np.ones(len(levels))
+    categories = np.repeat(np.arange(n_bins // 3), 4)
+    values = np.ones(len(categories))
     values[:3] += np.minimum(np.arange(3), n_bins % 3)
     values[3::4] = math.nan  # in the last bin of each column
-    y = ((levels >= 60) & (levels < 90)).astype(np.int32) + (levels % 7 == 0)
-    X = np.column_stack([one_hot(levels, values), np.arange(float(len(levels))) % n_distinct])
+    y = ((categories >= 60) & (categories < 90)).astype(np.int32) + (categories % 7 == 0)
+    X = np.column_stack(
+        [one_hot(categories, values), np.arange(float(len(categories))) % n_distinct]
+    )
     return Problem(X, y, 3, max_bins=65534, params={"min_weight": 2, "max_leaf_nodes": 6})
 
 
 @pytest.mark.parametrize("n_distinct", [3, 1000], ids=["one byte", "two bytes"])
 @pytest.mark.parametrize("n_bins", [255, 256, 257, 258, 300, 520])
 def test_bundles_may_have_any_number_of_bins(n_bins, n_distinct):
-    """Around 256 of them, beyond which the codes of a column take two bytes."""
+    """Above 256 bins the codes of a column take two bytes."""
     problem = hundreds_of_bins(n_bins, n_distinct)
     table = core.binned(problem)
     assert sum(table.n_bins[:-1]) == n_bins
@@ -164,23 +168,23 @@ def test_bundles_may_have_any_number_of_bins(n_bins, n_distinct):
     assert table.code_bytes == (2 if n_distinct == 1000 else 1)
     assert_codes(problem, table)
     trainers = core.trainer(problem, binned=table), reference_trainer(problem)
-    ours, theirs = (trainer.step([1], -1, False, 2 / 3) for trainer in trainers)
-    core.assert_same_step(ours, theirs)
+    ours, theirs = (trainer.train_iteration([1], -1, False, 2 / 3) for trainer in trainers)
+    core.assert_same_result(ours, theirs)
     rows = np.random.default_rng(0).permutation(len(problem.y))
     np.testing.assert_array_equal(table.take(rows).codes(), table.codes()[rows])
 
 
 def bin_columns(problem: Problem):
-    """The table of a problem, whose thresholds would take the reference too long."""
+    """Bin the table of a problem whose thresholds would take the reference too long."""
     thresholds = core.find_thresholds(problem.X, problem.weight, problem.max_bins)
     return core.bin_table(problem.X, thresholds)
 
 
-def test_bundles_have_no_more_bins_than_two_bytes_can_tell_apart():
-    """The trees of one column among others are those of the column and its copies: no bundle."""
+def test_bundles_have_at_most_65536_bins():
+    """A tree on one column of the bundles equals the tree on three copies of it, which are not bundled."""
     rng = np.random.default_rng(0)
-    levels, n = rng.permutation(120_000) % 5, 120_000
-    X = one_hot(levels, rng.permutation(n) + 1.0)
+    categories, n = rng.permutation(120_000) % 5, 120_000
+    X = one_hot(categories, rng.permutation(n) + 1.0)
     y = (rng.random(n) < 0.2 + 0.6 * (X.max(axis=1) > n / 3)).astype(np.int32)
     problem = Problem(X, y, 2, max_bins=65534, params={"max_leaf_nodes": 4})
     table = bin_columns(problem)
@@ -192,8 +196,8 @@ def test_bundles_have_no_more_bins_than_two_bytes_can_tell_apart():
         assert (sum(table_alone.is_sparse), sum(table_alone.is_bundled)) == (3, 0)
         np.testing.assert_array_equal(table.codes()[:, [feature] * 3], table_alone.codes())
         among = problem.with_params(interaction_groups=[[feature]])
-        ours = core.trainer(among, binned=table).step([1], 0, True, 1.0)
-        expected = core.trainer(alone, binned=table_alone).step([1], 0, True, 1.0)
+        ours = core.trainer(among, binned=table).train_iteration([1], 0, True, 1.0)
+        expected = core.trainer(alone, binned=table_alone).train_iteration([1], 0, True, 1.0)
         assert set(ours.feature.tolist()) == {feature, -1}
         for name in ("bin", "left", "value", "gain", "weight"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(expected, name))

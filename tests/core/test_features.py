@@ -1,4 +1,4 @@
-"""Which features a node may be cut on: some drawn for every node, and groups that may meet."""
+"""Features that a node may be split on: feature sampling and interaction constraints."""
 
 from collections import Counter
 
@@ -14,69 +14,69 @@ from strategies import Problem, algorithms, problems, random_problem
 PLAIN = ([0, 1, 2], -1, False, 2 / 3)
 
 
-def roots_of(problem: Problem, n_iter: int) -> np.ndarray:
-    """The feature of each root, by step and class."""
+def root_features(problem: Problem, n_iter: int) -> np.ndarray:
+    """Return the feature of each root, by iteration and class."""
     trainer, features = core.trainer(problem), []
     for trainer.number in range(n_iter):
-        step = trainer.step(*PLAIN)
-        features.append(step.feature[step.tree_start[:-1]])
+        result = trainer.train_iteration(*PLAIN)
+        features.append(result.feature[result.tree_start[:-1]])
     return np.array(features)
 
 
 def one_of_six(**params) -> Problem:
-    """Every feature splits the root; steps are so short that this stays so."""
+    """Return a problem in which any feature splits the root; the tiny learning rate keeps it that way."""
     params |= {"max_leaf_nodes": 2, "min_weight": 1, "learning_rate": 1e-6, "max_features": 1}
     return random_problem(0, 60, 6, 3, **params)
 
 
-def test_each_feature_is_drawn_about_as_often_as_the_others():
-    roots = roots_of(one_of_six(), 600)
+def test_features_are_sampled_with_equal_frequency():
+    roots = root_features(one_of_six(), 600)
     counts = Counter(roots.ravel().tolist())
     assert set(counts) == set(range(6))
     assert 200 < min(counts.values()) < max(counts.values()) < 400  # 300 are expected
 
 
-def test_each_tree_of_a_step_draws_its_own_features():
-    roots = roots_of(one_of_six(), 600)
+def test_each_tree_of_an_iteration_samples_its_own_features():
+    roots = root_features(one_of_six(), 600)
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert 60 < (roots[:, one] == roots[:, other]).sum() < 140  # 100 are expected
 
 
-def test_another_seed_draws_other_features():
-    one, other = (roots_of(one_of_six(seed=seed), 20) for seed in (1, 2))
+def test_another_seed_samples_other_features():
+    one, other = (root_features(one_of_six(seed=seed), 20) for seed in (1, 2))
     assert (one != other).any()
 
 
-def test_drawn_features_are_of_the_groups():
+def test_sampled_features_belong_to_the_interaction_groups():
     groups = [[1, 3], [3, 4]]
-    roots = roots_of(one_of_six(interaction_groups=groups), 200)
+    roots = root_features(one_of_six(interaction_groups=groups), 200)
     counts = Counter(roots.ravel().tolist())
     assert set(counts) == {1, 3, 4}
     assert 150 < min(counts.values()) < max(counts.values()) < 250  # 200 are expected
 
 
 @given(problems(), st.data())
-def test_as_many_features_as_there_are_is_all_of_them(problem, data):
+def test_max_features_of_all_features_is_no_sampling(problem, data):
     algorithm, K = data.draw(algorithms(problem.n_classes)), problem.n_classes
     n = problem.X.shape[1] + data.draw(st.integers(0, 2))
     trainings = [
         ref.boost(core.trainer(problem.with_params(max_features=m)), algorithm, K, 2)
         for m in (0, n)
     ]
-    core.assert_same_rounds(*trainings)
+    core.assert_same_iterations(*trainings)
 
 
 # -------------------------------------------------------------------------------------------- groups
 
 
-def paths(step, tree: int) -> list[set[int]]:
-    """The features on the way to each node of a tree."""
-    start, end = step.tree_start[tree : tree + 2]
+def features_on_paths(result, tree: int) -> list[set[int]]:
+    """Return the features on the path to each node of a tree."""
+    start, end = result.tree_start[tree : tree + 2]
     path = [set() for _ in range(start, end)]
     for node in range(end - start):
-        left = step.left[start + node]
+        left = result.left[start + node]
         if left >= 0:
-            path[left] = path[left + 1] = path[node] | {int(step.feature[start + node])}
+            path[left] = path[left + 1] = path[node] | {int(result.feature[start + node])}
     return path
 
 
@@ -84,7 +84,7 @@ some_groups = st.lists(st.sets(st.integers(0, 4), min_size=1, max_size=3), min_s
 
 
 @given(st.integers(0, 10**6), some_groups, st.integers(0, 3))
-def test_features_of_no_common_group_never_meet(seed, groups, max_features):
+def test_features_without_a_common_group_never_share_a_path(seed, groups, max_features):
     params = {
         "interaction_groups": [*map(list, groups)],
         "max_features": max_features,
@@ -92,21 +92,23 @@ def test_features_of_no_common_group_never_meet(seed, groups, max_features):
     }
     problem = random_problem(seed, 80, 5, 3, min_weight=2, **params)
     for this in ref.boost(core.trainer(problem), ref.Algorithm("abc-mart"), 3, 2):
-        for tree in range(len(this.step.tree_class)):
-            assert all(any(path <= g for g in groups) for path in paths(this.step, tree))
+        for tree in range(len(this.result.tree_class)):
+            assert all(
+                any(path <= g for g in groups) for path in features_on_paths(this.result, tree)
+            )
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 3])
 def test_groups_of_one_feature_make_trees_of_one_feature(n_groups):
     groups = [[f] for f in range(n_groups)]
     problem = random_problem(2, 300, 3, 3, interaction_groups=groups, max_leaf_nodes=12)
-    step = core.trainer(problem).step(*PLAIN)
+    result = core.trainer(problem).train_iteration(*PLAIN)
     for tree in range(3):
-        assert max(map(len, paths(step, tree))) == 1
+        assert max(map(len, features_on_paths(result, tree))) == 1
 
 
 @given(problems(), st.permutations(range(3)))
-def test_one_group_of_all_features_is_no_rule(problem, order):
+def test_one_group_of_all_features_is_no_constraint(problem, order):
     K, group = problem.n_classes, [f for f in order if f < problem.X.shape[1]]
     trainings = [
         ref.boost(
@@ -117,11 +119,13 @@ def test_one_group_of_all_features_is_no_rule(problem, order):
         )
         for groups in ([], [group], [group, group[:1]])
     ]
-    core.assert_same_rounds(trainings[0], trainings[1])
-    core.assert_same_rounds(trainings[0], trainings[2])
+    core.assert_same_iterations(trainings[0], trainings[1])
+    core.assert_same_iterations(trainings[0], trainings[2])
 
 
 @pytest.mark.parametrize("groups", [[[]], [[], []]], ids=str)
-def test_empty_groups_leave_nothing_to_cut_on(groups):
-    step = core.trainer(random_problem(0, 50, 2, 3, interaction_groups=groups)).step(*PLAIN)
-    assert not step.changed
+def test_empty_groups_allow_no_split(groups):
+    result = core.trainer(random_problem(0, 50, 2, 3, interaction_groups=groups)).train_iteration(
+        *PLAIN
+    )
+    assert not result.changed

@@ -1,4 +1,4 @@
-"""Single trees of the core: cuts, growth, leaf values."""
+"""Single trees of the core: splits, growth and leaf values."""
 
 from dataclasses import replace
 
@@ -16,12 +16,12 @@ BASE = ([1, 2], 0, True, 1.0)
 
 
 def assert_same_first_step(problem: Problem, arguments) -> None:
-    ours = core.trainer(problem).step(*arguments)
-    core.assert_same_step(ours, reference_trainer(problem).step(*arguments))
+    ours = core.trainer(problem).train_iteration(*arguments)
+    core.assert_same_result(ours, reference_trainer(problem).train_iteration(*arguments))
 
 
 @given(problems(), st.data())
-def test_tree_is_that_of_the_reference(problem, data):
+def test_tree_matches_the_reference(problem, data):
     k, base = data.draw(st.permutations(range(problem.n_classes)))[:2]
     scale = (problem.n_classes - 1) / problem.n_classes
     variants = [([k], base, True, 1.0), ([k], -1, False, scale), ([k], base, False, 1.0)]
@@ -30,7 +30,7 @@ def test_tree_is_that_of_the_reference(problem, data):
 
 @pytest.mark.parametrize("arguments", [PLAIN, BASE], ids=["plain", "base"])
 @pytest.mark.parametrize("n_distinct", [255, 256, 600])
-def test_tree_is_that_of_the_reference_with_one_and_two_byte_codes(arguments, n_distinct):
+def test_tree_matches_the_reference_with_one_and_two_byte_codes(arguments, n_distinct):
     rng = np.random.default_rng(n_distinct)
     X = rng.integers(0, n_distinct, (600, 2)).astype(np.float64)
     X[:, 0] = np.arange(600) % n_distinct
@@ -39,7 +39,7 @@ def test_tree_is_that_of_the_reference_with_one_and_two_byte_codes(arguments, n_
     assert_same_first_step(Problem(X, y, 3, max_bins=65534, params=params), arguments)
 
 
-def test_trees_of_the_digits_are_those_of_the_reference():
+def test_trees_of_the_digits_match_the_reference():
     X, y = load_digits(return_X_y=True)
     params = {"min_weight": 5, "max_leaf_nodes": 10}
     problem = Problem(X[:150], y[:150].astype(np.int32), 10, params=params)
@@ -47,33 +47,33 @@ def test_trees_of_the_digits_are_those_of_the_reference():
 
 
 @pytest.mark.parametrize("arguments", [PLAIN, BASE], ids=["plain", "base"])
-def test_tree_is_that_of_the_reference_where_weights_take_most_of_the_bits(arguments):
-    """So heavy that the grid of the residuals must be coarser."""
+def test_tree_matches_the_reference_where_weights_take_most_of_the_bits(arguments):
+    """The grid of the residuals must be coarser for these weights."""
     problem = random_problem(11, 150, 3, 3, min_weight=2**30)
     weight = np.random.default_rng(0).integers(1, 2**29, 150)
     assert int(weight.sum()).bit_length() > 30
     assert_same_first_step(replace(problem, weight=weight, unit=2.0**-20), arguments)
 
 
-def test_of_two_leaves_of_equal_gain_the_older_is_split():
-    """Feature 0 halves the rows; feature 1 then splits the left as well as feature 2 the right."""
+def test_ties_between_leaves_go_to_the_older_leaf():
+    """Feature 0 halves the rows. Feature 1 then splits the left child with the gain of feature 2 in the right."""
     rows = [((0, 0, 0), 0, 6), ((0, 1, 0), 1, 2), ((1, 0, 1), 0, 2), ((1, 0, 0), 1, 6)]
     X = np.array([x for x, _, n in rows for _ in range(n)], np.float64)
     y = np.array([y for _, y, n in rows for _ in range(n)], np.int32)
     problem = Problem(X, y, 2, params={"min_weight": 1, "max_leaf_nodes": 4})
-    full = core.trainer(problem).step([1], 0, True, 1.0)
+    full = core.trainer(problem).train_iteration([1], 0, True, 1.0)
     assert full.feature.tolist() == [0, 1, 2, -1, -1, -1, -1]
     assert full.gain[1] == full.gain[2] > 0
     three_leaves = problem.with_params(max_leaf_nodes=3)
     assert_same_first_step(three_leaves, ([1], 0, True, 1.0))
-    step = core.trainer(three_leaves).step([1], 0, True, 1.0)
-    assert step.feature.tolist() == [0, 1, -1, -1, -1]
+    result = core.trainer(three_leaves).train_iteration([1], 0, True, 1.0)
+    assert result.feature.tolist() == [0, 1, -1, -1, -1]
 
 
 def first_iteration(problem: Problem, n_threads: int = 1) -> bytes:
     K = problem.n_classes
-    step = core.trainer(problem, n_threads).step(list(range(1, K)), 0, True, 1.0)
-    return core.step_bytes(step)
+    result = core.trainer(problem, n_threads).train_iteration(list(range(1, K)), 0, True, 1.0)
+    return core.result_bytes(result)
 
 
 @given(order_free_problems(), st.randoms(use_true_random=False))
@@ -83,7 +83,7 @@ def test_trees_are_the_same_for_any_row_order(problem, random):
 
 
 @given(order_free_problems(), st.data())
-def test_integer_weight_equals_repeated_rows(problem, data):
+def test_integer_weights_equal_repeated_rows(problem, data):
     n = len(problem.y)
     repeats = np.array(data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)), np.int64)
     weighted = replace(problem.with_params(min_weight=2), weight=repeats, unit=1.0)
@@ -99,26 +99,26 @@ def test_trees_are_the_same_for_any_thread_count(K, n_threads):
     assert first_iteration(problem, n_threads) == first_iteration(problem)
 
 
-def test_trees_grown_together_are_those_grown_alone():
-    """With so many bins that the root histograms are made for a few classes at a time."""
+def test_trees_of_one_iteration_equal_trees_grown_one_by_one():
+    """With this number of bins, root histograms are built for a few classes at a time."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1100, 1000)), rng.integers(0, 11, 1100).astype(np.int32)
     params = {"max_leaf_nodes": 3, "min_weight": 100}
     problem = Problem(X, y, 11, max_bins=65534, params=params)
-    together = core.trainer(problem).step(list(range(1, 11)), 0, True, 1.0)
+    together = core.trainer(problem).train_iteration(list(range(1, 11)), 0, True, 1.0)
     assert together.n_halvings == 0
     for tree in (7, 8):
-        alone = core.trainer(problem).step([tree + 1], 0, True, 1.0)
+        alone = core.trainer(problem).train_iteration([tree + 1], 0, True, 1.0)
         nodes = slice(*together.tree_start[tree : tree + 2])
         for name in ("feature", "bin", "left", "value", "gain"):
             np.testing.assert_array_equal(getattr(together, name)[nodes], getattr(alone, name))
 
 
 @pytest.fixture(scope="module")
-def bushy() -> Problem:
-    """A tree whose leaves are about equally promising: four features of many add up.
+def balanced_tree() -> Problem:
+    """A problem whose tree has leaves of similar gain: the effects of four features add up.
 
-    Of the eight classes three are there; the others are why so many threads are of use.
+    Only three of the eight classes occur; the others make that number of threads useful.
     """
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1100, 100))
@@ -128,59 +128,64 @@ def bushy() -> Problem:
 
 
 @pytest.fixture(scope="module")
-def many_bins(bushy):
-    """So many that each of eight threads keeps at most four histograms, and one alone at least six."""
-    return core.bin_table(bushy.X, core.find_thresholds(bushy.X, bushy.weight, 65534))
+def many_bins(balanced_tree):
+    """A table whose histograms eight threads keep at most four times each, a single one at least six times."""
+    return core.bin_table(
+        balanced_tree.X, core.find_thresholds(balanced_tree.X, balanced_tree.weight, 65534)
+    )
 
 
 @pytest.mark.parametrize("hessian_split", [False, True])
-def test_tree_is_the_same_if_few_histograms_can_be_kept(bushy, many_bins, hessian_split):
-    problem = bushy.with_params(hessian_split=hessian_split)
-    few, many = (core.trainer(problem, n, binned=many_bins).step([2], 0, True, 1.0) for n in (8, 1))
-    assert 4 < core.most_histograms_wanted(many) <= 6  # so that only the first had to give some up
-    assert core.step_bytes(few) == core.step_bytes(many)
+def test_tree_is_the_same_if_few_histograms_can_be_kept(balanced_tree, many_bins, hessian_split):
+    problem = balanced_tree.with_params(hessian_split=hessian_split)
+    few, many = (
+        core.trainer(problem, n, binned=many_bins).train_iteration([2], 0, True, 1.0)
+        for n in (8, 1)
+    )
+    assert 4 < core.max_waiting_leaves(many) <= 6  # only the trainer of eight threads discards some
+    assert core.result_bytes(few) == core.result_bytes(many)
 
 
-def test_tree_of_which_histograms_were_given_up_is_that_of_the_reference(bushy, many_bins):
-    """On the features that it uses: the others have no better cut."""
-    step = core.trainer(bushy, 8, binned=many_bins).step([2], 0, True, 1.0)
-    used = np.unique(step.feature[step.feature >= 0])
-    few = replace(bushy, X=np.ascontiguousarray(bushy.X[:, used]))
-    expected = reference_trainer(few).step([2], 0, True, 1.0)
+def test_tree_matches_the_reference_if_histograms_were_discarded(balanced_tree, many_bins):
+    """The reference sees only the features that the tree uses; the others have no better split."""
+    result = core.trainer(balanced_tree, 8, binned=many_bins).train_iteration([2], 0, True, 1.0)
+    used = np.unique(result.feature[result.feature >= 0])
+    few = replace(balanced_tree, X=np.ascontiguousarray(balanced_tree.X[:, used]))
+    expected = reference_trainer(few).train_iteration([2], 0, True, 1.0)
     for name in ("gain", "value", "left", "weight"):
-        np.testing.assert_array_equal(getattr(step, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(result, name), getattr(expected, name))
 
 
-def depths(step, tree: int) -> list[int]:
-    start, end = step.tree_start[tree : tree + 2]
+def depths(result, tree: int) -> list[int]:
+    start, end = result.tree_start[tree : tree + 2]
     depth = [0] * int(end - start)
-    for node, left in enumerate(step.left[start:end]):
+    for node, left in enumerate(result.left[start:end]):
         if left >= 0:
             depth[left] = depth[left + 1] = depth[node] + 1
     return depth
 
 
-def test_growth_obeys_its_bounds():
+def test_growth_respects_its_limits():
     params = {"max_leaf_nodes": 9, "max_depth": 3, "min_weight": 40, "min_gain": 0.5}
     problem = random_problem(5, 600, 4, 3, **params)
-    step = core.trainer(problem).step(*BASE)
-    leaf, inner = np.asarray(step.feature) < 0, np.asarray(step.feature) >= 0
+    result = core.trainer(problem).train_iteration(*BASE)
+    leaf, inner = np.asarray(result.feature) < 0, np.asarray(result.feature) >= 0
     for tree in (0, 1):
-        assert 3 <= leaf[slice(*step.tree_start[tree : tree + 2])].sum() <= 9
-        assert max(depths(step, tree)) <= 3
-    assert step.weight.min() >= 40
-    assert step.gain[inner].min() > 0.5
-    assert not step.gain[leaf].any()
-    assert not step.value[inner].any()
+        assert 3 <= leaf[slice(*result.tree_start[tree : tree + 2])].sum() <= 9
+        assert max(depths(result, tree)) <= 3
+    assert result.weight.min() >= 40
+    assert result.gain[inner].min() > 0.5
+    assert not result.gain[leaf].any()
+    assert not result.value[inner].any()
 
 
 def test_leaf_values_are_finite_and_on_their_grid():
     problem = random_problem(6, 300, 3, 5, min_weight=1, max_leaf_nodes=30, learning_rate=1.0)
     trainer = core.trainer(problem)
     for _ in range(30):
-        step = trainer.step([1, 2, 3, 4], 0, True, 1.0)
-        assert np.abs(step.value).max() <= 50
-        np.testing.assert_array_equal(step.value * 2.0**32, np.rint(step.value * 2.0**32))
+        result = trainer.train_iteration([1, 2, 3, 4], 0, True, 1.0)
+        assert np.abs(result.value).max() <= 50
+        np.testing.assert_array_equal(result.value * 2.0**32, np.rint(result.value * 2.0**32))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The limit: which additions of rows to bins a training cannot do without, and what each takes."""
+"""The lower limit of training time: the additions of rows to bins that are required, and their cost."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ X, Y = noisy_data(n_rows=300, n_features=3, n_classes=4)
 
 
 def tree_model(**changed):
-    """One step of two trees with 100 rows: 100 -> 30 + 70 -> 50 + 20, and 100 -> 40 + 60."""
+    """Return a model of one iteration, two trees and 100 rows: 100 -> 30 + 70 -> 50 + 20, and 100 -> 40 + 60."""
     trees = SimpleNamespace(
         feature=np.array([0, -1, 0, -1, -1, 0, -1, -1]),
         left=np.array([1, -1, 3, -1, -1, 1, -1, -1]),
@@ -42,24 +42,24 @@ def tree_model(**changed):
         ({"min_samples_leaf": 31}, 30),
     ],
 )
-def test_lighter_children_are_counted_where_any_child_is_looked_at(changed, rows):
+def test_lighter_children_are_counted_where_a_split_is_searched(changed, rows):
     assert limit.rows_of_lighter_children(tree_model(**changed)) == rows
 
 
-def test_roots_are_lines_of_eight_classes_and_nodes_are_pairs():
+def test_roots_add_lines_of_eight_classes_and_other_nodes_add_pairs():
     assert limit.additions(tree_model(), 3.0) == limit.Additions(lines=2 * 300, pairs=3 * 90)
 
 
-def test_logitboost_adds_hessians_of_each_tree():
+def test_logitboost_adds_the_hessians_of_each_tree():
     of = limit.additions(tree_model(algorithm="logitboost"), 3.0)
     assert of == limit.Additions(lines=(2 + 1) * 300, triples=3 * 90)
 
 
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
-def test_fitted_model_tells_its_rows_and_steps(algorithm):
+def test_additions_follow_from_a_fitted_model(algorithm):
     of = limit.additions(small(algorithm, max_iter=5).fit(X, Y), 1.0)
     assert of.lines == 5 * len(X)
-    assert 0 < of.pairs <= 5 * 4 * 5 * len(X) / 2  # steps, trees, splits
+    assert 0 < of.pairs <= 5 * 4 * 5 * len(X) / 2  # iterations, trees, splits
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_fitted_model_tells_its_rows_and_steps(algorithm):
     ],
     ids=["dense", "constant", "sparse", "just sparse", "not sparse", "missing", "one-hot"],
 )
-def test_row_is_added_where_it_is_not_in_the_common_bin_of_a_sparse_column(columns, n):
+def test_sparse_columns_add_only_rows_outside_the_common_bin(columns, n):
     table = np.column_stack(columns).astype(np.float64)
     assert limit.columns_to_add(table, 255) == pytest.approx(n)
 
@@ -92,7 +92,7 @@ def test_bare_loop_takes_time(n_sums):
     assert 0.0 < _bench.limit_seconds(n_sums, 3) < 1e-3
 
 
-def test_bare_loop_refuses_what_it_has_no_loop_for():
+def test_bare_loop_rejects_wrong_input():
     with pytest.raises(ValueError, match="n_sums: 2, 3 or 8"):
         _bench.limit_seconds(4)
     with pytest.raises(ValueError, match="n_repeats: 1 to 10000"):

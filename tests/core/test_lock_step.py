@@ -1,4 +1,4 @@
-"""Trees on rows that several ranks hold: those of one that has them all, to the last bit."""
+"""Trees on rows that are distributed over ranks: bit for bit those of a single process."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import core
 import reference as ref
 from abcgbm import _core
-from ranks_in_threads import ThreadReducer, outcomes
-from reference_shared import SHARED
+from ranks_in_threads import ThreadCommunicator, outcomes
+from reference_multi_output import MULTI_OUTPUT
 from strategies import (
     VARIANTS,
     Problem,
@@ -23,15 +23,15 @@ from strategies import (
     random_problem,
 )
 
-N_STEPS = 4
+N_ITER = 4
 
 
-def share_of(problem: Problem, rows: np.ndarray, communicator: ThreadReducer) -> Any:
-    """The arguments of a training that has some of the rows of a problem."""
+def shard_of(problem: Problem, rows: np.ndarray, communicator: ThreadCommunicator) -> Any:
+    """Return the arguments of a training on some rows of a problem."""
     some = problem.rows(rows)
     weight = np.ascontiguousarray(some.weight, dtype=np.int64)
-    share = _core.Shard(communicator, rows.astype(np.uint64))
-    labels = _core.Labels(some.y.astype(np.int32), weight, some.unit, some.n_classes, shard=share)
+    shard = _core.Shard(communicator, rows.astype(np.uint64))
+    labels = _core.Labels(some.y.astype(np.int32), weight, some.unit, some.n_classes, shard=shard)
     return {"binned": core.binned(problem).take(rows), "labels": labels, "raw": some.raw}
 
 
@@ -42,15 +42,15 @@ def train_on(
     n_threads: int = 1,
     scatters: bool = False,
 ) -> Any:
-    """What a rank sees of a training: its steps, and the scores of its rows."""
+    """Return the work of a rank, which returns its iterations and the scores of its rows."""
 
-    def work(communicator: ThreadReducer) -> Any:
+    def work(communicator: ThreadCommunicator) -> Any:
         communicator.min_scatter_bytes = 0 if scatters else 1 << 40
-        given = share_of(problem, rows[communicator.rank], communicator)
+        given = shard_of(problem, rows[communicator.rank], communicator)
         total_weight = int(problem.weight.sum()) * problem.unit
         params = core.train_params(**problem.params)
         trainer = core.Trainer(total_weight, params=params, n_threads=n_threads, **given)
-        return ref.boost(trainer, algorithm, problem.n_classes, N_STEPS), trainer.raw()
+        return ref.boost(trainer, algorithm, problem.n_classes, N_ITER), trainer.raw()
 
     return work
 
@@ -58,25 +58,25 @@ def train_on(
 def assert_same_on_ranks(
     problem: Problem, algorithm: ref.Algorithm, rows: Sequence[np.ndarray], n_threads: int = 1
 ) -> None:
-    """Whether each rank gets all sums, or those of its own columns alone."""
+    """Each rank receives all sums, or only those of its own columns."""
     alone = core.trainer(problem)
-    expected = ref.boost(alone, algorithm, problem.n_classes, N_STEPS)
+    expected = ref.boost(alone, algorithm, problem.n_classes, N_ITER)
     raw = alone.raw()
     for scatters in (False, True):
         found = outcomes(len(rows), train_on(problem, algorithm, rows, n_threads, scatters))
-        for (rounds, of_rank), numbers in zip(found, rows, strict=True):
-            core.assert_same_rounds(rounds, expected)
-            np.testing.assert_array_equal(of_rank, raw[:, numbers])
+        for (iterations, raw_of_rank), numbers in zip(found, rows, strict=True):
+            core.assert_same_iterations(iterations, expected)
+            np.testing.assert_array_equal(raw_of_rank, raw[:, numbers])
 
 
-def dealt(n_rows: int, n_ranks: int, seed: int = 0) -> list[np.ndarray]:
-    """The rows of each rank, at random; the last one may have none."""
+def random_shards(n_rows: int, n_ranks: int, seed: int = 0) -> list[np.ndarray]:
+    """Return random rows for each rank; the last one may have none."""
     rank = np.random.default_rng(seed).integers(0, n_ranks, n_rows)
     return [np.flatnonzero(rank == r) for r in range(n_ranks)]
 
 
 @given(problems(), st.data())
-def test_any_ranks_grow_the_trees_of_one(problem, data):
+def test_trees_are_the_same_for_any_distribution_of_rows(problem, data):
     algorithm = data.draw(algorithms(problem.n_classes))
     n_ranks = data.draw(st.integers(1, 3))
     rank = np.array(
@@ -90,9 +90,9 @@ def test_any_ranks_grow_the_trees_of_one(problem, data):
 
 @pytest.mark.parametrize("n_ranks", [1, 2, 3, 7])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_algorithms_on_ranks(name, n_ranks):
+def test_every_algorithm_is_the_same_on_ranks(name, n_ranks):
     problem = random_problem(3, 900, 4, 5, max_leaf_nodes=15, subsample=0.7, max_features=3)
-    assert_same_on_ranks(problem, VARIANTS[name], dealt(900, n_ranks))
+    assert_same_on_ranks(problem, VARIANTS[name], random_shards(900, n_ranks))
 
 
 SEARCH = ref.Algorithm("abc-mart", ref.Search(3))
@@ -101,50 +101,52 @@ SEARCH = ref.Algorithm("abc-mart", ref.Search(3))
 @pytest.mark.parametrize("hessian_split", [False, True])
 @pytest.mark.parametrize("make", [mixed_problem, one_hot_problem])
 @pytest.mark.parametrize("algorithm", [VARIANTS["mart"], SEARCH], ids=["mart", "search"])
-def test_any_columns_on_ranks(make, algorithm, hessian_split):
+def test_all_kinds_of_columns_are_the_same_on_ranks(make, algorithm, hessian_split):
     problem = make(5, 700, 4, max_leaf_nodes=12, hessian_split=hessian_split)
-    assert_same_on_ranks(problem, algorithm, dealt(700, 2), n_threads=2)
+    assert_same_on_ranks(problem, algorithm, random_shards(700, 2), n_threads=2)
 
 
 @pytest.mark.parametrize("n_ranks", [1, 3])
 @pytest.mark.parametrize("hessian_split", [False, True])
 @pytest.mark.parametrize("n_projections", [0, 3, 9])
-def test_shared_trees_on_ranks(n_projections, hessian_split, n_ranks):
+def test_multi_output_trees_are_the_same_on_ranks(n_projections, hessian_split, n_ranks):
     params = {"multi_output": True, "n_projections": n_projections, "hessian_split": hessian_split}
     problem = mixed_problem(6, 700, 11, max_leaf_nodes=25, max_features=3, subsample=0.8, **params)
-    assert_same_on_ranks(problem, SHARED, dealt(700, n_ranks), n_threads=2)
+    assert_same_on_ranks(problem, MULTI_OUTPUT, random_shards(700, n_ranks), n_threads=2)
 
 
-def test_rank_without_rows():
+def test_a_rank_may_have_no_rows():
     problem = mixed_problem(1, 300, 3, subsample=0.5)
     none = np.empty(0, np.int64)
     assert_same_on_ranks(problem, VARIANTS["abc-mart"], [none, np.arange(300), none])
-    shared = problem.with_params(multi_output=True, n_projections=2)
-    assert_same_on_ranks(shared, SHARED, [np.arange(300), none])
+    multi_output = problem.with_params(multi_output=True, n_projections=2)
+    assert_same_on_ranks(multi_output, MULTI_OUTPUT, [np.arange(300), none])
 
 
-def test_few_rounds_for_many_leaves():
-    """Leaves that will be split soon are counted ahead: rounds grow much slower than leaves."""
+def test_exchanges_grow_slower_than_leaves():
+    """Histograms of leaves that are split soon are built ahead, so exchanges grow slower than leaves."""
     problem = random_problem(2, 4000, 5, 4, max_leaf_nodes=64)
 
-    def rounds_of_step(communicator: ThreadReducer) -> int:
-        given = share_of(problem, dealt(4000, 2)[communicator.rank], communicator)
+    def exchanges_of_iteration(communicator: ThreadCommunicator) -> int:
+        given = shard_of(problem, random_shards(4000, 2)[communicator.rank], communicator)
         trainer = _core.Trainer(params=core.train_params(**problem.params), n_threads=1, **given)
-        before = communicator.n_swaps
+        before = communicator.n_exchanges
         trainer.train_iteration([0, 1, 2, 3], [-1], False, 1.0, 0)
-        return communicator.n_swaps - before
+        return communicator.n_exchanges - before
 
-    n_swaps = outcomes(2, rounds_of_step)
-    assert n_swaps[0] == n_swaps[1] < 2 * 40  # two swaps a sum; of 63 splits
+    n_exchanges = outcomes(2, exchanges_of_iteration)
+    assert (
+        n_exchanges[0] == n_exchanges[1] < 2 * 40
+    )  # two exchanges for each sum; there are 63 splits
 
 
-def test_scattered_sums_are_fewer_bytes():
+def test_reduce_scatter_sends_fewer_bytes():
     problem = random_problem(2, 4000, 5, 4, max_leaf_nodes=30)
 
-    def bytes_of_step(scatters: bool) -> int:
-        def work(communicator: ThreadReducer) -> int:
+    def bytes_of_iteration(scatters: bool) -> int:
+        def work(communicator: ThreadCommunicator) -> int:
             communicator.min_scatter_bytes = 0 if scatters else 1 << 40
-            given = share_of(problem, dealt(4000, 3)[communicator.rank], communicator)
+            given = shard_of(problem, random_shards(4000, 3)[communicator.rank], communicator)
             params = core.train_params(**problem.params)
             trainer = _core.Trainer(params=params, n_threads=1, **given)
             before = communicator.n_bytes
@@ -153,34 +155,34 @@ def test_scattered_sums_are_fewer_bytes():
 
         return sum(outcomes(3, work))
 
-    assert bytes_of_step(scatters=True) < 0.7 * bytes_of_step(scatters=False)
+    assert bytes_of_iteration(scatters=True) < 0.7 * bytes_of_iteration(scatters=False)
 
 
-def test_validation_on_ranks():
+def test_validation_loss_is_the_same_on_ranks():
     problem = mixed_problem(4, 500, 4)
     trainer, alone = core.trainer(problem), core.validation(problem)
-    steps = [trainer.native_step(range(4), [-1], False, 1.0, i) for i in range(3)]
-    rows = dealt(500, 3)
+    results = [trainer.native_iteration(range(4), [-1], False, 1.0, i) for i in range(3)]
+    rows = random_shards(500, 3)
 
-    def validate(communicator: ThreadReducer) -> list[float]:
-        given = share_of(problem, rows[communicator.rank], communicator)
+    def validate(communicator: ThreadCommunicator) -> list[float]:
+        given = shard_of(problem, rows[communicator.rank], communicator)
         state = _core.Validation(n_threads=1, **given)
         losses = [state.loss()]
-        for step in steps:
-            state.add(step)
+        for result in results:
+            state.add(result)
             losses.append(state.loss())
         return losses
 
     expected = [alone.loss()]
-    for step in steps:
-        alone.add(step)
+    for result in results:
+        alone.add(result)
         expected.append(alone.loss())
     assert outcomes(3, validate) == [expected] * 3
 
 
-def test_what_a_rank_raises_ends_the_step():
+def test_error_of_a_rank_ends_the_iteration():
     problem = random_problem(2, 300, 3, 3)
-    rows = dealt(300, 2)
+    rows = random_shards(300, 2)
     errors = outcomes(2, train_on(problem, VARIANTS["mart"], rows), leaves=(1, 25))
     assert "leaves at exchange 25" in str(errors[1])
     assert "rank 1 is gone" in str(errors[0])

@@ -1,6 +1,6 @@
-"""Row numbers above 2^31, and more than 2^31 scores: where 32-bit integers would not do.
+"""Row numbers above 2^31 and more than 2^31 scores, where 32-bit integers overflow.
 
-What is trained on equals a small table whose rows weigh as much as they have copies, to the last bit.
+The model is bit for bit that of a small table whose row weights are the numbers of copies.
 """
 
 import fcntl
@@ -27,15 +27,15 @@ pytestmark = [
 ]
 
 GB = 10**9
-MAX_DISK = 20  # GB that a test writes without being asked to
+MAX_DISK = 20  # GB that a test writes unless ABCGBM_HUGE is set
 LIMIT = 2**31
 
 
 @contextmanager
-def room(memory: int, disk: int, folder: Path) -> Iterator[None]:
-    """Only one test at a time, and only where there is room for it."""
+def reserved(memory: int, disk: int, folder: Path) -> Iterator[None]:
+    """Run one test at a time, and only with enough memory and disk."""
     if disk > MAX_DISK and "ABCGBM_HUGE" not in os.environ:
-        pytest.skip(f"writes {disk} GB to the disk, for minutes; ABCGBM_HUGE=1 asks for it")
+        pytest.skip(f"writes {disk} GB to the disk, for minutes; set ABCGBM_HUGE=1 to run it")
     with (Path(tempfile.gettempdir()) / "abcgbm-test-many-rows").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         available = available_bytes()
@@ -51,25 +51,25 @@ def room(memory: int, disk: int, folder: Path) -> Iterator[None]:
 
 N_CODES = 7
 N_ROWS = (LIMIT // N_CODES + 150) * N_CODES
-EDGE = np.arange(LIMIT - 50, N_ROWS, dtype=np.uint32)  # rows on both sides
+EDGE = np.arange(LIMIT - 50, N_ROWS, dtype=np.uint32)  # rows on both sides of 2^31
 
 
 def numbered_rows(code: int) -> tuple[int, int]:
-    """The sum and the count of the rows i with i % N_CODES == code."""
+    """Return the sum and the count of the rows i with i % N_CODES == code."""
     count = N_ROWS // N_CODES
     return code * count + N_CODES * (count * (count - 1) // 2), count
 
 
 def dense_table() -> Any:
-    """One column, whose codes are 0, 1, ... again and again."""
+    """Return a table of one column with the codes 0, 1, ... repeated."""
     shape = (N_ROWS // N_CODES, N_CODES)
     codes = np.broadcast_to(np.arange(N_CODES, dtype=np.uint8), shape).reshape(1, N_ROWS)
     small = core.bin_table(np.arange(float(N_CODES))[:, None], [np.arange(N_CODES - 1) + 0.5])
     return _core.Binned.from_state(small.state() | {"n_rows": N_ROWS, "columns": codes})
 
 
-def test_histograms_and_splits_know_rows_above_2_to_31(tmp_path):
-    with room(memory=8, disk=0, folder=tmp_path):
+def test_histograms_and_splits_handle_row_numbers_above_2_to_31(tmp_path):
+    with reserved(memory=8, disk=0, folder=tmp_path):
         table = dense_table()
         np.testing.assert_array_equal(
             table.take(EDGE.astype(np.int64)).codes()[:, 0], EDGE % N_CODES
@@ -77,11 +77,11 @@ def test_histograms_and_splits_know_rows_above_2_to_31(tmp_path):
         sums, counts = zip(*map(numbered_rows, range(N_CODES)), strict=True)
         assert _bench.root_weights(table, 2).tolist() == [*counts, 0]
         assert _bench.root_sums(table, 2).tolist() == [*sums, 0]
-        check_node(table, EDGE % N_CODES)
+        assert_node(table, EDGE % N_CODES)
 
 
-def check_node(table: Any, codes: np.ndarray) -> None:
-    """The histogram of the rows at the edge, and how they are split."""
+def assert_node(table: Any, codes: np.ndarray) -> None:
+    """Check the histogram and the split of the rows around 2^31."""
     found = _bench.node_sums(table, EDGE)
     for code in range(len(found)):
         rows = EDGE[codes == code]
@@ -90,11 +90,11 @@ def check_node(table: Any, codes: np.ndarray) -> None:
         np.testing.assert_array_equal(_bench.rows_left(table, EDGE, 0, bin), EDGE[codes <= bin])
 
 
-def test_sparse_columns_know_rows_above_2_to_31(tmp_path):
-    """They share a column that holds a code for each row."""
+def test_sparse_columns_handle_row_numbers_above_2_to_31(tmp_path):
+    """Bundled columns store a code for each row."""
     listed = np.array([5, LIMIT - 1, LIMIT, LIMIT + 7, N_ROWS - 1], np.uint32)
     values, start = np.array([2.0, 1.0, 2.0, 1.0, 2.0]), np.array([0, len(listed)])
-    with room(memory=8, disk=4, folder=tmp_path):
+    with reserved(memory=8, disk=4, folder=tmp_path):
         columns = _core.SparseColumns(N_ROWS, np.zeros(1), start, listed, values)
         storage = _core.Storage(str(tmp_path))
         thresholds, features = [np.array([0.5, 1.5])], np.zeros(1, np.int32)
@@ -106,10 +106,10 @@ def test_sparse_columns_know_rows_above_2_to_31(tmp_path):
         assert _bench.root_weights(table, 2).tolist() == [N_ROWS - 5, 2, 3, 0]
         codes = np.zeros(len(EDGE))
         codes[np.searchsorted(EDGE, listed[1:])] = values[1:]
-        check_node(table, codes)
+        assert_node(table, codes)
 
 
-def test_signed_numbers_of_so_many_rows_are_refused():
+def test_signed_indices_are_refused_above_2_to_31_rows():
     indices = np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="indices: uint32, with more than 2"):
         _core.SparseColumns(LIMIT + 1, np.zeros(1), np.array([0, 1]), indices, np.ones(1))
@@ -119,13 +119,13 @@ def test_signed_numbers_of_so_many_rows_are_refused():
 
 N_CLASSES = 100
 SMALL = 101
-N_COPIES = LIMIT // ((N_CLASSES - 1) * SMALL) + 1  # all scores of the last class lie beyond
+N_COPIES = LIMIT // ((N_CLASSES - 1) * SMALL) + 1  # all scores of the last class are beyond 2^31
 PARAMS = {"min_weight": 10 * N_COPIES, "max_leaf_nodes": 4}
-SHARED = {"multi_output": True, "n_projections": 1, "hessian_split": True}
+MULTI_OUTPUT = {"multi_output": True, "n_projections": 1, "hessian_split": True}
 
 
 def rows_of(n_copies: int, storage: Any) -> dict[str, Any]:
-    """The small table with a weight, or with copies of its rows."""
+    """Return the small table with weights, or with copies of its rows."""
     rng = np.random.default_rng(0)
     x = np.tile(rng.integers(0, 5, SMALL).astype(float), n_copies)
     y = rng.integers(0, N_CLASSES, SMALL).astype(np.int32)
@@ -145,14 +145,14 @@ def trained(rows: dict[str, Any], classes: list[int], **params: Any) -> tuple[An
 
 @pytest.mark.parametrize(
     ("classes", "params"),
-    [([N_CLASSES - 1], {}), (list(range(N_CLASSES)), SHARED)],
-    ids=["tree of the last class", "shared tree"],
+    [([N_CLASSES - 1], {}), (list(range(N_CLASSES)), MULTI_OUTPUT)],
+    ids=["tree of the last class", "multi-output tree"],
 )
 def test_training_with_more_than_2_to_31_scores(classes, params, tmp_path):
-    step, trainer = trained(rows_of(1, _core.Storage()), classes, **params)
-    with room(memory=6, disk=42, folder=tmp_path):
+    result, trainer = trained(rows_of(1, _core.Storage()), classes, **params)
+    with reserved(memory=6, disk=42, folder=tmp_path):
         storage = _core.Storage(str(tmp_path))
         of_copies, of_all = trained(rows_of(N_COPIES, storage), classes, **params)
-        assert core.step_bytes(of_copies) == core.step_bytes(step)
+        assert core.result_bytes(of_copies) == core.result_bytes(result)
         np.testing.assert_array_equal(of_all.class_losses(), trainer.class_losses())
         assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Shared trees, alone and among others: rows that follow a training, and a forest over values."""
+"""Scores of multi-output trees, also mixed with single-output ones: in validation and in prediction."""
 
 from dataclasses import replace
 
@@ -10,8 +10,8 @@ from test_predict import trees_of
 from test_regions import (
     N_ROWS,
     Arrays,
-    drawn_forest,
     forest_of,
+    generated_forest,
     random_rows,
     random_tree,
     threshold_rule,
@@ -20,12 +20,18 @@ from test_validation_scores import assert_same_state, followed_by, other_rows, v
 
 import core
 import reference as ref
-from reference_shared import SHARED
-from strategies import Problem, mixed_problem, random_problem, shared_problems, sparse_problems
+from reference_multi_output import MULTI_OUTPUT
+from strategies import (
+    Problem,
+    mixed_problem,
+    multi_output_problems,
+    random_problem,
+    sparse_problems,
+)
 
 
 def predicted_by_hand(arrays: Arrays, X: np.ndarray, n_classes: int) -> np.ndarray:
-    """The sum over the leaves of the rows."""
+    """Return the sum of the leaf values of each row."""
     raw, first_leaf = np.zeros((len(X), n_classes)), 0
     for tree, k, b, scale in trees_of(arrays):
         leaves = np.array([ref.tree_leaf(tree, row) for row in X.tolist()])
@@ -46,33 +52,35 @@ def predict(arrays: Arrays, X: np.ndarray, n_classes: int, n_threads: int = 1) -
     return core.predict(forest, X, n_classes, len(arrays["tree_class"]), n_threads)
 
 
-# -------------------------------------------------------------------- rows that follow a training
+# ------------------------------------------------------------------------------------ validation
 
 
-@given(st.one_of(shared_problems(), shared_problems(sparse_problems())), st.integers(1, 2))
-def test_validation_on_the_training_rows_has_the_scores_of_training(problem, n_threads):
+@given(
+    st.one_of(multi_output_problems(), multi_output_problems(sparse_problems())), st.integers(1, 2)
+)
+def test_validation_on_the_training_rows_has_the_training_scores(problem, n_threads):
     trainer, validation = core.trainer(problem), core.validation(problem, n_threads)
     followed_by(trainer, validation, lambda: assert_same_state(validation, trainer))
-    ref.boost(trainer, SHARED, problem.n_classes, 3)
+    ref.boost(trainer, MULTI_OUTPUT, problem.n_classes, 3)
 
 
 def with_raw_of_one_row(problem: Problem) -> Problem:
-    """All rows start alike, as the rows of a validation do here."""
+    """Give all rows the same initial scores, as the validation rows have here."""
     if problem.raw is None:
         return problem
     return replace(problem, raw=np.repeat(problem.raw[:, :1], len(problem.y), axis=1))
 
 
-@given(shared_problems(), st.randoms(use_true_random=False), st.integers(1, 20))
-def test_validation_on_other_rows_has_the_scores_that_are_predicted(problem, random, n):
+@given(multi_output_problems(), st.randoms(use_true_random=False), st.integers(1, 20))
+def test_validation_on_other_rows_has_the_predicted_scores(problem, random, n):
     problem, K = with_raw_of_one_row(problem), problem.n_classes
     rows = other_rows(problem, random, n)
     validation = validation_of(rows, problem)
     trainer = followed_by(core.trainer(problem), validation, lambda: None)
-    rounds = ref.boost(trainer, SHARED, K, 3)
+    iterations = ref.boost(trainer, MULTI_OUTPUT, K, 3)
     raw = np.zeros((n, K)) if rows.raw is None else rows.raw.T.copy()
-    if rounds:
-        arrays = core.forest_arrays(rounds, problem.thresholds())
+    if iterations:
+        arrays = core.forest_arrays(iterations, problem.thresholds())
         raw += predicted_by_hand(arrays, rows.X, K)
     np.testing.assert_array_equal(validation.raw(), raw.T)
     np.testing.assert_array_equal(validation.leading(), raw.argmax(axis=1))
@@ -84,57 +92,62 @@ def test_validation_is_the_same_for_any_thread_count(n_threads):
     problem = mixed_problem(5, 3000, 11, multi_output=True, hessian_split=True)
     one, several = core.validation(problem), core.validation(problem, n_threads)
     trainer = core.trainer(problem)
-    for one_step in ref.boost(trainer, SHARED, 11, 3):
-        one.add(one_step.step)
-        several.add(one_step.step)
+    for iteration in ref.boost(trainer, MULTI_OUTPUT, 11, 3):
+        one.add(iteration.result)
+        several.add(iteration.result)
     assert_same_state(one, trainer)
     assert_same_state(several, trainer)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_step_of_a_training_with_other_classes_is_refused(n_classes):
-    step = core.trainer(random_problem(0, 50, 2, 3, multi_output=True)).step(
+def test_iteration_of_a_training_with_other_classes_is_refused(n_classes):
+    result = core.trainer(random_problem(0, 50, 2, 3, multi_output=True)).train_iteration(
         [0, 1, 2], -1, False, 2 / 3
     )
-    assert step.changed
+    assert result.changed
     validation = core.validation(random_problem(0, 50, 2, n_classes))
     with pytest.raises(ValueError, match="result: of a training with other classes"):
-        validation.add(step)
+        validation.add(result)
     assert not validation.raw().any()
 
 
 # --------------------------------------------------------------------------------------- prediction
 
 
-@given(shared_problems())
-def test_prediction_of_the_training_rows_gives_their_scores(problem):
+@given(multi_output_problems())
+def test_prediction_of_the_training_rows_equals_their_scores(problem):
     K, trainer = problem.n_classes, core.trainer(problem)
-    rounds = ref.boost(trainer, SHARED, K, 3)
-    if rounds:
-        arrays = core.forest_arrays(rounds, problem.thresholds())
-        start = 0 if problem.raw is None else problem.raw.T
-        np.testing.assert_array_equal(start + predict(arrays, problem.X, K), trainer.raw().T)
+    iterations = ref.boost(trainer, MULTI_OUTPUT, K, 3)
+    if iterations:
+        arrays = core.forest_arrays(iterations, problem.thresholds())
+        baseline = 0 if problem.raw is None else problem.raw.T
+        np.testing.assert_array_equal(baseline + predict(arrays, problem.X, K), trainer.raw().T)
 
 
-def boosted_in_turns(problem: Problem) -> tuple[Arrays, np.ndarray]:
-    """A forest in which shared trees and those of classes alternate; the scores of its training."""
-    K, rounds, raw = problem.n_classes, [], np.zeros((problem.n_classes, len(problem.y)))
-    turns = [SHARED, ref.Algorithm("abc-mart"), SHARED, ref.Algorithm("mart", None)]
-    for algorithm in turns:
-        this = replace(problem.with_params(multi_output=algorithm is SHARED), raw=raw)
+def boosted_alternately(problem: Problem) -> tuple[Arrays, np.ndarray]:
+    """Return a forest of alternating multi-output and single-output trees, and its training scores."""
+    K, iterations, raw = problem.n_classes, [], np.zeros((problem.n_classes, len(problem.y)))
+    algorithms = [
+        MULTI_OUTPUT,
+        ref.Algorithm("abc-mart"),
+        MULTI_OUTPUT,
+        ref.Algorithm("mart", None),
+    ]
+    for algorithm in algorithms:
+        this = replace(problem.with_params(multi_output=algorithm is MULTI_OUTPUT), raw=raw)
         trainer = core.trainer(this)
-        rounds += ref.boost(trainer, algorithm, K, 2)
+        iterations += ref.boost(trainer, algorithm, K, 2)
         raw = trainer.raw()
-    return core.forest_arrays(rounds, problem.thresholds()), raw.T
+    return core.forest_arrays(iterations, problem.thresholds()), raw.T
 
 
 @pytest.fixture(scope="module")
 def mixed() -> tuple[Problem, Arrays, np.ndarray]:
     problem = mixed_problem(9, 700, 5)
-    return problem, *boosted_in_turns(problem)
+    return problem, *boosted_alternately(problem)
 
 
-def test_shared_trees_and_those_of_classes_add_up(mixed):
+def test_multi_output_and_single_output_trees_add_up(mixed):
     problem, arrays, raw = mixed
     assert {-1, 0, 4} <= set(arrays["tree_class"].tolist())
     np.testing.assert_array_equal(predicted_by_hand(arrays, problem.X, 5), raw)
@@ -145,14 +158,14 @@ def test_shared_trees_and_those_of_classes_add_up(mixed):
 @pytest.mark.parametrize("batch", [1, 7, 14000])
 def test_prediction_is_the_same_for_any_thread_count_and_batch(mixed, n_threads, batch):
     problem, arrays, raw = mixed
-    times = 1 if batch == 1 else 20  # enough rows that threads are worth waking
+    times = 1 if batch == 1 else 20  # enough rows for several threads
     X = np.tile(problem.X, (times, 1))
     parts = [predict(arrays, X[i : i + batch], 5, n_threads) for i in range(0, len(X), batch)]
     np.testing.assert_array_equal(np.concatenate(parts), np.tile(raw, (times, 1)))
 
 
-def test_trees_can_be_added_in_parts(mixed):
-    """A part may begin behind shared trees, whose leaves are then left out."""
+def test_trees_can_be_added_in_ranges(mixed):
+    """A range may start after multi-output trees, whose leaf values are then skipped."""
     problem, arrays, expected = mixed
     n_trees = len(arrays["tree_class"])
     forest, raw = core.forest(arrays, 7, 5), np.zeros((700, 5))
@@ -162,26 +175,30 @@ def test_trees_can_be_added_in_parts(mixed):
 
 
 def float_values(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Multiples of 2^-32 that a float32 holds."""
+    """Return multiples of 2^-32 that are exact in float32."""
     integers = rng.integers(-(2**23), 2**23, shape)
     return np.ldexp(integers, -rng.integers(13, 33, shape)).astype(np.float32)
 
 
-def with_shared(rng: np.random.Generator, arrays: Arrays, n_classes: int, share: float) -> Arrays:
-    """Some trees of a forest become shared ones."""
-    is_shared = rng.random(len(arrays["tree_class"])) < share
-    of_node = np.repeat(is_shared, np.diff(arrays["tree_start"]))
+def with_multi_output(
+    rng: np.random.Generator, arrays: Arrays, n_classes: int, fraction: float
+) -> Arrays:
+    """Replace some trees of a forest by multi-output ones."""
+    is_multi_output = rng.random(len(arrays["tree_class"])) < fraction
+    of_node = np.repeat(is_multi_output, np.diff(arrays["tree_start"]))
     n_leaves = int((of_node & (arrays["feature"] < 0)).sum())
     return arrays | {
         "leaf_value": float_values(rng, (n_leaves, n_classes)),
         "value": np.where(of_node, 0.0, arrays["value"]),
-        "tree_class": np.where(is_shared, -1, arrays["tree_class"]).astype(np.int32),
-        "tree_base": np.where(is_shared, -1, arrays["tree_base"]).astype(np.int32),
-        "tree_base_scale": np.where(is_shared, 1.0, arrays["tree_base_scale"]),
+        "tree_class": np.where(is_multi_output, -1, arrays["tree_class"]).astype(np.int32),
+        "tree_base": np.where(is_multi_output, -1, arrays["tree_base"]).astype(np.int32),
+        "tree_base_scale": np.where(is_multi_output, 1.0, arrays["tree_base_scale"]),
     }
 
 
-def assert_walked(arrays: Arrays, X: np.ndarray, n_classes: int, n_threads: int = 1) -> None:
+def assert_same_as_traversal(
+    arrays: Arrays, X: np.ndarray, n_classes: int, n_threads: int = 1
+) -> None:
     raw = predict(arrays, X, n_classes, n_threads)
     np.testing.assert_array_equal(raw, predicted_by_hand(arrays, X, n_classes))
 
@@ -192,33 +209,33 @@ def assert_walked(arrays: Arrays, X: np.ndarray, n_classes: int, n_threads: int 
     st.sampled_from([3, 4, 7, 8, 9, 16, 17, 33, 100]),
     st.data(),
 )
-def test_any_forest_answers_as_walks_do(seed, n_rows, n_classes, data):
+def test_any_forest_predicts_as_tree_traversal(seed, n_rows, n_classes, data):
     rng = np.random.default_rng(seed)
-    forest, X = drawn_forest(rng, n_rows, data)
-    share = data.draw(st.sampled_from([0.5, 1.0]), "share")
-    arrays = with_shared(rng, forest, n_classes, share)
-    assert_walked(arrays, X, n_classes, data.draw(st.integers(1, 3), "threads"))
+    forest, X = generated_forest(rng, n_rows, data)
+    fraction = data.draw(st.sampled_from([0.5, 1.0]), "fraction of multi-output trees")
+    arrays = with_multi_output(rng, forest, n_classes, fraction)
+    assert_same_as_traversal(arrays, X, n_classes, data.draw(st.integers(1, 3), "threads"))
 
 
 @pytest.mark.parametrize("n_leaves", [255, 256, 257, 600])
 @pytest.mark.parametrize("n_rows", [1, 9, 130])
-@pytest.mark.parametrize("share", [0.5, 1.0])
-def test_trees_with_more_leaves_than_a_byte_can_number_are_walked(n_leaves, n_rows, share):
+@pytest.mark.parametrize("fraction", [0.5, 1.0])
+def test_trees_may_have_more_than_256_leaves(n_leaves, n_rows, fraction):
     rng = np.random.default_rng(n_leaves)
     thresholds = rng.normal(size=50)
     rule = threshold_rule(rng, 3, thresholds)
     trees = [random_tree(rng, n, rule) for n in (5, n_leaves, 1, n_leaves, 20)]
-    arrays = with_shared(rng, forest_of(rng, trees), 9, share)
-    assert_walked(arrays, random_rows(rng, n_rows, 3, thresholds), 9)
+    arrays = with_multi_output(rng, forest_of(rng, trees), 9, fraction)
+    assert_same_as_traversal(arrays, random_rows(rng, n_rows, 3, thresholds), 9)
 
 
 @pytest.mark.parametrize("n_rows", [1, 9, 130])
-def test_a_few_trees_on_many_features_add_what_all_do(n_rows):
-    """Codes of all features are not worth finding for a tree."""
+def test_trees_added_one_by_one_equal_all_at_once(n_rows):
+    """For a single tree, only the features that it uses are coded."""
     rng = np.random.default_rng(5)
     thresholds = rng.normal(size=20)
     trees = [random_tree(rng, 8, threshold_rule(rng, 40, thresholds)) for _ in range(30)]
-    arrays = with_shared(rng, forest_of(rng, trees), 11, 0.6)
+    arrays = with_multi_output(rng, forest_of(rng, trees), 11, 0.6)
     X = random_rows(rng, n_rows, 40, thresholds)
     forest, raw = core.forest(arrays, 40, 11), np.zeros((n_rows, 11))
     for tree in range(30):
@@ -226,16 +243,16 @@ def test_a_few_trees_on_many_features_add_what_all_do(n_rows):
     np.testing.assert_array_equal(raw, predicted_by_hand(arrays, X, 11))
 
 
-def test_shared_trees_of_one_leaf_need_no_features():
+def test_multi_output_trees_of_one_leaf_need_no_features():
     rng = np.random.default_rng(0)
-    arrays = with_shared(rng, forest_of(rng, [random_tree(None, 1, None)] * 9), 4, 1.0)
+    arrays = with_multi_output(rng, forest_of(rng, [random_tree(None, 1, None)] * 9), 4, 1.0)
     for n_rows in (1, 2, 130):
-        assert_walked(arrays, np.empty((n_rows, 0)), 4)
+        assert_same_as_traversal(arrays, np.empty((n_rows, 0)), 4)
 
 
 # ---------------------------------------------------------------------------------------- wrong input
 
-STUMPS = {  # the first one is shared
+STUMPS = {  # the first is a multi-output tree
     "feature": np.array([0, -1, -1, 1, -1, -1], np.int32),
     "threshold": np.array([0.5, 0, 0, 0, 0, 0]),
     "left": np.array([1, -1, -1, 1, -1, -1], np.int32),
@@ -278,11 +295,11 @@ LEAF_VALUE = STUMPS["leaf_value"]
         {"tree_base": np.array([0, -1], np.int32)},
     ],
 )
-def test_forest_rejects_broken_leaves(changed):
+def test_forest_rejects_invalid_leaves(changed):
     with pytest.raises((ValueError, TypeError)):
         core.forest(STUMPS | changed, 2, 3)
 
 
-def test_forest_rejects_shared_trees_without_leaves():
+def test_forest_rejects_multi_output_trees_without_leaf_values():
     with pytest.raises((ValueError, TypeError, KeyError)):
         core.forest({name: a for name, a in STUMPS.items() if name != "leaf_value"}, 2, 3)

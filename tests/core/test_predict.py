@@ -1,4 +1,4 @@
-"""The core's forest over values."""
+"""Prediction of the core from raw feature values."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +13,7 @@ from strategies import algorithms, mixed_problem, problems
 
 
 def trees_of(arrays):
-    """Each tree of a forest as lists, with its class, its base and the base's scale."""
+    """Yield each tree as lists, with its class, its base class and the scale of the base class."""
     ends = (arrays[name] for name in ("tree_class", "tree_base", "tree_base_scale"))
     for tree, (k, b, scale) in enumerate(zip(*ends, strict=True)):
         nodes = slice(*arrays["tree_start"][tree : tree + 2])
@@ -35,12 +35,12 @@ def predicted_by_hand(arrays, X: np.ndarray, n_classes: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def trained():
-    """A problem, its trained scores, and the trees."""
-    problem = mixed_problem(9, 700, 5).with_params(categorical_smoothing=0.0)  # no level is light
+    """A problem, its training scores and its trees."""
+    problem = mixed_problem(9, 700, 5).with_params(categorical_smoothing=0.0)  # no rare categories
     trainer = core.trainer(problem)
-    rounds = ref.boost(trainer, ref.Algorithm("abc-mart"), 5, 6)
-    arrays = core.forest_arrays(rounds, problem.thresholds())
-    assert (arrays["left_set_size"] > 1).any()  # or no set is longer than a word
+    iterations = ref.boost(trainer, ref.Algorithm("abc-mart"), 5, 6)
+    arrays = core.forest_arrays(iterations, problem.thresholds())
+    assert (arrays["left_set_size"] > 1).any()  # else no set is longer than a word
     return problem, trainer.raw().T, arrays
 
 
@@ -53,24 +53,24 @@ def predict(arrays, X: np.ndarray) -> np.ndarray:
 
 
 @given(problems(), st.data())
-def test_prediction_of_the_training_rows_gives_their_scores(problem, data):
+def test_prediction_of_the_training_rows_equals_their_scores(problem, data):
     K, trainer = problem.n_classes, core.trainer(problem)
-    rounds = ref.boost(trainer, data.draw(algorithms(K)), K, 3)
-    if rounds:
-        arrays = core.forest_arrays(rounds, problem.thresholds())
+    iterations = ref.boost(trainer, data.draw(algorithms(K)), K, 3)
+    if iterations:
+        arrays = core.forest_arrays(iterations, problem.thresholds())
         forest = core.forest(arrays, problem.X.shape[1], K)
-        start = 0 if problem.raw is None else problem.raw.T
+        baseline = 0 if problem.raw is None else problem.raw.T
         raw = core.predict(forest, problem.X, K, all_trees(arrays))
-        np.testing.assert_array_equal(start + raw, trainer.raw().T)
+        np.testing.assert_array_equal(baseline + raw, trainer.raw().T)
 
 
-def test_prediction_is_a_walk_down_every_tree(trained):
+def test_prediction_is_the_sum_over_tree_traversals(trained):
     problem, raw, arrays = trained
     np.testing.assert_array_equal(predict(arrays, problem.X), raw)
     np.testing.assert_array_equal(predicted_by_hand(arrays, problem.X, 5), raw)
 
 
-def test_missing_and_extreme_values_and_thresholds_walk_as_by_hand(trained):
+def test_missing_and_extreme_values_are_predicted_as_tree_traversal(trained):
     _, _, arrays = trained
     thresholds = np.unique(arrays["threshold"])
     values = np.concatenate(
@@ -84,7 +84,7 @@ def test_missing_and_extreme_values_and_thresholds_walk_as_by_hand(trained):
 @pytest.mark.parametrize("batch", [7, 1000, 14000])
 def test_prediction_is_the_same_for_any_thread_count_and_batch(trained, n_threads, batch):
     problem, raw, arrays = trained
-    X = np.tile(problem.X, (20, 1))  # enough rows that threads are worth waking
+    X = np.tile(problem.X, (20, 1))  # enough rows for several threads
     forest = core.forest(arrays, 7, 5)
     parts = [
         core.predict(forest, X[i : i + batch], 5, all_trees(arrays), n_threads)
@@ -93,7 +93,7 @@ def test_prediction_is_the_same_for_any_thread_count_and_batch(trained, n_thread
     assert np.concatenate(parts).tobytes() == np.tile(raw, (20, 1)).tobytes()
 
 
-def test_trees_can_be_added_in_parts(trained):
+def test_trees_can_be_added_in_ranges(trained):
     problem, expected, arrays = trained
     forest, raw = core.forest(arrays, 7, 5), np.zeros((700, 5))
     for first, last in [(0, 0), (0, 5), (5, 6), (6, all_trees(arrays))]:
@@ -101,7 +101,7 @@ def test_trees_can_be_added_in_parts(trained):
     np.testing.assert_array_equal(raw, expected)
 
 
-def test_one_forest_serves_many_threads_at_once(trained):
+def test_one_forest_predicts_in_many_threads_at_once(trained):
     problem, expected, arrays = trained
     forest = core.forest(arrays, 7, 5)
     with ThreadPoolExecutor(4) as pool:
@@ -111,7 +111,7 @@ def test_one_forest_serves_many_threads_at_once(trained):
     assert {call.result().tobytes() for call in calls} == {expected.tobytes()}
 
 
-def test_no_rows_have_no_scores(trained):
+def test_no_rows_give_no_scores(trained):
     _, _, arrays = trained
     assert predict(arrays, np.empty((0, 7))).shape == (0, 5)
 
@@ -130,7 +130,7 @@ STUMPS = {  # the second one sends codes 1 and 66 left
     "tree_class": np.array([0, 1], np.int32),
     "tree_base": np.array([-1, 0], np.int32),
     "tree_base_scale": np.array([1.0, 0.5]),
-    "leaf_value": np.empty((0, 2), np.float32),  # no tree is shared
+    "leaf_value": np.empty((0, 2), np.float32),  # no multi-output trees
 }
 
 
@@ -149,7 +149,7 @@ def test_stumps_add_and_subtract():
 
 @pytest.mark.parametrize("unknown", [np.nan, -1.0, -np.inf, 128.0, 1e300, np.inf])
 @pytest.mark.parametrize("missing_left", [0, 1])
-def test_category_that_a_set_does_not_know_goes_where_missing_values_go(unknown, missing_left):
+def test_unknown_category_goes_where_missing_values_go(unknown, missing_left):
     forest = core.forest(changed("missing_left", 3, missing_left), 2, 2)
     raw = core.predict(forest, np.array([[0.5, unknown]]), 2, 2)
     assert raw[0, 1] == (4.0 if missing_left else 8.0)
@@ -188,7 +188,7 @@ def test_category_that_a_set_does_not_know_goes_where_missing_values_go(unknown,
         STUMPS | {"left_set_size": np.array([0, 0, 0, 0, 2, 0], np.int32)},
     ],
 )
-def test_forest_rejects_broken_trees(arrays):
+def test_forest_rejects_invalid_trees(arrays):
     with pytest.raises((ValueError, TypeError)):
         core.forest(arrays, 2, 2)
 
@@ -212,7 +212,7 @@ def one_tree(feature: list[int], left: list[int]) -> dict[str, np.ndarray]:
 
 
 def chain_of_splits(n_splits: int) -> dict[str, np.ndarray]:
-    """Each split's left child is the split before's right one: few leaves, many splits."""
+    """Return splits whose left child is the right child of the previous split: few leaves, many splits."""
     left = [i + 1 for i in range(n_splits)]
     return one_tree([0] * n_splits + [-1, -1], [*left, -1, -1])
 
@@ -220,8 +220,8 @@ def chain_of_splits(n_splits: int) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     "arrays",
     [
-        one_tree([0, 0, 0, -1, -1], [1, 3, 3, -1, -1]),  # 1 and 2 share both children
-        one_tree([0, 0, -1, -1], [1, 2, -1, -1]),  # they share one
+        one_tree([0, 0, 0, -1, -1], [1, 3, 3, -1, -1]),  # nodes 1 and 2 have the same children
+        one_tree([0, 0, -1, -1], [1, 2, -1, -1]),  # nodes 0 and 1 have one child in common
         chain_of_splits(200),
         one_tree([-1, -1, -1], [-1, -1, -1]),
         one_tree([0, -1, -1, -1], [1, -1, -1, -1]),
@@ -229,7 +229,7 @@ def chain_of_splits(n_splits: int) -> dict[str, np.ndarray]:
     ],
     ids=["two shared", "one shared", "chain", "three roots", "leaf apart", "tree apart"],
 )
-def test_every_node_but_the_root_has_one_parent(arrays):
+def test_every_node_except_the_root_has_one_parent(arrays):
     with pytest.raises(ValueError, match="forest: a node with"):
         core.forest(arrays, 1, 1)
 
@@ -250,13 +250,13 @@ def test_every_node_but_the_root_has_one_parent(arrays):
         (np.zeros((3, 2)), np.zeros((3, 2)), 0, 2, 0),
     ],
 )
-def test_add_rejects_wrong_input_and_leaves_the_scores_alone(X, raw, first, last, n_threads):
+def test_add_rejects_wrong_input_and_keeps_the_scores(X, raw, first, last, n_threads):
     with pytest.raises((ValueError, TypeError)):
         core.forest(STUMPS, 2, 2).add(X, raw, first, last, n_threads)
     assert not raw.any()
 
 
-def test_add_rejects_scores_that_are_read_only():
+def test_add_rejects_read_only_scores():
     raw = np.zeros((3, 2))
     raw.flags.writeable = False
     with pytest.raises((ValueError, TypeError)):

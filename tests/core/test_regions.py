@@ -1,4 +1,4 @@
-"""Small trees over blocks of rows: the same scores as a walk down each tree, whatever the block."""
+"""Prediction kernels for blocks of rows: the scores are those of a traversal of each tree."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ N_CLASSES = 3
 
 
 def random_tree(rng: Any, n_leaves: int, rule: Any) -> dict[str, list[Any]]:
-    """Random leaves are split until there are enough; ``rule()`` gives a feature and its cut."""
+    """Split random leaves until there are enough; ``rule()`` returns feature, threshold and set."""
     tree: dict[str, list[Any]] = {"feature": [-1], "threshold": [0.0], "left": [-1], "set": [[]]}
     leaves = [0]
     while len(leaves) < n_leaves:
@@ -31,7 +31,7 @@ def random_tree(rng: Any, n_leaves: int, rule: Any) -> dict[str, list[Any]]:
 
 
 def forest_of(rng: np.random.Generator, trees: list[dict[str, list[Any]]]) -> Arrays:
-    """Trees end to end, with random values, classes, and ways for missing values."""
+    """Concatenate trees, with random values, classes and default directions of missing values."""
     joined = {name: [item for tree in trees for item in tree[name]] for name in trees[0]}
     n_nodes, n_trees = len(joined["feature"]), len(trees)
     sets = [np.array(s, np.uint64) for s in joined["set"]]
@@ -72,16 +72,16 @@ def random_rows(rng: np.random.Generator, n_rows: int, n_features: int, values: 
     return rng.choice(values, (n_rows, n_features))
 
 
-def assert_walked(arrays: Arrays, X: np.ndarray, n_threads: int = 1) -> None:
+def assert_same_as_traversal(arrays: Arrays, X: np.ndarray, n_threads: int = 1) -> None:
     forest = core.forest(arrays, X.shape[1], N_CLASSES)
     raw = core.predict(forest, X, N_CLASSES, len(arrays["tree_class"]), n_threads)
     assert raw.tobytes() == (predicted_by_hand(arrays, X, N_CLASSES) + 0.0).tobytes()
 
 
-def drawn_forest(
+def generated_forest(
     rng: np.random.Generator, n_rows: int, data: st.DataObject
 ) -> tuple[Arrays, np.ndarray]:
-    """Small trees of thresholds and sets, and rows that are near to what they compare."""
+    """Return small trees of thresholds and sets, and rows close to their thresholds and codes."""
     n_features = data.draw(st.integers(1, 4), "features")
     thresholds = np.unique([-np.inf, np.inf, 0.0, *rng.normal(size=data.draw(st.integers(0, 9)))])
     rules = [
@@ -99,43 +99,43 @@ def drawn_forest(
 
 
 @given(st.integers(0, 2**32), st.sampled_from(N_ROWS), st.data())
-def test_any_forest_of_thresholds_and_sets_answers_as_walks_do(seed, n_rows, data):
-    arrays, X = drawn_forest(np.random.default_rng(seed), n_rows, data)
-    assert_walked(arrays, X, data.draw(st.integers(1, 3), "threads"))
+def test_any_forest_of_thresholds_and_sets_predicts_as_tree_traversal(seed, n_rows, data):
+    arrays, X = generated_forest(np.random.default_rng(seed), n_rows, data)
+    assert_same_as_traversal(arrays, X, data.draw(st.integers(1, 3), "threads"))
 
 
 @pytest.mark.parametrize("n_rows", N_ROWS)
 @pytest.mark.parametrize("n_thresholds", [1, 2, 3, 254, 255, 256, 257, 700])
-def test_codes_of_a_byte_and_of_two_tell_all_thresholds_apart(n_rows, n_thresholds):
-    """One stump for each threshold, so that a row's score is a sum over those below its value."""
+def test_one_and_two_byte_codes_distinguish_all_thresholds(n_rows, n_thresholds):
+    """With a stump for each threshold, the score of a row is a sum over the thresholds below its value."""
     thresholds = np.arange(n_thresholds) - 0.5
     rng = np.random.default_rng(n_rows)
     stump = {"feature": [0, -1, -1], "left": [1, -1, -1], "set": [[], [], []]}
     arrays = forest_of(rng, [stump | {"threshold": [t, 0.0, 0.0]} for t in thresholds.tolist()])
-    assert_walked(arrays, random_rows(rng, n_rows, 1, thresholds))
+    assert_same_as_traversal(arrays, random_rows(rng, n_rows, 1, thresholds))
 
 
 @pytest.mark.parametrize("n_leaves", [255, 256, 257, 600])
 @pytest.mark.parametrize("n_rows", [1, 9, 130])
-def test_trees_with_more_leaves_than_a_byte_can_number_are_walked(n_leaves, n_rows):
+def test_trees_may_have_more_than_256_leaves(n_leaves, n_rows):
     rng = np.random.default_rng(n_leaves)
     thresholds = rng.normal(size=50)
     rule = threshold_rule(rng, 3, thresholds)
     trees = [random_tree(rng, n, rule) for n in (5, n_leaves, 1, n_leaves, 20)]
-    assert_walked(forest_of(rng, trees), random_rows(rng, n_rows, 3, thresholds))
+    assert_same_as_traversal(forest_of(rng, trees), random_rows(rng, n_rows, 3, thresholds))
 
 
 @pytest.mark.parametrize("n_words", [1, 3, 4, 20, 1100])
 @pytest.mark.parametrize("n_rows", [1, 9, 130])
-def test_sets_of_any_length_tell_all_categories_apart(n_words, n_rows):
-    """With 4 words the code of no category needs a second byte, with 1100 it needs a third."""
+def test_sets_of_any_length_distinguish_all_categories(n_words, n_rows):
+    """With 4 words, codes of categories fit into one byte; with 1100, they need three."""
     rng = np.random.default_rng(n_words)
     trees = [random_tree(rng, 6, set_rule(rng, 2, n_words)) for _ in range(3)]
     codes = rng.integers(0, 64 * n_words + 2, 200).astype(float)
-    assert_walked(forest_of(rng, trees), random_rows(rng, n_rows, 2, codes))
+    assert_same_as_traversal(forest_of(rng, trees), random_rows(rng, n_rows, 2, codes))
 
 
-def test_more_thresholds_than_two_bytes_can_number_are_walked():
+def test_forest_may_have_more_than_65536_thresholds():
     n = 70_000
     stumps = {
         "feature": np.tile(np.array([0, -1, -1], np.int32), n),
@@ -159,12 +159,12 @@ def test_more_thresholds_than_two_bytes_can_number_are_walked():
 def test_trees_of_one_leaf_need_no_features():
     arrays = forest_of(np.random.default_rng(0), [random_tree(None, 1, None)] * 9)
     for n_rows in (1, 2, 130):
-        assert_walked(arrays, np.empty((n_rows, 0)))
+        assert_same_as_traversal(arrays, np.empty((n_rows, 0)))
 
 
 @pytest.mark.parametrize("n_rows", [1, 9, 130])
-def test_a_few_trees_on_many_features_add_what_all_do(n_rows):
-    """Codes of all features are not worth finding for a tree."""
+def test_trees_added_one_by_one_equal_all_at_once(n_rows):
+    """For a single tree, only the features that it uses are coded."""
     rng = np.random.default_rng(5)
     thresholds = rng.normal(size=20)
     trees = [random_tree(rng, 8, threshold_rule(rng, 40, thresholds)) for _ in range(30)]

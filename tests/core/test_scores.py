@@ -21,7 +21,7 @@ def assert_same_scores(ours, theirs) -> None:
 
 
 @given(problems())
-def test_scores_start_at_zero_or_where_told(problem):
+def test_scores_start_at_zero_or_at_the_given_scores(problem):
     trainer = core.trainer(problem)
     zeros = np.zeros((problem.n_classes, len(problem.y)))
     np.testing.assert_array_equal(trainer.raw(), zeros if problem.raw is None else problem.raw)
@@ -29,7 +29,7 @@ def test_scores_start_at_zero_or_where_told(problem):
 
 
 @given(problems(), st.data())
-def test_residuals_and_losses_are_those_of_the_reference(problem, data):
+def test_residuals_and_losses_match_the_reference(problem, data):
     algorithm = data.draw(algorithms(problem.n_classes))
     trainers = core.trainer(problem), reference_trainer(problem)
     for trainer in trainers:
@@ -38,8 +38,8 @@ def test_residuals_and_losses_are_those_of_the_reference(problem, data):
 
 
 @pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 17, 33])
-def test_residuals_are_those_of_the_reference_for_any_number_of_classes(K):
-    """Class counts and row counts around the width of a SIMD register."""
+def test_residuals_match_the_reference_for_any_number_of_classes(K):
+    """Numbers of classes and rows are around the width of a SIMD register."""
     problem = random_problem(K, 53, 2, K, learning_rate=1.0, min_weight=3, max_leaf_nodes=4)
     trainers = core.trainer(problem), reference_trainer(problem)
     for trainer in trainers:
@@ -47,22 +47,22 @@ def test_residuals_are_those_of_the_reference_for_any_number_of_classes(K):
     assert_same_scores(*trainers)
 
 
-def test_residuals_stay_exact_down_to_machine_accuracy():
-    """Rows that are easily told apart: the loss falls to the end, and the grid follows it."""
+def test_residuals_are_exact_down_to_machine_accuracy():
+    """On separable rows the loss decreases to machine accuracy, and the grid follows."""
     X = np.repeat(np.arange(3.0), 4)[:, None]
     params = {"min_weight": 1, "learning_rate": 1.0}
     problem = Problem(X, X[:, 0].astype(np.int32), 3, params=params)
     trainers = core.trainer(problem), reference_trainer(problem)
     ours, theirs = (ref.boost(t, ref.Algorithm("abc-mart"), 3, 200) for t in trainers)
-    core.assert_same_rounds(ours, theirs)
+    core.assert_same_iterations(ours, theirs)
     assert_same_scores(*trainers)
     assert len(ours) < 200
     assert 0 < trainers[0].loss() < 2e-14
 
 
 @pytest.mark.parametrize("height", [2.0, 9.0, 20.0])
-def test_the_grid_grows_coarser_when_a_row_grows_worse(height):
-    """Twenty rows that trees cannot tell from the last one: it pays for their gain."""
+def test_grid_becomes_coarser_if_the_loss_of_a_row_increases(height):
+    """Twenty rows have the feature value of the last one, whose loss increases with their gain."""
     y = np.array([0] * 25 + [1], np.int32)
     X = np.array([0.0] * 5 + [1.0] * 21)[:, None]
     raw = np.zeros((3, 26))
@@ -76,8 +76,8 @@ def test_the_grid_grows_coarser_when_a_row_grows_worse(height):
     assert_same_scores(*trainers)
 
 
-def test_a_residual_may_be_far_beyond_the_last_grid():
-    """All classes but the base have twenty rows and come up together: its only row ends far below."""
+def test_residual_may_exceed_the_previous_grid():
+    """All classes except the base class have twenty rows, and their steps add up against its only row."""
     K = 20
     y = np.array([0, 0, *np.repeat(np.arange(K - 1), 20), K - 1], np.int32)
     X = np.array([0.0, 0.0] + [1.0] * (len(y) - 2))[:, None]
@@ -86,12 +86,12 @@ def test_a_residual_may_be_far_beyond_the_last_grid():
     problem = Problem(X, y, K, raw=raw, params={"min_weight": 1, "learning_rate": 1.0})
     trainers = core.trainer(problem), reference_trainer(problem)
     for trainer in trainers:
-        trainer.step(list(range(K - 1)), K - 1, True, 1.0)
+        trainer.train_iteration(list(range(K - 1)), K - 1, True, 1.0)
     assert_same_scores(*trainers)
 
 
 @pytest.mark.parametrize("lead", [600.0, 680.0, 700.0, 900.0])
-def test_grids_of_the_tiniest_residuals_are_those_of_the_reference(lead):
+def test_grids_of_tiny_residuals_match_the_reference(lead):
     y = np.arange(17, dtype=np.int32) % 3
     raw = np.zeros((3, 17))
     raw[y, np.arange(17)] = lead
@@ -107,7 +107,7 @@ raw_scores = hnp.arrays(
 
 
 @given(raw_scores)
-def test_softmax_is_that_of_the_reference(raw):
+def test_softmax_matches_the_reference(raw):
     proba = core.softmax(raw)
     np.testing.assert_array_equal(proba, [ref.softmax(F) for F in raw.tolist()])
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-14)
@@ -122,6 +122,6 @@ def test_log_softmax_is_the_logarithm_of_softmax(raw):
 
 @pytest.mark.parametrize("function", [core.softmax, core.log_softmax])
 @pytest.mark.parametrize("raw", [np.zeros(3), np.zeros((2, 2, 2)), None, [["a", "b"]]])
-def test_softmax_rejects_what_is_no_table(function, raw):
+def test_softmax_rejects_wrong_input(function, raw):
     with pytest.raises((ValueError, TypeError)):
         function(raw)

@@ -33,10 +33,10 @@ def many_classes(n_classes: int, n_rows: int = 900) -> tuple[np.ndarray, np.ndar
 
 
 def replayed(problem: Problem, bases: list[int]) -> core.Trainer:
-    """A training that took these base classes."""
+    """Return a trainer after iterations with these base classes."""
     trainer = core.trainer(problem)
     for base in bases:
-        trainer.step([k for k in range(problem.n_classes) if k != base], base, True, 1.0)
+        trainer.train_iteration([k for k in range(problem.n_classes) if k != base], base, True, 1.0)
     return trainer
 
 
@@ -47,15 +47,15 @@ def best_by_hand(problem: Problem, bases: list[int]) -> int:
 
 @pytest.mark.parametrize("hessian_split", [False, True])
 @pytest.mark.parametrize("n_classes", [3, 5, 11])
-def test_exhaustive_search_is_a_loop_that_tries_each_base_by_hand(n_classes, hessian_split):
+def test_exhaustive_search_takes_the_base_class_with_the_smallest_loss(n_classes, hessian_split):
     problem = random_problem(n_classes, 300, 4, n_classes, hessian_split=hessian_split)
     searched = core.trainer(problem)
     bases: list[int] = []
     for _ in range(4):
-        step = searched.search(range(n_classes))
+        iteration = searched.search(range(n_classes))
         bases.append(best_by_hand(problem, bases))
-        assert step.base == bases[-1]
-        assert step.n_halvings == 0
+        assert iteration.base == bases[-1]
+        assert iteration.n_halvings == 0
     np.testing.assert_array_equal(searched.raw(), replayed(problem, bases).raw())
 
 
@@ -65,20 +65,20 @@ def test_search_is_the_same_for_any_thread_count(seed, n_candidates):
     problem = random_problem(seed, 120, 3, 5, hessian_split=bool(seed % 2))
     one, two = (core.trainer(problem, n_threads) for n_threads in (1, 3))
     for _ in range(2):
-        assert core.step_bytes(one.search(range(n_candidates))) == core.step_bytes(
+        assert core.result_bytes(one.search(range(n_candidates))) == core.result_bytes(
             two.search(range(n_candidates))
         )
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_as_many_candidates_as_classes_or_more_are_all(criterion):
+def test_n_candidates_of_at_least_the_classes_is_all_classes(criterion):
     search = small(abc(criterion, n_candidates=3)).fit(X, Y)
     for n_candidates in (None, 7):
         assert_same_model(search, small(abc(criterion, n_candidates=n_candidates)).fit(X, Y))
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_two_classes_have_one_model_under_every_policy(criterion):
+def test_two_classes_have_one_model_for_every_choice_of_the_base_class(criterion):
     X2, y2 = X[50:], Y[50:]
     plain = small(criterion).fit(X2, y2)
     for fields in (
@@ -94,7 +94,7 @@ def test_two_classes_have_one_model_under_every_policy(criterion):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_warm_up_steps_are_plain_steps(criterion):
+def test_warmup_iterations_have_no_base_class(criterion):
     model = small(abc(criterion, n_candidates=2, gap=1, warmup=4)).fit(X, Y)
     plain = small(criterion, max_iter=4).fit(X, Y)
     np.testing.assert_array_equal(model.train_loss_[:5], plain.train_loss_)
@@ -103,27 +103,29 @@ def test_warm_up_steps_are_plain_steps(criterion):
     np.testing.assert_allclose(model.decision_function(X).sum(axis=1), 0, atol=1e-12)
 
 
-def test_choice_is_kept_for_the_gap_and_searched_again():
+def test_base_class_is_kept_for_the_gap_and_searched_again():
     model = small(abc("logitboost", n_candidates=2, gap=3)).fit(X, Y)
     searched = ~np.isnan(model.history_.candidate_losses).all(axis=1)
     assert np.flatnonzero(searched).tolist() == [0, 4, 8]
-    for step, base in enumerate(base_labels(model)):
-        assert base == base_labels(model)[step - step % 4]
+    for iteration, base in enumerate(base_labels(model)):
+        assert base == base_labels(model)[iteration - iteration % 4]
 
 
-def test_candidates_are_the_worst_classes_and_the_best_of_them_is_taken():
+def test_candidates_are_the_classes_of_largest_loss_and_the_best_is_taken():
     X4, y4 = many_classes(7)
     model = small(abc("logitboost", n_candidates=3)).fit(X4, y4)
-    for step, losses in enumerate(model.history_.candidate_losses):
+    for iteration, losses in enumerate(model.history_.candidate_losses):
         tried = np.flatnonzero(~np.isnan(losses))
-        worst = np.argsort(-model.class_losses_[step], kind="stable")[:3]
+        worst = np.argsort(-model.class_losses_[iteration], kind="stable")[:3]
         assert tried.tolist() == sorted(worst.tolist())
-        assert base_labels(model)[step] == np.nanargmin(losses)
-        assert np.nanmin(losses) == pytest.approx(model.history_.train_loss[step + 1], rel=1e-9)
+        assert base_labels(model)[iteration] == np.nanargmin(losses)
+        assert np.nanmin(losses) == pytest.approx(
+            model.history_.train_loss[iteration + 1], rel=1e-9
+        )
 
 
-def test_candidate_that_cannot_split_does_not_end_the_search():
-    """Only classes 0 and 1 can be told apart, and only against each other do they gain enough."""
+def test_candidate_without_a_split_does_not_end_the_search():
+    """Only classes 0 and 1 are separable, and only against each other is the gain large enough."""
     X3 = np.repeat([0.0, 1.0], 100)[:, None]
     y3 = np.array([0] * 45 + [1] * 5 + [2] * 50 + [0] * 5 + [1] * 45 + [2] * 50)
     stuck = small(AdaptiveBaseClass(base_label=2, min_gain=10))
@@ -136,8 +138,8 @@ def test_candidate_that_cannot_split_does_not_end_the_search():
     assert 2 not in base_labels(model)
 
 
-def test_exhaustive_search_is_not_behind_the_worst_class_with_many_classes():
-    """Full steps overshoot with 60 classes: what counts is the loss after the guard."""
+def test_exhaustive_search_is_not_worse_than_one_candidate_with_many_classes():
+    """Full steps overshoot with 60 classes, so candidates are compared by the loss after scaling back."""
     X60, y60 = noisy_data(n_rows=900, n_classes=60)
     exhaustive, worst = (
         small(abc("mart", n_candidates=n), max_iter=10).fit(X60, y60).train_loss_ for n in (None, 1)
@@ -146,29 +148,29 @@ def test_exhaustive_search_is_not_behind_the_worst_class_with_many_classes():
     assert exhaustive[-1] <= 1.05 * worst[-1]
 
 
-def test_losses_of_a_search_are_those_after_the_guard():
+def test_candidate_losses_are_those_after_scaling_back():
     problem = random_problem(60, 900, 4, 60, learning_rate=1.0)
     bases = range(6)
-    guarded = []
+    expected = []
     for base in bases:
         trainer = core.trainer(problem)
-        step = trainer.step([k for k in range(60) if k != base], base, True, 1.0)
-        guarded.append((trainer.loss(), step.base_scale))
-    assert all(scale < 1 for _, scale in guarded)
+        iteration = trainer.train_iteration([k for k in range(60) if k != base], base, True, 1.0)
+        expected.append((trainer.loss(), iteration.base_scale))
+    assert all(scale < 1 for _, scale in expected)
     searched = core.trainer(problem).search(bases).candidate_losses
-    np.testing.assert_allclose(searched, [loss for loss, _ in guarded], rtol=1e-9)
+    np.testing.assert_allclose(searched, [loss for loss, _ in expected], rtol=1e-9)
 
 
 @pytest.mark.parametrize("hessian_split", [False, True])
-def test_losses_of_a_search_are_those_of_the_reference_where_the_guard_acts(hessian_split):
+def test_candidate_losses_match_the_reference_where_steps_are_scaled_back(hessian_split):
     params = {"learning_rate": 1.0, "max_leaf_nodes": 3, "min_weight": 2, "subsample": 0.8}
     problem = random_problem(30, 60, 3, 30, hessian_split=hessian_split, **params)
     ours, theirs = (t.search([0, 5]) for t in (core.trainer(problem), reference_trainer(problem)))
     assert ours.base_scale < 1
-    core.assert_same_step(ours, theirs)
+    core.assert_same_result(ours, theirs)
 
 
-def test_without_a_search_there_are_no_search_losses():
+def test_candidate_losses_are_nan_without_a_search():
     assert np.isnan(small("abc-mart").fit(X, Y).history_.candidate_losses).all()
 
 
@@ -192,7 +194,7 @@ def test_loss_never_rises_with_many_classes(criterion, fields, n_classes):
 
 @pytest.mark.parametrize("algorithm", ["logitboost", "abc-mart", "abc-logitboost"])
 def test_training_reaches_machine_accuracy_with_finite_leaves(algorithm):
-    """Near the end hessians are tiny everywhere: no gain, leaf or score may become infinite."""
+    """Hessians become tiny, but no gain, leaf value or score may become infinite."""
     model = ABCBoostClassifier(
         algorithm, max_iter=3000, max_leaf_nodes=4, min_samples_leaf=2, learning_rate=0.5
     ).fit(X, Y)
@@ -201,7 +203,7 @@ def test_training_reaches_machine_accuracy_with_finite_leaves(algorithm):
     assert np.isfinite(model.model_.ensemble.gain).all()
 
 
-def test_regularization_shortens_leaves_and_least_hessian_stops_splits():
+def test_l2_shrinks_leaf_values_and_min_hessian_leaf_prevents_splits():
     plain = small("logitboost", max_iter=1).fit(X, Y)
     shrunk = small("logitboost", max_iter=1, l2_regularization=100.0).fit(X, Y)
     assert (
@@ -226,7 +228,7 @@ def test_regularization_shortens_leaves_and_least_hessian_stops_splits():
     ],
     ids=str,
 )
-def test_wrong_search_is_an_error_that_names_it(fields, error, said):
+def test_error_names_the_wrong_parameter_of_the_search(fields, error, said):
     with pytest.raises(error, match=f"AdaptiveBaseClass: {said}"):
         small(AdaptiveBaseClass(**fields)).fit(X, Y)
 

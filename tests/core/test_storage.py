@@ -1,4 +1,4 @@
-"""Large arrays in scratch files of a folder: the same bytes, nothing left behind, errors that name it."""
+"""Large arrays in scratch files: the same model, no files left, errors that name the folder."""
 
 import os
 import signal
@@ -18,27 +18,31 @@ from abcgbm import _core
 from models import HANGS_AFTER, run_python
 from strategies import Problem, mixed_problem, random_problem
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no folders for arrays there yet")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="not supported on Windows yet")
 
 KINDS: dict[str, dict[str, Any]] = {
     "mart": {},
     "abc-mart": {"bases": [1], "base_derivatives": True},
     "logitboost": {"hessian_split": True},
     "abc-logitboost with search": {"hessian_split": True, "bases": [0, 2, 3]},
-    "search of the base step": {"base_line_search": True, "bases": [1], "base_derivatives": True},
-    "drawn rows": {"subsample": 0.6},
-    "shared": {"multi_output": True, "hessian_split": True},
-    "shared, drawn": {"multi_output": True, "n_projections": 2, "subsample": 0.6},
+    "line search of the base class": {
+        "base_line_search": True,
+        "bases": [1],
+        "base_derivatives": True,
+    },
+    "subsampled rows": {"subsample": 0.6},
+    "multi-output": {"multi_output": True, "hessian_split": True},
+    "multi-output, subsampled": {"multi_output": True, "n_projections": 2, "subsample": 0.6},
 }
 
 
-def all_in(folder: Path) -> Any:
-    """A storage that makes files of the smallest arrays, too."""
+def everything_in(folder: Path) -> Any:
+    """Return a storage that puts even the smallest arrays into files."""
     return _core.Storage(str(folder), min_bytes=1)
 
 
 def files_in_use(folder: Path) -> int:
-    """How many mapped files of a folder this process has."""
+    """Return the number of files in a folder that this process has mapped."""
     return Path("/proc/self/maps").read_text().count(f"{folder}/")
 
 
@@ -61,32 +65,32 @@ def rows_of(problem: Problem, storage: Any) -> dict[str, Any]:
     }
 
 
-def steps(problem: Problem, storage: Any, **kind: Any) -> Iterator[bytes]:
-    """All that a training says of its steps, and a validation that follows it."""
+def bytes_of_training(problem: Problem, storage: Any, **kind: Any) -> Iterator[bytes]:
+    """Yield all outputs of a training and of its validation as bytes."""
     bases = kind.pop("bases", [-1])
     with_base = kind.pop("base_derivatives", len(bases) > 1)
     params = core.train_params(max_leaf_nodes=5, min_weight=3, seed=1, **kind)
     trainer = _core.Trainer(**rows_of(problem, storage), params=params)
     validation = _core.Validation(**rows_of(problem, storage))
-    for step in range(3):
-        made = trainer.train_iteration(range(problem.n_classes), bases, with_base, 0.75, step)
+    for iteration in range(3):
+        made = trainer.train_iteration(range(problem.n_classes), bases, with_base, 0.75, iteration)
         validation.add(made)
         arrays = (trainer.raw(), trainer.residuals()[0], trainer.class_losses(), validation.raw())
-        yield core.step_bytes(made)
+        yield core.result_bytes(made)
         yield from (np.asarray(array).tobytes() for array in (*arrays, validation.leading()))
         yield np.array([trainer.loss(), validation.loss()]).tobytes()
 
 
 def sparse_problem() -> Problem:
-    """One column of numbers, and several that are mostly zero."""
+    """Return one dense column, and several that are mostly zero."""
     problem = random_problem(3, 300, 6, 4)
     X = np.where(np.random.default_rng(3).random(problem.X.shape) < 0.9, 0.0, problem.X)
     X[:, 0] = problem.X[:, 0]
     return replace(problem, X=X)
 
 
-def weighed_problem() -> Problem:
-    """Rows with weights, and with scores to start from."""
+def weighted_problem() -> Problem:
+    """Return rows with weights and initial scores."""
     rng = np.random.default_rng(4)
     raw = np.round(rng.normal(size=(4, 300)), 2)
     raw = np.rint(raw * 2**32) / 2**32
@@ -97,24 +101,29 @@ PROBLEMS = {
     "numbers": random_problem(1, 300, 4, 4),
     "all kinds of columns": mixed_problem(2, 300, 4),
     "sparse": sparse_problem(),
-    "weights and scores": weighed_problem(),
+    "weights and scores": weighted_problem(),
 }
 
 
-# ------------------------------------------------------------------------------------ the same bytes
+# ------------------------------------------------------------------------------------ the same model
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", PROBLEMS)
-def test_training_is_the_same_in_a_folder(table, kind, tmp_path):
-    in_memory = list(steps(PROBLEMS[table], _core.Storage(), **KINDS[kind]))
-    assert list(steps(PROBLEMS[table], all_in(tmp_path), **KINDS[kind])) == in_memory
+def test_training_with_scratch_files_is_the_same(table, kind, tmp_path):
+    in_memory = list(bytes_of_training(PROBLEMS[table], _core.Storage(), **KINDS[kind]))
+    assert (
+        list(bytes_of_training(PROBLEMS[table], everything_in(tmp_path), **KINDS[kind]))
+        == in_memory
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 @pytest.mark.parametrize("kind", KINDS)
-def test_arrays_of_rows_are_files_that_nobody_sees(kind, tmp_path):
-    made = steps(PROBLEMS["all kinds of columns"], all_in(tmp_path), **KINDS[kind])
+def test_scratch_files_are_invisible(kind, tmp_path):
+    made = bytes_of_training(
+        PROBLEMS["all kinds of columns"], everything_in(tmp_path), **KINDS[kind]
+    )
     next(made)
     assert files_in_use(tmp_path) > 10
     assert list(tmp_path.iterdir()) == []
@@ -125,15 +134,15 @@ def test_arrays_of_rows_are_files_that_nobody_sees(kind, tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_small_arrays_stay_in_memory(tmp_path):
-    made = steps(PROBLEMS["numbers"], _core.Storage(str(tmp_path)))
+    made = bytes_of_training(PROBLEMS["numbers"], _core.Storage(str(tmp_path)))
     next(made)
     assert files_in_use(tmp_path) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_rows_of_a_table_lie_where_the_table_does_and_a_pickle_in_memory(tmp_path):
+def test_taken_rows_are_stored_in_the_folder_and_pickles_in_memory(tmp_path):
     problem = PROBLEMS["sparse"]
-    table, same = table_of(problem, all_in(tmp_path)), table_of(problem, _core.Storage())
+    table, same = table_of(problem, everything_in(tmp_path)), table_of(problem, _core.Storage())
     before = files_in_use(tmp_path)
     taken = table.take(np.arange(0, 300, 2))
     assert files_in_use(tmp_path) > before > 0
@@ -144,10 +153,10 @@ def test_rows_of_a_table_lie_where_the_table_does_and_a_pickle_in_memory(tmp_pat
     np.testing.assert_array_equal(loaded.codes(), same.codes())
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_with_a_folder_no_memory_grows_with_the_rows(shared):
+@pytest.mark.parametrize("multi_output", [False, True])
+def test_memory_does_not_grow_with_the_rows_if_a_folder_is_given(multi_output):
     def parts(n_rows: int, **given: Any) -> dict[str, int]:
-        params = core.train_params(multi_output=shared)
+        params = core.train_params(multi_output=multi_output)
         return _core.training_bytes(n_rows, 5, 1000, params, 1, 2, **given)
 
     assert parts(10**6, in_folder=True) == parts(10**9, in_folder=True)
@@ -157,11 +166,11 @@ def test_with_a_folder_no_memory_grows_with_the_rows(shared):
     } - {"losses of the candidates"}
 
 
-# ------------------------------------------------------------------------------- nothing left behind
+# ------------------------------------------------------------------------------- -----no files left
 
 
-def test_nothing_is_left_after_an_error(tmp_path):
-    rows = rows_of(PROBLEMS["numbers"], all_in(tmp_path))
+def test_no_file_is_left_after_an_error(tmp_path):
+    rows = rows_of(PROBLEMS["numbers"], everything_in(tmp_path))
     with pytest.raises(ValueError, match="raw: of shape"):
         _core.Trainer(**rows | {"raw": np.zeros((1, 1))}, params=_core.TrainParams())
     assert list(tmp_path.iterdir()) == []
@@ -172,14 +181,14 @@ import sys
 import test_storage as this
 from pathlib import Path
 for _ in range(10**6):
-    for made in this.steps(this.PROBLEMS["numbers"], this.all_in(Path(sys.argv[1]))):
+    for made in this.bytes_of_training(this.PROBLEMS["numbers"], this.everything_in(Path(sys.argv[1]))):
         sys.stdout.write("x")
         sys.stdout.flush()
 """
 
 
 @pytest.mark.parametrize("n_iter", [1, 3])
-def test_nothing_is_left_by_a_process_that_is_killed(n_iter, tmp_path):
+def test_no_file_is_left_by_a_killed_process(n_iter, tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -212,7 +221,7 @@ def mounted(folder: Path, options: str) -> Iterator[None]:
         ("", FileNotFoundError),
     ],
 )
-def test_folder_that_takes_no_file_is_an_error_before_any_work(name, error, tmp_path):
+def test_unusable_folder_is_an_early_error(name, error, tmp_path):
     (tmp_path / "a file").touch()
     folder = str(tmp_path / name) if name else ""
     with pytest.raises(error, match=f"bytes in the folder '{folder}' for large arrays: "):
@@ -225,7 +234,7 @@ from abcgbm import _core
 
 os.chmod({folder!r}, 0o500)
 if os.geteuid() == 0:
-    os.setuid(65534)  # root may write anywhere
+    os.setuid(65534)  # root may write everywhere
 try:
     _core.Storage({folder!r})
 except PermissionError as error:
@@ -233,26 +242,26 @@ except PermissionError as error:
 """
 
 
-def test_folder_that_is_not_ours_is_an_error_before_any_work(tmp_path):
+def test_folder_without_write_permission_is_an_early_error(tmp_path):
     said = run_python(NOT_OURS.format(folder=str(tmp_path)))
     assert said.endswith(f"bytes in the folder '{tmp_path}' for large arrays: Permission denied")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root's to do")
-def test_folder_of_a_file_system_that_is_only_read_is_an_error(tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_folder_of_a_read_only_file_system_is_an_error(tmp_path):
     with mounted(tmp_path, "ro"), pytest.raises(OSError, match="Read-only file system"):
         _core.Storage(str(tmp_path))
 
 
-def test_folder_is_found_again_from_elsewhere(tmp_path, monkeypatch):
+def test_relative_folder_is_resolved_at_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     storage = _core.Storage(".", 1)
     monkeypatch.chdir("/")
     rows_of(PROBLEMS["numbers"], storage)
 
 
-def test_no_folder_is_memory_and_arrays_have_at_least_a_byte(tmp_path):
-    assert list(steps(PROBLEMS["numbers"], _core.Storage(None)))
+def test_no_folder_means_memory_and_min_bytes_is_at_least_one(tmp_path):
+    assert list(bytes_of_training(PROBLEMS["numbers"], _core.Storage(None)))
     with pytest.raises(ValueError, match="min_bytes: at least 1"):
         _core.Storage(str(tmp_path), 0)
 
@@ -272,15 +281,15 @@ except OSError as error:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="how files are bounded differs")
-def test_file_that_may_not_be_so_large_is_an_error_that_names_the_folder(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="file size limits are tested on Linux")
+def test_file_size_limit_is_an_error_that_names_the_folder(tmp_path):
     said = run_python(f"import sys; sys.argv[1:] = [{str(tmp_path)!r}]" + FULL)
     expected = f"[Errno 27] reserving 4000000 bytes in the folder '{tmp_path}' for large arrays"
     assert said == f"{expected}: File too large"
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="root's to do")
-def test_full_disk_is_an_error_that_names_the_folder_and_leaves_room(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs root")
+def test_full_disk_is_an_error_that_names_the_folder_and_frees_the_space(tmp_path):
     y, weight = np.zeros(500_000, np.int32), np.ones(500_000, np.int64)
     with mounted(tmp_path, "rw"):
         storage = _core.Storage(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Rows that follow the trees of a training step by step."""
+"""Validation scores, updated after every iteration of a training."""
 
 import math
 from dataclasses import replace
@@ -14,17 +14,17 @@ from strategies import Problem, algorithms, mixed_problem, problems, random_prob
 
 
 def followed_by(trainer: core.Trainer, validation, check) -> core.Trainer:
-    """The trainer; a validation moves with each of its steps, and is then checked."""
-    native_step = trainer.native_step
+    """Return the trainer; after each of its iterations the validation is updated and checked."""
+    native_iteration = trainer.native_iteration
 
-    def step(*arguments):
-        made = native_step(*arguments)
-        if made.changed:
-            validation.add(made)
+    def observed(*arguments):
+        result = native_iteration(*arguments)
+        if result.changed:
+            validation.add(result)
             check()
-        return made
+        return result
 
-    trainer.native_step = step
+    trainer.native_iteration = observed
     return trainer
 
 
@@ -35,7 +35,7 @@ def assert_same_state(validation, trainer: core.Trainer) -> None:
 
 
 @given(st.one_of(problems(), sparse_problems()), st.data(), st.integers(1, 2))
-def test_validation_on_the_training_rows_has_the_scores_of_training(problem, data, n_threads):
+def test_validation_on_the_training_rows_has_the_training_scores(problem, data, n_threads):
     algorithm, K = data.draw(algorithms(problem.n_classes)), problem.n_classes
     trainer, validation = core.trainer(problem), core.validation(problem, n_threads)
     assert_same_state(validation, trainer)
@@ -44,20 +44,20 @@ def test_validation_on_the_training_rows_has_the_scores_of_training(problem, dat
 
 
 @pytest.mark.parametrize("K", [2, 9, 40])
-def test_validation_follows_guarded_steps(K):
-    """Steps whose base class moves by a part of the trees' values."""
+def test_validation_follows_steps_that_are_scaled_back(K):
+    """The step of the base class is a fraction of the trees' values."""
     rng = np.random.default_rng(K)
     X, y = rng.normal(size=(500, 3)), rng.integers(0, K, 500).astype(np.int32)
     problem = Problem(X, y, K, params={"min_weight": 2, "learning_rate": 1.0})
     trainer, validation = core.trainer(problem), core.validation(problem, 3)
     followed_by(trainer, validation, lambda: assert_same_state(validation, trainer))
-    rounds = ref.boost(trainer, ref.Algorithm("abc-mart"), K, 5)
-    assert len(rounds) == 5
-    assert K == 2 or any(r.step.base_scale < 1 for r in rounds)
+    iterations = ref.boost(trainer, ref.Algorithm("abc-mart"), K, 5)
+    assert len(iterations) == 5
+    assert K == 2 or any(r.result.base_scale < 1 for r in iterations)
 
 
 def other_rows(problem: Problem, random, n: int) -> Problem:
-    """Rows that take each value from some row of the training, or have none."""
+    """Return rows with random training values or missing ones."""
     columns = [[*column, math.nan] for column in problem.X.T.tolist()]
     X = np.array([[random.choice(column) for column in columns] for _ in range(n)])
     y = np.array([random.randrange(problem.n_classes) for _ in range(n)], np.int32)
@@ -67,21 +67,21 @@ def other_rows(problem: Problem, random, n: int) -> Problem:
 
 
 def validation_of(rows: Problem, problem: Problem):
-    """A validation on other rows, with the bins of the training."""
+    """Return a validation on other rows, binned as the training rows."""
     thresholds = [np.array(t) for t in problem.thresholds()]
     table = core.bin_table(rows.X, thresholds, 1, problem.is_categorical().astype(np.uint8))
     return core.validation(rows, binned=table)
 
 
 @given(problems(), st.data(), st.randoms(use_true_random=False), st.integers(1, 20))
-def test_validation_on_other_rows_has_the_scores_that_are_predicted(problem, data, random, n):
+def test_validation_on_other_rows_has_the_predicted_scores(problem, data, random, n):
     K, rows = problem.n_classes, other_rows(problem, random, n)
     validation = validation_of(rows, problem)
     trainer = followed_by(core.trainer(problem), validation, lambda: None)
-    rounds = ref.boost(trainer, data.draw(algorithms(K)), K, 3)
+    iterations = ref.boost(trainer, data.draw(algorithms(K)), K, 3)
     raw = np.zeros((n, K)) if rows.raw is None else rows.raw.T.copy()
-    if rounds:
-        arrays = core.forest_arrays(rounds, problem.thresholds())
+    if iterations:
+        arrays = core.forest_arrays(iterations, problem.thresholds())
         forest = core.forest(arrays, problem.X.shape[1], K)
         forest.add(rows.X, raw, 0, len(arrays["tree_class"]), 1)
     np.testing.assert_array_equal(validation.raw(), raw.T)
@@ -94,9 +94,9 @@ def test_validation_is_the_same_for_any_thread_count(n_threads):
     problem = mixed_problem(5, 3000, 5)
     one, several = core.validation(problem), core.validation(problem, n_threads)
     trainer = core.trainer(problem)
-    for one_step in ref.boost(trainer, ref.Algorithm("abc-mart"), 5, 3):
-        one.add(one_step.step)
-        several.add(one_step.step)
+    for iteration in ref.boost(trainer, ref.Algorithm("abc-mart"), 5, 3):
+        one.add(iteration.result)
+        several.add(iteration.result)
     assert_same_state(one, trainer)
     assert_same_state(several, trainer)
 
@@ -107,7 +107,7 @@ PROBLEM = mixed_problem(0, 100, 3)
 
 
 def first_iteration(problem: Problem):
-    return core.trainer(problem).native_step(range(problem.n_classes), [-1], False, 1.0, 0)
+    return core.trainer(problem).native_iteration(range(problem.n_classes), [-1], False, 1.0, 0)
 
 
 def columns_of(problem: Problem, *columns: int) -> Problem:
@@ -126,7 +126,7 @@ def columns_of(problem: Problem, *columns: int) -> Problem:
     ],
     ids=["classes", "features", "fewer bins", "fewer categories", "other kinds"],
 )
-def test_step_of_another_training_is_refused_and_leaves_the_scores_alone(other, said):
+def test_iteration_of_another_training_is_refused_and_keeps_the_scores(other, said):
     problem = PROBLEM.with_params(max_leaf_nodes=20, categorical_smoothing=0.0)
     validation = core.validation(other)
     with pytest.raises(ValueError, match=f"result: of a training with other {said}"):
@@ -134,10 +134,12 @@ def test_step_of_another_training_is_refused_and_leaves_the_scores_alone(other, 
     assert not validation.raw().any()
 
 
-@pytest.mark.parametrize("step", [None, 1, ref.Step(*[np.zeros(0)] * 11, 1.0, 0, False)], ids=type)
-def test_what_is_no_step_is_refused(step):
+@pytest.mark.parametrize(
+    "result", [None, 1, ref.IterationResult(*[np.zeros(0)] * 11, 1.0, 0, False)], ids=type
+)
+def test_other_objects_than_results_are_refused(result):
     with pytest.raises(TypeError):
-        core.validation(PROBLEM).add(step)
+        core.validation(PROBLEM).add(result)
 
 
 @pytest.mark.parametrize(
@@ -160,13 +162,13 @@ def test_validation_rejects_wrong_input(changed):
         core.validation(PROBLEM, **changed)
 
 
-def test_training_goes_on_after_its_validation_is_gone():
+def test_training_continues_after_its_validation_is_deleted():
     problem = random_problem(0, 200, 2, 3)
     trainer, validation = core.trainer(problem), core.validation(problem)
-    step = first_iteration(problem)
-    validation.add(step)
+    result = first_iteration(problem)
+    validation.add(result)
     del validation
-    trainer.step([0, 1, 2], -1, False, 1.0)
+    trainer.train_iteration([0, 1, 2], -1, False, 1.0)
     again = core.validation(problem)
-    again.add(step)
+    again.add(result)
     assert_same_state(again, trainer)

@@ -21,14 +21,14 @@ from sklearn.preprocessing import MaxAbsScaler
 from abcgbm import ABCBoostClassifier, BinMapper, Categorical
 from inputs import (
     DATA,
-    IN_PARTS,
+    IN_BATCHES,
     N_ROWS,
     NAMES,
     REFUSED,
-    WORD_LEVELS,
+    STRING_CATEGORIES,
     WORKS,
     Case,
-    InParts,
+    InBatches,
     Refusal,
     arrow_table,
     labels_of,
@@ -70,7 +70,7 @@ LINES = {
 }
 
 
-def lines_of(case: Case | Refusal | InParts) -> list[str]:
+def lines_of(case: Case | Refusal | InBatches) -> list[str]:
     return [line for line, pattern in LINES.items() if re.search(pattern, case.name)]
 
 
@@ -81,7 +81,7 @@ def each(cases: list[Any]) -> Any:
 
 @pytest.mark.parametrize("line", LINES)
 def test_every_line_has_its_forms(line):
-    assert any(line in lines_of(case) for case in [*WORKS, *REFUSED, *IN_PARTS])
+    assert any(line in lines_of(case) for case in [*WORKS, *REFUSED, *IN_BATCHES])
 
 
 def quick(**parameters: Any) -> ABCBoostClassifier:
@@ -103,7 +103,7 @@ def plain_forms_of(case: Case) -> list[Any]:
     """The values of a case in the simplest forms that its model knows the columns of."""
     if not case.named:
         return [case.plain()]
-    if case in WORD_LEVELS:
+    if case in STRING_CATEGORIES:
         as_words = pandas_with(words)(case.plain())
         return [as_words, pl.from_pandas(as_words), pa.Table.from_pandas(as_words)]
     return [make(case.plain()) for make in (pandas_frame, polars_frame, arrow_table)]
@@ -190,7 +190,7 @@ def with_labels(values: np.ndarray) -> pa.Table:
     return arrow_table(values).append_column("label", pa.array(labels_of(values)))
 
 
-@each(IN_PARTS)
+@each(IN_BATCHES)
 def test_what_is_read_in_parts_gives_the_same_model(case, tmp_path):
     values = DATA["floats"]
     X = case.make(with_labels(values), tmp_path)
@@ -199,7 +199,7 @@ def test_what_is_read_in_parts_gives_the_same_model(case, tmp_path):
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(values))
 
 
-@each(IN_PARTS)
+@each(IN_BATCHES)
 def test_labels_of_what_is_read_in_parts_are_one_of_its_columns(case, tmp_path):
     X = case.make(with_labels(DATA["floats"]), tmp_path)
     with pytest.raises(ValueError, match=says("y=array(", "the name of a column", "label")):
@@ -248,7 +248,7 @@ def test_what_is_no_table_is_refused_in_prediction(case):
         model.predict(case.make())
 
 
-@each(WORD_LEVELS)
+@each(STRING_CATEGORIES)
 def test_strings_where_there_were_numbers_and_numbers_where_there_were_strings_are_refused(case):
     y, numbers = labels_of(case.plain()), pandas_frame(case.plain())
     with pytest.raises(ValueError, match=says(COLUMN, "holds strings", "categorical_features")):

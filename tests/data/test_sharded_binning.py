@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from test_ranks import spread
+from test_ranks import random_shards
 from test_reductions import LAYOUT, table
 
 from abcgbm.communication.collectives import split_by_feature
@@ -25,7 +25,7 @@ def binned(X, y, share=LOCAL, max_bins=255) -> BinnedTable:
 
 
 def on_each(X, y, n_ranks, seed, max_bins=255) -> list[BinnedTable]:
-    held = spread(len(y), n_ranks, np.random.default_rng(seed), n_parts=2 * n_ranks)
+    held = random_shards(len(y), n_ranks, np.random.default_rng(seed), n_partitions=2 * n_ranks)
     held = [of for of in held if len(of.rows)]
 
     def work(communicator):
@@ -108,7 +108,7 @@ def test_thresholds_are_those_of_all_rows(seed, n_ranks, max_bins):
 )
 def test_rows_held_out_are_those_of_all_rows(labels, fraction, seed, n_ranks):
     y = np.array([*labels, 0, 0, 1, 1], np.int32)
-    held = spread(len(y), n_ranks, np.random.default_rng(seed % 2**32))
+    held = random_shards(len(y), n_ranks, np.random.default_rng(seed % 2**32))
     try:
         expected = hold_out(y, 4, fraction, seed)
     except ValueError:

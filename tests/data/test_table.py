@@ -17,13 +17,13 @@ from abcgbm.data.schema import Kind, Schema
 from abcgbm.data.table import read_table, read_table_like
 from inputs import (
     DATA,
-    IN_PARTS,
+    IN_BATCHES,
     NAMES,
-    NO_LEVELS,
-    NUMBER_LEVELS,
+    NO_CATEGORIES,
+    NUMBER_CATEGORIES,
     NUMBERS,
     REFUSED,
-    WORD_LEVELS,
+    STRING_CATEGORIES,
     WORKS,
     Case,
     Stream,
@@ -119,16 +119,16 @@ def test_array_is_found_by_a_mapper_that_learned_floats(case):
     )
 
 
-@each(WORD_LEVELS)
+@each(STRING_CATEGORIES)
 def test_categories_are_found_by_value_whatever_their_type_was_in_fit(case):
     expected = codes(mapper_of(case), case.plain())
-    for learned in WORD_LEVELS:
+    for learned in STRING_CATEGORIES:
         if learned.data == case.data:
             mapper = BinMapper().fit(learned.table())
             np.testing.assert_array_equal(codes(mapper, case.table())[:, 4], expected[:, 4])
 
 
-@each(NUMBER_LEVELS)
+@each(NUMBER_CATEGORIES)
 def test_categories_that_are_numbers_are_found_by_value_whatever_their_type_is(case):
     mapper, expected = BinMapper().fit(case.table()), codes(mapper_of(case), case.plain())
     for dtype in ("float64", "float32", "Int16", "object", "category"):
@@ -137,14 +137,14 @@ def test_categories_that_are_numbers_are_found_by_value_whatever_their_type_is(c
         np.testing.assert_array_equal(codes(mapper, X)[:, 4], expected[:, 4])
 
 
-@each(NUMBER_LEVELS)
+@each(NUMBER_CATEGORIES)
 def test_categories_of_numbers_can_be_read_as_numbers(case):
     table = read_table(case.table(), categorical_features=None)
     assert table.kind.tolist() == [Kind.NUMERIC] * 5
     np.testing.assert_array_equal(table.floats(EVERY), case.plain())
 
 
-@each(NO_LEVELS)
+@each(NO_CATEGORIES)
 def test_column_of_missing_categories_alone_has_no_category_and_all_that_comes_is_missing(case):
     mapper = BinMapper().fit(case.table())
     assert mapper.encoding_.categories[4].code_of == {}
@@ -162,14 +162,14 @@ def test_column_of_missing_categories_alone_has_no_category_and_all_that_comes_i
         strict.transform(pandas_with(words)(DATA["level"]))
 
 
-@each(NO_LEVELS)
+@each(NO_CATEGORIES)
 def test_column_of_missing_values_alone_is_numeric_where_nothing_is_categorical(case):
     table = read_table(case.table(), categorical_features=None)
     assert table.kind.tolist() == [Kind.NUMERIC] * 5
     np.testing.assert_array_equal(table.floats(EVERY), case.plain())
 
 
-@each(NO_LEVELS)
+@each(NO_CATEGORIES)
 def test_column_of_missing_values_alone_is_missing_numbers_where_fit_saw_numbers(case):
     mapper = BinMapper().fit(pandas_frame(DATA["floats"]))
     expected = codes(mapper, pandas_frame(case.plain()))
@@ -185,7 +185,7 @@ def test_what_cannot_be_read_is_refused_with_its_name_and_what_to_do(case):
         BinMapper().fit(case.make())
 
 
-@each(IN_PARTS)
+@each(IN_BATCHES)
 def test_mapper_refuses_what_is_read_in_parts(case, tmp_path):
     X = case.make(arrow_table(DATA["floats"]), tmp_path)
     expected = "expected an array of numbers, a data frame, an Arrow table or a sparse matrix"
@@ -202,20 +202,20 @@ def test_what_cannot_be_read_is_refused_in_transform_too(case):
         mapper.transform(X)
 
 
-@each(WORD_LEVELS)
+@each(STRING_CATEGORIES)
 def test_strings_are_refused_where_nothing_is_categorical(case):
     with pytest.raises(ValueError, match=says(f"column {NAMES[4]!r} holds strings", "categorical")):
         BinMapper(categorical_features=None).fit(case.table())
 
 
-@each(WORD_LEVELS)
+@each(STRING_CATEGORIES)
 def test_strings_are_refused_where_fit_saw_numbers(case):
     mapper = BinMapper().fit(pandas_frame(case.plain()))
     with pytest.raises(ValueError, match=says(f"column {NAMES[4]!r} holds strings", "in fit")):
         mapper.transform(case.table())
 
 
-@each(WORD_LEVELS)
+@each(STRING_CATEGORIES)
 def test_numbers_are_refused_where_fit_saw_strings(case):
     mapper = BinMapper().fit(case.table())
     with pytest.raises(

@@ -118,8 +118,8 @@ def test_ranks_out_of_step_are_an_error_on_every_worker(client):
 def test_error_of_a_rank_reaches_the_other_ranks(client):
     errors = run(client, work.failing, work.error_of).given
     address = sorted(client.nthreads())[1]
-    assert errors[1] == "MemoryError: no room for 8 GiB"
-    expected = f"RanksError: worker {address} (rank 1) failed: MemoryError: no room for 8 GiB"
+    assert errors[1] == "MemoryError: 8 GiB are not available"
+    expected = f"RanksError: worker {address} (rank 1) failed: MemoryError: 8 GiB are not available"
     assert errors[0] == errors[2] == expected
 
 
@@ -141,9 +141,9 @@ def test_stopped_worker_is_detected(client):
 def test_sessions_are_cleaned_up(client):
     run(client, work.sums)
     until = time.monotonic() + 20
-    while any(client.run(work.left_behind).values()) and time.monotonic() < until:
+    while any(client.run(work.unclosed_connections).values()) and time.monotonic() < until:
         time.sleep(0.1)
-    assert [*client.run(work.left_behind).values()] == [[], [], []]
+    assert [*client.run(work.unclosed_connections).values()] == [[], [], []]
 
 
 # ---------------------------------------------------------------------------------------- the same model

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_ranks import drawn, file_of, spread
+from test_ranks import file_of, noisy_rows, random_shards
 
 from abcgbm import ABCBoostClassifier, Checkpoint, TimeLimit
 from abcgbm.communication.collectives import Interrupts, uninterrupted
@@ -14,9 +14,9 @@ from abcgbm.communication.communicator import RanksError, SingleProcess
 from abcgbm.communication.shard import Shard
 from abcgbm.distributed.shard_fit import ShardResult, ShardRows, StateSender, fit_on_rank
 from abcgbm.training.callbacks import IterationReport, Means, RemoteListener
-from ranks_in_threads import ThreadReducer, on_ranks, outcomes
+from ranks_in_threads import ThreadCommunicator, on_ranks, outcomes
 
-ALL = drawn(11, n=120)
+ALL = noisy_rows(11, n=120)
 PARAMS: dict[str, Any] = {
     "max_iter": 6,
     "learning_rate": 0.15,
@@ -33,17 +33,17 @@ every_fit = pytest.mark.parametrize("params", FITS.values(), ids=FITS)
 
 
 def rows_of(n_ranks: int, seed: int) -> list[tuple[ShardRows, list[tuple[int, int]]]]:
-    held = spread(len(ALL["y"]), n_ranks, np.random.default_rng(seed))
+    held = random_shards(len(ALL["y"]), n_ranks, np.random.default_rng(seed))
     return [(ShardRows(ALL["X"][rows], ALL["y"][rows]), parts) for rows, parts in held]
 
 
 def work(params: dict[str, Any], n_ranks: int, seed: int, checkpoint: bytes | None = None) -> Any:
     given = rows_of(n_ranks, seed)
 
-    def fit(communicator: ThreadReducer) -> ShardResult:
+    def fit(communicator: ThreadCommunicator) -> ShardResult:
         rows, parts = given[communicator.rank]
         outcome = fit_on_rank(params, rows, Shard(communicator, parts), checkpoint=checkpoint)
-        if str(outcome.error).endswith("as it was told"):
+        if str(outcome.error).endswith("for the test"):
             raise RanksError(str(outcome.error))  # so that the others know
         return outcome
 
@@ -59,7 +59,7 @@ def test_result_is_the_model(params):
     steps = []
     fit = rows_of(2, 1)
 
-    def with_steps(communicator: ThreadReducer) -> ShardResult:
+    def with_steps(communicator: ThreadCommunicator) -> ShardResult:
         rows, parts = fit[communicator.rank]
         shard = Shard(communicator, parts)
         listener = RemoteListener(lambda report, means: steps.append(report.iteration))
@@ -75,13 +75,13 @@ def test_result_is_the_model(params):
 
 @every_fit
 def test_training_resumes_on_other_ranks_after_one_is_lost(params):
-    def counted(communicator: ThreadReducer) -> int:
+    def counted(communicator: ThreadCommunicator) -> int:
         work(params, 3, 5)(communicator)
-        return communicator.n_swaps
+        return communicator.n_exchanges
 
-    n_swaps = max(on_ranks(3, counted))
+    n_exchanges = max(on_ranks(3, counted))
     rng, whole = np.random.default_rng(5), expected(params)
-    for number in [*range(1, 12, 4), *rng.integers(12, n_swaps + 1, 8).tolist()]:
+    for number in [*range(1, 12, 4), *rng.integers(12, n_exchanges + 1, 8).tolist()]:
         found = outcomes(3, work(params, 3, 5), leaves=(number % 3, number))
         left = [of for of in found if isinstance(of, ShardResult) and of.error is not None]
         if not left:  # the other ranks had finished with the lost one
@@ -101,7 +101,7 @@ def test_one_process_and_ranks_resume_each_others_checkpoints(tmp_path):
     again = on_ranks(2, work(params, 2, 6, path.read_bytes()))
     assert {file_of(of.model) for of in again} == {expected(params)}
 
-    def stopped(communicator: ThreadReducer) -> None:
+    def stopped(communicator: ThreadCommunicator) -> None:
         rows, parts = rows_of(2, 1)[communicator.rank]
         model = ABCBoostClassifier(
             callbacks=[Checkpoint(tmp_path / "of ranks")], **params | {"max_iter": 3}
@@ -131,7 +131,7 @@ def test_retry_of_a_training_stopped_by_a_callback_stops_at_once(after, n_ranks)
     params, given = FITS["refit"], rows_of(2, 1)
 
     def fit(listener: RemoteListener, checkpoint: bytes | None = None, given: Any = given) -> Any:
-        def on_rank(communicator: ThreadReducer) -> ShardResult:
+        def on_rank(communicator: ThreadCommunicator) -> ShardResult:
             rows, parts = given[communicator.rank]
             shard = Shard(communicator, parts)
             return fit_on_rank(params, rows, shard, checkpoint=checkpoint, listener=listener)
@@ -191,7 +191,7 @@ def test_labels_that_cannot_be_stored_are_refused_if_state_is_kept():
 
 
 def test_failure_before_the_first_iteration_leaves_no_state():
-    def fit(communicator: ThreadReducer) -> ShardResult:
+    def fit(communicator: ThreadCommunicator) -> ShardResult:
         rows, _ = rows_of(2, 1)[communicator.rank]
         return fit_on_rank(PARAMS | {"max_iter": 0}, rows, Shard(communicator))
 
@@ -255,7 +255,7 @@ def test_interrupt_between_two_trainings_reaches_all_ranks():
 def test_time_is_measured_on_rank_0():
     given = rows_of(2, 1)
 
-    def fit(communicator: ThreadReducer) -> ShardResult:
+    def fit(communicator: ThreadCommunicator) -> ShardResult:
         rows, parts = given[communicator.rank]
         limits = {"max_iter": 50, "callbacks": [TimeLimit(1e-6 if communicator.rank == 0 else 1e6)]}
         return fit_on_rank(PARAMS | limits, rows, Shard(communicator, parts))
@@ -273,12 +273,12 @@ def test_elapsed_time_of_earlier_attempts_counts():
 
 
 def test_validation_rows_may_be_on_some_ranks_only():
-    other = drawn(12, n=40)
+    other = noisy_rows(12, n=40)
     validation = {"X_val": other["X"], "y_val": other["y"]}
     whole = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL, **validation))
     given = rows_of(3, 3)
 
-    def fit(communicator: ThreadReducer) -> ShardResult:
+    def fit(communicator: ThreadCommunicator) -> ShardResult:
         rows, parts = given[communicator.rank]
         if communicator.rank == 1:
             rows = rows._replace(**validation)

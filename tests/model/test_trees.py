@@ -253,13 +253,13 @@ def test_text_names_categories_and_the_branch_of_missing_values(models):
 
 def test_long_sets_are_shortened_in_text(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    shortened = node._replace(levels=list("abcdefghi"), missing_left=True)
+    shortened = node._replace(categories=list("abcdefghi"), missing_left=True)
     assert shortened.condition == "colour in {a, b, c, d, e, f, 3 more} or missing"
 
 
 def test_split_of_missing_values_is_named(models):
     node = models["mart"].tree(0, "a").nodes[0]
-    cut = node._replace(levels=None, threshold=math.inf, missing_left=False)
+    cut = node._replace(categories=None, threshold=math.inf, missing_left=False)
     assert cut.condition == "colour is not missing"
 
 

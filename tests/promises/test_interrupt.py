@@ -149,12 +149,12 @@ def test_interrupted_builder_is_incomplete():
 @both_thread_counts
 @pytest.mark.parametrize(("algorithm", "base"), [("mart", -1), ("abc-mart", 0)])
 def test_iteration_is_interrupted(algorithm, base, n_threads):
-    *arguments, leaf_scale = reference.step_arguments(algorithm, base, 10)
+    *arguments, leaf_scale = reference.iteration_arguments(algorithm, base, 10)
 
     def step(n_rows):
         y, params = np.arange(n_rows) % 10, {"max_leaf_nodes": 255}
         problem = Cut(normal(n_rows, 16), y, 10, params=params)
-        return partial(core.trainer(problem, n_threads).step, *arguments)
+        return partial(core.trainer(problem, n_threads).train_iteration, *arguments)
 
     assert is_interrupted(lasting(step, 400_000, leaf_scale, LASTS * n_threads), leaf_scale)
 
@@ -166,7 +166,7 @@ def test_multi_output_iteration_is_interrupted(n_projections, n_threads):
         y = np.arange(n_rows) % 20
         params = {"max_leaf_nodes": 255, "multi_output": True, "n_projections": n_projections}
         problem = Cut(normal(n_rows, 64), y, 20, params=params)
-        return partial(core.trainer(problem, n_threads).step, list(range(20)), -1, False)
+        return partial(core.trainer(problem, n_threads).train_iteration, list(range(20)), -1, False)
 
     assert is_interrupted(lasting(step, 200_000, 1.0, LASTS * n_threads), 1.0)
 

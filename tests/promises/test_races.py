@@ -42,7 +42,7 @@ def test_multi_output_trees_equal_those_of_one_thread(hessian_split, n_projectio
         problem = random_problem(5, 6000, 4, 6, **params)
         trainer = core.trainer(problem, n_threads)
         for _ in range(3):
-            trainer.step(list(range(6)), -1, False, 5 / 6)
+            trainer.train_iteration(list(range(6)), -1, False, 5 / 6)
         return trainer.raw().tobytes() + trainer.residuals()[0].tobytes()
 
     assert trained(N_THREADS) == trained(1)
@@ -56,7 +56,7 @@ def results(
     held_out = core.validation(problem, n_threads)
     rounds = ref.boost(trainer, algorithm, n_classes, 2)
     for this in rounds:
-        held_out.add(this.step)
+        held_out.add(this.result)
     arrays = core.forest_arrays(rounds, problem.thresholds())
     forest = core.forest(arrays, 4, n_classes)
     raw = core.predict(forest, problem.X, n_classes, len(arrays["tree_class"]), n_threads)
@@ -67,16 +67,18 @@ def results(
 def test_threads_sharing_a_tree_grow_that_of_one_thread():
     """Fewer trees than threads: each counts some of the columns."""
     problem = mixed_problem(4, 6000, 2)
-    steps = [core.trainer(problem, n).step([1], 0, True, 1.0) for n in (1, N_THREADS)]
-    core.assert_same_step(*steps)
+    steps = [core.trainer(problem, n).train_iteration([1], 0, True, 1.0) for n in (1, N_THREADS)]
+    core.assert_same_result(*steps)
 
 
 def test_guarded_step_equals_that_of_one_thread():
     problem = random_problem(60, 900, 4, 60, learning_rate=1.0)
     classes = list(range(1, 60))
-    one, several = (core.trainer(problem, n).step(classes, 0, True, 1.0) for n in (1, N_THREADS))
+    one, several = (
+        core.trainer(problem, n).train_iteration(classes, 0, True, 1.0) for n in (1, N_THREADS)
+    )
     assert one.base_scale < 1
-    core.assert_same_step(one, several)
+    core.assert_same_result(one, several)
 
 
 def test_many_threads_train_and_predict_at_once():

@@ -1,8 +1,8 @@
-"""The slow, obvious twin of the native core, written from docs/arithmetic.md alone.
+"""Reference implementation of the native core, written from docs/arithmetic.md alone: slow and simple.
 
-Sums over rows are Python integers, everything else is one float operation after the other in the order
-of that page, so the results are the specification's to the last bit. `Trainer` and `Step` look like
-those of `abcgbm._core`, so that one driver (`boost`) and one comparison serve both.
+Sums over rows are Python integers, and float operations are done one by one in the order of that page, so
+results are bit for bit those of the specification. `Trainer` and `IterationResult` have the interface of
+`abcgbm._core`, so that one driver (`boost`) and one comparison serve both.
 """
 
 import itertools
@@ -26,13 +26,13 @@ def exponent(x: float) -> int:
 
 
 def largest_power_of_two_in(weights: Sequence[float]) -> Fraction:
-    """The largest power of two, up to 1, that divides every weight."""
+    """Return the largest power of two, at most 1, that divides every weight."""
     ratios = [weight.as_integer_ratio() for weight in weights]
     return min(Fraction(1), *(Fraction(n & -n, d) for n, d in ratios))
 
 
 def balanced(sample_weight: Sequence[float], y: Sequence[int], n_classes: int) -> list[float]:
-    """The factors that give all classes with rows the same sum; 1 for the others."""
+    """Return factors that give all classes with rows the same total weight; 1 for empty classes."""
     of_class = class_sums(sample_weight, y, n_classes)
     n_present = sum(of > 0 for of in of_class)
     return [float(sum(of_class) / (n_present * of)) if of else 1.0 for of in of_class]
@@ -46,7 +46,7 @@ def class_sums(sample_weight: Sequence[float], y: Sequence[int], n_classes: int)
 
 
 def mean_factor(sample_weight: Sequence[float], y: Sequence[int], factor: Sequence[float]) -> float:
-    """f of the specification."""
+    """Return f of the specification."""
     of_class = class_sums(sample_weight, y, len(factor))
     counted = [(Fraction(f), of) for f, of in zip(factor, of_class, strict=True) if f > 0]
     return float(sum(f * of for f, of in counted) / sum(of for _, of in counted))
@@ -56,13 +56,13 @@ def mean_factor(sample_weight: Sequence[float], y: Sequence[int], factor: Sequen
 class Weights:
     weight: list[int]
     unit: float
-    lost: float  # the largest part of its weight that a row has lost by rounding
+    lost: float  # the largest relative loss of weight by rounding
 
 
 def weigh(sample_weight: Sequence[float], y: Sequence[int], factor: Sequence[float]) -> Weights:
-    """Weights as integers, and the unit that they count."""
+    """Return weights as integers, and their unit."""
     s, f = [float(w) for w in sample_weight], [float(factor[k]) for k in y]
-    common = f[0] if len(set(f)) == 1 else 1.0
+    constant = f[0] if len(set(f)) == 1 else 1.0
     f = [1.0] * len(f) if len(set(f)) == 1 else f
     g, d = largest_power_of_two_in(s), largest_power_of_two_in(f)
     A = float(sum(map(Fraction, s)))
@@ -79,11 +79,11 @@ def weigh(sample_weight: Sequence[float], y: Sequence[int], factor: Sequence[flo
     r = [max(1, round(of)) for of in x]
     weight = [n * of for n, of in zip(times, r, strict=True)]
     lost = max(0.0, *((a - b) / a for a, b in zip(x, r, strict=True)))
-    return Weights(weight, float(unit) * common, lost)
+    return Weights(weight, float(unit) * constant, lost)
 
 
 def integer_weights(sample_weight: Sequence[float]) -> tuple[list[int], float]:
-    """Without class weights."""
+    """Return integer weights and their unit, without class weights."""
     weights = weigh(sample_weight, [0] * len(sample_weight), [1.0])
     return weights.weight, weights.unit
 
@@ -97,7 +97,7 @@ def min_weight(min_samples_leaf: float, unit: float, lost: float = 0.0, factor: 
 
 
 def distinct_values(column: Sequence[float], weight: Sequence[int]) -> list[tuple[float, int]]:
-    """Ascending distinct values with the weight of each; missing ones left out."""
+    """Return ascending distinct values with their weights, without missing ones."""
     total: dict[float, int] = {}
     for x, w in zip(column, weight, strict=True):
         if not math.isnan(x):
@@ -107,14 +107,14 @@ def distinct_values(column: Sequence[float], weight: Sequence[int]) -> list[tupl
 
 
 def first_values_of_bins(weight: Sequence[int], max_bins: int) -> list[int]:
-    """Index of the first value of every bin but the first."""
+    """Return the index of the first value of every bin except the first."""
     firsts = []
-    bins_left, rest, acc = max_bins, sum(weight), 0
+    bins_left, remaining, acc = max_bins, sum(weight), 0
     for j, w in enumerate(weight):
         values_fit = len(weight) - j <= bins_left - 1
-        is_full = (2 * acc + w) * bins_left > 2 * rest
+        is_full = (2 * acc + w) * bins_left > 2 * remaining
         if j > 0 and bins_left > 1 and (values_fit or is_full):
-            bins_left, rest, acc = bins_left - 1, rest - acc, 0
+            bins_left, remaining, acc = bins_left - 1, remaining - acc, 0
             firsts.append(j)
         acc += w
     return firsts
@@ -139,9 +139,9 @@ def code(x: float, thresholds: Sequence[float]) -> int:
 
 @dataclass(frozen=True)
 class Binned:
-    codes: list[list[int]]  # one list a row
+    codes: list[list[int]]  # one list for each row
     n_bins: list[int]  # value bins and the one for missing values
-    categorical: Sequence[bool]  # features whose cuts are sets of codes
+    categorical: Sequence[bool]  # features that are split by sets of codes
 
 
 def bin_table(
@@ -166,14 +166,14 @@ def mix(x: int) -> int:
 
 
 def draw(seed: int, *key: int) -> int:
-    drawn = mix(seed)
+    state = mix(seed)
     for part in key:
-        drawn = mix(drawn ^ part)
-    return drawn
+        state = mix(state ^ part)
+    return state
 
 
-def is_drawn(seed: int, step: int, row: int, share: float) -> bool:
-    return math.ldexp(draw(seed, ROWS, step, row) >> 11, -53) < share
+def is_sampled(seed: int, iteration: int, row: int, fraction: float) -> bool:
+    return math.ldexp(draw(seed, ROWS, iteration, row) >> 11, -53) < fraction
 
 
 # ------------------------------------------------------------------- scores to residuals and losses
@@ -221,7 +221,7 @@ def ordered_sum(values: Sequence[float], without: int) -> float:
 
 
 def softmax_terms(F: Sequence[float]) -> tuple[list[float], int, float]:
-    """exp(F_k - max F), the class of that maximum, and the sum of the others."""
+    """Return exp(F_k - max F), the class of the maximum, and the sum of the other terms."""
     m = max(F)
     top = list(F).index(m)
     e = [exp(F_k - m) for F_k in F]
@@ -235,7 +235,7 @@ def softmax(F: Sequence[float]) -> list[float]:
 
 
 def residuals_and_loss(F: Sequence[float], y: int) -> tuple[list[float], float]:
-    """r - p of every class, and - log p_y, for the scores of one row."""
+    """Return r - p of every class and - log p_y, for the scores of one row."""
     e, top, rest = softmax_terms(F)
     inv = 1.0 / (1.0 + rest)
     R = [-(e_k * inv) for e_k in e]
@@ -243,23 +243,23 @@ def residuals_and_loss(F: Sequence[float], y: int) -> tuple[list[float], float]:
     return R, log1p(rest) + (F[top] - F[y])
 
 
-def exp_of_move(value: float) -> float:
+def exp_of_step(value: float) -> float:
     return exp(value) if value < 0 else 1.0 / exp(-value)
 
 
-def loss_after_move(F: Sequence[float], y: int, move: Sequence[float], base: int) -> float:
-    """- log p_y of a row whose scores move: as a search computes it, from the exponentials before."""
+def loss_after_update(F: Sequence[float], y: int, step: Sequence[float], base: int) -> float:
+    """Return - log p_y of a row after a step, computed from the exponentials before, as in the search."""
     e, top, _ = softmax_terms(F)
     own, others = 0.0, 0.0
     for k in [*(k for k in range(len(F)) if k != base), base]:
-        moved = e[k] * exp_of_move(move[k])
+        term = e[k] * exp_of_step(step[k])
         if k == y:
-            own = moved
+            own = term
         else:
-            others = others + moved
+            others = others + term
     if own > others:
         return log1p(others / own)
-    return log(others + own) + ((F[top] - F[y]) - move[y])
+    return log(others + own) + ((F[top] - F[y]) - step[y])
 
 
 def grid_shift(bits: int, largest: float) -> int:
@@ -267,7 +267,7 @@ def grid_shift(bits: int, largest: float) -> int:
 
 
 def on_grid(x: float, shift: int) -> int:
-    """rint(x * 2^shift)"""
+    """Return rint(x * 2^shift)."""
     return round(math.ldexp(x, shift))
 
 
@@ -313,17 +313,17 @@ class TrainParams:
     categorical_penalty: float = 0.0
     subsample: float = 1.0
     max_features: int = 0  # 0: all
-    max_path_features: int = 0  # that may meet on a path; 0: no bound
-    interaction_groups: Sequence[Sequence[int]] = ()  # none: all features may meet
+    max_path_features: int = 0  # on one path; 0: no bound
+    interaction_groups: Sequence[Sequence[int]] = ()  # none: no constraint
     seed: int = 0
-    multi_output: bool = False  # one tree for all classes: see reference_shared
-    n_projections: int = 0  # in which a shared tree is cut; 0: all classes
-    base_line_search: bool = False  # how far the base class moves is sought at every step
+    multi_output: bool = False  # one tree for all classes: see reference_multi_output
+    n_projections: int = 0  # of the gain of a multi-output tree; 0: all classes
+    base_line_search: bool = False  # search the base class's step length in every iteration
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Integer sums over rows: residual, weight, hessian. (G and H are arrays where trees are shared.)"""
+    """Integer sums over rows: residual, weight, hessian. (G and H are arrays in multi-output trees.)"""
 
     G: int = 0
     W: int = 0
@@ -338,7 +338,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Target:
-    """What one tree is grown on: the table, and the sums of every single row."""
+    """Training data of one tree: the table, and the derivatives of each row."""
 
     table: Binned
     rows: list[Sums]
@@ -346,8 +346,8 @@ class Target:
     unit: float
     leaf_scale: float
     params: TrainParams
-    key: int = 0  # of the draws of features
-    size_per_hessian: float = 2.0  # how large a residual is expected to be
+    key: int = 0  # of the feature sampling
+    size_per_hessian: float = 2.0  # inverse of the expected size of a residual
 
     @property
     def smoothing(self) -> float:
@@ -367,15 +367,15 @@ class Target:
         bound = math.ldexp(self.params.min_hessian_leaf, self.shift) / self.unit
         return max(1, math.ceil(bound))
 
-    # What is another matter where trees are shared.
+    # Overridden for multi-output trees.
 
-    def categorical_cuts(self, feature: int, sums: list[Sums], node: "Node") -> Iterator["Cut"]:
+    def categorical_splits(self, feature: int, sums: list[Sums], node: "Node") -> Iterator["Split"]:
         unit = self.chance_unit(node)
-        for cut in categorical_cuts(feature, sums, node.sums, self):
-            yield replace(cut, price=unit * cut.price)
+        for split in categorical_splits(feature, sums, node.sums, self):
+            yield replace(split, price=unit * split.price)
 
     def chance_unit(self, node: "Node") -> float:
-        """The score that a cut which says nothing is expected to have."""
+        """Return the expected score of an uninformative split."""
         if self.params.hessian_split:
             return self.penalty * (float(node.sums.H) + 2 * self.l2)
         size = sum(abs(self.rows[i].G) for i in node.rows)
@@ -389,7 +389,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Split:
     feature: int
     bin: int
     missing_left: bool
@@ -397,7 +397,7 @@ class Cut:
     score: float = 0.0
     gain: float = 0.0
     left_codes: frozenset[int] = frozenset()  # of a categorical feature
-    price: float = 0.0  # what chance alone would give to its score
+    price: float = 0.0  # the expected score of an uninformative split
 
 
 @dataclass
@@ -405,16 +405,16 @@ class Node:
     rows: list[int]
     sums: Sums
     depth: int
-    path: tuple[int, ...] = ()  # features cut above
-    cut: Cut | None = None
+    path: tuple[int, ...] = ()  # features split on above
+    split: Split | None = None
     left: int = -1
-    by_class: Sequence[Sums] = ()  # of a shared tree: exact sums, as its leaves need them
+    by_class: Sequence[Sums] = ()  # of a multi-output tree: exact sums for the leaf values
 
 
 def score_and_gain(
     left: Sums, right: Sums, target: Target, price: float = 0.0
 ) -> tuple[float, float]:
-    """G_L^2/W_L + G_R^2/W_R - G^2/W without cancellation, less a price."""
+    """Return G_L^2/W_L + G_R^2/W_R - G^2/W without cancellation and less the penalty, and the gain."""
     node, unit, shift = left + right, target.unit, target.shift
     gl, gr = float(left.G), float(right.G)
     if target.params.hessian_split:
@@ -425,7 +425,7 @@ def score_and_gain(
         whole, factor = float(node.W), math.ldexp(unit, -2 * shift)
     t, u = gl * b, gr * a
     d = t - u
-    if abs(d) <= 2.0**-50 * (abs(t) + abs(u)):  # a difference by rounding alone
+    if abs(d) <= 2.0**-50 * (abs(t) + abs(u)):  # only a rounding difference
         d = 0.0
     score = max(0.0, (d * d) / (a * b) - price)
     return score, score / whole * factor
@@ -446,7 +446,7 @@ def bin_sums(node: Node, feature: int, target: Target) -> list[Sums]:
 
 
 def features_of(node: Node, node_id: int, target: Target) -> list[int]:
-    """The features that a node may be cut on."""
+    """Return the features that a node may be split on."""
     params = target.params
     features = list(range(len(target.table.n_bins)))
     if params.interaction_groups:
@@ -460,18 +460,18 @@ def features_of(node: Node, node_id: int, target: Target) -> list[int]:
     return features
 
 
-def numeric_cuts(feature: int, sums: list[Sums]) -> Iterator[Cut]:
+def numeric_splits(feature: int, sums: list[Sums]) -> Iterator[Split]:
     *values, missing = sums
     lefts = list(itertools.accumulate(values))
     for t, left in enumerate(lefts):
-        yield Cut(feature, t, False, left)
+        yield Split(feature, t, False, left)
     if missing.W > 0:
         for t, left in enumerate(lefts[:-1]):
-            yield Cut(feature, t, True, left + missing)
+            yield Split(feature, t, True, left + missing)
 
 
 def mean_residual(sums: Sums, node: Sums, target: Target) -> float:
-    """Of a category, which is given some more weight at the node's mean."""
+    """Return the mean residual of a category, smoothed toward the mean of the node."""
     of_weight = (lambda s: s.H) if target.params.hessian_split else (lambda s: s.W)
     more_residual = target.smoothing * (float(node.G) / float(node.W))
     more_weight = target.smoothing * (float(of_weight(node)) / float(node.W))
@@ -479,36 +479,38 @@ def mean_residual(sums: Sums, node: Sums, target: Target) -> float:
     return (float(sums.G) + more_residual) / weight if weight > 0 else 0.0
 
 
-def places(sums: list[Sums], target: Target) -> list[list[int]]:
-    """The codes with weight, in order; those too light for a place of their own share the first's."""
-    own: list[list[int]] = []
-    light: list[int] = []
+def category_groups(sums: list[Sums], target: Target) -> list[list[int]]:
+    """Return codes with weight, in order; rare ones form one group at the position of the first."""
+    groups: list[list[int]] = []
+    rare: list[int] = []
     for code, s in enumerate(sums):
         if s.W == 0:
             continue
         if float(s.W) >= 0.5 * target.smoothing:
-            own.append([code])
+            groups.append([code])
         else:
-            own += [] if light else [light]
-            light.append(code)
-    return own
+            groups += [] if rare else [rare]
+            rare.append(code)
+    return groups
 
 
 LOG_FACTORIAL = list(itertools.accumulate(log(float(max(1, n))) for n in range(2000)))
 
 
 def log_ways(n_left: int, n: int) -> float:
-    """The logarithm of the number of ways to part n places so, less that of n - 1 cuts in order."""
+    """Return the log of the number of subsets of this size, less the log of n - 1 ordered splits."""
     all_ways = LOG_FACTORIAL[n] - LOG_FACTORIAL[2]
     in_order = LOG_FACTORIAL[n - 1] - LOG_FACTORIAL[n - 2]
-    ways = ((all_ways - in_order) - LOG_FACTORIAL[n_left]) - LOG_FACTORIAL[n - n_left]
-    return max(0.0, ways)
+    sort_projections = ((all_ways - in_order) - LOG_FACTORIAL[n_left]) - LOG_FACTORIAL[n - n_left]
+    return max(0.0, sort_projections)
 
 
-def categorical_cuts(feature: int, sums: list[Sums], node: Sums, target: Target) -> Iterator[Cut]:
-    """Categories in the order of their means, missing values among them, cut like bins."""
-    codes = places(sums, target)
-    total = [sum((sums[c] for c in place), Sums()) for place in codes]
+def categorical_splits(
+    feature: int, sums: list[Sums], node: Sums, target: Target
+) -> Iterator[Split]:
+    """Yield splits of categories sorted by their means, missing values among them, as if they were bins."""
+    codes = category_groups(sums, target)
+    total = [sum((sums[c] for c in group), Sums()) for group in codes]
     means = [mean_residual(s, node, target) for s in total]
     first = next((mean for mean in means if mean != 0), 0.0)
     sign = -1.0 if first > 0 else 1.0
@@ -517,47 +519,47 @@ def categorical_cuts(feature: int, sums: list[Sums], node: Sums, target: Target)
     for n, left in enumerate(lefts, start=1):
         on_left = frozenset(c for p in order[:n] for c in codes[p])
         price = log_ways(n, len(order))
-        yield Cut(feature, 0, len(sums) - 1 in on_left, left, left_codes=on_left, price=price)
+        yield Split(feature, 0, len(sums) - 1 in on_left, left, left_codes=on_left, price=price)
 
 
-def all_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
-    """Every cut of a node, in the order in which ties are settled."""
+def all_splits(node: Node, node_id: int, target: Target) -> Iterator[Split]:
+    """Yield every split of a node, in the order that breaks ties."""
     for feature in features_of(node, node_id, target):
         sums = bin_sums(node, feature, target)
         if target.table.categorical[feature]:
-            yield from target.categorical_cuts(feature, sums, node)
+            yield from target.categorical_splits(feature, sums, node)
         else:
-            yield from numeric_cuts(feature, sums)
+            yield from numeric_splits(feature, sums)
 
 
-def allowed_cuts(node: Node, node_id: int, target: Target) -> Iterator[Cut]:
-    for cut in all_cuts(node, node_id, target):
-        right = node.sums - cut.left
-        if target.is_large_enough(cut.left) and target.is_large_enough(right):
-            score, gain = target.score_and_gain(cut.left, right, cut.price)
-            yield replace(cut, score=score, gain=gain)
+def allowed_splits(node: Node, node_id: int, target: Target) -> Iterator[Split]:
+    for split in all_splits(node, node_id, target):
+        right = node.sums - split.left
+        if target.is_large_enough(split.left) and target.is_large_enough(right):
+            score, gain = target.score_and_gain(split.left, right, split.price)
+            yield replace(split, score=score, gain=gain)
 
 
-def best_cut(node: Node, node_id: int, target: Target) -> Cut | None:
-    """The best cut of a node, or None if the node must stay a leaf."""
+def best_split(node: Node, node_id: int, target: Target) -> Split | None:
+    """Return the best split of a node, or None if the node must stay a leaf."""
     params = target.params
-    cuts = allowed_cuts(node, node_id, target)
-    best = max(cuts, key=lambda cut: cut.score, default=None)  # first of ties
+    splits = allowed_splits(node, node_id, target)
+    best = max(splits, key=lambda split: split.score, default=None)  # the first of equal ones
     if best is None or not best.gain > params.min_gain:
         return None
     return best if params.max_depth == 0 or node.depth < params.max_depth else None
 
 
-def sides(node: Node, cut: Cut, target: Target) -> list[bool]:
-    """Whether each code goes left; what weighs nothing in the node goes to the heavier side."""
-    table, feature = target.table, cut.feature
+def sides(node: Node, split: Split, target: Target) -> list[bool]:
+    """Return for each code whether it goes left; codes without weight go to the heavier child."""
+    table, feature = target.table, split.feature
     missing = table.n_bins[feature] - 1
-    heavier = cut.left.W >= node.sums.W - cut.left.W
+    heavier = split.left.W >= node.sums.W - split.left.W
     sums = bin_sums(node, feature, target)
     if table.categorical[feature]:
-        return [c in cut.left_codes if s.W > 0 else heavier for c, s in enumerate(sums)]
-    of_missing = cut.missing_left if sums[missing].W > 0 else heavier
-    return [code <= cut.bin for code in range(missing)] + [of_missing]
+        return [c in split.left_codes if s.W > 0 else heavier for c, s in enumerate(sums)]
+    of_missing = split.missing_left if sums[missing].W > 0 else heavier
+    return [code <= split.bin for code in range(missing)] + [of_missing]
 
 
 def make_node(
@@ -565,29 +567,31 @@ def make_node(
 ) -> Node:
     node = Node(rows, sum((target.rows[i] for i in rows), Sums()), depth, path)
     if node.sums.W > 0:
-        node.cut = best_cut(node, node_id, target)
+        node.split = best_split(node, node_id, target)
     return node
 
 
 def children(node: Node, target: Target) -> list[Node]:
-    cut, table = node.cut, target.table
-    is_left = sides(node, cut, target)
+    split, table = node.split, target.table
+    is_left = sides(node, split, target)
     made = []
     for node_id, side in ((node.left, True), (node.left + 1, False)):
-        rows = [i for i in node.rows if is_left[table.codes[i][cut.feature]] == side]
-        path = (*node.path, cut.feature)
+        rows = [i for i in node.rows if is_left[table.codes[i][split.feature]] == side]
+        path = (*node.path, split.feature)
         made.append(make_node(rows, node.depth + 1, path, node_id, target))
     return made
 
 
 def grow(target: Target) -> list[Node]:
-    """Best first: the nodes of a tree in the order of their creation."""
+    """Grow a tree best-first; return its nodes in the order of their creation."""
     nodes = [make_node(list(range(len(target.rows))), 0, (), 0, target)]
     for _ in range(target.params.max_leaf_nodes - 1):
-        open_leaves = [n for n in nodes if n.left < 0 and n.cut is not None]
+        open_leaves = [n for n in nodes if n.left < 0 and n.split is not None]
         if not open_leaves:
             break
-        best = max(open_leaves, key=lambda n: n.cut.gain)  # the first, so the lowest id, of ties
+        best = max(
+            open_leaves, key=lambda n: n.split.gain
+        )  # the first of equal ones, with the lowest id
         best.left = len(nodes)
         nodes.extend(children(best, target))
     return nodes
@@ -603,15 +607,15 @@ def leaf_value(sums: Sums, target: Target) -> float:
     return off_grid(on_grid(target.params.learning_rate * newton, 32), 32)
 
 
-# ------------------------------------------------------------------------------------------- a step
+# ----------------------------------------------------------------------------------------an iteration
 
 
 @dataclass(frozen=True)
-class Shortening:
+class StepScale:
     """The step (j, i) of the specification."""
 
     j: int = 0  # all values times 2^-j
-    i: int = 0  # the base class moves by 2^-i of them
+    i: int = 0  # values of the base class times 2^-i
 
     def base_value(self, value: float) -> float:
         return off_grid(on_grid(value, 32 - self.j - self.i), 32)
@@ -621,8 +625,8 @@ class Shortening:
 
 
 @dataclass
-class Step:
-    """The trees of a step, one after the other, as flat arrays (see `abcgbm._core.IterationResult`)."""
+class IterationResult:
+    """The trees of an iteration as concatenated arrays (see `abcgbm._core.IterationResult`)."""
 
     feature: np.ndarray
     bin: np.ndarray
@@ -640,7 +644,7 @@ class Step:
     changed: bool
     base: int = -1
     candidate_losses: Sequence[float] = ()  # of a search
-    # Of a shared tree: a row for each leaf, and for each feature that it is cut on.
+    # Of a multi-output tree: a row for each leaf, and for each feature that it is split on.
     leaf_value: np.ndarray | None = None
     gain_feature: np.ndarray | None = None
     class_gain: np.ndarray | None = None
@@ -656,35 +660,35 @@ class Tree:
         return [node for node in self.nodes if node.left < 0]
 
     def left_set(self, node: Node) -> list[int]:
-        """The codes that go left in a categorical split, 64 to a word."""
-        if node.left < 0 or not self.target.table.categorical[node.cut.feature]:
+        """Return the codes that go left in a categorical split, 64 in each word."""
+        if node.left < 0 or not self.target.table.categorical[node.split.feature]:
             return []
-        *is_left, _ = sides(node, node.cut, self.target)
+        *is_left, _ = sides(node, node.split, self.target)
         words = [is_left[start : start + 64] for start in range(0, len(is_left), 64)]
         return [sum(2**c for c, left in enumerate(word) if left) for word in words]
 
-    def flat_node(self, node: Node, by: Shortening) -> tuple[Any, ...]:
-        """feature, bin, left, missing_left, value, gain, weight, left_set_size"""
+    def flat_node(self, node: Node, by: StepScale) -> tuple[Any, ...]:
+        """Return feature, bin, left, missing_left, value, gain, weight, left_set_size."""
         weight = float(node.sums.W) * self.target.unit
         if node.left < 0:
             value = by.value(leaf_value(node.sums, self.target))
             return -1, 0, -1, False, value, 0.0, weight, 0
-        cut, n_words = node.cut, len(self.left_set(node))
-        missing_left = sides(node, cut, self.target)[-1]
-        return cut.feature, cut.bin, node.left, missing_left, 0.0, cut.gain, weight, n_words
+        split, n_words = node.split, len(self.left_set(node))
+        missing_left = sides(node, split, self.target)[-1]
+        return split.feature, split.bin, node.left, missing_left, 0.0, split.gain, weight, n_words
 
 
 NODE_TYPES = (np.int32, np.int32, np.int32, np.bool_, np.float64, np.float64, np.float64, np.int32)
 
 
-def flat_step(trees: Sequence[Tree], by: Shortening, changed: bool) -> Step:
+def flat_result(trees: Sequence[Tree], by: StepScale, changed: bool) -> IterationResult:
     nodes = [tree.flat_node(node, by) for tree in trees for node in tree.nodes]
     columns = [np.array(c, t) for c, t in zip(zip(*nodes, strict=True), NODE_TYPES, strict=True)]
     sets = [word for tree in trees for node in tree.nodes for word in tree.left_set(node)]
     columns.append(np.array(sets, np.uint64))
     start = np.cumsum([0] + [len(tree.nodes) for tree in trees])
     classes = np.array([tree.tree_class for tree in trees], np.int32)
-    return Step(*columns, start.astype(np.int64), classes, 2.0**-by.i, by.j, changed)
+    return IterationResult(*columns, start.astype(np.int64), classes, 2.0**-by.i, by.j, changed)
 
 
 @dataclass(frozen=True)
@@ -696,7 +700,7 @@ class Labels:
 
 
 class Trainer:
-    """Scores of the training rows, and steps that change them."""
+    """Scores of the training rows, and iterations that update them."""
 
     residual_bits = 48
 
@@ -712,7 +716,7 @@ class Trainer:
         self.n_classes = labels.n_classes
         self.weight_bits = sum(self.weight).bit_length()  # c of the specification
         self.total_weight = sum(self.weight) * self.unit
-        self.number = 0  # of the step that is being made
+        self.number = 0  # of the current iteration
         self.set_raw(np.zeros((self.n_classes, len(self.y))) if raw is None else raw)
 
     def set_raw(self, raw: np.ndarray) -> None:
@@ -733,7 +737,7 @@ class Trainer:
         return np.array(Rint, np.int64).T, shift
 
     def summed(self, losses: Sequence[float], weight: Sequence[int]) -> float:
-        """The sum of the losses of rows, each with its weight."""
+        """Return the weighted sum of the losses of rows."""
         shift = grid_shift(min(50, 62 - self.weight_bits), max(losses))
         total = sum(w * on_grid(loss, shift) for w, loss in zip(weight, losses, strict=True))
         return off_grid(total, shift) * self.unit
@@ -748,15 +752,15 @@ class Trainer:
     def loss(self) -> float:
         return self.summed(self.losses, self.weight)
 
-    def drawn_loss(self) -> float:
-        """Of the rows that the trees of this step are grown on: what a step is judged by."""
-        return self.summed(self.losses, self.drawn_weight())
+    def sampled_loss(self) -> float:
+        """Return the loss of the sampled rows, which the line search compares."""
+        return self.summed(self.losses, self.sampled_weight())
 
     def target(self, k: int, base: int, leaf_scale: float) -> Target:
-        """The derivatives of class k; base = -1 means the plain ones."""
+        """Return the derivatives of class k; base = -1 means plain ones."""
         Rint, shift = self.residual_grid()
         rows = []
-        for R, y, w in zip(Rint, self.y, self.drawn_weight(), strict=True):
+        for R, y, w in zip(Rint, self.y, self.sampled_weight(), strict=True):
             if base < 0:
                 g, h = plain_derivatives(R, k, shift)
             else:
@@ -767,18 +771,18 @@ class Trainer:
         size = 2.0 if base < 0 else 1.0
         return Target(self.binned, rows, shift, self.unit, leaf_scale, self.params, key, size)
 
-    def drawn_weight(self) -> list[int]:
-        """Of each row in the trees of this step."""
-        seed, share = self.params.seed, self.params.subsample
+    def sampled_weight(self) -> list[int]:
+        """Return the weight of each row in the trees of this iteration."""
+        seed, fraction = self.params.seed, self.params.subsample
         rows = enumerate(self.weight)
-        return [w if is_drawn(seed, self.number, i, share) else 0 for i, w in rows]
+        return [w if is_sampled(seed, self.number, i, fraction) else 0 for i, w in rows]
 
     def grow_tree(self, k: int, base: int, leaf_scale: float) -> Tree:
         target = self.target(k, base, leaf_scale)
         return Tree(target, k, grow(target))
 
-    def added(self, trees: Sequence[Tree], base: int, by: Shortening) -> np.ndarray:
-        """What the trees add to the scores."""
+    def added(self, trees: Sequence[Tree], base: int, by: StepScale) -> np.ndarray:
+        """Return the step: what the trees add to the scores."""
         added = np.zeros_like(self._raw)
         for tree in trees:
             for leaf in tree.leaves():
@@ -788,75 +792,79 @@ class Trainer:
                     added[base, leaf.rows] -= by.base_value(value)
         return added
 
-    def step(
+    def train_iteration(
         self, classes: Sequence[int], base: int, base_derivatives: bool, leaf_scale: float
-    ) -> Step:
+    ) -> IterationResult:
         against = base if base_derivatives else -1
         trees = [self.grow_tree(k, against, leaf_scale) for k in classes]
         if all(len(tree.nodes) == 1 for tree in trees):
-            return flat_step(trees, Shortening(), changed=False)
-        step = flat_step(trees, self.apply_guarded(trees, base), changed=True)
-        step.changed = bool(np.any(step.value != 0))
-        return step
+            return flat_result(trees, StepScale(), changed=False)
+        result = flat_result(trees, self.apply_with_line_search(trees, base), changed=True)
+        result.changed = bool(np.any(result.value != 0))
+        return result
 
-    def search(self, candidates: Sequence[int]) -> Step:
-        """A step against the candidate that leaves the smallest loss."""
+    def search(self, candidates: Sequence[int]) -> IterationResult:
+        """Train an iteration with the candidate of smallest loss as base class."""
         losses = [self.loss_after_step(base) for base in candidates]
         smallest = min(losses) * (1 + 1e-12)
         best = next(b for b, loss in zip(candidates, losses, strict=True) if loss <= smallest)
-        step = self.step([k for k in range(self.n_classes) if k != best], best, True, 1.0)
-        step.base, step.candidate_losses = best, losses
-        return step
+        result = self.train_iteration(
+            [k for k in range(self.n_classes) if k != best], best, True, 1.0
+        )
+        result.base, result.candidate_losses = best, losses
+        return result
 
     def loss_after_step(self, base: int) -> float:
-        """After the step that the guard would take; infinite if no tree has a split."""
+        """Return the loss after the line search; infinite if no tree has a split."""
         trees = [self.grow_tree(k, base, 1.0) for k in range(self.n_classes) if k != base]
         if all(len(tree.nodes) == 1 for tree in trees):
             return math.inf
 
-        def loss_after(by: Shortening) -> float:
+        def loss_after(by: StepScale) -> float:
             rows = zip(self._raw.T, self.y, self.added(trees, base, by).T, strict=True)
-            moved = [loss_after_move(F.tolist(), y, move.tolist(), base) for F, y, move in rows]
-            return self.summed(moved, self.drawn_weight())
+            losses = [loss_after_update(F.tolist(), y, step.tolist(), base) for F, y, step in rows]
+            return self.summed(losses, self.sampled_weight())
 
-        when = self.when_to_shorten_base(trees, base)
-        return loss_after(line_search(loss_after, self.drawn_loss(), when))
+        when = self.when_to_scale_base(trees, base)
+        return loss_after(line_search(loss_after, self.sampled_loss(), when))
 
-    def apply_guarded(self, trees: Sequence[Tree], base: int) -> Shortening:
-        """Adds the trees such that the loss does not rise; how they were shortened for that."""
-        before, loss_before = self.raw(), self.drawn_loss()
+    def apply_with_line_search(self, trees: Sequence[Tree], base: int) -> StepScale:
+        """Add the trees with a step scale at which the loss does not rise, and return the scale."""
+        before, loss_before = self.raw(), self.sampled_loss()
 
-        def loss_after(by: Shortening) -> float:
+        def loss_after(by: StepScale) -> float:
             self.set_raw(before + self.added(trees, base, by))
-            return self.drawn_loss()
+            return self.sampled_loss()
 
-        by = line_search(loss_after, loss_before, self.when_to_shorten_base(trees, base))
+        by = line_search(loss_after, loss_before, self.when_to_scale_base(trees, base))
         loss_after(by)
         return by
 
-    def when_to_shorten_base(self, trees: Sequence[Tree], base: int) -> str:
+    def when_to_scale_base(self, trees: Sequence[Tree], base: int) -> str:
         if base < 0 or len(trees) == 1:
             return "never"
         return "always" if self.params.base_line_search else "if the loss rises"
 
 
 def line_search(
-    loss_after: Callable[[Shortening], float], loss_before: float, when_to_shorten_base: str
-) -> Shortening:
-    """The step to take, after which the loss is not larger than before."""
-    by = Shortening()
-    if when_to_shorten_base == "always":
-        by = falling(loss_after, [Shortening(0, i) for i in range(11)])
-    elif when_to_shorten_base == "if the loss rises" and loss_after(by) > loss_before:
-        by = falling(loss_after, [Shortening(0, i) for i in range(11)])
-        by = falling(loss_after, [Shortening(by.j - n, by.i) for n in range(3)])
+    loss_after: Callable[[StepScale], float], loss_before: float, when_to_scale_base: str
+) -> StepScale:
+    """Return a step scale after which the loss is not larger than before."""
+    by = StepScale()
+    if when_to_scale_base == "always":
+        by = last_decreasing(loss_after, [StepScale(0, i) for i in range(11)])
+    elif when_to_scale_base == "if the loss rises" and loss_after(by) > loss_before:
+        by = last_decreasing(loss_after, [StepScale(0, i) for i in range(11)])
+        by = last_decreasing(loss_after, [StepScale(by.j - n, by.i) for n in range(3)])
     while by.j < 64 and loss_after(by) > loss_before:
-        by = Shortening(by.j + 1, by.i)
+        by = StepScale(by.j + 1, by.i)
     return by
 
 
-def falling(loss_after: Callable[[Shortening], float], path: Sequence[Shortening]) -> Shortening:
-    """How far down a path the loss falls strictly at every step."""
+def last_decreasing(
+    loss_after: Callable[[StepScale], float], path: Sequence[StepScale]
+) -> StepScale:
+    """Return the last scale of a sequence up to which the loss decreases strictly."""
     for here, there in itertools.pairwise(path):
         if not loss_after(there) < loss_after(here):
             return here
@@ -868,7 +876,7 @@ def falling(loss_after: Callable[[Shortening], float], path: Sequence[Shortening
 
 @dataclass(frozen=True)
 class Search:
-    """Try the classes of largest loss as base; keep the best for some steps, after a warm-up."""
+    """After a warm-up, try the classes of largest loss as base class, and keep the best for a gap."""
 
     n_candidates: int
     gap: int = 0
@@ -877,108 +885,110 @@ class Search:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A point in the space of DESIGN: derivatives, base class, refresh."""
+    """A training algorithm: derivatives, base class, order of the residuals."""
 
-    name: str = "abc-mart"  # or "mart", or "shared"
+    name: str = "abc-mart"  # or "mart", or "multi-output"
     base_class: str | int | Search | None = "worst"  # a class, or None
-    refresh: str = "step"  # or "class"
+    sequential_residuals: bool = False  # compute the residuals again for each class
     first_base: int = 0
 
 
 @dataclass
-class Round:
-    step: Step  # with refresh="class" the steps of all classes, joined
+class Iteration:
+    result: IterationResult  # with sequential residuals: those of all classes, concatenated
     base: int  # -1: none
-    class_losses: np.ndarray  # after the step
+    class_losses: np.ndarray  # after the iteration
 
 
 NODE_ARRAYS = ("feature", "bin", "left", "missing_left", "value", "gain", "weight", "left_set_size")
 
 
-def joined(steps: Sequence[Step]) -> Step:
-    """Steps of one round as one."""
+def joined(results: Sequence[IterationResult]) -> IterationResult:
+    """Concatenate the results of one iteration."""
     arrays = {
-        name: np.concatenate([getattr(s, name) for s in steps])
+        name: np.concatenate([getattr(s, name) for s in results])
         for name in (*NODE_ARRAYS, "left_set")
     }
-    sizes = np.concatenate([np.diff(s.tree_start) for s in steps])
-    return Step(
+    sizes = np.concatenate([np.diff(s.tree_start) for s in results])
+    return IterationResult(
         **arrays,
         tree_start=np.concatenate([[0], np.cumsum(sizes)]),
-        tree_class=np.concatenate([s.tree_class for s in steps]),
-        base_scale=steps[0].base_scale,  # the same: a base class has all trees in one step
-        n_halvings=max(s.n_halvings for s in steps),
-        changed=any(s.changed for s in steps),
-        leaf_value=_joined_leaves(steps),
+        tree_class=np.concatenate([s.tree_class for s in results]),
+        base_scale=results[0].base_scale,  # equal: with a base class there is one result
+        n_halvings=max(s.n_halvings for s in results),
+        changed=any(s.changed for s in results),
+        leaf_value=_joined_leaves(results),
     )
 
 
-def _joined_leaves(steps: Sequence[Step]) -> np.ndarray | None:
-    """The leaves of shared trees; the twin's trees per class do not say that they have none."""
-    known = [s.leaf_value for s in steps if s.leaf_value is not None]
+def _joined_leaves(results: Sequence[IterationResult]) -> np.ndarray | None:
+    """Return leaves of multi-output trees; the reference has None for single-output trees."""
+    known = [s.leaf_value for s in results if s.leaf_value is not None]
     return np.concatenate(known) if known else None
 
 
-def candidates_of(algorithm: Algorithm, n_rounds: int, base: int, losses: np.ndarray) -> list[int]:
-    """The base classes to try, given the base and the class losses before; [-1] for none."""
+def candidates_of(algorithm: Algorithm, n_done: int, base: int, losses: np.ndarray) -> list[int]:
+    """Return the base classes to try, given the base and the class losses before; [-1] means none."""
     search = algorithm.base_class
     if search is None or isinstance(search, int):
         return [-1 if search is None else search]
     if search == "worst":
         search = Search(1)
-    if n_rounds < search.warmup:
+    if n_done < search.warmup:
         return [-1]
-    if base >= 0 and (n_rounds - search.warmup) % (search.gap + 1) != 0:
+    if base >= 0 and (n_done - search.warmup) % (search.gap + 1) != 0:
         return [base]
-    if n_rounds == 0 and search.n_candidates == 1:
+    if n_done == 0 and search.n_candidates == 1:
         return [algorithm.first_base]
     by_loss = sorted(range(len(losses)), key=lambda k: (-losses[k], k))
     return sorted(by_loss[: search.n_candidates])
 
 
-def step_arguments(name: str, base: int, n_classes: int) -> tuple[list[int], int, bool, float]:
-    """classes, base, base_derivatives, leaf_scale"""
-    if name != "shared" and base < 0 and n_classes == 2:  # one tree, against class 0
+def iteration_arguments(name: str, base: int, n_classes: int) -> tuple[list[int], int, bool, float]:
+    """Return classes, base, base_derivatives, leaf_scale."""
+    if name != "multi-output" and base < 0 and n_classes == 2:  # one tree, against class 0
         return [1], 0, True, 1.0
     if base < 0:
         return list(range(n_classes)), -1, False, (n_classes - 1) / n_classes
     return [k for k in range(n_classes) if k != base], base, name == "abc-mart", 1.0
 
 
-def one_round(trainer: Any, algorithm: Algorithm, base: int, n_classes: int) -> Round:
-    classes, base, *rest = step_arguments(algorithm.name, base, n_classes)
-    if algorithm.refresh == "step":
-        step = trainer.step(classes, base, *rest)
+def one_iteration(trainer: Any, algorithm: Algorithm, base: int, n_classes: int) -> Iteration:
+    classes, base, *rest = iteration_arguments(algorithm.name, base, n_classes)
+    if not algorithm.sequential_residuals:
+        result = trainer.train_iteration(classes, base, *rest)
     else:
-        steps = [trainer.step([k], base, *rest) for k in classes]
-        step = joined([s for s in steps if s.changed] or steps)
-    return Round(step, base, trainer.class_losses())
+        results = [trainer.train_iteration([k], base, *rest) for k in classes]
+        result = joined([s for s in results if s.changed] or results)
+    return Iteration(result, base, trainer.class_losses())
 
 
-def best_round(trainer: Any, algorithm: Algorithm, tried: list[int], n_classes: int) -> Round:
+def best_iteration(
+    trainer: Any, algorithm: Algorithm, tried: list[int], n_classes: int
+) -> Iteration:
     if len(tried) == 1:
-        return one_round(trainer, algorithm, tried[0], n_classes)
-    step = trainer.search(tried)
-    return Round(step, step.base, trainer.class_losses())
+        return one_iteration(trainer, algorithm, tried[0], n_classes)
+    result = trainer.search(tried)
+    return Iteration(result, result.base, trainer.class_losses())
 
 
-def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> list[Round]:
-    """A whole training with this module's `Trainer` or with the core's."""
-    rounds: list[Round] = []
+def boost(trainer: Any, algorithm: Algorithm, n_classes: int, max_iter: int) -> list[Iteration]:
+    """Train with this module's `Trainer` or with the core's."""
+    iterations: list[Iteration] = []
     base = -1
     accuracy = 2e-14 * min(1.0, trainer.total_weight)
-    while len(rounds) < max_iter and not trainer.loss() < accuracy:
-        tried = candidates_of(algorithm, len(rounds), base, trainer.class_losses())
-        trainer.number = len(rounds)
-        this = best_round(trainer, algorithm, tried, n_classes)
-        if tried == [base] and not this.step.changed:  # perhaps only kept
-            tried = candidates_of(algorithm, len(rounds), -1, trainer.class_losses())
-            this = best_round(trainer, algorithm, tried, n_classes)
-        if not this.step.changed:
+    while len(iterations) < max_iter and not trainer.loss() < accuracy:
+        tried = candidates_of(algorithm, len(iterations), base, trainer.class_losses())
+        trainer.number = len(iterations)
+        this = best_iteration(trainer, algorithm, tried, n_classes)
+        if tried == [base] and not this.result.changed:  # perhaps only kept by the gap
+            tried = candidates_of(algorithm, len(iterations), -1, trainer.class_losses())
+            this = best_iteration(trainer, algorithm, tried, n_classes)
+        if not this.result.changed:
             break
         base = this.base if tried != [-1] else -1
-        rounds.append(this)
-    return rounds
+        iterations.append(this)
+    return iterations
 
 
 # --------------------------------------------------------------------------------------- prediction
@@ -996,7 +1006,7 @@ def tree_value(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> float:
 
 
 def tree_leaf(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> int:
-    """Walks a row of the table down one tree."""
+    """Return the leaf of a row."""
     node = 0
     while tree["feature"][node] >= 0:
         node = tree["left"][node] + (0 if goes_left(tree, node, x) else 1)
@@ -1004,7 +1014,7 @@ def tree_leaf(tree: dict[str, Sequence[Any]], x: Sequence[float]) -> int:
 
 
 def goes_left(tree: dict[str, Sequence[Any]], node: int, x: Sequence[float]) -> bool:
-    """Tells which way a row of the table goes at a split."""
+    """Return whether a row goes left at a split."""
     value = x[tree["feature"][node]]
     if math.isnan(value):
         return bool(tree["missing_left"][node])

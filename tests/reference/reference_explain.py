@@ -1,4 +1,4 @@
-"""Shapley values by their definition, slowly: every tree, every set of its features."""
+"""Reference implementation of Shapley values from their definition: every tree, every set of features."""
 
 import itertools
 import math
@@ -11,19 +11,19 @@ import reference
 Tree = dict[str, Any]
 
 
-def shares(tree: Tree) -> np.ndarray:
-    """The part of its parent's weight that each node has; halves where the children have none."""
-    share, weight = np.ones(len(tree["weight"])), np.asarray(tree["weight"])
+def fractions(tree: Tree) -> np.ndarray:
+    """Return for each node its fraction of the parent's weight; 1/2 where the children have weight zero."""
+    fraction, weight = np.ones(len(tree["weight"])), np.asarray(tree["weight"])
     for left in (left for left in tree["left"] if left >= 0):
         both = slice(left, left + 2)
-        share[both] = weight[both] / weight[both].sum() if weight[both].any() else 0.5
-    return share
+        fraction[both] = weight[both] / weight[both].sum() if weight[both].any() else 0.5
+    return fraction
 
 
 def expectation(tree: Tree, row: list[float], known: tuple[int, ...]) -> np.ndarray:
-    """The mean of a tree's values where only some features of a row are known.
+    """Return the mean of a tree's values if only some features of a row are known.
 
-    At a split on a feature that is not known both children count, by their shares of weight.
+    At a split on an unknown feature, both children count by their fractions of weight.
     """
 
     def below(node: int) -> np.ndarray:
@@ -32,13 +32,13 @@ def expectation(tree: Tree, row: list[float], known: tuple[int, ...]) -> np.ndar
             return tree["values"][node]
         if feature in known:
             return below(left if reference.goes_left(tree, node, row) else left + 1)
-        return tree["share"][left] * below(left) + tree["share"][left + 1] * below(left + 1)
+        return tree["fraction"][left] * below(left) + tree["fraction"][left + 1] * below(left + 1)
 
     return below(0)
 
 
 def shapley_values(tree: Tree, row: list[float]) -> dict[int, np.ndarray]:
-    """The mean effect of coming to know each feature, over all orders of coming to know them."""
+    """Return the mean effect of revealing each feature, over all orders of revealing them."""
     features = sorted({f for f in tree["feature"] if f >= 0})
     n = len(features)
     sets = [s for size in range(n + 1) for s in itertools.combinations(features, size)]
@@ -56,7 +56,7 @@ def shapley_values(tree: Tree, row: list[float]) -> dict[int, np.ndarray]:
 
 
 def trees_with_values(arrays: Tree, n_classes: int) -> list[Tree]:
-    """Each tree as lists, with the values that each of its nodes has for the classes, and shares."""
+    """Return each tree as lists, with the class values of its nodes and their fractions of weight."""
     trees, n_leaves, n_words = [], 0, 0
     names = ("feature", "threshold", "left", "missing_left", "left_set_size", "weight")
     for t, (start, end) in enumerate(itertools.pairwise(arrays["tree_start"].tolist())):
@@ -73,12 +73,12 @@ def trees_with_values(arrays: Tree, n_classes: int) -> list[Tree]:
             values[:, k] += arrays["value"][start:end]
             if b >= 0:
                 values[:, b] -= arrays["value"][start:end] * arrays["tree_base_scale"][t]
-        trees.append(tree | {"values": values, "share": shares(tree)})
+        trees.append(tree | {"values": values, "fraction": fractions(tree)})
     return trees
 
 
 def explained(arrays: Tree, X: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Shapley values of shape (n_rows, n_features, n_classes), and the mean scores."""
+    """Return Shapley values of shape (n_rows, n_features, n_classes), and the mean scores."""
     return explained_trees(trees_with_values(arrays, n_classes), X, n_classes)
 
 

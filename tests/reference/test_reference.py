@@ -1,4 +1,4 @@
-"""The oracle itself, against the standard library, scikit-learn's trees and cases worked by hand."""
+"""The reference against the standard library, scikit-learn's trees and examples computed by hand."""
 
 import math
 from dataclasses import replace
@@ -50,12 +50,12 @@ def test_integer_weights_stay_themselves():
     assert ref.integer_weights([3.0, 2.0, 1.0]) == ([3, 2, 1], 1.0)
 
 
-def test_weights_of_halves_count_halves():
+def test_weights_in_halves_have_a_unit_of_one_half():
     assert ref.integer_weights([0.5, 1.0, 2.5]) == ([1, 2, 5], 0.5)
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1))
-def test_integer_weights_are_near_the_given_ones(sample_weight):
+def test_integer_weights_approximate_the_given_ones(sample_weight):
     weight, unit = ref.integer_weights(sample_weight)
     assert math.frexp(unit)[0] == 0.5
     assert sum(weight) <= 2**30 + len(weight)
@@ -63,7 +63,7 @@ def test_integer_weights_are_near_the_given_ones(sample_weight):
         assert abs(w * unit - s) <= unit / 2 or (w == 1 and s < unit)
 
 
-def test_smallest_leaf_is_rounded_up():
+def test_min_weight_is_rounded_up():
     assert [ref.min_weight(s, 0.25) for s in (0.0, 0.25, 0.3, 1.0)] == [1, 1, 2, 4]
 
 
@@ -78,7 +78,7 @@ def test_heavy_value_has_a_bin_of_its_own():
     assert ref.find_thresholds([0.0, 1.0, 2.0, 3.0], [1, 9, 1, 1], 3) == [0.5, 1.5]
 
 
-def test_infinities_are_extremes_and_can_be_cut_off():
+def test_infinities_are_extremes_and_can_be_split_off():
     column = [-math.inf, 0.0, math.inf, math.nan]
     thresholds = ref.find_thresholds(column, [1] * 4, 255)
     assert thresholds == [-math.inf, 0.0]
@@ -86,7 +86,7 @@ def test_infinities_are_extremes_and_can_be_cut_off():
 
 
 @given(tables(20, max_features=1), st.integers(2, 25))
-def test_distinct_values_have_bins_of_their_own_while_these_last(X, max_bins):
+def test_each_distinct_value_has_its_own_bin_up_to_max_bins(X, max_bins):
     column = X[:, 0].tolist()
     thresholds = ref.find_thresholds(column, [1] * len(column), max_bins)
     n_distinct = len({x for x in column if not math.isnan(x)})
@@ -132,7 +132,7 @@ def sum_of_squares(node: ref.Sums, whole: Fraction, scale: int) -> Fraction:
 
 
 @given(sums, sums)
-def test_gain_is_the_drop_of_the_squared_error(left, right):
+def test_gain_is_the_decrease_of_the_squared_error(left, right):
     both = left + right
     parts = [sum_of_squares(s, Fraction(s.W), 2**96) for s in (left, right, both)]
     exact = float((parts[0] + parts[1] - parts[2]) / 2)  # the unit is 1/2
@@ -141,7 +141,7 @@ def test_gain_is_the_drop_of_the_squared_error(left, right):
 
 
 @given(sums, sums, st.sampled_from([0.0, 0.25, 3.0]))
-def test_gain_of_logitboost_weighs_by_the_hessian(left, right, l2):
+def test_gain_of_logitboost_is_weighted_by_the_hessian(left, right, l2):
     both, l2_int = left + right, Fraction(l2) * 2**48 * 2
     wholes = [left.H + l2_int, right.H + l2_int, both.H + 2 * l2_int]
     nodes = zip((left, right, both), wholes, strict=True)
@@ -158,7 +158,7 @@ def test_leaf_value_is_bounded_where_the_hessian_vanishes():
     assert ref.leaf_value(ref.Sums(0, 1, 0), target()) == 0.0
 
 
-def test_smallest_hessian_forbids_light_leaves():
+def test_min_hessian_leaf_rejects_smaller_children():
     bound = target(min_weight=1, hessian_split=True, min_hessian_leaf=0.25)
     assert bound.min_hessian == 2**47
     assert ref.is_large_enough(ref.Sums(0, 1, 2**47), bound)
@@ -166,23 +166,23 @@ def test_smallest_hessian_forbids_light_leaves():
 
 
 def test_tree_worked_by_hand():
-    """Two classes, F = 0: residuals +-1 against a base, hessians 1; the cut lies between 1 and 2."""
+    """Two classes, F = 0: residuals +-1 with a base class, hessians 1; the split is between 1 and 2."""
     problem = Problem(
         X=np.array([[0.0], [1.0], [2.0], [3.0]]),
         y=np.array([0, 0, 1, 1]),
         n_classes=2,
         params={"min_weight": 1, "max_leaf_nodes": 4, "learning_rate": 0.5},
     )
-    step = reference_trainer(problem).step([1], 0, True, 1.0)
-    assert step.feature.tolist() == [0, -1, -1]
-    assert step.bin[0] == 1
-    assert step.left.tolist() == [1, -1, -1]
-    assert step.value.tolist() == [0.0, -0.5, 0.5]
-    assert step.gain.tolist() == [4.0, 0.0, 0.0]
-    assert step.weight.tolist() == [4.0, 2.0, 2.0]
+    result = reference_trainer(problem).train_iteration([1], 0, True, 1.0)
+    assert result.feature.tolist() == [0, -1, -1]
+    assert result.bin[0] == 1
+    assert result.left.tolist() == [1, -1, -1]
+    assert result.value.tolist() == [0.0, -0.5, 0.5]
+    assert result.gain.tolist() == [4.0, 0.0, 0.0]
+    assert result.weight.tolist() == [4.0, 2.0, 2.0]
 
 
-def test_missing_values_go_where_they_belong():
+def test_missing_values_go_to_the_side_of_larger_gain():
     nan = math.nan
     problem = Problem(
         X=np.array([[0.0], [1.0], [nan], [2.0], [3.0], [nan]]),
@@ -190,18 +190,18 @@ def test_missing_values_go_where_they_belong():
         n_classes=2,
         params={"min_weight": 1, "max_leaf_nodes": 2},
     )
-    step = reference_trainer(problem).step([1], 0, True, 1.0)
-    assert (step.feature[0], step.bin[0], step.missing_left[0]) == (0, 1, False)
-    assert step.weight.tolist() == [6.0, 2.0, 4.0]
+    result = reference_trainer(problem).train_iteration([1], 0, True, 1.0)
+    assert (result.feature[0], result.bin[0], result.missing_left[0]) == (0, 1, False)
+    assert result.weight.tolist() == [6.0, 2.0, 4.0]
 
 
 @given(problems())
 def test_logitboost_with_equal_hessians_grows_the_trees_of_mart(problem):
-    """At F = 0 and K = 2 every hessian is one, so the split weight h is the split weight 1."""
+    """At F = 0 and K = 2 every hessian is one, so both algorithms weight rows equally."""
     params = problem.params | {"l2_regularization": 0.0, "min_hessian_leaf": 0.0}
     two = replace(problem.with_two_classes(), raw=None, params=params)
-    mart = reference_trainer(two, hessian_split=False).step([1], 0, True, 1.0)
-    logitboost = reference_trainer(two, hessian_split=True).step([1], 0, True, 1.0)
+    mart = reference_trainer(two, hessian_split=False).train_iteration([1], 0, True, 1.0)
+    logitboost = reference_trainer(two, hessian_split=True).train_iteration([1], 0, True, 1.0)
     np.testing.assert_array_equal(mart.value, logitboost.value)
     np.testing.assert_allclose(mart.gain, logitboost.gain, rtol=1e-12)
 
@@ -210,7 +210,7 @@ def test_logitboost_with_equal_hessians_grows_the_trees_of_mart(problem):
 
 
 def textbook_leaves(X: np.ndarray, g: np.ndarray, max_leaf_nodes: int) -> np.ndarray:
-    """The least-squares tree of scikit-learn, grown best first: the leaf of every row."""
+    """Return the leaf of every row in scikit-learn's best-first least-squares tree."""
     tree = DecisionTreeRegressor(max_leaf_nodes=max_leaf_nodes, min_samples_leaf=10, random_state=0)
     return tree.fit(X, g).apply(X)
 
@@ -252,7 +252,7 @@ def textbook_abc_mart(X: np.ndarray, y: np.ndarray, K: int, J: int, n_iter: int)
 
 
 def distinct_integers(seed: int, n_rows: int = 200, n_features: int = 4) -> np.ndarray:
-    """Without ties, and exact in scikit-learn's float32."""
+    """Return integers without ties that are exact in scikit-learn's float32."""
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.permutation(n_rows) for _ in range(n_features)]).astype(float)
 
@@ -272,9 +272,9 @@ def test_training_follows_the_textbook_to_nine_digits(algorithm, textbook, K):
     y = np.digitize(X[:, 0] + X[:, 1] / 2 + 30 * noise, np.linspace(60, 240, K - 1))
     problem = Problem(X, y, K, params={"max_leaf_nodes": 6, "min_weight": 10})
     trainer = reference_trainer(problem)
-    rounds = ref.boost(trainer, algorithm, K, 6)
-    assert len(rounds) == 6
-    assert all(r.step.n_halvings == 0 for r in rounds)
+    iterations = ref.boost(trainer, algorithm, K, 6)
+    assert len(iterations) == 6
+    assert all(r.result.n_halvings == 0 for r in iterations)
     np.testing.assert_allclose(trainer.raw().T, textbook(X, y, K, 6, 6), atol=1e-9)
 
 
@@ -282,19 +282,19 @@ def test_training_follows_the_textbook_to_nine_digits(algorithm, textbook, K):
     "algorithm",
     [
         ref.Algorithm("mart", None),
-        ref.Algorithm("mart", None, refresh="class"),
+        ref.Algorithm("mart", None, sequential_residuals=True),
         ref.Algorithm("mart", "worst"),
         ref.Algorithm("abc-mart"),
         ref.Algorithm("abc-mart", 1),
     ],
     ids=["mart", "mart-class", "Mb", "abc-mart", "abc-mart-fixed"],
 )
-def test_training_on_iris_ends_without_an_error(algorithm):
+def test_training_on_iris_fits_all_rows(algorithm):
     X, y = load_iris(return_X_y=True)
     params = {"max_leaf_nodes": 6, "min_weight": 2, "learning_rate": 0.5}
     trainer = reference_trainer(Problem(X, y, 3, params=params))
-    rounds = ref.boost(trainer, algorithm, 3, 12)
-    losses = [r.class_losses.sum() for r in rounds]
+    iterations = ref.boost(trainer, algorithm, 3, 12)
+    losses = [r.class_losses.sum() for r in iterations]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 3.0
     assert np.array_equal(trainer.raw().argmax(axis=0), y)

@@ -1,10 +1,10 @@
 """The public names of the package and of the command, as text.
 
-`tests/stored/public_api.txt` holds this text, and a test compares it. Run as a script it writes the file:
-only where the public surface is meant to change, in the same commit.
+A test compares this text with `tests/stored/public_api.txt`. Run as a script, it writes that file, only for an
+intended change of the public API, in the same commit.
 
-Annotations are left out, because their text depends on the versions of Python and NumPy, and so are
-the methods of scikit-learn's base classes.
+Annotations are left out, because their text depends on the versions of Python and NumPy. Methods of
+scikit-learn's base classes are left out as well.
 """
 
 import importlib
@@ -28,7 +28,7 @@ ATTRIBUTES = re.compile(r"^Attributes\n-+\n(.*?)(?:\n\n|\Z)", re.MULTILINE | re.
 
 
 def snapshot() -> str:
-    """Python first, then the shell: a line for each name, long signatures in several."""
+    """Return the snapshot: Python first, then the command; long signatures take several lines."""
     return "\n".join([*python_lines(public_objects()), *command_lines(), ""])
 
 
@@ -36,8 +36,8 @@ def snapshot() -> str:
 
 
 def public_objects() -> dict[str, Any]:
-    """What the package exports and what a page of docs/api/ documents, by its dotted name."""
-    mpi4py.rc.initialize = False  # a class of MPI is looked at, not used
+    """Return exported objects and those documented in docs/api/, by dotted name."""
+    mpi4py.rc.initialize = False  # the class is inspected, not used
     objects = {f"abcgbm.{name}": getattr(abcgbm, name) for name in abcgbm.__all__}
     for kind, name in documented():
         objects |= of_module(name) if kind == "module" else {name: object_at(name)}
@@ -45,7 +45,7 @@ def public_objects() -> dict[str, Any]:
 
 
 def documented() -> list[tuple[str, str]]:
-    """The kind and the dotted name of each directive on the pages of the API."""
+    """Return kind and dotted name of each directive on the API pages."""
     pages = sorted(API_PAGES.glob("*.md"))
     return [found for page in pages for found in DIRECTIVE.findall(page.read_text("utf-8"))]
 
@@ -61,7 +61,7 @@ def object_at(name: str) -> Any:
 
 
 def python_lines(objects: dict[str, Any]) -> Iterator[str]:
-    """A line for each object and each member; inherited from another public class, it is not repeated."""
+    """Yield a line for each object and each member, without members inherited from public classes."""
     for name, value in sorted(objects.items()):
         if not inspect.isclass(value):
             yield line_of(name, value)
@@ -76,7 +76,7 @@ def python_lines(objects: dict[str, Any]) -> Iterator[str]:
 
 
 def members_of(kind: type) -> dict[str, Any]:
-    """The public members of a class from our own code; None stands for a documented attribute."""
+    """Return the public members that abcgbm defines for a class; None for documented attributes."""
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.split(".")[0] == "abcgbm":
@@ -96,7 +96,7 @@ def documented_attributes(kind: type) -> list[str]:
 
 
 def line_of(name: str, of: Any) -> str:
-    """The name, and the signature of what can be called; a long one has a line for each parameter."""
+    """Return a name with its signature; a long signature has a line for each parameter."""
     of = of.__func__ if isinstance(of, classmethod | staticmethod) else of
     if not inspect.isfunction(of) and not inspect.isclass(of):
         return name
@@ -123,7 +123,7 @@ def texts_of(parameters: list[inspect.Parameter]) -> list[str]:
 
 
 def command_lines() -> Iterator[str]:
-    """A line for each argument and option of each command."""
+    """Yield a line for each argument and option of each command."""
     group = typer.main.get_command(app)
     own = [option for option in group.params if not option.name.endswith("_completion")]  # typer's
     yield from (f"abcgbm {option_line(option)}" for option in own)

@@ -1,4 +1,4 @@
-"""What ranks do on the workers of `test_dask.py`: functions that workers can import."""
+"""Work of ranks on the workers of `test_dask.py`, in functions that workers can import."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from abcgbm.distributed.mesh import CHUNK_BYTES
 
 
 def sums(session: Session, communicator: Communicator) -> TaskResult:
-    """Sum values of several chunks, and exchange items of several sizes."""
+    """Sum values that take several chunks, and exchange items of several sizes."""
     values = np.arange(CHUNK_BYTES // 4 + 3) + communicator.rank
     communicator.allreduce(values, "sum")
     largest = np.array([communicator.rank, -communicator.rank], dtype=np.float64)
@@ -34,7 +34,7 @@ def out_of_step(session: Session, communicator: Communicator) -> TaskResult:
 
 def failing(session: Session, communicator: Communicator) -> TaskResult:
     if communicator.rank == 1:
-        raise MemoryError("no room for 8 GiB")
+        raise MemoryError("8 GiB are not available")
     return TaskResult(communicator.allgather(None), None)
 
 
@@ -60,8 +60,8 @@ def error_of(done: TaskResult) -> str:
     return f"{type(done.error).__name__}: {done.error}"
 
 
-def left_behind(dask_worker: Worker) -> list[str]:
-    """Connections of sessions that are not closed, and their threads."""
+def unclosed_connections(dask_worker: Worker) -> list[str]:
+    """Return unclosed connections of sessions, and running threads."""
     links = [
         repr(link._comm)
         for session in Sessions.of(dask_worker)._by_name.values()

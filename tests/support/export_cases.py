@@ -1,4 +1,4 @@
-"""Models of all kinds, and rows on which what was made of them must agree with them."""
+"""Models of all kinds, and rows on which their exports must agree with them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +21,7 @@ RNG = np.random.default_rng(5)
 X, Y = noisy_data(n_rows=300, n_features=4)
 X = X.astype(np.float32).astype(np.float64)
 NAMES = np.array(["a b", "ä", 'c"\\?', "d%d"])
-# Levels to be found by more than one word of 64, numbers that are levels, and one that is like none.
+# More than 64 categories, so that sets take several words, numeric categories, and a constant column.
 CODES = RNG.integers(0, 150, (300, 2))
 FRAME = pd.DataFrame(
     {
@@ -32,7 +32,7 @@ FRAME = pd.DataFrame(
         "unused": ["same"] * 300,
     }
 )
-# What the levels do to the class, else no tree would look at them.
+# The class depends on the categories, else no tree would split on them.
 FRAME_Y = (CODES[:, 0] % 3 + (FRAME["number"].astype(float) > 0) + (X[:, 0] > 0)).to_numpy() % 4
 ARRAY = np.column_stack([X[:, :2], CODES[:, 0] / 8, CODES[:, 1] % 9 - 4.0])
 INFINITE = np.where(X > 1, np.inf, np.where(X < -1, -np.inf, X))
@@ -46,13 +46,13 @@ class Case(NamedTuple):
 
 
 def warm_started() -> ABCBoostClassifier:
-    """A tree for each class in the first steps, shared trees in the next."""
+    """Train one tree per class in the first iterations, and multi-output trees after them."""
     model = small("mart", warm_start=True, max_iter=3).fit(X, Y)
     return model.set_params(algorithm="multi-output", max_iter=7).fit(X, Y)
 
 
 def first_iterations(n_iter: int, X: Any, y: Any, **parameters: Any) -> Any:
-    """Make a model that keeps some steps, or none."""
+    """Return a function that fits a model and keeps only its first iterations."""
 
     def fit() -> ABCBoostClassifier:
         model = small(**parameters).fit(X, y)
@@ -114,7 +114,7 @@ CASES: dict[str, Callable[[], ABCBoostClassifier]] = {
 
 @cache
 def case(name: str) -> Case:
-    """Fit a model, once; draw rows for it."""
+    """Fit a model once, and sample rows for it."""
     model = CASES[name]()
     rng = np.random.default_rng(7)
     is_frame = name.startswith("frame")
@@ -129,7 +129,7 @@ def case(name: str) -> Case:
 
 
 def critical_values(model: ABCBoostClassifier, feature: int) -> np.ndarray:
-    """Thresholds as floats, and their neighbours; infinities and missing values."""
+    """Return thresholds as float32, their neighbours, infinities and missing values."""
     of_feature, threshold = model.model_.ensemble.splits()
     near = threshold[of_feature == feature].astype(np.float32)
     up, down = (np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf))
@@ -145,7 +145,7 @@ def number_rows(model: ABCBoostClassifier, table: np.ndarray, rng: Any) -> np.nd
 
 
 def frame_column(model: ABCBoostClassifier, feature: int, column: Any, rng: Any) -> Any:
-    """Values of a column, critical ones or levels that are unseen or missing."""
+    """Sample values of a column, critical ones, and unseen or missing categories."""
     if column.dtype.kind == "f":
         values = np.concatenate([critical_values(model, feature), column.to_numpy(np.float32)])
         return rng.choice(values, 700).astype(np.float64)
@@ -154,13 +154,13 @@ def frame_column(model: ABCBoostClassifier, feature: int, column: Any, rng: Any)
 
 
 def codes(model: ABCBoostClassifier, rows: Any) -> np.ndarray:
-    """The numbers that trees compare."""
+    """Return the encoded values that trees compare."""
     encoding = model.model_.encoding
     return encoding.matrix(encoding.read(rows, "tests"), range(model.n_features_in_))
 
 
 def raw(model: ABCBoostClassifier, rows: Any) -> np.ndarray:
-    """The scores as the trees add them up."""
+    """Return the raw scores."""
     return model.model_.ensemble.raw(codes(model, rows), 1)
 
 
@@ -174,7 +174,7 @@ LONG: dict[str, dict[str, Any]] = {
 
 @cache
 def long_case(name: str) -> Case:
-    """A model of a thousand steps."""
+    """Fit a model of a thousand iterations."""
     parameters = LONG[name] | {"max_iter": 1000, "learning_rate": 0.02, "l2_regularization": 1.0}
     model = small(**parameters).fit(X, Y)
     assert model.best_iteration_ == 1000

@@ -2,9 +2,8 @@
 
     python tests/support/fuzz_model_file.py CORPUS -max_total_time=300
 
-An input is a byte, which says what it is for, and the rest: 255 for a whole file, else the number of
-a member that the rest takes the place of, all digests mended. Anything but a ModelFileError, or a
-model that can be used, is a finding.
+The first byte of an input is 255 for a whole file, else the number of a member that the rest replaces, with
+all digests valid again. Any outcome except a ModelFileError or a usable model is a finding.
 """
 
 import sys
@@ -15,7 +14,15 @@ import atheris
 
 with atheris.instrument_imports(include=["abcgbm", "zipfile"]):
     from abcgbm import ModelFileError
-    from model_files import FRAME, content_of, loaded, members_of, mended, redigested, small_models
+    from model_files import (
+        FRAME,
+        content_of,
+        loaded,
+        members_of,
+        small_models,
+        with_document_text,
+        with_valid_digests,
+    )
 
 WHOLE_FILE = 255
 CONTENTS = [content_of(model) for model in small_models().values()]
@@ -24,13 +31,17 @@ warnings.simplefilter("ignore")
 
 
 def file_of(data: bytes) -> bytes:
-    """The file that an input stands for."""
+    """Return the file that an input encodes."""
     kind, rest = (data[0], data[1:]) if data else (WHOLE_FILE, b"")
     if kind == WHOLE_FILE:
         return rest
     content, name = MEMBERS[kind % len(MEMBERS)]
     members = members_of(content)
-    return redigested(members, rest) if name == "model.json" else mended(members | {name: rest})
+    return (
+        with_document_text(members, rest)
+        if name == "model.json"
+        else with_valid_digests(members | {name: rest})
+    )
 
 
 def test_one_input(data: bytes) -> None:
@@ -43,12 +54,12 @@ def test_one_input(data: bytes) -> None:
     try:
         model.predict_proba(FRAME)
         model.predict_proba(FRAME[:1])
-    except (ValueError, TypeError):  # of other columns or levels
+    except (ValueError, TypeError):  # the model has other columns or categories
         return
 
 
 def write_seeds(folder: Path) -> None:
-    """Files and members that are whole, to begin with."""
+    """Write valid files and members as the initial corpus."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(CONTENTS):
         (folder / f"file_{number}").write_bytes(bytes([WHOLE_FILE]) + content)

@@ -1,8 +1,8 @@
-"""Some ninety small models whose trees no change may alter by accident.
+"""About ninety small models whose digests detect unintended changes of trees.
 
-Run as a script it writes their digests, to `tests/stored/golden.json`: only where a change of the
-trees is meant, with its reason in the same commit. Data come from a generator of our own, and every
-parameter is given, so that neither NumPy nor a new default changes a model.
+Run as a script, it writes the digests to `tests/stored/golden.json`, only for an intended change of the trees,
+with its reason in the same commit. Data come from the generator below, and every parameter is given, so
+that neither NumPy nor a new default changes a model.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ PARAMETERS: dict[str, Any] = {
     "random_state": 5,
     "verbose": 0,
 }
-# Parameters of the algorithms, each as the models have it unless they change it.
+# Defaults of the algorithms' parameters in these models.
 OF_TREES: dict[str, Any] = {"min_gain": 0.0, "min_hessian_leaf": 0.0, "baseline": "zero"}
 OF_PLAIN = {"sequential_residuals": False, "recenter": False} | OF_TREES
 OF_ABC = {
@@ -75,7 +75,7 @@ NAMES = {of for group in (OF_PLAIN, OF_ABC, {"n_projections": "all"}) for of in 
 
 
 def uniform(seed: int, *shape: int) -> np.ndarray:
-    """Numbers from 0 to 1, multiples of 2^-16: splitmix64 of their places."""
+    """Return multiples of 2^-16 in [0, 1): splitmix64 of their indices."""
     with np.errstate(over="ignore"):
         x = np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
         x = x * np.uint64(0x9E3779B97F4A7C15)
@@ -97,7 +97,7 @@ class Rows(NamedTuple):
 
 
 def numbers(n_classes: int, n_rows: int = 300, seed: int = 1) -> Rows:
-    """Classes that are noisy steps of four features, some values missing."""
+    """Return classes that are noisy step functions of four features, with some missing values."""
     X = uniform(seed, n_rows, 4)
     place = X[:, 0] + 0.5 * X[:, 1] + 0.25 * (X[:, 2] > 0.5) + 0.5 * uniform(seed + 1, n_rows)
     y = np.minimum((place / 2.25 * n_classes).astype(int), n_classes - 1)
@@ -106,7 +106,7 @@ def numbers(n_classes: int, n_rows: int = 300, seed: int = 1) -> Rows:
 
 
 def frame(n_classes: int = 4) -> Rows:
-    """Numbers beside few and many levels, all with gaps."""
+    """Return numbers and columns with few and many categories, with missing values."""
     X, y = numbers(n_classes)
     few = np.array(["clay", "loam", "peat", "sand", None], object)
     columns = {
@@ -119,16 +119,16 @@ def frame(n_classes: int = 4) -> Rows:
 
 
 def mostly_zero(n_classes: int = 4) -> Rows:
-    """Sparse columns, six of them exclusive, so that they are bundled."""
+    """Return sparse columns; six are mutually exclusive, so that they are bundled."""
     X, y = numbers(n_classes)
-    level = (np.nan_to_num(X[:, 0]) * 8).astype(int)
-    one_hot = (level[:, None] == np.arange(6)).astype(float)
+    category = (np.nan_to_num(X[:, 0]) * 8).astype(int)
+    one_hot = (category[:, None] == np.arange(6)).astype(float)
     few = np.where(uniform(13, len(y), 3) < 0.1, X[:, 1:], 0.0)
     return Rows(sparse.csr_array(np.column_stack([one_hot, few])), y)
 
 
 def weights(n_rows: int = 300) -> np.ndarray:
-    """Whole numbers from 0 to 4."""
+    """Return integer weights from 0 to 4."""
     return np.floor(uniform(14, n_rows) * 5)
 
 
@@ -136,7 +136,7 @@ def weights(n_rows: int = 300) -> np.ndarray:
 
 
 def algorithm_of(name: str, changed: dict[str, Any]) -> AlgorithmObject:
-    """The object of an algorithm by the name that the paper has for it, or of multi-output trees."""
+    """Return the algorithm object for a name of the paper, or for "shared ..." of multi-output trees."""
     if name.startswith("shared "):
         of_trees = OF_TREES | {"n_projections": "all"} | changed
         return MultiOutputTrees(name.removeprefix("shared "), **of_trees)
@@ -146,7 +146,7 @@ def algorithm_of(name: str, changed: dict[str, Any]) -> AlgorithmObject:
 
 
 def fit(data: Rows, *, model: dict[str, Any], **given: Any) -> ABCBoostClassifier:
-    """Fit a model; parameters of its algorithm are given as if they were its own."""
+    """Fit a model; parameters of its algorithm are given among those of the constructor."""
     changed = {name: value for name, value in model.items() if name in NAMES}
     others = {name: value for name, value in model.items() if name not in (*NAMES, "algorithm")}
     algorithm = algorithm_of(model.get("algorithm", "abc-mart"), changed)
@@ -162,18 +162,18 @@ def case(
 def shared(
     algorithm: str, data: Rows, given: dict[str, Any] | None = None, **changed: Any
 ) -> Callable[[], ABCBoostClassifier]:
-    """Multi-output trees, splits searched in all classes unless projections are given."""
+    """Return a case of multi-output trees; splits use all classes unless projections are given."""
     return case(f"shared {algorithm}", data, given, **{"l2_regularization": 0.01} | changed)
 
 
 def warm_started(data: Rows, **changed: Any) -> ABCBoostClassifier:
-    """Two fits: three steps, then three more."""
+    """Fit three iterations, then three more."""
     first = fit(data, model={"max_iter": 3, "warm_start": True} | changed)
     return first.set_params(max_iter=6).fit(data.X, data.y)
 
 
 def changed_trees(data: Rows, first: str, then: str) -> ABCBoostClassifier:
-    """Three iterations with trees of one kind, then three of the other."""
+    """Fit three iterations with trees of one kind, then three with the other."""
     model = fit(
         data,
         model={"algorithm": first, "max_iter": 3, "warm_start": True},
@@ -196,13 +196,13 @@ ALGORITHMS = ("mart", "abc-mart", "logitboost", "abc-logitboost")
 PLAIN = ("mart", "logitboost")
 SEARCH: dict[str, Any] = {"n_candidates": 2, "gap": 2, "warmup": 1}
 TWO, THREE, FIVE, NINE = (numbers(k) for k in (2, 3, 5, 9))
-MANY = numbers(40, 600)  # the guard acts
+MANY = numbers(40, 600)  # steps are scaled back
 FRAME, SPARSE = frame(), mostly_zero()
 TRAIN = FIVE.some(0, 200)
 BALANCED = {"class_weight": "balanced"}
 WEIGHTS = {"sample_weight": weights()}
-# The arrays of shared trees; models of other trees have digests that do not know them.
-SHARED = ("leaf_value", "gain_feature", "class_gain", "gain_start")
+# Arrays of multi-output trees; digests of other models do not include them.
+MULTI_OUTPUT_ARRAYS = ("leaf_value", "gain_feature", "class_gain", "gain_start")
 
 MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
     **{f"{name}, two classes": case(name, TWO) for name in ALGORITHMS},
@@ -217,7 +217,7 @@ MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
     "mart, refresh class": case("mart", FIVE, sequential_residuals=True),
     "logitboost, refresh class": case("logitboost", FIVE, sequential_residuals=True),
     "abc-mart, fixed": case("abc-mart", FIVE, base_label="cedar"),
-    "abc-mart, FixedBase": case("abc-mart", FIVE, base_label="elm"),
+    "abc-mart, FixedBase": case("abc-mart", FIVE, base_label="elm"),  # word: key in golden.json
     "abc-mart, exhaustive": case("abc-mart", FIVE, n_candidates=None),
     "abc-logitboost, exhaustive": case("abc-logitboost", FIVE, n_candidates=None),
     "abc-mart, search": case("abc-mart", NINE, **SEARCH),
@@ -292,10 +292,10 @@ MODELS: dict[str, Callable[[], ABCBoostClassifier]] = {
 
 
 def digest(model: ABCBoostClassifier) -> str:
-    """Of the ensemble's arrays, by name, dtype, shape and bytes."""
+    """Return a digest of the ensemble's arrays: names, dtypes, shapes and bytes."""
     sha = hashlib.sha256()
     arrays = ensemble_arrays(model)
-    left_out = () if len(arrays["leaf_value"]) else SHARED
+    left_out = () if len(arrays["leaf_value"]) else MULTI_OUTPUT_ARRAYS
     for name, array in sorted(arrays.items()):
         if name in left_out:
             continue

@@ -1,8 +1,8 @@
-"""Every kind of table that can come in: the same values in many forms, and those that are refused.
+"""Tables of every supported type with the same values, and tables that are refused.
 
-`WORKS` lists forms of plain values: `case.table()` must be read as `case.plain()` is. `REFUSED` lists
-tables with the error they get. `IN_PARTS` lists what `fit` and `predict` read in parts, and BinMapper
-refuses. They have a line for every input that users bring to other packages.
+For a case of `WORKS`, `case.table()` must be read like the array `case.plain()`. `REFUSED` lists tables with
+their errors. `IN_BATCHES` lists tables that `fit` and `predict` read out of core, and BinMapper refuses. The
+lists cover the inputs that users of other packages pass.
 """
 
 import datetime
@@ -27,7 +27,7 @@ ALL = slice(None)
 
 
 def _draw() -> dict[str, np.ndarray]:
-    """Values of five columns, by what the last one (or all of them) holds."""
+    """Return values of five columns, by the content of the last one or of all."""
     rng = np.random.default_rng(7)
     floats = rng.integers(-20, 20, (N_ROWS, 5)) / 4  # exact as float16
     floats[rng.random(floats.shape) < 0.1] = np.nan
@@ -61,7 +61,7 @@ DATA = _draw()
 
 
 def labels_of(values: np.ndarray) -> np.ndarray:
-    """Three classes that follow the last column, in no order of it, and then the first."""
+    """Return three classes that depend on the last column, not monotonically, and on the first."""
     last = np.nan_to_num(values[:, 4], nan=5, posinf=11, neginf=-11)
     first = np.nan_to_num(values[:, 0], nan=3, posinf=9, neginf=-9)
     score = 10 * (np.abs(last) * 7 % 4 // 1) + first
@@ -71,20 +71,20 @@ def labels_of(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """A form of a table.
+    """A type of table.
 
     Attributes
     ----------
     name : str
         Its name.
     data : str
-        Its values, by their name in DATA.
+        The name of its values in DATA.
     make : callable
-        Makes the table of plain values.
+        Makes the table from plain values.
     categorical : bool
-        Whether the last column is a category.
+        Whether the last column is categorical.
     named : bool
-        Whether the table has names of columns.
+        Whether the table has column names.
     """
 
     name: str
@@ -94,22 +94,22 @@ class Case:
     named: bool = True
 
     def table(self, rows: Any = ALL) -> Any:
-        """The table in this form."""
+        """Return the table."""
         return self.make(DATA[self.data][rows])
 
     def plain(self, rows: Any = ALL) -> np.ndarray:
-        """The same as a plain array; levels are their numbers in ascending order."""
+        """Return the same values as an array; categories are numbered in ascending order."""
         return DATA[self.data][rows]
 
     @property
     def categorical_features(self) -> list[int] | None:
-        """The categories of the plain array."""
+        """Categorical features of the plain array."""
         return [4] if self.categorical else None
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A table that cannot be read, and the error that says so."""
+    """A table that cannot be read, and its error."""
 
     name: str
     make: Callable[[], Any]
@@ -118,8 +118,8 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class InParts:
-    """A table that is read in parts: made of one with labels, which may be written to a folder."""
+class InBatches:
+    """A table that is read in batches; `make` gets a table with labels and a folder for files."""
 
     name: str
     make: Callable[[pa.Table, Path], Any]
@@ -129,7 +129,7 @@ class InParts:
 
 
 def column_of(values: np.ndarray, kind: Callable[[Any], Any]) -> list[Any]:
-    """Values as Python objects; None is missing."""
+    """Return values as Python objects; None is missing."""
     return [None if np.isnan(value) else kind(value) for value in values]
 
 
@@ -138,7 +138,7 @@ def words(values: np.ndarray) -> list[str | None]:
 
 
 def pandas_with(last: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], pd.DataFrame]:
-    """A frame of floats, and a last column made by the function."""
+    """Return a maker of frames of floats whose last column is made by the function."""
 
     def make(values: np.ndarray) -> pd.DataFrame:
         frame = pd.DataFrame(values[:, :4], columns=NAMES[:4])
@@ -181,7 +181,7 @@ def objects(values: list[Any]) -> pd.Series:
 
 
 class Stream:
-    """Speaks the Arrow PyCapsule interface for streams, and nothing else."""
+    """A table with only the Arrow PyCapsule interface for streams."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -191,7 +191,7 @@ class Stream:
 
 
 class Batch:
-    """Speaks the Arrow PyCapsule interface for arrays, and nothing else."""
+    """A table with only the Arrow PyCapsule interface for arrays."""
 
     def __init__(self, table: pa.Table) -> None:
         self._batch = table.combine_chunks().to_batches()[0]
@@ -208,14 +208,14 @@ def pandas_category(codes: np.ndarray, categories: Any, ordered: bool = False) -
 
 
 def with_duplicates(values: np.ndarray) -> sparse.coo_array:
-    """Each value in two halves, unordered."""
+    """Store each value as two halves, unordered."""
     half = sparse.coo_array(values / 2)
     row, column = np.tile(half.row, 2)[::-1], np.tile(half.col, 2)[::-1]
     return sparse.coo_array((np.tile(half.data, 2)[::-1], (row, column)), shape=values.shape)
 
 
 def with_stored_zeros(values: np.ndarray) -> sparse.csc_array:
-    """Every value of the first two columns stored, zeros too; -0.0 among them."""
+    """Store every value of the first two columns, including zeros as -0.0."""
     full = sparse.csc_array(np.where(values == 0, 1e9, values)[:, :2])
     full.data[full.data == 1e9] = -0.0
     return sparse.hstack([full, sparse.csc_array(values[:, 2:])], format="csc")
@@ -245,7 +245,7 @@ def pandas_sparse(fill: float, dtype: Any = np.float64) -> Callable[[np.ndarray]
 
 
 def half_sparse(values: np.ndarray) -> pd.DataFrame:
-    """Dense and sparse columns in turn, with different fill values."""
+    """Alternate dense and sparse columns, with different fill values."""
     frame = pd.DataFrame(values, columns=NAMES)
     frame[NAMES[1]] = frame[NAMES[1]].astype(pd.SparseDtype(np.float64, 0.0))
     frame[NAMES[3]] = frame[NAMES[3]].astype(pd.SparseDtype(np.float32, np.nan))
@@ -430,7 +430,7 @@ def _arrow() -> list[Case]:
         return arrow_with(lambda v: pa.array(words(v), pa.string()).cast(dtype))
 
     def repeated(v: np.ndarray) -> pa.Array:
-        """A level twice in the dictionary, and null in it too."""
+        """Return an array whose dictionary has a duplicate and a null."""
         codes = [4 if np.isnan(code) else int(code) for code in v]
         codes = [5 if code == 0 and row % 2 else code for row, code in enumerate(codes)]
         return pa.DictionaryArray.from_arrays(codes, pa.array([*LEVELS, None, LEVELS[0]]))
@@ -468,7 +468,7 @@ def _arrow() -> list[Case]:
 
 
 def _number_levels() -> list[Case]:
-    """Categories that are numbers, by their type."""
+    """Return numeric categories by type."""
 
     def category(v: np.ndarray) -> pd.Categorical:
         return pd.Categorical(pd.array(column_of(v, int), dtype="Int64"), categories=[3, 1, 0, 2])
@@ -487,7 +487,7 @@ def _number_levels() -> list[Case]:
 
 
 def _no_levels() -> list[Case]:
-    """Columns of missing values alone, in which levels could be."""
+    """Return categorical columns of missing values only."""
 
     def pandas_nothing(dtype: Any) -> Any:
         return pandas_with(lambda v: pd.array([None] * len(v), dtype=dtype))
@@ -524,12 +524,12 @@ def _no_levels() -> list[Case]:
 
 
 NUMBERS = [*_arrays(), *_sparse_matrices(), *_pandas_numbers()]
-WORD_LEVELS = _pandas_levels()
+STRING_CATEGORIES = _pandas_levels()
 for _case in [*_polars(), *_arrow()]:
-    (WORD_LEVELS if _case.categorical else NUMBERS).append(_case)
-NUMBER_LEVELS = _number_levels()
-NO_LEVELS = _no_levels()
-WORKS = [*NUMBERS, *WORD_LEVELS, *NUMBER_LEVELS, *NO_LEVELS]
+    (STRING_CATEGORIES if _case.categorical else NUMBERS).append(_case)
+NUMBER_CATEGORIES = _number_levels()
+NO_CATEGORIES = _no_levels()
+WORKS = [*NUMBERS, *STRING_CATEGORIES, *NUMBER_CATEGORIES, *NO_CATEGORIES]
 
 
 # ------------------------------------------------------------------------------------------ refused
@@ -565,7 +565,7 @@ def _arrow_refused(name: str, value: Any, dtype: Any, *says: str) -> list[Refusa
 
 
 def _other_arrow(name: str, make: Callable[[int], Any], *says: str) -> Refusal:
-    """Types that only Arrow has."""
+    """Return a refusal of a type that only Arrow has."""
     return Refusal(
         f"pyarrow {name}",
         lambda: arrow_with(lambda v: make(len(v)))(DATA["floats"]),
@@ -650,7 +650,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-# ----------------------------------------------------------------------------------- read in parts
+# --------------------------------------------------------------------------------- read in batches
 
 
 def _path(table: pa.Table, folder: Path) -> Path:
@@ -658,8 +658,8 @@ def _path(table: pa.Table, folder: Path) -> Path:
     return folder / "table.parquet"
 
 
-IN_PARTS = [
-    InParts("a path", _path),
-    InParts("a word", lambda table, folder: str(_path(table, folder))),
-    InParts("pyarrow Dataset", lambda table, folder: dataset.dataset(table)),
+IN_BATCHES = [
+    InBatches("a path", _path),
+    InBatches("a string", lambda table, folder: str(_path(table, folder))),
+    InBatches("pyarrow Dataset", lambda table, folder: dataset.dataset(table)),
 ]

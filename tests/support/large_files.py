@@ -1,4 +1,4 @@
-"""Tables in files and batches, for tests of what reads them in parts."""
+"""Tables in files and batches, for tests of training out of core."""
 
 import io
 
@@ -16,7 +16,7 @@ N_ROWS = 60
 
 
 def made_table(**others):
-    """A table of numbers, strings, labels `y`; other columns replace or follow these."""
+    """Return a table of numbers, strings and labels `y`; `others` replaces or adds columns."""
     rng = np.random.default_rng(0)
     columns = {
         "a": rng.normal(size=N_ROWS),
@@ -28,11 +28,11 @@ def made_table(**others):
 
 
 TABLE = made_table()
-PARTS = [TABLE.slice(start, 20) for start in (0, 20, 40)]
+BATCHES = [TABLE.slice(start, 20) for start in (0, 20, 40)]
 
 
 def replaced(table, name, column):
-    """The table with another column of this name, or without it."""
+    """Replace a column, or drop it if `column` is None."""
     place = table.column_names.index(name)
     return table.drop([name]) if column is None else table.set_column(place, name, column)
 

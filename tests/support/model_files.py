@@ -1,4 +1,4 @@
-"""What the tests of model files share: small models, and files that were tampered with."""
+"""Small models and manipulated model files, for the tests of model files."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ Members = dict[str, bytes]
 
 
 def small_models() -> dict[str, ABCBoostClassifier]:
-    """Two models that have a bit of everything: categories, missing values, bases, a second fit."""
+    """Return two models with categories, missing values, base classes and a refit."""
     few = {"max_iter": 2, "max_leaf_nodes": 4}
     return {
         "per class": small("abc-logitboost", **few).fit(FRAME, LABELS),
@@ -50,8 +50,10 @@ def document_in(members: Mapping[str, bytes]) -> dict[str, Any]:
     return json.loads(members["model.json"])
 
 
-def mended(members: Members, change: Callable[[dict[str, Any]], None] | None = None) -> bytes:
-    """The file of these members as an attacker makes it: all digests are right.
+def with_valid_digests(
+    members: Members, change: Callable[[dict[str, Any]], None] | None = None
+) -> bytes:
+    """Return a file of these members with valid digests, as an attacker could make it.
 
     ``change`` may alter the document.
     """
@@ -64,8 +66,8 @@ def mended(members: Members, change: Callable[[dict[str, Any]], None] | None = N
     return archive_of({"model.json": text_of(document)} | arrays)
 
 
-def redigested(members: Members, text: bytes) -> bytes:
-    """The file with this text for its document, of which the digest is mended."""
+def with_document_text(members: Members, text: bytes) -> bytes:
+    """Return the file with this text as its document, and a valid digest of it."""
     start = len(b'{\n "digest": "')
     rest = text[start + 64 :]
     digest = hashlib.sha256(rest).hexdigest().encode()
@@ -73,12 +75,12 @@ def redigested(members: Members, text: bytes) -> bytes:
 
 
 def with_array(content: bytes, name: str, change: Callable[[np.ndarray], Any]) -> bytes:
-    """The file with another array in the place of one, all digests mended."""
+    """Return the file with one array changed, and valid digests."""
     members = members_of(content)
     array = np.load(io.BytesIO(members[f"{name}.npy"]), allow_pickle=False).copy()
     changed = change(array)
     members[f"{name}.npy"] = npy(array if changed is None else changed)
-    return mended(members)
+    return with_valid_digests(members)
 
 
 def npy(array: np.ndarray) -> bytes:

@@ -1,4 +1,4 @@
-"""What the tests of the estimator share: data, and when two models are the same."""
+"""Data, small models and comparison of models, for the tests of the estimator."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ from abcgbm import (
 from abcgbm.parameters.defaults import paper_algorithm
 from strategies import random_problem
 
-HANGS_AFTER = 300  # seconds: a process that takes this long is stuck, not slow
+HANGS_AFTER = 300  # seconds after which a process is considered stuck
 # Parameters for all kinds of training.
 KINDS_OF_FIT = {
     "mart": {"algorithm": "mart"},
@@ -41,8 +41,8 @@ KINDS_OF_FIT = {
     },
 }
 
-# The field of an `Ensemble`, and the name under which the golden digests know it. It is written out
-# here, not taken from the package: a renamed field changes the left side, never the right one.
+# Fields of `Ensemble`, and their names in the golden digests. The table is written out here: renaming a field
+# changes a key, never a value.
 STORED_NAMES = {
     "feature": "feature",
     "threshold": "threshold",
@@ -71,20 +71,20 @@ STORED_NAMES = {
 def noisy_data(
     n_rows: int = 400, n_features: int = 4, n_classes: int = 4, seed: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Classes that are noisy functions of the features, a few values missing."""
+    """Return classes that are noisy functions of the features, with a few missing values."""
     problem = random_problem(seed, n_rows, n_features, n_classes)
     return problem.X, problem.y
 
 
 def small(algorithm: Any = "abc-mart", **parameters: Any) -> ABCBoostClassifier:
-    """A classifier that is trained quickly; what is not given is as the paper has it."""
+    """Return a small classifier with the paper's parameters as defaults."""
     return ABCBoostClassifier.paper(
         algorithm, **({"max_iter": 8, "max_leaf_nodes": 6} | parameters)
     )
 
 
 def with_fields(parameters: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """The parameters with other fields of their algorithm, as the paper has it if it is a name."""
+    """Return the parameters with changed fields of their algorithm; names become the paper's objects."""
     given = parameters.get("algorithm", "abc-mart")
     algorithm = clone(paper_algorithm(given) if isinstance(given, str) else given)
     return parameters | {"algorithm": algorithm.set_params(**fields)}
@@ -108,7 +108,7 @@ FIELDS = {
 
 
 def parameter(name: str, value: Any) -> dict[str, Any]:
-    """A parameter of the constructor, or the one whose object has a field of this name."""
+    """Return the parameter of this name, or the one whose object has a field of this name."""
     if name in FIELDS:
         return {"algorithm": FIELDS[name](**{name: value})}
     if name in ("smoothing", "penalty", "handle_unknown"):
@@ -119,13 +119,13 @@ def parameter(name: str, value: Any) -> dict[str, Any]:
 
 
 def base_labels(model: ABCBoostClassifier) -> list[Any]:
-    """The base class of each iteration, as a label; None without one."""
+    """Return the label of the base class of each iteration; None without one."""
     labels = model.model_.labels
     return [None if k < 0 else labels[k] for k in model.history_.base_classes]
 
 
 def ensemble_arrays(model: ABCBoostClassifier) -> dict[str, np.ndarray]:
-    """The fields of a model's trees, by their stored names."""
+    """Return the fields of a model's ensemble by their stored names."""
     return {
         stored: np.asarray(getattr(model.model_.ensemble, field))
         for field, stored in STORED_NAMES.items()
@@ -133,13 +133,13 @@ def ensemble_arrays(model: ABCBoostClassifier) -> dict[str, np.ndarray]:
 
 
 def model_bytes(model: ABCBoostClassifier) -> bytes:
-    """The trees and the history of a model."""
+    """Return the trees and the history of a model as bytes."""
     history = (model.history_.train_loss, model.history_.class_losses)
     return b"".join(a.tobytes() for a in (*ensemble_arrays(model).values(), *history))
 
 
 def assert_same_model(one: ABCBoostClassifier, other: ABCBoostClassifier) -> None:
-    """Byte for byte; the arrays are compared one by one first, for a readable message."""
+    """Compare two models byte for byte, array by array first for a readable message."""
     others = ensemble_arrays(other)
     for name, array in ensemble_arrays(one).items():
         np.testing.assert_array_equal(array, others[name], err_msg=name, strict=True)
@@ -148,7 +148,7 @@ def assert_same_model(one: ABCBoostClassifier, other: ABCBoostClassifier) -> Non
 
 
 def end_of(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Return what a process still writes until it ends; one that hangs is killed."""
+    """Return the remaining output of a process; kill it if it does not end."""
     try:
         return process.communicate(timeout=HANGS_AFTER)
     except subprocess.TimeoutExpired:
@@ -157,7 +157,7 @@ def end_of(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 def run_python(code: str, **environment: str) -> str:
-    """Run a program of its own, with nothing but what it prints coming back."""
+    """Run code in a new process, and return what it prints."""
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         env=os.environ | environment,

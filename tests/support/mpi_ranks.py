@@ -1,4 +1,4 @@
-"""What `mpirun` runs for `test_mpi.py`."""
+"""The program that `test_mpi.py` runs by `mpirun`."""
 
 import io
 
@@ -34,8 +34,8 @@ def sums(communicator: MPICommunicator) -> None:
     assert received == [bytes([r]) * communicator.rank for r in range(communicator.n_ranks)]
 
 
-def in_pieces(communicator: MPICommunicator) -> None:
-    communicator.max_bytes = 7  # in one call
+def sums_in_chunks(communicator: MPICommunicator) -> None:
+    communicator.max_bytes = 7  # of one MPI call
     sums(communicator)
     communicator.max_bytes = MPICommunicator.max_bytes
 
@@ -47,7 +47,7 @@ def out_of_step(communicator: MPICommunicator) -> None:
 
 
 def same_model(communicator: MPICommunicator) -> None:
-    """Rank 0 has more rows than the others, and the last one none."""
+    """Compare models; rank 0 has more rows than the others, and the last rank has none."""
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
@@ -72,6 +72,6 @@ def bytes_of(model: ABCBoostClassifier) -> bytes:
 
 
 if __name__ == "__main__":
-    for what in (sums, in_pieces, same_model, out_of_step):
+    for what in (sums, sums_in_chunks, same_model, out_of_step):
         what(MPICommunicator(MPI.COMM_WORLD))
     print("well")

@@ -1,7 +1,7 @@
-"""The model files under `tests/stored/models/`, of formats 1 and 2: they load for ever.
+"""The model files of formats 1 and 2 in `tests/stored/models/`, which every later version must load.
 
-Run as a script it writes those of format 2 that are not there yet; none is ever written again. Those of
-format 1 were written by versions 0.1 and 0.2.
+Run as a script, it writes missing files of format 2 and never overwrites one. Files of format 1 were written by
+versions 0.1 and 0.2.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ DAYS = np.array(["2020-02-29", "2021-12-31", "1969-07-20"], "M8[D]")
 
 
 def numbers() -> np.ndarray:
-    """Ninety rows of three features, from a generator that no library changes; some missing."""
-    drawn = np.empty(270)
+    """Return ninety rows of three features with missing values, from a generator independent of libraries."""
+    values = np.empty(270)
     state = 12345
     for place in range(270):
         state = state * 1103515245 % 2**31 + 12345
-        drawn[place] = state % 1000 / 100
-    X = drawn.reshape(90, 3)
+        values[place] = state % 1000 / 100
+    X = values.reshape(90, 3)
     X[X > 9.5] = np.nan
     return X
 
@@ -47,7 +47,7 @@ def class_numbers() -> np.ndarray:
 
 
 def rows() -> dict[str, tuple[Any, Any]]:
-    """The table and labels that each model was fitted to."""
+    """Return the table and the labels that each model was fitted to."""
     X, table, y = numbers(), frame(), class_numbers()
     return {
         "per_class": (table, TREES[y]),
@@ -77,7 +77,7 @@ FORMAT_2 = {
         **SMALL,
     ),
 }
-# Digests of the models that version 0.2 trained after it had loaded the files of format 1.
+# Digests of the models that version 0.2 trained after loading the files of format 1.
 TRAINED_AGAIN = {
     "per_class": "042b81c727951dea75527219f39c4ea8",
     "shared": "773b0609b6aaa426a39b7805129b7624",
@@ -94,7 +94,7 @@ TRAINED_AGAIN = {
 
 
 def digest(model: ABCBoostClassifier) -> str:
-    """Of the trees, by the stored names of their arrays, and of the sums of the training loss."""
+    """Return a digest of the trees by stored names, and of the sums of the training loss."""
     sha = hashlib.sha256()
     for name, array in sorted(ensemble_arrays(model).items()):
         little = array.astype(array.dtype.newbyteorder("<"))
@@ -105,7 +105,7 @@ def digest(model: ABCBoostClassifier) -> str:
 
 
 def main() -> None:
-    """Write the files of format 2 that are not there."""
+    """Write the missing files of format 2."""
     for name, model in FORMAT_2.items():
         path, (X, y) = FOLDER / f"{name}.abcgbm", rows()[name]
         if path.exists():

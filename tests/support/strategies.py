@@ -1,4 +1,4 @@
-"""Small training problems: drawn by hypothesis, or generated from a seed."""
+"""Small training problems: Hypothesis strategies, and generators with a seed."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import reference
-import reference_shared
+import reference_multi_output
 
 MAX_CLASSES = 6
-# The algorithms that try one base class a step, or none.
+# Algorithms with at most one candidate for the base class in each iteration.
 VARIANTS = {
     "mart": reference.Algorithm("mart", None),
-    "mart-class": reference.Algorithm("mart", None, refresh="class"),
+    "mart-class": reference.Algorithm("mart", None, sequential_residuals=True),
     "Mb": reference.Algorithm("mart", "worst"),
     "abc-mart": reference.Algorithm("abc-mart"),
     "abc-mart-fixed": reference.Algorithm("abc-mart", 1),
@@ -24,7 +24,7 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything a training needs but the algorithm."""
+    """Everything that a training needs except the algorithm."""
 
     X: np.ndarray
     y: np.ndarray
@@ -33,7 +33,7 @@ class Problem:
     unit: float = 1.0
     max_bins: int = 255
     categorical: tuple[int, ...] = ()  # features with codes 0, 1, ... as values
-    raw: np.ndarray | None = None  # scores to start from
+    raw: np.ndarray | None = None  # initial scores
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -70,18 +70,18 @@ def reference_trainer(problem: Problem, **more_params: Any) -> reference.Trainer
 
 
 def reference_trainer_with(thresholds: list[list[float]], problem: Problem) -> reference.Trainer:
-    """With thresholds that need not be those of the problem's own table."""
+    """Return a trainer with thresholds that may come from another table."""
     binned = reference.bin_table(problem.X, thresholds, problem.is_categorical())
     params = reference.TrainParams(**problem.params)
     labels = reference.Labels(problem.y, problem.weight, problem.unit, problem.n_classes)
-    kind = reference_shared.Trainer if params.multi_output else reference.Trainer
+    kind = reference_multi_output.Trainer if params.multi_output else reference.Trainer
     return kind(binned, labels, params, problem.raw)
 
 
 def random_problem(
     seed: int, n_rows: int, n_features: int, n_classes: int, /, **params: Any
 ) -> Problem:
-    """Classes that are noisy functions of the features, a few values missing."""
+    """Return classes that are noisy functions of the features, with a few missing values."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n_rows, n_features)), 2)
     directions = rng.normal(size=(n_features, n_classes))
@@ -91,7 +91,7 @@ def random_problem(
 
 
 def mixed_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) -> Problem:
-    """All kinds of columns: numbers, few and many categories, mostly one value, mostly missing."""
+    """Return columns of numbers, few and many categories, mostly one value, and mostly missing values."""
     rng = np.random.default_rng(seed)
     numbers = random_problem(seed, n_rows, 2, n_classes, **params)
     is_rare = rng.random((3, n_rows)) < 0.1
@@ -107,24 +107,23 @@ def mixed_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) -> P
     return replace(numbers, X=X, categorical=(2, 3, 6))
 
 
-def one_hot(levels: np.ndarray, values: np.ndarray | float = 1.0) -> np.ndarray:
-    """A column for each level from 0: the values of its rows, 0 for all others; below 0 is no level."""
-    return np.where(levels[:, None] == np.arange(levels.max() + 1), np.c_[values], 0.0)
+def one_hot(categories: np.ndarray, values: np.ndarray | float = 1.0) -> np.ndarray:
+    """Return a column for each category: values in its rows, 0 elsewhere; a negative code is no category."""
+    return np.where(categories[:, None] == np.arange(categories.max() + 1), np.c_[values], 0.0)
 
 
 def one_hot_problem(seed: int, n_rows: int, n_classes: int, /, **params: Any) -> Problem:
-    """One-hot columns that matter, in any order, among dense ones and others that overlap them.
+    """Return informative one-hot columns, shuffled among dense and overlapping sparse ones.
 
-    Nine levels, every row in one; seven levels, some rows in none, with several values, missing ones
-    among them; six levels whose common value is missing; four columns that list rows of many levels,
-    one row in common.
+    The one-hot columns encode nine categories that cover all rows; seven that do not, with several values
+    and missing ones; and six whose common value is missing. Four more sparse columns overlap with them.
     """
     rng = np.random.default_rng(seed)
     numbers = random_problem(seed, n_rows, 2, n_classes, **params)
     nine, seven, six = (rng.permutation(n_rows) % n for n in (9, 9, 7))
     seven, six = np.where(seven < 7, seven, -1), np.where(six < 6, six, -1)
     effects = rng.normal(size=(3, 9, n_classes)) * 1.5
-    effect = sum(of[levels] for of, levels in zip(effects, (nine, seven, six), strict=True))
+    effect = sum(of[codes] for of, codes in zip(effects, (nine, seven, six), strict=True))
     y = np.argmax(effect + rng.gumbel(size=(n_rows, n_classes)), axis=1).astype(np.int32)
     several = rng.choice([1.0, 2.0, 3.0, math.nan], n_rows)
     of_six = np.where(one_hot(six) == 1, rng.integers(0, 3, n_rows)[:, None], math.nan)
@@ -142,7 +141,7 @@ AWKWARD = [math.nan, -math.inf, -2.0, -5e-324, -0.0, 0.0, 1.0, 1.0 + 2**-52, 1e3
 
 
 def columns(n: int) -> st.SearchStrategy[np.ndarray]:
-    """Columns with ties, with awkward values, with any value at all, and with one value."""
+    """Columns with ties, with edge cases, with any float, and constant ones."""
     elements = st.one_of(
         st.integers(0, 3).map(float), st.sampled_from(AWKWARD), st.floats(width=64)
     )
@@ -189,8 +188,8 @@ grow_params = st.fixed_dictionaries(
 
 
 def category_columns(n: int) -> st.SearchStrategy[np.ndarray]:
-    """Codes of few or many categories, some missing."""
-    codes = st.sampled_from([2, 7, 150]).map(lambda most: st.integers(0, most).map(float))
+    """Codes of few or many categories, with missing values."""
+    codes = st.sampled_from([2, 7, 150]).map(lambda largest: st.integers(0, largest).map(float))
     elements = codes.map(lambda code: st.one_of(code, code, code, st.just(math.nan)))
     return elements.flatmap(
         lambda kind: hnp.arrays(np.float64, n, elements=kind, fill=st.nothing())
@@ -232,15 +231,15 @@ def problems(draw: st.DrawFn, min_rows: int = 1, max_classes: int = MAX_CLASSES)
 
 
 def order_free_problems() -> st.SearchStrategy[Problem]:
-    """Problems in which a row's number does not matter: no rows are drawn."""
+    """Problems that do not depend on the row order: no rows are sampled."""
     return problems().map(lambda problem: problem.with_params(subsample=1.0))
 
 
 @st.composite
 def sparse_problems(draw: st.DrawFn) -> Problem:
-    """Problems whose columns, or some of them, have one value in at least four rows of five.
+    """Problems with columns that have one value in at least 80 percent of the rows.
 
-    Columns that are there three times overlap, so that they cannot all be bundled.
+    Columns repeated three times overlap, so they cannot all be bundled.
     """
     problem = draw(problems(min_rows=10))
     n, X = len(problem.y), problem.X.copy()
@@ -255,18 +254,18 @@ def sparse_problems(draw: st.DrawFn) -> Problem:
 
 @st.composite
 def one_hot_columns(draw: st.DrawFn, n: int) -> np.ndarray:
-    """Sparse columns, no two of which list the same row, and half of the rows are listed at least.
+    """Mutually exclusive sparse columns that cover at least half of the rows.
 
-    But for a last one, if it is drawn, that differs from another in one row.
+    There may be one more, which differs from another column in one row.
     """
-    n_levels = math.ceil(n / (n // 5))
-    levels = np.array(draw(st.permutations(range(n)))) % n_levels
-    levels[levels >= draw(st.integers(math.ceil(n_levels / 2), n_levels))] = -1
+    n_categories = math.ceil(n / (n // 5))
+    categories = np.array(draw(st.permutations(range(n)))) % n_categories
+    categories[categories >= draw(st.integers(math.ceil(n_categories / 2), n_categories))] = -1
     value = st.sampled_from(draw(st.sampled_from([[1.0], [1.0, 3.0], [0.0, 1.0, 2.0, math.nan]])))
     values = np.array(draw(st.lists(value, min_size=n, max_size=n)))
     common = draw(st.lists(st.sampled_from([0.0, 0.0, 2.0, math.nan]), min_size=9, max_size=9))
-    is_level = one_hot(levels) == 1
-    X = np.where(is_level, values[:, None], common[: is_level.shape[1]])
+    is_category = one_hot(categories) == 1
+    X = np.where(is_category, values[:, None], common[: is_category.shape[1]])
     if draw(st.booleans()):
         other = X[:, draw(st.integers(0, X.shape[1] - 1))].copy()
         other[draw(st.integers(0, n - 1))] = 1.0
@@ -276,7 +275,7 @@ def one_hot_columns(draw: st.DrawFn, n: int) -> np.ndarray:
 
 @st.composite
 def one_hot_problems(draw: st.DrawFn) -> Problem:
-    """Problems with one-hot columns of one or two categories among the others, in any order."""
+    """Problems with one or two groups of one-hot columns among the others, in any order."""
     problem = draw(problems(min_rows=10))
     more = draw(st.lists(one_hot_columns(len(problem.y)), min_size=1, max_size=2))
     X, n_others = np.hstack([problem.X, *more]), problem.X.shape[1]
@@ -292,7 +291,7 @@ HEAVY = 2**33  # thirty such weights have 38 bits
 
 
 def heavy_weights(n: int) -> st.SearchStrategy[list[int]]:
-    """Totals of more than 30 bits; some rows may be light beside others."""
+    """Weights whose total has more than 30 bits; some rows may have tiny weights."""
     kinds = [st.integers(1, HEAVY), st.sampled_from([1, 7, HEAVY]), st.just(HEAVY)]
     return st.sampled_from(kinds).flatmap(lambda kind: st.lists(kind, min_size=n, max_size=n))
 
@@ -300,14 +299,14 @@ def heavy_weights(n: int) -> st.SearchStrategy[list[int]]:
 @st.composite
 def with_heavy_rows(draw: st.DrawFn, problem: Problem) -> Problem:
     weight = np.array(draw(heavy_weights(len(problem.y))), np.int64)
-    least = max(1, int(weight.sum()) // draw(st.sampled_from([2, 3, 8, 2**50])))
+    minimum = max(1, int(weight.sum()) // draw(st.sampled_from([2, 3, 8, 2**50])))
     unit = draw(st.sampled_from([1.0, 0.3, 2.0**-37]))
-    return replace(problem, weight=weight, unit=unit).with_params(min_weight=least)
+    return replace(problem, weight=weight, unit=unit).with_params(min_weight=minimum)
 
 
 @st.composite
 def with_far_scores(draw: st.DrawFn, problem: Problem) -> Problem:
-    """Rows that are fitted well, and others that are far off, so that the guard acts."""
+    """Add initial scores that fit some rows and are far off for others, so that steps are scaled back."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, scale = len(problem.y), draw(st.sampled_from([1.0, 6.0, 40.0]))
     raw = rng.normal(size=(problem.n_classes, n)) * scale
@@ -315,21 +314,23 @@ def with_far_scores(draw: st.DrawFn, problem: Problem) -> Problem:
     return replace(problem, raw=np.round(raw * 2.0**32) / 2.0**32)
 
 
-DIRECTIONS = (0, 0, 1, 3, 7, 8, 9, 17, 40)
+N_PROJECTIONS = (0, 0, 1, 3, 7, 8, 9, 17, 40)
 
 
 @st.composite
-def shared_problems(draw: st.DrawFn, of: st.SearchStrategy[Problem] | None = None) -> Problem:
-    """Problems for one tree a step: many classes, all or some directions, all sorts of weights."""
+def multi_output_problems(draw: st.DrawFn, of: st.SearchStrategy[Problem] | None = None) -> Problem:
+    """Problems for multi-output trees: many classes, any projections, any weights."""
     problem = draw(problems(max_classes=30) if of is None else of)
     problem = draw(st.one_of(st.just(problem), with_heavy_rows(problem)))
     problem = draw(st.one_of(st.just(problem), with_far_scores(problem)))
-    return problem.with_params(multi_output=True, n_projections=draw(st.sampled_from(DIRECTIONS)))
+    return problem.with_params(
+        multi_output=True, n_projections=draw(st.sampled_from(N_PROJECTIONS))
+    )
 
 
 @st.composite
 def algorithms(draw: st.DrawFn, n_classes: int) -> reference.Algorithm:
-    """Every variant of the paper, and searches."""
+    """Every variant of the paper, and searches for the base class."""
     a_class = draw(st.integers(0, n_classes - 1))
     search = reference.Search(
         draw(st.integers(1, n_classes)), draw(st.integers(0, 2)), draw(st.integers(0, 1))
@@ -338,7 +339,7 @@ def algorithms(draw: st.DrawFn, n_classes: int) -> reference.Algorithm:
         st.sampled_from(
             [
                 reference.Algorithm("mart", None),
-                reference.Algorithm("mart", None, refresh="class"),
+                reference.Algorithm("mart", None, sequential_residuals=True),
                 reference.Algorithm("mart", "worst", first_base=a_class),  # "Mb"
                 reference.Algorithm("abc-mart", "worst", first_base=a_class),
                 reference.Algorithm("abc-mart", a_class),
@@ -351,6 +352,6 @@ def algorithms(draw: st.DrawFn, n_classes: int) -> reference.Algorithm:
 
 @st.composite
 def scores(draw: st.DrawFn, limit: float = 3.0) -> tuple[list[float], int]:
-    """The scores of a row, and its class."""
+    """The scores and the class of a row."""
     F = draw(st.lists(st.floats(-limit, limit), min_size=2, max_size=MAX_CLASSES))
     return F, draw(st.integers(0, len(F) - 1))

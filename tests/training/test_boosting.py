@@ -11,7 +11,8 @@ import core
 import reference
 from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, MultiOutputTrees, TreePerClass
 from abcgbm.model.history import Record
-from abcgbm.parameters.parameters import Algorithm, Parameters
+from abcgbm.parameters.objects import Algorithm
+from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
 from abcgbm.training.boosting import BoostingState
 from abcgbm.training.boosting import choose_and_train as choose_and_step_by
@@ -23,7 +24,7 @@ VARIANTS = {
     "mart": ({"algorithm": "mart"}, reference.Algorithm("mart", None)),
     "mart class by class": (
         {"algorithm": TreePerClass("mart", sequential_residuals=True)},
-        reference.Algorithm("mart", None, refresh="class"),
+        reference.Algorithm("mart", None, sequential_residuals=True),
     ),
     "Mb": (
         {"algorithm": AdaptiveBaseClass(base_derivatives=False, line_search=False)},

@@ -35,8 +35,7 @@ CODES = np.random.default_rng(1).integers(0, 6, 250)
 FRAME = pd.DataFrame({"x": X[:, 0], "level": pd.Categorical(LEVELS[(CODES + Y) % 6]), "z": X[:, 1]})
 EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
 ALGORITHMS = KINDS_OF_FIT | {
-    "shared, drawn": KINDS_OF_FIT["shared, drawn"]
-    | {"algorithm": AdaptiveBaseClass(baseline="prior")},
+    "shared, drawn": with_fields(KINDS_OF_FIT["shared, drawn"], baseline="prior"),
     "balanced": {"algorithm": "abc-mart", "class_weight": "balanced"},
     "pairs": {"interaction_cst": "pairwise", "algorithm": "abc-logitboost"},
 }

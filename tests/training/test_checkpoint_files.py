@@ -26,7 +26,7 @@ from abcgbm.model.file import ModelContents, load, save
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.checkpoint import CheckpointWriter, FitState
 from abcgbm.training.fingerprint import _AS_GIVEN, NOT_IN_FINGERPRINT
-from model_files import members_of, mended
+from model_files import members_of, with_valid_digests
 from models import noisy_data, parameter, small, with_fields
 
 ROWS, LABELS = noisy_data(n_rows=400, n_classes=4)
@@ -323,7 +323,7 @@ def test_damaged_checkpoint_with_valid_digests_is_refused_or_usable(of_refit):
         name = str(rng.choice(names))
         content = bytearray(members[name])
         content[rng.integers(len(content))] = rng.integers(256)
-        file = mended(members | {name: bytes(content)})
+        file = with_valid_digests(members | {name: bytes(content)})
         with suppress(ModelFileError):
             FitState.load(io.BytesIO(file)).model.check()
             ABCBoostClassifier.load_model(io.BytesIO(file)).model_.check()

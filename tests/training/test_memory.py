@@ -66,7 +66,7 @@ def test_ranks_keep_the_rows_of_all_trees():
 
 
 def test_fewer_projections_need_no_more_memory():
-    shared = replace(SIZE, shared_trees=True, has_hessian=True)
+    shared = replace(SIZE, multi_output=True, has_hessian=True)
     totals = [replace(shared, n_projections=n).total() for n in (1, 7, 50, 99, 100)]
     assert totals == sorted(totals)
     assert totals[0] < totals[-1]
@@ -74,7 +74,7 @@ def test_fewer_projections_need_no_more_memory():
 
 
 def test_error_names_projections_that_would_fit():
-    shared = replace(SIZE, n_rows=1000, total_bins=10**6, shared_trees=True, has_hessian=True)
+    shared = replace(SIZE, n_rows=1000, total_bins=10**6, multi_output=True, has_hessian=True)
     available = replace(shared, n_projections=7).total()
     with pytest.raises(MemoryError, match=r"or 7 projections \(see n_projections\)$"):
         check(replace(shared, n_projections=100), available)

@@ -122,12 +122,6 @@ def test_unknown_feature_name_is_an_error():
         small(interaction_cst=[["z"]]).fit(NAMED, Y)
 
 
-@pytest.mark.parametrize("bad", [[1, 0, 0, 0, 0, 0], {"a": 1}, 1], ids=str)
-def test_monotone_constraints_are_refused_with_the_reason(bad):
-    with pytest.raises(TypeError, match="monotone constraints are not supported"):
-        small(monotonic_cst=bad)
-
-
 # --------------------------------------------------------------------------------- drawn features
 
 

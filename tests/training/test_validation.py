@@ -3,6 +3,7 @@
 import math
 import re
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -24,9 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, BinMapper, TreePerClass
-from abcgbm.parameters.parameters import Parameters
+from abcgbm.parameters.parameters import Parameters, Scoring
 from abcgbm.training import validation as draws
-from abcgbm.training.validation import hold_out
+from abcgbm.training.validation import Monitor, hold_out
 from models import assert_same_model, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_classes=4)
@@ -264,6 +265,15 @@ def test_nan_validation_score_counts_as_no_improvement():
     model = small(scoring=lambda *_: math.nan, n_iter_no_change=3).fit(**FIT, **VALIDATION)
     assert (model.n_iter_, model.stop_reason_) == (3, "early_stopping")
     assert len(model.validation_loss_) == 4
+
+
+def test_built_in_score_without_a_value_is_an_error():
+    settings = SimpleNamespace(scoring=Scoring("brier"))
+    monitor = SimpleNamespace(
+        _plan=SimpleNamespace(settings=settings), _rows=SimpleNamespace(integer_weights=None)
+    )
+    with pytest.raises(NotImplementedError, match="scoring='brier' has no value"):
+        Monitor.score(monitor)
 
 
 # ------------------------------------------------------------------------------- rows held out

@@ -17,7 +17,8 @@ from abcgbm.data.schema import Schema
 from abcgbm.data.table import read_table
 from abcgbm.data.weights import check_weights, whole_weights
 from abcgbm.parameters.machine import effective_n_threads
-from abcgbm.parameters.parameters import HANDLE_UNKNOWN, MAX_BINS
+from abcgbm.parameters.objects import HANDLE_UNKNOWN
+from abcgbm.parameters.parameters import MAX_BINS
 
 _FITTED = ("n_features_in_", "feature_names_in_", "encoding_", "thresholds_", "_seen")
 

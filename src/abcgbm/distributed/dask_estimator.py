@@ -31,7 +31,8 @@ from abcgbm.distributed.dask_partitions import PartitionedRows, Partitions, is_l
 from abcgbm.distributed.recovery import ClientCallbacks, RetryingFit, check_running
 from abcgbm.parameters.algorithms import AlgorithmObject, TimeLimit
 from abcgbm.parameters.hints import with_prediction_hints
-from abcgbm.parameters.parameters import Parameters, callback_list
+from abcgbm.parameters.objects import callback_list
+from abcgbm.parameters.parameters import Parameters
 
 _WORKERS_TIMEOUT = 10.0  # seconds to wait for the first worker
 # In Dask's configuration: seconds without a message after which a rank is considered lost.

@@ -86,7 +86,7 @@ _PER_CLASS: dict[str, Callable[[Size], Any]] = {
 
 def settled(settings: Parameters, size: Size, *, has_validation: bool) -> Parameters:
     """Return the settings with what the data decide, and whether there are rows to validate on."""
-    rules = _SHARED if settings.algorithm.shared_trees else _PER_CLASS
+    rules = _SHARED if settings.algorithm.multi_output else _PER_CLASS
     chosen = {name: rule(size) for name, rule in rules.items() if is_auto(getattr(settings, name))}
     if is_auto(settings.early_stopping):
         chosen["early_stopping"] = has_validation
@@ -118,13 +118,13 @@ def too_few_iterations(given: Parameters, rate: float) -> str | None:
 
 def _learning_rate(settings: Parameters, size: Size) -> float:
     """Return the rate; it does not depend on ``max_iter``."""
-    if not settings.algorithm.shared_trees:
+    if not settings.algorithm.multi_output:
         return _RATE_PER_CLASS
     return _RATE if size.n_rows < _MANY_ROWS else _RATE_OF_MANY_ROWS
 
 
 def _steps(settings: Parameters, size: Size) -> int:
     """Return the number of steps where neither a number is given nor validation chooses one."""
-    if not settings.algorithm.shared_trees:
+    if not settings.algorithm.multi_output:
         return _STEPS_PER_CLASS
     return _STEPS if size.n_rows < _MANY_ROWS else _STEPS_OF_MANY_ROWS

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from abcgbm.parameters.hints import value_hint
+
 Check = Callable[[str, Any], Any]  # of a name and the value given for it
 
 
@@ -122,3 +124,18 @@ def _also(check: Check, word: str | None) -> Check:
 def anything(name: str, value: Any) -> Any:
     """Return what can be checked only later, when the table and its classes are known."""
     return value
+
+
+def with_value_hint(parameter: str, check: Check) -> Check:
+    """Let the error of a check say which value was probably meant."""
+
+    def check_given(name: str, value: Any) -> Any:
+        try:
+            return check(name, value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error}{value_hint(parameter, value)}") from error.__cause__
+
+    return check_given
+
+
+FROM_ZERO = real("from 0 on", lambda x: x >= 0)

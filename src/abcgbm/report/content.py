@@ -21,7 +21,7 @@ from abcgbm.evaluation.explanations import hardest_rows, shapley_summary
 from abcgbm.evaluation.predictions import Predictions, largest
 from abcgbm.model.history import History
 from abcgbm.parameters.algorithms import algorithm_name
-from abcgbm.parameters.parameters import callback_list
+from abcgbm.parameters.objects import callback_list
 from abcgbm.report import svg as charts
 from abcgbm.report.formats import count, literal, shown
 from abcgbm.report.svg import Chart, Series, confusion_matrix, heat_map

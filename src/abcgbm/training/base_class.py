@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from abcgbm.data.labels import label_objects
 from abcgbm.errors import quoted_list
-from abcgbm.parameters.parameters import BaseClassChoice
+from abcgbm.parameters.objects import BaseClassChoice
 
 
 class BasePolicy(Protocol):

@@ -14,7 +14,7 @@ from abcgbm.communication.collectives import Interrupts, on_rank_zero
 from abcgbm.communication.communicator import Communicator
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.history import Record
-from abcgbm.parameters.parameters import Algorithm
+from abcgbm.parameters.objects import Algorithm
 from abcgbm.training.early_stopping import Stopping
 from abcgbm.training.resolved import ResolvedParameters
 from abcgbm.training.validation import Monitor
@@ -212,7 +212,7 @@ def plan_iteration(
     """
     if candidates:
         return IterationPlan(candidates, algorithm.base_derivatives, 1.0)
-    if n_classes == 2 and not algorithm.shared_trees:  # noqa: PLR2004
+    if n_classes == 2 and not algorithm.multi_output:  # noqa: PLR2004
         return IterationPlan((0,), True, 1.0)
     return IterationPlan((NO_BASE,), False, (n_classes - 1) / n_classes)
 

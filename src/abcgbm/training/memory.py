@@ -27,7 +27,7 @@ class TrainingSize:
         Maximum number of candidates for the base class.
     has_hessian : bool
         Whether histograms contain hessians.
-    shared_trees : bool
+    multi_output : bool
         Whether trees are multi-output trees.
     n_projections : int
         Number of projections that measure their splits; at least n_classes: all classes.
@@ -49,7 +49,7 @@ class TrainingSize:
     n_threads: int
     n_candidates: int
     has_hessian: bool
-    shared_trees: bool = False
+    multi_output: bool = False
     n_projections: int = 0
     is_warm_start: bool = False
     has_scorer: bool = False
@@ -63,7 +63,7 @@ class TrainingSize:
         params = _core.TrainParams(
             _core.GrowParams(self.max_leaf_nodes),
             _core.SplitParams(self.has_hessian),
-            multi_output=self.shared_trees,
+            multi_output=self.multi_output,
             n_projections=self.n_projections,
         )
         return _core.training_bytes(

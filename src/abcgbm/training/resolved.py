@@ -237,7 +237,7 @@ def resolve_parameters(
 
 
 def _n_projections(settings: Parameters, n_classes: int) -> int:
-    if not settings.algorithm.shared_trees:
+    if not settings.algorithm.multi_output:
         return 0
     given = settings.n_projections
     return n_classes if given == "all" else min(int(given), n_classes)

@@ -224,7 +224,7 @@ class TrainingRun:
             learning_rate=settings.learning_rate,
             subsample=settings.subsample,
             seed=self._plan.seed,
-            multi_output=settings.algorithm.shared_trees,
+            multi_output=settings.algorithm.multi_output,
             n_projections=self._plan.n_projections,
             base_line_search=settings.line_search,
         )
@@ -280,7 +280,7 @@ class TrainingRun:
             n_threads=self._plan.n_threads,
             n_candidates=self._plan.base_policy.n_candidates,
             has_hessian=settings.algorithm.hessian_split,
-            shared_trees=settings.algorithm.shared_trees,
+            multi_output=settings.algorithm.multi_output,
             n_projections=self._plan.n_projections,
             is_warm_start=self._continued is not None,
             has_scorer=settings.scoring.scorer is not None,

@@ -13,7 +13,7 @@ from abcgbm.data.arrays import Floats
 from abcgbm.data.samples import LabelledRows
 from abcgbm.model.ensemble import NO_BASE
 from abcgbm.model.losses import ScoringClassifier, SoftmaxLink, reports_centred_scores
-from abcgbm.parameters.parameters import Scorer
+from abcgbm.parameters.scoring import Scorer
 from abcgbm.training.resolved import ResolvedParameters
 
 HELD_OUT = 3  # kind of draw; the native core uses 1 (rows) and 2 (features)
@@ -174,6 +174,8 @@ class Monitor:
             return self._call_scorer(scoring.scorer)
         if scoring.given == "loss":
             return -self.loss() / weights.total
+        if scoring.given != "error":
+            raise NotImplementedError(f"scoring={scoring.given!r} has no value in Monitor.score")
         is_wrong = self._scores.leading() != self._rows.y
         return -weights.count(is_wrong) / weights.n_units
 

@@ -19,8 +19,8 @@ import pyarrow.parquet
 from abcgbm import LargeTable
 from abcgbm.training import progress
 from large_files import (
+    BATCHES,
     N_ROWS,
-    PARTS,
     TABLE,
     WRITERS,
     assert_same,
@@ -44,14 +44,14 @@ class Changing:
 
     def __call__(self):
         self._n_left -= 1
-        return iter(PARTS if self._n_left >= 0 else self._then)
+        return iter(BATCHES if self._n_left >= 0 else self._then)
 
 
 OTHER_ROWS = {
-    "fewer": PARTS[:2],
+    "fewer": BATCHES[:2],
     "none": [],
-    "more": [*PARTS, PARTS[0]],
-    "other order": [PARTS[1], PARTS[0], PARTS[2]],
+    "more": [*BATCHES, BATCHES[0]],
+    "other order": [BATCHES[1], BATCHES[0], BATCHES[2]],
     "permuted": [TABLE.take(np.random.default_rng(1).permutation(N_ROWS))],
     "other labels": [replaced(TABLE, "y", TABLE["y"].take(np.arange(N_ROWS)[::-1]))],
 }
@@ -75,7 +75,7 @@ def test_batches_of_other_values_are_detected_when_they_are_read_twice(column):
 def test_batches_of_other_rows_are_detected_for_validation_and_refit():
     permuted = OTHER_ROWS["permuted"]
     validated = LargeTable(Changing(permuted, n_same=2))
-    assert "other rows" in raised(ValueError, lambda: fit(PARTS, X_val=validated))
+    assert "other rows" in raised(ValueError, lambda: fit(BATCHES, X_val=validated))
     refitted = LargeTable(Changing(permuted, n_same=3))
     settings = {"early_stopping": True, "refit": True}
     assert "other rows" in raised(ValueError, lambda: fit(refitted, settings=settings))
@@ -86,13 +86,13 @@ def test_batches_that_are_cut_in_another_way_are_the_same_rows():
 
 
 def test_function_that_returns_one_iterator_twice_is_told():
-    batches = iter(PARTS)
+    batches = iter(BATCHES)
     assert "the same iterator twice" in raised(TypeError, fit, LargeTable(lambda: batches))
 
 
 CHANGES = {
     "vanished": lambda path: path.unlink(),
-    "changed": lambda path: WRITERS[path.suffix[1:]](PARTS[1].take(np.arange(20)[::-1]), path),
+    "changed": lambda path: WRITERS[path.suffix[1:]](BATCHES[1].take(np.arange(20)[::-1]), path),
 }
 
 
@@ -100,7 +100,7 @@ CHANGES = {
 @pytest.mark.parametrize("ending", WRITERS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_file_that_changes_between_readings_is_named(change, ending, memory, tmp_path, monkeypatch):
-    path = written(tmp_path, PARTS, ending) / f"p1.{ending}"
+    path = written(tmp_path, BATCHES, ending) / f"p1.{ending}"
     large = LargeTable(tmp_path, memory=memory)
     batches, readings = large.source.batches, []
 
@@ -203,7 +203,7 @@ class Terminal:
     ("ending", "is_size_told"), [("parquet", True), ("csv", True), ("feather", False)]
 )
 def test_reading_tells_rows_and_bytes(ending, is_size_told, tmp_path, capsys):
-    fit(written(tmp_path, PARTS, ending), settings={"verbose": 1})
+    fit(written(tmp_path, BATCHES, ending), settings={"verbose": 1})
     lines = capsys.readouterr().err.splitlines()
     rows = "60 of 60 rows, " if is_size_told else "60 rows"
     assert lines[0].startswith(f"reading 1 column: {rows}")
@@ -216,7 +216,7 @@ def test_reading_is_one_line_that_changes_in_a_terminal(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "_EVERY", 0.0)
-    fit(PARTS, settings={"verbose": 1})
+    fit(BATCHES, settings={"verbose": 1})
     labels = terminal.text.split("\n")[0]
     drawn = ["20 rows", "40 rows", "60 rows", "60 rows"]  # and once more at the end
     assert labels == "".join(f"\r\x1b[Kreading 1 column: {rows}" for rows in drawn)
@@ -228,7 +228,7 @@ def test_reading_warns_once_if_it_cannot_be_shown_and_continues(stream, tmp_path
         stream.close()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
-    path = written(tmp_path, PARTS)
+    path = written(tmp_path, BATCHES)
     with pytest.warns(UserWarning, match="progress cannot be written") as caught:
         model = fit(path, settings={"verbose": 1})
     assert len(caught) == 1
@@ -237,7 +237,7 @@ def test_reading_warns_once_if_it_cannot_be_shown_and_continues(stream, tmp_path
 
 
 def test_reading_is_quiet_by_default(tmp_path, capsys):
-    fit(written(tmp_path, PARTS)).predict(tmp_path)
+    fit(written(tmp_path, BATCHES)).predict(tmp_path)
     assert capsys.readouterr().err == ""
 
 

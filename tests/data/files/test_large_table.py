@@ -12,9 +12,9 @@ import pyarrow.parquet
 from abcgbm import ABCBoostClassifier, Categorical, Checkpoint, LargeTable
 from abcgbm.data.files import batched_table as parted_table
 from large_files import (
+    BATCHES,
     FEW,
     N_ROWS,
-    PARTS,
     TABLE,
     WRITERS,
     assert_same,
@@ -29,17 +29,17 @@ from large_files import (
 
 # ------------------------------------------------------------------------------ what is taken together
 
-TEXT, NUMBERS = PARTS[1]["s"], PARTS[1]["b"]
+TEXT, NUMBERS = BATCHES[1]["s"], BATCHES[1]["b"]
 OTHER_TYPES = {
     "nothing among numbers": ("b", pa.nulls(20)),
     "nothing among strings": ("s", pa.nulls(20)),
     "narrow": ("b", NUMBERS.cast(pa.int8())),
-    "floats": ("b", PARTS[1]["a"]),
+    "floats": ("b", BATCHES[1]["a"]),
     "decimals": ("b", NUMBERS.cast(pa.decimal128(20, 1))),
     "large strings": ("s", TEXT.cast(pa.large_string())),
     "views": ("s", TEXT.cast(pa.string_view())),
     "dictionary": ("s", TEXT.dictionary_encode()),
-    "dictionary of labels": ("y", PARTS[1]["y"].dictionary_encode()),
+    "dictionary of labels": ("y", BATCHES[1]["y"].dictionary_encode()),
 }
 
 
@@ -48,10 +48,10 @@ OTHER_TYPES = {
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_columns_of_one_kind_are_one_column_whatever_their_types(name, source, place, tmp_path):
     column, values = OTHER_TYPES[name]
-    parts, plain = [PARTS[0], PARTS[2]], [PARTS[0], PARTS[2]]
-    parts.insert(place, replaced(PARTS[1], column, values))
+    parts, plain = [BATCHES[0], BATCHES[2]], [BATCHES[0], BATCHES[2]]
+    parts.insert(place, replaced(BATCHES[1], column, values))
     is_same = values.null_count == 0 and name != "floats"
-    plain.insert(place, PARTS[1] if is_same else parts[place])
+    plain.insert(place, BATCHES[1] if is_same else parts[place])
     given = LargeTable(parts) if source == "batches" else written(tmp_path, parts, source)
     assert_same(given, pa.concat_tables(plain, promote_options="permissive"))
 
@@ -59,7 +59,7 @@ def test_columns_of_one_kind_are_one_column_whatever_their_types(name, source, p
 LABELS = {
     "int8 and int64": (pa.array([1] * 20, pa.int8()), pa.array([300] * 20)),
     "integers and floats": (pa.array([1] * 20), pa.array([2.0] * 20)),
-    "dictionaries": (pa.array(["p"] * 20).dictionary_encode(), PARTS[1]["y"].dictionary_encode()),
+    "dictionaries": (pa.array(["p"] * 20).dictionary_encode(), BATCHES[1]["y"].dictionary_encode()),
     "booleans": (pa.array([True] * 20), pa.array([False] * 20)),
 }
 
@@ -67,7 +67,7 @@ LABELS = {
 @pytest.mark.parametrize("source", ["parquet", "batches"])
 @pytest.mark.parametrize("labels", LABELS)
 def test_labels_of_all_files_are_the_classes(labels, source, tmp_path):
-    parts = [replaced(p, "y", y) for p, y in zip(PARTS[:2], LABELS[labels], strict=True)]
+    parts = [replaced(p, "y", y) for p, y in zip(BATCHES[:2], LABELS[labels], strict=True)]
     given = LargeTable(parts) if source == "batches" else written(tmp_path, parts)
     assert_same(given, pa.concat_tables(parts, promote_options="permissive"))
 
@@ -82,7 +82,7 @@ def with_hidden_files(folder):
 SOURCES = {
     "list of paths": lambda folder: sorted(folder.iterdir()),
     "list of texts": lambda folder: [str(path) for path in sorted(folder.iterdir())],
-    "tables": lambda folder: PARTS,
+    "tables": lambda folder: BATCHES,
     "record batches": lambda folder: tuple(TABLE.to_batches(max_chunksize=20)),
     "without hidden ones": with_hidden_files,
 }
@@ -90,7 +90,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_fit_and_predict_take(source, tmp_path):
-    given = SOURCES[source](written(tmp_path, PARTS))
+    given = SOURCES[source](written(tmp_path, BATCHES))
     assert_same(given, TABLE)
     model = fit(given)
     assert model.predict(given).tolist() == model.predict(TABLE.drop(["y"])).tolist()
@@ -99,7 +99,7 @@ def test_fit_and_predict_take(source, tmp_path):
 @pytest.mark.parametrize("ending", WRITERS)
 @pytest.mark.parametrize("place", [0, 3])
 def test_files_without_rows_and_columns_in_another_order_play_no_part(ending, place, tmp_path):
-    parts = [PARTS[0], PARTS[1].select(["y", "b", "s", "a"]), PARTS[2]]
+    parts = [BATCHES[0], BATCHES[1].select(["y", "b", "s", "a"]), BATCHES[2]]
     parts.insert(place, TABLE.slice(0, 0))
     assert_same(written(tmp_path, parts, ending), TABLE)
 
@@ -115,7 +115,7 @@ def test_files_without_rows_and_columns_in_another_order_play_no_part(ending, pl
     ids=str,
 )
 def test_model_is_that_of_memory_with(settings, tmp_path):
-    assert_same(written(tmp_path, PARTS), TABLE, **settings)
+    assert_same(written(tmp_path, BATCHES), TABLE, **settings)
 
 
 def test_warm_start_from_files_keeps_that_there_were_no_names(tmp_path):
@@ -125,7 +125,7 @@ def test_warm_start_from_files_keeps_that_there_were_no_names(tmp_path):
         model = ABCBoostClassifier(**FEW, warm_start=True).fit(numbers, TABLE["y"])
         return model_bytes(model.set_params(max_iter=6).fit(X, y))
 
-    large = LargeTable(written(tmp_path, PARTS), ignore="s")
+    large = LargeTable(written(tmp_path, BATCHES), ignore="s")
     assert grown(large, "y") == grown(numbers, TABLE["y"])
 
 
@@ -134,7 +134,7 @@ def test_checkpoint_of_files_is_that_of_memory(first, second, tmp_path):
     folder = tmp_path / "table"
     folder.mkdir()
     data = {
-        "files": (written(folder, PARTS), "y"),
+        "files": (written(folder, BATCHES), "y"),
         "memory": (TABLE.drop(["y"]), TABLE["y"]),
     }
     path = tmp_path / "checkpoint"
@@ -147,15 +147,18 @@ def test_checkpoint_of_files_is_that_of_memory(first, second, tmp_path):
 
 
 FILES_THAT_DIFFER = {
-    "b is gone": (replaced(PARTS[1], "b", None), "no column 'b'"),
-    "labels are gone": (replaced(PARTS[1], "y", None), "no column 'y'"),
-    "one more": (PARTS[1].append_column("z", TEXT), "a column 'z'"),
-    "strings for numbers": (replaced(PARTS[1], "b", TEXT), "string in column 'b'; expected int64"),
+    "b is gone": (replaced(BATCHES[1], "b", None), "no column 'b'"),
+    "labels are gone": (replaced(BATCHES[1], "y", None), "no column 'y'"),
+    "one more": (BATCHES[1].append_column("z", TEXT), "a column 'z'"),
+    "strings for numbers": (
+        replaced(BATCHES[1], "b", TEXT),
+        "string in column 'b'; expected int64",
+    ),
     "numbers for labels": (
-        replaced(PARTS[1], "y", NUMBERS),
+        replaced(BATCHES[1], "y", NUMBERS),
         "int64 in column 'y'; expected string",
     ),
-    "booleans": (replaced(PARTS[1], "b", pa.array([True] * 20)), "bool in column 'b'"),
+    "booleans": (replaced(BATCHES[1], "b", pa.array([True] * 20)), "bool in column 'b'"),
 }
 
 
@@ -163,7 +166,7 @@ FILES_THAT_DIFFER = {
 @pytest.mark.parametrize("name", FILES_THAT_DIFFER)
 def test_file_that_differs_is_named(name, ending, tmp_path):
     part, _ = FILES_THAT_DIFFER[name]
-    message = raised(ValueError, fit, written(tmp_path, [PARTS[0], part, PARTS[2]], ending))
+    message = raised(ValueError, fit, written(tmp_path, [BATCHES[0], part, BATCHES[2]], ending))
     assert message.startswith(str(tmp_path / f"p1.{ending}"))
     assert "expected" in message
 
@@ -171,7 +174,7 @@ def test_file_that_differs_is_named(name, ending, tmp_path):
 @pytest.mark.parametrize("name", FILES_THAT_DIFFER)
 def test_batch_that_differs_is_named(name):
     part, what = FILES_THAT_DIFFER[name]
-    message = raised((ValueError, TypeError), fit, LargeTable([PARTS[0], part, PARTS[2]]))
+    message = raised((ValueError, TypeError), fit, LargeTable([BATCHES[0], part, BATCHES[2]]))
     assert message.startswith(f"batch 1 has {what}")
     assert "expected" in message
 
@@ -193,13 +196,13 @@ def overwritten(path, place, data):
 @pytest.mark.parametrize("ending", WRITERS)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_file_is_named(damage, ending, memory, tmp_path):
-    path = written(tmp_path, PARTS, ending) / f"p1.{ending}"
+    path = written(tmp_path, BATCHES, ending) / f"p1.{ending}"
     DAMAGES[damage](path)
     assert str(path) in raised(ValueError, lambda: fit(LargeTable(tmp_path, memory=memory)))
 
 
 def test_damaged_file_of_a_data_set_is_named(tmp_path):
-    dataset = pyarrow.dataset.dataset(written(tmp_path, PARTS))
+    dataset = pyarrow.dataset.dataset(written(tmp_path, BATCHES))
     overwritten(tmp_path / "p1.parquet", 50, b"\xff" * 250)
     assert str(tmp_path / "p1.parquet") in raised(ValueError, fit, dataset)
 
@@ -207,7 +210,7 @@ def test_damaged_file_of_a_data_set_is_named(tmp_path):
 def test_folder_that_names_a_value_is_refused_since_that_would_be_lost(tmp_path):
     for name in ("k=1", "k=2"):
         (tmp_path / name).mkdir()
-        written(tmp_path / name, PARTS)
+        written(tmp_path / name, BATCHES)
     assert "partitioning='hive'" in raised(ValueError, fit, tmp_path)
     dataset = pyarrow.dataset.dataset(tmp_path, partitioning="hive")
     assert "k" in fit(dataset).feature_names_in_
@@ -293,7 +296,7 @@ ARGUMENTS = {
     "address": (lambda X: fit("s3://bucket/x"), "s3://bucket/x: a URL, not a path; expected"),
     "no such pattern": (lambda X: fit(str(X / "*.csv")), "*.csv: no table file found; expected"),
     "generator": (
-        lambda X: LargeTable(p for p in PARTS),
+        lambda X: LargeTable(p for p in BATCHES),
         "generator, which can be iterated only once",
     ),
     "table": (lambda X: LargeTable(TABLE), "X is of type Table, a table in memory"),
@@ -327,19 +330,19 @@ def test_argument_is_refused(name, tmp_path):
     folder = tmp_path / "table"
     folder.mkdir()
     act, expected = ARGUMENTS[name]
-    message = raised((ValueError, TypeError), act, written(folder, PARTS))
+    message = raised((ValueError, TypeError), act, written(folder, BATCHES))
     assert expected in message
     assert len(message) < 600
 
 
 def test_memory_is_a_number_with_a_unit():
-    found = [LargeTable(PARTS, memory=m).memory for m in ("4 GB", "4gb", "1.5MB", "2 GiB", 77)]
+    found = [LargeTable(BATCHES, memory=m).memory for m in ("4 GB", "4gb", "1.5MB", "2 GiB", 77)]
     assert found == [4 * 10**9, 4 * 10**9, 1_500_000, 2**31, 77]
 
 
 def test_codes_that_fit_nowhere_are_an_error_before_anything_is_coded(tmp_path, monkeypatch):
     monkeypatch.setattr(parted_table, "available_bytes", lambda: 100)
-    large = LargeTable(written(tmp_path, PARTS), memory=200)
+    large = LargeTable(written(tmp_path, BATCHES), memory=200)
     message = raised(MemoryError, fit, large)
     assert "60 rows x 3 features" in message
     assert "with a cache_dir" in message
@@ -347,7 +350,7 @@ def test_codes_that_fit_nowhere_are_an_error_before_anything_is_coded(tmp_path, 
 
 
 def test_column_that_one_text_file_makes_text_is_told(tmp_path):
-    written(tmp_path, [PARTS[0], replaced(PARTS[1], "b", TEXT), PARTS[2]], "csv")
+    written(tmp_path, [BATCHES[0], replaced(BATCHES[1], "b", TEXT), BATCHES[2]], "csv")
     with pytest.warns(
         UserWarning, match=r"column .b. is treated as text.*p1\.csv; in .*p0\.csv it only holds"
     ):

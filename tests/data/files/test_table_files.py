@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from abcgbm.data.files import formats
 from abcgbm.data.files.column_types import reads_as_number
 from abcgbm.data.files.csv import DelimitedFile
 from abcgbm.data.files.csv_blocks import text_blocks
@@ -145,6 +146,14 @@ def test_truth_values_are_numbers(tmp_path):
     path.write_text("a\ntrue\nfalse\n")
     (table,) = DelimitedFile(path, Reading()).batches(as_numbers=["a"])
     assert table.column("a").to_pylist() == [True, False]
+
+
+def test_format_without_a_reader_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setitem(formats._FORMATS, ".orc", "orc")
+    path = tmp_path / "t.orc"
+    path.write_bytes(b"ORC")
+    with pytest.raises(NotImplementedError, match="'orc' has no reader in open_table"):
+        open_table(path, Reading())
 
 
 @pytest.mark.parametrize(

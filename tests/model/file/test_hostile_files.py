@@ -17,8 +17,8 @@ from model_files import (
     document_in,
     loaded,
     members_of,
-    mended,
-    redigested,
+    with_document_text,
+    with_valid_digests,
 )
 from models import assert_same_model, small
 from stored_models import FOLDER
@@ -32,7 +32,9 @@ FORMAT_1 = (FOLDER / "two_classes.abcgbm").read_bytes()
 
 
 def with_parameters(content, **parameters):
-    return mended(members_of(content), lambda document: document["parameters"].update(parameters))
+    return with_valid_digests(
+        members_of(content), lambda document: document["parameters"].update(parameters)
+    )
 
 
 # -------------------------------------------------------------------------------------- parameters
@@ -106,7 +108,7 @@ def test_resolved_parameter_with_side_effects_is_an_error(name, history):
     content = content_of(small(**given).fit(X, Y))
     with pytest.raises(ModelFileError, match=rf"the parameter {name}='victim'; expected null"):
         loaded(
-            mended(
+            with_valid_digests(
                 members_of(content),
                 lambda d: d[history]["resolved_params"].update({name: "victim"}),
             )
@@ -269,7 +271,7 @@ def test_duplicate_feature_names_are_an_error():
         document["features"]["names"][1] = document["features"]["names"][0]
 
     with pytest.raises(ModelFileError, match=r"duplicate feature names: \['slope'\]"):
-        loaded(mended(members_of(CONTENT), rename))
+        loaded(with_valid_digests(members_of(CONTENT), rename))
     schema = Schema(np.zeros(3, dtype=bool), np.array(["a", "b", "a"], object))
     with pytest.raises(ValueError, match="duplicate feature names"):
         schema.check()
@@ -281,4 +283,4 @@ def test_duplicate_key_of_the_document_is_an_error():
         b'"recenter": false', b'"recenter": false, "recenter": true'
     )
     with pytest.raises(ModelFileError, match="two entries of the same name"):
-        loaded(redigested(members, text))
+        loaded(with_document_text(members, text))

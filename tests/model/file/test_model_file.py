@@ -40,7 +40,17 @@ from abcgbm.model.file import ModelContents, save
 from abcgbm.model.file.format_1 import parameters_from_format_1
 from abcgbm.model.file.json_values import JsonReader, to_json
 from golden import MODELS
-from model_files import FRAME, LABELS, X, Y, content_of, document_in, loaded, members_of, mended
+from model_files import (
+    FRAME,
+    LABELS,
+    X,
+    Y,
+    content_of,
+    document_in,
+    loaded,
+    members_of,
+    with_valid_digests,
+)
 from models import assert_same_model, base_labels, noisy_data, run_python, small
 
 SMALL = {"max_iter": 2, "max_leaf_nodes": 3}
@@ -302,7 +312,9 @@ def test_parameter_that_cannot_be_stored_warns_and_is_dropped(name, value):
 def test_parameter_of_a_later_version_warns_and_is_dropped():
     model = small(**SMALL).fit(X, Y)
     members = members_of(content_of(model))
-    content = mended(members, lambda document: document["parameters"].update(depth_charge=3))
+    content = with_valid_digests(
+        members, lambda document: document["parameters"].update(depth_charge=3)
+    )
     with pytest.warns(UserWarning, match=r"does not have: \['depth_charge'\]"):
         restored = loaded(content)
     assert_all_is_same(restored, model)
@@ -392,7 +404,9 @@ def test_missing_file_raises_file_not_found(tmp_path):
 def test_file_of_a_newer_format_names_the_version_that_reads_it():
     members = members_of(content_of(small(**SMALL).fit(X, Y)))
     newer = {"format": 3, "needs": "7.1", "written_by": "7.2.3"}
-    content = mended(members | {"trees/new.npy": b""}, lambda document: document.update(newer))
+    content = with_valid_digests(
+        members | {"trees/new.npy": b""}, lambda document: document.update(newer)
+    )
     with pytest.raises(
         ModelFileError, match=r"format 3, written by abcgbm 7\.2\.3.* 7\.1 or later"
     ):
@@ -616,7 +630,7 @@ def test_file_cannot_set_callbacks_with_side_effects(callbacks):
 
     content = content_of(small(max_iter=1).fit(X, LABELS))
     with pytest.raises(ModelFileError, match=r"Checkpoint|callbacks="):
-        loaded(mended(members_of(content), change))
+        loaded(with_valid_digests(members_of(content), change))
 
 
 def test_callbacks_without_side_effects_are_stored_and_others_are_not(tmp_path):

@@ -20,11 +20,11 @@ from model_files import (
     document_in,
     loaded,
     members_of,
-    mended,
     npy,
-    redigested,
     small_models,
     with_array,
+    with_document_text,
+    with_valid_digests,
 )
 from models import run_python
 
@@ -132,11 +132,11 @@ def test_damaged_member_with_valid_digests_does_no_harm(name, seed):
     for _ in range(N_OF_SEED):
         which = "model.json" if rng.random() < 0.3 else names[rng.integers(len(names))]
         if which == "model.json":
-            content = redigested(members, mutated(rng, members[which]))
+            content = with_document_text(members, mutated(rng, members[which]))
         else:
             header = members[which].index(b"\n") + 1 if rng.random() < 0.7 else 0
             changed = members[which][:header] + mutated(rng, members[which][header:])
-            content = mended(members | {which: changed})
+            content = with_valid_digests(members | {which: changed})
         assert_error_or_model(content)
 
 
@@ -148,7 +148,7 @@ def test_swapped_members_are_an_error():
             swapped = members | {one: members[other], other: members[one]}
             with pytest.raises(ModelFileError, match="was changed or damaged"):
                 loaded(archive_of(swapped))
-            assert_error_or_model(mended(swapped))
+            assert_error_or_model(with_valid_digests(swapped))
 
 
 def test_order_of_members_does_not_matter():
@@ -204,7 +204,7 @@ def test_duplicate_member_is_an_error():
 @pytest.mark.parametrize("mend", [False, True])
 def test_additional_or_missing_member_is_an_error(mend):
     members = members_of(PER_CLASS)
-    make = mended if mend else archive_of
+    make = with_valid_digests if mend else archive_of
     with pytest.raises(ModelFileError, match="more_values"):
         loaded(make(members | {"trees/more_values.npy": npy(np.zeros(3))}))
     for name in members.keys() - {"model.json"}:
@@ -261,7 +261,7 @@ def header_of(shape: str, descr: str = "<f8") -> bytes:
 def test_header_of_an_array_is_not_trusted(header, numbers):
     members = members_of(PER_CLASS) | {"trees/weight.npy": header + numbers}
     with pytest.raises(ModelFileError, match=r"trees/weight\.npy"):
-        loaded(mended(members))
+        loaded(with_valid_digests(members))
 
 
 BOMBS = """
@@ -270,15 +270,15 @@ sys.path.insert(0, "tests/model/file")
 from test_model_file_damage import *
 bombs = [
     with_declared_sizes(PER_CLASS, 2**32 - 2),
-    mended(members_of(PER_CLASS) | {"trees/weight.npy": header_of("(1000000000000,)")}),
+    with_valid_digests(members_of(PER_CLASS) | {"trees/weight.npy": header_of("(1000000000000,)")}),
     with_array(PER_CLASS, "trees/tree_start", lambda a: a.astype(np.int64) * 2**50),
     with_array(PER_CLASS, "trees/tree_start", lambda a: np.array([0, 2**62, len(a)])),
-    mended(members_of(PER_CLASS), lambda d: d["history"].update(n_steps=10**15)),
-    mended(members_of(PER_CLASS), lambda d: d["features"]["levels"][0].update(n_codes=10**15)),
-    mended(members_of(PER_CLASS), lambda d: d.update(
+    with_valid_digests(members_of(PER_CLASS), lambda d: d["history"].update(n_steps=10**15)),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d["features"]["levels"][0].update(n_codes=10**15)),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d.update(
         classes={"array": {"dtype": "<U400000000", "shape": [3], "values": ["a", "b", "c"]}})),
-    mended(members_of(PER_CLASS), lambda d: d.update(checkpoint=[[]] * 1000)),
-    redigested(members_of(PER_CLASS), members_of(PER_CLASS)["model.json"][:80] + b'"a": ' + b"[" * 10**6),
+    with_valid_digests(members_of(PER_CLASS), lambda d: d.update(checkpoint=[[]] * 1000)),
+    with_document_text(members_of(PER_CLASS), members_of(PER_CLASS)["model.json"][:80] + b'"a": ' + b"[" * 10**6),
 ]
 n_pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (n_pages * resource.getpagesize() + 2**28,) * 2)
@@ -418,7 +418,7 @@ def levels(**entries):
 )
 def test_invalid_document_is_an_error(change, message):
     with pytest.raises(ModelFileError, match=message):
-        loaded(mended(members_of(PER_CLASS), change))
+        loaded(with_valid_digests(members_of(PER_CLASS), change))
 
 
 @pytest.mark.parametrize("text", [b"{}", b"[]", b'{"a": NaN}', b"{" * 10**5, b"\xff\xfe", b'"a"'])
@@ -428,11 +428,11 @@ def test_malformed_document_is_an_error(text):
         loaded(archive_of(members | {"model.json": text}))
     start = members["model.json"][: len(b'{\n "digest": "') + 64]
     with pytest.raises(ModelFileError, match=r"model\.json"):
-        loaded(redigested(members, start + text))
+        loaded(with_document_text(members, start + text))
 
 
 def test_recomputed_digests_of_an_intact_file_are_the_same():
     for content in CONTENTS.values():
-        assert mended(members_of(content)) == content
+        assert with_valid_digests(members_of(content)) == content
         assert text_of({}) != text_of({"a": 1})
         assert document_in(members_of(content))["format"] == 2

@@ -25,7 +25,9 @@ def open_table(path: Any, reading: Reading) -> NamedFile | SvmlightFile:
         return SvmlightFile(found, reading)
     if format in ("csv", "tsv"):
         return DelimitedFile(found, reading)
-    return ArrowFile(found, format)
+    if format in ("parquet", "feather"):
+        return ArrowFile(found, format)
+    raise NotImplementedError(f"the format {format!r} has no reader in open_table")
 
 
 def find_column(file: NamedFile, given: str, what: str) -> str:

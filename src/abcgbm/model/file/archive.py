@@ -1,5 +1,6 @@
 """Archive of a model file: an uncompressed zip, with arrays as npy."""
 
+import hashlib
 import io
 import math
 import re
@@ -15,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from abcgbm.errors import ModelFileError, as_model_file_errors
 from abcgbm.model.array_checks import Shape, fits, shown_shape
 
+DOCUMENT = "model.json"
 # Types in which numbers of a kind may be stored, narrowest first. Floats are often counts.
 _STORED_AS = {
     "i": ("<i1", "<i2", "<i4", "<i8"),
@@ -189,3 +191,38 @@ def _check_member(info: zipfile.ZipInfo) -> None:
         raise ModelFileError(f"{info.filename!r} is no member of a model file")
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise ModelFileError(f"{info.filename} is compressed; expected uncompressed members")
+
+
+def digest_of_member(content: bytes) -> str:
+    """Return the digest of a member, as model.json has it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class Members:
+    """Arrays of a file, each checked against its digest in the document and read once."""
+
+    def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
+        if archive.names != {DOCUMENT, *digests}:
+            unexpected = sorted(archive.names ^ {DOCUMENT, *digests})
+            raise ModelFileError(
+                f"only one of the archive and model.json lists the members {unexpected}"
+            )
+        self._archive = archive
+        self._digests = digests
+        self._unread = {*digests}
+
+    def array(self, name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
+        """Return an array of this name, type and shape; None in a shape is any length."""
+        name = f"{name}.npy"
+        content = self._archive.read(name)
+        if digest_of_member(content) != self._digests.get(name):
+            raise ModelFileError(
+                f"{name} was changed or damaged: its digest is not the one in model.json"
+            )
+        self._unread.discard(name)
+        return from_npy(name, content, dtype, shape)
+
+    def check_all_read(self) -> None:
+        """Raise a ModelFileError if a member was not asked for."""
+        if self._unread:
+            raise ModelFileError(f"members that no model has: {sorted(self._unread)}")

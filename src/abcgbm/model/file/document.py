@@ -19,7 +19,7 @@ from abcgbm.model.file.format_1 import resolved_from_format_1, weight_from_forma
 from abcgbm.model.file.json_values import JsonReader, to_json
 from abcgbm.model.history import History
 from abcgbm.parameters.algorithms import Checkpoint, KeepOnInterrupt, TimeLimit
-from abcgbm.parameters.parameters import callback_list
+from abcgbm.parameters.objects import callback_list
 
 # Parameters of a machine or a run rather than of a model; the same model gives the same bytes.
 _NOT_OF_THE_MODEL = ("n_jobs", "verbose")

@@ -1,6 +1,5 @@
 """Reading and writing of model files."""
 
-import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,14 @@ from abcgbm.errors import ModelFileError, as_model_file_errors
 from abcgbm.model.array_checks import Shape, check_range, check_starts
 from abcgbm.model.ensemble import ALL_CLASSES, Ensemble
 from abcgbm.model.ensemble_checks import LEAF, leaves_with_value, set_words
-from abcgbm.model.file.archive import Archive, archive_of, from_npy, npy_of
+from abcgbm.model.file.archive import (
+    DOCUMENT,
+    Archive,
+    Members,
+    archive_of,
+    digest_of_member,
+    npy_of,
+)
 from abcgbm.model.file.document import (
     FORMAT,
     NEEDS,
@@ -126,13 +132,10 @@ def _split_arrays(read: ReadArray, feature: NDArray[np.int32]) -> Arrays:
 
 
 def _set_arrays(read: ReadArray, feature: NDArray[np.int32], n_codes: NDArray[np.int64]) -> Arrays:
-    n_words = np.append(set_words(n_codes), 0)[feature].astype(
-        np.int32
-    )  # the last entry is for leaves: -1
-    return {
-        "left_set_size": n_words,
-        "left_set": read("left_set", np.uint64, (int(n_words.sum(dtype=np.int64)),)),
-    }
+    # The appended 0 is for leaves, whose feature is -1.
+    n_words = np.append(set_words(n_codes), 0)[feature].astype(np.int32)
+    n_total = int(n_words.sum(dtype=np.int64))
+    return {"left_set_size": n_words, "left_set": read("left_set", np.uint64, (n_total,))}
 
 
 def _tree_arrays(read: ReadArray, n_nodes: int) -> Arrays:
@@ -161,7 +164,6 @@ def _leaf_arrays(
 
 
 Target = str | os.PathLike[str] | IO[bytes]
-_DOCUMENT = "model.json"
 # Fields of `History` and the names of their arrays in a model file; the names on the right never change.
 STORED_NAMES_OF_HISTORY = {
     "train_loss": "train_loss",
@@ -251,7 +253,7 @@ def load(source: Target) -> ModelContents:
 def checkpoint_state(path: Path) -> Mapping[str, Any] | None:
     """Return ``ModelContents.checkpoint`` of a model file, without reading its arrays."""
     with path.open("rb") as file, _named(path):
-        document = document_of(Archive(file).read(_DOCUMENT))
+        document = document_of(Archive(file).read(DOCUMENT))
         state: Mapping[str, Any] | None = entry(document, "checkpoint", dict, type(None))
     return state
 
@@ -295,15 +297,11 @@ def _content_of(saved: ModelContents) -> bytes:
     }
     if saved.refit_model is not None:  # the second training may have other categories
         document["refit_features"] = json_of_encoding(saved.refit_model.encoding)
-    document["digests"] = {name: _digest(content) for name, content in members.items()}
-    return archive_of({_DOCUMENT: text_of(document)} | members)
+    document["digests"] = {name: digest_of_member(content) for name, content in members.items()}
+    return archive_of({DOCUMENT: text_of(document)} | members)
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
+def _arrays_of(saved: ModelContents) -> Arrays:
     """Return the arrays of all members in order."""
     arrays = _arrays_of_model(saved.model, "")
     if saved.refit_model is not None:
@@ -318,7 +316,7 @@ def _arrays_of(saved: ModelContents) -> dict[str, NDArray[Any]]:
     return {f"{name}.npy": array for name, array in arrays.items()}
 
 
-def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
+def _arrays_of_model(model: Model, prefix: str) -> Arrays:
     kinds = model.encoding.schema.is_categorical.astype(np.uint8)
     trees = arrays_of_trees(model.ensemble)
     return {f"{prefix}features/is_categorical": kinds} | {
@@ -329,47 +327,19 @@ def _arrays_of_model(model: Model, prefix: str) -> dict[str, NDArray[Any]]:
 # ------------------------------------------------------------------------------------------ reading
 
 
-class _Members:
-    """Arrays of a file, each checked against its digest in the document and read once."""
-
-    def __init__(self, archive: Archive, digests: dict[str, Any]) -> None:
-        if archive.names != {_DOCUMENT, *digests}:
-            unexpected = sorted(archive.names ^ {_DOCUMENT, *digests})
-            raise ModelFileError(
-                f"only one of the archive and model.json lists the members {unexpected}"
-            )
-        self._archive = archive
-        self._digests = digests
-        self._unread = {*digests}
-
-    def array(self, name: str, dtype: DTypeLike, shape: Shape) -> NDArray[Any]:
-        name = f"{name}.npy"
-        content = self._archive.read(name)
-        if _digest(content) != self._digests.get(name):
-            raise ModelFileError(
-                f"{name} was changed or damaged: its digest is not the one in model.json"
-            )
-        self._unread.discard(name)
-        return from_npy(name, content, dtype, shape)
-
-    def check_all_read(self) -> None:
-        if self._unread:
-            raise ModelFileError(f"members that no model has: {sorted(self._unread)}")
-
-
 def _saved_of(file: IO[bytes]) -> ModelContents:
     archive = Archive(file)
-    document = document_of(archive.read(_DOCUMENT))
-    members = _Members(archive, entry(document, "digests", dict))
-    wrong = (ValueError, TypeError, OverflowError, RecursionError)
-    with as_model_file_errors("not a valid model", *wrong):
+    document = document_of(archive.read(DOCUMENT))
+    members = Members(archive, entry(document, "digests", dict))
+    errors = (ValueError, TypeError, OverflowError, RecursionError)
+    with as_model_file_errors("not a valid model", *errors):
         saved = _read(document, members)
         saved.check()
     members.check_all_read()
     return saved
 
 
-def _read(document: dict[str, Any], members: _Members) -> ModelContents:
+def _read(document: dict[str, Any], members: Members) -> ModelContents:
     format_ = document["format"]
     reader = JsonReader(format_)
     model = _read_model(document, members, reader, "")
@@ -389,6 +359,8 @@ def _read(document: dict[str, Any], members: _Members) -> ModelContents:
             return history_of_format_1(summary, arrays, reader, given, baseline)
         return history_of_json(summary, arrays, reader)
 
+    has_refit = "refit_features" in document
+    refit_model = _read_model(document, members, reader, "refit_") if has_refit else None
     first, second = read_history("history"), read_history("refit_history")
     if first is None:
         raise ModelFileError("model.json has no history")
@@ -398,16 +370,14 @@ def _read(document: dict[str, Any], members: _Members) -> ModelContents:
         refit_history=second,
         parameters=parameters,
         checkpoint=entry(document, "checkpoint", dict, type(None)),
-        refit_model=_read_model(document, members, reader, "refit_")
-        if "refit_features" in document
-        else None,
+        refit_model=refit_model,
         format=format_,
         written_by=entry(document, "written_by", str),
     )
 
 
 def _read_model(
-    document: dict[str, Any], members: _Members, reader: JsonReader, prefix: str
+    document: dict[str, Any], members: Members, reader: JsonReader, prefix: str
 ) -> Model:
     kinds = members.array(f"{prefix}features/is_categorical", np.uint8, (None,))
     encoding = encoding_of_json(entry(document, f"{prefix}features", dict), kinds != 0, reader)
@@ -422,9 +392,7 @@ def _read_model(
     return Model(trees, encoding, classes, entry(document, "recenter", bool))
 
 
-def _history_arrays(
-    name: str, n_iter: int, members: _Members, n_classes: int
-) -> dict[str, NDArray[Any]]:
+def _history_arrays(name: str, n_iter: int, members: Members, n_classes: int) -> Arrays:
     shapes: dict[str, Shape] = {
         "train_loss": (n_iter + 1,),
         "class_losses": (n_iter + 1, n_classes),

@@ -1,4 +1,4 @@
-"""The program ``benchmarks/shared``: a tiny run from measuring to the page, and what it computes."""
+"""The program ``benchmarks/multi_output``: a tiny run from measuring to the page, and what it computes."""
 
 import sys
 from pathlib import Path
@@ -10,12 +10,12 @@ if not (Path(__file__).parents[2] / "benchmarks").is_dir():
     pytest.skip("benchmarks/ is not in the source distribution", allow_module_level=True)
 
 from benchmarks import sets
+from benchmarks.multi_output import __main__ as program
+from benchmarks.multi_output import measure, page
+from benchmarks.multi_output.__main__ import Cell, Plan
+from benchmarks.multi_output.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 from benchmarks.peers import Setting
 from benchmarks.results import FOLDER, ROOT, Results
-from benchmarks.shared import __main__ as program
-from benchmarks.shared import measure, page
-from benchmarks.shared.__main__ import Cell, ResolvedParameters
-from benchmarks.shared.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 
 from abcgbm import ABCBoostClassifier
 
@@ -34,7 +34,7 @@ def tiny_run(tmp_path, monkeypatch):
     """The file of a run of one of ours, in this process."""
     monkeypatch.setattr(program, "in_child", lambda job, python, give_up: measure.run(job))
     monkeypatch.setattr(measure, "BATCH", 100)
-    file = tmp_path / "shared.jsonl"
+    file = tmp_path / "multi_output.jsonl"
     what = "--what errors validation step model target --target 1000 --steps 3 --repeats 2"
     command = f"run --file {file} --sets {TINY} --systems mart --leaves 4 {what}"
     program.main(command.split())
@@ -72,7 +72,7 @@ def test_page_keeps_the_words_around_its_tables(tiny_run, tmp_path):
 
 
 def test_committed_page_has_the_tables_of_the_committed_results():
-    tables = "\n".join(page.tables_of_page(Results(FOLDER / "shared.jsonl"), program.RIDGE))
+    tables = "\n".join(page.tables_of_page(Results(FOLDER / "multi_output.jsonl"), program.RIDGE))
     assert f"{BEGIN}{tables}{END}" in (ROOT / "docs" / "benchmarks.md").read_text()
 
 
@@ -82,8 +82,8 @@ def test_page_without_markers_is_refused(tmp_path):
         page.write(Results(tmp_path / "none.jsonl"), tmp_path / "page.md", 0.01)
 
 
-def test_repeats_go_round_the_systems(tmp_path):
-    plan = ResolvedParameters(what=["step"], systems=["shared", "LightGBM"], repeats=2)
+def test_repeats_alternate_between_systems(tmp_path):
+    plan = Plan(what=["step"], systems=["shared", "LightGBM"], repeats=2)
     found = list(program.cells(TINY, plan, Results(tmp_path / "none.jsonl")))
     assert [(of.repeat, of.system) for of in found] == [
         (repeat, system) for repeat in (0, 1) for system in ("shared", "LightGBM")
@@ -95,17 +95,13 @@ def test_target_has_the_steps_that_errors_have_found(tmp_path):
     errors = Cell("errors", TINY, "mart", 20, 4, None, 0)
     results = Results(tmp_path / "some.jsonl")
     results.add(line(errors, errors=[9, 5, 5, 4]))
-    plan = ResolvedParameters(what=["target"], systems=["mart"], steps=4, repeats=1, target=5)
+    plan = Plan(what=["target"], systems=["mart"], steps=4, repeats=1, target=5)
     assert [of.steps for of in program.cells(TINY, plan, results)] == [2]
-    assert (
-        list(program.cells(TINY, ResolvedParameters(**{**vars(plan), "target": 3}), results)) == []
-    )
+    assert list(program.cells(TINY, Plan(**{**vars(plan), "target": 3}), results)) == []
 
 
 def test_failure_is_noted_and_not_tried_again(tmp_path):
-    plan = ResolvedParameters(
-        sets=[TINY], systems=["mart"], what=["step"], repeats=1, give_up=0.001
-    )
+    plan = Plan(sets=[TINY], systems=["mart"], what=["step"], repeats=1, give_up=0.001)
     results = Results(tmp_path / "some.jsonl")
     for _ in range(2):
         program.run(plan, results)
@@ -114,7 +110,7 @@ def test_failure_is_noted_and_not_tried_again(tmp_path):
 
 
 def test_peers_may_have_another_python():
-    plan = ResolvedParameters(peer_python="other")
+    plan = Plan(peer_python="other")
     assert {plan.python_of(name) for name in OURS} == {sys.executable}
     assert plan.python_of("XGBoost-vector") == "other"
 
@@ -154,7 +150,7 @@ def test_fastest_number_of_leaves_reaches_the_target(tmp_path):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_system_predicts_stage_by_stage(name):
+def test_system_predicts_in_stages(name):
     system = SYSTEMS[name]
     if not system.is_installed():
         pytest.skip(f'{name} is missing: pip install "abcgbm[bench]"')

@@ -1,6 +1,6 @@
-"""One measurement in a process of its own: ``python -m benchmarks.shared.measure JOB``.
+"""Make one measurement in its own process: ``python -m benchmarks.multi_output.measure JOB``.
 
-All have one thread, and all times are CPU times of the process. A small fit comes before any clock.
+Everything runs in one thread, and times are CPU times of the process. A small warm-up fit is not timed.
 """
 
 import json
@@ -17,11 +17,11 @@ from scipy.special import logsumexp
 from sklearn.model_selection import train_test_split
 
 from benchmarks import child, sets
+from benchmarks.multi_output.systems import SYSTEMS
 from benchmarks.peers import Floats, Setting, System
 from benchmarks.results import origin
-from benchmarks.shared.systems import SYSTEMS
 
-HELD_OUT = 0.1  # share of the training rows, of each class
+HELD_OUT = 0.1  # fraction of the training rows of each class
 BATCH = 50_000
 N_CALLS = 3
 N_SEEDS = 5
@@ -29,7 +29,7 @@ N_SEEDS = 5
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be measured; ``folder`` has the arrays."""
+    """The measurement; ``folder`` has the arrays."""
 
     what: str
     folder: str
@@ -50,20 +50,20 @@ class Job:
 
 
 def in_child(job: Job, python: str, give_up_seconds: float | None) -> child.Result:
-    """Let a Python, that need not be this one, run the job."""
-    command = [python, "-m", "benchmarks.shared.measure", json.dumps(asdict(job))]
+    """Run the job in a child process of a given Python."""
+    command = [python, "-m", "benchmarks.multi_output.measure", json.dumps(asdict(job))]
     return child.run(command, 1, give_up_seconds)
 
 
 def errors(job: Job) -> child.Result:
-    """Errors on the test rows after each step, lowest and last mean log loss, and time of the fit."""
+    """Measure test errors after each iteration, lowest and last log loss, and time of the fit."""
     fitted, cpu = timed_fit(job, job.steps)
     errors, losses = curve(job.of, fitted, *job.read("test"))
     return {"cpu": cpu, "errors": errors, "lowest_loss": min(losses), "last_loss": losses[-1]}
 
 
 def validation(job: Job) -> child.Result:
-    """The steps that held-out rows choose, by loss and by errors; test errors of that model there."""
+    """Find the best iterations on held-out rows, by loss and by errors, and their test errors."""
     X, y = job.read("train")
     X_fit, X_held, y_fit, y_held = train_test_split(
         X, y, test_size=HELD_OUT, stratify=y, random_state=0
@@ -76,7 +76,7 @@ def validation(job: Job) -> child.Result:
 
 
 def seeds(job: Job) -> child.Result:
-    """Errors and log loss, lowest and last, of fits that differ in what is drawn; ours alone."""
+    """Measure lowest and last errors and log loss of our fits with different random states."""
     X, y = job.read("train")
     found: child.Result = {"lowest": [], "last": [], "lowest_loss": [], "last_loss": []}
     for seed in range(N_SEEDS):
@@ -90,14 +90,14 @@ def seeds(job: Job) -> child.Result:
 
 
 def step(job: Job) -> child.Result:
-    """Training, and training of one step, which has whatever comes before the steps."""
+    """Measure training, and training of one iteration, which includes the preparation."""
     _, first = timed_fit(job, 1)
     _, cpu = timed_fit(job, job.steps)
     return {"cpu": cpu, "cpu_first": first}
 
 
 def model(job: Job) -> child.Result:
-    """Probabilities of many rows, the best of some calls; bytes of the pickled model."""
+    """Measure predict_proba of many rows, the best of some calls, and the pickled size."""
     fitted, _ = timed_fit(job, job.steps)
     X, _ = job.read("test")
     batch = np.resize(X, (BATCH, X.shape[1]))
@@ -107,7 +107,7 @@ def model(job: Job) -> child.Result:
 
 
 def target(job: Job) -> child.Result:
-    """Training up to the step that first made no more than so many errors."""
+    """Measure training up to the first iteration that reaches the target."""
     fitted, cpu = timed_fit(job, job.steps)
     X, y = job.read("test")
     predicted = np.ravel(fitted.predict(X))
@@ -125,7 +125,7 @@ MEASURES: dict[str, Callable[[Job], child.Result]] = {
 
 
 def curve(system: System, fitted: Any, X: Floats, y: np.ndarray) -> tuple[list[int], list[float]]:
-    """Return errors and mean log loss after each step."""
+    """Return errors and mean log loss after each iteration."""
     found = [judged(raw, y) for raw in system.staged_raw(fitted, X)]
     return [n for n, _ in found], [loss for _, loss in found]
 
@@ -137,7 +137,7 @@ def judged(raw: Floats, y: np.ndarray) -> tuple[int, float]:
 
 
 def timed_fit(job: Job, steps: int) -> tuple[Any, float]:
-    """Return the model, and CPU seconds of the whole fit, binning included."""
+    """Return the model, and CPU seconds of the whole fit including binning."""
     X, y = job.read("train")
     _warm_up(job)
     return timed(lambda: job.make(steps).fit(X, y))
@@ -155,12 +155,12 @@ def _warm_up(job: Job) -> None:
 
 
 def run(job: Job) -> child.Result:
-    """Return the measurement, and by what it was made."""
+    """Return the measurement and its origin."""
     return {**origin(job.of.package), **MEASURES[job.what](job)}
 
 
 def first_lowest(values: Sequence[float]) -> int:
-    """Return the first step, counted from 1, of the least value."""
+    """Return the first iteration, counted from 1, of the lowest value."""
     return int(np.argmin(values)) + 1
 
 

@@ -1,6 +1,6 @@
-"""Tables of multi-output trees for ``docs/benchmarks.md``, from the lines of ``shared.jsonl``.
+"""Tables of multi-output trees for ``docs/benchmarks.md``, from the lines of ``multi_output.jsonl``.
 
-The page has the main ones between two markers, so that the words around them are written by hand. All are
+The main tables are between two markers of the page; the text around them is written by hand. All tables are
 written into a page beside the results.
 """
 
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from benchmarks import generated
 from benchmarks.analysis import slope
+from benchmarks.multi_output.systems import SYSTEMS
 from benchmarks.report import Lines, markdown, write_between, write_whole
 from benchmarks.results import Line, Results
 from benchmarks.sets import in_order
-from benchmarks.shared.systems import SYSTEMS
 
 MARKER = "multi-output trees"
 NOTHING = "-"
@@ -26,7 +26,7 @@ LABELS = {
 
 TITLE = """# Multi-output trees: all measurements
 
-`python -m benchmarks.shared report` writes this report from `benchmarks/results/shared.jsonl`.
+`python -m benchmarks.multi_output report` writes this report from `benchmarks/results/multi_output.jsonl`.
 """
 
 ERRORS = """### Errors and log loss
@@ -68,7 +68,7 @@ that were tried.
 
 
 class Column(NamedTuple):
-    """What systems are compared by."""
+    """A column of the tables."""
 
     set: str
     leaves: int
@@ -92,11 +92,11 @@ def tables_of_page(results: Results, ridge: float) -> Lines:
     """Return the main tables."""
     lines = _shown(results, ridge)
     sections: tuple[Section, ...] = (training, growth, sizes, times_to_target, accuracy)
-    return [*_parts(sections, lines), *who(lines, ridge)]
+    return [*_parts(sections, lines), *origins(lines, ridge)]
 
 
 def tables(results: Results, ridge: float) -> Lines:
-    """Return all tables; lines of systems with another ridge of ours are left out."""
+    """Return all tables, without lines of our systems with another L2 penalty."""
     lines = _shown(results, ridge)
     sections: tuple[Section, ...] = (
         accuracy,
@@ -107,7 +107,7 @@ def tables(results: Results, ridge: float) -> Lines:
         sizes,
         times_to_target,
     )
-    return [*_parts(sections, lines), *who(lines, ridge)]
+    return [*_parts(sections, lines), *origins(lines, ridge)]
 
 
 def _shown(results: Results, ridge: float) -> list[Line]:
@@ -138,7 +138,7 @@ def accuracy(lines: list[Line]) -> Lines:
 
 
 def without_a_tenth(lines: list[Line]) -> Lines:
-    """Errors of the models that were fitted without a tenth of the rows."""
+    """Errors of the models fitted without a tenth of the rows."""
     cells = {
         (column_of(of), of["system"]): f"{of['errors_by_loss']:,} / {of['errors_by_errors']:,}"
         for of in lines
@@ -148,8 +148,8 @@ def without_a_tenth(lines: list[Line]) -> Lines:
 
 
 def _errors(line: Line, part: Line | None) -> str:
-    """Lowest, last, and at the steps that validation chose, if it was asked."""
-    curve = line["errors"]  # shorter where there was nothing left to fit
+    """Return lowest and last errors, and those at the iterations chosen by validation."""
+    curve = line["errors"]  # shorter if training stopped early
     steps = [part["by_loss"], part["by_errors"]] if part else []
     chosen = [curve[min(step, len(curve)) - 1] for step in steps]
     return " / ".join(f"{n:,}" for n in (min(curve), curve[-1], *chosen))
@@ -182,7 +182,7 @@ def training(lines: list[Line]) -> Lines:
 
 
 def growth(lines: list[Line]) -> Lines:
-    """Steps alone on drawn tables; a row for each system, and its slope."""
+    """Time of later iterations on generated tables, with the slope of each system."""
     found = [line for line in lines if line["what"] == "step" and not _is_paper(line)]
     values = best(found, _milliseconds_of_later_steps)
     slopes = {system: _slope_with_classes(values, system) for _, system in values}
@@ -205,7 +205,7 @@ def _slope_with_classes(values: Values, system: str) -> str:
 
 
 def sizes(lines: list[Line]) -> Lines:
-    """Prediction time, bytes, and bytes for each step."""
+    """Prediction time, bytes, and bytes for each iteration."""
     found = [line for line in lines if line["what"] == "model"]
     if not found:
         return []
@@ -245,8 +245,8 @@ def times_to_target(lines: list[Line]) -> Lines:
     return [TARGET, *markdown(head, rows)] if rows else []
 
 
-def who(lines: list[Line], ridge: float) -> Lines:
-    """Versions, machine, and what differs."""
+def origins(lines: list[Line], ridge: float) -> Lines:
+    """Versions, machine, and differences of settings."""
     versions = {SYSTEMS[line["system"]].package: line["version"] for line in lines}
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())
     machines = "; ".join(dict.fromkeys(line["machine"] for line in lines))
@@ -259,7 +259,7 @@ def who(lines: list[Line], ridge: float) -> Lines:
 
 
 def best(lines: Iterable[Line], number_of: Callable[[Line], float]) -> Values:
-    """Return the least of the repeats."""
+    """Return the best of the repeats."""
     values: Values = {}
     for line in lines:
         key = column_of(line), line["system"]

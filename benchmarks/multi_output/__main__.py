@@ -1,18 +1,18 @@
-"""Multi-output trees beside one tree per class and the peers: errors, time, size; one thread, CPU time.
+"""Compare multi-output trees with one tree per class and the peers: errors, time, size; one thread, CPU time.
 
-``python -m benchmarks.shared run`` measures what is not yet in ``benchmarks/results/shared.jsonl``:
+``python -m benchmarks.multi_output run`` measures cells missing in ``benchmarks/results/multi_output.jsonl``:
 
-- ``errors``: test errors after each step, log loss; ``validation``: which step a tenth of the
-  training rows, held out from a second fit, would choose;
-- ``seeds``: errors of fits with five values of ``random_state``, ours alone;
+- ``errors``: test errors after each iteration, log loss; ``validation``: the best iteration of a second fit
+  by a held-out tenth of the training rows;
+- ``seeds``: errors of our fits with five values of ``random_state``;
 - ``step``: training time; ``model``: prediction time and pickled size;
-- ``target``: time until ``--target`` errors, by the step that ``errors`` with these leaves has found.
+- ``target``: time until ``--target`` errors, at the iteration found by ``errors`` with these leaves.
 
-Repeats go round the systems. Peers may have a Python of their own, ``--peer-python``: XGBoost's vector
-leaves need 3.12, and nothing of ours. What failed is noted with its reason, and not tried again until
-that line is deleted. ``report`` writes the main tables into ``docs/benchmarks.md``, between their markers,
-and all of them into a page beside the results; ``show`` prints them.
-The paper's sets are read from the folder that ``ABCGBM_DATA`` names.
+Repeats alternate between systems. ``--peer-python`` runs the peers in another Python: XGBoost's vector leaves
+need 3.12, and our package is not needed there. A failed cell is recorded with its reason, and not tried again
+until that line is deleted. ``report`` writes the main tables into ``docs/benchmarks.md``, between their
+markers, and all tables into a page beside the results; ``show`` prints them. The paper's sets are read from
+``ABCGBM_DATA``.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from experiments import datasets
 from benchmarks import sets
 from benchmarks.analysis import steps_to
 from benchmarks.child import ChildFailedError
+from benchmarks.multi_output import page
+from benchmarks.multi_output.measure import MEASURES, Job, in_child
+from benchmarks.multi_output.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 from benchmarks.results import FOLDER, ROOT, Line, Results
-from benchmarks.shared import page
-from benchmarks.shared.measure import MEASURES, Job, in_child
-from benchmarks.shared.systems import OURS, SYSTEMS, WITH_OUR_RIDGE
 
 TARGET = 10_203  # the paper's best on Covertype
 RIDGE = 0.001
@@ -39,20 +39,20 @@ ONCE = ("errors", "seeds", "validation")
 
 
 class Cell(NamedTuple):
-    """Where a measurement belongs."""
+    """The key of a measurement."""
 
     what: str
     set: str
     system: str
     leaves: int
     steps: int
-    ridge: float | None  # None where the system has its own, or none
+    ridge: float | None  # None if the system has its own penalty, or none
     repeat: int
 
 
 @dataclass(frozen=True)
-class ResolvedParameters:
-    """What a run is asked to measure."""
+class Plan:
+    """The measurements that a run is to make."""
 
     what: Sequence[str] = ("errors",)
     sets: Sequence[str] = datasets.NAMES
@@ -69,8 +69,8 @@ class ResolvedParameters:
         return sys.executable if system in OURS else self.peer_python
 
 
-def cells(name: str, plan: ResolvedParameters, results: Results) -> Iterator[Cell]:
-    """Yield the cells of a set; repeats go round the systems. A target may need the errors before it."""
+def cells(name: str, plan: Plan, results: Results) -> Iterator[Cell]:
+    """Yield the cells of a set; repeats alternate between systems. Targets need the errors first."""
     for what in plan.what:
         for leaves in plan.leaves:
             for repeat in range(1 if what in ONCE else plan.repeats):
@@ -80,25 +80,25 @@ def cells(name: str, plan: ResolvedParameters, results: Results) -> Iterator[Cel
                     yield from to_target(cell, plan, results) if what == "target" else [cell]
 
 
-def to_target(cell: Cell, plan: ResolvedParameters, results: Results) -> Iterator[Cell]:
-    """Yield the cell with the steps to the target; none if no curve is known, or it never gets there."""
+def to_target(cell: Cell, plan: Plan, results: Results) -> Iterator[Cell]:
+    """Yield the cell with the iterations to the target; none without a curve that reaches it."""
     line = find(cell._replace(what="errors", repeat=0), results)
     steps = steps_to(line.get("errors", []), plan.target) if line else None
     if steps is None:
-        print(*cell[:-1], f"no step with {plan.target} errors is known: measure errors first")
+        print(*cell[:-1], f"no iteration with {plan.target} errors is known: measure errors first")
     else:
         yield cell._replace(steps=steps)
 
 
 def find(cell: Cell, results: Results) -> Line | None:
-    """Return the line of a cell, be it a measurement or a reason why there is none."""
+    """Return the line of a cell: a measurement, or the reason why there is none."""
     return next(
         (of for of in results.lines if all(of.get(k) == v for k, v in cell._asdict().items())), None
     )
 
 
-def run(plan: ResolvedParameters, results: Results) -> None:
-    """Measure every cell that is still to be measured; each is kept as soon as it is known."""
+def run(plan: Plan, results: Results) -> None:
+    """Measure every missing cell; each result is saved at once."""
     for name in plan.sets:
         with TemporaryDirectory(prefix="benchmark-") as folder:
             for cell in cells(name, plan, results):
@@ -108,8 +108,8 @@ def run(plan: ResolvedParameters, results: Results) -> None:
                     measure(cell, folder, plan, results)
 
 
-def measure(cell: Cell, folder: str, plan: ResolvedParameters, results: Results) -> None:
-    """Measure one cell, and keep what was found."""
+def measure(cell: Cell, folder: str, plan: Plan, results: Results) -> None:
+    """Measure one cell, and save the result."""
     job = Job(cell.what, folder, cell.system, cell.leaves, cell.steps, cell.ridge or 0.0)
     try:
         result = in_child(job, plan.python_of(cell.system), plan.give_up)
@@ -121,7 +121,7 @@ def measure(cell: Cell, folder: str, plan: ResolvedParameters, results: Results)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the reader of the command line; what is not given is the plan's default."""
+    """Return the parser of the command line; defaults are those of the plan."""
     top = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -129,21 +129,28 @@ def parser() -> argparse.ArgumentParser:
     run_parser = commands.add_parser("run", argument_default=argparse.SUPPRESS)
     add = run_parser.add_argument
     add("--what", nargs="+", choices=MEASURES)
-    add("--sets", nargs="+", help="of the paper, or rows x features x classes: 20000x20x100")
+    add("--sets", nargs="+", help="data sets of the paper, or shapes such as 20000x20x100")
     add("--systems", nargs="+", choices=SYSTEMS)
-    add("--leaves", nargs="+", type=int, help="of a tree, at most; several are tried one by one")
-    add("--steps", type=int, help="the same for all systems")
-    add("--ridge", type=float, help="of our shared trees, and of peers that have an equal one")
-    add("--repeats", type=int, help="best of so many; errors are the same every time")
-    add("--target", type=int, help="errors until which time is taken")
-    add("--give-up", type=float, help="seconds after which a measurement is ended, and noted so")
-    add("--peer-python", help="the Python that runs peers: of a venv that has them")
+    add(
+        "--leaves",
+        nargs="+",
+        type=int,
+        help="maximum numbers of leaves of a tree, tried one by one",
+    )
+    add("--steps", type=int, help="iterations of all systems")
+    add("--ridge", type=float, help="L2 penalty of our multi-output trees and of equal peers")
+    add("--repeats", type=int, help="repeats, of which the best time counts")
+    add("--target", type=int, help="number of errors to reach")
+    add("--give-up", type=float, help="timeout in seconds, recorded as a failure")
+    add("--peer-python", help="the Python of a venv with the peers")
     report_parser, show_parser = commands.add_parser("report"), commands.add_parser("show")
     report_parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
     for command in (report_parser, show_parser):
-        command.add_argument("--ridge", type=float, default=RIDGE, help="whose lines are shown")
+        command.add_argument(
+            "--ridge", type=float, default=RIDGE, help="show lines with this L2 penalty"
+        )
     for command in (run_parser, report_parser, show_parser):
-        command.add_argument("--file", type=Path, default=FOLDER / "shared.jsonl")
+        command.add_argument("--file", type=Path, default=FOLDER / "multi_output.jsonl")
     return top
 
 
@@ -156,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif command == "show":
         print(*page.tables(results, given["ridge"]), sep="\n")
     else:
-        run(ResolvedParameters(**given), results)
+        run(Plan(**given), results)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The systems that are compared: ours with both kinds of trees, and the peers.
 
-``setting.ridge`` is the ridge of our shared trees; those of ``WITH_OUR_RIDGE`` have it. Our trees per
-class, and LightGBM's unless its name says so, have none.
+``setting.ridge`` is the L2 penalty of our multi-output trees and of the systems in ``WITH_OUR_RIDGE``. Our
+single-output trees, and LightGBM unless its name says so, have none.
 """
 
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from benchmarks.peers import CatBoost, LightGBM, Ours, Setting, System, XGBoost
 
 
 @dataclass(frozen=True)
-class Shared(Ours):
-    """One tree a step; ``directions`` are those in which its splits are judged."""
+class MultiOutput(Ours):
+    """One tree in each iteration; ``directions`` is its ``n_projections``."""
 
     directions: str | int = "auto"
 
@@ -28,10 +28,10 @@ class Shared(Ours):
 
 @dataclass(frozen=True)
 class VectorLeaves(XGBoost):
-    """XGBoost's vector leaves (>= 3.4), by its own ridge or by ours.
+    """XGBoost's vector leaves (>= 3.4), with its own L2 penalty or ours.
 
-    Its hessians are 2 p (1 - p), twice ours. So with an equal ridge and learning rate it takes about
-    half our steps; ``factor`` 2 multiplies both, and makes its leaves equal to ours.
+    Its hessians are 2 p (1 - p), twice ours, so its steps are about half of ours with an equal L2 penalty and
+    learning rate; ``factor`` 2 multiplies both, and makes its leaves equal to ours.
     """
 
     multi_strategy: str = "multi_output_tree"
@@ -50,7 +50,7 @@ class VectorLeaves(XGBoost):
 
 
 class CatBoostOwnRidge(CatBoost):
-    """With its default ridge."""
+    """CatBoost with its default L2 penalty."""
 
     def make(self, setting: Setting) -> Any:
         return super().make(replace(setting, ridge=3.0))
@@ -58,8 +58,8 @@ class CatBoostOwnRidge(CatBoost):
 
 _ONE_TREE: dict[str, Any] = {"has_tree_per_class": False}
 _OURS: tuple[System, ...] = (
-    Shared("shared", "abcgbm", "abcgbm", **_ONE_TREE),
-    Shared(
+    MultiOutput("shared", "abcgbm", "abcgbm", **_ONE_TREE),
+    MultiOutput(
         "shared-all", "abcgbm", "abcgbm", "no random projections", **_ONE_TREE, directions="all"
     ),
     *peers.OURS.values(),

@@ -1,4 +1,4 @@
-"""How far a step moves the base class: sought at every step, or all the way."""
+"""The line search for the step of the base class: in every iteration, or none."""
 
 import numpy as np
 import pytest
@@ -12,45 +12,47 @@ from strategies import Problem, random_problem, reference_trainer
 
 
 def base_scales(model: ABCBoostClassifier) -> np.ndarray:
-    """Of each step."""
+    """Return the scale of the base class's step in each iteration."""
     ensemble = model.model_.ensemble
     return ensemble.tree_base_scale[ensemble.step_start[:-1]]
 
 
-def step_of(trainer: core.Trainer, base: int, n_classes: int) -> ref.Step:
-    return trainer.step([k for k in range(n_classes) if k != base], base, True, 1.0)
+def step_of(trainer: core.Trainer, base: int, n_classes: int) -> ref.IterationResult:
+    return trainer.train_iteration([k for k in range(n_classes) if k != base], base, True, 1.0)
 
 
 def losses_by_halvings(problem: Problem) -> list[float]:
-    """After a first step against class 0 whose base part is halved so often, by the twin."""
+    """Return the reference's loss after 0 to 10 halvings of the base class's first step (class 0)."""
     trainer = reference_trainer(problem)
     trees = [trainer.grow_tree(k, 0, 1.0) for k in range(1, problem.n_classes)]
     start, losses = trainer.raw(), []
     for n_halvings in range(11):
-        trainer.set_raw(start + trainer.added(trees, 0, ref.Shortening(0, n_halvings)))
+        trainer.set_raw(start + trainer.added(trees, 0, ref.StepScale(0, n_halvings)))
         losses.append(trainer.loss())
     return losses
 
 
-# ------------------------------------------------------------------------------------- one step, exactly
+# ------------------------------------------------------------------------------------- one iteration, exactly
 
 
 @pytest.mark.parametrize("hessian_split", [False, True])
 @pytest.mark.parametrize("subsample", [1.0, 0.7])
-def test_steps_are_those_of_the_reference_where_the_loss_would_not_rise(hessian_split, subsample):
+def test_base_line_search_matches_the_reference_where_the_full_step_lowers_the_loss(
+    hessian_split, subsample
+):
     params = {"hessian_split": hessian_split, "subsample": subsample, "learning_rate": 0.4}
     problem = random_problem(0, 90, 2, 12, min_weight=2, base_line_search=True, **params)
     trainers = core.trainer(problem), reference_trainer(problem)
     ours, theirs = (ref.boost(t, ref.Algorithm(), 12, 2) for t in trainers)
-    core.assert_same_rounds(ours, theirs)
+    core.assert_same_iterations(ours, theirs)
     np.testing.assert_array_equal(trainers[0].raw(), trainers[1].raw())
     full = step_of(core.trainer(problem.with_params(base_line_search=False)), theirs[0].base, 12)
-    assert full.base_scale == 1  # or the guard alone would have done it
-    assert theirs[0].step.base_scale < 1
+    assert full.base_scale == 1  # else scaling back would explain the difference
+    assert theirs[0].result.base_scale < 1
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_base_part_is_halved_as_long_as_the_loss_falls(seed):
+def test_base_step_is_halved_as_long_as_the_loss_decreases(seed):
     problem = random_problem(
         seed, 90, 2, 12, min_weight=2, learning_rate=0.5, base_line_search=True
     )
@@ -63,7 +65,7 @@ def test_base_part_is_halved_as_long_as_the_loss_falls(seed):
 
 
 @pytest.mark.parametrize("hessian_split", [False, True])
-def test_losses_of_a_search_are_those_after_the_sought_step(hessian_split):
+def test_candidate_losses_are_those_after_the_line_search(hessian_split):
     params = {"hessian_split": hessian_split, "learning_rate": 0.5, "min_weight": 2}
     problem = random_problem(0, 60, 2, 12, **params, base_line_search=True)
     found = core.trainer(problem).search(range(12))
@@ -74,16 +76,16 @@ def test_losses_of_a_search_are_those_after_the_sought_step(hessian_split):
         after.append(trainer.loss())
     np.testing.assert_allclose(found.candidate_losses, after, rtol=1e-9)
     ours, theirs = (t.search([0, 5]) for t in (core.trainer(problem), reference_trainer(problem)))
-    core.assert_same_step(ours, theirs)
+    core.assert_same_result(ours, theirs)
     assert ours.base_scale < 1
 
 
-def test_sought_step_is_the_same_for_any_thread_count():
+def test_base_line_search_is_the_same_for_any_thread_count():
     problem = random_problem(6, 700, 3, 25, learning_rate=0.5, base_line_search=True)
     one, three = (core.trainer(problem, n_threads) for n_threads in (1, 3))
     for base in (3, 4):
         ours, theirs = step_of(one, base, 25), step_of(three, base, 25)
-        assert core.step_bytes(ours) == core.step_bytes(theirs)
+        assert core.result_bytes(ours) == core.result_bytes(theirs)
         assert ours.base_scale < 1
 
 
@@ -92,7 +94,7 @@ def test_sought_step_is_the_same_for_any_thread_count():
 
 @pytest.mark.parametrize("criterion", ["mart", "logitboost"])
 @pytest.mark.parametrize("fields", [{}, {"n_candidates": 2, "gap": 2}, {"base_label": 3}], ids=str)
-def test_search_shortens_steps_that_the_guard_lets_pass(criterion, fields):
+def test_base_line_search_shortens_steps_that_already_lower_the_loss(criterion, fields):
     X, y = noisy_data(n_rows=150, n_classes=25)
     given = {"learning_rate": 0.2, "min_samples_leaf": 2, "max_iter": 1}
     searched, full = (
@@ -110,11 +112,11 @@ def test_line_search_makes_no_difference_with_two_classes():
     assert_same_model(*models)
 
 
-# ------------------------------------------------------------------------------------- rows not learned from
+# ----------------------------------------------------------------------------------------- validation rows
 
 
 def generated(n_classes: int, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows to learn from, and a quarter to validate on."""
+    """Return training rows, and a quarter as many for validation."""
     X, y = make_classification(
         n_rows, n_features=20, n_informative=15, n_redundant=2, n_classes=n_classes,
         n_clusters_per_class=1, random_state=0,
@@ -128,7 +130,7 @@ def generated(n_classes: int, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.n
     ("n_classes", "n_rows", "l2"),
     [(3, 600, 0.0), (30, 1500, 0.0), (100, 5000, 0.0), (300, 6000, 1.0)],
 )
-def test_first_steps_lower_the_validation_loss(algorithm, n_classes, n_rows, l2):
+def test_first_iterations_lower_the_validation_loss(algorithm, n_classes, n_rows, l2):
     X, y, X_val, y_val = generated(n_classes, n_rows)
     model = ABCBoostClassifier(algorithm, max_iter=10, learning_rate=0.1, l2_regularization=l2)
     model.fit(X, y, X_val=X_val, y_val=y_val)

@@ -1,0 +1,1 @@
+"""Compare multi-output trees with one tree per class and with the peers."""
