@@ -1,4 +1,4 @@
-"""The estimator as a user meets it."""
+"""The estimator's public behaviour."""
 
 import copy
 import inspect
@@ -105,7 +105,7 @@ def test_parameters_and_defaults_match_the_documentation():
     assert [name for name, p in given.items() if p.kind != p.KEYWORD_ONLY] == ["algorithm"]
 
 
-# ------------------------------------------------------------------------------- what fit leaves
+# ----------------------------------------------------------------------------- fitted attributes
 
 
 @every_variant
@@ -230,7 +230,7 @@ def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_label, two_classes):
     assert mart.predict_proba(X).tobytes() == abc.predict_proba(X).tobytes()
     assert mart.train_loss_.tobytes() == abc.train_loss_.tobytes()
     assert mart.class_losses_.tobytes() == abc.class_losses_.tobytes()
-    assert len(mart.model_.ensemble.tree_class) == mart.n_iter_  # one tree a step
+    assert len(mart.model_.ensemble.tree_class) == mart.n_iter_  # one tree per iteration
 
 
 @pytest.mark.parametrize("sequential", [False, True])
@@ -426,7 +426,7 @@ def test_unusual_data_frames_are_accepted():
 
 
 def leaves_and_depths(model):
-    """Leaves of each tree, and depth of each node."""
+    """Return the leaves of each tree and the depth of each node."""
     e = model.model_.ensemble
     for start, end in zip(e.tree_start[:-1], e.tree_start[1:], strict=True):
         depth = np.zeros(end - start, int)
@@ -487,13 +487,13 @@ def test_only_informative_feature_has_all_importance():
     np.testing.assert_allclose(shares, [0, 1, 0], atol=1e-25)
 
 
-# ------------------------------------------------------------------------------- a good neighbour
+# ----------------------------------------------------------------------------------- scikit-learn
 
 
 def test_pickle_and_copies_preserve_the_model(data):
     X, y = data
     model = small().fit(X, y)
-    model.predict(X)  # what prediction caches must not be in the way
+    model.predict(X)  # copies must work with the caches of prediction
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_same_model(copied, model)
         assert copied.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
@@ -631,7 +631,7 @@ def test_refit_of_the_mapper_leaves_earlier_tables_unchanged(data):
 
 
 def test_mapper_is_an_estimator(data):
-    mapper = BinMapper(max_bins=9, n_jobs=1).fit(*data)  # labels are let be
+    mapper = BinMapper(max_bins=9, n_jobs=1).fit(*data)  # labels are ignored
     assert {"max_bins": 9, "n_jobs": 1}.items() <= mapper.get_params().items()
     assert mapper.n_features_in_ == 4
     cloned = clone(mapper)

@@ -29,7 +29,7 @@ def results_of(path, *lines):
 
 @pytest.fixture(scope="module")
 def tiny_run(tmp_path_factory):
-    """The folder of a run of one of ours beside one peer that every installation has."""
+    """Return the folder of a run of one of our systems and one peer that is always installed."""
     folder = tmp_path_factory.mktemp("benchmarks")
     arguments = f"run --folder {folder} --sets {TINY} --ours mart --peers HistGradientBoosting"
     options = "--threads 1 --steps 2 --repeats 1 --what training curve prediction size memory"

@@ -120,7 +120,7 @@ def test_informative_category_depends_on_the_class():
     assert right / 4000 == pytest.approx(0.6 + 0.4 / 4, abs=0.05)
 
 
-# Tables as the systems want them
+# Tables in the format of each system
 
 
 def test_category_not_seen_in_fit_is_missing():
@@ -172,7 +172,7 @@ def test_every_candidate_can_be_fitted(name, mode, tmp_path):
 
 @pytest.fixture
 def tiny_run(tmp_path, monkeypatch):
-    """The file of a run of two candidates, in this process."""
+    """Return the file of a run of two candidates in this process."""
     monkeypatch.setattr(Workers, "ask", lambda self, python, job: measure.answer(job))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     more = tmp_path / "more.json"
@@ -261,7 +261,7 @@ def test_fit_predicted_to_take_too_long_is_skipped(tmp_path):
     assert found["steps"] <= found["most_steps"] < systems.MAX_STEPS
 
 
-# Scores, ranks, the bar
+# Scores, ranks, the threshold
 
 
 def test_splits_of_a_table_are_one_score():

@@ -1,4 +1,4 @@
-"""The machinery of the paper's experiments: data, cells, results, report."""
+"""The experiments of the paper: data, cells, results, report."""
 
 import gzip
 import json
@@ -344,7 +344,7 @@ def test_page_shows_the_trial_of_settings(tmp_path):
     assert "| 40 | 255 | 1 | iteration |  | 140 / 141 / 142 |" in text  # MART draws nothing
     assert "| 40 | 255 | 0 | class | 140 / 141 / 142 |  |" in text
     assert "| paper |  |  |  | 59 | 42 |" in text
-    assert "0 of 409" in text  # a trial is no cell of a table
+    assert "0 of 409" in text  # a trial is not a cell of a table
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_sentence_says_how_early_a_base_class_helps():
 
 def test_last_iterations_better_than_chosen_ones_are_counted():
     cells = table("letter").cells
-    done = {cell: line_of(cell, 5) for cell in cells}  # a chosen step makes one error more
+    done = {cell: line_of(cell, 5) for cell in cells}  # the chosen iteration has one more error
     n_validated = sum(cell.is_validated for cell in cells)
     assert report.last_or_chosen(done) == f"{n_validated} of {n_validated}"
     done = {cell: line | {"final_errors": 9} for cell, line in done.items()}
@@ -412,7 +412,7 @@ def test_lack_of_improvement_is_reported():
 
 
 def agreement_of(name, factor, mart=1.0):
-    """Errors that are the paper's times a factor, those of MART times another one."""
+    """Return results whose errors are a multiple of the paper's, with another factor for MART."""
     of = table(name)
     factors = {"mart": factor * mart, "abc-mart": factor}
     errors = {cell: round(factors[cell.algorithm] * n) for cell, n in of.paper.items()}
@@ -547,7 +547,7 @@ LABEL_FIRST = b"A,0.5,-1.25\nB,3,0.1\nA,2,7\nB,1,2\nA,0,-.4394\n"
 
 @pytest.fixture
 def small_set(tmp_path, monkeypatch):
-    """The set "letter", made small; nothing but its public file is there."""
+    """The dataset "letter", made small; only its public file exists."""
     file = tmp_path / "public" / "letter.data"
     file.parent.mkdir()
     file.write_bytes(LABEL_FIRST)
@@ -640,7 +640,7 @@ def test_published_file_formats_are_parsed(text, about):
 
 
 def compressed(text: bytes) -> bytes:
-    """A file of Unix's compress without any repetition: each byte is a code of 9 bits."""
+    """Return a Unix ``compress`` file without repetitions: each byte is a code of 9 bits."""
     bits = sum(byte << (9 * i) for i, byte in enumerate(text))
     return b"\x1f\x9d\x90" + bits.to_bytes(-(-9 * len(text) // 8), "little")
 
@@ -781,9 +781,9 @@ def test_processes_end_with_the_run_that_started_them(tmp_path, how):
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     ) as process:
         assert process.stderr is not None
-        assert "step" in process.stderr.readline()  # a cell is under way
+        assert "step" in process.stderr.readline()  # a cell is running
         process.send_signal(how)
-        # The pipe ends when the last process that could write to it has ended.
+        # The pipe ends with the last process that could write to it.
         _, rest = end_of(process)
     assert process.returncode in (-how, 1, 130), rest
     assert Results(tmp_path).cells() == {}

@@ -1,4 +1,4 @@
-"""The benchmark of large files, on a small table: what it says, not how long it takes."""
+"""The benchmark of large files on a small table: its output, not its time."""
 
 import json
 

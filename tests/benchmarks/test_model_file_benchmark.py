@@ -1,4 +1,4 @@
-"""The benchmark of model files counts what happens, and the page shows what was counted."""
+"""The benchmark of model files: its counts and its page."""
 
 import json
 import os

@@ -31,7 +31,7 @@ def line(cell, **values):
 
 @pytest.fixture
 def tiny_run(tmp_path, monkeypatch):
-    """The file of a run of one of ours, in this process."""
+    """Return the file of a run of one of our systems in this process."""
     monkeypatch.setattr(program, "in_child", lambda job, python, give_up: measure.run(job))
     monkeypatch.setattr(measure, "BATCH", 100)
     file = tmp_path / "multi_output.jsonl"

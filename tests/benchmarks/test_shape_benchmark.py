@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.shape` counts, on a tiny package."""
+"""The counts of `python -m benchmarks.shape` on a tiny package."""
 
 import importlib
 import sys
@@ -98,7 +98,7 @@ def tiny(tmp_path):
 
 @pytest.fixture
 def imported(tiny, monkeypatch):
-    """The tiny package as a module; it needs no Dask here."""
+    """The tiny package as a module; it needs no Dask."""
     monkeypatch.syspath_prepend(tiny.parent)
     monkeypatch.setitem(sys.modules, "dask", SimpleNamespace())
     yield importlib.import_module("tiny")

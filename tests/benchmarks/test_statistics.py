@@ -18,7 +18,7 @@ SUMMARY = {
 
 
 class TwoSteps:
-    """Stands for a model of two steps over the labels "a", "b", "c"."""
+    """A stub of a model of two iterations over the labels "a", "b", "c"."""
 
     classes_ = np.array(["a", "b", "c"])
 

@@ -32,7 +32,7 @@ def hide_matplotlib(monkeypatch):
 
 
 def final_errors(algorithm, max_iter):
-    """What the demo's model does on the second half of the digits, said without the demo."""
+    """Return the errors of the demo's model on the second half of the digits."""
     X, y = load_digits(return_X_y=True)
     half = len(y) // 2
     model = ABCBoostClassifier(

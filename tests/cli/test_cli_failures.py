@@ -1,4 +1,4 @@
-"""How commands end when something goes wrong outside: disks, pipes, keys, files that are none."""
+"""Exit of commands after external failures: disks, pipes, interrupts, invalid files."""
 
 import importlib.metadata
 import os
@@ -154,7 +154,7 @@ def broken_pipe():
 
 
 def run_with(redirections, line):
-    """Run a command by the shell, which can close streams."""
+    """Run a command through the shell, which can close streams."""
     command = ["bash", "-c", f'exec "$@" {redirections}', "bash", sys.executable, "-m", "abcgbm"]
     return subprocess.run([*command, *line], capture_output=True, text=True, check=False)
 
@@ -234,7 +234,7 @@ def test_streams_closed_by_the_caller_stay_closed(folder, monkeypatch, capfd, na
     assert ("no.abc" in message.err) == (name == "stdout")
 
 
-# ---------------------------------------------------------------------------------------------- keys
+# ---------------------------------------------------------------------------------------- interrupts
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_console_script_handles_interrupts():
 
 @pytest.mark.parametrize(("path", "code"), [("t.csv", 0), ("no.csv", 1)])
 def test_command_exits_without_finalizing_foreign_threads(folder, path, code):
-    """Python's way to end aborts now and then, while threads of pyarrow are at work."""
+    """Regression: finalizing Python aborted occasionally while pyarrow threads were running."""
     program = (
         "import atexit, sys; from abcgbm_command import main\n"
         "atexit.register(print, 'taken apart')\n"
@@ -397,7 +397,7 @@ def test_read_options_round_trip():
     ]  # fmt: skip
 
 
-# --------------------------------------------------------------------------------- before the reading
+# ------------------------------------------------------------------------------------- before reading
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The commands on table files: the same models and answers as in Python, and clear failures."""
+"""Commands on table files: the same models and predictions as in Python, and clear errors."""
 
 import json
 import os
@@ -22,7 +22,7 @@ pytest.importorskip("typer")
 
 
 def frame(n_rows=300, seed=0):
-    """A table with numbers, text, truth values and gaps."""
+    """A table with numbers, text, booleans and missing values."""
     rng = np.random.default_rng(seed)
     table = pd.DataFrame(
         {
@@ -425,7 +425,7 @@ def test_report_matches_that_of_python(folder, trained):
     assert read("r.html").decode() == html
 
 
-# ------------------------------------------------------------------------------------ what goes wrong
+# --------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(

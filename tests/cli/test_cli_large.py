@@ -1,4 +1,4 @@
-"""`abcgbm train` of tables that are read in parts: which these are, what is said, and the same model."""
+"""`abcgbm train` on tables read in batches: when this happens, its messages, and the same model."""
 
 import pytest
 
@@ -21,7 +21,7 @@ FEW = (
 
 
 def run(capsys, *words):
-    """Return the exit code and what was said on standard error."""
+    """Return the exit code and the text on standard error."""
     code = main([*map(str, words)])
     return code or 0, capsys.readouterr().err
 
@@ -34,7 +34,7 @@ def trained(capsys, file, model, *words):
 
 @pytest.fixture(params=["parquet", "csv"])
 def table(request, tmp_path):
-    """A file of all rows, and a folder of its parts."""
+    """A file of all rows, and a folder of partial files."""
     (tmp_path / "parts").mkdir()
     WRITERS[request.param](TABLE, tmp_path / f"table.{request.param}")
     return tmp_path / f"table.{request.param}", written(tmp_path / "parts", BATCHES, request.param)

@@ -1,4 +1,4 @@
-"""Columns and labels of table files: whatever their types, cuts and names, the same as in Python."""
+"""Columns and labels of table files: any type, batch size and name gives the result of Python."""
 
 import json
 from decimal import Decimal

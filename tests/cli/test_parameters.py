@@ -1,4 +1,4 @@
-"""Parameters in the shell: an option for each, objects as text, and what takes precedence."""
+"""Parameters on the command line: options, objects as text, and precedence."""
 
 import inspect
 from pathlib import Path

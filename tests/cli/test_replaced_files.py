@@ -1,4 +1,4 @@
-"""Which files a fit or a command replaces, and that a file is replaced whole or not at all."""
+"""Which files a fit or a command replaces; files are replaced atomically."""
 
 import os
 import stat
@@ -43,7 +43,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Tables, parameters, a model and checkpoints of two trainings, with a second name for some."""
+    """A folder with tables, parameters, a model, checkpoints of two trainings, and hard links."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "parts").mkdir()
     written(tmp_path / "parts", BATCHES)
@@ -327,7 +327,7 @@ def test_figure_has_the_format_of_its_suffix(folder, name):
     assert (folder / name).read_bytes().startswith(start)
 
 
-# ------------------------------------------------------------------------------ whole, or not at all
+# ------------------------------------------------------------------------------------- atomic writes
 
 EXPORTS = {
     "to_json": {},
@@ -346,7 +346,7 @@ def model():
 
 @contextmanager
 def little_space(n_bytes=100):
-    """Let files of this process have few bytes, as on a disk that is almost full."""
+    """Limit the file size of this process, as on an almost full disk."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))

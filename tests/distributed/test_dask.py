@@ -1,4 +1,4 @@
-"""The same model from rows that lie on the workers of a Dask cluster."""
+"""Training on a Dask cluster gives the model of one process."""
 
 import io
 import os
@@ -292,7 +292,7 @@ def test_other_methods_refuse_unsupported_arguments():
         model.explain(da.from_array(X))
 
 
-# --------------------------------------------------------------------------------------- while it trains
+# --------------------------------------------------------------------------------------- during training
 
 
 def test_callbacks_run_after_each_iteration_and_can_stop(client):
@@ -387,11 +387,11 @@ def test_fit_warns_once_if_its_progress_cannot_be_written(client, monkeypatch):
     assert bytes_of(fitted.set_params(verbose=0)) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
 
 
-# ----------------------------------------------------------------------------------------------- faults
+# ----------------------------------------------------------------------------------------- lost workers
 
 
 def lost_once(method, at):
-    """A method that fails at one call, as if a worker did not answer; it counts its calls."""
+    """Return a method that counts its calls and fails at one, like an unresponsive worker."""
     calls = []
 
     def failing(ranks, *arguments, **named):
@@ -600,7 +600,7 @@ def test_missing_extra_is_named(monkeypatch, module, extra):
         getattr(abcgbm.distributed, name)
 
 
-# ------------------------------------------------------------------------------------- an estimator
+# ---------------------------------------------------------------------------- estimator conventions
 
 
 def test_estimator_supports_clone_pickle_and_repr(client):
@@ -620,7 +620,7 @@ def test_estimator_supports_clone_pickle_and_repr(client):
         DaskABCBoostClassifier(n_estimators=3)
 
 
-# -------------------------------------------------------------------------------- parts of one worker
+# --------------------------------------------------------------------------- partitions of one worker
 
 
 def test_partitions_with_different_categories_are_concatenated():

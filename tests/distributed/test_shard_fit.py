@@ -44,7 +44,7 @@ def work(params: dict[str, Any], n_ranks: int, seed: int, checkpoint: bytes | No
         rows, parts = given[communicator.rank]
         outcome = fit_on_rank(params, rows, Shard(communicator, parts), checkpoint=checkpoint)
         if str(outcome.error).endswith("for the test"):
-            raise RanksError(str(outcome.error))  # so that the others know
+            raise RanksError(str(outcome.error))  # fails the other ranks as well
         return outcome
 
     return fit

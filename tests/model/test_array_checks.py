@@ -1,4 +1,4 @@
-"""A pickled model that was damaged is an error, never another model."""
+"""A damaged pickle is an error, never another model."""
 
 import pickle
 
@@ -98,7 +98,7 @@ def test_damaged_bin_mapper_is_an_error():
     assert not hasattr(pickle.loads(pickle.dumps(BinMapper(max_bins=7))), "thresholds_")
 
 
-# --------------------------------------------------------------------------------- as values go
+# ------------------------------------------------------------------------------ value semantics
 
 
 def test_models_are_equal_if_their_bits_are_equal():

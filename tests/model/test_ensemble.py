@@ -107,7 +107,7 @@ def test_category_sets_are_stored_contiguously(ensemble):
 
 
 def node_values(ensemble):
-    """The values of nodes for each class; of trees per class and their base the tree's own ones."""
+    """Return node values by class; those of a tree per class are its own values."""
     values = np.zeros((len(ensemble.feature), ensemble.n_classes))
     node_tree = np.repeat(np.arange(len(ensemble.tree_class)), np.diff(ensemble.tree_start))
     is_shared = ensemble.tree_class[node_tree] == ALL_CLASSES
@@ -154,7 +154,7 @@ def test_gains_by_class_are_stored_contiguously(ensembles):
     shared, alone = ensembles["shared"], ensembles["mart"]
     assert shared.class_gain.shape == (len(shared.gain_feature), 3)
     for step, (first, last) in enumerate(itertools.pairwise(shared.gain_start.tolist())):
-        nodes = slice(*shared.tree_start[step : step + 2])  # a tree a step
+        nodes = slice(*shared.tree_start[step : step + 2])  # one tree per iteration
         feature, gain = shared.feature[nodes], shared.gain[nodes]
         assert shared.gain_feature[first:last].tolist() == np.unique(feature[feature >= 0]).tolist()
         of_feature = np.bincount(feature[feature >= 0], gain[feature >= 0], minlength=5)
@@ -249,5 +249,5 @@ def test_thresholds_lie_between_values_seen():
         values = np.unique(NUMBERS[~np.isnan(NUMBERS[:, feature]), feature])
         cuts = np.unique(e["threshold"][e["feature"] == feature])
         middle = (values[:-1] + values[1:]) / 2
-        # Infinity parts all values from missing ones.
+        # Infinity separates all values from missing ones.
         assert np.isclose(cuts[:, None], np.append(middle, np.inf)).any(axis=1).all()

@@ -1,4 +1,4 @@
-"""Explanations of the estimator: what each feature adds to the scores that it reports."""
+"""Explanations: the contribution of each feature to the reported scores."""
 
 import dataclasses
 import math
@@ -37,14 +37,14 @@ CHEAP = {"smoothing": 0.0, "penalty": 0.0}
 
 
 def reported(model: ABCBoostClassifier, X, n_iter: int | None = None) -> np.ndarray:
-    """The scores of each class, of two classes too."""
+    """Return the scores of each class, also for two classes."""
     raw = model._raw(X, n_iter)
     return model.model_.outputs.by_class(raw)
 
 
 @pytest.fixture(scope="module")
 def problem():
-    """Numbers, categories, columns that are mostly one value or missing."""
+    """Return numbers, categories, and columns of mostly one value or missing values."""
     return mixed_problem(3, 300, 4)
 
 
@@ -77,7 +77,7 @@ def test_binary_explanation_sums_to_the_decision_function(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 def test_values_match_the_definition(problem, variant):
-    """The means are those of the rows that were learned, by their weights."""
+    """Means are weighted means of the training rows."""
     rng = np.random.default_rng(0)
     model = small(
         **variant, max_iter=3, categorical_features=Categorical(problem.categorical, **CHEAP)

@@ -1,4 +1,4 @@
-"""How much each feature matters, to all classes and to each."""
+"""Feature importances, overall and by class."""
 
 from types import SimpleNamespace
 
@@ -32,7 +32,7 @@ def test_class_importances_do_not_depend_on_the_weight_unit():
 
 
 def stump(tree_class: int, feature: int, gain: float, class_gain: tuple[float, ...] = ()):
-    """A step of one tree with one split."""
+    """Return an iteration of one tree with one split."""
     n_gains = 1 if class_gain else 0
     return SimpleNamespace(
         feature=np.array([feature, -1, -1], np.int32),
@@ -131,7 +131,7 @@ def test_constant_base_class_has_no_importances_of_its_own():
     np.testing.assert_allclose(shares.sum(axis=1), [1, 0, 1])
 
 
-# ------------------------------------------------------------------------------------ other kinds
+# ------------------------------------------------------------------------------ other importances
 
 
 KINDS = [{"algorithm": "mart"}, {"algorithm": "abc-mart"}, {"algorithm": "multi-output"}]
@@ -165,7 +165,7 @@ def test_split_counts_match_the_data_frame(variant, kind):
 
 @every_kind_of_tree
 def test_permutation_importance_is_the_increase_of_the_loss(variant):
-    """Once by hand: one feature shuffled by the first permutation."""
+    """Computed by hand for one feature and the first permutation."""
     X, y = noisy_data(n_features=2)
     model = small(**variant).fit(X, y)
     given = {"X": X, "y": y, "n_repeats": 1, "random_state": 7}

@@ -24,7 +24,7 @@ def shared(algorithm="multi-output", **parameters) -> ABCBoostClassifier:
     return small(algorithm, **parameters)
 
 
-# ------------------------------------------------------------------------------- what is settled
+# --------------------------------------------------------------------------- resolved parameters
 
 
 def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
@@ -117,7 +117,7 @@ def test_importance_is_the_sum_over_classes():
     np.testing.assert_allclose(model.feature_importances_by_class_.sum(axis=1), 1)
 
 
-# ------------------------------------------------------------------------------------ as always
+# -------------------------------------------------------------------------------- the estimator
 
 
 def test_warm_start_may_change_the_tree_type():
@@ -161,7 +161,7 @@ def test_pickle_is_the_model_without_candidate_losses():
 
 
 def test_pickle_is_little_larger_than_its_leaf_values():
-    """Beside the float32 values: two such numbers for each node, and gains by class."""
+    """In addition to float32 leaf values: two such numbers per node, and gains by class."""
     X, y = noisy_data(n_rows=4000, n_features=5, n_classes=100)
     model = shared(max_iter=20, max_leaf_nodes=20).fit(X, y)
     leaves, gains = model.model_.ensemble.leaf_value, model.model_.ensemble.class_gain

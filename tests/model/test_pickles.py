@@ -1,4 +1,4 @@
-"""Pickles of all kinds hold the same state as a model file, and go through the same checks."""
+"""Pickles have the state of a model file and pass the same checks."""
 
 import io
 import pickle

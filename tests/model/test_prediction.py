@@ -1,4 +1,4 @@
-"""Scores of tables: only used features are looked at, in blocks, and bins answer like values."""
+"""Prediction: only used features are read, in blocks, and bins give the scores of their values."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -62,7 +62,7 @@ def test_values_of_unused_features_do_not_matter(form):
 
 
 def test_categories_of_unused_features_are_not_looked_up():
-    """Unless unknown ones are errors; their type is checked in any case."""
+    """Unless unknown categories are errors; the type is always checked."""
     frame = pd.DataFrame({"name": ["a"] * 150, "x": X[:, 0]})
     model = quick().fit(frame, Y)
     assert model.model_.ensemble.used_features.tolist() == [1]
@@ -113,7 +113,7 @@ def test_binned_rows_get_the_predictions_of_their_values(case):
 
 
 def test_another_mapper_may_provide_the_bins_of_the_model():
-    """What counts is that every threshold of the trees lies between two bins."""
+    """Every threshold of the trees must separate two bins."""
     model = quick(max_bins=4).fit(X, Y)
     mapper = BinMapper(4).fit(X)
     finer = BinMapper().fit(X)

@@ -1,4 +1,4 @@
-"""Looking at single trees: leaves of rows, text, drawings, data frames."""
+"""Inspection of single trees: leaves of rows, text, drawings, data frames."""
 
 import copy
 import math
@@ -48,7 +48,7 @@ def model(request, models):
 
 
 def walked(frame: pd.DataFrame, row: pd.Series) -> int:
-    """The leaf of a row in one tree of a data frame."""
+    """Return the leaf of a row in one tree of a data frame."""
     nodes = frame.set_index("node")
     at = 0
     while nodes.loc[at, "decision"] in ("<=", "in"):
@@ -68,7 +68,7 @@ def walked(frame: pd.DataFrame, row: pd.Series) -> int:
 
 
 def test_data_frame_suffices_for_prediction(model):
-    """Walks through the frame alone give the leaves of apply, and their values the scores."""
+    """Traversing the data frame gives the leaves of `apply`; their values sum to the scores."""
     frame = model.trees_to_dataframe()
     rows = FRAME[:25]
     leaves = model.apply(rows)
@@ -126,7 +126,7 @@ def test_only_multi_output_trees_have_values_by_class(models):
 
 
 def known(value: object) -> object:
-    """None for what is missing, however a frame says so."""
+    """Return None for a missing value of any data frame library."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -152,7 +152,7 @@ def test_labels_keep_their_type_beside_none():
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
 @pytest.mark.parametrize("unit", ["D", "ns"])
 def test_date_labels_stay_dates(backend, unit):
-    """NumPy's own lists have integers in place of nanoseconds."""
+    """`ndarray.tolist` would give integers for nanoseconds."""
     X, y = noisy_data()
     dates = (np.datetime64("2026-11-18") + y).astype(f"M8[{unit}]")
     model = small(AdaptiveBaseClass(base_label=dates.min())).fit(X, dates)
@@ -218,7 +218,7 @@ def test_missing_data_frame_package_error_names_the_other(models, missing, other
 
 
 def test_text_of_a_small_tree():
-    """The one cut is at 2.5, missing values go right; leaves add what the residuals of 0.5 say."""
+    """The split is at 2.5, missing values go right; leaf values follow from residuals of 0.5."""
     X = [[1.0], [2.0], [3.0], [math.nan]] * 10
     model = small("mart", max_iter=1, max_leaf_nodes=2, learning_rate=1.0)
     tree = model.fit(X, ["no", "no", "yes", "yes"] * 10).tree(0, "yes")
@@ -307,7 +307,7 @@ def test_without_graphviz_the_error_names_the_extra(models, monkeypatch):
     assert tree._repr_svg_() is None
 
 
-# ------------------------------------------------------------------------------------- finding a tree
+# ----------------------------------------------------------------------------------- selecting a tree
 
 
 def test_tree_is_selected_by_iteration_and_class(model):
@@ -345,7 +345,7 @@ def test_iteration_without_trees_is_refused(models, label):
     model = copy.copy(models["mart"])
     ensemble = model.model_.ensemble
     start = ensemble.step_start.copy()
-    start[1] = 0  # as a model file may have it: the second step has the trees of the first
+    start[1] = 0  # possible in a model file: the second iteration has the trees of the first
     model.model_ = replace(model.model_, ensemble=replace(ensemble, step_start=start))
     with pytest.raises(ValueError, match="iteration=0; the iteration has no trees"):
         model.tree(0, label)

@@ -1,4 +1,4 @@
-"""A model that is cut to its first steps is the model of these steps."""
+"""A model truncated to its first iterations is the model of these iterations."""
 
 import io
 from collections.abc import Iterable

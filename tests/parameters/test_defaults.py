@@ -1,4 +1,4 @@
-"""What a newcomer gets: the rules behind "auto", and tables on which older defaults failed."""
+"""Defaults: the rules behind "auto", and tables on which earlier defaults failed."""
 
 import re
 import warnings
@@ -180,7 +180,7 @@ def test_paper_settings_are_one_call():
     assert ABCBoostClassifier.paper().get_params()["max_iter"] == 1000
 
 
-# -------------------------------------------------------------------------- tables that once failed
+# ----------------------------------------------------------------------- tables of earlier failures
 
 
 def classes(n_classes: int, n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

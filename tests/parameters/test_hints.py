@@ -1,4 +1,4 @@
-"""Names of other packages, and of earlier versions, are answered with ours."""
+"""Names of other packages and earlier versions are answered with the current ones."""
 
 import inspect
 
@@ -16,7 +16,7 @@ X, Y = noisy_data()
 PARAMETERS = set(ABCBoostClassifier().get_params())
 FIT = set(inspect.signature(ABCBoostClassifier.fit).parameters) - {"self"}
 PREDICT = set(inspect.signature(ABCBoostClassifier.predict).parameters) - {"self"}
-# Parameters of the constructor in 0.2 that are gone.
+# Constructor parameters of 0.2 that were removed.
 OF_VERSION_0_2 = [
     "trees",
     "min_gain",
@@ -425,7 +425,7 @@ def test_every_argument_of_fit_elsewhere_is_answered(name):
 
 
 def test_signatures_are_the_declared_ones():
-    """scikit-learn, and editors, look at them."""
+    """scikit-learn and editors inspect them."""
     assert len(PARAMETERS) == 25
     assert set(inspect.signature(ABCBoostClassifier).parameters) == PARAMETERS
     assert set(inspect.signature(ABCBoostClassifier.__init__).parameters) == PARAMETERS | {"self"}

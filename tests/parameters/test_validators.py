@@ -1,4 +1,4 @@
-"""What single values are: integers, numbers, missing, and the features that they name."""
+"""Validation of single values: integers, numbers, missing values, and names of features."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -104,7 +104,7 @@ def test_lazy_attribute_is_computed_once_and_holds_no_lock():
             computed.append(self)
             return Sum.value.__doc__ if len(computed) > 1 else Sum().value
 
-    assert Sum().value == "The sum."  # one asks another while it is computed
+    assert Sum().value == "The sum."  # one uses another while it is computed
     assert len(computed) == 2
     one = Sum()
     assert one.value is one.value

@@ -1,4 +1,4 @@
-"""Plots: what is drawn are the numbers of the model, for models of all kinds and any number of classes."""
+"""Plots show the numbers of the model, for every model type and any number of classes."""
 
 import sys
 from dataclasses import replace
@@ -51,7 +51,7 @@ PLOTS = {
 
 
 def first_tree(model):
-    """A class that has a tree in the first step; None where a step has one tree alone."""
+    """Return a class with a tree in the first iteration; None for one tree per iteration."""
     if not hasattr(model, "model_"):
         return None
     ensemble = model.model_.ensemble
@@ -60,7 +60,7 @@ def first_tree(model):
 
 
 def curves_of(ax):
-    """Name, steps and values of the lines that the legend names."""
+    """Return name, iterations and values of the lines in the legend."""
     return {
         line.get_label(): (line.get_xdata().tolist(), line.get_ydata().tolist())
         for line in ax.lines
@@ -319,7 +319,7 @@ def test_weights_count_as_repeated_rows():
 
 
 def raster_of(ax, n_iter, n_classes):
-    """The class of each step, as the bars show it."""
+    """Return the base class of each iteration as drawn."""
     steps = np.zeros((n_classes, n_iter), dtype=bool)
     for bars in ax.collections:
         for path in bars.get_paths():
@@ -415,7 +415,7 @@ def test_number_of_features_is_validated():
         plotting.plot_importances(MODEL, max_features=0)
 
 
-# ----------------------------------------------------------------------------------------- answers
+# ------------------------------------------------------------------------------------- predictions
 
 
 def test_confusion_matrix_shows_shares_and_counts():

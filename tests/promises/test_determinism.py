@@ -1,4 +1,4 @@
-"""The same model, byte for byte, whatever the threads, the row order, the CPU or the memory layout."""
+"""The model is the same, byte for byte, for any thread count, row order, CPU and memory layout."""
 
 import hashlib
 
@@ -76,7 +76,7 @@ def test_different_tables_give_different_models():
     assert model_bytes(small().fit(changed, Y)) != model_bytes(small().fit(X, Y))
 
 
-# ------------------------------------------------------------------------------- form of the table
+# ------------------------------------------------------------------------------------- table types
 
 ROUND = np.where(np.isnan(X), np.nan, np.round(X, 1)).astype(np.float32).astype(np.float64)
 LAYOUTS = {
@@ -165,7 +165,7 @@ sys.stdout.write(fingerprint())
 
 
 def fingerprint() -> str:
-    """Level, trees and predictions; class counts below, at and above a SIMD register's width."""
+    """SIMD level and digest; class counts below, at and above the width of a SIMD register."""
     digest = hashlib.sha256()
     for n_classes in (2, 3, 8, 11):
         problem = mixed_problem(1, 1000, n_classes)  # numbers, categories, sparse columns

@@ -1,7 +1,7 @@
 """Examples in the README, in docs/ and in the gallery run, and print what the page shows.
 
-A block of Python that is followed at once by a block of text prints that text. The shell commands of a page run one
-after the other in a folder of their own. What cannot run here (pip, git, make) is written as a block of `console`.
+A block of Python directly followed by a block of text prints that text. The shell commands of a page run in order
+in one temporary folder. Commands that cannot run here (pip, git, make) are in blocks of `console`.
 """
 
 import ast
@@ -61,7 +61,7 @@ def text_of(page: Path) -> str:
 
 
 def examples() -> list[object]:
-    """Code and output of each example, or None where none is shown."""
+    """Return code and output of each example; None without a shown output."""
     return [
         pytest.param(code, output or None, id=f"{page.name}-{number}")
         for page in PAGES
@@ -74,7 +74,7 @@ def pages_with_commands() -> list[Path]:
 
 
 def links() -> list[object]:
-    """Page, file and heading of each link within the project."""
+    """Return page, file and heading of each link within the project."""
     pages = [*PAGES, *ROOT.glob("*.md")]
     return [
         pytest.param(page, *link, id=f"{name_of(page)}-{'#'.join(link)}")
@@ -84,13 +84,13 @@ def links() -> list[object]:
 
 
 def headings(page: Path) -> set[str]:
-    """The headings of a page, as links spell them."""
+    """Return the anchors of the headings of a page."""
     found = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def _needs(code: str) -> None:
-    """Skip what asks for more than the oldest scikit-learn that is supported."""
+    """Skip examples that need more than the oldest supported scikit-learn."""
     if 'method="temperature"' in code:
         pytest.importorskip("sklearn", minversion="1.8")
     if "abcgbm.distributed" in code:
@@ -122,7 +122,7 @@ def test_example_prints_what_the_page_shows(code, output, capsys, tmp_path, monk
 
 
 def run_in_order(commands: list[tuple[str, str]], folder: Path) -> None:
-    """Run blocks of shell commands in a folder, with the interpreter's own programs first."""
+    """Run blocks of shell commands in a folder; programs of this interpreter come first in PATH."""
     for code, output in commands:
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", code],
@@ -247,7 +247,7 @@ def test_every_public_attribute_of_the_classifier_is_in_its_docstring():
 
 
 def rows_of_other_packages() -> list[tuple[str, set[str]]]:
-    """Our name and those of other packages, row by row."""
+    """Return our name and those of other packages for each row."""
     page = text_of(ROOT / "docs" / "coming_from.md")
     table = page[page.index("| here |") : page.index("## Same name, different meaning")]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
@@ -289,7 +289,7 @@ def test_page_of_parameters_has_every_field_of_the_objects():
 
 
 def test_first_page_shows_the_measured_defaults():
-    """Its table is the one of all defaults on the test parts of 50 tables, on its side."""
+    """Its table is the transposed table of all defaults on the test parts of 50 tables."""
     trial = text_of(ROOT / "docs" / "benchmarks.md")
     rows = re.findall(r"^\| [\w@.-]+ \| 50 \| (.*) \|$", trial, re.MULTILINE)
     measured = [row.split(" | ") for row in rows[:5]]
@@ -302,7 +302,7 @@ def test_first_page_shows_the_measured_defaults():
 
 
 def test_readme_shows_the_measured_speed():
-    """Rows of the first table of the page of speed, and the least and largest of two of its columns."""
+    """Rows of the first table of the benchmark page, and the range of two of its columns."""
     page, readme = text_of(ROOT / "docs" / "benchmarks.md"), text_of(ROOT / "README.md")
     first = page[page.index("<!-- speed -->") : page.index("### Time to a given error, 1 thread")]
     rows = {

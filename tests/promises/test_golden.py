@@ -17,7 +17,7 @@ DIGESTS = json.loads(FILE.read_text())
 
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_model_is_unchanged(name: str) -> None:
-    """A change of the trees that is meant is written down by `python tests/golden.py`."""
+    """Record an intended change of the trees by `python tests/support/golden.py`."""
     assert digest(MODELS[name]()) == DIGESTS[name]
 
 

@@ -1,6 +1,6 @@
-"""Ctrl-C stops training, binning and prediction, and leaves the process sane.
+"""Ctrl-C stops training, binning and prediction, and leaves the process usable.
 
-No test holds a time limit. `pytest -s` shows how soon the exception came.
+No test has a time limit. `pytest -s` shows the delay of the exception.
 """
 
 import signal
@@ -35,7 +35,7 @@ LASTS = 0.1  # which takes several times that, and what may pass until signals a
 def signal_soon(
     handler: Callable[..., object] = signal.default_int_handler, cpu_seconds: float = CPU_SECONDS
 ) -> Iterator[None]:
-    """Send a signal after some CPU time; the handler of Ctrl-C answers it."""
+    """Send a signal that the Ctrl-C handler receives after some CPU time."""
     before = signal.signal(signal.SIGPROF, handler)
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     start = time.perf_counter()
@@ -50,7 +50,7 @@ def signal_soon(
 def is_interrupted(
     native: Callable[[object], object], argument: object, cpu_seconds: float = SOON
 ) -> bool:
-    """Whether a signal stops a native call before its end.
+    """Return whether a signal stops a native call before its end.
 
     Neither `extend` nor `map` runs Python code, so a call that came to its end would leave its
     result in the list before Python could see the signal.
@@ -67,9 +67,9 @@ def lasting(
     argument: object,
     cpu_seconds: float = LASTS,
 ) -> Callable[[object], object]:
-    """A native call that works on rows enough to take so long, however quick core and machine are.
+    """Return a native call on enough rows to take ``cpu_seconds`` on any machine.
 
-    ``make`` gets the number of rows: at first ``n_rows``, and twice as many until they suffice.
+    ``make`` gets the number of rows: ``n_rows`` at first, then doubled until they suffice.
     """
     while True:
         native = make(n_rows)
@@ -89,7 +89,7 @@ def ones(n_rows: int) -> np.ndarray:
 
 
 class Cut(Problem):
-    """A problem whose bins need not be looked for."""
+    """A problem with precomputed bins."""
 
     def thresholds(self) -> list[list[float]]:
         return [np.arange(-3, 3, 0.1).tolist()] * self.X.shape[1]
@@ -120,7 +120,7 @@ def test_threshold_search_is_interrupted_while_the_caller_waits_for_a_worker_thr
         X[:, soon_done] = 0
         return partial(_core.find_thresholds, X, ones(n_rows), 1000)
 
-    make(99)(2)  # so that the helper exists
+    make(99)(2)  # starts the worker thread
     search = lasting(make, 500_000, 2, cpu_seconds=0.4)
     assert all(is_interrupted(search, 2, cpu_seconds=0.1) for _ in range(3))
 
@@ -382,7 +382,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
 
 
 def test_interrupt_tests_run_in_background_jobs_too():
-    """In a background job of a script SIGINT is ignored, also by processes that it starts."""
+    """Background jobs of a script ignore SIGINT, and so do their child processes."""
     folder = Path(__file__).parents[1]
     tests = [
         f"{folder}/distributed/test_shard_fit.py::test_first_interrupt_is_deferred_and_the_second_raised_at_once",

@@ -1,6 +1,6 @@
 """Training resumes from the checkpoint of a killed process and gives the same bytes.
 
-Run as a script, this file is such a process: `python tests/promises/test_kill.py <fit> <checkpoint>`.
+`python tests/promises/test_kill.py <fit> <checkpoint>` is such a process.
 """
 
 import io
@@ -86,10 +86,10 @@ def kill_once(name: str, checkpoint: Path, n_iter: int, seconds: float) -> bool:
     command = [sys.executable, __file__, name, str(checkpoint)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        for _ in range(1 + n_iter):  # the first line says that it begins
+        for _ in range(1 + n_iter):  # the first line announces the start
             process.stdout.readline()
         time.sleep(seconds)
-        process.kill()  # SIGKILL: nothing of it runs any more
+        process.kill()  # SIGKILL: no cleanup code runs
         return process.wait(HANGS_AFTER) < 0
 
 

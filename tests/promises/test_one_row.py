@@ -1,4 +1,4 @@
-"""Rows that are predicted alone or a few at a time: shortcuts that no answer shows."""
+"""Prediction of single rows and small batches: its shortcuts do not change the result."""
 
 import joblib
 import numpy as np

@@ -1,4 +1,4 @@
-"""Where the memory does not suffice, the error says what for, and the process works on."""
+"""A failed allocation is an error that names its purpose; the process stays usable."""
 
 import sys
 

@@ -79,7 +79,7 @@ def test_estimator_shows_an_example():
 
 
 def documented(section: str, of: type = ABCBoostClassifier) -> set[str]:
-    """Names in a section of a class's docstring."""
+    """Return the names in a section of a class's docstring."""
     text = inspect.getdoc(of)
     body = text.split(f"{section}\n{'-' * len(section)}\n")[1].split("\n\n")[0]
     return set(re.findall(r"^(\w+) : ", body, re.MULTILINE))

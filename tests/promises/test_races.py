@@ -1,6 +1,6 @@
-"""Everything that runs on the pool, by several threads at once: small, for ThreadSanitizer to watch.
+"""Everything that runs on the thread pool, from several threads: small tests for ThreadSanitizer.
 
-Without it these tests say that the results are those of one thread.
+Without it, these tests check that the results equal those of one thread.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -65,7 +65,7 @@ def results(
 
 
 def test_threads_sharing_a_tree_grow_that_of_one_thread():
-    """Fewer trees than threads: each counts some of the columns."""
+    """Fewer trees than threads: each thread counts some of the columns."""
     problem = mixed_problem(4, 6000, 2)
     steps = [core.trainer(problem, n).train_iteration([1], 0, True, 1.0) for n in (1, N_THREADS)]
     core.assert_same_result(*steps)

@@ -1,4 +1,4 @@
-"""What is reduced over rows, and that no order of the rows changes what follows from it."""
+"""Reductions over rows: they are documented, and independent of the row order."""
 
 import re
 from pathlib import Path
@@ -34,7 +34,7 @@ LAYOUT = ("n_bins", "common", "is_categorical", "is_sparse", "bundle")
 
 
 def table(rng: np.random.Generator) -> np.ndarray:
-    """Columns of many values and of few, sparse ones, and a category as columns of 0 and 1."""
+    """Return columns of many and few values, sparse columns, and a one-hot encoded category."""
     one_hot = np.eye(12)[(12 * rng.random(400) ** 2).astype(int)]
     rare = np.where(rng.random((400, 5)) < 0.1, rng.integers(0, 4, (400, 5)), 0)
     return np.hstack([rng.normal(size=(400, 2)), rng.integers(0, 3, (400, 2)), one_hot, rare])

@@ -1,4 +1,4 @@
-"""What a release says of itself: its version, what is compiled in, and what its workflows may do."""
+"""Release metadata: version, compiled dependencies, and permissions of the workflows."""
 
 import importlib.metadata
 import json
@@ -16,7 +16,7 @@ COMPILED_IN = {"nanobind": "BSD-3-Clause", "robin-map": "MIT"}
 
 
 def installed(ending: str) -> str:
-    """The text of a file in the folder of the package's metadata."""
+    """Return the text of a file among the package's metadata."""
     files = importlib.metadata.files("abcgbm") or []
     (path,) = (file for file in files if file.as_posix().endswith(ending))
     return Path(path.locate()).read_text("utf-8")
@@ -42,7 +42,7 @@ def test_citation_and_changelog_have_one_date():
     assert f"## [{VERSION}] - {released}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
-# ------------------------------------------------------------------------------- what is compiled in
+# ----------------------------------------------------------------------------- compiled dependencies
 
 
 def test_bill_of_materials_names_the_package_and_its_compiled_dependencies():

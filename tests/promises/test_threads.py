@@ -114,7 +114,7 @@ def test_fit_in_another_thread_gives_the_same_model():
 
 
 def test_worker_threads_are_woken_without_allocation():
-    """A job that is queued by halves would be worked on after its end."""
+    """A partially queued job would run after its end."""
     _bench = pytest.importorskip("abcgbm._bench", reason="the module is in no wheel")
     if not _bench.memory_can_fail():
         pytest.skip("a sanitizer allocates")
@@ -129,7 +129,7 @@ import os, sys, warnings
 import numpy as np
 from abcgbm import ABCBoostClassifier
 
-warnings.filterwarnings("ignore", "This process.*is multi-threaded")  # it is, on purpose
+warnings.filterwarnings("ignore", "This process.*is multi-threaded")  # intended here
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 5))
 y = rng.integers(0, 5, len(X))

@@ -1,4 +1,4 @@
-"""The check of words: what it finds, and what it leaves out."""
+"""The check of words: its findings and its exceptions."""
 
 import tomllib
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_old_terms_are_found(line):
 @pytest.mark.parametrize(
     "line",
     [
-        "an outcome, a course and the news",  # identifiers are found as they are written only
+        "an outcome, a course and the news",  # identifiers are case-sensitive
         "untold, roommates, retell",  # whole words only
         "> whoever is quoted",  # word: example
         "x = 1  # word: whoever gives a reason",

@@ -1,4 +1,4 @@
-"""The report of a model: its numbers are scikit-learn's, and it is one file that needs no other."""
+"""The report of a model: its numbers match scikit-learn, and it is a single self-contained file."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""The report in a real browser: it works by pointer and by keys, is readable, and fits a phone."""
+"""The report in a real browser: it works by pointer and keyboard, is readable, and fits a phone."""
 
 import shutil
 from datetime import date
@@ -80,7 +80,7 @@ def start_browser(*, scripts=True):
     options.binary_location = BROWSER
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
-    # A page that still scrolls has moved on by the time that a press arrives.
+    # A page that is still scrolling has moved when the click arrives.
     options.add_argument("--force-prefers-reduced-motion")
     if not scripts:
         wanted = {"profile.managed_default_content_settings.javascript": 2}
@@ -105,7 +105,7 @@ def resize(browser, width):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """The report of a model whose classes are few enough for numbers in their squares."""
+    """The report of a model with few enough classes for numbers in the confusion matrix."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     model = small("abc-mart").fit(X[:300], LABELS[:300])
     write_report(model, X[300:], LABELS[300:], path, command="abcgbm report " + "x" * 100)
@@ -140,7 +140,7 @@ def paper(page):
 
 
 def hover(page, element, x, y):
-    """Move the pointer to a place in an element, by the element's own pixels."""
+    """Move the pointer to a position relative to an element."""
     page.execute_script(
         "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element
     )
@@ -342,7 +342,7 @@ def test_pointer_and_keys_read_the_confusion_matrix(page):
     page.execute_script("arguments[0].focus()", svg)
     svg.send_keys(
         Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT
-    )  # the last one has no place to go
+    )  # the last one cannot move further
     assert readout.text.startswith("a → a: ")
     assert " rows (" in readout.text
     assert find(page, "[data-matrix=confusion] .cursor").get_attribute("visibility") == "visible"

@@ -1,4 +1,4 @@
-"""Which base class each step takes."""
+"""The base class of each iteration."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ NAMES = np.array(["best", "none", "random", "worst"])[Y]
 
 
 def expected_bases(model):
-    """The class of largest loss before each step."""
+    """Return the class of largest loss before each iteration."""
     return model.classes_[model.class_losses_[:-1].argmax(axis=1)].tolist()
 
 

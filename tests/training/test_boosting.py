@@ -1,4 +1,4 @@
-"""The loop over steps, as the estimator runs it."""
+"""The boosting loop of the estimator."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -49,7 +49,7 @@ SEPARABLE = np.repeat([0.0, 1.0, 2.0], 20)[:, None], np.repeat(["a", "b", "c"], 
 
 
 def first_base_zero(n_classes: int) -> int:
-    """A seed whose first base class is 0, as in the reference."""
+    """Return a seed whose first base class is 0, as in the reference implementation."""
     X, y = np.arange(2.0 * n_classes)[:, None], np.arange(2 * n_classes) % n_classes
     fits = (small(max_iter=1, min_samples_leaf=1, random_state=s).fit(X, y) for s in range(1000))
     return next(model.random_state for model in fits if base_labels(model)[0] == 0)
@@ -100,7 +100,7 @@ def test_algorithm_name_equals_its_three_choices(given, name, choices):
     assert algorithm.name == name
 
 
-# ------------------------------------------------------------------------------------------ the end
+# ------------------------------------------------------------------------------ the end of training
 
 
 def test_training_ends_at_max_iter():
@@ -156,14 +156,14 @@ def test_iteration_without_progress_is_not_kept(parameters):
     assert model.model_.ensemble.n_iter == 0
 
 
-# ------------------------------------------------------------------------------ a base that is kept
+# -------------------------------------------------------------------------------- kept base classes
 
 
 def two_pairs() -> tuple[np.ndarray, np.ndarray]:
     """Return rows where feature 0 separates classes 0 and 1, and feature 1 classes 2 and 3.
 
-    A cut gains most where the base class and the other one are a pair: up to four times as much as
-    any other cut, so min_gain can forbid all others.
+    A split gains most where the base class and the other one are a pair: up to four times the gain
+    of any other split, so min_gain can forbid the others.
     """
     rows = [
         (a, b, label)
@@ -233,7 +233,7 @@ def test_search_without_progress_is_not_repeated(n_steps_before):
     assert trainer.tried == [(0, 1)]
 
 
-# ------------------------------------------------------------------------------------- the progress
+# ---------------------------------------------------------------------------------------- callbacks
 
 
 def test_callback_receives_every_iteration(monkeypatch):
@@ -242,7 +242,7 @@ def test_callback_receives_every_iteration(monkeypatch):
         "abcgbm.training.fit_run.ProgressLine.show", lambda _, *what: heard.append(what)
     )
     model = small(verbose=1).fit(*noisy_data())
-    assert heard[0][0] == 0  # before the first step
+    assert heard[0][0] == 0  # before the first iteration
     means = model.train_loss_[1:]
     bases = base_labels(model)
     steps = zip(range(1, len(means) + 1), means, bases, strict=True)
@@ -261,7 +261,7 @@ def test_error_in_a_callback_propagates_and_fit_can_be_repeated(monkeypatch):
     assert small(n_jobs=2).fit(*noisy_data()).stop_reason_ == "max_iter"
 
 
-# -------------------------------------------------------------------------------------- the refresh
+# ----------------------------------------------------------------------------- sequential residuals
 
 
 def test_sequential_residuals_matter_with_many_classes_but_not_with_two():
@@ -314,7 +314,7 @@ def test_guard_shortens_steps_of_many_classes():
 
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart", "logitboost"])
 def test_row_subsampling_does_not_end_training(algorithm):
-    """A step is judged by the rows it was grown on: on others it may well raise the loss."""
+    """Progress is measured on the rows of the draw; the loss of other rows may increase."""
     X, y = load_iris(return_X_y=True)
     model = small(algorithm, max_iter=200, subsample=0.5).fit(X, y)
     assert (model.n_iter_, model.stop_reason_) == (200, "max_iter")
@@ -322,7 +322,7 @@ def test_row_subsampling_does_not_end_training(algorithm):
 
 
 def test_iteration_without_progress_is_retried_with_other_draws():
-    """Of 8 features one is of use, and one is drawn for each split."""
+    """One of 8 features is informative, and one is drawn for each split."""
     X, y = noisy_data(n_features=1)
     model = small(max_iter=5, max_features=1).fit(np.column_stack([X, np.zeros((400, 7))]), y)
     assert model.n_iter_ == 5

@@ -200,7 +200,7 @@ def test_interrupted_training_keeps_its_iterations(n_iter, source):
 
     def scorer(model, rows, labels):
         scored.append(1)
-        if source == "scorer" and len(scored) == n_iter + 2:  # once before the first step
+        if source == "scorer" and len(scored) == n_iter + 2:  # once before the first iteration
             raise KeyboardInterrupt
         return 1.0
 
@@ -281,7 +281,7 @@ framework = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has
 
 
 class Hooks:
-    """A scikit-learn callback that records its calls and asks to stop after ``stop_after`` tasks."""
+    """A scikit-learn callback that records its calls and can ask to stop or fail."""
 
     def __init__(self, stop_after=None, fail_at=None):
         self.heard, self.models = [], []

@@ -43,14 +43,14 @@ every_algorithm = pytest.mark.parametrize("variant", ALGORITHMS.values(), ids=AL
 
 
 def assert_same_fit(one: ABCBoostClassifier, other: ABCBoostClassifier) -> None:
-    """Models and records are equal if all of their bits are."""
+    """Check that models and histories are equal bit for bit."""
     assert one.model_ == other.model_
     assert one.history_ == other.history_
     assert one.refit_history_ == other.refit_history_
 
 
 def every_checkpoint(model: ABCBoostClassifier, folder: Path, **data: object) -> list[Path]:
-    """Fit, and return the checkpoints after each step, of all phases."""
+    """Fit, and return the checkpoints after each iteration of all phases."""
     current, kept = folder / "current", []
 
     def keep(_):
@@ -62,12 +62,12 @@ def every_checkpoint(model: ABCBoostClassifier, folder: Path, **data: object) ->
 
 
 def some(paths: list[Path], most: int = 5) -> list[Path]:
-    """The first, the last, and some between them."""
+    """Return the first, the last, and some values between them."""
     return [paths[i] for i in sorted({*np.linspace(0, len(paths) - 1, most).astype(int)})]
 
 
 def assert_resumes(parameters: dict, data: dict, folder: Path) -> None:
-    """From its checkpoints, of many steps some, a fit comes to the same end."""
+    """Check that a fit resumed from (some of) its checkpoints gives the same result."""
     whole = small(**parameters)
     paths = every_checkpoint(whole, folder, **data)
     assert len(paths) > 3
@@ -100,7 +100,7 @@ def test_fit_with_another_score_resumes_from_any_iteration(scoring, tmp_path):
 
 
 class NowAndThen:
-    """A scorer that says NaN at every third step, and is past its best after seven."""
+    """A scorer with NaN in every third iteration and its best score after seven."""
 
     n_asked = 0
 
@@ -116,13 +116,13 @@ def test_resumed_fit_repeats_no_score_and_keeps_nan_scores(tmp_path):
     assert (whole.best_iteration_, whole.stop_reason_) == (6, "early_stopping")
     for n_iter, path in enumerate(paths[:-1], start=1):
         scorer = NowAndThen()
-        scorer.n_asked = n_iter + 1  # that before the first step included
+        scorer.n_asked = n_iter + 1  # includes the one before the first iteration
         resumed = small(**parameters, scoring=scorer).fit(**WITH_VALIDATION, resume_from=path)
         assert_same_fit(resumed, whole)
 
 
 def averse_to_bases(estimator, rows, _labels):
-    """A scorer that wants no step with a base class, but of the others those that are sure."""
+    """A scorer that falls with a base class and rises with confident predictions otherwise."""
     confidence = estimator.predict_proba(rows).max(axis=1).mean()
     return -confidence if estimator.outputs.is_centred else min(confidence, 0.5)
 
@@ -202,7 +202,9 @@ def test_fit_of_any_parameters_resumes_from_any_iteration(name, parameters, n_it
             raise InterruptedError
 
     with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that validation wants no step, or none with a base class
+        warnings.simplefilter(
+            "ignore"
+        )  # warnings that no iteration, or none with a base class, improves the score
         path = Path(folder) / "file"
         with suppress(InterruptedError):
             small(callbacks=[interrupt, Checkpoint(path)], **parameters).fit(**DATA)
@@ -210,7 +212,7 @@ def test_fit_of_any_parameters_resumes_from_any_iteration(name, parameters, n_it
         assert_same_fit(resumed, small(**parameters).fit(**DATA))
 
 
-# ---------------------------------------------------------------------------------- further steps
+# -------------------------------------------------------------------------------- more iterations
 
 
 @every_algorithm
@@ -242,7 +244,7 @@ def test_fit_stopped_by_time_or_a_callback_can_be_resumed(tmp_path):
 
 
 def warm(first: dict, data: dict, **parameters) -> ABCBoostClassifier:
-    """An estimator that has been fitted once, and is to be fitted again."""
+    """Return a fitted estimator with warm start."""
     return small(warm_start=True, **first).fit(**data).set_params(**parameters)
 
 
@@ -269,7 +271,7 @@ WARM = {
 @pytest.mark.parametrize("is_fitted", [True, False])
 @pytest.mark.filterwarnings("ignore:no step with a base class")
 def test_warm_start_resumes_from_any_iteration(first, second, before, now, is_fitted, tmp_path):
-    """Whether the model that it started from is there again, or not."""
+    """With and without the earlier model in the estimator."""
     now = now or {
         "X": FRAME.assign(level=FRAME["level"].cat.rename_categories({"a": "new"})),
         "y": Y,

@@ -1,4 +1,4 @@
-"""Checkpoints as files: what they refuse, when they are written, and what if they cannot be."""
+"""Checkpoint files: what is refused, when they are written, and failures to write."""
 
 import gc
 import io
@@ -91,7 +91,7 @@ def test_parameter_that_would_change_the_model_is_named(name, value, path):
 
 
 def test_every_parameter_is_compared_or_may_change():
-    """What is elsewhere goes with other algorithms, or with other parameters."""
+    """Parameters absent here belong to other algorithms or exclude others."""
     elsewhere = {"refit", "algorithm", "base_class", "n_projections", "min_hessian_leaf"}
     elsewhere |= {"sequential_residuals", "recenter"}
     categorical = {"smoothing": "categorical_smoothing", "penalty": "categorical_penalty"}
@@ -295,7 +295,7 @@ def test_invalid_training_state_is_refused(name, path):
 
 @pytest.fixture(scope="module")
 def of_refit(tmp_path_factory) -> bytes:
-    """The checkpoint of a second training: it has all that any has."""
+    """Return the checkpoint of a refit, which has every kind of state."""
     path = tmp_path_factory.mktemp("refit") / "file"
     frame = NAMED.assign(level=np.array(["p", "q", "r"])[(Y + (X[:, 0] > 0)) % 3])
     held_out = {"early_stopping": True, "refit": True, "max_iter": 2, "max_leaf_nodes": 4}
@@ -368,11 +368,11 @@ def test_file_contains_no_paths_threads_or_rows(path):
     assert str(path.parent) not in json.dumps(document)
 
 
-# --------------------------------------------------------------------------------- when, and if not
+# ---------------------------------------------------------------------------- when they are written
 
 
 class Written:
-    """Stands for a disk and a clock: notes at which second what was written."""
+    """A stub of disk and clock that records what was written at which second."""
 
     def __init__(self, cost: float = 0.0) -> None:
         self.now, self.cost, self.seconds = 0.0, cost, []
@@ -382,7 +382,7 @@ class Written:
         self.now += self.cost
 
     def run(self, n_seconds: int, every: int | None = None) -> list[float]:
-        """A step takes a second."""
+        """Run iterations of one second each."""
         writer = CheckpointWriter(Path("file"), every, self.save, lambda: self.now)
         with writer.attached(lambda: "state"):
             while self.now < n_seconds:

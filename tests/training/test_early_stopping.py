@@ -1,4 +1,4 @@
-"""When training stops, and which step is the best."""
+"""When training stops, and the best iteration."""
 
 import math
 
@@ -14,7 +14,7 @@ LEARNED, VALIDATED = slice(0, 300), slice(300, 500)
 FIT = {"X": X[LEARNED], "y": Y[LEARNED]}
 VALIDATION = {"X_val": X[VALIDATED], "y_val": Y[VALIDATED]}
 DEFAULT_STEPS = 100  # with trees per class
-EAGER = {"learning_rate": 0.5, "max_iter": 200, "n_iter_no_change": 5}  # is soon past its best
+EAGER = {"learning_rate": 0.5, "max_iter": 200, "n_iter_no_change": 5}  # overfits soon
 VARIANTS = {
     "mart": {"algorithm": "mart"},
     "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
@@ -107,7 +107,7 @@ def test_best_iteration_is_the_first_with_the_largest_score(scores, best):
     assert best_iteration(scores) == best
 
 
-# ------------------------------------------------------------------------------------- in models
+# ------------------------------------------------------------------------------ in the estimator
 
 
 @every_variant

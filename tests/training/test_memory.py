@@ -1,4 +1,4 @@
-"""How much memory a training needs, and what is said if there is less."""
+"""The memory estimate of training, and the error if less is available."""
 
 import re
 from dataclasses import replace
@@ -70,7 +70,7 @@ def test_fewer_projections_need_no_more_memory():
     totals = [replace(shared, n_projections=n).total() for n in (1, 7, 50, 99, 100)]
     assert totals == sorted(totals)
     assert totals[0] < totals[-1]
-    assert replace(shared, n_projections=10**6).total() == totals[-1]  # all there are
+    assert replace(shared, n_projections=10**6).total() == totals[-1]  # the maximum
 
 
 def test_error_names_projections_that_would_fit():
@@ -131,7 +131,7 @@ def test_too_little_memory_is_an_error_with_parts_and_remedies():
     for field, fitting in {"n_rows": n_rows, "n_classes": n_classes}.items():
         assert replace(SIZE, **{field: fitting}).total() <= SIZE.total() // 2
         assert replace(SIZE, **{field: fitting + 1}).total() > SIZE.total() // 2
-    assert "bins" not in message  # no number of bins would do
+    assert "bins" not in message  # no number of bins would fit
 
 
 def test_minimal_memory_error_suggests_every_remedy():
@@ -154,7 +154,7 @@ def test_size_does_not_depend_on_the_values_of_labels(monkeypatch):
     assert small().fit(X, y.astype(np.int64) * 10**12).n_iter_ == 8
 
 
-# --------------------------------------------------------------------------- what is available
+# ---------------------------------------------------------------------------- available memory
 
 
 def write(root, **files):
@@ -208,7 +208,7 @@ def test_limit_of_a_cgroup_v1_container_counts(tmp_path):
     assert available_bytes(tmp_path) == 0
 
 
-# ------------------------------------------------------------------------------- against a fit
+# ----------------------------------------------------------------------- comparison with a fit
 
 PEAK = """
 import re, sys
@@ -217,7 +217,7 @@ import numpy as np
 from abcgbm import ABCBoostClassifier, BinMapper, MultiOutputTrees
 from abcgbm.training import memory
 
-def peak():  # of this program alone; getrusage counts what the one that started it had
+def peak():  # of this program only; getrusage includes the parent's peak
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
 rng = np.random.default_rng(0)
@@ -244,7 +244,7 @@ sys.stdout.write(f"{{asked[0]}} {{grown}}")
     ids=str,
 )
 def test_estimate_is_close_to_measured_memory(parameters):
-    """Within a fifth and 40 MB: the estimate leaves out small things, the system rounds."""
+    """Within a fifth and 40 MB: the estimate omits small allocations, and the system rounds."""
     if not Path("/proc/self/status").exists():
         pytest.skip("needs Linux's /proc to know the peak of a program's memory")
     out = run_python(PEAK.format(n_rows=200_000, n_classes=60, parameters=parameters))

@@ -1,4 +1,4 @@
-"""The line that shows how far training is."""
+"""The progress line."""
 
 import io
 import re
@@ -49,7 +49,7 @@ def test_mean_validation_loss_is_shown_too(capfd):
 
 
 def test_log_has_a_line_at_time_intervals(capfd, monkeypatch):
-    times = iter(range(0, 1000, 4))  # seconds, a step every four
+    times = iter(range(0, 1000, 4))  # seconds, one iteration in four
     monkeypatch.setattr("abcgbm.training.progress.time.monotonic", lambda: next(times))
     with ProgressLine(8, verbose=1) as line:
         for step in range(1, 9):
@@ -207,11 +207,11 @@ def test_pace_and_remaining_time_are_shown_once_reliable(terminal, monkeypatch):
     assert third.endswith("0.000417 iterations/s  40:00 left")
 
 
-# ------------------------------------------------------------------- standard error that does not work
+# ------------------------------------------------------------------------------ failing standard error
 
 
 class Unwritable(io.StringIO):
-    """A stream that fails, once a few texts are written."""
+    """A stream that fails after a few writes."""
 
     def __init__(self, error, n_texts=0):
         super().__init__()

@@ -1,4 +1,4 @@
-"""A second training on all rows, and one without a base class where validation wants no step with it."""
+"""Refit on all rows, and the restart without a base class if validation rejects it."""
 
 import pickle
 import warnings
@@ -77,7 +77,7 @@ DEFAULTS = {
 @pytest.mark.parametrize("given", DEFAULTS.values(), ids=DEFAULTS)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
 def test_second_fit_with_refit_params_equals_refit(given, weight, tmp_path):
-    """Leaves follow the number of rows: 14 with all 1,400, 12 without those held out."""
+    """The default number of leaves is 14 for all 1,400 rows, 12 without the held-out ones."""
     rows, labels = noisy_data(n_rows=1400, n_classes=4)
     weight = None if weight is None else np.resize(weight + 1, len(labels))
     given = {"early_stopping": True, "n_iter_no_change": 5} | given
@@ -246,11 +246,11 @@ def test_invalid_refit_is_refused(parameters, message):
         small(refit=True, **parameters).fit(X, Y)
 
 
-# ------------------------------------------------------------------------------------ a plain start
+# --------------------------------------------------------------------- restart without a base class
 
 
 def averse():
-    """A scorer whose first four scores, of the start and three steps, fall; and then all rise."""
+    """Return a scorer that falls for the start and three iterations, and rises afterwards."""
     called = []
 
     def scorer(estimator, rows, labels):
@@ -261,7 +261,7 @@ def averse():
 
 
 def disliked(**parameters):
-    """A fit in which no iteration improves the score; training without a base class improves it."""
+    """A fit whose score improves only without a base class."""
     given = {"n_iter_no_change": 3, "max_iter": "auto", "scoring": averse()} | parameters
     rows = {} if "early_stopping" in parameters else {"X_val": X[:50], "y_val": Y[:50]}
     return small(**given).fit(X, Y, **rows)

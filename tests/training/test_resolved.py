@@ -1,4 +1,4 @@
-"""Which features may meet in a tree, how many are looked at for a split, which rows."""
+"""Resolved parameters: interaction constraints, features per split, and row subsampling."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ NAMED = pd.DataFrame(X, columns=list("abcdef"))
 
 
 def features_on_paths(model):
-    """The set of features on the way to each leaf."""
+    """Return the set of features on the path to each leaf."""
     e = model.model_.ensemble
     for start, end in zip(e.tree_start[:-1], e.tree_start[1:], strict=True):
         seen = [set() for _ in range(end - start)]

@@ -1,4 +1,4 @@
-"""Rows that are not learned from."""
+"""Validation rows."""
 
 import math
 import re
@@ -129,11 +129,11 @@ def test_result_is_the_same_for_any_thread_count(n_jobs):
     np.testing.assert_array_equal(model.validation_score_, expected.validation_score_)
 
 
-# ------------------------------------------------------------------------------------- the scores
+# ---------------------------------------------------------------------------------------- scorers
 
 
 def staged_scores(scorer, variant, labels, weight=None):
-    """What a scorer says of the model of each number of steps."""
+    """Return the score of the model after each iteration."""
     given_weight = {} if weight is None else {"sample_weight": weight}
     for n_iter in range(1, 9):
         model = small(**variant, max_iter=n_iter).fit(X[LEARNED], labels[LEARNED])
@@ -276,7 +276,7 @@ def test_built_in_score_without_a_value_is_an_error():
         Monitor.score(monitor)
 
 
-# ------------------------------------------------------------------------------- rows held out
+# ------------------------------------------------------------------------------- held-out rows
 
 
 @given(
@@ -302,7 +302,7 @@ def test_fraction_of_each_class_is_held_out_but_never_all_of_it(labels, fraction
 
 
 def test_draws_are_splitmix64():
-    """The first numbers of the generator, as its author gives them for seed 1234567."""
+    """The first numbers published by its author for seed 1234567."""
     step, mask = 0x9E3779B97F4A7C15, 2**64 - 1
     states = np.array([(1234567 + i * step) & mask for i in range(3)], np.uint64)
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]

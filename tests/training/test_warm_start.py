@@ -1,4 +1,4 @@
-"""Where training starts: from zero, from the class frequencies, or from an earlier fit."""
+"""The baseline of training: zero, the class frequencies, or an earlier fit."""
 
 import copy
 import math
@@ -220,7 +220,7 @@ def of_first_row(estimator, rows, labels):
     return estimator.predict_log_proba(rows)[0, labels[0]]
 
 
-# What cannot be compared: each is a first fit, and what is another in the second.
+# Incomparable scores: the first fit, and the changes of the second.
 OTHERWISE = {
     "scoring": ({"scoring": "accuracy"}, {"scoring": "loss"}, VALIDATION),
     "rows": ({}, {}, {"X_val": X_VAL[:150], "y_val": Y_VAL[:150]}),

@@ -1,4 +1,4 @@
-"""C: a compiler takes the file without a word, and the program answers as the model does."""
+"""C export: the file compiles without warnings and gives the scores of the model."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""ONNX: onnxruntime answers as the model does."""
+"""ONNX export: onnxruntime gives the predictions of the model."""
 
 import datetime
 
@@ -102,7 +102,7 @@ def test_columns_are_separate_inputs_if_categories_are_strings():
 
 
 def test_float_near_a_category_is_not_that_category():
-    """0.1 as a float32 is not 0.1, here as there."""
+    """0.1 as a float32 is not 0.1, in ONNX as in the model."""
     levels = np.repeat([0.1, 0.5, np.inf], 40)
     model = small(categorical_features=[0]).fit(levels[:, None], np.repeat([0, 1, 2], 40))
     rows = np.float32([[0.1], [0.5], [np.inf], [-np.inf], [np.nan], [0.7]])

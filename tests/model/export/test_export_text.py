@@ -1,4 +1,4 @@
-"""The dumps: JSON says all that scores are made of, text shows it to people."""
+"""JSON and text dumps: JSON suffices to compute scores, text is for reading."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from models import small
 
 
 def scores_from(dump, row):
-    """The scores of a row, a dictionary by feature; None is missing."""
+    """Return the scores of a row given as a dictionary by feature; None is missing."""
     scores = dict(zip(dump["classes"], dump["start"], strict=True))
     for tree in dump["trees"]:
         node = tree["nodes"][0]
@@ -32,7 +32,7 @@ def scores_from(dump, row):
 
 
 def plain(value, levels):
-    """A cell as the dump has it: None if it is missing, or no level of a category."""
+    """Return a cell as in the dump: None for a missing value or an unknown category."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return value if levels is None or value in levels else None

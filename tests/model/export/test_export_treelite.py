@@ -1,4 +1,4 @@
-"""treelite answers as the model does."""
+"""treelite export: treelite gives the predictions of the model."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Serving: what a process that loads a model needs, and the benchmark of it from run to page."""
+"""Serving: the packages needed to load a model, and the benchmark from run to page."""
 
 import pickle
 import sys
@@ -22,7 +22,7 @@ print([model.predict_proba([[0.5, 1.0, -1.0, 0.0]]).shape for model in models])
 
 @pytest.fixture
 def load_and_predict(tmp_path):
-    """A program that does it with saved models."""
+    """Return a program that loads saved models and predicts."""
     models = [small(algorithm).fit(X, Y) for algorithm in ("mart", "multi-output")]
     (tmp_path / "models").write_bytes(pickle.dumps(models))
     return LOAD_AND_PREDICT.format(path=str(tmp_path / "models"))
@@ -34,7 +34,7 @@ def test_loading_and_predicting_need_no_optional_package(load_and_predict):
 
 
 def test_loading_and_predicting_import_no_optional_package(load_and_predict):
-    """But those that scikit-learn imports by itself where they are installed."""
+    """Optional packages that scikit-learn imports itself are excluded."""
     before = f"import sys, sklearn.utils.validation; optional = {{*{OPTIONAL}}} - {{*sys.modules}}"
     after = "print(sorted(optional & {*sys.modules}))"
     assert run_python(before + load_and_predict + after) == "[(1, 4), (1, 4)]\n[]\n"
@@ -71,7 +71,7 @@ def serving():
 
 @pytest.fixture
 def tiny_run(serving, tmp_path, monkeypatch):
-    """The file of a run of ours, in this process."""
+    """Return the file of a run of our system in this process."""
     monkeypatch.setattr(serving, "in_child", serving.measure)
     file = tmp_path / "serving.jsonl"
     size = "--set 120x3x3 --steps 2 --leaves 4 --rounds 2 --calls 8"

@@ -1,4 +1,4 @@
-"""What a crafted model file may not do: make fit act, or be more than one archive of one model."""
+"""Crafted model files: no side effects in fit, and exactly one archive of one model."""
 
 import zipfile
 
@@ -188,7 +188,7 @@ NUMBERS = {
     ("name", "value"), [(name, value) for name, values in NUMBERS.items() for value in values]
 )
 def test_number_from_a_file_is_validated_by_fit(name, value):
-    """They are not refused on load: a model whose parameters were set afterwards can predict."""
+    """They load, since a model with such parameters can predict."""
     model = loaded(
         with_parameters(content_of(small("abc-mart", **SMALL).fit(X, Y)), **{name: value})
     )
@@ -203,7 +203,7 @@ def test_large_number_in_a_file_allocates_nothing(name):
     assert_same_model(model, loaded(content).fit(X, Y))
 
 
-# ------------------------------------------------------------------------------ the archive alone
+# ------------------------------------------------------------------------------------ the archive
 
 
 @pytest.mark.parametrize("junk", [b"\0", b"#!/bin/sh\n", bytes(70_000), CONTENT], ids=len)
@@ -220,7 +220,7 @@ def test_two_archives_end_to_end_are_an_error():
 
 
 def moved(content, n_bytes):
-    """The archive as it is when other bytes are before it, and its table of contents knows."""
+    """Return the archive after other bytes, with offsets in its directory that allow for them."""
     data = bytearray(content)
     end = len(data) - 22
     start = int.from_bytes(data[end + 16 : end + 20], "little")

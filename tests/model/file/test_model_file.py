@@ -1,4 +1,4 @@
-"""A model that is saved and loaded is the same model, and the same model is the same file."""
+"""Saving and loading preserves the model, and equal models give equal files."""
 
 import errno
 import io
@@ -57,7 +57,7 @@ SMALL = {"max_iter": 2, "max_leaf_nodes": 3}
 
 
 def assert_all_is_same(one, other):
-    """Everything that is kept, to the last bit."""
+    """Check that all stored state is equal, bit for bit."""
     assert_same_model(one, other)
     for name in ("model_", "history_", "refit_history_"):
         assert digest_of(getattr(one, name)) == digest_of(getattr(other, name))
@@ -346,7 +346,7 @@ def test_file_is_an_archive_of_json_and_arrays():
     assert infos[0].filename == "model.json"
     assert {info.compress_type for info in infos} == {zipfile.ZIP_STORED}
     assert {info.date_time for info in infos} == {(1980, 1, 1, 0, 0, 0)}
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:  # NumPy's own reader of zips
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:  # uses NumPy's zip reader
         names = [name for name in arrays.files if name != "model.json"]
         assert all(arrays[name].dtype.kind in "iuf" for name in names)
     document = document_in(members_of(content))
@@ -434,7 +434,7 @@ def test_loading_and_predicting_needs_no_data_frames(tmp_path):
     assert run_python(code) == "(1,)\n"
 
 
-# ------------------------------------------------------------------------------ whole or not at all
+# ------------------------------------------------------------------------------------ atomic writes
 
 
 def folder_of(path):
@@ -583,7 +583,7 @@ def test_parameters_of_format_1_are_converted():
 
 
 def test_history_of_format_1_has_means_and_resolved_parameters():
-    model = stored("per_class")  # of 0.1, which wrote no weights
+    model = stored("per_class")  # version 0.1 stored no weights
     assert model.train_loss_[0] == pytest.approx(math.log(3))
     assert model.train_loss_[0] * 90 == pytest.approx(model.history_.train_loss[0])
     assert model.resolved_params_["algorithm"] == model.algorithm

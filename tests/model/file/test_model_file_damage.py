@@ -1,7 +1,7 @@
-"""Whatever is done to a model file: it is an error that says so, or the model is the same.
+"""A damaged model file is an error, or gives the same model.
 
-With all digests mended by whoever did it another model may come of it, but never a crash, a hang, or
-more memory than the file is large.
+A damaged file with valid digests may give another model, but never a crash, a hang, or more memory
+than the size of the file.
 """
 
 import io
@@ -31,7 +31,7 @@ from models import run_python
 MODELS = small_models()
 CONTENTS = {name: content_of(model) for name, model in MODELS.items()}
 PER_CLASS, SHARED = CONTENTS["per class"], CONTENTS["shared"]
-N_OF_SEED = 330  # with both models and with and without mending, 5,280 in all
+N_OF_SEED = 330  # times both models, with and without valid digests: 5,280 in all
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
 
 
@@ -44,7 +44,7 @@ def assert_error_or_same(content: bytes, original: bytes) -> None:
 
 
 def assert_error_or_model(content: bytes) -> None:
-    """What was mended is refused, or a model that can be used in every way without harm."""
+    """Check that content with valid digests is refused, or loads as a usable model."""
     try:
         model = loaded(content)
     except ModelFileError:
@@ -56,11 +56,11 @@ def assert_error_or_model(content: bytes) -> None:
     try:
         model.predict_proba(FRAME)
         model.predict_proba(FRAME[:1])
-    except (ValueError, TypeError):  # of other columns or levels
+    except (ValueError, TypeError):  # other columns or categories
         return
 
 
-# -------------------------------------------------------------------------------- drawn mutations
+# ------------------------------------------------------------------------------- random mutations
 
 
 def flip(rng, data):
@@ -73,7 +73,7 @@ def set_byte(rng, data):
 
 
 def set_number(rng, data):
-    """A size or an index that is far out."""
+    """Write an out-of-range size or index."""
     place = rng.integers(len(data) - 8)
     number = int(rng.choice([0, 1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1]))
     width = int(rng.choice([2, 4, 8]))
@@ -213,7 +213,7 @@ def test_additional_or_missing_member_is_an_error(mend):
 
 
 def with_declared_sizes(content: bytes, size: int) -> bytes:
-    """The file with other sizes in its table of contents, and before its members."""
+    """Return the file with other sizes in its directory and in the headers of its members."""
     data = bytearray(content)
     for mark, place in ((b"PK\x01\x02", 20), (b"PK\x03\x04", 18)):
         at = data.find(mark)
@@ -295,7 +295,7 @@ def test_zip_bomb_is_refused_in_bounded_memory():
     assert run_python(BOMBS).split() == ["refused"] * 9
 
 
-# ----------------------------------------------------------------- trees that are none, well sealed
+# ----------------------------------------------------------------- invalid trees with valid digests
 
 
 def put(place, value):

@@ -1,4 +1,4 @@
-"""A field may be renamed: the golden digests and the model file know it by its stored name."""
+"""Stored names: renaming a field changes neither golden digests nor model files."""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ TREES = (
     *("tree_start", "tree_class", "tree_base", "tree_base_scale", "step_start", "init"),
     *("threshold", "left", "missing_left", "gain", "value"),
 )
-# What a model file says elsewhere: a set's size follows from the categories, the shape from model.json.
+# Not stored: a set's size follows from the categories, the shape from model.json.
 NOT_STORED = {"left_set_size", "n_features", "n_classes"}
 MEMBERS = [
     "model.json",
@@ -89,7 +89,7 @@ def test_stored_name_is_part_of_the_golden_digest(model, monkeypatch):
 
 
 def test_model_file_uses_only_the_stored_names(model, monkeypatch):
-    """With another table the file has its names and no others, and is read by them."""
+    """A file written with another table of names has exactly those names and is read by them."""
     expected = [*members_of(content_of(model)).values()]
     for module, table in ((trees, "STORED_NAMES"), (saved, "STORED_NAMES_OF_HISTORY")):
         names = {field: f"stored_{name}" for field, name in getattr(module, table).items()}
