@@ -1,4 +1,4 @@
-"""The programs in ``benchmarks/``: a tiny run from measuring to the page, and what it computes."""
+"""The programs in ``benchmarks/``: a tiny run up to the page, and its computations."""
 
 import json
 from pathlib import Path

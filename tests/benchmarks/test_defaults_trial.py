@@ -1,4 +1,4 @@
-"""The program ``experiments/defaults``: its tables, a tiny run to the page, and what it computes."""
+"""The program ``experiments/defaults``: its tables, a tiny run up to the page, and its computations."""
 
 import json
 import math

@@ -482,7 +482,7 @@ def test_page_names_the_dataset_where_mart_ends_with_the_lower_loss():
     assert "MART ends with the lower training loss" not in overall([Agreement.of(of, done, {})])
 
 
-def test_bounded_leaves_have_the_maximum_value_of_the_core():
+def test_leaves_at_the_bound_of_the_core_are_counted():
     n_classes = 100  # of a hundred classes one is known with p = 0.01: a Newton step of 99
     y = np.repeat(np.arange(n_classes), 3)
     model = ABCBoostClassifier.paper("mart", max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)

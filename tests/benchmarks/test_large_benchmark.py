@@ -27,7 +27,7 @@ def test_results_are_stored_and_printed(tmp_path, capsys):
     assert "| 1,000 x 8 | 6 GB, addresses |" in capsys.readouterr().out
 
 
-def test_finished_training_reports_its_exit(tmp_path):
+def test_killed_training_reports_its_signal_or_status(tmp_path):
     run(tmp_path, "make", "--files", "1", "--rows", "500", "--columns", "8")
     ended = run(tmp_path, "train", "--limit", "0.05", "--limit-by", "addresses")
     assert ended["reason"].startswith("ended by signal or status ")

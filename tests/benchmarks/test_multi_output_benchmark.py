@@ -1,4 +1,4 @@
-"""The program ``benchmarks/multi_output``: a tiny run from measuring to the page, and what it computes."""
+"""The program ``benchmarks/multi_output``: a tiny run up to the page, and its computations."""
 
 import sys
 from pathlib import Path

@@ -234,7 +234,7 @@ def test_streams_closed_by_the_caller_stay_closed(folder, monkeypatch, capfd, na
     assert ("no.abc" in message.err) == (name == "stdout")
 
 
-# ---------------------------------------------------------------------------------------- interrupts
+# --------------------------------------------------------------------------------------- interrupts
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_read_options_round_trip():
     ]  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------- before reading
+# ----------------------------------------------------------------------------------- before reading
 
 
 @pytest.mark.parametrize(

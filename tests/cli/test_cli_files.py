@@ -318,7 +318,7 @@ def test_predictions_are_the_same_in_every_format(folder, trained, ending):
 
 
 @pytest.mark.parametrize("size", [50, 1000])
-def test_prediction_is_the_same_for_any_batch_size(folder, trained, monkeypatch, size):
+def test_prediction_is_the_same_for_any_read_block_size(folder, trained, monkeypatch, size):
     assert main(["predict", "m.abc", "test.csv", "--proba", "-o", "whole.csv"]) == 0
     monkeypatch.setattr("abcgbm.data.files.csv.BLOCK_BYTES", size)
     monkeypatch.setattr("abcgbm.data.files.csv.DelimitedFile.__init__.__defaults__", (size,))
@@ -425,7 +425,7 @@ def test_report_matches_that_of_python(folder, trained):
     assert read("r.html").decode() == html
 
 
-# --------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(

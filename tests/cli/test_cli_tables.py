@@ -214,7 +214,9 @@ def test_decimal_labels_are_numbers(folder, capsys):
 
 
 @pytest.mark.parametrize("n_bytes", [30, 300, 10**6])
-def test_one_invalid_label_is_one_error_for_any_batch_size(trained, capsys, monkeypatch, n_bytes):
+def test_one_unknown_label_is_one_error_for_any_read_block_size(
+    trained, capsys, monkeypatch, n_bytes
+):
     table = frame(seed=1)
     X, y = table.drop(columns="y"), table["y"].astype(object)
     errors = int((trained.predict(X)[1:] != y[1:]).sum())

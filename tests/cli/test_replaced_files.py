@@ -327,7 +327,7 @@ def test_figure_has_the_format_of_its_suffix(folder, name):
     assert (folder / name).read_bytes().startswith(start)
 
 
-# ------------------------------------------------------------------------------------- atomic writes
+# ------------------------------------------------------------------------------------ atomic writes
 
 EXPORTS = {
     "to_json": {},

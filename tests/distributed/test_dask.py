@@ -292,7 +292,7 @@ def test_other_methods_refuse_unsupported_arguments():
         model.explain(da.from_array(X))
 
 
-# --------------------------------------------------------------------------------------- during training
+# ---------------------------------------------------------------------------------- during training
 
 
 def test_callbacks_run_after_each_iteration_and_can_stop(client):
@@ -387,7 +387,7 @@ def test_fit_warns_once_if_its_progress_cannot_be_written(client, monkeypatch):
     assert bytes_of(fitted.set_params(verbose=0)) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
 
 
-# ----------------------------------------------------------------------------------------- lost workers
+# ------------------------------------------------------------------------------------- lost workers
 
 
 def lost_once(method, at):
@@ -445,7 +445,7 @@ def test_retry_after_a_callback_stopped_the_fit_runs_no_iteration(client, monkey
     assert (steps, model.stop_reason_, len(lost)) == ([1, 2, 3], "callback", 1)
 
 
-def test_workers_without_the_keys_take_no_part(client):
+def test_workers_of_keys_are_only_those_that_have_or_compute_them(client):
     first, second, third = sorted(client.nthreads())
     future = client.scatter(np.zeros(3), workers=[second], hash=False)
     slow = client.submit(time.sleep, 1, workers=[third], pure=False)
@@ -620,7 +620,7 @@ def test_estimator_supports_clone_pickle_and_repr(client):
         DaskABCBoostClassifier(n_estimators=3)
 
 
-# --------------------------------------------------------------------------- partitions of one worker
+# ------------------------------------------------------------------------- partitions of one worker
 
 
 def test_partitions_with_different_categories_are_concatenated():

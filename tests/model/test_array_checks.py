@@ -102,12 +102,12 @@ def test_damaged_bin_mapper_is_an_error():
 
 
 def test_models_are_equal_if_their_bits_are_equal():
-    other = small("abc-logitboost", max_iter=2).fit(FRAME, LABELS)
+    same = small("abc-logitboost", max_iter=2).fit(FRAME, LABELS)
     other = small("abc-logitboost", max_iter=3).fit(FRAME, LABELS)
     for name in ("model_", "history_"):
         ours = getattr(MODEL, name)
-        assert ours == pickle.loads(pickle.dumps(ours)) == getattr(other, name)
-        assert len({ours, getattr(other, name)}) == 1
+        assert ours == pickle.loads(pickle.dumps(ours)) == getattr(same, name)
+        assert len({ours, getattr(same, name)}) == 1
         assert ours != getattr(other, name)
         assert ours != name
 

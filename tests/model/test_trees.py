@@ -257,7 +257,7 @@ def test_long_sets_are_shortened_in_text(models):
     assert shortened.condition == "colour in {a, b, c, d, e, f, 3 more} or missing"
 
 
-def test_split_of_missing_values_is_named(models):
+def test_condition_of_a_split_of_missing_values(models):
     node = models["mart"].tree(0, "a").nodes[0]
     cut = node._replace(categories=None, threshold=math.inf, missing_left=False)
     assert cut.condition == "colour is not missing"
@@ -307,7 +307,7 @@ def test_without_graphviz_the_error_names_the_extra(models, monkeypatch):
     assert tree._repr_svg_() is None
 
 
-# ----------------------------------------------------------------------------------- selecting a tree
+# --------------------------------------------------------------------------------- selecting a tree
 
 
 def test_tree_is_selected_by_iteration_and_class(model):

@@ -365,7 +365,7 @@ def test_shares_of_classes_sum_to_one():
     np.testing.assert_allclose(shares.T, MODEL.class_losses_ / MODEL.train_loss_[:, None])
 
 
-def test_named_classes_have_distinct_colours():
+def test_named_classes_are_distinguished_from_the_others():
     ax = plotting.plot_class_losses(MODEL, classes=["d", "a"])
     assert list(curves_of(ax)) == ["3 other classes", "d", "a"]
     legend = [text.get_text() for text in ax.get_legend().get_texts()]

@@ -120,7 +120,7 @@ def test_every_include_names_its_package():
 
 
 def documented(tree: ast.AST) -> Iterator[ast.Expr]:
-    """Return the nodes with docstrings."""
+    """Yield the docstring nodes."""
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(tree):
         if isinstance(node, kinds) and ast.get_docstring(node) is not None:

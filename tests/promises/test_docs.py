@@ -1,7 +1,8 @@
 """Examples in the README, in docs/ and in the gallery run, and print what the page shows.
 
-A block of Python directly followed by a block of text prints that text. The shell commands of a page run in order
-in one temporary folder. Commands that cannot run here (pip, git, make) are in blocks of `console`.
+A block of Python directly followed by a block of text prints that text. The shell commands of a page
+run in order in one temporary folder. Commands that cannot run here (pip, git, make) are in blocks of
+`console`.
 """
 
 import ast

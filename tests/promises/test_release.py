@@ -42,7 +42,7 @@ def test_citation_and_changelog_have_one_date():
     assert f"## [{VERSION}] - {released}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
-# ----------------------------------------------------------------------------- compiled dependencies
+# ---------------------------------------------------------------------------- compiled dependencies
 
 
 def test_bill_of_materials_names_the_package_and_its_compiled_dependencies():
@@ -77,7 +77,7 @@ def test_licence_is_shipped_unchanged(name):
     assert installed(f".dist-info/licenses/{name}") == (ROOT / name).read_text("utf-8")
 
 
-def test_licence_of_nanobind_is_shipped():
+def test_shipped_nanobind_licence_matches_nanobind():
     pytest.importorskip("nanobind", reason="it is there where the package is built")
     (path,) = (file for file in importlib.metadata.files("nanobind") if file.name == "LICENSE")
     kept = (ROOT / "licenses" / "nanobind.txt").read_text("utf-8")

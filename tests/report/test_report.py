@@ -105,7 +105,7 @@ def test_user_names_are_escaped():
     assert "&lt;script&gt;alert(" in html
 
 
-def test_largest_error_has_the_full_colour_scale():
+def test_largest_error_has_full_opacity():
     html = report_html(MODEL, REST, LABELS)
     squares = re.findall(r'<g class="(correct|error)"[^>]*><rect[^>]*fill-opacity="([\d.]+)"', html)
     assert max(float(strength) for kind, strength in squares if kind == "error") == 1.0

@@ -207,7 +207,7 @@ def test_pace_and_remaining_time_are_shown_once_reliable(terminal, monkeypatch):
     assert third.endswith("0.000417 iterations/s  40:00 left")
 
 
-# ------------------------------------------------------------------------------ failing standard error
+# --------------------------------------------------------------------------- failing standard error
 
 
 class Unwritable(io.StringIO):

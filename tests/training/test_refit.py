@@ -290,7 +290,7 @@ def test_training_restarts_without_a_base_class_before_giving_up(given, plain):
     assert [r.iteration for r in heard] == [1, 2, 3, *range(1, 9)]
 
 
-def test_warm_up_iterations_are_refitted_without_a_base_class():
+def test_restarted_training_is_refitted_without_a_base_class():
     with pytest.warns(UserWarning, match="training was restarted"):
         model = disliked(algorithm="abc-mart", early_stopping=True, refit=True)
     assert_same_trees(model, small("mart", max_iter=5).fit(X, Y))

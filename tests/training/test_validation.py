@@ -223,7 +223,7 @@ def test_callable_receives_the_validation_table_itself(form):
     ],
     ids=["weight 0", "class weight 0", "held out"],
 )
-def test_callable_receives_rows_of_positive_weight(parameters, given_rows):
+def test_callable_receives_as_many_rows_as_labels(parameters, given_rows):
     lengths = []
 
     def scorer(estimator, rows, labels):

@@ -88,7 +88,7 @@ def test_categories_have_the_codes_of_the_model(name, tmp_path):
     )
 
 
-def test_numeric_feature_has_no_codes(tmp_path):
+def test_feature_without_categories_has_no_codes(tmp_path):
     program = Compiled(case("frame, mart").model.to_c(), tmp_path)
     assert all(np.isnan(program.code(f, b"level 1?")) for f in (-1, 0, 2, 3, 5))
     assert all(np.isnan(program.code_of_number(f, 0.25)) for f in (-1, 0, 1, 2, 5))

@@ -122,7 +122,7 @@ def test_negative_zero_is_the_category_zero():
     assert proba[0].tolist() == proba[1].tolist() != proba[3].tolist()
 
 
-# -------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
