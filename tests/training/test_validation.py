@@ -25,7 +25,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from abcgbm import ABCBoostClassifier, AdaptiveBaseClass, BinMapper, TreePerClass
-from abcgbm.parameters.parameters import Parameters, Scoring
+from abcgbm.parameters.parameters import Parameters
+from abcgbm.parameters.scoring import Scoring
 from abcgbm.training import validation as draws
 from abcgbm.training.validation import Monitor, hold_out
 from models import assert_same_model, noisy_data, small

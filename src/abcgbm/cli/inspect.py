@@ -52,7 +52,7 @@ def inspect(
     model: ModelFile,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
     tree: Annotated[
-        int | None, typer.Option("--tree", help="Show a tree of this step, counted from 0.")
+        int | None, typer.Option("--tree", help="Show a tree of this iteration, counted from 0.")
     ] = None,
     class_: Annotated[
         str | None, typer.Option("--class", help="The class whose tree it is.")
@@ -61,7 +61,7 @@ def inspect(
         int, typer.Option("--features", min=0, help="Features to show, the most important first.")
     ] = 10,
 ) -> None:
-    """Show what is in a model file: classes, features, steps, parameters, or one of its trees."""
+    """Show what is in a model file: classes, features, iterations, parameters, or one of its trees."""
     estimator = ABCBoostClassifier.load_model(model)
     if tree is not None:
         print(estimator.tree(tree, None if class_ is None else label_of(estimator, class_)))
