@@ -1,4 +1,4 @@
-"""The estimator as a user meets it."""
+"""The estimator's public behaviour."""
 
 import copy
 import inspect
@@ -72,7 +72,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
 
-def test_parameters_and_their_defaults_are_those_documented():
+def test_parameters_and_defaults_match_the_documentation():
     expected = {
         "algorithm": "auto",
         "learning_rate": "auto",
@@ -105,11 +105,11 @@ def test_parameters_and_their_defaults_are_those_documented():
     assert [name for name, p in given.items() if p.kind != p.KEYWORD_ONLY] == ["algorithm"]
 
 
-# ------------------------------------------------------------------------------- what fit leaves
+# ----------------------------------------------------------------------------- fitted attributes
 
 
 @every_variant
-def test_fit_tells_what_happened(variant, data):
+def test_fit_sets_the_training_attributes(variant, data):
     model = small(**variant).fit(*data)
     assert model.n_iter_ == 8
     assert model.train_loss_.shape == (9,)
@@ -123,7 +123,7 @@ def test_fit_tells_what_happened(variant, data):
 
 
 @every_variant
-def test_training_losses_are_those_of_the_predictions(variant, data):
+def test_training_losses_match_the_predictions(variant, data):
     X, y = data
     model = small(**variant).fit(X, y)
     np.testing.assert_allclose(model.class_losses_.sum(axis=1), model.train_loss_, rtol=1e-12)
@@ -135,13 +135,13 @@ def test_training_losses_are_those_of_the_predictions(variant, data):
 
 @every_variant
 @pytest.mark.parametrize("n_classes", [2, 3, 30])
-def test_training_loss_never_rises(variant, n_classes):
+def test_training_loss_never_increases(variant, n_classes):
     model = small(**variant, max_iter=15).fit(*noisy_data(n_classes=n_classes))
     assert (np.diff(model.train_loss_) <= 0).all()
     assert model.train_loss_[-1] < model.train_loss_[0]
 
 
-def test_second_fit_forgets_the_first(data, two_classes):
+def test_second_fit_replaces_the_first(data, two_classes):
     twice = small().fit(pd.DataFrame(data[0], columns=list("abcd")), data[1]).fit(*two_classes)
     assert_same_model(twice, small().fit(*two_classes))
     assert not hasattr(twice, "feature_names_in_")
@@ -170,7 +170,7 @@ def test_read_only_arrays_are_accepted(data):
     np.testing.assert_array_equal(model.predict(frozen[0]), model.predict(data[0]))
 
 
-def test_names_of_columns_are_kept(data):
+def test_feature_names_are_stored(data):
     X = pd.DataFrame(data[0], columns=list("abcd"))
     model = small().fit(X, data[1])
     assert model.feature_names_in_.tolist() == list("abcd")
@@ -182,7 +182,7 @@ def test_names_of_columns_are_kept(data):
 
 @every_variant
 @pytest.mark.parametrize("n_classes", [2, 3, 12])
-def test_predictions_agree_with_each_other(variant, n_classes):
+def test_prediction_methods_are_consistent(variant, n_classes):
     X, y = noisy_data(n_classes=n_classes)
     model = small(**variant).fit(X, y)
     proba = model.predict_proba(X)
@@ -230,12 +230,12 @@ def test_with_two_classes_abc_mart_is_mart_bit_for_bit(base_label, two_classes):
     assert mart.predict_proba(X).tobytes() == abc.predict_proba(X).tobytes()
     assert mart.train_loss_.tobytes() == abc.train_loss_.tobytes()
     assert mart.class_losses_.tobytes() == abc.class_losses_.tobytes()
-    assert len(mart.model_.ensemble.tree_class) == mart.n_iter_  # one tree a step
+    assert len(mart.model_.ensemble.tree_class) == mart.n_iter_  # one tree per iteration
 
 
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_recentering_changes_scores_but_not_probabilities(sequential, n_classes):
+def test_centring_changes_scores_but_not_probabilities(sequential, n_classes):
     X, y = noisy_data(n_classes=n_classes)
     plain, centred = (
         small(TreePerClass("mart", sequential_residuals=sequential, recenter=r)).fit(X, y)
@@ -251,7 +251,7 @@ def test_recentering_changes_scores_but_not_probabilities(sequential, n_classes)
         np.testing.assert_array_equal(centred.decision_function(X), plain.decision_function(X))
 
 
-def test_recentering_matters_for_mart(data):
+def test_centring_matters_for_mart(data):
     plain, centred = (small(TreePerClass("mart", recenter=r)).fit(*data) for r in (False, True))
     scores = plain.decision_function(data[0])
     assert np.abs(scores.sum(axis=1)).max() > 1e-3
@@ -260,7 +260,7 @@ def test_recentering_matters_for_mart(data):
 
 @every_variant
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_stages_end_at_the_whole_model(variant, n_classes):
+def test_last_stage_is_the_whole_model(variant, n_classes):
     X, y = noisy_data(n_classes=n_classes)
     model = small(**variant).fit(X, y)
     for method in ("predict", "predict_proba", "decision_function"):
@@ -270,7 +270,7 @@ def test_stages_end_at_the_whole_model(variant, n_classes):
 
 
 @every_variant
-def test_each_stage_is_the_model_of_so_many_steps(variant, data):
+def test_each_stage_is_the_model_of_a_shorter_fit(variant, data):
     X, y = data
     stages = [
         list(getattr(small(**variant).fit(X, y), f"staged_{method}")(X))
@@ -295,7 +295,7 @@ def test_prediction_is_the_same_for_any_batch(data):
 # --------------------------------------------------------------------------------- unusual tables
 
 
-def test_missing_values_are_told_apart_from_values():
+def test_missing_values_are_distinguished_from_values():
     X = np.array([0.0, 1.0, np.nan] * 40)[:, None]
     y = np.array(["low", "high", "missing"] * 40)
     model = small(learning_rate=1.0).fit(X, y)
@@ -304,7 +304,7 @@ def test_missing_values_are_told_apart_from_values():
 
 
 @pytest.mark.parametrize("side", [-np.inf, np.inf])
-def test_infinities_are_ordinary_extremes(side):
+def test_infinities_are_ordered_like_extreme_values(side):
     finite = np.tile([0.0, 1.0, 2.0, 3.0], 30)[:, None]
     extreme = 3.0 if side > 0 else 0.0
     X = np.where(finite == extreme, side, finite)
@@ -319,7 +319,7 @@ def test_infinities_are_ordinary_extremes(side):
 
 
 @pytest.mark.parametrize("useless", [np.nan, 0.0, -np.inf, np.inf], ids=str)
-def test_column_that_says_nothing_changes_nothing(useless, data):
+def test_constant_column_changes_nothing(useless, data):
     X, y = data
     wider = np.column_stack([X, np.full(len(X), useless)])
     model, expected = small().fit(wider, y), small().fit(X, y)
@@ -331,7 +331,7 @@ NOTHING = "^no tree can be split, so every class has the same probability everyw
 
 
 @pytest.mark.parametrize("value", [np.nan, 3.0, np.inf], ids=str)
-def test_table_that_says_nothing_gives_equal_probabilities(value):
+def test_constant_table_gives_equal_probabilities(value):
     X, y = np.full((40, 2), value), np.arange(40) % 4
     why = r"40 row\(s\) of total weight 40; no feature has two values$"
     with pytest.warns(UserWarning, match=NOTHING + why) as warned:
@@ -345,7 +345,7 @@ def test_table_that_says_nothing_gives_equal_probabilities(value):
     assert list(model.staged_predict(X)) == []
 
 
-def test_values_never_seen_are_predicted(data):
+def test_unseen_values_are_predicted(data):
     model = small().fit(*data)
     X = np.array([[np.nan] * 4, [np.inf] * 4, [-np.inf] * 4, [1e308] * 4, [5e-324] * 4])
     proba = model.predict_proba(X)
@@ -353,7 +353,7 @@ def test_values_never_seen_are_predicted(data):
     np.testing.assert_array_equal(proba[1], proba[3])
 
 
-def test_missing_at_prediction_alone_goes_with_the_heavier_side():
+def test_values_missing_only_in_prediction_go_to_the_heavier_child():
     X = np.array([0.0] * 20 + [1.0] * 40)[:, None]
     y = np.array(["few"] * 20 + ["many"] * 40)
     model = small().fit(X, y)
@@ -365,7 +365,7 @@ def test_one_feature_is_enough(data):
     assert small().fit(X[:, :1], y).score(X[:, :1], y) > np.bincount(y).max() / len(y)
 
 
-def test_too_few_rows_for_a_split_are_told(data):
+def test_too_few_rows_for_a_split_warn(data):
     X, y = data
     why = r"19 row\(s\) of total weight 19, less than twice min_samples_leaf=10;"
     with pytest.warns(UserWarning, match=NOTHING + why) as warned:
@@ -392,8 +392,8 @@ def test_too_few_rows_for_a_split_are_told(data):
     ],
     ids=["min_gain", "min_hessian_leaf", "subsample"],
 )
-def test_bound_that_forbids_every_split_is_named(forbidding, smaller, data):
-    why = f"400 row(s) of total weight 400; a smaller {smaller} may help, if any feature tells"
+def test_parameter_that_forbids_every_split_is_named(forbidding, smaller, data):
+    why = f"400 row(s) of total weight 400; a smaller {smaller} may help, if any feature separates the classes"
     with pytest.warns(UserWarning, match=NOTHING + re.escape(why)) as warned:
         model = small(**forbidding).fit(*data)
     assert [Path(w.filename) for w in warned] == [Path(__file__)]
@@ -401,19 +401,19 @@ def test_bound_that_forbids_every_split_is_named(forbidding, smaller, data):
     np.testing.assert_array_equal(model.predict_proba(data[0]), 0.25)
 
 
-def test_rows_of_weight_zero_do_not_count_as_rows_to_learn_from(data):
+def test_zero_weight_rows_do_not_count_as_training_rows(data):
     X, y = data
     why = r"15 row\(s\) of total weight 7.5, less than twice min_samples_leaf=10;"
     with pytest.warns(UserWarning, match=NOTHING + why):
         small().fit(X, y, np.where(np.arange(len(y)) < 15, 0.5, 0))
 
 
-def test_two_rows_can_be_learned():
+def test_two_rows_can_be_fitted():
     model = small(min_samples_leaf=1, learning_rate=1.0).fit([[0.0], [1.0]], ["a", "b"])
     assert model.predict([[0.0], [1.0]]).tolist() == ["a", "b"]
 
 
-def test_unusual_frames_are_tables():
+def test_unusual_data_frames_are_accepted():
     frame = pd.DataFrame(
         {"int": pd.array([1, None, 3] * 20, dtype="Int64"), "bool": [True, False, True] * 20}
     )
@@ -426,7 +426,7 @@ def test_unusual_frames_are_tables():
 
 
 def leaves_and_depths(model):
-    """Leaves of each tree, and depth of each node."""
+    """Return the leaves of each tree and the depth of each node."""
     e = model.model_.ensemble
     for start, end in zip(e.tree_start[:-1], e.tree_start[1:], strict=True):
         depth = np.zeros(end - start, int)
@@ -435,7 +435,7 @@ def leaves_and_depths(model):
         yield np.count_nonzero(e.feature[start:end] < 0), depth.max()
 
 
-def test_trees_obey_their_bounds(data):
+def test_trees_respect_their_limits(data):
     model = small(max_leaf_nodes=5).fit(*data)
     assert max(leaves for leaves, _ in leaves_and_depths(model)) == 5
     model = small(max_leaf_nodes=31, max_depth=2).fit(*data)
@@ -459,7 +459,7 @@ def test_more_bins_than_values_change_nothing(data):
     assert model_bytes(small(max_bins=2).fit(X, y)) != model_bytes(models[0])
 
 
-def test_learning_rate_shortens_the_first_step(data):
+def test_learning_rate_scales_the_first_step(data):
     X, y = data
     full, tenth = (
         small("mart", max_iter=1, learning_rate=nu).fit(X, y).decision_function(X)
@@ -479,7 +479,7 @@ def test_importances_are_shares_of_the_gain(data):
     assert model.feature_importances_.shape == (4,)
 
 
-def test_the_only_feature_that_matters_has_all_importance():
+def test_only_informative_feature_has_all_importance():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), np.arange(300) % 3
     X[:, 1] = y
@@ -487,33 +487,33 @@ def test_the_only_feature_that_matters_has_all_importance():
     np.testing.assert_allclose(shares, [0, 1, 0], atol=1e-25)
 
 
-# ------------------------------------------------------------------------------- a good neighbour
+# ----------------------------------------------------------------------------------- scikit-learn
 
 
-def test_pickle_and_copies_keep_the_model(data):
+def test_pickle_and_copies_preserve_the_model(data):
     X, y = data
     model = small().fit(X, y)
-    model.predict(X)  # what prediction caches must not be in the way
-    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert_same_model(twin, model)
-        assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
-        assert twin.get_params() == model.get_params()
-        assert_same_model(twin.fit(X, y), model)
+    model.predict(X)  # copies must work with the caches of prediction
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_same_model(copied, model)
+        assert copied.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+        assert copied.get_params() == model.get_params()
+        assert_same_model(copied.fit(X, y), model)
 
 
-def test_pickle_does_not_depend_on_predictions_made(data):
+def test_pickle_does_not_depend_on_earlier_predictions(data):
     fresh = small().fit(*data)
     used = copy.deepcopy(fresh)
     used.predict(data[0])
     assert pickle.dumps(used) == pickle.dumps(copy.deepcopy(fresh))
 
 
-def test_clone_keeps_parameters_alone(data):
+def test_clone_keeps_only_parameters(data):
     model = small(AdaptiveBaseClass(base_label=3), learning_rate=0.3).fit(*data)
-    twin = clone(model)
-    assert twin.get_params() == model.get_params()
-    assert not hasattr(twin, "classes_")
-    assert_same_model(twin.fit(*data), model)
+    cloned = clone(model)
+    assert cloned.get_params() == model.get_params()
+    assert not hasattr(cloned, "classes_")
+    assert_same_model(cloned.fit(*data), model)
 
 
 def test_pipeline_takes_the_classifier():
@@ -591,7 +591,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
-def test_rows_of_a_binned_table_are_those_numpy_would_take(rows, data):
+def test_row_indexing_of_a_binned_table_follows_numpy(rows, data):
     table = BinMapper().fit(data[0]).transform(data[0])
     taken, expected = table[rows], table.binned.codes()[rows]
     assert isinstance(taken, BinnedTable)
@@ -606,7 +606,7 @@ def test_single_number_takes_one_row_of_a_binned_table(row, data):
     assert table[row].shape == (1, 4)
 
 
-def test_binned_table_keeps_names_of_columns(data):
+def test_binned_table_keeps_feature_names(data):
     X, y = pd.DataFrame(data[0], columns=list("abcd")), data[1]
     mapper = BinMapper().fit(X)
     assert mapper.feature_names_in_.tolist() == list("abcd")
@@ -619,7 +619,7 @@ def test_binned_table_keeps_names_of_columns(data):
     assert BinMapper().fit(data[0]).transform(data[0]).feature_names is None
 
 
-def test_refit_of_the_mapper_leaves_tables_made_before_alone(data):
+def test_refit_of_the_mapper_leaves_earlier_tables_unchanged(data):
     X, y = data
     mapper = BinMapper(max_bins=16).fit(X)
     table, before = mapper.transform(X), small(max_bins=16).fit(X, y)
@@ -631,17 +631,17 @@ def test_refit_of_the_mapper_leaves_tables_made_before_alone(data):
 
 
 def test_mapper_is_an_estimator(data):
-    mapper = BinMapper(max_bins=9, n_jobs=1).fit(*data)  # labels are let be
+    mapper = BinMapper(max_bins=9, n_jobs=1).fit(*data)  # labels are ignored
     assert {"max_bins": 9, "n_jobs": 1}.items() <= mapper.get_params().items()
     assert mapper.n_features_in_ == 4
-    twin = clone(mapper)
-    assert twin.get_params() == mapper.get_params()
-    assert not hasattr(twin, "thresholds_")
-    for one, other in zip(twin.fit(data[0]).thresholds_, mapper.thresholds_, strict=True):
+    cloned = clone(mapper)
+    assert cloned.get_params() == mapper.get_params()
+    assert not hasattr(cloned, "thresholds_")
+    for one, other in zip(cloned.fit(data[0]).thresholds_, mapper.thresholds_, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_fit_with_a_binned_table_forgets_names_of_columns(data):
+def test_fit_with_an_unnamed_binned_table_removes_feature_names(data):
     X, y = data
     model = small().fit(pd.DataFrame(X, columns=list("abcd")), y)
     model.fit(BinMapper().fit(X).transform(X), y)
@@ -680,7 +680,7 @@ class Few(ABCBoostClassifier):
         self.name = name
 
 
-def test_subclass_may_name_other_parameters():
+def test_subclass_may_have_other_parameters():
     model = Few().fit(*noisy_data())
     assert model.n_iter_ == 3
     assert clone(model).get_params() == {"max_iter": 3, "name": "x"}

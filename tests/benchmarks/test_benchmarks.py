@@ -1,4 +1,4 @@
-"""The programs in ``benchmarks/``: a tiny run from measuring to the page, and what it computes."""
+"""The programs in ``benchmarks/``: a tiny run up to the page, and its computations."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def results_of(path, *lines):
 
 @pytest.fixture(scope="module")
 def tiny_run(tmp_path_factory):
-    """The folder of a run of one of ours beside one peer that every installation has."""
+    """Return the folder of a run of one of our systems and one peer that is always installed."""
     folder = tmp_path_factory.mktemp("benchmarks")
     arguments = f"run --folder {folder} --sets {TINY} --ours mart --peers HistGradientBoosting"
     options = "--threads 1 --steps 2 --repeats 1 --what training curve prediction size memory"
@@ -66,7 +66,7 @@ def test_second_run_has_nothing_to_measure(tiny_run, monkeypatch):
 
 
 @pytest.mark.slow
-def test_page_shows_ratios_of_what_was_measured(tiny_run, tmp_path):
+def test_page_shows_ratios_of_measurements(tiny_run, tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "benchmarks.md").write_text("words\n<!-- speed -->\n<!-- end of speed -->\n")
     compare.main(["report", "--folder", str(tiny_run), "--docs", str(tmp_path)])
@@ -86,7 +86,7 @@ def test_committed_page_has_the_tables_of_the_committed_results():
     assert f"<!-- speed -->\n{tables}<!-- end of speed -->" in page
 
 
-def test_errors_of_curve_are_those_of_the_model(tiny_run):
+def test_error_curve_matches_the_model(tiny_run):
     data = sets.load(TINY)
     model = SYSTEMS["mart"].make(Setting(2, 1)).fit(data.X_train, data.y_train)
     errors = np.count_nonzero(model.predict(data.X_test) != data.y_test)
@@ -94,7 +94,7 @@ def test_errors_of_curve_are_those_of_the_model(tiny_run):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_system_predicts_stage_by_stage(name):
+def test_system_predicts_in_stages(name):
     system = SYSTEMS[name]
     if not system.is_installed():
         pytest.skip(f'{name} is missing: pip install "abcgbm[bench]"')
@@ -109,7 +109,7 @@ def test_system_predicts_stage_by_stage(name):
     assert system.n_leaves(model) <= n_trees * Setting(3, 1).max_leaf_nodes
 
 
-def test_repeats_go_round_the_systems():
+def test_repeats_alternate_between_systems():
     plan = Plan(sets=["letter"], what=["training"], ours=["mart"], peers=["XGBoost"], repeats=2)
     found = [(cell.repeat, cell.threads, cell.system) for cell in compare.cells(plan)]
     assert found == [
@@ -120,14 +120,14 @@ def test_repeats_go_round_the_systems():
     ]
 
 
-def test_set_is_loaded_once_for_all_measures():
+def test_dataset_is_loaded_once_for_all_measurements():
     names = [cell.set for cell in compare.cells(Plan(sets=["letter", "20000x20x10"]))]
     changes = [name for name, last in zip(names, [None, *names], strict=False) if name != last]
     assert len(changes) == len(set(changes)) == 1 + len(generated.grid_names())
 
 
 @pytest.mark.parametrize(
-    ("told", "settled"),
+    ("result", "done"),
     [
         (line(wall=1.0), {0}),
         (line(wall=99.0, only_repeat=True), {0, 1}),
@@ -137,10 +137,10 @@ def test_set_is_loaded_once_for_all_measures():
         ({"what": "all", "set": TINY, "system": "XGBoost", "reason": "slow"}, set()),
     ],
 )
-def test_what_is_measured_capped_or_left_out_is_settled(told, settled, tmp_path):
-    results = results_of(tmp_path / "some.jsonl", told)
+def test_measured_capped_and_skipped_cells_are_done(result, done, tmp_path):
+    results = results_of(tmp_path / "some.jsonl", result)
     cells = [CELL._replace(repeat=repeat) for repeat in (0, 1)]
-    assert {cell.repeat for cell in cells if compare.is_settled(cell, results)} == settled
+    assert {cell.repeat for cell in cells if compare.is_settled(cell, results)} == done
 
 
 def test_slow_system_is_measured_once(tmp_path, monkeypatch):
@@ -152,7 +152,7 @@ def test_slow_system_is_measured_once(tmp_path, monkeypatch):
     assert "once only" in "".join(report.not_measured(results))
 
 
-def test_reason_is_in_the_page_once(tmp_path):
+def test_page_shows_a_reason_once(tmp_path):
     results = Results(tmp_path / "some.jsonl")
     for _ in range(2):
         compare.leave_out([("CatBoost", "covertype", "takes an hour")], results)
@@ -161,13 +161,13 @@ def test_reason_is_in_the_page_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_failed_process_is_noted_with_its_error():
+def test_failed_process_is_recorded_with_its_error():
     job = measure.Job("training", "no such folder", "mart", 1, 1)
     with pytest.raises(child.ChildFailedError, match="FileNotFoundError"):
         measure.in_child(job)
 
 
-def test_process_that_takes_too_long_is_ended():
+def test_process_is_killed_after_the_time_limit():
     job = measure.Job("training", "no such folder", "mart", 1, 1)
     with pytest.raises(child.ChildFailedError, match=r"took more than 0\.001 s"):
         measure.in_child(job, 0.001)
@@ -189,19 +189,19 @@ def test_target_is_reached_by_all_with_a_tree_per_class():
     assert analysis.seconds_to_target({"letter": curves}, fits) == {("letter", "mart"): 4.0}
 
 
-def test_slope_is_the_power_of_growth():
+def test_slope_is_the_exponent_of_growth():
     assert analysis.slope({n: 3.0 * n**1.5 for n in (10, 20, 80)}) == pytest.approx(1.5)
     assert analysis.slope({10: 1.0}) is None
 
 
-def test_grid_is_read_by_the_number_that_varies():
+def test_grid_is_indexed_by_the_varying_number():
     centre, wide = generated.CENTRE, generated.GRIDS["D"][-1]
     grids = analysis.grids({(centre.name, "mart"): 1.0, (wide.name, "mart"): 8.0})
     assert grids["D"]["mart"] == {centre.n_features: 1.0, wide.n_features: 8.0}
     assert grids["N"]["mart"] == {centre.n_rows: 1.0}
 
 
-def test_speed_up_is_one_thread_over_two(tmp_path):
+def test_speed_up_is_the_time_of_one_thread_over_that_of_two(tmp_path):
     lines = [
         line(CELL._replace(what="load", threads=threads, repeat=repeat), wall=wall)
         for threads, walls in ((1, (4.0, 6.0, 50.0)), (2, (2.0, 3.0, 1.0)))
@@ -212,14 +212,14 @@ def test_speed_up_is_one_thread_over_two(tmp_path):
     assert loaded == {(TINY, "mart"): 3.0}  # medians
 
 
-def test_name_of_a_shape_is_read_back():
+def test_shape_name_round_trips():
     for shape in generated.GRIDS["K"]:
         assert generated.parse(shape.name) == shape
     for name in ("letter", "10x10", "0x5x2", "5x5x5x5"):
         assert generated.parse(name) is None
 
 
-def test_drawn_table_is_the_same_every_time_and_has_every_class():
+def test_synthetic_table_is_reproducible_and_has_every_class():
     first, second = (generated.generate(generated.Shape(60, 4, 30)) for _ in range(2))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -227,7 +227,7 @@ def test_drawn_table_is_the_same_every_time_and_has_every_class():
     assert set(first.y_train) == set(range(30))
 
 
-def test_arrays_are_as_all_systems_take_them(tmp_path):
+def test_arrays_suit_all_systems(tmp_path):
     data = sets.load(TINY)
     sets.write(data, tmp_path)
     X, y = sets.read(tmp_path, "train")
@@ -237,11 +237,11 @@ def test_arrays_are_as_all_systems_take_them(tmp_path):
     assert set(y) == {0, 1, 2}
 
 
-def test_sets_are_shown_in_the_papers_order():
+def test_datasets_are_in_the_order_of_the_paper():
     names = ["9x2x2", "isolet", "80x2x2", "covertype"]
     assert sets.in_order(names) == ["covertype", "isolet", "9x2x2", "80x2x2"]
 
 
-def test_unknown_set_is_refused():
+def test_unknown_dataset_is_refused():
     with pytest.raises(SystemExit, match="data set 'leter'; expected covertype, letter"):
         compare.check(Plan(sets=["leter"]))

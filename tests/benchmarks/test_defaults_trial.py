@@ -1,4 +1,4 @@
-"""The program ``experiments/defaults``: its tables, a tiny run to the page, and what it computes."""
+"""The program ``experiments/defaults``: its tables, a tiny run up to the page, and its computations."""
 
 import json
 import math
@@ -62,7 +62,7 @@ def test_pool_has_tables_of_all_sizes():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_table_is_the_one_that_was_written_down(name):
+def test_table_has_the_recorded_digest(name):
     parts = pool.load(name)
     classes = np.arange(pool.shapes()[name].classes)
     assert np.array_equal(np.unique(parts.train.y), classes)
@@ -90,13 +90,13 @@ def test_splits_have_all_classes_and_differ(name):
     assert len({*judged}) == len(judged)
 
 
-def test_a_share_of_each_class_is_put_apart():
+def test_split_is_stratified():
     y = np.repeat([0, 1, 2], [1, 4, 40])
     is_apart = rows.apart(y, 0.25, seed=0)
     assert [int(is_apart[y == k].sum()) for k in range(3)] == [0, 1, 10]
 
 
-def test_class_with_few_rows_is_left_out_of_both_parts():
+def test_class_with_few_rows_is_dropped_from_both_parts():
     train = rows.numbers(np.arange(9.0)[:, None], [0] * 4 + [1] * 2 + [2] * 3)
     test = rows.numbers(np.arange(4.0)[:, None], [2, 1, 0, -1])
     parts = rows.common_classes(train, test, least=3)
@@ -104,7 +104,7 @@ def test_class_with_few_rows_is_left_out_of_both_parts():
     assert parts.test.y.tolist() == [1, 0]
 
 
-def test_digest_knows_every_value():
+def test_digest_depends_on_every_value():
     parts = pool.load("three-150")
     changed = parts.test.X.copy()
     changed[-1, -1] += 1e-4
@@ -112,7 +112,7 @@ def test_digest_knows_every_value():
     assert rows.digest(other) != rows.digest(parts) == rows.digest(pool.load("three-150"))
 
 
-def test_informative_category_goes_with_the_class():
+def test_informative_category_depends_on_the_class():
     rng = np.random.default_rng(0)
     law = generated.counts(rng, 4000, n_classes=4, n_features=1)
     level = generated.class_category(rng, law, n_levels=40, purity=0.6).X[:, -1]
@@ -120,10 +120,10 @@ def test_informative_category_goes_with_the_class():
     assert right / 4000 == pytest.approx(0.6 + 0.4 / 4, abs=0.05)
 
 
-# Tables as the systems want them
+# Tables in the format of each system
 
 
-def test_level_that_was_not_fitted_is_missing():
+def test_category_not_seen_in_fit_is_missing():
     train = rows.Rows(np.array([[3.0], [7.0]]), np.array([True]), np.array([0, 1]))
     other = train._replace(X=np.array([[7.0], [5.0], [np.nan]]))
     levels = frames.levels_of(train)
@@ -133,7 +133,7 @@ def test_level_that_was_not_fitted_is_missing():
     assert frames.with_categories(train, {}) is train.X
 
 
-def test_category_of_many_levels_is_numbers_for_hist_gradient_boosting():
+def test_high_cardinality_column_is_numeric_for_hist_gradient_boosting():
     X = np.column_stack([np.arange(600.0) % 300, np.arange(600.0) % 2])
     of = rows.Rows(X, np.array([True, True]), np.zeros(600, dtype=int))
     table = frames.few_levels(of, frames.levels_of(of))
@@ -172,7 +172,7 @@ def test_every_candidate_can_be_fitted(name, mode, tmp_path):
 
 @pytest.fixture
 def tiny_run(tmp_path, monkeypatch):
-    """The file of a run of two candidates, in this process."""
+    """Return the file of a run of two candidates in this process."""
     monkeypatch.setattr(Workers, "ask", lambda self, python, job: measure.answer(job))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     more = tmp_path / "more.json"
@@ -194,7 +194,7 @@ def test_run_measures_every_cell_once(tiny_run, monkeypatch):
     assert len(Results(file).lines) == len(lines)
 
 
-def test_cell_is_judged_by_the_test_part(tiny_run):
+def test_cell_is_scored_on_the_test_part(tiny_run):
     parts = pool.load("iris")
     model = ABCBoostClassifier(max_iter=2, learning_rate=0.15, max_leaf_nodes=3).fit(
         parts.train.X, parts.train.y
@@ -218,8 +218,8 @@ def test_same_name_with_other_parameters_is_refused(tiny_run, tmp_path):
 
 
 def test_unknown_system_is_refused(tmp_path):
-    with pytest.raises(SystemExit, match=r"\['nobody'\]; expected some of LightGBM"):
-        program.main(f"run --file {tmp_path / 'none'} --systems nobody".split())
+    with pytest.raises(SystemExit, match=r"\['unknown'\]; expected some of LightGBM"):
+        program.main(f"run --file {tmp_path / 'none'} --systems unknown".split())
 
 
 def test_report_writes_between_the_markers(tiny_run, tmp_path, capsys):
@@ -236,7 +236,7 @@ def test_report_writes_between_the_markers(tiny_run, tmp_path, capsys):
     assert "Default parameters: test parts" in capsys.readouterr().out
 
 
-def test_process_answers_and_one_that_takes_too_long_is_ended(tmp_path):
+def test_process_returns_its_result_or_is_killed_after_the_time_limit(tmp_path):
     file = tmp_path / "iris.npz"
     pool.write(pool.load("iris"), file)
     job = measure.Job(str(file), "defaults", "test", "default", {"max_iter": 2}, 60.0)
@@ -248,7 +248,7 @@ def test_process_answers_and_one_that_takes_too_long_is_ended(tmp_path):
         assert workers.ask(sys.executable, job) == {"reason": "took more than 0.01 s"}
 
 
-def test_fit_that_would_take_too_long_is_left_out(tmp_path):
+def test_fit_predicted_to_take_too_long_is_skipped(tmp_path):
     file = tmp_path / "iris.npz"
     pool.write(pool.load("iris"), file)
     job = measure.Job(str(file), "defaults", "test", "default", {"max_iter": 10**6}, 0.5)
@@ -257,7 +257,7 @@ def test_fit_that_would_take_too_long_is_left_out(tmp_path):
     assert found["steps"] <= found["most_steps"] < systems.MAX_STEPS
 
 
-# Scores, ranks, the bar
+# Scores, ranks, the threshold
 
 
 def test_splits_of_a_table_are_one_score():
@@ -267,7 +267,7 @@ def test_splits_of_a_table_are_one_score():
     assert score == summary.Score(45, 1000, pytest.approx(0.45), 4.5, 100)
 
 
-def test_ranks_are_means_over_tables_and_equals_share_them():
+def test_ranks_are_means_over_tables_and_ties_share_them():
     lines = [
         *(line(name, n) for name, n in (("LightGBM", 3), ("XGBoost", 3), ("ours", 1))),
         *(
@@ -297,7 +297,7 @@ def test_pool_knows_which_tables_are_generated():
     assert [name for name in pool.HELD_BACK if not pool.ALL[name].is_generated] == ["digits"]
 
 
-def test_table_counts_when_all_are_measured_or_have_a_reason():
+def test_table_counts_once_every_cell_has_a_result_or_a_reason():
     lines = [line("LightGBM", 3), line("ours", 1, table="wine"), line("LightGBM", 2, table="wine")]
     assert [*summary.scores(lines, "defaults", "test")] == ["wine"]
     assert [*summary.scores(lines, "defaults", "test", ["LightGBM"])] == ["iris", "wine"]
@@ -310,7 +310,7 @@ def test_table_counts_when_all_are_measured_or_have_a_reason():
     assert found["ours@b"].rate == 0.01  # of the table that all have
 
 
-def test_bar_is_a_tenth_and_a_standard_error_above_the_best_peer():
+def test_threshold_is_a_tenth_and_a_standard_error_above_the_best_peer():
     error = math.sqrt(0.1 * 0.9 / 100)
     for n_ours, is_missed in ((14, False), (15, True)):
         lines = [

@@ -1,4 +1,4 @@
-"""The machinery of the paper's experiments: data, cells, results, report."""
+"""The experiments of the paper: data, cells, results, report."""
 
 import gzip
 import json
@@ -139,12 +139,12 @@ def test_learning_rate_of_a_tenth_is_run_first_and_costly_sets_last():
     assert DATASETS[-2:] == ("isolet", "covertype")
 
 
-def test_steps_of_covertype_depend_on_the_leaves():
+def test_iterations_on_covertype_depend_on_the_leaves():
     steps = {c.max_leaf_nodes: c.max_iter for c in table("covertype").cells}
     assert steps == {6: 16000, 10: 11500, 20: 6000}
 
 
-def test_cell_survives_its_line_of_json():
+def test_cell_round_trips_through_json():
     for cell in all_cells() + trial_cells():
         assert Cell.of_line(json.loads(json.dumps(cell.as_keys()))) == cell
 
@@ -155,7 +155,7 @@ def test_first_lines_do_not_have_all_settings():
     assert Cell.of_line(keys) == CELL
 
 
-def test_trial_contains_the_present_settings():
+def test_trial_contains_the_current_settings():
     assert present_settings() in {cell.settings for cell in trial_cells()}
 
 
@@ -174,7 +174,7 @@ def test_draws_of_the_trial_are_different_first_base_classes(n_classes):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_integers_are_packed_without_loss(order):
+def test_integers_are_packed_losslessly(order):
     rng = np.random.default_rng(0)
     values = np.append(rng.integers(-400000, 400000, 50), [0, -1, 290506])
     assert unpack(pack(values, order), order).tolist() == values.tolist()
@@ -189,7 +189,7 @@ def test_errors_are_kept_exactly_and_losses_to_an_eighth_of_a_percent():
     assert back.train_loss[-1] == pytest.approx(1e-18)
 
 
-def test_curve_of_ten_thousand_steps_is_a_few_thousand_letters():
+def test_curve_of_ten_thousand_iterations_is_a_few_thousand_characters():
     steps = np.arange(10001)
     rng = np.random.default_rng(0)
     loss = 3e4 * 10 ** (-steps / 900.0)
@@ -200,7 +200,7 @@ def test_curve_of_ten_thousand_steps_is_a_few_thousand_letters():
 # Results
 
 
-def test_cut_off_last_line_is_ignored_and_mended(tmp_path):
+def test_truncated_last_line_is_ignored_and_replaced(tmp_path):
     path = tmp_path / "a.jsonl"
     append_line(path, {"a": 1})
     whole = path.read_bytes()
@@ -210,14 +210,14 @@ def test_cut_off_last_line_is_ignored_and_mended(tmp_path):
     assert path.read_bytes() == whole + b'{"a": 3}\n'
 
 
-def test_broken_line_in_the_middle_is_named(tmp_path):
+def test_error_names_an_invalid_line_in_the_middle(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": 1}\n{"a"\n{"a": 3}\n')
     with pytest.raises(ValueError, match=r"a.jsonl:2: .*expected a JSON object"):
         read_lines(path)
 
 
-def test_cell_counts_as_done_only_with_its_line(tmp_path):
+def test_cell_without_a_line_is_not_done(tmp_path):
     results = Results(tmp_path)
     results.add(line_of(CELL, 5), CURVES)
     other = replace(CELL, algorithm="abc-mart")
@@ -233,7 +233,7 @@ def test_other_settings_are_other_cells(tmp_path):
     assert replace(CELL, settings=Parameters(1, 255)) not in results.cells()
 
 
-def test_one_run_at_a_time_fills_a_folder(tmp_path):
+def test_only_one_run_at_a_time_writes_to_a_folder(tmp_path):
     with only_run(tmp_path), pytest.raises(OSError, match="another run"), only_run(tmp_path):
         pass
     with only_run(tmp_path):
@@ -260,7 +260,7 @@ def test_curve_of_a_cell_is_that_of_staged_prediction(monkeypatch):
         assert line["validated_errors"] == curves.test_errors[line["validated_step"] - 1]
 
 
-def test_step_of_fewest_validation_errors_is_chosen_by_loss_among_equals():
+def test_loss_breaks_ties_between_iterations_of_fewest_validation_errors():
     scores = -np.array([0.9, 0.2, 0.1, 0.1, 0.1, 0.3])
     losses = np.array([9.0, 0.1, 5.0, 4.0, 4.0, 0.2])
     assert measure.best_of(scores, losses) == 3
@@ -269,14 +269,14 @@ def test_step_of_fewest_validation_errors_is_chosen_by_loss_among_equals():
 @pytest.mark.parametrize(
     ("name", "held_out"), [("letter", [21, 22]), ("covertype", [9, 19])], ids=["last", "every"]
 )
-def test_step_is_chosen_on_a_tenth_of_the_training_rows(name, held_out):
+def test_iteration_is_chosen_on_a_tenth_of_the_training_rows(name, held_out):
     assert np.flatnonzero(datasets.validation_rows(name, 23)).tolist() == held_out
 
 
-def test_line_has_the_promised_keys_and_no_choice_without_validation(monkeypatch):
+def test_line_has_the_documented_keys_and_no_choice_without_validation(monkeypatch):
     monkeypatch.setattr(datasets, "load", lambda name: digits())
-    told = []
-    line, _ = measure.measure(replace(CELL, learning_rate=0.04), told.append)
+    messages = []
+    line, _ = measure.measure(replace(CELL, learning_rate=0.04), messages.append)
     assert list(line)[:12] == [
         "dataset",
         "algorithm",
@@ -293,14 +293,14 @@ def test_line_has_the_promised_keys_and_no_choice_without_validation(monkeypatch
     ]
     assert line["validated_errors"] is None
     assert (line["stop_step"], line["stop_reason"]) == (20, "max_iter")
-    assert len(told) == 20
+    assert len(messages) == 20
     assert json.loads(json.dumps(line)) == line
 
 
 # The report
 
 
-def test_page_without_results_says_that_all_is_open(tmp_path):
+def test_page_without_results_says_that_nothing_is_measured(tmp_path):
     page = tmp_path / "paper.md"
     report.write_page(page, Results(tmp_path / "none"), Results(tmp_path / "none", "settings"))
     text = page.read_text()
@@ -325,7 +325,7 @@ def test_page_shows_every_cell_and_its_figures(tmp_path):
 
 
 @pytest.mark.slow
-def test_page_is_the_same_when_written_again(tmp_path):
+def test_page_is_reproducible(tmp_path):
     results, page = Results(tmp_path), tmp_path / "paper.md"
     fill(results, table("covertype").cells, lambda cell: 5)
     files = []
@@ -344,7 +344,7 @@ def test_page_shows_the_trial_of_settings(tmp_path):
     assert "| 40 | 255 | 1 | iteration |  | 140 / 141 / 142 |" in text  # MART draws nothing
     assert "| 40 | 255 | 0 | class | 140 / 141 / 142 |  |" in text
     assert "| paper |  |  |  | 59 | 42 |" in text
-    assert "0 of 409" in text  # a trial is no cell of a table
+    assert "0 of 409" in text  # a trial is not a cell of a table
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_page_shows_the_trial_of_settings(tmp_path):
         (1.1, "makes more errors than the paper's"),
     ],
 )
-def test_words_follow_from_the_numbers(factor, words):
+def test_sentences_follow_from_the_numbers(factor, words):
     of = table("covertype")
     done = {cell: line_of(cell, round(factor * n)) for cell, n in of.paper.items()}
     agreement = Agreement.of(of, done, {})
@@ -364,7 +364,7 @@ def test_words_follow_from_the_numbers(factor, words):
     assert len(agreement.far_above) == (12 if factor > 1 else 0)
 
 
-def test_curves_are_compared_after_each_step_that_both_made():
+def test_curves_are_compared_over_their_common_iterations():
     mart = Curves(np.array([10.0, 5.0, 4.0, 3.0]), np.array([5, 4, 3]))
     abc = Curves(np.array([10.0, 6.0, 3.0, 2.0, 1.0]), np.array([6, 4, 2, 1]))
     found = BothLower.of(mart, abc)
@@ -372,7 +372,7 @@ def test_curves_are_compared_after_each_step_that_both_made():
     assert found.errors.tolist() == [False, False, True]
 
 
-def test_words_say_how_early_a_base_class_helps():
+def test_sentence_says_how_early_a_base_class_helps():
     of = table("letter")
     mart, abc = (of.cell(name, 4, 0.1) for name in PAIR)
     done = {cell: line_of(cell, 150) for cell in (mart, abc)}
@@ -386,16 +386,16 @@ def test_words_say_how_early_a_base_class_helps():
     assert "fewer test errors in 50 % and 75 %" in text
 
 
-def test_last_steps_better_than_chosen_ones_are_counted():
+def test_last_iterations_better_than_chosen_ones_are_counted():
     cells = table("letter").cells
-    done = {cell: line_of(cell, 5) for cell in cells}  # a chosen step makes one error more
+    done = {cell: line_of(cell, 5) for cell in cells}  # the chosen iteration has one more error
     n_validated = sum(cell.is_validated for cell in cells)
     assert report.last_or_chosen(done) == f"{n_validated} of {n_validated}"
     done = {cell: line | {"final_errors": 9} for cell, line in done.items()}
     assert report.last_or_chosen(done) == f"0 of {n_validated}"
 
 
-def test_cell_is_far_above_beyond_three_square_roots_of_the_papers_count():
+def test_cell_deviates_beyond_three_square_roots_of_the_papers_count():
     of = table("letter")
     cell = of.cells[0]
     edge = of.paper[cell] + math.floor(3 * math.sqrt(of.paper[cell]))
@@ -403,7 +403,7 @@ def test_cell_is_far_above_beyond_three_square_roots_of_the_papers_count():
     assert Agreement.of(of, {cell: line_of(cell, edge + 1)}, {}).far_above == (cell,)
 
 
-def test_lack_of_improvement_is_said():
+def test_lack_of_improvement_is_reported():
     of = table("letter")
     done = {c: line_of(c, 100 if c.algorithm == "mart" else 120) for c in of.cells}
     said = sentences(Agreement.of(of, done, {}))
@@ -412,14 +412,14 @@ def test_lack_of_improvement_is_said():
 
 
 def agreement_of(name, factor, mart=1.0):
-    """Errors that are the paper's times a factor, those of MART times another one."""
+    """Return results whose errors are a multiple of the paper's, with another factor for MART."""
     of = table(name)
     factors = {"mart": factor * mart, "abc-mart": factor}
     errors = {cell: round(factors[cell.algorithm] * n) for cell, n in of.paper.items()}
     return Agreement.of(of, {cell: line_of(cell, n) for cell, n in errors.items()}, {})
 
 
-def test_sets_are_named_where_the_bar_is_met_and_where_not():
+def test_page_names_datasets_that_meet_the_threshold_and_those_that_do_not():
     near, far = agreement_of("letter", 1.01), agreement_of("isolet", 1.05)
     said = overall([near, far, Agreement.of(table("covertype"), {}, {})])
     assert said.startswith(
@@ -432,13 +432,13 @@ def test_sets_are_named_where_the_bar_is_met_and_where_not():
     assert "on average over the cells, on Letter and Isolet." in said
 
 
-def test_nothing_is_said_of_all_while_no_grid_is_whole():
+def test_no_overall_statement_while_every_grid_is_incomplete():
     of = table("letter")
     some = {cell: line_of(cell, 100) for cell in of.cells[:-1]}
     assert overall([Agreement.of(of, some, {})]) == "No grid of the paper is complete yet."
 
 
-def test_it_is_said_where_a_base_class_gains_less_or_nothing():
+def test_page_names_datasets_where_a_base_class_gains_little_or_nothing():
     less, both = agreement_of("letter", 1.0, mart=0.95), agreement_of("isolet", 1.02, mart=0.9)
     said = overall([less, both, agreement_of("zipcode", 1.0)])
     assert "gains less over MART than in the paper on Letter and Isolet." in said
@@ -449,7 +449,7 @@ def test_it_is_said_where_a_base_class_gains_less_or_nothing():
     assert "the best of MART, or more, on Letter." in nothing
 
 
-def test_sets_are_named_where_an_algorithm_agrees_with_the_paper_and_where_not():
+def test_page_names_datasets_that_agree_with_the_paper_and_those_that_do_not():
     said = overall([agreement_of("letter", 1.1, mart=0.8), agreement_of("isolet", 1.0)])
     assert (
         "MART agrees with the paper on Isolet; it makes fewer errors than the paper's on Letter.\n"
@@ -461,7 +461,7 @@ def test_sets_are_named_where_an_algorithm_agrees_with_the_paper_and_where_not()
     )
 
 
-def test_losses_are_compared_after_the_last_step_that_both_made():
+def test_losses_are_compared_at_the_last_common_iteration():
     of = table("letter")
     mart, abc = of.cells[:2]
     assert (mart.algorithm, abc.algorithm) == ("mart", "abc-mart")
@@ -473,7 +473,7 @@ def test_losses_are_compared_after_the_last_step_that_both_made():
         assert f"after the last of these {words}" in sentences(Agreement.of(of, done, curves))
 
 
-def test_set_is_named_where_mart_ends_with_the_lower_loss():
+def test_page_names_the_dataset_where_mart_ends_with_the_lower_loss():
     of = table("letter")
     done = {cell: line_of(cell, n) for cell, n in of.paper.items()}
     losses = {"mart": np.array([9.0, 1.0]), "abc-mart": np.array([9.0, 2.0])}
@@ -482,7 +482,7 @@ def test_set_is_named_where_mart_ends_with_the_lower_loss():
     assert "MART ends with the lower training loss" not in overall([Agreement.of(of, done, {})])
 
 
-def test_bounded_leaves_are_those_as_long_as_the_core_allows():
+def test_leaves_at_the_bound_of_the_core_are_counted():
     n_classes = 100  # of a hundred classes one is known with p = 0.01: a Newton step of 99
     y = np.repeat(np.arange(n_classes), 3)
     model = ABCBoostClassifier.paper("mart", max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
@@ -493,7 +493,7 @@ def test_bounded_leaves_are_those_as_long_as_the_core_allows():
     assert measure._n_bounded(model.fit(np.eye(n_classes)[few], few)) == 0
 
 
-def test_how_often_guards_acted_is_summed_over_the_cells_that_say_so():
+def test_guarded_steps_are_summed_over_the_cells_that_record_them():
     first, second, third = (c for c in table("letter").cells[:6] if c.algorithm == "mart")
     guards = {"mended_steps": 7, "bounded_leaves": 2, "n_leaves": 1234}
     done = {cell: line_of(cell, 5, **guards) for cell in (first, second)}
@@ -501,7 +501,7 @@ def test_how_often_guards_acted_is_summed_over_the_cells_that_say_so():
     assert text.splitlines()[2:] == ["| Letter | mart | 2 | 14 of 6 | 4 of 2,468 |"]
 
 
-def test_improvement_over_the_steps_is_shown_at_its_largest_and_last():
+def test_page_shows_the_largest_and_the_last_improvement():
     of = table("covertype")
     mart, abc = (of.cell(name, 6, 0.04) for name in ("mart", "abc-mart"))
     losses = np.array([9.0, 3.0, 1.0, 0.5])
@@ -547,7 +547,7 @@ LABEL_FIRST = b"A,0.5,-1.25\nB,3,0.1\nA,2,7\nB,1,2\nA,0,-.4394\n"
 
 @pytest.fixture
 def small_set(tmp_path, monkeypatch):
-    """The set "letter", made small; nothing but its public file is there."""
+    """The dataset "letter", made small; only its public file exists."""
     file = tmp_path / "public" / "letter.data"
     file.parent.mkdir()
     file.write_bytes(LABEL_FIRST)
@@ -562,7 +562,7 @@ def assert_is_small(data):
     assert all(ours.tolist() == theirs.tolist() for ours, theirs in zip(data, SMALL, strict=True))
 
 
-def test_set_is_downloaded_once_and_then_read_from_the_cache(small_set, capsys):
+def test_dataset_is_downloaded_once_and_then_read_from_the_cache(small_set, capsys):
     assert_is_small(datasets.load("letter"))
     assert "downloading letter.data: 0.0 of 0.0 MB" in capsys.readouterr().err
     small_set.unlink()
@@ -570,7 +570,7 @@ def test_set_is_downloaded_once_and_then_read_from_the_cache(small_set, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_named_folder_comes_before_the_cache(small_set, tmp_path, monkeypatch):
+def test_given_folder_takes_precedence_over_the_cache(small_set, tmp_path, monkeypatch):
     datasets.load("letter")
     folder = tmp_path / "mine" / "letter"
     folder.mkdir(parents=True)
@@ -581,20 +581,20 @@ def test_named_folder_comes_before_the_cache(small_set, tmp_path, monkeypatch):
         datasets.load("letter")
 
 
-def test_other_data_are_not_kept(small_set, tmp_path):
+def test_data_with_another_digest_are_not_cached(small_set, tmp_path):
     small_set.write_bytes(LABEL_FIRST.replace(b"7", b"8"))
     with pytest.raises(ValueError, match=r"expected .*: other data"):
         datasets.load("letter")
     assert not (tmp_path / "cache").exists()
 
 
-def test_failed_download_says_where_files_may_be_put(small_set):
+def test_failed_download_says_where_to_put_files(small_set):
     small_set.unlink()
     with pytest.raises(OSError, match=r"cannot be downloaded from .*\$ABCGBM_DATA/letter"):
         datasets.load("letter")
 
 
-def test_page_instead_of_a_table_is_a_failed_download(small_set):
+def test_html_page_instead_of_a_table_is_a_failed_download(small_set):
     small_set.write_bytes(b"<html>moved</html>")
     with pytest.raises(OSError, match=r"cannot be downloaded from .*letter\.data"):
         datasets.load("letter")
@@ -605,7 +605,7 @@ def test_page_instead_of_a_table_is_a_failed_download(small_set):
     [gzip.compress(LABEL_FIRST)[:-9], b"\x1f\x8b\x08" + bytes(30)],
     ids=["cut short", "zeros"],
 )
-def test_broken_archive_is_a_failed_download(small_set, tmp_path, monkeypatch, content):
+def test_corrupt_archive_is_a_failed_download(small_set, tmp_path, monkeypatch, content):
     file = tmp_path / "public" / "letter.gz"
     file.write_bytes(content)
     about = source(files=[file.as_uri()])
@@ -614,7 +614,7 @@ def test_broken_archive_is_a_failed_download(small_set, tmp_path, monkeypatch, c
         datasets.load("letter")
 
 
-def test_digest_knows_no_order_of_rows_but_every_value():
+def test_digest_depends_on_every_value_but_not_on_row_order():
     whole = datasets.digest(SMALL)
     order = [2, 0, 1]
     moved = SMALL._replace(X_train=SMALL.X_train[order], y_train=SMALL.y_train[order])
@@ -632,7 +632,7 @@ def test_digest_knows_no_order_of_rows_but_every_value():
         (b"1.0000 0.5000 -1.2500 \n2.0000 3.0 0.1 \n1.0000 2 7 \n", {"separator": "space"}),
     ],
 )
-def test_public_layouts_are_parsed(text, about):
+def test_published_file_formats_are_parsed(text, about):
     X, y = public.parse(text, source(**about))
     assert X[:3].tolist() == SMALL.X_train.tolist()
     assert y[:3].tolist() in (["A", "B", "A"], [1, 2, 1])
@@ -640,7 +640,7 @@ def test_public_layouts_are_parsed(text, about):
 
 
 def compressed(text: bytes) -> bytes:
-    """A file of Unix's compress without any repetition: each byte is a code of 9 bits."""
+    """Return a Unix ``compress`` file without repetitions: each byte is a code of 9 bits."""
     bits = sum(byte << (9 * i) for i, byte in enumerate(text))
     return b"\x1f\x9d\x90" + bits.to_bytes(-(-9 * len(text) // 8), "little")
 
@@ -654,7 +654,7 @@ def test_compressed_files_are_unpacked():
 
 
 @pytest.mark.slow
-def test_split_of_covertype_marks_as_many_rows_as_the_paper_has():
+def test_covertype_split_has_the_row_counts_of_the_paper():
     about = datasets.describe("covertype")
     n = about.n_train + about.n_test
     rows = np.arange(n, dtype=np.float64)[:, None]
@@ -666,7 +666,7 @@ def test_split_of_covertype_marks_as_many_rows_as_the_paper_has():
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
 @pytest.mark.parametrize("name", ["letter", "pendigits", "zipcode", "optdigits", "isolet"])
-def test_sets_have_the_shapes_and_digests_that_are_written_down(name):
+def test_datasets_have_the_recorded_shapes_and_digests(name):
     data, about = datasets.load(name), datasets.describe(name)
     assert data.X_train.shape == (about.n_train, about.n_features)
     assert data.X_test.shape == (about.n_test, about.n_features)
@@ -685,14 +685,14 @@ def test_sets_have_the_shapes_and_digests_that_are_written_down(name):
         (["run", "--all", "--steps", "4"], "expected --all without them"),
     ],
 )
-def test_cell_that_is_in_no_table_is_refused(command, words, capsys):
+def test_cell_outside_all_tables_is_refused(command, words, capsys):
     assert main(command) == 2
     assert words in capsys.readouterr().err
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
 @pytest.mark.slow
-def test_pair_of_cells_is_run_and_set_beside_the_paper(capsys):
+def test_pair_of_cells_is_run_and_compared_with_the_paper(capsys):
     command = "run optdigits --leaves 4 --learning-rate 0.1 --steps 3 --processes 1"
     assert main(command.split()) == 0
     said = capsys.readouterr().out
@@ -712,7 +712,7 @@ def test_pair_of_cells_is_run_and_set_beside_the_paper(capsys):
         ({"validated_step": 3}, "except for the iteration chosen by validation"),
     ],
 )
-def test_cell_that_is_known_is_compared_and_not_kept_twice(tmp_path, capsys, others, words):
+def test_repeated_cell_is_compared_and_stored_once(tmp_path, capsys, others, words):
     results = Results(tmp_path)
     line = line_of(CELL, 5, validated_step=2)
     keep_or_compare(results, line, CURVES)
@@ -723,14 +723,14 @@ def test_cell_that_is_known_is_compared_and_not_kept_twice(tmp_path, capsys, oth
     assert len(read_lines(tmp_path / "paper.jsonl")) == 1
 
 
-def test_status_says_how_far_it_is(capsys):
+def test_status_shows_progress(capsys):
     assert main(["status"]) == 0
     assert re.search(r"\| All \| \d+ of 409 \|", capsys.readouterr().out)
 
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
 @pytest.mark.slow
-def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
+def test_run_resumes_where_it_stopped(tmp_path, capsys):
     results = Results(tmp_path)
     cells = [replace(CELL, max_iter=3, algorithm=name) for name in ("mart", "abc-mart", "b1")]
     fill(results, cells[:1], lambda cell: 5)
@@ -744,7 +744,7 @@ def test_run_goes_on_from_where_it_stopped(tmp_path, capsys):
 
 @pytest.mark.skipif("ABCGBM_DATA" not in os.environ, reason="ABCGBM_DATA is not set")
 @pytest.mark.slow
-def test_cell_that_fails_is_told_of_and_the_others_are_kept(tmp_path, capsys):
+def test_failed_cell_is_reported_and_the_others_are_kept(tmp_path, capsys):
     good = replace(CELL, max_iter=3)
     bad = replace(good, settings=Parameters(-1, 255))
     with pytest.raises(OSError, match="1 of 2 cells could not be run"):
@@ -781,9 +781,9 @@ def test_processes_end_with_the_run_that_started_them(tmp_path, how):
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     ) as process:
         assert process.stderr is not None
-        assert "step" in process.stderr.readline()  # a cell is under way
+        assert "step" in process.stderr.readline()  # a cell is running
         process.send_signal(how)
-        # The pipe ends when the last process that could write to it has ended.
+        # The pipe ends with the last process that could write to it.
         _, rest = end_of(process)
     assert process.returncode in (-how, 1, 130), rest
     assert Results(tmp_path).cells() == {}

@@ -1,4 +1,4 @@
-"""The benchmark of explanations runs, and what it compares is the same."""
+"""The benchmark of explanations: it runs, and compares equal values."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The benchmark of large files, on a small table: what it says, not how long it takes."""
+"""The benchmark of large files on a small table: its output, not its time."""
 
 import json
 
@@ -15,7 +15,7 @@ def run(tmp_path, task, *words):
     return json.loads(lines[-1]) if lines[-1] else {}
 
 
-def test_results_are_kept_and_told(tmp_path, capsys):
+def test_results_are_stored_and_printed(tmp_path, capsys):
     run(tmp_path, "make", "--files", "2", "--rows", "500", "--columns", "8")
     read = run(tmp_path, "read", "--repeats", "1")
     assert (read["what"], read["rows"], read["columns"]) == ("read", 1000, 8)
@@ -27,7 +27,7 @@ def test_results_are_kept_and_told(tmp_path, capsys):
     assert "| 1,000 x 8 | 6 GB, addresses |" in capsys.readouterr().out
 
 
-def test_training_that_ends_says_how(tmp_path):
+def test_killed_training_reports_its_signal_or_status(tmp_path):
     run(tmp_path, "make", "--files", "1", "--rows", "500", "--columns", "8")
     ended = run(tmp_path, "train", "--limit", "0.05", "--limit-by", "addresses")
     assert ended["reason"].startswith("ended by signal or status ")

@@ -1,4 +1,4 @@
-"""The benchmark of model files counts what happens, and the page shows what was counted."""
+"""The benchmark of model files: its counts and its page."""
 
 import json
 import os
@@ -32,26 +32,26 @@ def fail(error):
     ids=["other", "error", "memory", "crash", "hang"],
 )
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of forks beside threads
-def test_outcome_of_a_child_is_told(work, outcome):
+def test_result_of_a_child_process_is_reported(work, outcome):
     assert in_child(work, seconds=1) == outcome
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("file", [file for file in SYSTEMS if file.endswith(".abcgbm")])
-def test_no_flip_of_ours_makes_another_model(file, tmp_path, monkeypatch):
+def test_no_bit_flip_gives_another_model(file, tmp_path, monkeypatch):
     monkeypatch.setattr(model_files, "SECONDS_TO_HANG", 60)
     found = flips(file, SYSTEMS[file], tmp_path, 20)
     assert found["same"] + found["error"] == 20
     assert found["error"] > 0
 
 
-def test_drawn_table_has_all_classes():
+def test_synthetic_table_has_all_classes():
     task = model_files.drawn(*model_files.FLIPPED)
     assert task.n_classes == 5
     assert np.unique(task.y).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_page_shows_what_was_measured():
+def test_page_shows_the_measurements():
     results = json.loads(model_files.RESULTS.read_text())
     _, _, rest = model_files.PAGE.read_text().partition(f"<!-- {model_files.MARKER} -->\n")
     shown = rest.partition(f"<!-- end of {model_files.MARKER} -->")[0]

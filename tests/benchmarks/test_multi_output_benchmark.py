@@ -1,4 +1,4 @@
-"""The program ``benchmarks/multi_output``: a tiny run from measuring to the page, and what it computes."""
+"""The program ``benchmarks/multi_output``: a tiny run up to the page, and its computations."""
 
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ def line(cell, **values):
 
 @pytest.fixture
 def tiny_run(tmp_path, monkeypatch):
-    """The file of a run of one of ours, in this process."""
+    """Return the file of a run of one of our systems in this process."""
     monkeypatch.setattr(program, "in_child", lambda job, python, give_up: measure.run(job))
     monkeypatch.setattr(measure, "BATCH", 100)
     file = tmp_path / "multi_output.jsonl"
@@ -82,7 +82,7 @@ def test_page_without_markers_is_refused(tmp_path):
         page.write(Results(tmp_path / "none.jsonl"), tmp_path / "page.md", 0.01)
 
 
-def test_repeats_go_round_the_systems(tmp_path):
+def test_repeats_alternate_between_systems(tmp_path):
     plan = Plan(what=["step"], systems=["shared", "LightGBM"], repeats=2)
     found = list(program.cells(TINY, plan, Results(tmp_path / "none.jsonl")))
     assert [(of.repeat, of.system) for of in found] == [
@@ -150,7 +150,7 @@ def test_fastest_number_of_leaves_reaches_the_target(tmp_path):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_system_predicts_stage_by_stage(name):
+def test_system_predicts_in_stages(name):
     system = SYSTEMS[name]
     if not system.is_installed():
         pytest.skip(f'{name} is missing: pip install "abcgbm[bench]"')

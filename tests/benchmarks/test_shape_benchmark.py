@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.shape` counts, on a tiny package."""
+"""The counts of `python -m benchmarks.shape` on a tiny package."""
 
 import importlib
 import sys
@@ -98,7 +98,7 @@ def tiny(tmp_path):
 
 @pytest.fixture
 def imported(tiny, monkeypatch):
-    """The tiny package as a module; it needs no Dask here."""
+    """The tiny package as a module; it needs no Dask."""
     monkeypatch.syspath_prepend(tiny.parent)
     monkeypatch.setitem(sys.modules, "dask", SimpleNamespace())
     yield importlib.import_module("tiny")
@@ -115,7 +115,7 @@ def test_modules_have_their_dotted_names(tiny):
     assert [name for name, module in modules.items() if module.is_init] == ["tiny"]
 
 
-def test_lines_of_code_leave_out_blanks_comments_and_docstrings(tiny):
+def test_lines_of_code_exclude_blanks_comments_and_docstrings(tiny):
     modules = counts.modules_of(tiny)
     assert [counts.code_lines(of) for of in modules.values()] == [1, 8, 7, 19]
     assert [counts.comment_lines(of) for of in modules.values()] == [0, 1, 0, 0]
@@ -177,7 +177,7 @@ def test_pages_without_those_of_the_api_and_the_gallery(tmp_path):
     assert counts.lines_of(*pages) == 4
 
 
-def test_tree_drivers_are_classes_and_what_is_compiled_of_templates(tmp_path):
+def test_tree_drivers_are_classes_and_template_instances(tmp_path):
     (tmp_path / "cpp" / "boost").mkdir(parents=True)
     header, source = (tmp_path / "cpp" / "boost" / f"step.{of}" for of in ("hpp", "cpp"))
     header.write_text("template <int W>\nclass OneDriver {\n};\nclass TwoDriver final {\n};\n")
@@ -189,7 +189,7 @@ def test_tree_drivers_are_classes_and_what_is_compiled_of_templates(tmp_path):
     assert compiled == {"TwoDriver", "OneDriver<2>", "OneDriver<3>"}
 
 
-def test_rows_show_what_was_counted(tiny):
+def test_rows_show_the_counts(tiny):
     rows = dict(shape.rows_of_python(tiny))
     assert rows["Python modules / lines / functions"] == "4 / 64 / 9"
     assert rows["private helpers of <= 6 lines, used once"] == "1 of 3"
@@ -257,7 +257,7 @@ def test_trace_follows_threads(imported, tiny):
     assert "lowest" in names_in(trace)
 
 
-def test_trace_leaves_out_what_runs_while_a_module_is_imported(imported, tiny):
+def test_trace_excludes_code_run_by_imports(imported, tiny):
     del sys.modules["tiny.middle"]
     with Trace(tiny, SimpleNamespace()) as trace:
         middle = importlib.import_module("tiny.middle")
@@ -272,12 +272,12 @@ def test_trace_leaves_out_what_runs_while_a_module_is_imported(imported, tiny):
         ("reads", {"reads": 4.0000001}, "4.0"),
     ],
 )
-def test_row_of_a_trace_shows_what_its_process_found(job, found, expected, monkeypatch):
+def test_trace_row_shows_the_result_of_its_process(job, found, expected, monkeypatch):
     monkeypatch.setattr(shape.child, "run", lambda command, *_, **__: found)
     assert shape.traced(job) == expected
 
 
-def test_row_of_a_trace_that_fails_says_why(monkeypatch):
+def test_failed_trace_row_gives_the_reason(monkeypatch):
     def fail(*_, **__):
         raise shape.child.ChildFailedError("No module named 'dask'")
 

@@ -18,7 +18,7 @@ SUMMARY = {
 
 
 class TwoSteps:
-    """Stands for a model of two steps over the labels "a", "b", "c"."""
+    """A stub of a model of two iterations over the labels "a", "b", "c"."""
 
     classes_ = np.array(["a", "b", "c"])
 
@@ -60,7 +60,7 @@ def test_p_value_is_defined_where_the_variance_is_zero(errors_a, errors_b, expec
 
 
 @pytest.mark.parametrize(("errors", "n_test"), [(-1, 10), (11, 10), (0, 0)])
-def test_impossible_counts_are_named(errors, n_test):
+def test_impossible_counts_are_refused(errors, n_test):
     with pytest.raises(ValueError, match=f"errors={errors}, n_test={n_test}; expected"):
         p_value(errors, errors, n_test)
 
@@ -73,7 +73,7 @@ def test_worse_result_is_a_negative_improvement():
     assert relative_improvement(10, 12) == -20.0
 
 
-def test_error_curve_counts_wrong_answers_after_each_step():
+def test_error_curve_counts_errors_after_each_iteration():
     assert error_curve(MODEL, None, ["a", "b"]).tolist() == [0, 2]
     assert error_curve(MODEL, None, ["c", "b"]).tolist() == [1, 1]
 
@@ -87,21 +87,21 @@ def test_loss_curve_stays_finite_at_probability_zero():
     assert np.isfinite(loss_curve(TwoSteps([[1.0, 0.0, 0.0]]), None, ["b"])).all()
 
 
-def test_loss_curve_names_a_label_the_model_has_not_seen():
+def test_loss_curve_refuses_a_label_unknown_to_the_model():
     with pytest.raises(ValueError, match=r"'z'.*expected one of \['a', 'b', 'c'\]"):
         loss_curve(MODEL, None, ["a", "z"])
 
 
-def test_readings_take_the_first_lowest_the_last_and_the_validated_step():
+def test_summary_has_the_first_lowest_the_last_and_the_validated_iteration():
     readings = Readings.from_curves([9, 4, 6, 4, 5], validation_loss=[3.0, 2.0, 1.0, 2.0, 1.0])
     assert readings == Readings(Reading(2, 4), Reading(5, 5), Reading(3, 6))
 
 
-def test_validated_step_beyond_the_end_of_the_tested_fit_is_its_last_step():
+def test_validated_iteration_beyond_the_last_is_the_last():
     assert Readings.from_curves([9, 4], validation_loss=[3.0, 2.0, 1.0]).validated == Reading(2, 4)
 
 
 @pytest.mark.parametrize("curves", [([], [1.0]), ([1], [])])
-def test_readings_of_a_curve_without_steps_are_refused(curves):
+def test_summary_of_an_empty_curve_is_refused(curves):
     with pytest.raises(ValueError, match="at least one iteration"):
         Readings.from_curves(*curves)

@@ -32,7 +32,7 @@ def hide_matplotlib(monkeypatch):
 
 
 def final_errors(algorithm, max_iter):
-    """What the demo's model does on the second half of the digits, said without the demo."""
+    """Return the errors of the demo's model on the second half of the digits."""
     X, y = load_digits(return_X_y=True)
     half = len(y) // 2
     model = ABCBoostClassifier(
@@ -53,7 +53,7 @@ def test_demo_prints_the_errors_of_both_algorithms(in_empty_folder, monkeypatch,
     assert cells[:6] == [str(mart), "(iter.", "4)", str(abc), "(iter.", "4)"]
 
 
-def test_demo_writes_its_picture_where_told(in_empty_folder, capsys):
+def test_demo_writes_its_figure_to_the_given_path(in_empty_folder, capsys):
     pytest.importorskip("matplotlib")
     assert main(["demo", "--max-iter", "2", "--output", "curves.png"]) == 0
     assert (in_empty_folder / "curves.png").read_bytes().startswith(b"\x89PNG")
@@ -71,7 +71,7 @@ def test_demo_without_matplotlib_prints_the_table_and_names_the_extra(
     assert list(in_empty_folder.iterdir()) == []
 
 
-def test_demo_prints_the_same_table_each_time(in_empty_folder, monkeypatch, capsys):
+def test_demo_is_reproducible(in_empty_folder, monkeypatch, capsys):
     hide_matplotlib(monkeypatch)
     outputs = []
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_tiny_p_value_is_not_printed_as_zero():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["trains"], "No such command 'trains'"),
         (["demo", "--max-iter", "0"], "'--max-iter': Input should be greater than or equal to 1"),
@@ -120,8 +120,8 @@ def test_tiny_p_value_is_not_printed_as_zero():
         (["convert", "m.abc"], "--output is missing; expected a file"),
     ],
 )
-def test_bad_arguments_are_told_in_one_line_before_training(
-    in_empty_folder, monkeypatch, capsys, arguments, told
+def test_bad_arguments_are_one_line_errors_before_training(
+    in_empty_folder, monkeypatch, capsys, arguments, message
 ):
     forbid_training(monkeypatch)
     assert main(arguments) == 2
@@ -129,29 +129,29 @@ def test_bad_arguments_are_told_in_one_line_before_training(
     assert captured.out == ""
     (line,) = captured.err.splitlines()
     assert line.startswith("abcgbm: error: ")
-    assert told in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (["demo"], "demo.png: a folder; expected a file to write"),
         (["demo", "-o", "nowhere/a.png"], "nowhere/a.png: the folder 'nowhere' does not exist"),
         (["demo", "-o", "closed/a.png"], "closed/a.png: the folder 'closed' cannot be written to"),
     ],
 )
-def test_place_where_no_picture_can_be_is_refused_before_training(
-    in_empty_folder, monkeypatch, capsys, line, told
+def test_unwritable_figure_path_is_refused_before_training(
+    in_empty_folder, monkeypatch, capsys, line, message
 ):
     forbid_training(monkeypatch)
     (in_empty_folder / "demo.png").mkdir()
     (in_empty_folder / "closed").mkdir()
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed")
     assert main(line) == 1
-    assert capsys.readouterr().err == f"abcgbm: error: {told}\n"
+    assert capsys.readouterr().err == f"abcgbm: error: {message}\n"
 
 
-def test_interrupt_ends_with_a_line_and_code_130(in_empty_folder, monkeypatch, capsys):
+def test_interrupt_prints_one_line_and_exits_with_130(in_empty_folder, monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""How commands end when something goes wrong outside: disks, pipes, keys, files that are none."""
+"""Exit of commands after external failures: disks, pipes, interrupts, invalid files."""
 
 import importlib.metadata
 import os
@@ -70,7 +70,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_disk_that_is_full_is_told_and_leaves_the_old_file(folder, name):
+def test_full_disk_is_an_error_and_keeps_the_old_file(folder, name):
     resource = pytest.importorskip("resource")
     line = [*COMMANDS[name], "--force"]
     target = folder / line[line.index("-m" if name == "train" else "-o") + 1]
@@ -101,15 +101,15 @@ def test_disk_that_is_full_is_told_and_leaves_the_old_file(folder, name):
     ],
     ids=" ".join,
 )
-def test_file_that_is_read_is_not_written_over(folder, capsys, line):
+def test_input_file_is_not_overwritten(folder, capsys, line):
     (folder / "v.csv").write_bytes((folder / "t.csv").read_bytes())
     (folder / "p.toml").write_text("max_iter = 2\n")
     (folder / "other_name.csv").symlink_to("t.csv")
     before = contents(folder)
     assert main([*line, "--force"]) == 1
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     target = line[line.index("-m" if line[0] == "train" else "-o") + 1]
-    assert told == f"abcgbm: error: {target}: is an input file; expected another file to write\n"
+    assert message == f"abcgbm: error: {target}: is an input file; expected another file to write\n"
     assert contents(folder) == before
 
 
@@ -154,20 +154,20 @@ def broken_pipe():
 
 
 def run_with(redirections, line):
-    """Run a command by the shell, which can close streams."""
+    """Run a command through the shell, which can close streams."""
     command = ["bash", "-c", f'exec "$@" {redirections}', "bash", sys.executable, "-m", "abcgbm"]
     return subprocess.run([*command, *line], capture_output=True, text=True, check=False)
 
 
 @PRINTING
-def test_standard_output_that_is_full_is_told_in_one_line(folder, line):
+def test_full_standard_output_is_a_one_line_error(folder, line):
     with full_disk() as full:
         done = run(line, stdout=full)
     assert (done.returncode, done.stderr) == (1, "abcgbm: error: No space left on device\n")
 
 
 @PRINTING
-def test_pipe_without_a_reader_ends_a_command_quietly(folder, line):
+def test_broken_pipe_ends_a_command_quietly(folder, line):
     with broken_pipe() as pipe:
         done = run(line, stdout=pipe)
     assert (done.returncode, done.stderr) == (141, "")
@@ -180,7 +180,7 @@ def test_closed_standard_output_ends_a_command_quietly(folder, line):
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_debug_shows_where_a_full_output_was_written(folder):
+def test_debug_shows_the_traceback_of_a_full_output(folder):
     with full_disk() as full:
         done = run(["--version", "--debug"], stdout=full)
     assert done.returncode == 1
@@ -206,7 +206,7 @@ def test_debug_shows_where_a_full_output_was_written(folder):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_messages_that_cannot_be_written_go_nowhere(folder, closed, line, code, output):
+def test_messages_to_a_closed_standard_error_are_dropped(folder, closed, line, code, output):
     if "full" in closed and not os.path.exists("/dev/full"):  # noqa: PTH110
         pytest.skip("there is no /dev/full")
     done = run_with(closed, line)
@@ -218,29 +218,29 @@ def test_messages_that_cannot_be_written_go_nowhere(folder, closed, line, code, 
 
 
 @needs_bash
-def test_data_are_printed_though_standard_error_is_closed(folder, capfd):
+def test_data_are_printed_with_standard_error_closed(folder, capfd):
     assert main(["predict", "m.abc", "t.csv"]) == 0
     assert run_with("2>&-", ["predict", "m.abc", "t.csv"]).stdout == capfd.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
-def test_caller_keeps_the_stream_that_it_closed(folder, monkeypatch, capfd, name):
+def test_streams_closed_by_the_caller_stay_closed(folder, monkeypatch, capfd, name):
     monkeypatch.setattr(sys, name, None)
     assert main(["--version"]) == (141 if name == "stdout" else 0)
     assert main(["inspect", "no.abc"]) == 1
     assert getattr(sys, name) is None
-    told = capfd.readouterr()
-    assert "no.abc" not in told.out
-    assert ("no.abc" in told.err) == (name == "stdout")
+    message = capfd.readouterr()
+    assert "no.abc" not in message.out
+    assert ("no.abc" in message.err) == (name == "stdout")
 
 
-# ---------------------------------------------------------------------------------------------- keys
+# --------------------------------------------------------------------------------------- interrupts
 
 
 @pytest.mark.parametrize(
     ("package", "module"), [("abcgbm_command", "abcgbm"), ("abcgbm.cli", "abcgbm.cli.app")]
 )
-def test_interrupt_while_the_command_is_imported_is_told_in_one_line(package, module):
+def test_interrupt_during_import_is_a_one_line_error(package, module):
     code = (
         "import sys\n"
         "class Interrupting:\n"
@@ -255,14 +255,14 @@ def test_interrupt_while_the_command_is_imported_is_told_in_one_line(package, mo
     assert (done.returncode, done.stderr) == (130, "abcgbm: interrupted\n")
 
 
-def test_script_is_the_command_that_minds_interrupts():
+def test_console_script_handles_interrupts():
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="abcgbm")
     assert script.value == "abcgbm_command:main"
 
 
 @pytest.mark.parametrize(("path", "code"), [("t.csv", 0), ("no.csv", 1)])
-def test_command_ends_at_once_without_taking_threads_of_others_apart(folder, path, code):
-    """Python's way to end aborts now and then, while threads of pyarrow are at work."""
+def test_command_exits_without_finalizing_foreign_threads(folder, path, code):
+    """Regression: finalizing Python aborted occasionally while pyarrow threads were running."""
     program = (
         "import atexit, sys; from abcgbm_command import main\n"
         "atexit.register(print, 'taken apart')\n"
@@ -299,10 +299,10 @@ def test_interrupted_training_leaves_no_file(folder):
             if "iteration 1/" in line:
                 break
         process.send_signal(signal.SIGINT)
-        _, told = end_of(process)
+        _, message = end_of(process)
     assert process.returncode == 130
-    assert told.splitlines()[-1] == "abcgbm: interrupted"
-    assert "Traceback" not in told
+    assert message.splitlines()[-1] == "abcgbm: interrupted"
+    assert "Traceback" not in message
     assert contents(folder) == before
 
 
@@ -310,7 +310,7 @@ def test_interrupted_training_leaves_no_file(folder):
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "told"),
+    ("content", "options", "message"),
     [
         (b"1,2\n3,4\n", [], "(--no-header or --header)"),
         (b"a,y\n\xe9,1\n", [], "(--encoding)"),
@@ -322,15 +322,15 @@ def test_interrupted_training_leaves_no_file(folder):
         (b"a,y\n\0,1\n", [], ""),
     ],
 )  # fmt: skip
-def test_errors_of_reading_name_the_option_that_may_help(folder, capsys, content, options, told):
+def test_read_errors_name_an_option_that_may_help(folder, capsys, content, options, message):
     (folder / "bad.csv").write_bytes(content)
     assert main(["train", "bad.csv", "-l", "y", "-m", "x.abc", *options]) == 1
     (line,) = capsys.readouterr().err.splitlines()[-1:]
     assert line.startswith("abcgbm: error: ")
-    assert told in line
+    assert message in line
 
 
-def test_libsvm_file_that_is_counted_from_0_names_the_option(folder, capsys):
+def test_zero_based_libsvm_file_is_an_error_that_names_the_option(folder, capsys):
     (folder / "bad.svm").write_text("1 0:3\n")
     assert main(["train", "bad.svm", "-m", "x.abc"]) == 1
     assert capsys.readouterr().err.endswith(
@@ -343,28 +343,28 @@ def test_libsvm_file_that_is_counted_from_0_names_the_option(folder, capsys):
     ["t.csv", "empty", "folder", "nothing", "cut.abc", "zeros"],
 )
 @pytest.mark.parametrize("command", [["inspect"], ["predict"], ["convert", "-o", "x.json"]])
-def test_file_that_is_no_model_is_told_in_one_line(folder, capsys, path, command):
+def test_foreign_file_is_a_one_line_error(folder, capsys, path, command):
     (folder / "empty").touch()
     (folder / "folder").mkdir()
     (folder / "cut.abc").write_bytes((folder / "m.abc").read_bytes()[:-50])
     (folder / "zeros").write_bytes(bytes(5000))
     line = [command[0], path, *(["t.csv"] if command == ["predict"] else []), *command[1:]]
     assert main(line) == 1
-    (told,) = capsys.readouterr().err.splitlines()
-    assert told.startswith("abcgbm: error: ")
-    assert path in told
+    (message,) = capsys.readouterr().err.splitlines()
+    assert message.startswith("abcgbm: error: ")
+    assert path in message
 
 
-def test_cell_that_is_no_text_is_shown_in_part(folder, capsys):
+def test_invalid_utf8_cell_is_shown_in_part(folder, capsys):
     (folder / "bad.csv").write_bytes(b"a,y\n" + b"x" * 999 + b"\xe9" + b"x" * 999 + b",1\n")
     assert main(["train", "bad.csv", "-l", "y", "-m", "x.abc"]) == 1
-    told = capsys.readouterr().err
-    assert "bad.csv, line 2, column 'a': b'xxx" in told
-    assert "x\\xe9x" in told
-    assert len(told) < 200
+    message = capsys.readouterr().err
+    assert "bad.csv, line 2, column 'a': b'xxx" in message
+    assert "x\\xe9x" in message
+    assert len(message) < 200
 
 
-def test_warning_is_told_in_one_line_without_the_place_in_the_code(folder):
+def test_warning_is_one_line_without_source_location(folder):
     pd.read_csv("t.csv").iloc[:8].to_csv("few.csv", index=False)
     done = run(["train", "few.csv", "-l", "y", "-m", "x.abc", "-q"])
     (line,) = done.stderr.splitlines()
@@ -374,7 +374,7 @@ def test_warning_is_told_in_one_line_without_the_place_in_the_code(folder):
 # ------------------------------------------------------------------------------------- reproduction
 
 
-def test_line_in_the_report_has_the_options_of_reading_and_works(folder):
+def test_command_line_in_the_report_has_the_read_options_and_works(folder):
     table = pd.read_csv("t.csv")
     table.loc[0, "a"] = None
     table.to_csv("é.txt", index=False, header=False, sep="|", encoding="latin-1", na_rep="?")
@@ -388,7 +388,7 @@ def test_line_in_the_report_has_the_options_of_reading_and_works(folder):
     assert shown in page
 
 
-def test_options_of_reading_are_given_back_as_they_were():
+def test_read_options_round_trip():
     assert TableOptions().as_given() == []
     options = TableOptions("csv", True, ";", ",", "latin-1", ["?", "-"], True)
     assert options.as_given() == [
@@ -397,7 +397,7 @@ def test_options_of_reading_are_given_back_as_they_were():
     ]  # fmt: skip
 
 
-# --------------------------------------------------------------------------------- before the reading
+# ----------------------------------------------------------------------------------- before reading
 
 
 @pytest.mark.parametrize(
@@ -411,28 +411,28 @@ def test_parameters_are_checked_before_the_file_is_read(folder, capsys, options)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("max_leaves", "no parameter 'max_leaves'; did you mean max_leaf_nodes?"),
         ("zzzz", "no parameter 'zzzz'; expected one of algorithm, "),
     ],
 )
-def test_parameter_that_is_none_is_told_with_those_that_are_like_it(folder, capsys, name, told):
+def test_unknown_parameter_is_answered_with_similar_names(folder, capsys, name, message):
     (folder / "p.toml").write_text(f"{name} = 3\n")
     line = ["train", "t.csv", "-l", "y", "-m", "x.abc"]
     for options in (["--set", f"{name}=3"], ["--params", "p.toml"]):
         assert main([*line, *options]) == 1
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
-def test_output_of_unknown_format_is_told_without_an_option_for_it(folder, capsys):
+def test_unknown_output_format_error_names_no_option(folder, capsys):
     assert main(["predict", "m.abc", "t.csv", "-o", "out.dat"]) == 1
-    told = capsys.readouterr().err
-    assert "out.dat: a name without a known suffix; expected .csv" in told
-    assert "--format" not in told
+    message = capsys.readouterr().err
+    assert "out.dat: a name without a known suffix; expected .csv" in message
+    assert "--format" not in message
 
 
-def test_standard_input_is_refused_with_what_is_expected(folder, capsys):
+def test_standard_input_is_refused(folder, capsys):
     assert main(["predict", "m.abc", "-", "-o", "out.csv"]) == 1
     assert "-: standard input; expected a file" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""The commands on table files: the same models and answers as in Python, and clear failures."""
+"""Commands on table files: the same models and predictions as in Python, and clear errors."""
 
 import json
 import os
@@ -22,7 +22,7 @@ pytest.importorskip("typer")
 
 
 def frame(n_rows=300, seed=0):
-    """A table with numbers, text, truth values and gaps."""
+    """A table with numbers, text, booleans and missing values."""
     rng = np.random.default_rng(seed)
     table = pd.DataFrame(
         {
@@ -157,7 +157,7 @@ def test_every_format_gives_the_same_model(folder, trained, ending):
     assert read("t.abc") == read("m.abc")
 
 
-def test_sparse_files_are_read_as_scikit_learn_reads_them(folder):
+def test_sparse_files_are_read_as_in_scikit_learn(folder):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (200, 6)), rng.integers(0, 3, 200)
     dump_svmlight_file(X, y, "t.svm", zero_based=False)
@@ -172,7 +172,7 @@ def test_sparse_files_are_read_as_scikit_learn_reads_them(folder):
     np.testing.assert_array_equal(predicted, model.predict(load_svmlight_file("t.svm")[0]))
 
 
-def test_columns_with_a_part_of_their_own_are_no_features(folder):
+def test_label_weight_and_ignored_columns_are_no_features(folder):
     line = [
         "train",
         "train.csv",
@@ -195,7 +195,7 @@ def test_columns_with_a_part_of_their_own_are_no_features(folder):
     assert read("m.abc") == saved(model)
 
 
-def test_parameters_come_from_a_file_and_the_line_wins(folder):
+def test_command_line_takes_precedence_over_the_parameter_file(folder):
     (folder / "p.toml").write_text('max_iter = 9\nlearning_rate = 0.2\nalgorithm = "mart"\n')
     line = ["train", "train.csv", "-l", "tree", "-m", "m.abc", "-q", "--params", "p.toml"]
     assert main([*line, "--max-iter", "2"]) == 0
@@ -203,7 +203,7 @@ def test_parameters_come_from_a_file_and_the_line_wins(folder):
     assert (model.max_iter, model.learning_rate, model.algorithm) == (2, 0.2, "mart")
 
 
-def test_validation_file_is_read_with_the_types_of_the_training_file(folder):
+def test_validation_file_has_the_column_types_of_the_training_file(folder):
     table = pd.read_csv("train.csv")
     table["soil"] = ["x", *map(str, np.arange(1, len(table)) % 4)]
     table.to_csv("train.csv", index=False)
@@ -230,7 +230,7 @@ def test_validation_file_is_read_with_the_types_of_the_training_file(folder):
     assert read("m.abc") == saved(model)
 
 
-def test_training_tells_its_way_on_standard_error_alone(folder, capsys):
+def test_training_logs_to_standard_error_only(folder, capsys):
     assert (
         main(
             [
@@ -255,7 +255,7 @@ def test_training_tells_its_way_on_standard_error_alone(folder, capsys):
     assert last.startswith("abcgbm: m.abc: 3 classes, 2 iterations (max_iter), ")
 
 
-def test_broken_off_training_goes_on_from_its_checkpoint(folder, trained):
+def test_interrupted_training_resumes_from_its_checkpoint(folder, trained):
     line = ["train", "train.csv", "-l", "tree", "-q"]
     assert (
         main(
@@ -296,7 +296,7 @@ def test_broken_off_training_goes_on_from_its_checkpoint(folder, trained):
 # ------------------------------------------------------------------------- predict, evaluate, explain
 
 
-def test_predictions_are_those_of_python(folder, trained):
+def test_predictions_match_those_of_python(folder, trained):
     table = pd.read_csv("test.csv")
     X = table.drop(columns="tree")
     assert (
@@ -318,7 +318,7 @@ def test_predictions_are_the_same_in_every_format(folder, trained, ending):
 
 
 @pytest.mark.parametrize("size", [50, 1000])
-def test_prediction_is_the_same_wherever_the_file_is_cut(folder, trained, monkeypatch, size):
+def test_prediction_is_the_same_for_any_read_block_size(folder, trained, monkeypatch, size):
     assert main(["predict", "m.abc", "test.csv", "--proba", "-o", "whole.csv"]) == 0
     monkeypatch.setattr("abcgbm.data.files.csv.BLOCK_BYTES", size)
     monkeypatch.setattr("abcgbm.data.files.csv.DelimitedFile.__init__.__defaults__", (size,))
@@ -350,7 +350,7 @@ def test_files_without_a_header_are_read_by_position(folder):
     assert read("a.csv") == read("b.csv")
 
 
-def test_figures_of_evaluate_are_those_of_scikit_learn(folder, trained, capsys):
+def test_evaluate_matches_scikit_learn(folder, trained, capsys):
     table = pd.read_csv("test.csv")
     table.loc[0, "tree"] = "palm"
     table.to_csv("test.csv", index=False)
@@ -369,7 +369,7 @@ def test_figures_of_evaluate_are_those_of_scikit_learn(folder, trained, capsys):
     assert f"{found['errors']} errors" in capsys.readouterr().out
 
 
-def test_explained_values_are_those_of_python(folder, trained):
+def test_explanations_match_those_of_python(folder, trained):
     X = pd.read_csv("test.csv").drop(columns="tree")
     explained = trained.explain(X)
     assert main(["explain", "m.abc", "test.csv", "--class", "oak", "-o", "e.parquet"]) == 0
@@ -385,7 +385,7 @@ def test_explained_values_are_those_of_python(folder, trained):
 # ------------------------------------------------------------------------------------ inspect, convert
 
 
-def test_inspect_shows_what_is_in_the_file(folder, trained, capsys):
+def test_inspect_shows_the_contents_of_the_file(folder, trained, capsys):
     assert main(["inspect", "m.abc", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["classes"] == ["fir", "oak", "pine"]
@@ -398,7 +398,7 @@ def test_inspect_shows_what_is_in_the_file(folder, trained, capsys):
 
 
 @pytest.mark.parametrize("ending", ["c", "json", "txt"])
-def test_converted_models_are_those_of_python(folder, trained, ending):
+def test_converted_models_match_those_of_python(folder, trained, ending):
     name = {"c": "to_c", "json": "to_json", "txt": "to_text"}[ending]
     assert main(["convert", "m.abc", "-o", f"out.{ending}"]) == 0
     assert read(f"out.{ending}").decode() == getattr(trained, name)()
@@ -413,7 +413,7 @@ def test_models_are_converted_to_onnx_and_treelite(folder, trained):
     assert treelite.Model.deserialize("out.bin").num_tree == trained.to_treelite().num_tree
 
 
-def test_report_is_that_of_python(folder, trained):
+def test_report_matches_that_of_python(folder, trained):
     pytest.importorskip("jinja2")
     line = ["report", "m.abc", "test.csv", "--label", "tree", "--output", "r.html"]
     assert main(line) == 0
@@ -425,11 +425,11 @@ def test_report_is_that_of_python(folder, trained):
     assert read("r.html").decode() == html
 
 
-# ------------------------------------------------------------------------------------ what goes wrong
+# ------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (["train", "no.csv", "-l", "a", "-m", "x.abc"], "no.csv: no such file"),
         (["train", ".", "-l", "a", "-m", "x.abc"], "empty.csv: the file is empty"),
@@ -473,7 +473,7 @@ def test_report_is_that_of_python(folder, trained):
         (["evaluate", "m.abc", "latin.csv", "-l", "tree"], "is not UTF-8"),
     ],
 )
-def test_bad_input_is_told_in_one_line_and_leaves_no_file(folder, trained, capsys, line, told):
+def test_bad_input_is_a_one_line_error_and_leaves_no_file(folder, trained, capsys, line, message):
     table = pd.read_csv("test.csv")
     (folder / "empty.csv").touch()
     (folder / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
@@ -489,12 +489,12 @@ def test_bad_input_is_told_in_one_line_and_leaves_no_file(folder, trained, capsy
     assert captured.out == ""
     last = captured.err.splitlines()[-1]
     assert last.startswith("abcgbm: error: ")
-    assert told in last
+    assert message in last
     assert "Traceback" not in captured.err
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-def test_debug_shows_where_an_error_comes_from(folder, capsys):
+def test_debug_shows_the_traceback_of_an_error(folder, capsys):
     assert main(["train", "no.csv", "-l", "a", "-m", "x.abc", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
 
@@ -522,7 +522,7 @@ def test_force_replaces_a_file(folder, trained):
     assert ABCBoostClassifier.load_model("m.abc").n_iter_ == 2
 
 
-def test_output_that_goes_wrong_on_the_way_leaves_the_old_file(folder, trained, capsys):
+def test_failure_while_writing_keeps_the_old_file(folder, trained, capsys):
     good = read("test.csv").decode().splitlines()
     (folder / "bad.csv").write_text("\n".join([*good, "1,2"]))
     (folder / "out.csv").write_text("old")
@@ -543,7 +543,7 @@ def test_data_go_to_standard_output(folder, trained):
     assert done.stdout == "".join(f"{line}\n" for line in ["prediction", *trained.predict(X)])
 
 
-def test_reader_that_has_gone_ends_the_command_quietly(folder, trained):
+def test_closed_pipe_ends_the_command_quietly(folder, trained):
     pd.concat([pd.read_csv("test.csv")] * 200).to_csv("long.csv", index=False)
     command = f"{sys.executable} -m abcgbm predict m.abc long.csv --proba | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""`abcgbm train` of tables that are read in batches: which tables, the messages, and the same model."""
+"""`abcgbm train` on tables read in batches: when this happens, its messages, and the same model."""
 
 import pytest
 
@@ -21,7 +21,7 @@ FEW = (
 
 
 def run(capsys, *words):
-    """Return the exit code and what was said on standard error."""
+    """Return the exit code and the text on standard error."""
     code = main([*map(str, words)])
     return code or 0, capsys.readouterr().err
 
@@ -34,14 +34,16 @@ def trained(capsys, file, model, *words):
 
 @pytest.fixture(params=["parquet", "csv"])
 def table(request, tmp_path):
-    """A file of all rows, and a folder of its parts."""
+    """A file of all rows, and a folder of partial files."""
     (tmp_path / "parts").mkdir()
     WRITERS[request.param](TABLE, tmp_path / f"table.{request.param}")
     return tmp_path / f"table.{request.param}", written(tmp_path / "parts", BATCHES, request.param)
 
 
 @pytest.mark.parametrize("categorical", [(), ("--categorical", "b")])
-def test_parts_give_the_model_of_one_file_and_this_is_said(table, categorical, tmp_path, capsys):
+def test_several_files_give_the_model_of_one_file_and_are_reported(
+    table, categorical, tmp_path, capsys
+):
     file, folder = table
     expected, said = trained(capsys, file, tmp_path / "whole.abc", *categorical)
     assert "read in batches" not in said

@@ -1,4 +1,4 @@
-"""Columns and labels of table files: whatever their types, cuts and names, the same as in Python."""
+"""Columns and labels of table files: any type, batch size and name gives the result of Python."""
 
 import json
 from decimal import Decimal
@@ -129,7 +129,7 @@ def test_lines_of_decimal_commas_give_the_same_model(trained):
     assert content("m.abc") == expected
 
 
-def test_training_tells_which_columns_became_categories(folder, capsys):
+def test_training_reports_categorical_columns(folder, capsys):
     table = frame()
     for number in range(7):
         table[f"t{number}"] = "z"
@@ -151,11 +151,11 @@ def test_training_tells_which_columns_became_categories(folder, capsys):
         )
         == 0
     )
-    told = "t.csv: 120 rows, 10 features; categorical: 'c', 't0', 't1', 't2', 't3' and 3 more"
-    assert told in capsys.readouterr().err
+    message = "t.csv: 120 rows, 10 features; categorical: 'c', 't0', 't1', 't2', 't3' and 3 more"
+    assert message in capsys.readouterr().err
 
 
-def test_sparse_files_of_fewer_columns_are_padded_and_those_of_more_refused(folder, capsys):
+def test_narrow_sparse_files_are_padded_and_wide_ones_refused(folder, capsys):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (90, 6)), rng.integers(0, 3, 90)
     dump_svmlight_file(X, y, "t.svm", zero_based=False)
@@ -214,7 +214,9 @@ def test_decimal_labels_are_numbers(folder, capsys):
 
 
 @pytest.mark.parametrize("n_bytes", [30, 300, 10**6])
-def test_one_odd_label_is_one_error_wherever_the_file_is_cut(trained, capsys, monkeypatch, n_bytes):
+def test_one_unknown_label_is_one_error_for_any_read_block_size(
+    trained, capsys, monkeypatch, n_bytes
+):
     table = frame(seed=1)
     X, y = table.drop(columns="y"), table["y"].astype(object)
     errors = int((trained.predict(X)[1:] != y[1:]).sum())
@@ -225,7 +227,7 @@ def test_one_odd_label_is_one_error_wherever_the_file_is_cut(trained, capsys, mo
     assert (found["rows_of_unknown_labels"], found["rows_without_label"]) == (1, 0)
 
 
-def test_labels_may_be_spelled_as_other_numbers_of_the_same_value(trained, capsys):
+def test_labels_match_by_numeric_value(trained, capsys):
     frame().to_csv("e.csv", index=False)
     expected = evaluated(capsys, "e.csv")
     table = frame()
@@ -234,7 +236,7 @@ def test_labels_may_be_spelled_as_other_numbers_of_the_same_value(trained, capsy
         assert evaluated(capsys, "e.csv") == expected
 
 
-def test_rows_without_a_label_are_left_out_and_told(trained, capsys):
+def test_rows_without_a_label_are_dropped_and_reported(trained, capsys):
     table = frame()
     table.iloc[20:].to_csv("few.csv", index=False)
     expected = evaluated(capsys, "few.csv")
@@ -250,16 +252,16 @@ def test_rows_without_a_label_are_left_out_and_told(trained, capsys):
 
 @pytest.mark.parametrize("command", ["evaluate", "report"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_column_that_holds_no_label_of_the_model_is_refused(trained, capsys, command, ending):
+def test_column_without_labels_of_the_model_is_refused(trained, capsys, command, ending):
     table = frame()
     table.to_csv("e.csv", index=False)
     table.to_parquet("e.parquet")
     output = ["-o", "r.html"] if command == "report" else []
     assert main([command, "m.abc", f"e.{ending}", "--label", "c", *output]) == 1
-    told = last_line(capsys)
-    assert "'x'" in told
-    assert "'y'" in told
-    assert "expected some of 1, 2, 3" in told
+    message = last_line(capsys)
+    assert "'x'" in message
+    assert "'y'" in message
+    assert "expected some of 1, 2, 3" in message
 
 
 @pytest.mark.parametrize("command", ["evaluate", "report"])
@@ -278,16 +280,16 @@ def test_training_on_rows_without_a_label_is_refused(folder, capsys):
     assert "t.csv, column 'y': 2 of 120 rows have no label" in last_line(capsys)
 
 
-def test_validation_file_without_a_feature_is_named(folder, capsys):
+def test_missing_feature_of_the_validation_file_is_named(folder, capsys):
     pd.DataFrame({"a": range(40), "b": range(40), "y": [0, 1] * 20}).to_csv("t.csv", index=False)
     pd.DataFrame({"c": range(40), "a": range(40), "y": [0, 1] * 20}).to_csv("v.csv", index=False)
     line = ["train", "t.csv", "-l", "y", "-m", "m.abc", "-q", "--valid", "v.csv"]
     assert main(line) == 1
-    told = "v.csv: columns of the training table are missing: 'b'; there are 'c', 'a', 'y'"
-    assert told in last_line(capsys)
+    message = "v.csv: columns of the training table are missing: 'b'; there are 'c', 'a', 'y'"
+    assert message in last_line(capsys)
 
 
-def test_validation_label_that_is_no_number_is_the_only_one_told(folder, capsys):
+def test_error_names_only_the_non_numeric_validation_label(folder, capsys):
     table = frame().astype({"y": object})
     table.to_csv("t.csv", index=False)
     table.loc[5, "y"] = "x"
@@ -298,7 +300,7 @@ def test_validation_label_that_is_no_number_is_the_only_one_told(folder, capsys)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "inspect"])
-def test_brackets_in_labels_and_names_are_shown_as_they_are(folder, capsys, command):
+def test_brackets_in_labels_and_names_are_printed_literally(folder, capsys, command):
     names = {1: "[red]", 2: "[/x]", 3: ":smile:"}
     table = frame().rename(columns={"a": "[/bold]"})
     table.assign(y=table["y"].map(names)).to_csv("t.csv", index=False)
@@ -313,7 +315,7 @@ def test_brackets_in_labels_and_names_are_shown_as_they_are(folder, capsys, comm
 # ------------------------------------------------------------------------------------------- output
 
 
-def test_kept_columns_are_written_as_they_were(folder):
+def test_kept_columns_are_written_unchanged(folder):
     table = frame()
     table.to_csv("t.csv", index=False)
     train("t.csv")
@@ -332,13 +334,13 @@ def keep(*names):
 
 
 @pytest.mark.parametrize("name", ["prediction", "proba_1"])
-def test_kept_column_that_is_called_like_one_of_the_output_is_refused(trained, capsys, name):
+def test_kept_column_with_the_name_of_an_output_column_is_refused(trained, capsys, name):
     frame().assign(**{name: 1}).to_csv("x.csv", index=False)
     assert main(["predict", "m.abc", "x.csv", "--proba", "--keep", name, "-o", "p.csv"]) == 2
     assert f"--keep {name}: the output has a column of this name" in last_line(capsys)
 
 
-def test_explained_features_may_be_called_like_other_columns_of_the_output(folder):
+def test_explained_features_may_have_names_of_output_columns(folder):
     table = frame().rename(columns={"a": "class", "b": "base"})
     table.to_csv("t.csv", index=False)
     model = train("t.csv")
@@ -353,7 +355,7 @@ def test_explained_features_may_be_called_like_other_columns_of_the_output(folde
 
 @pytest.mark.parametrize("command", ["predict", "explain"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_file_without_rows_gives_an_output_without_rows(trained, command, ending):
+def test_empty_table_gives_an_empty_output(trained, command, ending):
     frame().to_csv("x.csv", index=False)
     frame()[:0].to_csv("none.csv", index=False)
     options = ["--proba", "--keep", "b"] if command == "predict" else []
@@ -367,7 +369,7 @@ def test_file_without_rows_gives_an_output_without_rows(trained, command, ending
         assert (none.schema, len(none)) == (full.schema, 0)
 
 
-def test_written_cells_are_read_back_as_they_are(trained):
+def test_written_cells_round_trip(trained):
     odd = ["a,b", 'say "x"', "two\nlines", "\r", "", "é", "\t", " x "]
     table = frame()[: len(odd)].assign(odd=odd)
     table.to_parquet("x.parquet")
@@ -378,9 +380,7 @@ def test_written_cells_are_read_back_as_they_are(trained):
 
 
 @pytest.mark.filterwarnings("default:column 'c' has 300 values")
-def test_column_without_a_known_category_is_warned_of_and_numbers_for_text_are_refused(
-    folder, capsys
-):
+def test_column_of_unknown_categories_warns_and_numbers_for_text_are_refused(folder, capsys):
     table = frame(300)
     table["y"] = table["c"] + "!"
     table.to_csv("t.csv", index=False)

@@ -1,4 +1,4 @@
-"""The process ends as it was told to, whatever native work its daemon threads are in."""
+"""The process exits with its code while daemon threads run native code."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ sys.exit({code})
 @pytest.mark.parametrize(
     ("work", "code"), [("fit", 0), ("fit", 7), ("predict", 0), ("predict", 7), ("bin", 7)]
 )
-def test_process_exits_quietly_while_a_daemon_thread_is_at_native_work(work, code):
+def test_process_exits_quietly_while_a_daemon_thread_runs_native_code(work, code):
     with ExitStack() as stack:
         processes = [
             stack.enter_context(

@@ -1,4 +1,4 @@
-"""Parameters in the shell: an option for each, objects as text, and what takes precedence."""
+"""Parameters on the command line: options, objects as text, and precedence."""
 
 import inspect
 from pathlib import Path
@@ -34,7 +34,7 @@ def given(*assigned, params=None, **options):
     return given_parameters(ParameterOptions(**options), params, assigned)
 
 
-def test_every_parameter_has_an_option_of_its_name_and_a_help():
+def test_every_parameter_has_an_option_with_help():
     train = typer.main.get_command(app).commands["train"]
     options = {option.opts[0]: option for option in train.params}
     elsewhere = {"warm_start", "callbacks", "verbose"}
@@ -64,7 +64,7 @@ def test_every_parameter_has_an_option_of_its_name_and_a_help():
         ("TimeLimit(3)", "TimeLimit(3)"),
     ],
 )
-def test_value_is_read_as_toml_or_as_an_object(text, value):
+def test_value_is_parsed_as_toml_or_as_an_object(text, value):
     assert value_of(text) == value
     assert type(value_of(text)) is type(value)
 
@@ -83,7 +83,7 @@ def test_value_is_read_as_toml_or_as_an_object(text, value):
     ],
     ids=lambda text: text[:40],
 )
-def test_text_that_is_no_call_of_literals_is_refused_and_not_run(text):
+def test_expression_other_than_a_call_with_literals_is_refused_and_not_run(text):
     with pytest.raises(
         ValueError, match=r"expected a call with literal arguments, such as AdaptiveBaseClass"
     ):
@@ -95,14 +95,14 @@ def test_unknown_parameter_of_an_object_is_named():
         value_of("AdaptiveBaseClass(gapp=1)")
 
 
-def test_option_wins_over_set_and_set_over_a_file(tmp_path):
+def test_option_takes_precedence_over_set_and_set_over_a_file(tmp_path):
     file = tmp_path / "p.toml"
     file.write_text('max_iter = 1\nmax_depth = 1\nalgorithm = "TreePerClass(min_gain=1.0)"\n')
     found = given("max_iter=2", "max_depth=2", params=file, max_iter="3")
     assert found == {"max_iter": 3, "max_depth": 2, "algorithm": TreePerClass(min_gain=1.0)}
 
 
-def test_iterations_without_improvement_turn_early_stopping_on():
+def test_patience_option_enables_early_stopping():
     assert given(n_iter_no_change="5") == {"early_stopping": True, "n_iter_no_change": 5}
     kept = given(n_iter_no_change="5", early_stopping="false")
     assert kept == {"early_stopping": False, "n_iter_no_change": 5}

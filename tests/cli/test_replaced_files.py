@@ -1,4 +1,4 @@
-"""Which files a fit or a command replaces, and that a file is replaced whole or not at all."""
+"""Which files a fit or a command replaces; files are replaced atomically."""
 
 import os
 import stat
@@ -43,7 +43,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Tables, parameters, a model and checkpoints of two trainings, with a second name for some."""
+    """A folder with tables, parameters, a model, checkpoints of two trainings, and hard links."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "parts").mkdir()
     written(tmp_path / "parts", BATCHES)
@@ -65,7 +65,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"PK\x03\x04", b"\x00"])
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
-def test_checkpoint_does_not_replace_a_file_that_is_no_model(content, link, path, tmp_path):
+def test_checkpoint_does_not_replace_a_foreign_file(content, link, path, tmp_path):
     table = tmp_path / "table"
     table.write_bytes(content)
     if link is None:
@@ -101,7 +101,7 @@ def test_checkpoint_of_the_same_training_is_replaced(path):
 
 
 @pytest.mark.parametrize("resumes", [False, True])
-def test_checkpoint_of_another_training_is_not_replaced_and_both_are_named(resumes, path, tmp_path):
+def test_checkpoint_of_another_training_is_not_replaced(resumes, path, tmp_path):
     own = tmp_path / "own"
     small(max_leaf_nodes=5, callbacks=[Checkpoint(path)]).fit(X, Y)
     small(max_iter=3, callbacks=[Checkpoint(own)]).fit(X, Y)
@@ -123,7 +123,7 @@ def test_warm_start_keeps_its_model_if_its_checkpoint_is_refused(path):
     assert model.model_ is before
 
 
-def test_all_ranks_refuse_what_the_first_one_refuses(path):
+def test_all_ranks_refuse_a_checkpoint_that_rank_0_refuses(path):
     path.write_text("notes")
 
     def refused(communicator):
@@ -152,7 +152,7 @@ READ = {
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("argument", ["X", "X_val"])
-def test_file_that_the_fit_reads_is_never_replaced(name, argument, tmp_path):
+def test_input_file_of_the_fit_is_never_replaced(name, argument, tmp_path):
     (tmp_path / "parts").mkdir()
     read = READ[name](written(tmp_path / "parts", BATCHES))
     before = contents(tmp_path)
@@ -171,7 +171,7 @@ def test_file_that_the_fit_reads_is_never_replaced(name, argument, tmp_path):
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
-def test_predictions_do_not_replace_a_file_that_is_read(name, link, tmp_path, model):
+def test_predictions_do_not_replace_an_input_file(name, link, tmp_path, model):
     folder = tmp_path / "parts"
     folder.mkdir()
     read, path = READ[name](written(folder, BATCHES)), folder / "p0.parquet"
@@ -184,7 +184,7 @@ def test_predictions_do_not_replace_a_file_that_is_read(name, link, tmp_path, mo
     assert contents(tmp_path) == before
 
 
-def test_other_files_beside_those_that_are_read_may_be_replaced(tmp_path):
+def test_files_other_than_inputs_may_be_replaced(tmp_path):
     (tmp_path / "parts").mkdir()
     path = written(tmp_path / "parts", BATCHES) / "_checkpoint"
     path.touch()
@@ -220,15 +220,15 @@ GIVEN = {
         (["t.csv", "--memory", "1GB", "--valid", "v.*"], "v.csv"),
     ],
 )
-def test_no_checkpoint_of_a_command_replaces_what_it_reads(
+def test_checkpoint_of_a_command_does_not_replace_its_inputs(
     folder, capsys, tables, name, way, force
 ):
     before = contents(folder)
     line = ["train", *tables, *LINE, "-m", "new.abc", *GIVEN[way](name)]
     assert main([*line, "--force"] if force else line) == 1
-    told = capsys.readouterr().err
-    assert "which the fit reads; expected another file" in told
-    assert len(told.splitlines()) == 1
+    message = capsys.readouterr().err
+    assert "which the fit reads; expected another file" in message
+    assert len(message.splitlines()) == 1
     assert contents(folder) == before
 
 
@@ -241,22 +241,22 @@ def test_parameter_file_cannot_set_a_checkpoint(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [("notes.txt", "exists and is not a model file"), ("other_ck", "max_leaf_nodes was 3, is ")],
 )
-def test_other_files_are_replaced_by_a_checkpoint_with_force_alone(folder, capsys, name, told):
+def test_checkpoint_replaces_other_files_only_with_force(folder, capsys, name, message):
     before = contents(folder)
     line = ["train", "t.csv", *LINE, "-m", "new.abc", "--checkpoint", name]
     assert main(line) == 1
     shown = capsys.readouterr().err
-    assert told in shown
+    assert message in shown
     assert "--force replaces" in shown
     assert contents(folder) == before
     assert main([*line, "--force"]) == 0
     assert load(folder / name).checkpoint is not None
 
 
-def test_resumed_checkpoint_is_replaced_and_other_names_of_it_stay_whole(folder):
+def test_resumed_checkpoint_is_replaced_and_its_hard_links_stay_intact(folder):
     (folder / "second").hardlink_to("ck")
     line = ["train", "t.csv", "-l", "y", "-q", "--set", "min_samples_leaf=1"]
     steps = [
@@ -272,7 +272,7 @@ def test_resumed_checkpoint_is_replaced_and_other_names_of_it_stay_whole(folder)
     assert (folder / "a.abc").read_bytes() == (folder / "b.abc").read_bytes()
 
 
-def test_checkpoint_and_model_are_two_files(folder, capsys):
+def test_checkpoint_and_model_must_be_different_files(folder, capsys):
     before = contents(folder)
     for name in ("new.abc", "parts/../new.abc"):
         assert main(["train", "t.csv", *LINE, "-m", "new.abc", "--checkpoint", name]) == 2
@@ -297,18 +297,20 @@ def test_checkpoint_and_model_are_two_files(folder, capsys):
         (["t.csv", "--resume", "ck"], "parts/../ck"),
     ],
 )
-def test_model_does_not_replace_what_patterns_folders_and_options_read(
+def test_model_does_not_replace_inputs_of_patterns_folders_and_options(
     folder, capsys, tables, model
 ):
     before = contents(folder)
     for force in ([], ["--force"]):
         assert main(["train", *tables, *LINE, "-m", model, *force]) == 1
-        told = capsys.readouterr().err
-        assert told == f"abcgbm: error: {model}: is an input file; expected another file to write\n"
+        message = capsys.readouterr().err
+        assert (
+            message == f"abcgbm: error: {model}: is an input file; expected another file to write\n"
+        )
     assert contents(folder) == before
 
 
-def test_picture_of_the_demo_is_replaced_with_force_alone(folder, capsys):
+def test_figure_of_the_demo_is_replaced_only_with_force(folder, capsys):
     pytest.importorskip("matplotlib")
     (folder / "demo.png").write_bytes(b"my own")
     line = ["demo", "--max-iter", "2"]
@@ -320,14 +322,14 @@ def test_picture_of_the_demo_is_replaced_with_force_alone(folder, capsys):
 
 
 @pytest.mark.parametrize("name", ["a.png", "b.svg", "c.PDF"])
-def test_picture_has_the_format_of_its_name(folder, name):
+def test_figure_has_the_format_of_its_suffix(folder, name):
     pytest.importorskip("matplotlib")
     assert main(["demo", "--max-iter", "1", "--output", name]) == 0
     start = {"a.png": b"\x89PNG", "b.svg": b"<?xml", "c.PDF": b"%PDF"}[name]
     assert (folder / name).read_bytes().startswith(start)
 
 
-# ------------------------------------------------------------------------------ whole, or not at all
+# ------------------------------------------------------------------------------------ atomic writes
 
 EXPORTS = {
     "to_json": {},
@@ -346,7 +348,7 @@ def model():
 
 @contextmanager
 def little_space(n_bytes=100):
-    """Let files of this process have few bytes, as on a disk that is almost full."""
+    """Limit the file size of this process, as on an almost full disk."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
@@ -364,7 +366,7 @@ def write(model, method, path):
 
 
 @pytest.mark.parametrize("method", EXPORTS)
-def test_output_is_written_whole_or_not_at_all(model, method, tmp_path):
+def test_output_is_written_atomically(model, method, tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"the old one")
     before = contents(tmp_path)
@@ -389,21 +391,21 @@ def test_output_follows_a_link_and_keeps_its_mode(model, method, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["to_json", "to_text", "to_c", "to_onnx", "save_model"])
-def test_device_that_is_full_is_an_error(model, method):
+def test_full_device_is_an_error(model, method):
     if not os.path.exists("/dev/full"):  # noqa: PTH110
         pytest.skip("there is no /dev/full")
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         write(model, method, "/dev/full")
 
 
-def test_command_names_the_output_for_which_the_disk_is_full(folder, capsys):
+def test_full_disk_error_names_the_output(folder, capsys):
     for line in ("convert m.abc -o new.json", "predict m.abc t.csv -o new.csv"):
         with little_space():
             assert main(line.split()) == 1
         assert capsys.readouterr().err == f"abcgbm: error: {line.split()[-1]}: File too large\n"
 
 
-def test_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch, capsys):
+def test_read_only_file_is_not_replaced(tmp_path, monkeypatch, capsys):
     path = tmp_path / "file"
     path.write_bytes(b"the old one")
     monkeypatch.setattr(os, "access", lambda of, mode: not (of == path and mode == os.W_OK))
@@ -418,7 +420,7 @@ def test_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch, cap
         small(callbacks=[Checkpoint(path)]).fit(X, Y)
 
 
-def test_checkpoint_on_a_full_disk_leaves_the_earlier_one(path):
+def test_checkpoint_on_a_full_disk_keeps_the_previous_one(path):
     whole = small(max_iter=3, callbacks=[Checkpoint(path)]).fit(X, Y)
     before = path.read_bytes()
     with pytest.warns(UserWarning, match="could not be written"), little_space():

@@ -128,7 +128,10 @@ def test_what_is_no_number_is_named(name, bad):
             {"algorithm": MultiOutputTrees("mart", min_hessian_leaf=1)},
             ("MultiOutputTrees: min_hessian_leaf=1 with criterion='mart'", "0, or criterion="),
         ),
-        ({"callbacks": [TimeLimit(1), TimeLimit(2)]}, ("callbacks has 2 TimeLimit objects", "at most")),
+        (
+            {"callbacks": [TimeLimit(1), TimeLimit(2)]},
+            ("callbacks has 2 TimeLimit objects", "at most"),
+        ),
         ({"max_iter": "3"}, ("max_iter='3'", "'auto' or None or an integer of at least 1")),
         ({"max_features": "all"}, ("max_features='all'", "None, 'sqrt', an integer")),
         ({"early_stopping": "yes"}, ("early_stopping='yes'", "'auto' or True or False")),

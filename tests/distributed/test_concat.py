@@ -1,4 +1,4 @@
-"""Partitions are accepted or refused alike, be they joined on one worker or on ranks of their own."""
+"""Partitions concatenated on one worker and partitions on several ranks give equal results."""
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ def on_one(tables, labels=(LABELS, LABELS)):
 
 
 @pytest.mark.parametrize("tables", GOOD.values(), ids=GOOD)
-def test_partitions_make_the_same_model_on_one_worker_and_on_two(tables):
+def test_partitions_give_the_same_model_on_one_worker_and_on_two(tables):
     expected = file_of(on_one(tables))
     assert [file_of(model) == expected for model in on_ranks(2, on_two(tables))] == [True] * 2
 
@@ -117,7 +117,7 @@ def test_labels_of_two_types_are_refused_on_one_worker_and_on_two(labels):
     [(LABELS, LABELS * 1.0), (LABELS, LABELS.astype(np.uint64))],
     ids=["floats", "unsigned"],
 )
-def test_labels_that_may_be_mixed_are_the_same_on_one_worker_and_on_two(labels):
+def test_compatible_label_types_are_equal_on_one_worker_and_on_two(labels):
     tables = (frame(NUMBERS), frame(INTS))
     expected = file_of(on_one(tables, labels))
     assert [file_of(of) == expected for of in on_ranks(2, on_two(tables, labels))] == [True] * 2

@@ -1,4 +1,4 @@
-"""The same model from rows that lie on the workers of a Dask cluster."""
+"""Training on a Dask cluster gives the model of one process."""
 
 import io
 import os
@@ -74,7 +74,7 @@ def arrays() -> tuple[np.ndarray, np.ndarray]:
 
 
 def on_workers(client, column, ends, n_workers):
-    """Parts of a column as futures, on so many workers in turn."""
+    """Return parts of a column as futures, distributed round-robin over ``n_workers`` workers."""
     addresses = sorted(client.nthreads())[:n_workers]
     parts = [column[begin:end] for begin, end in zip([0, *ends], [*ends, N_ROWS], strict=True)]
     return [
@@ -87,7 +87,7 @@ def on_workers(client, column, ends, n_workers):
 
 
 def run(client, function, view=work.result_of, *, heartbeat_timeout=6.0):
-    """Let all workers do something as ranks; return what came of each."""
+    """Run a function on all workers as ranks and return their results."""
     addresses = sorted(client.nthreads())
     ranks = WorkerGroup(client, addresses, heartbeat_timeout)
     ranks.start([function] * len(addresses))
@@ -115,7 +115,7 @@ def test_ranks_out_of_step_are_an_error_on_every_worker(client):
     assert all("is out of step: it sent (1, 'sum', '<i" in text for text in errors.values())
 
 
-def test_rank_that_fails_tells_the_others_why(client):
+def test_error_of_a_rank_reaches_the_other_ranks(client):
     errors = run(client, work.failing, work.error_of).given
     address = sorted(client.nthreads())[1]
     assert errors[1] == "MemoryError: 8 GiB are not available"
@@ -123,7 +123,7 @@ def test_rank_that_fails_tells_the_others_why(client):
     assert errors[0] == errors[2] == expected
 
 
-def test_worker_that_is_stopped_is_noticed(client):
+def test_stopped_worker_is_detected(client):
     address = sorted(client.nthreads())[1]
     pid = client.run(os.getpid)[address]
     addresses = sorted(client.nthreads())
@@ -138,7 +138,7 @@ def test_worker_that_is_stopped_is_noticed(client):
     assert errors == {0: lost, 2: lost}
 
 
-def test_nothing_is_left_of_sessions(client):
+def test_sessions_are_cleaned_up(client):
     run(client, work.sums)
     until = time.monotonic() + 20
     while any(client.run(work.unclosed_connections).values()) and time.monotonic() < until:
@@ -151,7 +151,7 @@ def test_nothing_is_left_of_sessions(client):
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 @pytest.mark.parametrize("algorithm", ["abc-mart", "multi-output"])
-def test_model_is_that_of_one_process(client, n_workers, algorithm):
+def test_model_equals_that_of_one_process(client, n_workers, algorithm):
     X, y = table()
     ends = [30, 30, 250, 251]  # one partition without rows, one with one
     given = [on_workers(client, column, ends, n_workers) for column in (X, y)]
@@ -201,7 +201,7 @@ def test_sparse_parts_give_the_model_of_one_process(client):
     assert bytes_of(model) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
 
 
-def test_fits_on_one_cluster_at_once_do_not_wait_for_each_other(client):
+def test_concurrent_fits_on_one_cluster_do_not_block_each_other(client):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
     models = [DaskABCBoostClassifier(**FEW, client=client) for _ in range(3)]
@@ -252,7 +252,7 @@ def test_workers_may_be_threads_of_one_process():
 # ------------------------------------------------------------------------------------------ prediction
 
 
-def test_predictions_of_collections_are_lazy_and_those_of_tables(client):
+def test_predictions_of_collections_are_lazy_and_equal_those_of_tables(client):
     X, y = table()
     frame, column = (dd.from_pandas(c, npartitions=3) for c in (X, y))
     model = DaskABCBoostClassifier(**FEW).fit(frame, column)
@@ -283,7 +283,7 @@ def test_predictions_of_arrays_are_arrays_and_need_no_client(monkeypatch):
         np.testing.assert_array_equal(lazily.compute(scheduler="sync"), getattr(local, method)(X))
 
 
-def test_other_methods_name_what_they_do_not_take():
+def test_other_methods_refuse_unsupported_arguments():
     X, y = arrays()
     model = DaskABCBoostClassifier(**FEW)._copy_fitted(ABCBoostClassifier(**FEW).fit(X, y))
     with pytest.raises(
@@ -292,10 +292,10 @@ def test_other_methods_name_what_they_do_not_take():
         model.explain(da.from_array(X))
 
 
-# --------------------------------------------------------------------------------------- while it trains
+# ---------------------------------------------------------------------------------- during training
 
 
-def test_callbacks_hear_of_each_step_and_stop_where_they_say(client):
+def test_callbacks_run_after_each_iteration_and_can_stop(client):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
     steps = []
@@ -320,9 +320,9 @@ def test_user_is_warned_where_fit_was_called(client):
     X, y = arrays()
     weight = np.where(np.arange(N_ROWS) == 7, 1e-30, 1.0)
     lazy = [da.from_array(c, chunks=(90, 4)[: c.ndim]) for c in (X, y, weight)]
-    with pytest.warns(UserWarning, match=r"1 row\(s\) weigh at most") as told:
+    with pytest.warns(UserWarning, match=r"1 row\(s\) weigh at most") as warned:
         DaskABCBoostClassifier(**FEW).fit(*lazy)
-    assert [warning.filename for warning in told] == [__file__]
+    assert [warning.filename for warning in warned] == [__file__]
     with pytest.warns(UserWarning, match="no tree can be split, so"):
         DaskABCBoostClassifier(min_samples_leaf=10**6).fit(*lazy[:2])
 
@@ -337,7 +337,7 @@ def test_progress_is_shown_where_fit_was_called(client, capsys):
     assert last.startswith(f"iteration 4/4  loss {model.train_loss_[-1]:.6g}")
 
 
-def test_refit_asks_callbacks_anew_where_one_has_stopped_the_training_before(client):
+def test_refit_calls_callbacks_again_after_one_stopped_training(client):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
     parameters = FEW | {"max_iter": 9, "early_stopping": True, "refit": True, "random_state": 0}
@@ -387,11 +387,11 @@ def test_fit_warns_once_if_its_progress_cannot_be_written(client, monkeypatch):
     assert bytes_of(fitted.set_params(verbose=0)) == bytes_of(ABCBoostClassifier(**FEW).fit(X, y))
 
 
-# ----------------------------------------------------------------------------------------------- faults
+# ------------------------------------------------------------------------------------- lost workers
 
 
 def lost_once(method, at):
-    """A method that fails at one call, as if a worker did not answer; it counts its calls."""
+    """Return a method that counts its calls and fails at one, like an unresponsive worker."""
     calls = []
 
     def failing(ranks, *arguments, **named):
@@ -403,7 +403,7 @@ def lost_once(method, at):
     return failing, calls
 
 
-def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch):
+def test_responding_ranks_are_awaited_until_done(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
     poll, polled = lost_once(WorkerGroup.poll, 3)
@@ -420,7 +420,7 @@ def test_ranks_that_answer_and_are_not_done_are_followed_on(client, monkeypatch)
     assert len(started) == 1
 
 
-def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(client, monkeypatch):
+def test_retry_after_a_callback_stopped_the_fit_runs_no_iteration(client, monkeypatch):
     X, y = arrays()
     lazy = da.from_array(X, chunks=(90, 4)), da.from_array(y, chunks=90)
     poll, alive, lost, steps = WorkerGroup.poll, WorkerGroup.alive, [], []
@@ -445,7 +445,7 @@ def test_attempt_after_a_callback_has_stopped_the_fit_takes_no_further_step(clie
     assert (steps, model.stop_reason_, len(lost)) == ([1, 2, 3], "callback", 1)
 
 
-def test_workers_that_have_nothing_of_some_keys_are_left_alone(client):
+def test_workers_of_keys_are_only_those_that_have_or_compute_them(client):
     first, second, third = sorted(client.nthreads())
     future = client.scatter(np.zeros(3), workers=[second], hash=False)
     slow = client.submit(time.sleep, 1, workers=[third], pure=False)
@@ -459,13 +459,13 @@ def test_workers_that_have_nothing_of_some_keys_are_left_alone(client):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["kill", "stop"])
-def test_fit_goes_on_where_a_worker_was_lost(number):
+def test_fit_resumes_after_a_worker_is_lost(number):
     faults = pytest.importorskip("benchmarks.distributed_faults", reason="not beside the sources")
     assert faults.series(number, 1, 1.0, 2) == 1
 
 
 @pytest.mark.slow
-def test_data_that_are_lost_for_good_are_named_and_the_model_so_far_is_kept():
+def test_lost_data_are_an_error_that_keeps_the_model_so_far():
     X, y = arrays()
     with LocalCluster(n_workers=2, **QUIET) as cluster, Client(cluster) as client:
         given = [on_workers(client, column, [100, 200, 300], 2) for column in (X, y)]
@@ -570,7 +570,7 @@ def test_parameters_are_checked_before_anything_is_computed(client, parameters, 
         DaskABCBoostClassifier(**parameters).fit(X, y)
 
 
-def test_client_that_is_none_or_closed_or_without_workers_is_an_error(monkeypatch):
+def test_invalid_closed_or_workerless_client_is_an_error(monkeypatch):
     X, y = (da.from_array(column, chunks=100) for column in arrays())
     monkeypatch.setattr(dask_classifier, "_WORKERS_TIMEOUT", 0.2)
     with LocalCluster(n_workers=0, processes=False, **QUIET) as cluster:
@@ -600,10 +600,10 @@ def test_missing_extra_is_named(monkeypatch, module, extra):
         getattr(abcgbm.distributed, name)
 
 
-# ------------------------------------------------------------------------------------- an estimator
+# ---------------------------------------------------------------------------- estimator conventions
 
 
-def test_estimator_is_cloned_pickled_and_shown_as_others_are(client):
+def test_estimator_supports_clone_pickle_and_repr(client):
     model = DaskABCBoostClassifier("mart", max_iter=7, learning_rate=0.1, client=client)
     copied = clone(model)
     assert copied.client is client
@@ -620,10 +620,10 @@ def test_estimator_is_cloned_pickled_and_shown_as_others_are(client):
         DaskABCBoostClassifier(n_estimators=3)
 
 
-# -------------------------------------------------------------------------------- parts of one worker
+# ------------------------------------------------------------------------- partitions of one worker
 
 
-def test_parts_with_other_levels_are_joined_as_categories():
+def test_partitions_with_different_categories_are_concatenated():
     parts = [pd.DataFrame({"c": pd.Categorical(values)}) for values in (["b"], ["a", "b"], [])]
     joined = joining.concat_partitions(list(enumerate(parts)), "X")
     assert joined["c"].dtype == pd.CategoricalDtype(["b", "a"])
@@ -631,7 +631,7 @@ def test_parts_with_other_levels_are_joined_as_categories():
 
 
 @pytest.mark.parametrize("kind", ["numpy", "csr", "polars", "arrow", "pandas"])
-def test_no_rows_of_a_table_are_a_table(kind):
+def test_empty_partition_is_a_table(kind):
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     made = {
         "numpy": frame.to_numpy,

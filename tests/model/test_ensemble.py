@@ -15,7 +15,7 @@ from abcgbm.model.explanation import class_gain_importances, gain_importances
 from models import ensemble_arrays, noisy_data, small
 
 NUMBERS, Y = noisy_data(n_rows=250, n_classes=3)
-# Levels whose order says nothing, so many that their sets take two words.
+# Categories in a meaningless order; a set of more than 64 takes two words.
 LEVELS = (np.arange(250) // 3 * 3 + Y) * 37 % 100
 X = np.column_stack([NUMBERS, np.where(np.arange(250) % 20 == 0, np.nan, LEVELS)])
 
@@ -66,7 +66,7 @@ def test_arrays_have_the_documented_types(ensemble):
     assert {f.name for f in dataclasses.fields(Ensemble)} == expected.keys() | others
 
 
-def test_trees_lie_end_to_end(ensemble):
+def test_trees_are_stored_contiguously(ensemble):
     assert ensemble.tree_start[0] == ensemble.step_start[0] == 0
     assert ensemble.tree_start[-1] == len(ensemble.feature)
     assert ensemble.step_start[-1] == len(ensemble.tree_class)
@@ -84,7 +84,7 @@ def test_nodes_are_leaves_or_splits(ensemble):
     assert not np.isnan(ensemble.threshold).any()
 
 
-def test_children_weigh_what_their_parent_weighs(ensemble):
+def test_weights_of_children_sum_to_that_of_the_parent(ensemble):
     start = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
     splits = np.flatnonzero(ensemble.feature >= 0)
     left = start[splits] + ensemble.left[splits]
@@ -94,7 +94,7 @@ def test_children_weigh_what_their_parent_weighs(ensemble):
     assert (ensemble.weight[ensemble.tree_start[:-1]] == len(Y)).all()
 
 
-def test_sets_lie_end_to_end(ensemble):
+def test_category_sets_are_stored_contiguously(ensemble):
     is_split = ensemble.feature >= 0
     is_categorical = ensemble.feature == 4
     np.testing.assert_array_equal(ensemble.left_set_size[is_categorical], 2)
@@ -107,7 +107,7 @@ def test_sets_lie_end_to_end(ensemble):
 
 
 def node_values(ensemble):
-    """The values of nodes for each class; of trees per class and their base the tree's own ones."""
+    """Return node values by class; those of a tree per class are its own values."""
     values = np.zeros((len(ensemble.feature), ensemble.n_classes))
     node_tree = np.repeat(np.arange(len(ensemble.tree_class)), np.diff(ensemble.tree_start))
     is_shared = ensemble.tree_class[node_tree] == ALL_CLASSES
@@ -137,11 +137,11 @@ def assert_scores_are_walks(ensemble):
     np.testing.assert_array_equal(ensemble.raw(rows, 1), expected)
 
 
-def test_scores_are_walks_down_the_trees(ensemble):
+def test_scores_are_the_sums_of_leaf_values(ensemble):
     assert_scores_are_walks(ensemble)
 
 
-def test_shared_trees_have_a_value_for_each_leaf_and_class(ensembles):
+def test_multi_output_trees_have_a_value_for_each_leaf_and_class(ensembles):
     shared, alone = ensembles["shared"], ensembles["mart"]
     assert (shared.tree_class == ALL_CLASSES).all()
     assert shared.leaf_value.shape == ((shared.feature < 0).sum(), 3)
@@ -150,11 +150,11 @@ def test_shared_trees_have_a_value_for_each_leaf_and_class(ensembles):
     assert alone.leaf_value.shape == (0, 3)
 
 
-def test_gains_by_class_lie_end_to_end(ensembles):
+def test_gains_by_class_are_stored_contiguously(ensembles):
     shared, alone = ensembles["shared"], ensembles["mart"]
     assert shared.class_gain.shape == (len(shared.gain_feature), 3)
     for step, (first, last) in enumerate(itertools.pairwise(shared.gain_start.tolist())):
-        nodes = slice(*shared.tree_start[step : step + 2])  # a tree a step
+        nodes = slice(*shared.tree_start[step : step + 2])  # one tree per iteration
         feature, gain = shared.feature[nodes], shared.gain[nodes]
         assert shared.gain_feature[first:last].tolist() == np.unique(feature[feature >= 0]).tolist()
         of_feature = np.bincount(feature[feature >= 0], gain[feature >= 0], minlength=5)
@@ -164,14 +164,14 @@ def test_gains_by_class_lie_end_to_end(ensembles):
     assert alone.gain_start.tolist() == [0] * 9
 
 
-def test_stages_grow_to_the_whole(ensemble):
+def test_last_stage_is_the_whole_model(ensemble):
     stages = [raw.copy() for raw in ensemble.staged_raw(X, 1)]
     assert len(stages) == ensemble.n_iter
     np.testing.assert_array_equal(stages[-1], ensemble.raw(X, 1))
     assert not np.array_equal(stages[0], stages[-1])
 
 
-def test_narrow_trees_see_used_features_alone(ensemble):
+def test_compact_ensemble_reads_only_used_features(ensemble):
     wide = dataclasses.replace(
         ensemble, feature=np.where(ensemble.feature == 2, 0, ensemble.feature)
     )
@@ -183,7 +183,7 @@ def test_narrow_trees_see_used_features_alone(ensemble):
 
 
 @pytest.mark.parametrize("n_iter", [0, 1, 5, 8])
-def test_first_steps_and_those_after_them_are_the_whole(ensemble, n_iter):
+def test_first_and_remaining_iterations_sum_to_the_whole(ensemble, n_iter):
     stages = [np.zeros((250, 3)), *(raw.copy() for raw in ensemble.staged_raw(X, 1))]
     first = ensemble.first_iterations(n_iter)
     np.testing.assert_array_equal(first.raw(X, 1), stages[n_iter])
@@ -193,7 +193,7 @@ def test_first_steps_and_those_after_them_are_the_whole(ensemble, n_iter):
 
 
 @pytest.mark.parametrize("names", [("shared", "mart"), ("abc-mart", "shared", "abc-mart")])
-def test_kinds_of_trees_can_follow_each_other(ensembles, names):
+def test_iterations_of_both_tree_types_can_be_combined(ensembles, names):
     parts = [ensembles[name] for name in names]
     joined = functools.reduce(Ensemble.followed_by, parts)
     np.testing.assert_array_equal(joined.raw(X, 1), sum(part.raw(X, 1) for part in parts))
@@ -208,7 +208,7 @@ def test_kinds_of_trees_can_follow_each_other(ensembles, names):
     np.testing.assert_array_equal(joined.narrow.raw(narrow, 1), joined.raw(X, 1))
 
 
-def test_narrow_trees_keep_their_gains(ensembles):
+def test_compact_ensemble_keeps_its_gains(ensembles):
     shared = ensembles["shared"]
     wide = dataclasses.replace(
         shared,
@@ -220,21 +220,21 @@ def test_narrow_trees_keep_their_gains(ensembles):
     np.testing.assert_array_equal(narrow, class_gain_importances(wide)[:, wide.used_features])
 
 
-def test_importances_are_shares(ensemble):
+def test_importances_sum_to_one(ensemble):
     shares = gain_importances(ensemble)
     assert shares.shape == (5,)
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(), 1)
 
 
-def test_pickle_holds_the_arrays_alone(ensemble):
+def test_pickle_has_only_the_arrays(ensemble):
     ensemble.raw(X, 1)
-    twin = pickle.loads(pickle.dumps(ensemble))
-    assert twin.__dict__.keys() == {f.name for f in dataclasses.fields(Ensemble)}
-    np.testing.assert_array_equal(twin.raw(X, 1), ensemble.raw(X, 1))
+    restored = pickle.loads(pickle.dumps(ensemble))
+    assert restored.__dict__.keys() == {f.name for f in dataclasses.fields(Ensemble)}
+    np.testing.assert_array_equal(restored.raw(X, 1), ensemble.raw(X, 1))
 
 
-def test_ensemble_without_trees_is_all_zero():
+def test_ensemble_without_trees_predicts_zero():
     empty = EnsembleBuilder(n_features=2, n_classes=3).build(lambda feature, code: feature)
     assert empty.n_iter == 0
     np.testing.assert_array_equal(empty.raw(np.ones((4, 2)), 2), np.zeros((4, 3)))
@@ -249,5 +249,5 @@ def test_thresholds_lie_between_values_seen():
         values = np.unique(NUMBERS[~np.isnan(NUMBERS[:, feature]), feature])
         cuts = np.unique(e["threshold"][e["feature"] == feature])
         middle = (values[:-1] + values[1:]) / 2
-        # Infinity parts all values from missing ones.
+        # Infinity separates all values from missing ones.
         assert np.isclose(cuts[:, None], np.append(middle, np.inf)).any(axis=1).all()

@@ -1,4 +1,4 @@
-"""Explanations of the estimator: what each feature adds to the scores that it reports."""
+"""Explanations: the contribution of each feature to the reported scores."""
 
 import dataclasses
 import math
@@ -37,14 +37,14 @@ CHEAP = {"smoothing": 0.0, "penalty": 0.0}
 
 
 def reported(model: ABCBoostClassifier, X, n_iter: int | None = None) -> np.ndarray:
-    """The scores of each class, of two classes too."""
+    """Return the scores of each class, also for two classes."""
     raw = model._raw(X, n_iter)
     return model.model_.outputs.by_class(raw)
 
 
 @pytest.fixture(scope="module")
 def problem():
-    """Numbers, categories, columns that are mostly one value or missing."""
+    """Return numbers, categories, and columns of mostly one value or missing values."""
     return mixed_problem(3, 300, 4)
 
 
@@ -63,7 +63,7 @@ def test_values_add_up_to_reported_scores(problem, variant, n_iter):
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
-def test_of_two_classes_the_difference_is_the_decision_function(variant):
+def test_binary_explanation_sums_to_the_decision_function(variant):
     X, y = noisy_data(n_classes=2)
     model = small(**variant).fit(X, y)
     found = model.explain(X)
@@ -76,8 +76,8 @@ def test_of_two_classes_the_difference_is_the_decision_function(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
-def test_values_are_those_of_the_definition(problem, variant):
-    """The means are those of the rows that were learned, by their weights."""
+def test_values_match_the_definition(problem, variant):
+    """Means are weighted means of the training rows."""
     rng = np.random.default_rng(0)
     model = small(
         **variant, max_iter=3, categorical_features=Categorical(problem.categorical, **CHEAP)
@@ -99,7 +99,7 @@ def test_base_values_are_the_mean_scores_of_the_training_rows():
     )
 
 
-def test_any_table_is_explained_as_its_values():
+def test_explanation_is_the_same_for_any_table_type():
     X, y = noisy_data()
     model = small().fit(X, y)
     expected = model.explain(X)
@@ -116,7 +116,7 @@ def test_any_table_is_explained_as_its_values():
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_names_and_levels_are_told(frame):
+def test_explanation_has_names_and_categories(frame):
     colour = ["red", "green", "blue", None, "red", "green"] * 20
     size = [1.0, 2.0, math.nan, 4.0, 5.0, 6.0] * 20
     y = ["a", "b", "c", "a", "b", "c"] * 20
@@ -140,7 +140,7 @@ def test_features_without_names_are_numbered():
     assert found.data is X
 
 
-def test_model_without_steps_has_its_start_as_base_values():
+def test_model_without_iterations_has_its_baseline_as_base_values():
     X, y = noisy_data()
     model = small(AdaptiveBaseClass(baseline="prior")).fit(X, y)
     found = model.explain(X, n_iter=0)
@@ -159,7 +159,7 @@ def test_wrong_arguments_are_refused():
         model.explain(X[:, :2])
 
 
-def test_values_that_do_not_fit_into_memory_are_an_error_that_says_what_does(monkeypatch):
+def test_too_large_explanation_is_an_error_that_says_what_fits(monkeypatch):
     X, y = noisy_data()
     model = small().fit(X, y)
     of_row = 4 * 4 * 8
@@ -205,7 +205,7 @@ def as_shap_tree(tree: reference_explain.Tree) -> dict[str, np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
-def test_values_are_those_of_the_shap_package(variant):
+def test_values_match_the_shap_package(variant):
     shap = pytest.importorskip("shap")
     X, y = noisy_data()
     model = small(**variant, max_leaf_nodes=20).fit(X, y)
@@ -250,7 +250,7 @@ def test_plots_of_shap_take_explanations(problem):
         found.to_shap("e")
 
 
-def test_values_may_be_changed():
+def test_values_are_writable():
     X, y = noisy_data()
     found = small().fit(X, y).explain(X)
     assert all(getattr(found, name).flags.writeable for name in ("values", "base_values"))

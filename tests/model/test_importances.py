@@ -1,4 +1,4 @@
-"""How much each feature matters, to all classes and to each."""
+"""Feature importances, overall and by class."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ from models import noisy_data, small
 N_CLASSES = 3
 
 
-def test_class_importances_of_any_unit_of_weight():
+def test_class_importances_do_not_depend_on_the_weight_unit():
     X, y = load_iris(return_X_y=True)
     shares = []
     for unit in (1e-60, 1.0, 1e60):
@@ -32,7 +32,7 @@ def test_class_importances_of_any_unit_of_weight():
 
 
 def stump(tree_class: int, feature: int, gain: float, class_gain: tuple[float, ...] = ()):
-    """A step of one tree with one split."""
+    """Return an iteration of one tree with one split."""
     n_gains = 1 if class_gain else 0
     return SimpleNamespace(
         feature=np.array([feature, -1, -1], np.int32),
@@ -72,7 +72,7 @@ def test_trees_per_class_count_for_their_class():
     np.testing.assert_array_equal(gain_importances(ensemble), [3 / 8, 5 / 8])
 
 
-def test_shared_trees_count_for_each_class_by_its_gain():
+def test_multi_output_trees_count_for_each_class_by_its_gain():
     ensemble = ensemble_of(
         shared_stump(0, 3, 0, 1), shared_stump(1, 1, 0, 1), shared_stump(1, 0, 0, 2)
     )
@@ -81,7 +81,7 @@ def test_shared_trees_count_for_each_class_by_its_gain():
     np.testing.assert_array_equal(gain_importances(ensemble), [4 / 8, 4 / 8])
 
 
-def test_importances_of_both_kinds_of_trees_add_up():
+def test_importances_of_both_tree_types_add_up():
     shared, alone = [shared_stump(0, 1, 1, 0)], [stump(0, 1, 3.0), stump(1, 0, 2.0)]
     expected = [[0.25, 0.75], [1, 0], [0, 0]]
     for steps in ((*shared, *alone), (*alone, *shared)):
@@ -91,7 +91,7 @@ def test_importances_of_both_kinds_of_trees_add_up():
     np.testing.assert_array_equal(class_gain_importances(joined), expected)
 
 
-def test_first_steps_have_their_own_importances():
+def test_first_iterations_have_their_own_importances():
     steps = [shared_stump(0, 1, 1, 0), stump(2, 1, 1.0), shared_stump(1, 0, 3, 1)]
     whole = ensemble_of(*steps)
     assert whole.gain_start.tolist() == [0, 1, 1, 2]
@@ -108,8 +108,8 @@ def test_first_steps_have_their_own_importances():
     [{"algorithm": "mart"}, {"algorithm": "logitboost"}, {"algorithm": "multi-output"}],
     ids=["mart", "logitboost", "shared"],
 )
-def test_class_is_told_by_its_own_feature(variant):
-    """Feature k alone tells class k from the others; the last class has none."""
+def test_feature_that_separates_a_class_has_its_importance(variant):
+    """Only feature k separates class k from the others; the last class has no feature."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (600, 4)).astype(float)
     y = np.where(X[:, 0] == 1, 0, np.where(X[:, 1] == 1, 1, 2))
@@ -131,7 +131,7 @@ def test_constant_base_class_has_no_importances_of_its_own():
     np.testing.assert_allclose(shares.sum(axis=1), [1, 0, 1])
 
 
-# ------------------------------------------------------------------------------------ other kinds
+# ------------------------------------------------------------------------------ other importances
 
 
 KINDS = [{"algorithm": "mart"}, {"algorithm": "abc-mart"}, {"algorithm": "multi-output"}]
@@ -148,7 +148,7 @@ def test_importances_by_gain_are_the_attributes(variant):
 
 @every_kind_of_tree
 @pytest.mark.parametrize("kind", ["split", "cover"])
-def test_splits_are_counted_as_the_frame_has_them(variant, kind):
+def test_split_counts_match_the_data_frame(variant, kind):
     model = small(**variant).fit(*noisy_data())
     frame = model.trees_to_dataframe()
     splits = frame[frame["feature"].notna()].assign(split=1.0)
@@ -164,8 +164,8 @@ def test_splits_are_counted_as_the_frame_has_them(variant, kind):
 
 
 @every_kind_of_tree
-def test_permutation_tells_how_much_the_loss_rises(variant):
-    """Once by hand: one feature shuffled by the first permutation."""
+def test_permutation_importance_is_the_increase_of_the_loss(variant):
+    """Computed by hand for one feature and the first permutation."""
     X, y = noisy_data(n_features=2)
     model = small(**variant).fit(X, y)
     given = {"X": X, "y": y, "n_repeats": 1, "random_state": 7}
@@ -180,7 +180,7 @@ def test_permutation_tells_how_much_the_loss_rises(variant):
     np.testing.assert_allclose(np.bincount(y) / len(y) @ by_class, found)
 
 
-def test_permutation_of_any_table_and_of_unused_features():
+def test_permutation_importance_of_any_table_and_of_unused_features():
     X, y = noisy_data(n_features=3)
     names = np.array(["a", "b", "c", "d"])[y]
     X[:, 1] = 5.0
@@ -196,7 +196,7 @@ def test_permutation_of_any_table_and_of_unused_features():
     np.testing.assert_array_equal(of_bins, found)
 
 
-def test_permutation_of_a_class_without_rows_is_not_a_number():
+def test_permutation_importance_of_a_class_without_rows_is_nan():
     X, y = noisy_data()
     model = small().fit(X, y)
     found = model.feature_importances("permutation", per_class=True, X=X[y > 0], y=y[y > 0])
@@ -204,7 +204,7 @@ def test_permutation_of_a_class_without_rows_is_not_a_number():
     assert np.isfinite(found[1:]).all()
 
 
-def test_permutation_leaves_rows_as_they_are_and_needs_no_luck():
+def test_permutation_importance_leaves_the_table_unchanged_and_is_reproducible():
     X, y = noisy_data()
     before = X.copy()
     model = small().fit(X, y)
@@ -235,7 +235,7 @@ def test_wrong_arguments_are_refused(given, error, message):
 
 
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart"])
-def test_of_two_classes_each_tree_tells_both(algorithm):
+def test_binary_trees_count_for_both_classes(algorithm):
     X, y = noisy_data(n_classes=2)
     first, second = small(algorithm=algorithm).fit(X, y).feature_importances_by_class_
     assert first.sum() == pytest.approx(1)

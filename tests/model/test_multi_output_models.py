@@ -1,4 +1,4 @@
-"""Shared trees as a user meets them: what is settled for whom, and what goes on as always."""
+"""Multi-output trees in the estimator."""
 
 import pickle
 
@@ -24,7 +24,7 @@ def shared(algorithm="multi-output", **parameters) -> ABCBoostClassifier:
     return small(algorithm, **parameters)
 
 
-# ------------------------------------------------------------------------------- what is settled
+# --------------------------------------------------------------------------- resolved parameters
 
 
 def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
@@ -48,20 +48,20 @@ def plan_of(n_classes: int, **parameters) -> ResolvedParameters:
         (1, 2, 1),
     ],
 )
-def test_directions_are_settled_for_the_number_of_classes(given, n_classes, n_projections):
+def test_n_projections_is_resolved_by_the_number_of_classes(given, n_classes, n_projections):
     plan = plan_of(n_classes, algorithm=MultiOutputTrees(n_projections=given), max_features=None)
     assert plan.n_projections == n_projections
     assert plan.has_draws == (n_projections < n_classes)
 
 
-def test_trees_per_class_have_no_directions():
+def test_trees_per_class_have_no_projections():
     plan = plan_of(20, algorithm="mart")
     assert (plan.n_projections, plan.has_draws) == (0, False)
     assert plan_of(20, algorithm="mart", subsample=0.5).has_draws
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_step_of_a_shared_tree_has_no_base_class(n_classes):
+def test_multi_output_iteration_has_no_base_class(n_classes):
     algorithm = plan_of(n_classes, algorithm="multi-output").settings.algorithm
     expected = IterationPlan((-1,), base_derivatives=False, leaf_scale=(n_classes - 1) / n_classes)
     assert plan_iteration(algorithm, n_classes, ()) == expected
@@ -72,7 +72,7 @@ def test_step_of_a_shared_tree_has_no_base_class(n_classes):
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
 @pytest.mark.parametrize("algorithm", ["mart", "logitboost"])
-def test_step_is_one_tree_for_all_classes(algorithm, n_classes):
+def test_multi_output_iteration_is_one_tree(algorithm, n_classes):
     model = shared(MultiOutputTrees(algorithm)).fit(*noisy_data(n_classes=n_classes))
     arrays = ensemble_arrays(model)
     assert arrays["tree_class"].tolist() == [ALL_CLASSES] * model.n_iter_
@@ -81,19 +81,19 @@ def test_step_is_one_tree_for_all_classes(algorithm, n_classes):
     assert np.isnan(model.history_.candidate_losses).all()
 
 
-@pytest.mark.parametrize("gain_directions", [1, 3, "auto"])
-def test_directions_are_drawn_by_the_random_state(gain_directions):
+@pytest.mark.parametrize("n_projections", [1, 3, "auto"])
+def test_projections_depend_on_the_random_state(n_projections):
     def fitted(random_state):
-        return shared(
-            MultiOutputTrees(n_projections=gain_directions), random_state=random_state
-        ).fit(MANY_X, MANY_Y)
+        return shared(MultiOutputTrees(n_projections=n_projections), random_state=random_state).fit(
+            MANY_X, MANY_Y
+        )
 
     assert_same_model(fitted(3), fitted(3))
     one, other = (ensemble_arrays(fitted(seed))["leaf_value"] for seed in (3, 4))
     assert not np.array_equal(one, other)
 
 
-def test_all_directions_draw_nothing():
+def test_all_projections_need_no_random_draw():
     one, other = (
         shared(MultiOutputTrees(n_projections="all"), random_state=s).fit(MANY_X, MANY_Y)
         for s in (3, 4)
@@ -101,13 +101,13 @@ def test_all_directions_draw_nothing():
     assert_same_model(one, other)
 
 
-def test_single_direction_for_two_classes_is_drawn_until_it_parts_them():
+def test_single_projection_of_two_classes_is_drawn_until_it_separates_them():
     X, y = noisy_data(n_classes=2)
     model = shared(MultiOutputTrees(n_projections=1), max_iter=20).fit(X, y)
     assert (model.n_iter_, model.stop_reason_) == (20, "max_iter")
 
 
-def test_importances_are_those_of_all_classes_together():
+def test_importance_is_the_sum_over_classes():
     """The gain of a split is the sum of its gains by class."""
     model = shared().fit(X, Y)
     ensemble = model.model_.ensemble
@@ -117,10 +117,10 @@ def test_importances_are_those_of_all_classes_together():
     np.testing.assert_allclose(model.feature_importances_by_class_.sum(axis=1), 1)
 
 
-# ------------------------------------------------------------------------------------ as always
+# -------------------------------------------------------------------------------- the estimator
 
 
-def test_two_kinds_of_trees_can_go_on_from_each_other():
+def test_warm_start_may_change_the_tree_type():
     model = shared(max_iter=3, warm_start=True, early_stopping=False).fit(X, Y, **VALIDATION)
     model.set_params(algorithm=AdaptiveBaseClass(baseline="zero"), max_iter=5).fit(
         X, Y, **VALIDATION
@@ -138,28 +138,30 @@ def test_two_kinds_of_trees_can_go_on_from_each_other():
     np.testing.assert_allclose(model.feature_importances_by_class_.sum(axis=1), 1)
 
 
-def test_model_is_cut_to_its_best_step():
+def test_model_is_truncated_to_its_best_iteration():
     eager = {"learning_rate": 0.5, "n_iter_no_change": 4}
     model = shared(**eager, max_iter=200).fit(X[:400], Y[:400], **VALIDATION)
     assert model.stop_reason_ == "early_stopping"
-    twin = shared(**eager, max_iter=model.best_iteration_).fit(X[:400], Y[:400])
+    shorter = shared(**eager, max_iter=model.best_iteration_).fit(X[:400], Y[:400])
     for name, array in ensemble_arrays(model).items():
-        np.testing.assert_array_equal(array, ensemble_arrays(twin)[name], err_msg=name, strict=True)
-    assert model.predict_proba(X).tobytes() == twin.predict_proba(X).tobytes()
+        np.testing.assert_array_equal(
+            array, ensemble_arrays(shorter)[name], err_msg=name, strict=True
+        )
+    assert model.predict_proba(X).tobytes() == shorter.predict_proba(X).tobytes()
 
 
-def test_pickle_is_the_model_and_holds_no_losses_of_searches():
+def test_pickle_is_the_model_without_candidate_losses():
     model = shared().fit(X, Y)
-    twin = pickle.loads(pickle.dumps(model))
-    assert twin.model_ == model.model_
-    assert_same_model(twin, model)
-    assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    restored = pickle.loads(pickle.dumps(model))
+    assert restored.model_ == model.model_
+    assert_same_model(restored, model)
+    assert restored.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
     assert model.history_.search_losses.shape == (8, 0)
     assert model.history_.candidate_losses.shape == (8, 5)
 
 
-def test_pickle_is_hardly_larger_than_its_leaves():
-    """Beside the float32 values: two such numbers for each node, and gains by class."""
+def test_pickle_is_little_larger_than_its_leaf_values():
+    """In addition to float32 leaf values: two such numbers per node, and gains by class."""
     X, y = noisy_data(n_rows=4000, n_features=5, n_classes=100)
     model = shared(max_iter=20, max_leaf_nodes=20).fit(X, y)
     leaves, gains = model.model_.ensemble.leaf_value, model.model_.ensemble.class_gain
@@ -167,7 +169,7 @@ def test_pickle_is_hardly_larger_than_its_leaves():
     assert len(pickle.dumps(model)) < 1.3 * leaves.nbytes + gains.nbytes + losses.nbytes
 
 
-def test_callbacks_hear_of_no_base_class():
+def test_callbacks_receive_no_base_class():
     heard = []
     shared(callbacks=heard.append).fit(X, Y)
     assert [report.base_class for report in heard] == [None] * 8

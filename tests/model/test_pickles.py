@@ -1,4 +1,4 @@
-"""Pickles of all kinds hold the same state as a model file, and go through the same checks."""
+"""Pickles have the state of a model file and pass the same checks."""
 
 import io
 import pickle
@@ -45,15 +45,15 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", MODELS)
-def test_model_is_the_same_by_every_way(name, way):
+def test_model_is_the_same_by_every_pickler(name, way):
     model = MODELS[name]
-    twin = WAYS[way](model)
-    assert content_of(twin) == content_of(model)
-    np.testing.assert_array_equal(twin.predict_proba(FRAME), model.predict_proba(FRAME))
+    restored = WAYS[way](model)
+    assert content_of(restored) == content_of(model)
+    np.testing.assert_array_equal(restored.predict_proba(FRAME), model.predict_proba(FRAME))
 
 
 def resealed(part, **changes):
-    """What a pickle of this part holds, changed and sealed anew."""
+    """Return a changed pickle state with a valid digest."""
     state = part.__getstate__()
     content = {name: of for name, of in state.items() if name not in ("digest", "version")}
     content |= changes
@@ -61,9 +61,9 @@ def resealed(part, **changes):
 
 
 def unpickled(part, state):
-    twin = type(part).__new__(type(part))
-    twin.__setstate__(state)
-    return twin
+    restored = type(part).__new__(type(part))
+    restored.__setstate__(state)
+    return restored
 
 
 def with_ensemble(model, **arrays):
@@ -91,14 +91,14 @@ def changed(array, place, value):
         ("tree_base", 0, 7, "class out of range"),
     ],
 )
-def test_pickle_of_no_trees_is_refused_though_it_is_sealed(name, place, value, message):
+def test_pickle_of_invalid_trees_is_refused_despite_a_valid_digest(name, place, value, message):
     model = MODELS["per class"].model_
     array = changed(getattr(model.ensemble, name), place, value)
     with pytest.raises(ValueError, match=message):
         unpickled(model, with_ensemble(model, **{name: array}))
 
 
-def test_pickle_of_another_type_of_array_is_refused():
+def test_pickle_of_another_array_type_is_refused():
     model = MODELS["per class"].model_
     for name in ("feature", "gain_start", "threshold"):
         array = getattr(model.ensemble, name).astype(np.float32)
@@ -106,7 +106,7 @@ def test_pickle_of_another_type_of_array_is_refused():
             unpickled(model, with_ensemble(model, **{name: array}))
 
 
-def test_pickle_of_no_history_is_refused_though_it_is_sealed():
+def test_pickle_of_invalid_history_is_refused_despite_a_valid_digest():
     history = MODELS["shared"].history_
     assert unpickled(history, resealed(history)) == history
     with pytest.raises(ValueError, match="best_iteration=9; expected 0 to 2"):
@@ -116,7 +116,7 @@ def test_pickle_of_no_history_is_refused_though_it_is_sealed():
 # ----------------------------------------------------------------------------------- other versions
 
 
-def test_pickle_of_an_estimator_is_of_one_version():
+def test_pickle_of_an_estimator_is_read_by_the_same_version_only():
     model = MODELS["per class"]
     state = model.__getstate__()
     assert content_of(unpickled(model, state)) == content_of(model)
@@ -135,14 +135,14 @@ def test_pickle_without_a_field_that_has_a_default_loads():
     assert unpickled(model, state | {"digest": digest_of(content)}) == model
 
 
-def test_pickle_of_a_version_that_does_not_fit_says_so():
+def test_pickle_of_an_incompatible_version_is_refused():
     history = MODELS["shared"].history_
     state = resealed(history, luck=1.0) | {"version": "9.9"}
     with pytest.raises(ValueError, match=r"of abcgbm 9\.9, this is .*'luck'"):
         unpickled(history, state)
 
 
-def test_estimator_that_was_not_fitted_is_pickled_too():
-    twin = pickle.loads(pickle.dumps(ABCBoostClassifier(max_iter=7, learning_rate=0.15)))
-    assert twin.max_iter == 7
-    assert not hasattr(twin, "refit_history_")
+def test_unfitted_estimator_can_be_pickled():
+    restored = pickle.loads(pickle.dumps(ABCBoostClassifier(max_iter=7, learning_rate=0.15)))
+    assert restored.max_iter == 7
+    assert not hasattr(restored, "refit_history_")

@@ -1,4 +1,4 @@
-"""Scores of tables: only used features are looked at, in blocks, and bins answer like values."""
+"""Prediction: only used features are read, in blocks, and bins give the scores of their values."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -42,7 +42,7 @@ SINGLE = WIDE.astype(np.float32).astype(np.float64)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_used_features_alone_give_the_scores_of_all(form):
+def test_used_features_suffice_for_the_scores(form):
     model = quick().fit(SINGLE, Y)
     assert model.model_.ensemble.used_features.tolist() == [40, 41, 42]
     for stage, of_form in zip(
@@ -61,8 +61,8 @@ def test_values_of_unused_features_do_not_matter(form):
     assert answers(model, form(other)) == answers(model, SINGLE)
 
 
-def test_levels_of_unused_features_are_not_looked_up():
-    """Unless unknown ones are errors; their type is checked in any case."""
+def test_categories_of_unused_features_are_not_looked_up():
+    """Unless unknown categories are errors; the type is always checked."""
     frame = pd.DataFrame({"name": ["a"] * 150, "x": X[:, 0]})
     model = quick().fit(frame, Y)
     assert model.model_.ensemble.used_features.tolist() == [1]
@@ -86,7 +86,7 @@ def test_levels_of_unused_features_are_not_looked_up():
 
 @pytest.mark.filterwarnings("ignore:no tree can be split")
 @each
-def test_model_that_learned_nothing_answers_for_any_table(case):
+def test_model_without_trees_predicts_any_table(case):
     y = labels_of(case.plain())
     model = quick(MultiOutputTrees(min_gain=1e9)).fit(case.table(), y)
     assert model.model_.ensemble.used_features.tolist() == []
@@ -102,7 +102,7 @@ def test_model_that_learned_nothing_answers_for_any_table(case):
 
 
 @each
-def test_binned_rows_get_the_answers_of_their_values(case):
+def test_binned_rows_get_the_predictions_of_their_values(case):
     mapper = BinMapper(max_bins=4).fit(case.table())
     model = quick(max_bins=4).fit(case.table(), labels_of(case.plain()))
     for rows in (slice(None), [7], np.arange(50, 10, -3)):
@@ -112,8 +112,8 @@ def test_binned_rows_get_the_answers_of_their_values(case):
         assert list(stages)[-1].tobytes() == answers(model, table)
 
 
-def test_bins_of_the_model_may_be_had_by_another_mapper():
-    """What counts is that every threshold of the trees lies between two bins."""
+def test_another_mapper_may_provide_the_bins_of_the_model():
+    """Every threshold of the trees must separate two bins."""
     model = quick(max_bins=4).fit(X, Y)
     mapper = BinMapper(4).fit(X)
     finer = BinMapper().fit(X)
@@ -163,7 +163,7 @@ def test_validation_table_with_other_bins_is_refused():
         quick().fit(MIXED, MIXED_Y, X_val=table, y_val=MIXED_Y)
 
 
-def test_validation_table_with_the_same_bins_is_the_values():
+def test_validation_table_may_be_binned_with_the_same_bins():
     mapper = BinMapper().fit(MIXED)
     table = mapper.transform(MIXED)
     expected = quick().fit(MIXED, MIXED_Y, X_val=MIXED[:20], y_val=MIXED_Y[:20])
@@ -177,7 +177,7 @@ def test_validation_table_with_the_same_bins_is_the_values():
 
 
 @each
-def test_blocks_of_rows_give_the_answers_of_one(case, monkeypatch):
+def test_prediction_is_the_same_for_any_block_size(case, monkeypatch):
     model = quick().fit(case.table(), labels_of(case.plain()))
     table = BinMapper().fit(case.table()).transform(case.table())
     expected = answers(model, case.table())
@@ -196,7 +196,7 @@ def test_block_may_be_a_single_row(monkeypatch):
 
 
 @each
-def test_single_row_gets_the_answer_that_it_gets_among_others(case):
+def test_single_row_gets_the_prediction_it_gets_among_others(case):
     model = quick().fit(case.table(), labels_of(case.plain()))
     proba = model.predict_proba(case.table())
     for row in (0, 1, 59):
@@ -218,7 +218,7 @@ def test_stages_of_any_table_are_those_of_the_plain_array(case):
         assert stage.tobytes() == getattr(model, method)(case.table()).tobytes()
 
 
-def test_one_model_answers_many_threads_at_once():
+def test_one_model_predicts_in_many_threads_at_once():
     model = quick().fit(MIXED, MIXED_Y)
     expected = answers(quick().fit(MIXED, MIXED_Y), MIXED)
     with ThreadPoolExecutor(8) as pool:
@@ -226,7 +226,7 @@ def test_one_model_answers_many_threads_at_once():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_answers_are_the_same_for_any_thread_count(n_jobs):
+def test_predictions_are_the_same_for_any_thread_count(n_jobs):
     model = quick().fit(MIXED, MIXED_Y)
     expected = answers(model, MIXED)
     assert answers(model.set_params(n_jobs=n_jobs), MIXED) == expected

@@ -1,4 +1,4 @@
-"""Looking at single trees: leaves of rows, text, drawings, data frames."""
+"""Inspection of single trees: leaves of rows, text, drawings, data frames."""
 
 import copy
 import math
@@ -48,7 +48,7 @@ def model(request, models):
 
 
 def walked(frame: pd.DataFrame, row: pd.Series) -> int:
-    """The leaf of a row in one tree of a data frame."""
+    """Return the leaf of a row in one tree of a data frame."""
     nodes = frame.set_index("node")
     at = 0
     while nodes.loc[at, "decision"] in ("<=", "in"):
@@ -67,8 +67,8 @@ def walked(frame: pd.DataFrame, row: pd.Series) -> int:
 # --------------------------------------------------------------------------------- frames and leaves
 
 
-def test_frame_tells_all_that_prediction_needs(model):
-    """Walks through the frame alone give the leaves of apply, and their values the scores."""
+def test_data_frame_suffices_for_prediction(model):
+    """Traversing the data frame gives the leaves of `apply`; their values sum to the scores."""
     frame = model.trees_to_dataframe()
     rows = FRAME[:25]
     leaves = model.apply(rows)
@@ -92,7 +92,7 @@ def test_frame_tells_all_that_prediction_needs(model):
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-9)
 
 
-def test_frame_has_a_row_for_each_node(model):
+def test_data_frame_has_a_row_for_each_node(model):
     frame, ensemble = model.trees_to_dataframe(), model.model_.ensemble
     np.testing.assert_array_equal(frame["gain"], ensemble.gain)
     np.testing.assert_array_equal(frame["weight"], ensemble.weight)
@@ -115,7 +115,7 @@ def test_frame_has_a_row_for_each_node(model):
                 assert (depths == node.depth + 1).all()
 
 
-def test_values_by_class_are_columns_of_shared_trees_alone(models):
+def test_only_multi_output_trees_have_values_by_class(models):
     values = ["value_a", "value_b", "value_c"]
     shared = models["shared"].trees_to_dataframe()
     assert [name for name in shared if name.startswith("value")] == ["value", *values]
@@ -126,12 +126,12 @@ def test_values_by_class_are_columns_of_shared_trees_alone(models):
 
 
 def known(value: object) -> object:
-    """None for what is missing, however a frame says so."""
+    """Return None for a missing value of any data frame library."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_frames_of_pandas_and_polars_are_the_same(models, name):
+def test_pandas_and_polars_data_frames_are_equal(models, name):
     ours, theirs = models[name].trees_to_dataframe(), models[name].trees_to_dataframe("polars")
     assert isinstance(ours, pd.DataFrame)
     assert isinstance(theirs, pl.DataFrame)
@@ -151,8 +151,8 @@ def test_labels_keep_their_type_beside_none():
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
 @pytest.mark.parametrize("unit", ["D", "ns"])
-def test_labels_that_are_dates_stay_dates(backend, unit):
-    """NumPy's own lists have integers in place of nanoseconds."""
+def test_date_labels_stay_dates(backend, unit):
+    """`ndarray.tolist` would give integers for nanoseconds."""
     X, y = noisy_data()
     dates = (np.datetime64("2026-11-18") + y).astype(f"M8[{unit}]")
     model = small(AdaptiveBaseClass(base_label=dates.min())).fit(X, dates)
@@ -166,7 +166,7 @@ def test_labels_that_are_dates_stay_dates(backend, unit):
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
-def test_model_without_trees_has_an_empty_frame(backend):
+def test_model_without_trees_has_an_empty_data_frame(backend):
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small().fit(np.zeros((30, 1)), [0, 1, 2] * 10)
     assert model.model_.n_iter == 0
@@ -180,7 +180,7 @@ def test_model_without_trees_has_an_empty_frame(backend):
         model.tree(0)
 
 
-def test_leaves_of_the_first_steps():
+def test_leaves_of_the_first_iterations():
     X, y = noisy_data()
     model = small().fit(X, y)
     whole = model.apply(X)
@@ -194,21 +194,19 @@ def test_leaves_of_the_first_steps():
 
 
 @pytest.mark.parametrize("ask", ["tree", "trees_to_dataframe", "apply", "feature_importances"])
-def test_what_is_not_fitted_has_no_trees(ask):
+def test_unfitted_model_has_no_trees(ask):
     arguments = {"tree": (0,), "apply": (np.zeros((1, 2)),)}.get(ask, ())
     with pytest.raises(NotFittedError):
         getattr(small(), ask)(*arguments)
 
 
-def test_other_frames_are_refused(models):
+def test_unknown_data_frame_library_is_refused(models):
     with pytest.raises(ValueError, match="backend='dask'; expected 'pandas' or 'polars'"):
         models["mart"].trees_to_dataframe("dask")
 
 
 @pytest.mark.parametrize(("missing", "other"), [("pandas", "polars"), ("polars", "pandas")])
-def test_without_a_package_for_frames_the_error_names_the_other(
-    models, missing, other, monkeypatch
-):
+def test_missing_data_frame_package_error_names_the_other(models, missing, other, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(
         ImportError, match=f"backend='{missing}' is not installed; .*backend='{other}'"
@@ -220,7 +218,7 @@ def test_without_a_package_for_frames_the_error_names_the_other(
 
 
 def test_text_of_a_small_tree():
-    """The one cut is at 2.5, missing values go right; leaves add what the residuals of 0.5 say."""
+    """The split is at 2.5, missing values go right; leaf values follow from residuals of 0.5."""
     X = [[1.0], [2.0], [3.0], [math.nan]] * 10
     model = small("mart", max_iter=1, max_leaf_nodes=2, learning_rate=1.0)
     tree = model.fit(X, ["no", "no", "yes", "yes"] * 10).tree(0, "yes")
@@ -244,7 +242,7 @@ def test_text_has_a_line_for_each_node(models):
         assert sum("yes: " in line for line in lines) == len(tree.nodes) // 2
 
 
-def test_text_names_levels_and_where_missing_values_go(models):
+def test_text_names_categories_and_the_branch_of_missing_values(models):
     texts = [str(models["shared"].tree(step)) for step in range(8)]
     assert any(" in {" in text and " or missing" in text for text in texts)
     first = models["mart"].tree(0, "a").nodes[0]
@@ -259,13 +257,13 @@ def test_long_sets_are_shortened_in_text(models):
     assert shortened.condition == "colour in {a, b, c, d, e, f, 3 more} or missing"
 
 
-def test_cut_between_known_and_missing_values_says_so(models):
+def test_condition_of_a_split_of_missing_values(models):
     node = models["mart"].tree(0, "a").nodes[0]
     cut = node._replace(categories=None, threshold=math.inf, missing_left=False)
     assert cut.condition == "colour is not missing"
 
 
-def test_leaves_show_what_they_add(models):
+def test_leaves_show_their_values(models):
     shared = models["shared"]
     whole, alone = shared.tree(0), shared.tree(0, "b")
     leaf = next(node for node in whole.nodes if node.is_leaf)
@@ -309,10 +307,10 @@ def test_without_graphviz_the_error_names_the_extra(models, monkeypatch):
     assert tree._repr_svg_() is None
 
 
-# ------------------------------------------------------------------------------------- finding a tree
+# --------------------------------------------------------------------------------- selecting a tree
 
 
-def test_tree_is_found_by_step_and_class(model):
+def test_tree_is_selected_by_iteration_and_class(model):
     frame = model.trees_to_dataframe()
     for (step, label), nodes in frame[frame["class"].notna()].groupby(["iteration", "class"]):
         tree = model.tree(step, label)
@@ -322,7 +320,7 @@ def test_tree_is_found_by_step_and_class(model):
 
 
 @pytest.mark.parametrize(("step", "error"), [(8, ValueError), (-1, ValueError), (0.5, TypeError)])
-def test_steps_that_are_not_there_are_refused(model, step, error):
+def test_missing_iterations_are_refused(model, step, error):
     with pytest.raises(error, match=r"iteration=.*; expected an integer from 0 to 7"):
         model.tree(step, "a")
 
@@ -343,11 +341,11 @@ def test_classes_without_a_tree_are_refused(models):
 
 
 @pytest.mark.parametrize("label", [None, "a"])
-def test_step_without_trees_is_refused(models, label):
+def test_iteration_without_trees_is_refused(models, label):
     model = copy.copy(models["mart"])
     ensemble = model.model_.ensemble
     start = ensemble.step_start.copy()
-    start[1] = 0  # as a model file may have it: the second step has the trees of the first
+    start[1] = 0  # possible in a model file: the second iteration has the trees of the first
     model.model_ = replace(model.model_, ensemble=replace(ensemble, step_start=start))
     with pytest.raises(ValueError, match="iteration=0; the iteration has no trees"):
         model.tree(0, label)

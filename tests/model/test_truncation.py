@@ -1,4 +1,4 @@
-"""A model that is cut to its first steps is the model of these steps."""
+"""A model truncated to its first iterations is the model of these iterations."""
 
 import io
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ def losses_of(history) -> tuple:
 
 
 @every_variant
-def test_first_steps_are_the_model_of_a_fit_of_so_many_steps(variant):
+def test_first_iterations_are_the_model_of_a_shorter_fit(variant):
     whole = small(**variant).fit(X, Y)
     for m in (1, 3, 8):
         cut, fitted = whole.truncate(m), small(**variant, max_iter=m).fit(X, Y)
@@ -49,8 +49,8 @@ def test_first_steps_are_the_model_of_a_fit_of_so_many_steps(variant):
 
 
 @every_variant
-def test_first_steps_predict_as_stages_do(variant):
-    """But for reported scores: those of plain warm-up steps alone need no centring."""
+def test_first_iterations_predict_like_staged_predictions(variant):
+    """Except for reported scores: warm-up iterations without a base class need no centring."""
     whole = small(**variant).fit(X, Y)
     for m, staged in enumerate(whole.staged_predict_proba(ROWS), start=1):
         cut = whole[:m]
@@ -60,7 +60,7 @@ def test_first_steps_predict_as_stages_do(variant):
             assert one.tobytes() == other.tobytes()
 
 
-def test_record_ends_with_the_model():
+def test_history_is_truncated_with_the_model():
     whole = small(**EAGER).fit(X, Y, **VALIDATION)
     assert whole.best_iteration_ > 2
     cut = whole.truncate(2)
@@ -72,14 +72,14 @@ def test_record_ends_with_the_model():
     assert cut.get_params() == whole.get_params()
 
 
-def test_steps_after_the_best_one_can_be_cut_off_the_record():
+def test_iterations_after_the_best_can_be_removed_from_the_history():
     whole = small(**EAGER).fit(X, Y, **VALIDATION)
     cut = whole[:]
     assert cut.model_ == whole.model_
     assert cut.n_iter_ == cut.best_iteration_ == whole.best_iteration_ < whole.n_iter_
 
 
-def test_model_that_is_not_cut_is_equal_and_another():
+def test_full_slice_is_an_equal_copy():
     whole = small().fit(X, Y)
     copy = whole.truncate(8)
     assert copy is not whole
@@ -87,7 +87,7 @@ def test_model_that_is_not_cut_is_equal_and_another():
     assert copy.stop_reason_ == "max_iter"
 
 
-def test_model_stays_as_it_is_when_another_is_cut_from_it():
+def test_slicing_leaves_the_model_unchanged():
     whole = small().fit(X, Y)
     before = whole.predict_proba(X).tobytes()
     whole.truncate(2).fit(X[:100], Y[:100])
@@ -95,20 +95,20 @@ def test_model_stays_as_it_is_when_another_is_cut_from_it():
     assert whole.n_iter_ == 8
 
 
-def test_record_of_a_second_training_is_cut_too():
+def test_refit_history_is_truncated_too():
     whole = small(**EAGER, early_stopping=True, refit=True).fit(X, Y)
     cut = whole.truncate(2)
     assert cut.refit_history_.n_iter == cut.best_iteration_ == cut.n_iter_ == 2
     assert cut.predict_proba(X).tobytes() == whole.predict_proba(X, n_iter=2).tobytes()
 
 
-def test_training_goes_on_from_the_last_step_that_was_kept():
+def test_training_continues_from_a_truncated_model():
     once = small(warm_start=True).fit(X, Y)
     again = once.truncate(3).fit(X, Y)
     assert (again.model_, again.history_) == (once.model_, once.history_)
 
 
-def test_file_of_a_cut_model_has_its_steps_alone():
+def test_file_of_a_truncated_model_has_only_its_iterations():
     whole, file = small().fit(X, Y), io.BytesIO()
     whole.truncate(3).save_model(file)
     loaded = ABCBoostClassifier.load_model(io.BytesIO(file.getvalue()))
@@ -117,7 +117,7 @@ def test_file_of_a_cut_model_has_its_steps_alone():
 
 
 @pytest.mark.parametrize(("end", "left"), [(-1, 7), (-8, 0), (0, 0), (8, 8)])
-def test_slice_ends_where_that_of_a_list_does(end, left):
+def test_slice_ends_like_that_of_a_list(end, left):
     assert small().fit(X, Y)[:end].n_iter_ == left
 
 
@@ -139,18 +139,18 @@ def test_slice_ends_where_that_of_a_list_does(end, left):
         (iter, TypeError, "not iterable"),
     ],
 )
-def test_cut_that_makes_no_model_is_refused(ask, error, message):
+def test_invalid_slice_is_refused(ask, error, message):
     with pytest.raises(error, match=message):
         ask(small().fit(X, Y))
 
 
-def test_classifier_is_no_sequence():
+def test_classifier_is_not_a_sequence():
     model = small().fit(X, Y)
     assert not isinstance(model, Iterable)
     assert np.array([model], dtype=object).shape == (1,)
 
 
-def test_model_that_was_not_fitted_cannot_be_cut():
+def test_unfitted_model_cannot_be_sliced():
     for ask in (lambda: small().truncate(1), lambda: small()[:1]):
         with pytest.raises(NotFittedError):
             ask()

@@ -47,12 +47,12 @@ def test_object_is_cloned_pickled_and_compared_by_value(given):
 
 
 @pytest.mark.parametrize("given", [of for of in OBJECTS if type(of).__name__ != "Categorical"])
-def test_repr_is_the_call_that_makes_the_object(given):
+def test_repr_is_the_constructor_call(given):
     names = {type(of).__name__: type(of) for of in OBJECTS}
     assert eval(repr(given), {}, names) == given
 
 
-def test_object_with_another_value_is_another():
+def test_objects_with_different_values_are_not_equal():
     assert AdaptiveBaseClass(gap=1) != AdaptiveBaseClass(gap=2)
     assert MultiOutputTrees() != TreePerClass()
     assert Categorical([1, 2]) != Categorical(np.array([1, 2]))
@@ -112,7 +112,7 @@ def test_integral_floats_are_accepted():
 
 
 @pytest.mark.parametrize("name", ALGORITHM_NAMES)
-def test_name_stands_for_its_object(name):
+def test_name_is_equivalent_to_its_object(name):
     X, y = noisy_data()
     given = {"max_iter": 8, "max_leaf_nodes": 6, "learning_rate": 0.5}
     named = ABCBoostClassifier(name, **given).fit(X, y)
@@ -132,7 +132,7 @@ def test_grid_search_reaches_the_parameters_of_an_algorithm():
     assert search.best_estimator_.algorithm.gap == search.best_params_["algorithm__gap"]
 
 
-def test_parameters_of_a_name_are_set_through_its_object():
+def test_parameters_of_an_algorithm_name_are_set_through_its_object():
     model = ABCBoostClassifier("abc-mart").set_params(algorithm__gap=3)
     assert model.algorithm == AdaptiveBaseClass("mart", gap=3)
     model = ABCBoostClassifier().set_params(
@@ -146,7 +146,7 @@ def test_parameters_of_a_name_are_set_through_its_object():
     assert model.categorical_features == Categorical([1], smoothing=1)
 
 
-def test_categorical_alone_is_the_default():
+def test_categorical_without_arguments_is_the_default():
     X, y = noisy_data()
     plain, wrapped = small(categorical_features=[0]), small(categorical_features=Categorical([0]))
     X = np.floor(np.nan_to_num(X) * 3)

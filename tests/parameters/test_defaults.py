@@ -1,4 +1,4 @@
-"""What a newcomer gets: the rules behind "auto", and tables on which older defaults failed."""
+"""Defaults: the rules behind "auto", and tables on which earlier defaults failed."""
 
 import re
 import warnings
@@ -32,7 +32,7 @@ PAPER = {
 # ----------------------------------------------------------------------------------------- the rules
 
 
-def test_defaults_are_what_the_docstring_says():
+def test_defaults_match_the_docstring():
     model = ABCBoostClassifier().fit(X, Y)
     assert_same_model(model, ABCBoostClassifier(max_iter=300, **SHARED).fit(X, Y))
     expected = SHARED | {"max_iter": 300, "early_stopping": False}
@@ -48,7 +48,7 @@ def test_defaults_are_what_the_docstring_says():
         ("abc-logitboost", AdaptiveBaseClass("logitboost", n_candidates=2, gap=5)),
     ],
 )
-def test_algorithm_that_is_named_has_one_tree_per_class(name, algorithm):
+def test_named_algorithm_has_one_tree_per_class(name, algorithm):
     model = ABCBoostClassifier(name, max_iter=30).fit(X, Y)
     assert_same_model(model, ABCBoostClassifier(algorithm, max_iter=30, **PAPER).fit(X, Y))
     assert model.resolved_params_["algorithm"] == algorithm
@@ -57,7 +57,7 @@ def test_algorithm_that_is_named_has_one_tree_per_class(name, algorithm):
 @pytest.mark.parametrize(
     ("n_rows", "leaves"), [(50, 12), (1299, 12), (1300, 13), (9_999, 99), (40_000, 200)]
 )
-def test_leaves_follow_the_rows(n_rows, leaves):
+def test_default_number_of_leaves_depends_on_the_rows(n_rows, leaves):
     rows = np.arange(n_rows) % 2
     model = ABCBoostClassifier(max_iter=1, learning_rate=0.1).fit(rows[:, None], rows)
     assert model.resolved_params_["max_leaf_nodes"] == leaves
@@ -79,7 +79,7 @@ def test_leaves_follow_the_rows(n_rows, leaves):
     ],
     ids=str,
 )
-def test_rate_does_not_depend_on_max_iter(given, rate):
+def test_learning_rate_does_not_depend_on_max_iter(given, rate):
     settings = Parameters.from_parameters(ABCBoostClassifier(**given).get_params())
     chosen = resolve_defaults(settings, Size(1000, 3), has_validation=False)
     assert chosen.learning_rate == rate
@@ -101,7 +101,7 @@ TOO_FEW = [
 
 
 @pytest.mark.parametrize(("given", "message"), TOO_FEW, ids=str)
-def test_too_few_steps_for_the_default_rate_are_warned_of_once(given, message):
+def test_too_few_iterations_for_the_default_rate_warn_once(given, message):
     (warning,) = warnings_of(ABCBoostClassifier(**given))
     assert re.search(message, warning)
 
@@ -121,12 +121,12 @@ ENOUGH = [
 
 
 @pytest.mark.parametrize("given", ENOUGH, ids=" ".join)
-def test_steps_that_are_enough_or_did_not_end_training_are_not_warned_of(given):
+def test_sufficient_iterations_do_not_warn(given):
     found = warnings_of(ABCBoostClassifier(**given))
     assert not any("default learning rate" in message for message in found)
 
 
-def test_resumed_fit_is_not_warned_of_again(tmp_path):
+def test_resumed_fit_does_not_warn_again(tmp_path):
     path = tmp_path / "checkpoint"
     ABCBoostClassifier(max_iter=3, callbacks=[lambda r: r.iteration == 2, Checkpoint(path)]).fit(
         X, Y
@@ -136,7 +136,7 @@ def test_resumed_fit_is_not_warned_of_again(tmp_path):
 
 @pytest.mark.parametrize(("n_rows", "n_iter", "rate"), [(49_999, 300, 0.04), (50_000, 200, 0.06)])
 @pytest.mark.parametrize("has_validation", [False, True])
-def test_many_rows_take_fewer_steps(n_rows, n_iter, rate, has_validation):
+def test_many_rows_take_fewer_iterations(n_rows, n_iter, rate, has_validation):
     settings = Parameters.from_parameters(ABCBoostClassifier().get_params())
     chosen = resolve_defaults(settings, Size(n_rows, 3), has_validation=has_validation)
     assert chosen.learning_rate == rate
@@ -149,7 +149,7 @@ def test_there_are_no_more_than_1024_leaves():
     assert chosen.max_leaf_nodes == 1024
 
 
-def test_rows_without_weight_do_not_count():
+def test_zero_weight_rows_do_not_count():
     weight = np.r_[np.ones(1000), np.zeros(500)]
     model = ABCBoostClassifier(max_iter=3, learning_rate=0.1).fit(X, Y, weight)
     assert model.resolved_params_["max_leaf_nodes"] == 12
@@ -157,12 +157,12 @@ def test_rows_without_weight_do_not_count():
     assert_same_model(model, few.fit(X[:1000], Y[:1000]))
 
 
-def test_what_is_given_wins():
+def test_given_values_take_precedence():
     given = {"learning_rate": 0.3, "max_leaf_nodes": 5, "l2_regularization": 2.0, "max_iter": 4}
     assert ABCBoostClassifier(**given).fit(X, Y).resolved_params_.items() >= given.items()
 
 
-def test_warm_start_keeps_what_is_left_open():
+def test_warm_start_keeps_resolved_defaults():
     model = ABCBoostClassifier(max_iter=50, learning_rate=0.15).fit(X, Y)
     model.set_params(warm_start=True, max_iter=60, learning_rate="auto").fit(X, Y)
     assert model.resolved_params_["learning_rate"] == 0.15
@@ -171,7 +171,7 @@ def test_warm_start_keeps_what_is_left_open():
     assert many.set_params(max_iter="auto").fit(X, Y).n_iter_ == 310
 
 
-def test_paper_is_one_line_away():
+def test_paper_settings_are_one_call():
     paper = ABCBoostClassifier.paper("abc-mart", max_iter=5)
     spelled_out = ABCBoostClassifier(
         AdaptiveBaseClass(line_search=False), **PAPER | {"max_leaf_nodes": 20}, max_iter=5
@@ -180,7 +180,7 @@ def test_paper_is_one_line_away():
     assert ABCBoostClassifier.paper().get_params()["max_iter"] == 1000
 
 
-# -------------------------------------------------------------------------- tables that once failed
+# ----------------------------------------------------------------------- tables of earlier failures
 
 
 def classes(n_classes: int, n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -195,7 +195,7 @@ def classes(n_classes: int, n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.
 
 
 @pytest.mark.parametrize(("n_classes", "n_rows"), [(3, 600), (30, 2000), (100, 5000), (300, 6000)])
-def test_first_steps_lower_the_validation_loss(n_classes, n_rows):
+def test_first_iterations_lower_the_validation_loss(n_classes, n_rows):
     table, labels = classes(n_classes, n_rows)
     n_train = 4 * n_rows // 5
     model = ABCBoostClassifier(max_iter=10, learning_rate=0.15, early_stopping=False).fit(
@@ -216,7 +216,7 @@ def test_hundred_classes_are_learned_with_validation():
     assert model.score(table[4000:], labels[4000:]) > 0.3
 
 
-def test_noise_of_many_levels_costs_little():
+def test_high_cardinality_noise_costs_little_accuracy():
     table, labels = make_classification(
         3000, n_features=12, n_informative=12, n_redundant=0, n_classes=6, random_state=3
     )

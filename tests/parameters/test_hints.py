@@ -1,4 +1,4 @@
-"""Names of other packages, and of earlier versions, are answered with ours."""
+"""Names of other packages and earlier versions are answered with the current ones."""
 
 import inspect
 
@@ -16,7 +16,7 @@ X, Y = noisy_data()
 PARAMETERS = set(ABCBoostClassifier().get_params())
 FIT = set(inspect.signature(ABCBoostClassifier.fit).parameters) - {"self"}
 PREDICT = set(inspect.signature(ABCBoostClassifier.predict).parameters) - {"self"}
-# Parameters of the constructor in 0.2 that are gone.
+# Constructor parameters of 0.2 that were removed.
 OF_VERSION_0_2 = [
     "trees",
     "min_gain",
@@ -364,7 +364,7 @@ def test_parameter_of_an_earlier_version_is_answered(name):
         ("GradientBoosting", [*GradientBoostingClassifier().get_params()]),
     ],
 )
-def test_every_parameter_of_another_package_is_ours_or_is_answered(package, theirs):
+def test_every_parameter_of_other_packages_is_supported_or_answered(package, theirs):
     missing = [
         n for n in theirs if n not in PARAMETERS and not hints.hint(n, PARAMETERS, PARAMETERS)
     ]
@@ -387,14 +387,14 @@ def test_every_answer_names_a_parameter_of_ours():
         assert named <= fields, ours
 
 
-def test_no_name_is_ours_and_none_is_there_twice():
+def test_hints_are_unique_and_no_own_names():
     tables = (hints.ELSEWHERE, hints.NOT_HERE)
     said = [name for table in tables for names in table.values() for name in names.split()]
     assert len(said) == len(set(said))
     assert not set(said) & (PARAMETERS | FIT)
 
 
-def test_unknown_name_without_a_likely_meaning_gets_no_answer():
+def test_unknown_name_without_a_likely_meaning_gets_no_hint():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'zigzag'$"):
         ABCBoostClassifier(zigzag=1)
     with pytest.raises(ValueError, match=r"Valid parameters are: .*\]\.$"):
@@ -424,8 +424,8 @@ def test_every_argument_of_fit_elsewhere_is_answered(name):
     assert hints.hint(name, FIT, PARAMETERS)
 
 
-def test_signatures_are_those_that_were_written():
-    """scikit-learn, and editors, look at them."""
+def test_signatures_are_the_declared_ones():
+    """scikit-learn and editors inspect them."""
     assert len(PARAMETERS) == 25
     assert set(inspect.signature(ABCBoostClassifier).parameters) == PARAMETERS
     assert set(inspect.signature(ABCBoostClassifier.__init__).parameters) == PARAMETERS | {"self"}
@@ -495,7 +495,7 @@ def test_misspelled_attribute_is_answered_and_others_are_not():
         _ = small().zigzag
 
 
-def test_errors_of_our_own_attributes_stay_as_they_are():
+def test_errors_of_existing_attributes_are_unchanged():
     with pytest.raises(AttributeError, match="is not fitted yet"):
         _ = small().n_iter_
     with pytest.raises(AttributeError, match="X had no column names"):

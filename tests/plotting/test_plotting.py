@@ -1,4 +1,4 @@
-"""Plots: what is drawn are the numbers of the model, for models of all kinds and any number of classes."""
+"""Plots show the numbers of the model, for every model type and any number of classes."""
 
 import sys
 from dataclasses import replace
@@ -51,7 +51,7 @@ PLOTS = {
 
 
 def first_tree(model):
-    """A class that has a tree in the first step; None where a step has one tree alone."""
+    """Return a class with a tree in the first iteration; None for one tree per iteration."""
     if not hasattr(model, "model_"):
         return None
     ensemble = model.model_.ensemble
@@ -60,7 +60,7 @@ def first_tree(model):
 
 
 def curves_of(ax):
-    """Name, steps and values of the lines that the legend names."""
+    """Return name, iterations and values of the lines in the legend."""
     return {
         line.get_label(): (line.get_xdata().tolist(), line.get_ydata().tolist())
         for line in ax.lines
@@ -80,14 +80,14 @@ def texts_of(ax):
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_plot_is_drawn_on_the_axes_that_are_given_and_returns_them(name):
+def test_plot_draws_on_given_axes_and_returns_them(name):
     ax = on_a_figure()
     assert PLOTS[name](MODEL, REST, LABELS, ax=ax) is ax
     assert ax.has_data()
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_plot_makes_a_figure_of_its_own_that_pyplot_does_not_know(name, tmp_path):
+def test_plot_creates_a_figure_without_pyplot(name, tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     settings = dict(matplotlib.rcParams)
     ax = PLOTS[name](MODEL, REST, LABELS)
@@ -104,18 +104,18 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_model_that_is_not_fitted_is_refused(name):
+def test_unfitted_model_is_refused(name):
     with pytest.raises(NotFittedError):
         PLOTS[name](ABCBoostClassifier(), REST, LABELS)
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_stranger_is_refused(name):
+def test_other_estimator_is_refused(name):
     with pytest.raises(TypeError, match="='model'; expected a fitted ABCBoostClassifier"):
         PLOTS[name]("model", REST, LABELS)
 
 
-def test_axes_that_are_none_are_refused():
+def test_invalid_axes_are_refused():
     axes = plotting.new_figure().subplots(1, 2)
     with pytest.raises(TypeError, match="expected an Axes of matplotlib, or None"):
         plotting.plot_losses(MODEL, ax=axes)
@@ -131,7 +131,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("plot", PLOTS)
 @pytest.mark.parametrize("name", CASES)
-def test_every_kind_of_model_is_drawn_or_the_error_says_what_is_missing(name, plot):
+def test_every_model_type_is_drawn_or_the_error_says_what_is_missing(name, plot):
     model, rows = case(name)
     rows, labels = rows[:60], model.predict(rows[:60])
     n_iter = model.model_.n_iter
@@ -149,7 +149,7 @@ def test_every_kind_of_model_is_drawn_or_the_error_says_what_is_missing(name, pl
 # ------------------------------------------------------------------------------------------ losses
 
 
-def test_losses_of_several_models_are_those_of_their_training():
+def test_losses_of_several_models_are_their_training_losses():
     ax = plotting.plot_losses({"MART": MART, "ABC": MODEL})
     assert curves_of(ax) == {
         "MART": ([*range(6)], MART.train_loss_.tolist()),
@@ -168,7 +168,7 @@ def test_losses_that_fall_to_a_tenth_have_a_logarithmic_scale():
     assert plotting.plot_class_losses(long, normalize=True).get_yscale() == "linear"
 
 
-def test_losses_of_several_kinds_are_means():
+def test_training_and_validation_losses_are_means():
     ax = plotting.plot_losses(WATCHED, X, NAMES)
     drawn = curves_of(ax)
     staged = staged_scores(predictions_of(WATCHED, X, NAMES))
@@ -240,7 +240,7 @@ def test_warm_start_without_validation_keeps_the_validation_losses_drawn():
     assert curves_of(plotting.plot_losses(model))["validation"][1][:3] == before[:3]
 
 
-def test_dot_is_the_step_that_validation_chose():
+def test_dot_marks_the_best_iteration():
     ax = plotting.plot_losses(WATCHED, kinds=["validation"])
     (dot,) = [line for line in ax.lines if line.get_label() == "_dot"]
     best = WATCHED.best_iteration_
@@ -249,7 +249,7 @@ def test_dot_is_the_step_that_validation_chose():
     assert best < WATCHED.n_iter_
 
 
-def test_names_and_kinds_are_both_in_the_legend_where_both_differ():
+def test_legend_has_names_and_kinds_if_both_differ():
     drawn = curves_of(plotting.plot_losses({"one": MART, "two": WATCHED}))
     assert list(drawn) == ["one, training", "two, training", "two, refit", "two, validation"]
 
@@ -273,12 +273,12 @@ def test_loss_of_zero_is_left_out_of_the_log_scale():
         ({"y": LABELS}, "X is None; expected rows and their labels"),
     ],
 )
-def test_curves_that_are_not_there_are_refused(given, message):
+def test_missing_curves_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         plotting.plot_losses(MART, **given)
 
 
-def test_long_names_of_models_are_told_from_each_other():
+def test_long_model_names_stay_distinguishable():
     names = ["a name of a model that is long: one", "a name of a model that is long: two", "_x"]
     drawn = curves_of(plotting.plot_losses(dict.fromkeys(names, MART)))
     assert list(drawn) == [*names[:2], " _x"]
@@ -286,7 +286,7 @@ def test_long_names_of_models_are_told_from_each_other():
         plotting.plot_losses({1: MART, "1": MODEL})
 
 
-def test_list_of_models_is_refused_as_it_has_no_names():
+def test_list_of_models_is_refused():
     with pytest.raises(TypeError, match="or a dict from names to them"):
         plotting.plot_losses([MART, MODEL])
 
@@ -294,7 +294,7 @@ def test_list_of_models_is_refused_as_it_has_no_names():
 # ------------------------------------------------------------------------------------------ errors
 
 
-def test_errors_are_those_of_staged_predictions_and_a_dot_is_the_lowest():
+def test_errors_match_staged_predictions_and_a_dot_marks_the_lowest():
     ax = plotting.plot_errors({"MART": MART, "ABC": MODEL}, REST, LABELS)
     drawn = curves_of(ax)
     dots = [line for line in ax.lines if line.get_label() == "_dot"]
@@ -306,7 +306,7 @@ def test_errors_are_those_of_staged_predictions_and_a_dot_is_the_lowest():
         assert dot.get_ydata().tolist() == pytest.approx([rates[lowest]])
 
 
-def test_errors_count_weights_as_repeats():
+def test_weights_count_as_repeated_rows():
     weight = np.arange(len(LABELS)) % 3
     repeated = np.repeat(np.arange(len(LABELS)), weight)
     weighted = plotting.plot_errors(MODEL, REST, LABELS, sample_weight=weight)
@@ -319,7 +319,7 @@ def test_errors_count_weights_as_repeats():
 
 
 def raster_of(ax, n_iter, n_classes):
-    """The class of each step, as the bars show it."""
+    """Return the base class of each iteration as drawn."""
     steps = np.zeros((n_classes, n_iter), dtype=bool)
     for bars in ax.collections:
         for path in bars.get_paths():
@@ -328,7 +328,7 @@ def raster_of(ax, n_iter, n_classes):
     return steps
 
 
-def test_raster_has_the_base_class_of_each_step():
+def test_raster_has_the_base_class_of_each_iteration():
     ax = plotting.plot_base_classes(MODEL)
     raster = raster_of(ax, 8, 5)
     assert raster.sum(axis=0).tolist() == [1] * 8
@@ -337,13 +337,13 @@ def test_raster_has_the_base_class_of_each_step():
     assert ax.get_xlim() == (0.5, 8.5)
 
 
-def test_raster_of_a_refitted_model_is_that_of_its_second_training():
+def test_raster_of_a_refitted_model_shows_the_refit():
     model = small("abc-mart", early_stopping=True, refit=True).fit(X, NAMES)
     raster = raster_of(plotting.plot_base_classes(model), model.model_.n_iter, 5)
     assert raster.argmax(axis=0).tolist() == model.refit_history_.base_classes.tolist()
 
 
-def test_model_without_base_classes_says_which_it_is():
+def test_model_without_base_classes_is_an_error_with_its_algorithm():
     with pytest.raises(
         ValueError, match=r"algorithm='mart', 5 classes, 5 iterations\); expected a mod"
     ):
@@ -365,7 +365,7 @@ def test_shares_of_classes_sum_to_one():
     np.testing.assert_allclose(shares.T, MODEL.class_losses_ / MODEL.train_loss_[:, None])
 
 
-def test_classes_that_are_named_are_told_from_the_others():
+def test_named_classes_are_distinguished_from_the_others():
     ax = plotting.plot_class_losses(MODEL, classes=["d", "a"])
     assert list(curves_of(ax)) == ["3 other classes", "d", "a"]
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -380,7 +380,7 @@ def test_classes_that_are_named_are_told_from_the_others():
 
 
 @pytest.mark.parametrize("kind", ["gain", "split", "cover", "permutation"])
-def test_bars_are_the_importances_the_largest_on_top(kind):
+def test_bars_are_sorted_importances(kind):
     rows = {"X": REST, "y": LABELS} if kind == "permutation" else {}
     ax = plotting.plot_importances(MODEL, kind, **rows)
     values = MODEL.feature_importances(kind, **rows)
@@ -392,7 +392,7 @@ def test_bars_are_the_importances_the_largest_on_top(kind):
 
 
 @pytest.mark.parametrize("kind", ["gain", "permutation"])
-def test_map_is_the_importances_of_the_classes(kind):
+def test_heat_map_shows_the_importances_by_class(kind):
     rows = {"X": REST, "y": LABELS} if kind == "permutation" else {}
     ax = plotting.plot_class_importances(MODEL, kind, max_features=3, **rows)
     values = MODEL.feature_importances(kind, per_class=True, **rows)
@@ -410,15 +410,15 @@ def test_names_of_columns_are_on_the_axis():
     assert {*ticks_of(ax.yaxis)} == shown
 
 
-def test_number_of_features_is_checked():
+def test_number_of_features_is_validated():
     with pytest.raises(ValueError, match="max_features=0; expected"):
         plotting.plot_importances(MODEL, max_features=0)
 
 
-# ----------------------------------------------------------------------------------------- answers
+# ------------------------------------------------------------------------------------- predictions
 
 
-def test_squares_are_shares_of_the_confusion_and_hold_its_counts():
+def test_confusion_matrix_shows_shares_and_counts():
     ax = plotting.plot_confusion(MODEL, REST, LABELS)
     counts = confusion_matrix(LABELS, MODEL.predict(REST), labels=MODEL.classes_)
     shares = counts / counts.sum(axis=1, keepdims=True)
@@ -430,20 +430,20 @@ def test_squares_are_shares_of_the_confusion_and_hold_its_counts():
     assert ticks_of(ax.xaxis) == ticks_of(ax.yaxis) == [*"abcde"]
 
 
-def test_labels_that_the_model_does_not_know_are_a_row_of_the_confusion():
+def test_unknown_labels_are_a_row_of_the_confusion_matrix():
     labels = np.where(np.arange(len(LABELS)) < 7, "zebra", LABELS)
     ax = plotting.plot_confusion(MODEL, REST, labels)
     assert ticks_of(ax.yaxis) == [*"abcde", "not in the model"]
     assert ax.images[0].get_array().shape == (6, 5)
 
 
-def test_confusion_without_an_error_has_no_scale_of_errors():
+def test_confusion_matrix_without_errors_has_no_error_scale():
     ax = plotting.plot_confusion(MODEL, REST, MODEL.predict(REST))
     assert len(ax.figure.axes) == 1
 
 
 @pytest.mark.parametrize("class_", [None, "b"])
-def test_points_are_the_bins_of_the_calibration(class_):
+def test_points_are_the_calibration_bins(class_):
     ax = plotting.plot_calibration(
         {"MART": MART, "ABC": MODEL}, REST, LABELS, class_=class_, n_bins=4
     )
@@ -478,7 +478,7 @@ def test_tree_has_a_box_for_each_node_and_a_branch_for_each_child():
     assert ax.get_title() == tree.title
 
 
-def test_rows_of_which_the_condition_is_true_go_up():
+def test_true_branch_is_drawn_upwards():
     root, left, right = (text for text in plotting.plot_tree(MART, 0, "a").texts if is_node(text))
     assert root.get_position()[0] < left.get_position()[0]
     assert left.get_position()[1] < right.get_position()[1]  # the axis points down
@@ -497,7 +497,7 @@ def test_class_of_a_tree_must_be_named_where_there_are_several():
         plotting.plot_tree(MART, 5, "a")
 
 
-def test_letters_of_a_tree_shrink_with_its_axes():
+def test_font_of_a_tree_shrinks_with_its_axes():
     figure = plotting.new_figure(3, 2)
     small_axes = plotting.plot_tree(MART, 0, "a", ax=figure.add_subplot())
     assert small_axes.texts[0].get_fontsize() < plotting.plot_tree(MART, 0, "a").texts[0].get_size()
@@ -507,7 +507,7 @@ def test_letters_of_a_tree_shrink_with_its_axes():
 
 
 @pytest.mark.parametrize("n_classes", [26, 100, 300])
-def test_labels_of_many_classes_do_not_lie_on_each_other(n_classes):
+def test_labels_of_many_classes_do_not_overlap(n_classes):
     rng = np.random.default_rng(n_classes)
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_classes * 3)])
     rows = (y / n_classes)[:, None] + rng.normal(0.0, 0.01, (len(y), 2))

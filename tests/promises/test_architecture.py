@@ -1,4 +1,4 @@
-"""The folder listing is the architecture: which package may import which, and how large files may be."""
+"""The architecture: which package may import which, and the maximum size of files."""
 
 import ast
 import re
@@ -50,7 +50,7 @@ def name_of(path: Path) -> str:
 
 
 def module_of(path: Path) -> str:
-    """The dotted name of a module, without `abcgbm.` in front."""
+    """Return the dotted name of a module without the prefix `abcgbm.`."""
     return path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
 
 
@@ -58,13 +58,13 @@ def module_of(path: Path) -> str:
 
 
 def level_of(module: str) -> int:
-    """The place of a module's package in the order of imports."""
+    """Return the position of a module's package in the order of imports."""
     first = module.split(".", maxsplit=1)[0]
     return PACKAGES.index(first if first in PACKAGES else "user")
 
 
 def modules_used(path: Path) -> Iterator[str]:
-    """The modules of the package that a file imports; the native ones are below all."""
+    """Return the modules of the package that a file imports, without native ones."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name_of(path)}: relative import"
@@ -87,7 +87,7 @@ def test_packages_import_only_those_below_them():
     assert upwards == []
 
 
-def test_every_module_is_in_a_package_or_user_facing():
+def test_every_module_is_in_a_package_or_public():
     at_top = {path.relative_to(PACKAGE).with_suffix("").parts[0] for path in MODULES}
     assert at_top == {*PACKAGES[:-1], *USER_FACING}
 
@@ -120,7 +120,7 @@ def test_every_include_names_its_package():
 
 
 def documented(tree: ast.AST) -> Iterator[ast.Expr]:
-    """The docstrings in a piece of code."""
+    """Yield the docstring nodes."""
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(tree):
         if isinstance(node, kinds) and ast.get_docstring(node) is not None:
@@ -156,7 +156,7 @@ def test_no_file_of_the_core_is_long():
 
 
 def long_functions(unit: Path) -> Iterator[str]:
-    """Functions of a C++ file, as clang-format leaves them: from a line at its edge to the next `}`."""
+    """Return long C++ functions: clang-format puts their first line and final `}` at column 0."""
     lines = unit.read_text().splitlines()
     starts = r"^(?!namespace|struct|class|enum|using|template|union)\w.*"
     begun = None
@@ -196,6 +196,6 @@ def test_no_function_has_many_parameters():
     assert many - public == set()
 
 
-def test_fit_is_a_table_of_contents():
+def test_fit_is_short():
     (fit,) = (f for name, f in functions() if name == "src/abcgbm/classifier.py:fit")
     assert n_lines(fit, fit.body[0].lineno, fit.end_lineno) <= MAX_LINES_OF_FIT

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and CONTRIBUTING.md name files, functions and tests that exist, and say what is so."""
+"""ARCHITECTURE.md and CONTRIBUTING.md name existing files, functions and tests."""
 
 import re
 import sys
@@ -20,14 +20,14 @@ PACKAGE = str(Path(abcgbm.__file__).parent)
 
 
 def quoted(page: Path, pattern: str) -> list[str]:
-    """The texts between backticks that match as a whole, outside of blocks of code."""
+    """Return the texts between backticks, outside code blocks, that match completely."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     found = (name for name in re.findall(r"`([^`\n]+)`", text) if re.fullmatch(pattern, name))
     return sorted(set(found))
 
 
 def exists(name: str) -> bool:
-    """Whether a path is below one of the folders, or a bare file name anywhere below them."""
+    """Return whether a path exists below one of the folders; a bare name may be at any depth."""
     name = name.rstrip("/")
     places = (folder.glob(name) for folder in FOLDERS)
     anywhere = (folder.rglob(name) for folder in FOLDERS[1:])
@@ -64,7 +64,7 @@ def test_functions_to_read_first_exist():
 
 
 def n_python_calls(n_rows: int, **parameters: int) -> int:
-    """How often functions of the package are called during a fit."""
+    """Return the number of calls of the package's Python functions during a fit."""
     X = np.random.default_rng(0).normal(size=(n_rows, 4))
     model = ABCBoostClassifier(learning_rate=0.1, n_jobs=1, **parameters)
     calls = 0
@@ -83,7 +83,7 @@ def n_python_calls(n_rows: int, **parameters: int) -> int:
 
 
 def test_python_calls_depend_on_neither_rows_nor_leaves():
-    n_python_calls(300, max_iter=2, max_leaf_nodes=4)  # what is computed only once
+    n_python_calls(300, max_iter=2, max_leaf_nodes=4)  # exclude one-time computations
     few = n_python_calls(500, max_iter=3, max_leaf_nodes=4)
     assert n_python_calls(20_000, max_iter=3, max_leaf_nodes=64) == few
     longer = [n_python_calls(500, max_iter=n, max_leaf_nodes=4) for n in (6, 9)]

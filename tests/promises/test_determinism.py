@@ -1,4 +1,4 @@
-"""The same model, byte for byte, whatever the threads, the row order, the CPU or the memory layout."""
+"""The model is the same, byte for byte, for any thread count, row order, CPU and memory layout."""
 
 import hashlib
 
@@ -45,13 +45,13 @@ def expected():
 
 @pytest.mark.parametrize("n_jobs", [None, 2, 4, -1])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_model_is_same_for_any_thread_count(name, n_jobs, expected):
+def test_model_is_the_same_for_any_thread_count(name, n_jobs, expected):
     assert_same_model(small(**VARIANTS[name], n_jobs=n_jobs).fit(X, Y, WEIGHT), expected[name])
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", VARIANTS)
-def test_model_is_same_for_any_row_order(name, seed, expected):
+def test_model_is_the_same_for_any_row_order(name, seed, expected):
     order = np.random.default_rng(seed).permutation(len(Y))
     model = small(**VARIANTS[name]).fit(X[order], Y[order], WEIGHT[order])
     assert_same_model(model, expected[name])
@@ -59,7 +59,7 @@ def test_model_is_same_for_any_row_order(name, seed, expected):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9, 40])
-def test_row_order_and_threads_do_not_matter_for_any_number_of_classes(n_classes):
+def test_model_is_the_same_for_any_row_order_threads_and_classes(n_classes):
     X, y = noisy_data(n_rows=3000, n_classes=n_classes)
     order = np.random.default_rng(0).permutation(len(y))
     assert_same_model(small(n_jobs=4).fit(X[order], y[order]), small(n_jobs=1).fit(X, y))
@@ -70,13 +70,13 @@ def test_two_fits_give_the_same_model(expected):
     assert_same_model(model.fit(X, Y, WEIGHT).fit(X, Y, WEIGHT), expected["abc-mart"])
 
 
-def test_another_table_gives_another_model():
+def test_different_tables_give_different_models():
     changed = X.copy()
     changed[:100] += 1
     assert model_bytes(small().fit(changed, Y)) != model_bytes(small().fit(X, Y))
 
 
-# ------------------------------------------------------------------------------- form of the table
+# ------------------------------------------------------------------------------------- table types
 
 ROUND = np.where(np.isnan(X), np.nan, np.round(X, 1)).astype(np.float32).astype(np.float64)
 LAYOUTS = {
@@ -102,7 +102,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_model_is_same_for_any_form_of_the_table(layout):
+def test_model_is_the_same_for_any_table_type(layout):
     table, plain = layout(ROUND), small().fit(ROUND, Y)
     model = small().fit(table, Y)
     assert_same_model(model, plain)
@@ -110,14 +110,14 @@ def test_model_is_same_for_any_form_of_the_table(layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_binned_table_is_same_for_any_form_of_the_table(layout):
+def test_binned_table_is_the_same_for_any_table_type(layout):
     table = BinMapper(max_bins=30).fit(layout(ROUND)).transform(layout(ROUND))
     expected = BinMapper(max_bins=30).fit(ROUND).transform(ROUND)
     np.testing.assert_array_equal(table.binned.codes(), expected.binned.codes())
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_table_of_categories_and_sparse_columns_gives_the_same_model_for_any_thread_count(n_jobs):
+def test_categorical_and_sparse_model_is_the_same_for_any_thread_count(n_jobs):
     """Also for any order of the rows."""
     frame = pd.DataFrame(ROUND, columns=list("abcde")).assign(
         b=np.char.mod("level %d", np.nan_to_num(ROUND[:, 1] * 100) % 300 // 1),
@@ -129,13 +129,13 @@ def test_table_of_categories_and_sparse_columns_gives_the_same_model_for_any_thr
     assert_same_model(small(n_jobs=n_jobs).fit(frame.iloc[order], Y[order]), expected)
 
 
-def test_integers_are_numbers():
+def test_integer_columns_give_the_model_of_floats():
     whole = np.round(np.nan_to_num(X) * 3)
     for dtype in (np.int8, np.int64):
         assert_same_model(small().fit(whole.astype(dtype), Y), small().fit(whole, Y))
 
 
-def test_minus_zero_is_zero():
+def test_negative_zero_equals_zero():
     table = np.round(np.nan_to_num(X))
     minus = np.where(table == 0, -0.0, table)
     assert_same_model(small().fit(minus, Y), small().fit(np.abs(table) * np.sign(table), Y))
@@ -145,7 +145,7 @@ def test_minus_zero_is_zero():
 
 
 @every_variant
-def test_prediction_is_same_for_any_thread_count_and_batch(variant):
+def test_prediction_is_the_same_for_any_thread_count_and_batch(variant):
     model = small(**variant, n_jobs=1).fit(X, Y)
     whole = model.predict_proba(X).tobytes()
     for n_jobs in (2, 3, 4):
@@ -165,7 +165,7 @@ sys.stdout.write(fingerprint())
 
 
 def fingerprint() -> str:
-    """Level, trees and predictions; class counts below, at and above a SIMD register's width."""
+    """SIMD level and digest; class counts below, at and above the width of a SIMD register."""
     digest = hashlib.sha256()
     for n_classes in (2, 3, 8, 11):
         problem = mixed_problem(1, 1000, n_classes)  # numbers, categories, sparse columns
@@ -181,7 +181,7 @@ def fingerprint() -> str:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_model_is_same_at_every_simd_level(level, request):
+def test_model_is_the_same_at_every_simd_level(level, request):
     best, expected = fingerprint().split()
     if LEVELS.index(level) > LEVELS.index(best):
         pytest.skip(f"this CPU has {best}, not {level}")

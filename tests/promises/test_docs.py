@@ -1,7 +1,8 @@
 """Examples in the README, in docs/ and in the gallery run, and print what the page shows.
 
-A block of Python that is followed at once by a block of text prints that text. The shell commands of a page run one
-after the other in a folder of their own. What cannot run here (pip, git, make) is written as a block of `console`.
+A block of Python directly followed by a block of text prints that text. The shell commands of a page
+run in order in one temporary folder. Commands that cannot run here (pip, git, make) are in blocks of
+`console`.
 """
 
 import ast
@@ -43,7 +44,7 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-# Open MPI wants to be told that it may be run by root, and with more processes than cores.
+# Open MPI needs permission to run as root, and to start more processes than there are cores.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -61,7 +62,7 @@ def text_of(page: Path) -> str:
 
 
 def examples() -> list[object]:
-    """Code and output of each example, or None where none is shown."""
+    """Return code and output of each example; None without a shown output."""
     return [
         pytest.param(code, output or None, id=f"{page.name}-{number}")
         for page in PAGES
@@ -74,7 +75,7 @@ def pages_with_commands() -> list[Path]:
 
 
 def links() -> list[object]:
-    """Page, file and heading of each link within the project."""
+    """Return page, file and heading of each link within the project."""
     pages = [*PAGES, *ROOT.glob("*.md")]
     return [
         pytest.param(page, *link, id=f"{name_of(page)}-{'#'.join(link)}")
@@ -84,13 +85,13 @@ def links() -> list[object]:
 
 
 def headings(page: Path) -> set[str]:
-    """The headings of a page, as links spell them."""
+    """Return the anchors of the headings of a page."""
     found = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def _needs(code: str) -> None:
-    """Skip what asks for more than the oldest scikit-learn that is supported."""
+    """Skip examples that need more than the oldest supported scikit-learn."""
     if 'method="temperature"' in code:
         pytest.importorskip("sklearn", minversion="1.8")
     if "abcgbm.distributed" in code:
@@ -122,7 +123,7 @@ def test_example_prints_what_the_page_shows(code, output, capsys, tmp_path, monk
 
 
 def run_in_order(commands: list[tuple[str, str]], folder: Path) -> None:
-    """Run blocks of shell commands in a folder, with the interpreter's own programs first."""
+    """Run blocks of shell commands in a folder; programs of this interpreter come first in PATH."""
     for code, output in commands:
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", code],
@@ -143,7 +144,7 @@ def test_commands_print_what_the_page_shows(page, tmp_path):
     run_in_order(SHELL.findall(text_of(page)), tmp_path)
 
 
-def test_commands_of_a_page_share_a_folder_and_must_succeed(tmp_path):
+def test_commands_of_a_page_run_in_one_folder_and_succeed(tmp_path):
     page = "```sh\necho one > file\n```\n\n```sh\ncat file\n```\n```text\none\n```\n"
     run_in_order(SHELL.findall(page), tmp_path)
     with pytest.raises(AssertionError):
@@ -153,7 +154,7 @@ def test_commands_of_a_page_share_a_folder_and_must_succeed(tmp_path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_block_slips_through_unrun(page):
+def test_every_code_block_is_run(page):
     tokens = MarkdownIt().parse(text_of(page))
     found = {(page.name, token.info.strip()) for token in tokens if token.type == "fence"}
     allowed = (*RUN, *SHOWN, *(OF_SPHINX if page.is_relative_to(ROOT / "docs") else ()))
@@ -163,7 +164,7 @@ def test_no_block_slips_through_unrun(page):
 
 
 @pytest.mark.parametrize("page", PAGES[1:], ids=name_of)
-def test_code_is_in_a_block_that_says_its_language(page):
+def test_code_blocks_declare_a_language(page):
     tokens = MarkdownIt().parse(text_of(page))
     assert [token.content for token in tokens if token.type == "code_block"] == []
 
@@ -187,7 +188,7 @@ def test_example_of_the_gallery_runs(script, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("page", "file", "heading"), links())
-def test_link_leads_somewhere(page, file, heading):
+def test_link_resolves(page, file, heading):
     target = page.parent / file if file else page
     assert target.exists()
     assert not heading or heading in headings(target)
@@ -207,7 +208,7 @@ def test_link_leads_somewhere(page, file, heading):
         ("gallery/imbalance.py", "imbalance", "examples/imbalance.rst"),
     ],
 )
-def test_link_of_the_repository_leads_to_a_page_of_the_site(target, page, expected):
+def test_repository_link_resolves_to_a_page_of_the_site(target, page, expected):
     on_site = runpy.run_path(str(SITE.parent / "_ext" / "repository_links.py"))["on_site"]
     assert on_site(target, page) == expected
 
@@ -247,7 +248,7 @@ def test_every_public_attribute_of_the_classifier_is_in_its_docstring():
 
 
 def rows_of_other_packages() -> list[tuple[str, set[str]]]:
-    """Our name and those of other packages, row by row."""
+    """Return our name and those of other packages for each row."""
     page = text_of(ROOT / "docs" / "coming_from.md")
     table = page[page.index("| here |") : page.index("## Same name, different meaning")]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
@@ -288,8 +289,8 @@ def test_page_of_parameters_has_every_field_of_the_objects():
         assert all(f"| `{field}` |" in page for field in fields)
 
 
-def test_first_page_shows_the_trial_as_it_was_measured():
-    """Its table is the one of all defaults on the test parts of 50 tables, on its side."""
+def test_first_page_shows_the_measured_defaults():
+    """Its table is the transposed table of all defaults on the test parts of 50 tables."""
     trial = text_of(ROOT / "docs" / "benchmarks.md")
     rows = re.findall(r"^\| [\w@.-]+ \| 50 \| (.*) \|$", trial, re.MULTILINE)
     measured = [row.split(" | ") for row in rows[:5]]
@@ -301,8 +302,8 @@ def test_first_page_shows_the_trial_as_it_was_measured():
     assert shown == [[row[column] for row in measured] for column in (0, 1, 2, 4)]
 
 
-def test_readme_shows_speed_as_it_was_measured():
-    """Rows of the first table of the page of speed, and the least and largest of two of its columns."""
+def test_readme_shows_the_measured_speed():
+    """Rows of the first table of the benchmark page, and the range of two of its columns."""
     page, readme = text_of(ROOT / "docs" / "benchmarks.md"), text_of(ROOT / "README.md")
     first = page[page.index("<!-- speed -->") : page.index("### Time to a given error, 1 thread")]
     rows = {
@@ -325,7 +326,7 @@ def test_readme_shows_speed_as_it_was_measured():
     )
 
 
-def test_functions_of_c_that_a_page_shows_are_those_of_the_file():
+def test_c_functions_of_the_page_are_those_of_the_exported_file():
     model = ABCBoostClassifier(max_iter=1, learning_rate=0.15).fit(
         [[0.0], [1.0], [2.0]] * 10, [0, 1, 2] * 10
     )

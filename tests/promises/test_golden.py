@@ -16,12 +16,12 @@ DIGESTS = json.loads(FILE.read_text())
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_golden_model_keeps_its_trees(name: str) -> None:
-    """A change of the trees that is meant is written down by `python tests/golden.py`."""
+def test_golden_model_is_unchanged(name: str) -> None:
+    """Record an intended change of the trees by `python tests/support/golden.py`."""
     assert digest(MODELS[name]()) == DIGESTS[name]
 
 
-def test_each_golden_model_has_trees_of_its_own() -> None:
+def test_golden_models_differ() -> None:
     assert list(DIGESTS) == list(MODELS)
     assert len(set(DIGESTS.values())) == len(DIGESTS)
 
@@ -31,7 +31,7 @@ def test_guard_acts_in_some_golden_models() -> None:
     assert (arrays["tree_base_scale"] < 1).any()
 
 
-def test_every_parameter_of_a_golden_model_is_given() -> None:
+def test_golden_models_set_every_parameter() -> None:
     assert {"algorithm", *PARAMETERS} == ABCBoostClassifier().get_params().keys()
     categorical = PARAMETERS["categorical_features"].get_params()
     assert categorical == Categorical().get_params()

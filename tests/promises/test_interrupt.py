@@ -1,6 +1,6 @@
-"""Ctrl-C stops training, binning and prediction, and leaves the process sane.
+"""Ctrl-C stops training, binning and prediction, and leaves the process usable.
 
-No test holds a time limit. `pytest -s` shows how soon the exception came.
+No test has a time limit. `pytest -s` shows the delay of the exception.
 """
 
 import signal
@@ -35,7 +35,7 @@ LASTS = 0.1  # which takes several times that, and what may pass until signals a
 def signal_soon(
     handler: Callable[..., object] = signal.default_int_handler, cpu_seconds: float = CPU_SECONDS
 ) -> Iterator[None]:
-    """Send a signal after some CPU time; the handler of Ctrl-C answers it."""
+    """Send a signal that the Ctrl-C handler receives after some CPU time."""
     before = signal.signal(signal.SIGPROF, handler)
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     start = time.perf_counter()
@@ -50,7 +50,7 @@ def signal_soon(
 def is_interrupted(
     native: Callable[[object], object], argument: object, cpu_seconds: float = SOON
 ) -> bool:
-    """Whether a signal stops a native call before its end.
+    """Return whether a signal stops a native call before its end.
 
     Neither `extend` nor `map` runs Python code, so a call that came to its end would leave its
     result in the list before Python could see the signal.
@@ -67,16 +67,16 @@ def lasting(
     argument: object,
     cpu_seconds: float = LASTS,
 ) -> Callable[[object], object]:
-    """A native call that works on rows enough to take so long, however quick core and machine are.
+    """Return a native call on enough rows to take ``cpu_seconds`` on any machine.
 
-    ``make`` gets the number of rows: at first ``n_rows``, and twice as many until they suffice.
+    ``make`` gets the number of rows: ``n_rows`` at first, then doubled until they suffice.
     """
     while True:
         native = make(n_rows)
         start = time.process_time()
         native(argument)
         if time.process_time() - start >= cpu_seconds:
-            return make(n_rows)  # anew, for it may be done once only
+            return make(n_rows)  # a new one, for it may be called only once
         n_rows *= 2
 
 
@@ -89,7 +89,7 @@ def ones(n_rows: int) -> np.ndarray:
 
 
 class Cut(Problem):
-    """A problem whose bins need not be looked for."""
+    """A problem with precomputed bins."""
 
     def thresholds(self) -> list[list[float]]:
         return [np.arange(-3, 3, 0.1).tolist()] * self.X.shape[1]
@@ -100,7 +100,7 @@ class Cut(Problem):
 
 @both_thread_counts
 @pytest.mark.parametrize("max_bins", [255, 1000])  # some values are sorted, or all of them
-def test_search_for_thresholds_is_interrupted(max_bins, n_threads):
+def test_threshold_search_is_interrupted(max_bins, n_threads):
     def search(n_rows):
         return partial(_core.find_thresholds, normal(n_rows, 24), ones(n_rows), max_bins)
 
@@ -109,7 +109,7 @@ def test_search_for_thresholds_is_interrupted(max_bins, n_threads):
 
 
 @pytest.mark.parametrize("soon_done", [slice(0, 8), slice(8, 16)], ids=["first", "last"])
-def test_search_for_thresholds_is_interrupted_while_the_caller_waits_for_a_helper(soon_done):
+def test_threshold_search_is_interrupted_while_the_caller_waits_for_a_worker_thread(soon_done):
     """One thread has eight columns that are soon done, the other one eight that take long.
 
     Which of them is the caller, the system decides: so both orders are tried, some times.
@@ -120,13 +120,13 @@ def test_search_for_thresholds_is_interrupted_while_the_caller_waits_for_a_helpe
         X[:, soon_done] = 0
         return partial(_core.find_thresholds, X, ones(n_rows), 1000)
 
-    make(99)(2)  # so that the helper exists
+    make(99)(2)  # starts the worker thread
     search = lasting(make, 500_000, 2, cpu_seconds=0.4)
     assert all(is_interrupted(search, 2, cpu_seconds=0.1) for _ in range(3))
 
 
 @both_thread_counts
-def test_coding_is_interrupted(n_threads):
+def test_binning_is_interrupted(n_threads):
     def coding(n_rows):
         return partial(core.bin_table, normal(n_rows, 24), [np.linspace(-2, 2, 1000)] * 24)
 
@@ -134,7 +134,7 @@ def test_coding_is_interrupted(n_threads):
     assert coding(99)(n_threads).n_rows == 99
 
 
-def test_builder_that_was_interrupted_has_not_all_features():
+def test_interrupted_builder_is_incomplete():
     builders = []
 
     def adding(n_rows):
@@ -148,7 +148,7 @@ def test_builder_that_was_interrupted_has_not_all_features():
 
 @both_thread_counts
 @pytest.mark.parametrize(("algorithm", "base"), [("mart", -1), ("abc-mart", 0)])
-def test_step_is_interrupted(algorithm, base, n_threads):
+def test_iteration_is_interrupted(algorithm, base, n_threads):
     *arguments, leaf_scale = reference.iteration_arguments(algorithm, base, 10)
 
     def step(n_rows):
@@ -161,7 +161,7 @@ def test_step_is_interrupted(algorithm, base, n_threads):
 
 @both_thread_counts
 @pytest.mark.parametrize("n_projections", [0, 7])
-def test_step_of_a_shared_tree_is_interrupted(n_projections, n_threads):
+def test_multi_output_iteration_is_interrupted(n_projections, n_threads):
     def step(n_rows):
         y = np.arange(n_rows) % 20
         params = {"max_leaf_nodes": 255, "multi_output": True, "n_projections": n_projections}
@@ -197,7 +197,7 @@ def test_explanation_is_interrupted(algorithm, n_threads):
 
 
 @both_thread_counts
-def test_search_for_leaves_is_interrupted(n_threads):
+def test_leaf_lookup_is_interrupted(n_threads):
     X, y = noisy_data(n_classes=10)
     ensemble = small(max_iter=100).fit(X, y).model_.ensemble
     rows = normal(100_000, 4)
@@ -255,14 +255,14 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
 @pytest.mark.parametrize("work", ["train", "validate"])
-def test_large_arrays_are_interrupted_while_they_are_filled(work):
+def test_filling_of_large_arrays_is_interrupted(work):
     assert run_python(FILL.format(work=work)) == "early"
 
 
 # ---------------------------------------------------------------------------------------- estimator
 
 
-def test_model_whose_first_fit_was_interrupted_is_not_fitted():
+def test_model_is_not_fitted_after_an_interrupted_first_fit():
     X, y = noisy_data()
     model = small(max_iter=10**9, learning_rate=1e-6)
     with pytest.raises(KeyboardInterrupt), signal_soon():
@@ -272,7 +272,7 @@ def test_model_whose_first_fit_was_interrupted_is_not_fitted():
     assert_same_model(model.set_params(max_iter=8).fit(X, y), small(learning_rate=1e-6).fit(X, y))
 
 
-def test_interrupted_fit_leaves_a_checkpoint_of_its_last_whole_step(tmp_path):
+def test_interrupted_fit_leaves_a_checkpoint_of_its_last_iteration(tmp_path):
     X, y = noisy_data()
     slow, path = {"learning_rate": 1e-6}, tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt), signal_soon():
@@ -282,7 +282,7 @@ def test_interrupted_fit_leaves_a_checkpoint_of_its_last_whole_step(tmp_path):
     assert_same_model(resumed, small(**slow, max_iter=n_more).fit(X, y))
 
 
-def test_interrupted_refit_leaves_nothing_of_the_model_before():
+def test_interrupted_second_fit_removes_the_previous_model():
     X, y = noisy_data()
     model = small().fit(X, y)
     model.set_params(max_iter=10**9, learning_rate=1e-6)
@@ -294,7 +294,7 @@ def test_interrupted_refit_leaves_nothing_of_the_model_before():
     assert getattr(model, "classes_", y + 10).min() == 10
 
 
-def test_other_signal_handlers_are_heard_too():
+def test_other_signal_handlers_are_called():
     class OutOfTimeError(Exception):
         pass
 
@@ -307,7 +307,7 @@ def test_other_signal_handlers_are_heard_too():
     assert small().fit(X, y).n_iter_ == 8
 
 
-def test_handler_that_raises_nothing_does_not_disturb():
+def test_signal_handler_without_an_exception_does_not_interrupt():
     heard = []
     X = normal(200_000, 24)
     with signal_soon(lambda *_: heard.append(True)):
@@ -350,7 +350,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("action", ["fit", "bin", "predict"])
-def test_ctrl_c_ends_work_and_the_process_can_work_on(action):
+def test_process_is_usable_after_ctrl_c(action):
     out = run_python(CTRL_C.format(action=action))
     assert out == "interrupted, then 3 steps, 20000 rows"
 
@@ -370,7 +370,7 @@ sys.stdout.write(f"{model.n_iter_} {model.stop_reason_}")
 """
 
 
-def test_fit_of_a_process_that_ignores_ctrl_c_continues():
+def test_fit_continues_if_the_process_ignores_ctrl_c():
     assert run_python(IGNORING) == "3 max_iter"
 
 
@@ -381,11 +381,11 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
 """
 
 
-def test_tests_of_interrupts_do_not_depend_on_how_they_are_started():
-    """In a background job of a script SIGINT is ignored, also by processes that it starts."""
+def test_interrupt_tests_run_in_background_jobs_too():
+    """Background jobs of a script ignore SIGINT, and so do their child processes."""
     folder = Path(__file__).parents[1]
     tests = [
-        f"{folder}/distributed/test_shard_fit.py::test_first_interrupt_waits_until_it_is_asked_for_and_the_second_does_not",
+        f"{folder}/distributed/test_shard_fit.py::test_first_interrupt_is_deferred_and_the_second_raised_at_once",
         f"{folder}/data/files/test_batched_table.py::test_broken_off_reading_leaves_nothing",
     ]
     done = subprocess.run(

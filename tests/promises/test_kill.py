@@ -1,6 +1,6 @@
-"""Processes that are killed while they train: what they leave can be gone on from, to the same bytes.
+"""Training resumes from the checkpoint of a killed process and gives the same bytes.
 
-Run as a script it is such a process: `python tests/test_kill.py <fit> <checkpoint>`.
+`python tests/promises/test_kill.py <fit> <checkpoint>` is such a process.
 """
 
 import io
@@ -77,26 +77,26 @@ def file_of(model: ABCBoostClassifier) -> bytes:
 
 @cache
 def whole(name: str) -> ABCBoostClassifier:
-    """A fit that nobody breaks off."""
+    """Return the model of an uninterrupted fit."""
     return fit(name)
 
 
 def kill_once(name: str, checkpoint: Path, n_iter: int, seconds: float) -> bool:
-    """Let a process fit for some steps and seconds, and kill it; return whether it was still at it."""
+    """Kill a process after some iterations and seconds; return whether it was still training."""
     command = [sys.executable, __file__, name, str(checkpoint)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        for _ in range(1 + n_iter):  # the first line says that it begins
+        for _ in range(1 + n_iter):  # the first line announces the start
             process.stdout.readline()
         time.sleep(seconds)
-        process.kill()  # SIGKILL: nothing of it runs any more
+        process.kill()  # SIGKILL: no cleanup code runs
         return process.wait(HANGS_AFTER) < 0
 
 
 def check_what_is_left(name: str, checkpoint: Path) -> int:
-    """A killed fit leaves a whole checkpoint or none, and it goes on to the same bytes.
+    """Check that a killed fit leaves a complete checkpoint or none and resumes to the same bytes.
 
-    Returns the steps of the checkpoint. Beside it there is at most one file, half written.
+    Return the iterations of the checkpoint. There is at most one more file, a partial one.
     """
     others = [path.name for path in checkpoint.parent.iterdir() if path != checkpoint]
     assert len(others) <= 1
@@ -113,7 +113,7 @@ def n_iter_of(checkpoint: Path) -> int:
 
 
 def kill_often(name: str, n_kills: int, folder: Path) -> None:
-    """Kill a fit that goes on after each kill, and begins anew when it ended."""
+    """Kill a fit repeatedly, resume it after each kill, and restart it when it has ended."""
     rng = np.random.default_rng(list(FITS).index(name))
     checkpoint, second = folder / "checkpoint", whole(name).refit_history_
     n_iter = whole(name).n_iter_ + (second.n_iter if second else 0)
@@ -128,15 +128,15 @@ def kill_often(name: str, n_kills: int, folder: Path) -> None:
     sys.stdout.write(f"{name} was killed after {killed} of {n_iter} steps ")
 
 
-def test_killed_fit_goes_on_to_the_same_bytes(tmp_path):
+def test_killed_fit_resumes_to_the_same_bytes(tmp_path):
     assert kill_once("soon done", tmp_path / "checkpoint", 3, 0.0)
     assert 3 <= check_what_is_left("soon done", tmp_path / "checkpoint") < 40
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["search", "shared", "refit", "weights"])
-def test_fit_that_is_killed_again_and_again_ends_in_the_same_bytes(name, tmp_path):
-    """`pytest -s` shows when; of "refit" the second training begins after 20 steps."""
+def test_repeatedly_killed_fit_ends_in_the_same_bytes(name, tmp_path):
+    """`pytest -s` shows the iterations; training on all rows of "refit" begins after 20."""
     kill_often(name, 5, tmp_path)
 
 

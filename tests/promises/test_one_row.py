@@ -1,4 +1,4 @@
-"""Rows that are predicted alone or a few at a time: shortcuts that no answer shows."""
+"""Prediction of single rows and small batches: its shortcuts do not change the result."""
 
 import joblib
 import numpy as np
@@ -22,7 +22,7 @@ each_size = pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 7, 63, 64, 65, 128, 1
     [{"algorithm": "mart"}, {}, {"algorithm": "multi-output"}],
     ids=["mart", "abc-mart", "shared"],
 )
-def test_rows_get_the_answers_that_they_get_among_all(variant, n_rows):
+def test_few_rows_get_the_predictions_they_get_among_all(variant, n_rows):
     model = small(**variant).fit(X, Y)
     proba = model.predict_proba(X)
     for start in (0, 50):
@@ -33,14 +33,14 @@ def test_rows_get_the_answers_that_they_get_among_all(variant, n_rows):
 
 
 @each_size
-def test_frame_of_numbers_of_any_type_gets_the_answers_of_its_floats(n_rows):
+def test_numeric_frame_of_any_type_is_predicted_as_its_floats(n_rows):
     model, of_array = small().fit(FRAME, Y), small().fit(NUMBERS, Y)
     proba = of_array.predict_proba(NUMBERS[:n_rows])
     assert model.predict_proba(FRAME[:n_rows]).tobytes() == proba.tobytes()
     assert model.predict_proba(FRAME[:n_rows][list("dcabe")]).tobytes() == proba.tobytes()
 
 
-def test_number_beyond_all_floats_is_infinite_in_a_row():
+def test_number_beyond_the_float_range_is_infinite_in_a_row():
     model = small().fit(X, Y)
     row = X[:1].astype(np.longdouble)
     row[0, 0] = np.longdouble("1e400")
@@ -52,12 +52,12 @@ def test_number_beyond_all_floats_is_infinite_in_a_row():
         assert model.predict_proba(pd.DataFrame(row, columns=list("abcde"))).tobytes() == expected
 
 
-def test_model_that_is_not_fitted_says_so():
+def test_unfitted_model_is_an_error():
     with pytest.raises(NotFittedError, match="This ABCBoostClassifier instance is not fitted yet"):
         small().predict_proba(X[:1])
 
 
-def test_limit_on_cpus_is_looked_up_again(monkeypatch):
+def test_cpu_limit_is_read_again(monkeypatch):
     for limit in ("1", "2", "1"):
         monkeypatch.setenv("LOKY_MAX_CPU_COUNT", limit)
         assert effective_n_threads(None) == effective_n_threads(-1) == joblib.cpu_count()

@@ -1,4 +1,4 @@
-"""Where the memory does not suffice, the error says what for, and the process works on."""
+"""A failed allocation is an error that names its purpose; the process stays usable."""
 
 import sys
 
@@ -49,6 +49,6 @@ sys.stdout.write(str(_core.softmax(np.zeros((1, 2))).tolist()))
         ("predict", "while predicting; fewer rows at a time"),
     ],
 )
-def test_memory_error_says_what_the_core_did_and_what_to_do(work, said):
+def test_memory_error_names_the_operation_and_a_remedy(work, said):
     expected = f"out of memory in the native core {said} need less; [[0.5, 0.5]]"
     assert run_python(LIMITED.format(work=work)) == expected

@@ -1,4 +1,4 @@
-"""What the package offers, and that its texts tell the truth."""
+"""The public names of the package and their documentation."""
 
 import doctest
 import importlib
@@ -43,11 +43,11 @@ def test_public_names_exist():
     assert all(hasattr(abcgbm, name) for name in abcgbm.__all__)
 
 
-def test_package_shows_what_it_offers_and_nothing_else():
+def test_dir_of_the_package_is_its_public_api():
     assert set(dir(abcgbm)) == {*abcgbm.__all__, "__version__"}
 
 
-def test_version_is_told_once():
+def test_version_has_a_single_source():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert abcgbm.__version__ == importlib.metadata.version("abcgbm") == project["version"]
 
@@ -57,18 +57,18 @@ def test_package_is_typed(name):
     assert importlib.resources.files("abcgbm").joinpath(name).is_file()
 
 
-def test_import_needs_no_optional_package_and_says_nothing():
+def test_import_needs_no_optional_package_and_prints_nothing():
     code = "import sys, abcgbm; print(sorted({'matplotlib', 'lightgbm'} & {*sys.modules}))"
     assert run_python(code) == "[]\n"
 
 
-def test_import_leaves_parts_of_scikit_learn_alone_that_take_long_and_few_need():
+def test_import_does_not_load_slow_scikit_learn_modules():
     code = "import sys, abcgbm; print([f'sklearn.{n}' in sys.modules for n in ('datasets', 'metrics')])"
     assert run_python(code) == "[False, False]\n"
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_are_right(name):
+def test_docstring_examples_run(name):
     module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0
 
@@ -79,7 +79,7 @@ def test_estimator_shows_an_example():
 
 
 def documented(section: str, of: type = ABCBoostClassifier) -> set[str]:
-    """Names in a section of a class's docstring."""
+    """Return the names in a section of a class's docstring."""
     text = inspect.getdoc(of)
     body = text.split(f"{section}\n{'-' * len(section)}\n")[1].split("\n\n")[0]
     return set(re.findall(r"^(\w+) : ", body, re.MULTILINE))
@@ -102,7 +102,7 @@ def test_every_parameter_is_documented(of):
     assert documented("Parameters", of) == inspect.signature(of).parameters.keys()
 
 
-def test_every_part_of_a_binned_table_is_documented():
+def test_every_attribute_of_a_binned_table_is_documented():
     assert documented("Attributes", BinnedTable) == inspect.signature(BinnedTable).parameters.keys()
 
 
@@ -120,7 +120,7 @@ def test_every_public_method_is_documented(of):
     )
 
 
-def test_answers_are_plain_numpy_arrays():
+def test_predictions_are_plain_numpy_arrays():
     X, y = noisy_data()
     model = small().fit(X, y)
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):

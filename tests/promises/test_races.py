@@ -1,6 +1,6 @@
-"""Everything that runs on the pool, by several threads at once: small, for ThreadSanitizer to watch.
+"""Everything that runs on the thread pool, from several threads: small tests for ThreadSanitizer.
 
-Without it these tests say that the results are those of one thread.
+Without it, these tests check that the results equal those of one thread.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ _bench = pytest.importorskip("abcgbm._bench", reason="the module of the benchmar
 N_THREADS = 3
 
 
-def test_pool_serves_many_jobs_of_many_threads():
+def test_pool_runs_many_jobs_of_many_threads():
     sizes = [1, 2, 3, 10, 100] * 60
     with ThreadPoolExecutor(4) as callers:
         sums = list(callers.map(lambda n: _bench.sum_without_memory(n, N_THREADS), sizes))
@@ -27,7 +27,7 @@ def test_pool_serves_many_jobs_of_many_threads():
 
 @pytest.mark.parametrize("hessian_split", [False, True])
 @pytest.mark.parametrize("algorithm", core.ALGORITHMS, ids=str)
-def test_steps_validation_and_prediction_are_those_of_one_thread(algorithm, hessian_split):
+def test_training_validation_and_prediction_equal_those_of_one_thread(algorithm, hessian_split):
     """More trees than threads."""
     args = (algorithm, 8, hessian_split)
     assert results(*args, N_THREADS) == results(*args, 1)
@@ -35,7 +35,7 @@ def test_steps_validation_and_prediction_are_those_of_one_thread(algorithm, hess
 
 @pytest.mark.parametrize("n_projections", [0, 3])
 @pytest.mark.parametrize("hessian_split", [False, True])
-def test_shared_trees_are_those_of_one_thread(hessian_split, n_projections):
+def test_multi_output_trees_equal_those_of_one_thread(hessian_split, n_projections):
     params = {"hessian_split": hessian_split, "multi_output": True, "n_projections": n_projections}
 
     def trained(n_threads: int) -> bytes:
@@ -64,14 +64,14 @@ def results(
     return trainer.raw().tobytes(), held_out.raw().tobytes(), raw.tobytes(), proba.tobytes()
 
 
-def test_threads_that_share_a_tree_grow_that_of_one():
-    """Fewer trees than threads: each counts some of the columns."""
+def test_threads_sharing_a_tree_grow_that_of_one_thread():
+    """Fewer trees than threads: each thread counts some of the columns."""
     problem = mixed_problem(4, 6000, 2)
     steps = [core.trainer(problem, n).train_iteration([1], 0, True, 1.0) for n in (1, N_THREADS)]
     core.assert_same_result(*steps)
 
 
-def test_step_with_a_guard_that_acts_is_that_of_one_thread():
+def test_guarded_step_equals_that_of_one_thread():
     problem = random_problem(60, 900, 4, 60, learning_rate=1.0)
     classes = list(range(1, 60))
     one, several = (
@@ -89,7 +89,7 @@ def test_many_threads_train_and_predict_at_once():
     assert len({job.result() for job in jobs}) == 1
 
 
-def test_table_is_binned_by_several_threads_as_by_one():
+def test_binning_is_the_same_for_any_thread_count():
     X, weight = np.random.default_rng(0).normal(size=(3000, 9)), np.ones(3000, np.int64)
     one, several = (core.find_thresholds(X, weight, 50, n) for n in (1, N_THREADS))
     for ours, theirs in zip(one, several, strict=True):

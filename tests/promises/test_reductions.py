@@ -1,4 +1,4 @@
-"""What is reduced over rows, and that no order of the rows changes what follows from it."""
+"""Reductions over rows: they are documented, and independent of the row order."""
 
 import re
 from pathlib import Path
@@ -16,15 +16,15 @@ ROWS = re.findall(r"^\| (`.+?) \| `([^`]+)` \|", PAGE.read_text("utf-8"), re.MUL
 
 
 @pytest.mark.parametrize(("names", "file"), ROWS)
-def test_every_reduction_is_where_the_page_says(names, file):
+def test_every_reduction_is_in_the_documented_file(names, file):
     source = (ROOT / file).read_text("utf-8")
     for name in re.findall(r"`([^`]+)`", names):
         assert re.search(rf"\b{name.split('.')[-1]}\(", source), name
 
 
-@pytest.mark.parametrize("room", ["data", "loss"])
-def test_page_names_every_reduction_of_the_core(room):
-    header = (ROOT / "cpp" / room / "reductions.hpp").read_text("utf-8")
+@pytest.mark.parametrize("package", ["data", "loss"])
+def test_page_names_every_reduction_of_the_core(package):
+    header = (ROOT / "cpp" / package / "reductions.hpp").read_text("utf-8")
     declared = re.findall(r"^(?!using|#|//)[\w:<>]+(?: [\w:<>]+)* (\w+)\(", header, re.MULTILINE)
     assert len(declared) >= 4
     assert {*declared} <= set(re.findall(r"`(\w+)`", PAGE.read_text("utf-8")))
@@ -34,14 +34,14 @@ LAYOUT = ("n_bins", "common", "is_categorical", "is_sparse", "bundle")
 
 
 def table(rng: np.random.Generator) -> np.ndarray:
-    """Columns of many values and of few, sparse ones, and a category as columns of 0 and 1."""
+    """Return columns of many and few values, sparse columns, and a one-hot encoded category."""
     one_hot = np.eye(12)[(12 * rng.random(400) ** 2).astype(int)]
     rare = np.where(rng.random((400, 5)) < 0.1, rng.integers(0, 4, (400, 5)), 0)
     return np.hstack([rng.normal(size=(400, 2)), rng.integers(0, 3, (400, 2)), one_hot, rare])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_layout_is_the_same_for_any_order_of_the_rows(seed):
+def test_layout_is_the_same_for_any_row_order(seed):
     rng = np.random.default_rng(seed)
     X = table(rng)
     thresholds = core.find_thresholds(X, np.ones(len(X), np.int64))

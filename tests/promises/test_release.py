@@ -1,4 +1,4 @@
-"""What a release says of itself: its version, what is compiled in, and what its workflows may do."""
+"""Release metadata: version, compiled dependencies, and permissions of the workflows."""
 
 import importlib.metadata
 import json
@@ -16,7 +16,7 @@ COMPILED_IN = {"nanobind": "BSD-3-Clause", "robin-map": "MIT"}
 
 
 def installed(ending: str) -> str:
-    """The text of a file in the folder of the package's metadata."""
+    """Return the text of a file among the package's metadata."""
     files = importlib.metadata.files("abcgbm") or []
     (path,) = (file for file in files if file.as_posix().endswith(ending))
     return Path(path.locate()).read_text("utf-8")
@@ -42,10 +42,10 @@ def test_citation_and_changelog_have_one_date():
     assert f"## [{VERSION}] - {released}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
-# ------------------------------------------------------------------------------- what is compiled in
+# ---------------------------------------------------------------------------- compiled dependencies
 
 
-def test_bill_of_materials_names_the_package_and_all_that_is_compiled_in():
+def test_bill_of_materials_names_the_package_and_its_compiled_dependencies():
     bill = json.loads(installed(".dist-info/sboms/abcgbm.cdx.json"))
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     package = bill["metadata"]["component"]
@@ -55,7 +55,7 @@ def test_bill_of_materials_names_the_package_and_all_that_is_compiled_in():
     assert all(part["purl"].endswith(part["version"]) for part in bill["components"])
 
 
-def test_references_of_the_bill_of_materials_lead_somewhere():
+def test_references_of_the_bill_of_materials_resolve():
     bill = json.loads(installed(".dist-info/sboms/abcgbm.cdx.json"))
     parts = [bill["metadata"]["component"], *bill["components"]]
     references = {part["bom-ref"] for part in parts}
@@ -64,7 +64,7 @@ def test_references_of_the_bill_of_materials_lead_somewhere():
     assert named == references
 
 
-def test_nanobind_of_the_bill_of_materials_is_one_that_the_build_allows():
+def test_nanobind_version_satisfies_the_build_requirement():
     bill = json.loads(installed(".dist-info/sboms/abcgbm.cdx.json"))
     (version,) = (part["version"] for part in bill["components"] if part["name"] == "nanobind")
     (required,) = (r for r in PROJECT["build-system"]["requires"] if r.startswith("nanobind"))
@@ -73,18 +73,18 @@ def test_nanobind_of_the_bill_of_materials_is_one_that_the_build_allows():
 
 
 @pytest.mark.parametrize("name", ["LICENSE", *(f"licenses/{part}.txt" for part in COMPILED_IN)])
-def test_licence_is_shipped_as_it_is_in_the_repository(name):
+def test_licence_is_shipped_unchanged(name):
     assert installed(f".dist-info/licenses/{name}") == (ROOT / name).read_text("utf-8")
 
 
-def test_licence_of_nanobind_is_its_own():
+def test_shipped_nanobind_licence_matches_nanobind():
     pytest.importorskip("nanobind", reason="it is there where the package is built")
     (path,) = (file for file in importlib.metadata.files("nanobind") if file.name == "LICENSE")
     kept = (ROOT / "licenses" / "nanobind.txt").read_text("utf-8")
     assert Path(path.locate()).read_text("utf-8") == kept
 
 
-def test_licence_of_the_project_covers_what_is_compiled_in():
+def test_licence_expression_covers_compiled_dependencies():
     named = {"Apache-2.0", *COMPILED_IN.values()}
     assert {*PROJECT["project"]["license"].split(" AND ")} == named
 
@@ -112,12 +112,12 @@ def test_an_action_has_the_same_commit_everywhere():
 
 @of_workflows
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_workflow_may_do_nothing_that_a_job_does_not_ask_for(path):
+def test_workflow_permissions_are_granted_per_job(path):
     assert "\npermissions: {}\n" in path.read_text()
 
 
 @of_workflows
-def test_one_job_alone_may_publish():
+def test_only_one_job_may_publish():
     texts = {path.name: path.read_text() for path in WORKFLOWS}
     assert [name for name, text in texts.items() if "gh-action-pypi-publish" in text] == [
         "release.yml"

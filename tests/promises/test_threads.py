@@ -24,7 +24,7 @@ def test_no_number_means_all_cpus_of_the_process():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 7])
-def test_positive_number_is_taken_as_it_is(n_jobs):
+def test_positive_number_is_used_unchanged(n_jobs):
     assert effective_n_threads(n_jobs) == n_jobs
 
 
@@ -41,7 +41,7 @@ def test_zero_is_refused():
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity here")
-def test_cpus_the_process_may_not_use_do_not_count():
+def test_only_cpus_of_the_affinity_mask_count():
     allowed = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(allowed)})
@@ -57,7 +57,7 @@ def test_one_thread_inside_a_joblib_worker(backend):
     assert effective_n_threads(None) == joblib.cpu_count()
 
 
-def test_joblib_that_runs_one_job_at_a_time_is_no_worker():
+def test_sequential_joblib_is_not_a_worker():
     [inside] = joblib.Parallel(n_jobs=1)([joblib.delayed(effective_n_threads)(None)])
     assert inside == joblib.cpu_count()
 
@@ -88,7 +88,7 @@ def test_many_threads_predict_with_one_model(n_jobs):
         assert all(answer == expected for answer in answers)
 
 
-def test_many_threads_go_through_the_stages_of_one_model():
+def test_many_threads_iterate_over_the_stages_of_one_model():
     model = small(n_jobs=2).fit(X, Y)
     expected = np.stack(list(model.staged_predict_proba(X)))
     with ThreadPoolExecutor(8) as pool:
@@ -104,7 +104,7 @@ def test_many_threads_fit_from_one_binned_table():
         assert all(model_bytes(model) == expected for model in models)
 
 
-def test_fit_in_a_thread_of_its_own_is_the_same():
+def test_fit_in_another_thread_gives_the_same_model():
     with ThreadPoolExecutor(1) as pool:
         model = pool.submit(small(n_jobs=2).fit, X, Y).result()
     assert_same_model(model, small().fit(X, Y))
@@ -113,8 +113,8 @@ def test_fit_in_a_thread_of_its_own_is_the_same():
 # ----------------------------------------------------------------------------------------- the pool
 
 
-def test_helpers_are_called_without_any_memory():
-    """A job that is queued by halves would be worked on after its end."""
+def test_worker_threads_are_woken_without_allocation():
+    """A partially queued job would run after its end."""
     _bench = pytest.importorskip("abcgbm._bench", reason="the module is in no wheel")
     if not _bench.memory_can_fail():
         pytest.skip("a sanitizer allocates")
@@ -129,7 +129,7 @@ import os, sys, warnings
 import numpy as np
 from abcgbm import ABCBoostClassifier
 
-warnings.filterwarnings("ignore", "This process.*is multi-threaded")  # it is, on purpose
+warnings.filterwarnings("ignore", "This process.*is multi-threaded")  # intended here
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 5))
 y = rng.integers(0, 5, len(X))

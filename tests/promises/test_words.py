@@ -1,4 +1,4 @@
-"""The check of words: what it finds, and what it leaves out."""
+"""The check of words: its findings and its exceptions."""
 
 import tomllib
 from pathlib import Path
@@ -17,11 +17,11 @@ def terms_in(text: str, name: str = "page.md") -> list[str]:
 @pytest.mark.parametrize(
     "line",
     [
-        "the client is told of it",
-        "Whoever calls it",
-        "fits that are broken  off",
-        "class Afar:",
-    ],  # word: examples
+        "the client is told of it",  # word: example
+        "Whoever calls it",  # word: example
+        "fits that are broken  off",  # word: example
+        "class Afar:",  # word: example
+    ],
 )
 def test_old_terms_are_found(line):
     (term,) = terms_in(line)
@@ -31,18 +31,18 @@ def test_old_terms_are_found(line):
 @pytest.mark.parametrize(
     "line",
     [
-        "an outcome, a course and the news",  # identifiers are found as they are written only
+        "an outcome, a course and the news",  # identifiers are case-sensitive
         "untold, roommates, retell",  # whole words only
         "> whoever is quoted",  # word: example
         "x = 1  # word: whoever gives a reason",
         "// word: told is the protocol's name",
     ],
 )
-def test_other_lines_are_not(line):
+def test_other_lines_pass(line):
     assert terms_in(line) == []
 
 
-def test_findings_name_the_line_and_what_to_write_instead():
+def test_findings_name_the_line_and_a_replacement():
     (found,) = check_words.findings_in(Path("a.py"), "first\n# all anew\n", WORDS)  # word: example
     assert str(found) == "a.py:2: 'anew'; write: again"  # word: example
 
@@ -57,6 +57,5 @@ def test_command_reports_by_its_exit_code(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(check_words, "ROOT", tmp_path)
     assert check_words.main([str(tmp_path / "src" / "b.py")]) == 0
     assert check_words.main([]) == 1
-    assert (
-        capsys.readouterr().out == "src/a.py:1: 'told'; write: given; told= is on_start=\n"
-    )  # word: example
+    shown = "src/a.py:1: 'told'; write: given; told= is on_start=\n"  # word: example
+    assert capsys.readouterr().out == shown

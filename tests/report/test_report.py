@@ -1,4 +1,4 @@
-"""The report of a model: its numbers are scikit-learn's, and it is one file that needs no other."""
+"""The report of a model: its numbers match scikit-learn, and it is a single self-contained file."""
 
 import html
 import re
@@ -25,7 +25,7 @@ MODEL = small("abc-mart").fit(X[:300], Y[:300])
 REST, LABELS = X[300:], Y[300:]
 
 
-def test_confusion_precision_and_recall_are_those_of_scikit_learn():
+def test_confusion_precision_and_recall_match_scikit_learn():
     found = Confusion.from_predictions(predictions_of(MODEL, REST, LABELS))
     predicted, classes = MODEL.predict(REST), MODEL.classes_
     np.testing.assert_array_equal(
@@ -44,24 +44,24 @@ def test_accuracy_counts_weights_as_repeats():
     assert predictions.errors == (MODEL.predict(REST) != LABELS)[repeated].sum()
 
 
-def test_staged_scores_are_those_of_staged_predictions():
+def test_staged_scores_match_staged_predictions():
     staged = staged_scores(predictions_of(MODEL, REST, LABELS))
     errors = [np.count_nonzero(answer != LABELS) for answer in MODEL.staged_predict(REST)]
     assert staged.errors[1:].tolist() == errors
     assert staged.iteration.tolist() == list(range(len(errors) + 1))
 
 
-def test_bins_of_calibration_hold_every_row():
+def test_calibration_bins_cover_every_row():
     found = top_calibration(predictions_of(MODEL, REST, LABELS))
     assert found.weight.sum() == len(LABELS)
 
 
-def test_runs_of_base_classes_are_the_base_classes_of_the_steps():
+def test_base_class_segments_match_the_iterations():
     labels = [MODEL.classes_[k] for k, _, n in base_class_runs(MODEL) for _ in range(n)]
     assert labels == base_labels(MODEL)
 
 
-def test_report_is_the_same_each_time_and_names_nothing_on_the_network():
+def test_report_is_reproducible_and_has_no_network_references():
     html = report_html(MODEL, REST, LABELS)
     assert html == report_html(MODEL, REST, LABELS)
     targets = re.findall(r"""\b(?:src|href)\s*=\s*["']?([^"'\s>]*)""", html)
@@ -75,7 +75,7 @@ def test_report_is_the_same_each_time_and_names_nothing_on_the_network():
     [{}, {"early_stopping": True}, {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}],
     ids=repr,
 )
-def test_code_of_the_report_makes_the_model_again(parameters, is_given, tmp_path, monkeypatch):
+def test_code_of_the_report_reproduces_the_model(parameters, is_given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = {"X_train": X[:300], "y_train": Y[:300], "X_test": REST, "y_test": LABELS}
     rows = {"X_val": X[300:400], "y_val": Y[300:400]} if is_given else {}
@@ -96,7 +96,7 @@ def test_code_of_the_report_makes_the_model_again(parameters, is_given, tmp_path
     assert_same_model(names["model"], model)
 
 
-def test_names_of_the_user_are_text_and_nothing_else():
+def test_user_names_are_escaped():
     bad = '<script>alert("&\'")</script>'
     names = np.array([bad, "b", "c", "d", "e"])
     model = small("mart").fit(X[:300], names[Y[:300]])
@@ -105,13 +105,13 @@ def test_names_of_the_user_are_text_and_nothing_else():
     assert "&lt;script&gt;alert(" in html
 
 
-def test_largest_error_is_as_strong_as_a_class_without_errors():
+def test_largest_error_has_full_opacity():
     html = report_html(MODEL, REST, LABELS)
     squares = re.findall(r'<g class="(correct|error)"[^>]*><rect[^>]*fill-opacity="([\d.]+)"', html)
     assert max(float(strength) for kind, strength in squares if kind == "error") == 1.0
 
 
-def test_labels_that_the_model_does_not_know_count_as_errors():
+def test_unknown_labels_count_as_errors():
     labels = np.where(np.arange(len(LABELS)) < 7, 99, LABELS)
     predictions = predictions_of(MODEL, REST, labels)
     assert predictions.errors == np.count_nonzero(MODEL.predict(REST) != labels)
@@ -128,7 +128,7 @@ def test_labels_of_another_table_are_refused():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_kind_of_model_has_a_report(name):
+def test_every_model_type_has_a_report(name):
     model, rows = case(name)
     assert report_html(model, rows[:50], model.predict(rows[:50])).endswith("</html>")
 
@@ -145,7 +145,7 @@ def test_one_row_is_enough():
     )
 
 
-def test_file_is_replaced_by_the_page(tmp_path):
+def test_report_replaces_the_file(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("earlier")
     write_report(MODEL, REST, LABELS, path, title="Mine", command="abcgbm report x")

@@ -1,4 +1,4 @@
-"""The report in a real browser: it works by pointer and by keys, is readable, and fits a phone."""
+"""The report in a real browser: it works by pointer and keyboard, is readable, and fits a phone."""
 
 import shutil
 from datetime import date
@@ -80,7 +80,7 @@ def start_browser(*, scripts=True):
     options.binary_location = BROWSER
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
-    # A page that still scrolls has moved on by the time that a press arrives.
+    # A page that is still scrolling has moved when the click arrives.
     options.add_argument("--force-prefers-reduced-motion")
     if not scripts:
         wanted = {"profile.managed_default_content_settings.javascript": 2}
@@ -93,8 +93,8 @@ def prefer(browser, theme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
-def draw_anew(browser):
-    """Wait for the next frame: a page hears of another preference when it is drawn."""
+def wait_for_next_frame(browser):
+    """Wait for the next frame, in which the page receives a changed preference."""
     browser.execute_async_script("requestAnimationFrame(arguments[0])")
 
 
@@ -105,7 +105,7 @@ def resize(browser, width):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """The report of a model whose classes are few enough for numbers in their squares."""
+    """The report of a model with few enough classes for numbers in the confusion matrix."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     model = small("abc-mart").fit(X[:300], LABELS[:300])
     write_report(model, X[300:], LABELS[300:], path, command="abcgbm report " + "x" * 100)
@@ -140,7 +140,7 @@ def paper(page):
 
 
 def hover(page, element, x, y):
-    """Move the pointer to a place in an element, by the element's own pixels."""
+    """Move the pointer to a position relative to an element."""
     page.execute_script(
         "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element
     )
@@ -152,7 +152,7 @@ def hover(page, element, x, y):
 # ------------------------------------------------------------------------------------------ the page
 
 
-def test_page_opens_without_a_word_on_the_console_and_with_all_sections(page):
+def test_page_opens_with_all_sections_and_an_empty_console(page):
     sections = page.find_elements(By.CSS_SELECTOR, "main > section")
     assert [section.get_attribute("id") for section in sections] == SECTIONS
     links = page.find_elements(By.CSS_SELECTOR, "nav a")
@@ -161,7 +161,7 @@ def test_page_opens_without_a_word_on_the_console_and_with_all_sections(page):
     assert page.get_log("browser") == []
 
 
-def test_page_asks_for_no_other_file(page, path):
+def test_page_requests_no_other_file(page, path):
     asked = page.execute_script(
         "return performance.getEntriesByType('resource').map((e) => e.name)"
     )
@@ -180,7 +180,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_odd_labels_and_columns_are_on_the_page_as_they_are(browser, tmp_path, kind):
+def test_unusual_labels_and_columns_are_shown_literally(browser, tmp_path, kind):
     labels = np.array(ODD[kind], dtype=object)[Y]
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
@@ -207,7 +207,7 @@ def test_odd_labels_and_columns_are_on_the_page_as_they_are(browser, tmp_path, k
     assert widest < 500
 
 
-def test_values_that_are_missing_are_said_to_be(browser, tmp_path):
+def test_missing_values_are_labelled(browser, tmp_path):
     is_missing = np.arange(len(X)) % 2 == 0
     table = pd.DataFrame({"c": np.where(is_missing, None, "level"), "x": X[:, 0]})
     labels = np.where(is_missing, "none", "some")
@@ -219,7 +219,7 @@ def test_values_that_are_missing_are_said_to_be(browser, tmp_path):
     assert not any("None" in reason for reason in reasons)
 
 
-def test_headings_go_down_one_level_at_a_time(page):
+def test_headings_skip_no_level(page):
     headings = page.find_elements(By.CSS_SELECTOR, "h1, h2, h3, h4, h5, h6")
     levels = [int(heading.tag_name[1]) for heading in headings]
     assert levels.count(1) == 1
@@ -246,7 +246,7 @@ def test_page_is_no_wider_than_the_screen(page, width):
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-def test_no_letter_of_a_curve_is_cut_off_on_a_phone(page):
+def test_curve_labels_are_not_clipped_on_a_phone(page):
     resize(page, PHONE)
     cut = page.execute_script(
         "return [...document.querySelectorAll('.chart svg text, .swarm svg text, .reliability svg text')]"
@@ -260,13 +260,13 @@ def test_no_letter_of_a_curve_is_cut_off_on_a_phone(page):
 # -------------------------------------------------------------------------------------------- themes
 
 
-def test_page_follows_the_system_until_the_button_says_otherwise(page):
+def test_page_follows_the_system_theme_until_the_button_changes_it(page):
     seen = {}
     for theme in THEMES:
         prefer(page, theme)
         seen[theme] = paper(page)
     assert seen["light"] != seen["dark"]
-    draw_anew(page)
+    wait_for_next_frame(page)
     button = find(page, "#theme")
     assert button.get_attribute("aria-pressed") == "true"
     button.click()
@@ -277,7 +277,7 @@ def test_page_follows_the_system_until_the_button_says_otherwise(page):
     assert paper(page) == seen["dark"]
 
 
-def test_page_without_scripts_follows_the_system_and_has_no_button(path):
+def test_page_without_scripts_follows_the_system_theme(path):
     with start_browser(scripts=False) as browser:
         browser.get(path.as_uri())
         seen = []
@@ -290,7 +290,7 @@ def test_page_without_scripts_follows_the_system_and_has_no_button(path):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_stands_out_from_its_background(page, theme):
+def test_text_has_sufficient_contrast(page, theme):
     prefer(page, theme)
     n_texts, poor = page.execute_script(POOR_CONTRAST)
     assert n_texts > 200
@@ -300,7 +300,7 @@ def test_text_stands_out_from_its_background(page, theme):
 # -------------------------------------------------------------------------------- tables and squares
 
 
-def test_press_on_a_heading_sorts_the_table_and_a_second_one_turns_it_round(page):
+def test_clicks_on_a_heading_sort_the_table_in_both_directions(page):
     table = find(page, "#class-table")
     before = column(table, 1)
     heading = find(page, "#class-table thead th:nth-child(3)")
@@ -314,7 +314,7 @@ def test_press_on_a_heading_sorts_the_table_and_a_second_one_turns_it_round(page
     assert sorted(column(table, 1)) == sorted(before)
 
 
-def test_table_is_sorted_by_keys_too_and_one_heading_says_so(page):
+def test_table_is_sortable_by_keyboard_with_aria_sort(page):
     find(page, "#class-table th:nth-child(5) button").send_keys(Keys.ENTER)
     find(page, "#class-table th:nth-child(1) button").send_keys(Keys.SPACE)
     names = column(find(page, "#class-table"), 1)
@@ -330,7 +330,7 @@ def place_of(svg, row, number):
     return left + size * (number + 0.5), top + size * (row + 0.5)
 
 
-def test_pointer_and_keys_read_the_squares_of_the_confusion(page):
+def test_pointer_and_keys_read_the_confusion_matrix(page):
     svg, readout = (
         find(page, "[data-matrix=confusion] svg"),
         find(page, "[data-matrix=confusion] .readout"),
@@ -342,19 +342,19 @@ def test_pointer_and_keys_read_the_squares_of_the_confusion(page):
     page.execute_script("arguments[0].focus()", svg)
     svg.send_keys(
         Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT
-    )  # the last one has no place to go
+    )  # the last one cannot move further
     assert readout.text.startswith("a → a: ")
     assert " rows (" in readout.text
     assert find(page, "[data-matrix=confusion] .cursor").get_attribute("visibility") == "visible"
 
 
-def test_focus_alone_reads_the_first_square(page):
+def test_focus_reads_the_first_cell(page):
     svg = find(page, "[data-matrix=confusion] svg")
     page.execute_script("arguments[0].focus()", svg)
     assert find(page, "[data-matrix=confusion] .readout").text.startswith("a → a: ")
 
 
-def test_classes_of_the_confusion_are_sorted_by_errors(page):
+def test_confusion_matrix_is_sortable_by_errors(page):
     support, recall = (
         dict(
             zip(

@@ -1,4 +1,4 @@
-"""Which base class each step takes."""
+"""The base class of each iteration."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ NAMES = np.array(["best", "none", "random", "worst"])[Y]
 
 
 def expected_bases(model):
-    """The class of largest loss before each step."""
+    """Return the class of largest loss before each iteration."""
     return model.classes_[model.class_losses_[:-1].argmax(axis=1)].tolist()
 
 
@@ -23,7 +23,7 @@ def expected_bases(model):
     ],
 )
 @pytest.mark.parametrize("y", [Y, NAMES])
-def test_base_is_the_class_of_largest_loss_before_the_step(variant, y):
+def test_base_is_the_class_of_largest_loss_before_the_iteration(variant, y):
     model = small(**variant, max_iter=20).fit(X, y)
     assert base_labels(model)[1:] == expected_bases(model)[1:]
     assert len(set(base_labels(model))) > 1
@@ -42,11 +42,11 @@ def test_first_base_is_drawn_from_random_state():
     assert first == again
 
 
-def test_no_random_state_is_zero():
+def test_random_state_none_is_zero():
     assert_same_model(small().fit(X, Y), small(random_state=0).fit(X, Y))
 
 
-def test_draw_does_not_touch_the_global_state():
+def test_draw_does_not_change_the_global_random_state():
     np.random.seed(7)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     small().fit(X, Y)
@@ -69,14 +69,14 @@ def test_label_fixes_the_base(label):
 
 
 @pytest.mark.parametrize("given", [True, np.True_], ids=repr)
-def test_boolean_is_no_class_number(given):
+def test_boolean_is_not_a_class_number(given):
     fixed = small(AdaptiveBaseClass(base_label=given))
     with pytest.raises(ValueError, match=r"base_label=.*True.*; .* labels 0, 1"):
         fixed.fit(X, (Y > 1).astype(int))
     assert base_labels(fixed.fit(X, Y > 1)) == [True] * 8
 
 
-def test_number_is_no_truth_value():
+def test_number_is_not_a_boolean_label():
     with pytest.raises(ValueError, match=r"base_label=1; .* labels False, True"):
         small(AdaptiveBaseClass(base_label=1)).fit(X, Y > 1)
 
@@ -87,7 +87,7 @@ def test_label_may_be_any_string():
     assert_same_model(fixed, small(AdaptiveBaseClass(base_label=3), max_iter=20).fit(X, Y))
 
 
-def test_base_of_two_classes_is_told_though_the_model_is_the_same():
+def test_base_of_two_classes_is_reported():
     y = Y > 1
     models = [small(AdaptiveBaseClass(base_label=b)).fit(X, y) for b in (False, True)]
     assert [set(base_labels(m)) for m in models] == [{False}, {True}]
@@ -117,14 +117,14 @@ def test_mb_is_neither_mart_nor_abc_mart():
     assert len({m.predict_proba(X).tobytes() for m in models}) == 3
 
 
-def test_trees_of_a_step_are_k_or_one_fewer():
+def test_iteration_has_k_trees_or_one_fewer():
     assert np.diff(small("mart").fit(X, Y).model_.ensemble.step_start).tolist() == [4] * 8
     assert np.diff(small("abc-mart").fit(X, Y).model_.ensemble.step_start).tolist() == [3] * 8
 
 
-def test_ties_go_to_the_lowest_class():
+def test_ties_are_broken_by_the_lowest_class():
     y = np.repeat(np.arange(4), 20)
-    X = np.eye(4)[y]  # all classes alike
+    X = np.eye(4)[y]  # all classes have equal losses
     model = small("abc-mart", max_iter=2).fit(X, y)
     losses = model.class_losses_[1]
     assert np.count_nonzero(losses == losses.max()) == 3

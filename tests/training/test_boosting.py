@@ -1,4 +1,4 @@
-"""The loop over steps, as the estimator runs it."""
+"""The boosting loop of the estimator."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -49,7 +49,7 @@ SEPARABLE = np.repeat([0.0, 1.0, 2.0], 20)[:, None], np.repeat(["a", "b", "c"], 
 
 
 def first_base_zero(n_classes: int) -> int:
-    """A seed whose first base class is 0, as in the reference."""
+    """Return a seed whose first base class is 0, as in the reference implementation."""
     X, y = np.arange(2.0 * n_classes)[:, None], np.arange(2 * n_classes) % n_classes
     fits = (small(max_iter=1, min_samples_leaf=1, random_state=s).fit(X, y) for s in range(1000))
     return next(model.random_state for model in fits if base_labels(model)[0] == 0)
@@ -57,7 +57,7 @@ def first_base_zero(n_classes: int) -> int:
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_loop_is_that_of_the_reference(name, n_classes):
+def test_training_matches_the_reference_implementation(name, n_classes):
     parameters, algorithm = VARIANTS[name]
     hessian_split = "logitboost" in name
     problem = random_problem(3, 300, 3, n_classes, hessian_split=hessian_split)
@@ -93,14 +93,14 @@ def test_loop_is_that_of_the_reference(name, n_classes):
     ],
     ids=str,
 )
-def test_algorithm_is_its_three_choices_and_nothing_else(given, name, choices):
+def test_algorithm_name_equals_its_three_choices(given, name, choices):
     parameters = ABCBoostClassifier(given).get_params(deep=False)
     algorithm = Parameters.from_parameters(parameters).algorithm
     assert dataclasses.astuple(algorithm) == choices
     assert algorithm.name == name
 
 
-# ------------------------------------------------------------------------------------------ the end
+# ------------------------------------------------------------------------------ the end of training
 
 
 def test_training_ends_at_max_iter():
@@ -119,7 +119,7 @@ def test_training_ends_at_machine_accuracy(algorithm):
 
 
 @pytest.mark.parametrize("weight", [2.0**-60, 2.0**-10, 2.0**10])
-def test_machine_accuracy_is_as_small_as_the_weights_if_these_are(weight):
+def test_machine_accuracy_scales_with_small_weights(weight):
     X, y = noisy_data(n_rows=200)
     model = small(min_samples_leaf=0.05).fit(X, y, np.full(200, weight))  # ten rows
     unweighted = small().fit(X, y)
@@ -127,7 +127,7 @@ def test_machine_accuracy_is_as_small_as_the_weights_if_these_are(weight):
     np.testing.assert_array_equal(model.predict_proba(X), unweighted.predict_proba(X))
 
 
-def test_rows_of_next_to_no_weight_are_fitted_to_machine_accuracy():
+def test_rows_of_tiny_weight_are_fitted_to_machine_accuracy():
     X, y = SEPARABLE
     weights = np.full(len(y), 2.0**-60)
     parameters = {"learning_rate": 1.0, "max_iter": 1000}
@@ -149,21 +149,21 @@ def test_training_ends_where_no_tree_splits(parameters):
 
 
 @every_variant
-def test_step_that_changes_nothing_is_not_kept(parameters):
+def test_iteration_without_progress_is_not_kept(parameters):
     with pytest.warns(UserWarning, match="every class has the same probability everywhere"):
         model = small(**parameters, learning_rate=1e-300).fit(*noisy_data())
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")
     assert model.model_.ensemble.n_iter == 0
 
 
-# ------------------------------------------------------------------------------ a base that is kept
+# -------------------------------------------------------------------------------- kept base classes
 
 
 def two_pairs() -> tuple[np.ndarray, np.ndarray]:
-    """Feature 0 tells class 0 from class 1, and feature 1 class 2 from class 3.
+    """Return rows where feature 0 separates classes 0 and 1, and feature 1 classes 2 and 3.
 
-    A cut gains most where the base class and the other one are a pair: up to four times as much as
-    any other cut, so min_gain can forbid all others.
+    A split gains most where the base class and the other one are a pair: up to four times the gain
+    of any other split, so min_gain can forbid the others.
     """
     rows = [
         (a, b, label)
@@ -177,7 +177,7 @@ def two_pairs() -> tuple[np.ndarray, np.ndarray]:
 GREEDY = {"learning_rate": 0.3, "max_iter": 40}
 
 
-def test_base_that_is_only_kept_gives_way_to_a_new_search():
+def test_kept_base_without_progress_triggers_a_new_search():
     X, y = two_pairs()
     model = small(AdaptiveBaseClass(n_candidates=4, gap=1000, min_gain=30), **GREEDY).fit(X, y)
     bases = base_labels(model)
@@ -215,9 +215,9 @@ def choose_and_train(trainer: StuckTrainer, policy: BasePolicy, bases: list[int 
 @pytest.mark.parametrize(
     ("fruitful", "tried"),
     [([3], [(3,)]), ([0], [(3,), (0, 1)]), ([2], [(3,), (0, 1)])],
-    ids=["kept base goes on", "new search goes on", "nothing goes on"],
+    ids=["kept base makes progress", "new search makes progress", "no progress"],
 )
-def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, tried):
+def test_new_search_happens_only_after_a_kept_base_without_progress(fruitful, tried):
     trainer = StuckTrainer(*fruitful)
     last, parts = choose_and_train(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
     assert trainer.tried == tried
@@ -226,30 +226,30 @@ def test_new_search_comes_only_after_a_kept_base_without_progress(fruitful, trie
 
 
 @pytest.mark.parametrize("n_steps_before", [0, 6])
-def test_search_without_progress_is_not_done_twice(n_steps_before):
+def test_search_without_progress_is_not_repeated(n_steps_before):
     trainer = StuckTrainer()
     policy = WorstBases(0, n_candidates=2, gap=5)
     assert choose_and_train(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
     assert trainer.tried == [(0, 1)]
 
 
-# ------------------------------------------------------------------------------------- the progress
+# ---------------------------------------------------------------------------------------- callbacks
 
 
-def test_progress_hears_of_every_step(monkeypatch):
+def test_callback_receives_every_iteration(monkeypatch):
     heard = []
     monkeypatch.setattr(
         "abcgbm.training.fit_run.ProgressLine.show", lambda _, *what: heard.append(what)
     )
     model = small(verbose=1).fit(*noisy_data())
-    assert heard[0][0] == 0  # before the first step
+    assert heard[0][0] == 0  # before the first iteration
     means = model.train_loss_[1:]
     bases = base_labels(model)
     steps = zip(range(1, len(means) + 1), means, bases, strict=True)
     assert heard[1:] == [(i, loss, None, "train", base) for i, loss, base in steps]
 
 
-def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypatch):
+def test_error_in_a_callback_propagates_and_fit_can_be_repeated(monkeypatch):
     def complain(_, step, *losses):
         if step > 0:
             raise RuntimeError(f"at step {step}")
@@ -261,10 +261,10 @@ def test_error_in_a_callback_comes_through_and_training_can_begin_anew(monkeypat
     assert small(n_jobs=2).fit(*noisy_data()).stop_reason_ == "max_iter"
 
 
-# -------------------------------------------------------------------------------------- the refresh
+# ----------------------------------------------------------------------------- sequential residuals
 
 
-def test_refresh_makes_a_difference_with_many_classes_but_none_with_two():
+def test_sequential_residuals_matter_with_many_classes_but_not_with_two():
     X, y = noisy_data(n_classes=4)
     by_step, by_class = (
         small(TreePerClass("mart", sequential_residuals=r)).fit(X, y) for r in (False, True)
@@ -276,7 +276,7 @@ def test_refresh_makes_a_difference_with_many_classes_but_none_with_two():
     )
 
 
-def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
+def test_first_tree_does_not_depend_on_sequential_residuals():
     X, y = noisy_data(n_classes=4)
     one, other = (
         small(TreePerClass("mart", sequential_residuals=r), max_iter=1).fit(X, y).model_.ensemble
@@ -291,7 +291,7 @@ def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
 # ---------------------------------------------------------------------------------------- the guard
 
 
-def test_guard_that_never_acts_leaves_full_steps():
+def test_inactive_guard_leaves_full_steps():
     X, y = noisy_data(n_classes=4)
     reports = []
     model = small(callbacks=reports.append).fit(X, y)
@@ -313,22 +313,22 @@ def test_guard_shortens_steps_of_many_classes():
 
 
 @pytest.mark.parametrize("algorithm", ["mart", "abc-mart", "logitboost"])
-def test_draws_of_rows_do_not_end_training(algorithm):
-    """A step is judged by the rows it was grown on: on others it may well raise the loss."""
+def test_row_subsampling_does_not_end_training(algorithm):
+    """Progress is measured on the rows of the draw; the loss of other rows may increase."""
     X, y = load_iris(return_X_y=True)
     model = small(algorithm, max_iter=200, subsample=0.5).fit(X, y)
     assert (model.n_iter_, model.stop_reason_) == (200, "max_iter")
     assert model.train_loss_[-1] < 1.0
 
 
-def test_step_without_progress_is_tried_with_other_draws():
-    """Of 8 features one is of use, and one is drawn for each split."""
+def test_iteration_without_progress_is_retried_with_other_draws():
+    """One of 8 features is informative, and one is drawn for each split."""
     X, y = noisy_data(n_features=1)
     model = small(max_iter=5, max_features=1).fit(np.column_stack([X, np.zeros((400, 7))]), y)
     assert model.n_iter_ == 5
 
 
-def test_draws_without_end_end_training():
+def test_repeated_draws_without_progress_end_training():
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small(max_features=1).fit(np.zeros((400, 3)), noisy_data()[1])
     assert (model.n_iter_, model.stop_reason_) == (0, "no_progress")

@@ -1,4 +1,4 @@
-"""Those who hear of every step."""
+"""Callbacks of this package and of scikit-learn."""
 
 import copy
 import dataclasses
@@ -23,7 +23,7 @@ VALIDATION = {"X_val": X[:50], "y_val": NAMES[:50]}
 
 
 class Recorder:
-    """A callback that keeps what it hears, and asks to stop after so many steps."""
+    """A callback that records its reports and asks to stop after ``stop_after`` iterations."""
 
     def __init__(self, stop_after=None):
         self.reports, self.stop_after = [], stop_after
@@ -44,7 +44,7 @@ def assert_same_trees(one, other):
     [{}, {"algorithm": "mart"}, {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}],
     ids=str,
 )
-def test_callback_hears_what_fit_leaves(variant):
+def test_callback_receives_the_history_of_fit(variant):
     recorder = Recorder()
     model = small(**variant, callbacks=recorder, early_stopping=False)
     model.fit(X, NAMES, **VALIDATION)
@@ -57,13 +57,13 @@ def test_callback_hears_what_fit_leaves(variant):
     np.testing.assert_array_equal([r.class_losses for r in heard], model.class_losses_[1:])
 
 
-def test_callback_hears_of_no_validation_without_one():
+def test_report_has_no_validation_loss_without_validation():
     recorder = Recorder()
     small(callbacks=[recorder]).fit(X, Y)
     assert {(r.validation_loss, r.validation_score) for r in recorder.reports} == {(None, None)}
 
 
-def test_report_cannot_be_changed():
+def test_report_is_immutable():
     recorder = Recorder()
     model = small(callbacks=recorder, max_iter=1).fit(X, Y)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -72,11 +72,11 @@ def test_report_cannot_be_changed():
     assert model.class_losses_[1].all()
 
 
-def test_callbacks_change_nothing():
+def test_callbacks_do_not_change_the_model():
     assert_same_model(small(callbacks=[Recorder(), Recorder()]).fit(X, Y), small().fit(X, Y))
 
 
-def test_callbacks_are_called_in_order_and_all_of_them():
+def test_all_callbacks_are_called_in_order():
     called = []
 
     def first(report):
@@ -91,30 +91,30 @@ def test_callbacks_are_called_in_order_and_all_of_them():
 
 
 @pytest.mark.parametrize("wrap", [lambda c: c, lambda c: [c], lambda c: (Recorder(), c)])
-def test_callback_that_returns_true_stops(wrap):
+def test_callback_that_returns_true_stops_training(wrap):
     model = small(callbacks=wrap(Recorder(stop_after=3))).fit(X, Y)
     assert (model.n_iter_, model.stop_reason_) == (3, "callback")
     assert_same_trees(model, small(max_iter=3).fit(X, Y))
 
 
-def test_truth_value_of_numpy_stops_too():
+def test_numpy_true_stops_training():
     model = small(callbacks=lambda report: np.float64(report.train_loss) > 0).fit(X, Y)
     assert (model.n_iter_, model.stop_reason_) == (1, "callback")
 
 
 @pytest.mark.parametrize("answer", [None, False, 1, "stop", [True]], ids=repr)
-def test_other_answers_do_not_stop(answer):
+def test_other_return_values_do_not_stop(answer):
     assert small(callbacks=lambda _: answer).fit(X, Y).stop_reason_ == "max_iter"
 
 
-def test_callback_that_stops_early_stopping_keeps_the_best_step():
+def test_stop_by_a_callback_keeps_the_best_iteration():
     eager = {"learning_rate": 0.5, "max_iter": 100, "n_iter_no_change": 50}
     model = small(**eager, callbacks=Recorder(stop_after=30)).fit(X[50:], NAMES[50:], **VALIDATION)
     assert (model.n_iter_, model.stop_reason_) == (30, "callback")
     assert model.best_iteration_ == np.argmax(model.validation_score_) < 30
 
 
-def test_error_in_a_callback_leaves_no_model_and_training_can_begin_anew():
+def test_error_in_a_callback_leaves_no_model_and_fit_can_be_repeated():
     def complain(report):
         if report.iteration == 2:
             raise RuntimeError("enough")
@@ -128,7 +128,7 @@ def test_error_in_a_callback_leaves_no_model_and_training_can_begin_anew():
 
 
 @pytest.mark.parametrize("bad", [3, "call", [3], [print, None]], ids=repr)
-def test_what_cannot_be_called_is_named(bad):
+def test_callback_that_is_not_callable_is_named(bad):
     with pytest.raises(TypeError, match=r"callbacks=.*; expected None, a callable, TimeLimit"):
         small(callbacks=bad).fit(X, Y)
 
@@ -141,20 +141,20 @@ def test_report_is_documented():
 def test_fitted_model_with_a_closure_can_be_pickled():
     heard = []
     model = small(callbacks=lambda report: heard.append(report.iteration)).fit(X, Y)
-    twin = pickle.loads(pickle.dumps(model))
-    assert_same_model(twin, model)
-    assert twin.get_params() == model.get_params() | {"callbacks": None}
+    restored = pickle.loads(pickle.dumps(model))
+    assert_same_model(restored, model)
+    assert restored.get_params() == model.get_params() | {"callbacks": None}
     assert model.callbacks is not None
-    assert_same_model(twin.fit(X, Y), model)
+    assert_same_model(restored.fit(X, Y), model)
     assert len(heard) == 8
 
 
-def test_estimator_that_is_to_be_fitted_elsewhere_keeps_its_callbacks():
-    twin = pickle.loads(pickle.dumps(small(callbacks=[print])))
-    assert twin.callbacks == [print]
+def test_pickled_unfitted_estimator_keeps_its_callbacks():
+    restored = pickle.loads(pickle.dumps(small(callbacks=[print])))
+    assert restored.callbacks == [print]
 
 
-def test_clone_calls_the_callbacks_that_were_given():
+def test_clone_shares_the_callbacks():
     lock = threading.Lock()  # which no copy can be made of
 
     class Gatherer(Recorder):
@@ -172,18 +172,18 @@ def test_clone_calls_the_callbacks_that_were_given():
     assert len(one.reports) == 3 + 2 * 3
 
 
-def test_clone_is_otherwise_that_of_scikit_learn():
+def test_clone_otherwise_follows_scikit_learn():
     search = AdaptiveBaseClass(n_candidates=3)
     model = small(search, callbacks=lambda _: None)
     with sklearn.config_context(enable_metadata_routing=True):
         model.set_fit_request(X_val=True)
     model.fit(X, Y)
-    twin = clone(model)
-    assert not hasattr(twin, "model_")
-    assert twin.algorithm is not search
-    assert twin.get_params(deep=False) == model.get_params(deep=False)
-    assert str(twin._get_metadata_request()) == str(model._get_metadata_request())
-    assert twin.callbacks is model.callbacks is not None
+    cloned = clone(model)
+    assert not hasattr(cloned, "model_")
+    assert cloned.algorithm is not search
+    assert cloned.get_params(deep=False) == model.get_params(deep=False)
+    assert str(cloned._get_metadata_request()) == str(model._get_metadata_request())
+    assert cloned.callbacks is model.callbacks is not None
 
 
 # --------------------------------------------------------------------------------------- Ctrl-C
@@ -191,7 +191,7 @@ def test_clone_is_otherwise_that_of_scikit_learn():
 
 @pytest.mark.parametrize("n_iter", [1, 4])
 @pytest.mark.parametrize("source", ["callback", "scorer"])
-def test_interrupted_training_keeps_the_steps_taken(n_iter, source):
+def test_interrupted_training_keeps_its_iterations(n_iter, source):
     def callback(report):
         if source == "callback" and report.iteration == n_iter:
             raise KeyboardInterrupt
@@ -200,7 +200,7 @@ def test_interrupted_training_keeps_the_steps_taken(n_iter, source):
 
     def scorer(model, rows, labels):
         scored.append(1)
-        if source == "scorer" and len(scored) == n_iter + 2:  # once before the first step
+        if source == "scorer" and len(scored) == n_iter + 2:  # once before the first iteration
             raise KeyboardInterrupt
         return 1.0
 
@@ -227,13 +227,13 @@ def test_interrupted_training_leaves_no_model_by_default():
         model.predict(X)
 
 
-def test_interrupted_training_goes_on_with_a_warm_start():
+def test_interrupted_training_continues_with_a_warm_start():
     model = small(warm_start=True, callbacks=[interrupted_at(3), KeepOnInterrupt()]).fit(X, Y)
     assert model.n_iter_ == 3
     assert_same_model(model.set_params(callbacks=None).fit(X, Y), small().fit(X, Y))
 
 
-def test_interrupt_before_the_first_step_is_raised():
+def test_interrupt_before_the_first_iteration_is_raised():
     def scorer(*_):
         raise KeyboardInterrupt
 
@@ -244,7 +244,7 @@ def test_interrupt_before_the_first_step_is_raised():
 
 
 @pytest.mark.parametrize("kind", [KeepOnInterrupt, TimeLimit, Checkpoint])
-def test_class_of_a_callback_is_no_callback(kind):
+def test_callback_class_is_not_a_callback(kind):
     with pytest.raises(TypeError, match=rf"expected an object: {kind.__name__}\(\.\.\.\)"):
         small(callbacks=[kind]).fit(X, Y)
 
@@ -265,8 +265,8 @@ def soon(report):
 
 model = ABCBoostClassifier(max_iter=10**9, learning_rate=1e-6, callbacks=[soon, KeepOnInterrupt()])
 model.fit(X, y)
-twin = ABCBoostClassifier(max_iter=model.n_iter_, learning_rate=1e-6).fit(X, y)
-same = model.predict_proba(X).tobytes() == twin.predict_proba(X).tobytes()
+shorter = ABCBoostClassifier(max_iter=model.n_iter_, learning_rate=1e-6).fit(X, y)
+same = model.predict_proba(X).tobytes() == shorter.predict_proba(X).tobytes()
 sys.stdout.write(f"{model.stop_reason_} {model.n_iter_ >= 2} {same}")
 """
 
@@ -281,7 +281,7 @@ framework = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has
 
 
 class Hooks:
-    """A callback of scikit-learn that keeps what it hears, and asks to stop after so many steps."""
+    """A scikit-learn callback that records its calls and can ask to stop or fail."""
 
     def __init__(self, stop_after=None, fail_at=None):
         self.heard, self.models = [], []
@@ -306,7 +306,7 @@ class Hooks:
         return None
 
 
-def test_callbacks_of_scikit_learn_hear_of_every_step():
+def test_scikit_learn_callbacks_receive_every_iteration():
     hooks = Hooks()
     model = small(max_iter=2).set_callbacks(hooks).fit(X, Y)
     steps = ["begin step 0", "end step 0", "begin step 1", "end step 1"]
@@ -317,13 +317,13 @@ def test_callbacks_of_scikit_learn_hear_of_every_step():
 @pytest.mark.parametrize(
     "parameters", [{}, {"max_iter": None, "callbacks": [TimeLimit(1e9)]}], ids=str
 )
-def test_callback_of_scikit_learn_stops(parameters):
+def test_scikit_learn_callback_stops_training(parameters):
     model = small(**parameters).set_callbacks(Hooks(stop_after=3)).fit(X, Y)
     assert (model.n_iter_, model.stop_reason_) == (3, "callback")
     assert_same_trees(model, small(max_iter=3).fit(X, Y))
 
 
-def test_callback_of_scikit_learn_is_given_the_model_so_far():
+def test_scikit_learn_callback_receives_the_model_so_far():
     hooks = Hooks()
     small(max_iter=3).set_callbacks(hooks).fit(X, Y)
     models, hooks.models = hooks.models, []  # scikit-learn keeps callbacks in a cache for ever
@@ -334,7 +334,7 @@ def test_callback_of_scikit_learn_is_given_the_model_so_far():
         assert model.n_iter_ == n_iter
 
 
-def test_step_without_progress_is_ended_too():
+def test_task_without_progress_is_ended():
     hooks = Hooks()
     with pytest.warns(UserWarning, match="no tree can be split"):
         small().set_callbacks(hooks).fit(np.zeros((40, 1)), np.arange(40) % 2)
@@ -359,7 +359,7 @@ def test_copy_made_inside_a_callback_can_be_fitted():
     assert_same_trees(copies[0].set_params(callbacks=None).fit(X, Y), small().fit(X, Y))
 
 
-def test_error_in_a_callback_of_scikit_learn_leaves_no_model():
+def test_error_in_a_scikit_learn_callback_leaves_no_model():
     hooks = Hooks(fail_at=2)
     model = small().set_callbacks(hooks)
     with pytest.raises(RuntimeError, match="enough"):
@@ -370,7 +370,7 @@ def test_error_in_a_callback_of_scikit_learn_leaves_no_model():
     assert_same_model(model.set_callbacks().fit(X, Y), small().fit(X, Y))
 
 
-def test_warm_start_has_the_steps_that_are_left():
+def test_warm_start_has_tasks_for_the_remaining_iterations():
     hooks = Hooks()
     model = small(max_iter=6, warm_start=True).fit(X, Y).set_params(max_iter=8)
     assert_same_model(model.set_callbacks(hooks).fit(X, Y), small().fit(X, Y))
@@ -397,13 +397,13 @@ def test_scoring_monitor_scores_with_weights():
 @pytest.mark.parametrize(
     "parameters", [{}, {"max_iter": None, "callbacks": [TimeLimit(0.2)]}], ids=str
 )
-def test_progress_bar_of_scikit_learn_runs(parameters, capsys):
+def test_scikit_learn_progress_bar_runs(parameters, capsys):
     pytest.importorskip("rich", reason="the progress bar of scikit-learn is drawn by rich")
     small(**parameters).set_callbacks(framework.ProgressBar()).fit(X, Y)
     assert "ABCBoostClassifier" in capsys.readouterr().out
 
 
-def test_fit_without_callbacks_does_not_touch_the_private_interface(monkeypatch):
+def test_fit_without_callbacks_does_not_use_the_private_interface(monkeypatch):
     def changed(*_, **__):
         raise TypeError("this interface has changed")
 
@@ -427,7 +427,7 @@ def test_callback_reaches_the_classifier_in_a_pipeline_and_a_search():
     assert sum(what.startswith("end step") for what in hooks.heard) == 2 * (2 * 2 + 1)
 
 
-def test_without_callbacks_in_scikit_learn_everything_else_works():
+def test_older_scikit_learn_without_callbacks_works():
     code = """
 import sys, types
 import sklearn

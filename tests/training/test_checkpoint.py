@@ -1,4 +1,4 @@
-"""A fit that is broken off and gone on with is the fit that nobody broke off, byte for byte."""
+"""A resumed fit gives the same bytes as an uninterrupted one."""
 
 import shutil
 import warnings
@@ -43,14 +43,14 @@ every_algorithm = pytest.mark.parametrize("variant", ALGORITHMS.values(), ids=AL
 
 
 def assert_same_fit(one: ABCBoostClassifier, other: ABCBoostClassifier) -> None:
-    """Models and records are equal if all of their bits are."""
+    """Check that models and histories are equal bit for bit."""
     assert one.model_ == other.model_
     assert one.history_ == other.history_
     assert one.refit_history_ == other.refit_history_
 
 
 def every_checkpoint(model: ABCBoostClassifier, folder: Path, **data: object) -> list[Path]:
-    """Fit, and return the checkpoints after each step, of all phases."""
+    """Fit, and return the checkpoints after each iteration of all phases."""
     current, kept = folder / "current", []
 
     def keep(_):
@@ -62,12 +62,12 @@ def every_checkpoint(model: ABCBoostClassifier, folder: Path, **data: object) ->
 
 
 def some(paths: list[Path], most: int = 5) -> list[Path]:
-    """The first, the last, and some between them."""
+    """Return the first, the last, and some values between them."""
     return [paths[i] for i in sorted({*np.linspace(0, len(paths) - 1, most).astype(int)})]
 
 
-def assert_goes_on(parameters: dict, data: dict, folder: Path) -> None:
-    """From its checkpoints, of many steps some, a fit comes to the same end."""
+def assert_resumes(parameters: dict, data: dict, folder: Path) -> None:
+    """Check that a fit resumed from (some of) its checkpoints gives the same result."""
     whole = small(**parameters)
     paths = every_checkpoint(whole, folder, **data)
     assert len(paths) > 3
@@ -79,28 +79,28 @@ def assert_goes_on(parameters: dict, data: dict, folder: Path) -> None:
 
 
 @every_algorithm
-def test_fit_goes_on_from_any_step(variant, tmp_path):
-    assert_goes_on({"max_iter": 7} | variant, DATA, tmp_path)
+def test_fit_resumes_from_any_iteration(variant, tmp_path):
+    assert_resumes({"max_iter": 7} | variant, DATA, tmp_path)
 
 
 @every_algorithm
-def test_fit_with_early_stopping_goes_on_from_any_step(variant, tmp_path):
-    assert_goes_on(EAGER | variant, WITH_VALIDATION, tmp_path)
+def test_fit_with_early_stopping_resumes_from_any_iteration(variant, tmp_path):
+    assert_resumes(EAGER | variant, WITH_VALIDATION, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["search with a gap", "shared, drawn", "balanced"])
-def test_fit_with_rows_held_out_and_a_second_training_goes_on_from_any_step(name, tmp_path):
+def test_fit_with_held_out_rows_and_refit_resumes_from_any_iteration(name, tmp_path):
     parameters = EAGER | {"early_stopping": True, "refit": True} | ALGORITHMS[name]
-    assert_goes_on(parameters, DATA, tmp_path)
+    assert_resumes(parameters, DATA, tmp_path)
 
 
 @pytest.mark.parametrize("scoring", ["error", "accuracy"])
-def test_fit_with_another_score_goes_on_from_any_step(scoring, tmp_path):
-    assert_goes_on(EAGER | {"scoring": scoring}, WITH_VALIDATION, tmp_path)
+def test_fit_with_another_score_resumes_from_any_iteration(scoring, tmp_path):
+    assert_resumes(EAGER | {"scoring": scoring}, WITH_VALIDATION, tmp_path)
 
 
 class NowAndThen:
-    """A scorer that says NaN at every third step, and is past its best after seven."""
+    """A scorer with NaN in every third iteration and its best score after seven."""
 
     n_asked = 0
 
@@ -109,26 +109,26 @@ class NowAndThen:
         return np.nan if self.n_asked % 3 == 0 else -((self.n_asked - 7) ** 2)
 
 
-def test_no_score_is_asked_for_twice_and_one_that_is_no_number_counts_as_before(tmp_path):
+def test_resumed_fit_repeats_no_score_and_keeps_nan_scores(tmp_path):
     parameters = EAGER | {"n_iter_no_change": 6}
     whole = small(**parameters, scoring=NowAndThen())
     paths = every_checkpoint(whole, tmp_path, **WITH_VALIDATION)
     assert (whole.best_iteration_, whole.stop_reason_) == (6, "early_stopping")
     for n_iter, path in enumerate(paths[:-1], start=1):
         scorer = NowAndThen()
-        scorer.n_asked = n_iter + 1  # that before the first step included
+        scorer.n_asked = n_iter + 1  # includes the one before the first iteration
         resumed = small(**parameters, scoring=scorer).fit(**WITH_VALIDATION, resume_from=path)
         assert_same_fit(resumed, whole)
 
 
 def averse_to_bases(estimator, rows, _labels):
-    """A scorer that wants no step with a base class, but of the others those that are sure."""
+    """A scorer that falls with a base class and rises with confident predictions otherwise."""
     confidence = estimator.predict_proba(rows).max(axis=1).mean()
     return -confidence if estimator.outputs.is_centred else min(confidence, 0.5)
 
 
 @pytest.mark.parametrize("refit", [False, True])
-def test_training_that_began_anew_without_a_base_class_goes_on_from_any_step(refit, tmp_path):
+def test_training_restarted_without_a_base_class_resumes_from_any_iteration(refit, tmp_path):
     parameters = EAGER | {"scoring": averse_to_bases, "early_stopping": True, "refit": refit}
     whole = small("abc-mart", **parameters)
     with pytest.warns(UserWarning, match="restarted without one"):
@@ -151,11 +151,11 @@ DATA_OF_ALL_KINDS = {
 
 
 @pytest.mark.parametrize("data", DATA_OF_ALL_KINDS.values(), ids=DATA_OF_ALL_KINDS)
-def test_fit_to_any_kind_of_data_goes_on_from_any_step(data, tmp_path):
-    assert_goes_on({"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}, data, tmp_path)
+def test_fit_to_any_data_type_resumes_from_any_iteration(data, tmp_path):
+    assert_resumes({"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}, data, tmp_path)
 
 
-def test_levels_that_only_rows_held_out_have_are_known_to_the_second_training(tmp_path):
+def test_refit_knows_categories_of_held_out_rows(tmp_path):
     levels = FRAME["level"].astype(str).where(np.arange(250) % 5 > 0, [f"n{i}" for i in range(250)])
     data = {"X": FRAME.assign(level=levels.astype("category")), "y": Y}
     parameters = EAGER | {
@@ -163,11 +163,11 @@ def test_levels_that_only_rows_held_out_have_are_known_to_the_second_training(tm
         "refit": True,
         "categorical_features": Categorical(smoothing=0.1, penalty=0.0),
     }
-    assert_goes_on(parameters, data, tmp_path)
+    assert_resumes(parameters, data, tmp_path)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_threads_do_not_matter_for_going_on(n_jobs, tmp_path):
+def test_resumed_fit_is_the_same_for_any_thread_count(n_jobs, tmp_path):
     whole = small(n_jobs=2)
     path = every_checkpoint(whole, tmp_path, **DATA)[3]
     assert_same_fit(small(n_jobs=n_jobs).fit(**DATA, resume_from=path), whole)
@@ -189,48 +189,50 @@ PARAMETERS = st.fixed_dictionaries(
 
 
 @given(st.sampled_from([*ALGORITHMS]), PARAMETERS, st.integers(1, 30))
-def test_fit_of_any_parameters_goes_on_from_whatever_step_it_stopped_at(name, parameters, n_iter):
-    """Of all trainings of the fit; one that ends sooner goes on from its end."""
+def test_fit_of_any_parameters_resumes_from_any_iteration(name, parameters, n_iter):
+    """The iterations of all trainings count; a shorter fit resumes from its end."""
     baseline = parameters.pop("baseline")
     parameters = ALGORITHMS[name] | parameters | {"early_stopping": True, "max_iter": 12}
     parameters = with_fields(parameters, baseline=baseline)
-    heard = []
+    reports = []
 
-    def break_off(report):
-        heard.append(report)
-        if len(heard) == n_iter:
+    def interrupt(report):
+        reports.append(report)
+        if len(reports) == n_iter:
             raise InterruptedError
 
     with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that validation wants no step, or none with a base class
+        warnings.simplefilter(
+            "ignore"
+        )  # warnings that no iteration, or none with a base class, improves the score
         path = Path(folder) / "file"
         with suppress(InterruptedError):
-            small(callbacks=[break_off, Checkpoint(path)], **parameters).fit(**DATA)
+            small(callbacks=[interrupt, Checkpoint(path)], **parameters).fit(**DATA)
         resumed = small(**parameters).fit(**DATA, resume_from=path)
         assert_same_fit(resumed, small(**parameters).fit(**DATA))
 
 
-# ---------------------------------------------------------------------------------- further steps
+# -------------------------------------------------------------------------------- more iterations
 
 
 @every_algorithm
-def test_more_steps_may_be_asked_for_when_going_on(variant, tmp_path):
+def test_resumed_fit_may_have_a_larger_max_iter(variant, tmp_path):
     *_, finished = every_checkpoint(small(**variant | {"max_iter": 4}), tmp_path, **DATA)
     resumed = small(**variant | {"max_iter": 7}).fit(**DATA, resume_from=finished)
     assert_same_fit(resumed, small(**variant | {"max_iter": 7}).fit(**DATA))
 
 
-def test_training_that_had_come_to_its_end_stays_as_it_is(tmp_path):
+def test_finished_training_is_unchanged_by_resuming(tmp_path):
     whole = small(**EAGER)
     *_, finished = every_checkpoint(whole, tmp_path, **WITH_VALIDATION)
     assert whole.stop_reason_ == "early_stopping"
-    heard = []
-    resumed = small(**EAGER, callbacks=heard.append).fit(**WITH_VALIDATION, resume_from=finished)
+    reports = []
+    resumed = small(**EAGER, callbacks=reports.append).fit(**WITH_VALIDATION, resume_from=finished)
     assert_same_fit(resumed, whole)
-    assert heard == []
+    assert reports == []
 
 
-def test_fit_that_max_time_or_a_callback_ended_goes_on(tmp_path):
+def test_fit_stopped_by_time_or_a_callback_can_be_resumed(tmp_path):
     path, whole = tmp_path / "file", small().fit(**DATA)
     for ending in (TimeLimit(1e-9), lambda report: report.iteration == 3):
         stopped = small(callbacks=[Checkpoint(path), ending]).fit(**DATA)
@@ -242,7 +244,7 @@ def test_fit_that_max_time_or_a_callback_ended_goes_on(tmp_path):
 
 
 def warm(first: dict, data: dict, **parameters) -> ABCBoostClassifier:
-    """An estimator that has been fitted once, and is to be fitted again."""
+    """Return a fitted estimator with warm start."""
     return small(warm_start=True, **first).fit(**data).set_params(**parameters)
 
 
@@ -256,7 +258,7 @@ WARM = {
         WITH_VALIDATION,
     ),
     "other levels": ({"max_iter": 3}, {"max_iter": 8}, DATA_OF_ALL_KINDS["categories"], None),
-    "begun anew": (
+    "restarted": (
         {"max_iter": 3, "early_stopping": False, "algorithm": "mart"},
         {**EAGER, "algorithm": "abc-mart", "early_stopping": True, "scoring": averse_to_bases},
         WITH_VALIDATION,
@@ -268,8 +270,8 @@ WARM = {
 @pytest.mark.parametrize(("first", "second", "before", "now"), WARM.values(), ids=WARM)
 @pytest.mark.parametrize("is_fitted", [True, False])
 @pytest.mark.filterwarnings("ignore:no step with a base class")
-def test_warm_start_goes_on_from_any_step(first, second, before, now, is_fitted, tmp_path):
-    """Whether the model that it started from is there again, or not."""
+def test_warm_start_resumes_from_any_iteration(first, second, before, now, is_fitted, tmp_path):
+    """With and without the earlier model in the estimator."""
     now = now or {
         "X": FRAME.assign(level=FRAME["level"].cat.rename_categories({"a": "new"})),
         "y": Y,
@@ -283,7 +285,7 @@ def test_warm_start_goes_on_from_any_step(first, second, before, now, is_fitted,
         assert_same_fit(resumed.fit(**now, resume_from=path), whole)
 
 
-def test_warm_start_follows_a_fit_that_was_gone_on_with(tmp_path):
+def test_warm_start_continues_a_resumed_fit(tmp_path):
     path = every_checkpoint(small(max_iter=6), tmp_path, **DATA)[2]
     resumed = small(max_iter=6, warm_start=True).fit(**DATA, resume_from=path)
     assert_same_fit(resumed.set_params(max_iter=9).fit(**DATA), small(max_iter=9).fit(**DATA))

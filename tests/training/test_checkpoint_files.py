@@ -1,4 +1,4 @@
-"""Checkpoints as files: what they refuse, when they are written, and what if they cannot be."""
+"""Checkpoint files: what is refused, when they are written, and failures to write."""
 
 import gc
 import io
@@ -36,7 +36,7 @@ EAGER = {"learning_rate": 0.25, "max_iter": 60, "n_iter_no_change": 4}
 
 
 def stopped_after(n_iter: int, path: Path, *, data=(X, Y), rows=None, **parameters) -> None:
-    """Leave the checkpoint of a fit that was broken off."""
+    """Write the checkpoint of an interrupted fit."""
 
     def stop(report):
         return report.iteration == n_iter
@@ -90,8 +90,8 @@ def test_parameter_that_would_change_the_model_is_named(name, value, path):
         small(**given).fit(X, Y, resume_from=path)
 
 
-def test_every_parameter_is_compared_or_may_be_another():
-    """What is elsewhere goes with other algorithms, or with other parameters."""
+def test_every_parameter_is_compared_or_may_change():
+    """Parameters absent here belong to other algorithms or exclude others."""
     elsewhere = {"refit", "algorithm", "base_class", "n_projections", "min_hessian_leaf"}
     elsewhere |= {"sequential_residuals", "recenter"}
     categorical = {"smoothing": "categorical_smoothing", "penalty": "categorical_penalty"}
@@ -117,19 +117,19 @@ OTHER_DATA = {
 
 
 @pytest.mark.parametrize(("data", "rows", "message"), OTHER_DATA.values(), ids=OTHER_DATA)
-def test_other_data_are_an_error_that_says_what_differs(data, rows, message, path):
+def test_different_data_are_an_error_that_names_the_difference(data, rows, message, path):
     stopped_after(3, path, early_stopping=False)
     with pytest.raises(ValueError, match=message):
         small(early_stopping=False).fit(*data, **rows, resume_from=path)
 
 
-def test_all_that_differs_is_named_at_once(path):
+def test_all_differences_are_named_at_once(path):
     stopped_after(3, path)
     with pytest.raises(ValueError, match=r"max_bins was 255, is 60; .*; X differs; y differs"):
         small(max_bins=60, subsample=0.5).fit(X[::-1], Y[::-1], resume_from=path)
 
 
-def test_parameter_left_open_may_be_given_as_what_it_became(path):
+def test_resolved_value_may_replace_auto(path):
     settings = {"max_iter": 80, "random_state": 3}
     whole = ABCBoostClassifier(**settings).fit(X, Y)
     stop = {"callbacks": [lambda r: r.iteration == 3, Checkpoint(path)]}
@@ -140,7 +140,7 @@ def test_parameter_left_open_may_be_given_as_what_it_became(path):
     assert (resumed.model_, resumed.history_) == (whole.model_, whole.history_)
 
 
-def test_other_default_rate_is_refused_with_its_cure(path):
+def test_different_default_learning_rate_is_refused_with_a_remedy(path):
     given = {"learning_rate": 0.12, "callbacks": [lambda r: r.iteration == 3, Checkpoint(path)]}
     ABCBoostClassifier(max_iter=100, **given).fit(X, Y)
     cure = r"learning_rate was 0.12, is 0.04 \(.*: learning_rate=0.12 continues as before"
@@ -150,7 +150,7 @@ def test_other_default_rate_is_refused_with_its_cure(path):
     assert resumed.model_ == ABCBoostClassifier(max_iter=8, learning_rate=0.12).fit(X, Y).model_
 
 
-def test_default_rate_does_not_hinder_more_steps(path):
+def test_default_learning_rate_allows_more_iterations(path):
     ABCBoostClassifier(max_iter=80, callbacks=[lambda r: r.iteration == 3, Checkpoint(path)]).fit(
         X, Y
     )
@@ -158,13 +158,13 @@ def test_default_rate_does_not_hinder_more_steps(path):
     assert resumed.model_ == ABCBoostClassifier(max_iter=90).fit(X, Y).model_
 
 
-def test_fewer_steps_than_there_are_already_are_refused(path):
+def test_fewer_iterations_than_in_the_checkpoint_are_refused(path):
     stopped_after(5, path)
     with pytest.raises(ValueError, match="max_iter=4 with resume_from; expected at least the 5 it"):
         small(max_iter=4).fit(X, Y, resume_from=path)
 
 
-def test_number_of_steps_is_fixed_once_validation_has_ended(path):
+def test_max_iter_is_fixed_after_validation(path):
     phases = []
 
     def stop(report):
@@ -178,7 +178,7 @@ def test_number_of_steps_is_fixed_once_validation_has_ended(path):
         small(**held_out | {"max_iter": 70}).fit(X, Y, resume_from=path)
 
 
-def test_fit_that_cannot_go_on_keeps_the_model_of_a_warm_start(path):
+def test_failed_resume_keeps_the_model_of_a_warm_start(path):
     stopped_after(3, path)
     model = small(warm_start=True).fit(X, Y)
     before = model.model_
@@ -190,7 +190,7 @@ def test_fit_that_cannot_go_on_keeps_the_model_of_a_warm_start(path):
 # ------------------------------------------------------------------------------------------- files
 
 
-def test_model_that_is_no_checkpoint_is_refused(path):
+def test_model_without_training_state_is_refused(path):
     small().fit(X, Y).save_model(path)
     with pytest.raises(
         ValueError, match=r"a model, but no checkpoint; expected a file .* warm_start"
@@ -198,7 +198,7 @@ def test_model_that_is_no_checkpoint_is_refused(path):
         small().fit(X, Y, resume_from=path)
 
 
-def test_file_that_is_not_there_or_foreign_is_an_error(path):
+def test_missing_or_foreign_file_is_an_error(path):
     with pytest.raises(FileNotFoundError):
         small().fit(X, Y, resume_from=path)
     path.write_bytes(b"not a model")
@@ -206,20 +206,20 @@ def test_file_that_is_not_there_or_foreign_is_an_error(path):
         small().fit(X, Y, resume_from=path)
 
 
-def test_open_file_can_be_gone_on_from(path):
+def test_fit_resumes_from_an_open_file(path):
     stopped_after(3, path)
     with path.open("rb") as file:
         resumed = small().fit(X, Y, resume_from=file)
     assert resumed.model_ == small().fit(X, Y).model_
 
 
-def test_file_that_is_gone_on_from_may_be_written_to_as_well(path):
+def test_fit_may_write_to_the_checkpoint_it_resumes_from(path):
     stopped_after(3, path)
     small(callbacks=[Checkpoint(str(path), every=2)]).fit(X, Y, resume_from=str(path))
     assert load(path).model.n_iter == 8
 
 
-def test_checkpoint_is_a_model_of_the_best_step_so_far(path):
+def test_checkpoint_is_the_model_of_the_best_iteration_so_far(path):
     whole = small(**EAGER).fit(X, Y, **VALIDATION)
     assert whole.best_iteration_ + 2 < whole.n_iter_
     stopped_after(whole.n_iter_ - 1, path, rows=VALIDATION, **EAGER)
@@ -230,7 +230,7 @@ def test_checkpoint_is_a_model_of_the_best_step_so_far(path):
     assert loaded.get_params()["learning_rate"] == 0.25
 
 
-def test_checkpoint_of_a_second_training_is_the_model_that_was_validated(path):
+def test_checkpoint_during_refit_is_the_validated_model(path):
     held_out = EAGER | {"early_stopping": True}
     small(callbacks=[lambda r: r.phase == "refit", Checkpoint(path)], **held_out, refit=True).fit(
         X, Y
@@ -240,7 +240,7 @@ def test_checkpoint_of_a_second_training_is_the_model_that_was_validated(path):
     assert loaded.refit_history_ is None
 
 
-def test_saved_model_has_the_same_bytes_whether_it_was_broken_off_or_not(path):
+def test_saved_model_has_the_same_bytes_after_an_interruption(path):
     stopped_after(3, path, algorithm=AdaptiveBaseClass(n_candidates=2, gap=1))
     files = io.BytesIO(), io.BytesIO()
     parameters = {"algorithm": AdaptiveBaseClass(n_candidates=2, gap=1)}
@@ -251,19 +251,19 @@ def test_saved_model_has_the_same_bytes_whether_it_was_broken_off_or_not(path):
     assert files[0].getvalue() == files[1].getvalue()
 
 
-def test_same_step_gives_the_same_checkpoint(path, tmp_path):
+def test_checkpoint_of_an_iteration_is_reproducible(path, tmp_path):
     stopped_after(3, path)
     stopped_after(3, tmp_path / "again")
     assert path.read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_parameter_that_a_file_cannot_hold_is_no_reason_to_warn_during_training(path):
+def test_parameter_that_cannot_be_stored_does_not_warn_during_training(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stopped_after(3, path)
 
 
-def states_gone_wrong(state: dict) -> dict[str, dict]:
+def invalid_states(state: dict) -> dict[str, dict]:
     facts = {name: value for name, value in state["facts"].items() if name != "y"}
     return {
         "phase": state | {"phase": "refit"},
@@ -281,11 +281,11 @@ def states_gone_wrong(state: dict) -> dict[str, dict]:
     }
 
 
-@pytest.mark.parametrize("name", states_gone_wrong({"facts": {}}))
-def test_state_that_no_training_has_is_refused(name, path):
+@pytest.mark.parametrize("name", invalid_states({"facts": {}}))
+def test_invalid_training_state_is_refused(name, path):
     stopped_after(3, path)
     saved = load(path)
-    state = states_gone_wrong(dict(saved.checkpoint))[name]
+    state = invalid_states(dict(saved.checkpoint))[name]
     save(ModelContents(saved.model, saved.history, None, saved.parameters, state), path)
     with pytest.raises(
         ValueError, match=r"state of the checkpoint|no trees|y was not given|shape of X was not"
@@ -295,7 +295,7 @@ def test_state_that_no_training_has_is_refused(name, path):
 
 @pytest.fixture(scope="module")
 def of_refit(tmp_path_factory) -> bytes:
-    """The checkpoint of a second training: it has all that any has."""
+    """Return the checkpoint of a refit, which has every kind of state."""
     path = tmp_path_factory.mktemp("refit") / "file"
     frame = NAMED.assign(level=np.array(["p", "q", "r"])[(Y + (X[:, 0] > 0)) % 3])
     held_out = {"early_stopping": True, "refit": True, "max_iter": 2, "max_leaf_nodes": 4}
@@ -304,7 +304,7 @@ def of_refit(tmp_path_factory) -> bytes:
     return path.read_bytes()
 
 
-def test_any_bit_that_flips_in_a_checkpoint_is_noticed_or_means_nothing(of_refit):
+def test_flipped_bit_of_a_checkpoint_is_detected_or_harmless(of_refit):
     rng, original = np.random.default_rng(0), load(io.BytesIO(of_refit))
     for place in rng.integers(8 * len(of_refit), size=300):
         content = bytearray(of_refit)
@@ -316,7 +316,7 @@ def test_any_bit_that_flips_in_a_checkpoint_is_noticed_or_means_nothing(of_refit
         assert digest_of(saved) == digest_of(original)
 
 
-def test_checkpoint_whose_digests_were_mended_is_refused_or_can_be_used(of_refit):
+def test_damaged_checkpoint_with_valid_digests_is_refused_or_usable(of_refit):
     rng, members = np.random.default_rng(1), members_of(of_refit)
     names = sorted(members.keys() - {"model.json"})
     for _ in range(300):
@@ -329,7 +329,7 @@ def test_checkpoint_whose_digests_were_mended_is_refused_or_can_be_used(of_refit
             ABCBoostClassifier.load_model(io.BytesIO(file)).model_.check()
 
 
-def test_checkpoint_that_has_not_its_best_step_is_refused(path):
+def test_checkpoint_without_its_best_iteration_is_refused(path):
     stopped_after(3, path)
     saved = load(path)
     with pytest.raises(ValueError, match="a checkpoint of 2 steps; its best step is 3"):
@@ -341,7 +341,7 @@ def test_checkpoint_that_has_not_its_best_step_is_refused(path):
         )
 
 
-def test_trees_that_do_not_give_the_losses_of_the_record_are_refused(path, tmp_path):
+def test_trees_inconsistent_with_the_recorded_losses_are_refused(path, tmp_path):
     stopped_after(3, path)
     stopped_after(3, tmp_path / "other", learning_rate=0.05)
     saved, other = load(path), load(tmp_path / "other")
@@ -350,7 +350,7 @@ def test_trees_that_do_not_give_the_losses_of_the_record_are_refused(path, tmp_p
         small().fit(X, Y, resume_from=path)
 
 
-def test_another_version_is_named(path):
+def test_checkpoint_of_another_version_is_refused(path):
     stopped_after(3, path)
     saved = load(path)
     facts = saved.checkpoint["facts"] | {"version of abcgbm": "0.0.1"}
@@ -360,7 +360,7 @@ def test_another_version_is_named(path):
         small().fit(X, Y, resume_from=path)
 
 
-def test_file_says_nothing_of_paths_threads_or_rows(path):
+def test_file_contains_no_paths_threads_or_rows(path):
     stopped_after(3, path, n_jobs=2)
     with zipfile.ZipFile(path) as archive:
         document = json.loads(archive.read("model.json"))
@@ -368,11 +368,11 @@ def test_file_says_nothing_of_paths_threads_or_rows(path):
     assert str(path.parent) not in json.dumps(document)
 
 
-# --------------------------------------------------------------------------------- when, and if not
+# ---------------------------------------------------------------------------- when they are written
 
 
 class Written:
-    """Stands for a disk and a clock: notes at which second what was written."""
+    """A stub of disk and clock that records what was written at which second."""
 
     def __init__(self, cost: float = 0.0) -> None:
         self.now, self.cost, self.seconds = 0.0, cost, []
@@ -382,7 +382,7 @@ class Written:
         self.now += self.cost
 
     def run(self, n_seconds: int, every: int | None = None) -> list[float]:
-        """A step takes a second."""
+        """Run iterations of one second each."""
         writer = CheckpointWriter(Path("file"), every, self.save, lambda: self.now)
         with writer.attached(lambda: "state"):
             while self.now < n_seconds:
@@ -391,29 +391,29 @@ class Written:
         return self.seconds
 
 
-def test_checkpoint_is_written_every_so_many_steps_and_at_the_end():
+def test_checkpoint_is_written_every_n_iterations_and_at_the_end():
     assert Written().run(10, every=4) == [4, 8, 10]
     assert Written().run(8, every=4) == [4, 8]
     assert Written().run(2, every=4) == [2]
 
 
-def test_without_a_number_of_steps_it_is_written_every_minute():
+def test_checkpoint_is_written_every_minute_by_default():
     assert Written().run(200) == [60, 120, 180, 200]
 
 
-def test_writing_takes_a_twentieth_of_the_time_at_most():
+def test_writing_takes_at_most_a_twentieth_of_the_time():
     seconds = Written(cost=10.0).run(1000)
     assert np.diff(seconds[:-1]).min() >= 200
 
 
-def test_nothing_is_written_where_no_step_was_made():
+def test_nothing_is_written_without_an_iteration():
     written = Written()
     with CheckpointWriter(Path("file"), 1, written.save).attached(lambda: "state"):
         pass
     assert written.seconds == []
 
 
-def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_step(path):
+def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_iteration(path):
     def fail(report):
         if report.iteration == 4:
             raise RuntimeError("stop here")
@@ -425,7 +425,7 @@ def test_error_in_a_callback_leaves_a_checkpoint_of_the_last_step(path):
 
 
 @pytest.mark.parametrize("keep", [[], [KeepOnInterrupt()]], ids=["raise", "keep"])
-def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(keep, path):
+def test_ctrl_c_leaves_a_checkpoint_of_the_last_iteration(keep, path):
     def interrupt(report):
         if report.iteration == 4:
             raise KeyboardInterrupt
@@ -440,7 +440,7 @@ def test_ctrl_c_leaves_a_checkpoint_of_the_last_step(keep, path):
     assert small().fit(X, Y, resume_from=path).model_ == small().fit(X, Y).model_
 
 
-def test_disk_that_is_full_is_warned_of_once_and_training_goes_on(path, monkeypatch):
+def test_full_disk_warns_once_and_training_continues(path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -491,7 +491,7 @@ def test_checkpoint_is_written_again_once_it_can_be(tmp_path):
         (Checkpoint("a", every=1.5), TypeError, "every=1.5; expected None or an integer"),
     ],
 )
-def test_path_that_cannot_be_written_to_is_an_error_before_training(given, error, message):
+def test_unwritable_path_is_an_error_before_training(given, error, message):
     def never(_):
         raise AssertionError("a step was made")
 
@@ -499,14 +499,14 @@ def test_path_that_cannot_be_written_to_is_an_error_before_training(given, error
         small(callbacks=[never, given]).fit(X, Y)
 
 
-def test_labels_that_no_file_can_hold_are_found_out_before_training(path):
+def test_labels_that_cannot_be_stored_are_an_error_before_training(path):
     labels = np.array([pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")], dtype=object)
     with pytest.raises(TypeError, match=r"y has labels such as Timestamp.*held by a model file"):
         small(callbacks=[Checkpoint(path)]).fit(X, labels[Y % 2])
     assert not path.exists()
 
 
-def test_checkpoint_that_cannot_be_made_is_warned_of(path):
+def test_failed_checkpoint_warns(path):
     def refuse(checkpoint, path):
         raise TypeError("not this one")
 
@@ -516,7 +516,7 @@ def test_checkpoint_that_cannot_be_made_is_warned_of(path):
         writer.end_iteration()
 
 
-def test_writer_keeps_no_training_that_has_ended(path):
+def test_writer_releases_finished_training(path):
     class State:
         def take(self):
             return None
@@ -531,7 +531,7 @@ def test_writer_keeps_no_training_that_has_ended(path):
     assert known() is None
 
 
-def test_checkpoint_stays_where_it_was_when_the_process_goes_elsewhere(tmp_path, monkeypatch):
+def test_checkpoint_path_survives_a_change_of_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
 

@@ -1,4 +1,4 @@
-"""When training stops, and which step is the best."""
+"""When training stops, and the best iteration."""
 
 import math
 
@@ -14,7 +14,7 @@ LEARNED, VALIDATED = slice(0, 300), slice(300, 500)
 FIT = {"X": X[LEARNED], "y": Y[LEARNED]}
 VALIDATION = {"X_val": X[VALIDATED], "y_val": Y[VALIDATED]}
 DEFAULT_STEPS = 100  # with trees per class
-EAGER = {"learning_rate": 0.5, "max_iter": 200, "n_iter_no_change": 5}  # is soon past its best
+EAGER = {"learning_rate": 0.5, "max_iter": 200, "n_iter_no_change": 5}  # overfits soon
 VARIANTS = {
     "mart": {"algorithm": "mart"},
     "mart class by class": {"algorithm": TreePerClass("mart", sequential_residuals=True)},
@@ -52,7 +52,7 @@ def test_without_a_limit_only_machine_accuracy_stops():
     ]
 
 
-def test_patience_counts_steps_since_the_last_better_score():
+def test_patience_counts_iterations_since_the_last_improvement():
     scores = [1.0, 2.0, 2.0, 1.5, 3.0, 3.0, 2.0, 3.0]
     states = [(step, 1.0, score) for step, score in enumerate(scores)]
     expected = [*[None] * 7, "early_stopping"]
@@ -66,24 +66,24 @@ def test_score_is_better_only_by_more_than_tol():
     assert reasons(Limits(n_iter_no_change=2, tol=1.0), states)[-1] == "early_stopping"
 
 
-def test_score_that_is_no_number_is_never_better():
+def test_nan_score_is_never_better():
     states = [(0, 1.0, 1.0), (1, 1.0, math.nan), (2, 1.0, math.nan)]
     assert reasons(Limits(n_iter_no_change=2), states) == [None, None, "early_stopping"]
 
 
-def test_patience_goes_on_after_earlier_steps():
+def test_patience_includes_earlier_iterations():
     limits = Limits(n_iter_no_change=3)
     assert reasons(limits, [(4, 1.0, 1.0)], scores=[math.nan, 2.0, 1.0, 1.0]) == ["early_stopping"]
     assert reasons(limits, [(4, 1.0, 1.0)], scores=[math.nan, math.nan, 2.0, 1.0]) == [None]
 
 
-def test_time_is_up_at_the_deadline():
+def test_training_stops_at_the_deadline():
     times = iter([9.9, 10.0])
     stopping = Stopping(Limits(deadline=10.0), clock=lambda: next(times))
     assert [stopping.reason(step, 1.0, math.nan) for step in range(3)] == [None, None, "time_limit"]
 
 
-def test_one_step_is_taken_whatever_the_time():
+def test_at_least_one_iteration_is_run():
     stopping = Stopping(Limits(deadline=10.0), clock=lambda: 11.0)
     assert [stopping.reason(step, 1.0, math.nan) for step in (5, 6)] == [None, "time_limit"]
 
@@ -103,16 +103,16 @@ def test_request_to_stop_is_a_reason():
         ([-math.inf, -math.inf], 0),
     ],
 )
-def test_best_step_has_the_largest_score_and_is_the_first_of_such(scores, best):
+def test_best_iteration_is_the_first_with_the_largest_score(scores, best):
     assert best_iteration(scores) == best
 
 
-# ------------------------------------------------------------------------------------- in models
+# ------------------------------------------------------------------------------ in the estimator
 
 
 @every_variant
 @pytest.mark.parametrize("scoring", ["loss", "error", "f1_macro"])
-def test_early_stopping_gives_the_model_of_so_many_steps(variant, scoring):
+def test_early_stopping_gives_the_model_of_a_shorter_fit(variant, scoring):
     stopped = small(**variant, **EAGER, scoring=scoring).fit(**FIT, **VALIDATION)
     assert stopped.stop_reason_ == "early_stopping"
     assert 0 < stopped.best_iteration_ < stopped.n_iter_ < 200
@@ -125,13 +125,13 @@ def test_early_stopping_gives_the_model_of_so_many_steps(variant, scoring):
     assert stopped.n_iter_ == len(stopped.train_loss_) - 1 == len(stopped.validation_loss_) - 1
 
 
-def test_early_stopping_stops_when_patience_is_over():
+def test_early_stopping_stops_when_patience_runs_out():
     model = small(**EAGER, tol=0.0).fit(**FIT, **VALIDATION)
     assert model.n_iter_ == model.best_iteration_ + 5
 
 
 @every_variant
-def test_rows_that_are_only_watched_change_nothing(variant):
+def test_validation_without_early_stopping_does_not_change_the_model(variant):
     watched = small(**variant, early_stopping=False).fit(**FIT, **VALIDATION)
     plain = small(**variant).fit(**FIT)
     assert_same_model(watched, plain)
@@ -140,21 +140,21 @@ def test_rows_that_are_only_watched_change_nothing(variant):
     assert len(plain.validation_loss_) == len(plain.validation_score_) == 0
 
 
-def test_auto_stops_early_where_there_are_rows_to_validate_on():
+def test_auto_stops_early_with_validation_rows():
     auto, on = (small(early_stopping=e, **EAGER).fit(**FIT, **VALIDATION) for e in ("auto", True))
     assert_same_model(auto, on)
     assert auto.stop_reason_ == "early_stopping"
     assert small(early_stopping="auto").fit(**FIT).stop_reason_ == "max_iter"
 
 
-def test_no_bound_but_early_stopping():
+def test_max_iter_none_relies_on_early_stopping():
     bounded, endless = (
         small(**EAGER | {"max_iter": n}).fit(**FIT, **VALIDATION) for n in (200, None)
     )
     assert_same_model(bounded, endless)
 
 
-def test_auto_is_a_number_of_steps_without_early_stopping():
+def test_auto_max_iter_is_a_number_without_early_stopping():
     auto = small(max_iter="auto").fit(**FIT)
     assert_same_model(auto, small(max_iter=DEFAULT_STEPS).fit(**FIT))
     assert auto.resolved_params_["max_iter"] == auto.n_iter_ == DEFAULT_STEPS
@@ -165,7 +165,7 @@ def test_auto_is_a_number_of_steps_without_early_stopping():
 @pytest.mark.parametrize(
     "given", [{"learning_rate": 0.5}, {"learning_rate": 0.02}], ids=["fewer", "more"]
 )
-def test_auto_is_what_validation_wants_with_early_stopping(given):
+def test_auto_max_iter_depends_on_validation_with_early_stopping(given):
     auto, endless = (small(max_iter=n, **given).fit(**FIT, **VALIDATION) for n in ("auto", None))
     assert_same_model(auto, endless)
     assert (auto.stop_reason_, auto.resolved_params_["max_iter"]) == ("early_stopping", None)
@@ -174,7 +174,7 @@ def test_auto_is_what_validation_wants_with_early_stopping(given):
     assert held_out.stop_reason_ == "early_stopping"
 
 
-def test_number_that_is_given_wins_over_validation():
+def test_given_max_iter_takes_precedence_over_validation():
     slow = small(max_iter=5, learning_rate=0.02).fit(**FIT, **VALIDATION)
     assert (slow.n_iter_, slow.stop_reason_, slow.resolved_params_["max_iter"]) == (
         5,
@@ -195,7 +195,7 @@ def test_number_that_is_given_wins_over_validation():
     ],
     ids=str,
 )
-def test_what_was_chosen_can_be_read(parameters, chosen):
+def test_resolved_parameters_are_attributes(parameters, chosen):
     model = small(**parameters).fit(**FIT)
     expected = {"max_iter": 8, "early_stopping": False, **chosen}
     assert {name: model.resolved_params_[name] for name in expected} == expected
@@ -204,7 +204,7 @@ def test_what_was_chosen_can_be_read(parameters, chosen):
 
 
 @pytest.mark.parametrize("parameters", [{}, {"early_stopping": False}, {"early_stopping": "auto"}])
-def test_training_that_could_not_end_is_refused(parameters):
+def test_unbounded_training_is_refused(parameters):
     with pytest.raises(ValueError, match="max_iter=None without early stopping or a time limit"):
         small(max_iter=None, **parameters).fit(**FIT)
 
@@ -226,7 +226,7 @@ def test_generous_time_limit_changes_nothing():
     assert_same_model(small(callbacks=[TimeLimit(1e9)]).fit(**FIT), small().fit(**FIT))
 
 
-def test_model_of_no_step_is_told():
+def test_model_without_iterations_warns():
     worse = {"X_val": X[LEARNED], "y_val": (Y[LEARNED] + 1) % 4}
     with pytest.warns(
         UserWarning, match="no iteration improves the validation score, so every cla"

@@ -1,4 +1,4 @@
-"""How much memory a training needs, and what is said if there is less."""
+"""The memory estimate of training, and the error if less is available."""
 
 import re
 from dataclasses import replace
@@ -32,13 +32,13 @@ SIZE = TrainingSize(
         *("max_leaf_nodes", "n_threads"),
     ],
 )
-def test_more_of_anything_needs_no_less_memory(field):
+def test_memory_increases_with_every_size(field):
     totals = [replace(SIZE, **{field: n}).total() for n in (2, 10, 1000, 32_000)]
     assert totals == sorted(totals)
     assert totals[0] < totals[-1]
 
 
-def test_scores_are_two_numbers_for_each_row_and_class():
+def test_scores_take_two_numbers_per_row_and_class():
     assert SIZE.parts()["scores of the rows"] == 1_000_000 * (2 * 8 * 100 + 8)
 
 
@@ -59,21 +59,21 @@ def test_search_needs_more_up_to_a_bound():
 
 
 def test_ranks_keep_the_rows_of_all_trees():
-    """As many trees grow together as there is room for."""
+    """As many trees grow at once as fit into memory."""
     few, many = (replace(SIZE, n_classes=5, n_rows=n, has_ranks=True) for n in (10**6, 10**9))
     assert few.parts()["rows by node"] == 5 * 9 * 10**6
     assert many.parts()["rows by node"] == 9 * 10**9
 
 
-def test_fewer_directions_need_no_more_memory():
+def test_fewer_projections_need_no_more_memory():
     shared = replace(SIZE, multi_output=True, has_hessian=True)
     totals = [replace(shared, n_projections=n).total() for n in (1, 7, 50, 99, 100)]
     assert totals == sorted(totals)
     assert totals[0] < totals[-1]
-    assert replace(shared, n_projections=10**6).total() == totals[-1]  # all there are
+    assert replace(shared, n_projections=10**6).total() == totals[-1]  # the maximum
 
 
-def test_directions_that_would_fit_are_told():
+def test_error_names_projections_that_would_fit():
     shared = replace(SIZE, n_rows=1000, total_bins=10**6, multi_output=True, has_hessian=True)
     available = replace(shared, n_projections=7).total()
     with pytest.raises(MemoryError, match=r"or 7 projections \(see n_projections\)$"):
@@ -87,13 +87,13 @@ def test_warm_start_needs_the_scores_of_the_earlier_model_too():
         assert warm.total() - cold.total() == 8 * n_rows * 100
 
 
-def test_scorer_is_handed_copies_of_the_scores():
+def test_scorer_receives_copies_of_the_scores():
     validated = replace(SIZE, n_validation_rows=1000)
     asked = replace(validated, has_scorer=True)
     assert asked.total() - validated.total() == 16 * 1000 * 100
 
 
-def test_page_shows_the_error_as_it_is():
+def test_page_shows_the_current_error():
     page = (Path(__file__).parents[2] / "docs" / "tables.md").read_text("utf-8")
     size = TrainingSize(
         n_rows=2_000_000,
@@ -110,7 +110,7 @@ def test_page_shows_the_error_as_it_is():
     assert f"\nMemoryError: {raised.value}\n" in page
 
 
-def test_histograms_are_bounded_however_many_leaves():
+def test_histogram_memory_is_bounded_for_any_number_of_leaves():
     wide = replace(SIZE, total_bins=100_000, max_leaf_nodes=30_000)
     assert wide.parts()["histograms"] <= 2**24
     assert replace(wide, total_bins=10**8).parts()["histograms"] == 2 * 3 * 16 * 10**8
@@ -121,7 +121,7 @@ def test_enough_memory_and_unknown_memory_are_fine():
     check(SIZE, None)
 
 
-def test_too_little_memory_is_told_with_what_needs_it_and_what_would_fit():
+def test_too_little_memory_is_an_error_with_parts_and_remedies():
     with pytest.raises(MemoryError) as raised:
         check(SIZE, SIZE.total() // 2)
     message = str(raised.value)
@@ -131,10 +131,10 @@ def test_too_little_memory_is_told_with_what_needs_it_and_what_would_fit():
     for field, fitting in {"n_rows": n_rows, "n_classes": n_classes}.items():
         assert replace(SIZE, **{field: fitting}).total() <= SIZE.total() // 2
         assert replace(SIZE, **{field: fitting + 1}).total() > SIZE.total() // 2
-    assert "bins" not in message  # no number of bins would do
+    assert "bins" not in message  # no number of bins would fit
 
 
-def test_next_to_no_memory_asks_for_less_of_everything():
+def test_minimal_memory_error_suggests_every_remedy():
     with pytest.raises(MemoryError, match="Less of everything would fit"):
         check(SIZE, 10)
 
@@ -154,7 +154,7 @@ def test_size_does_not_depend_on_the_values_of_labels(monkeypatch):
     assert small().fit(X, y.astype(np.int64) * 10**12).n_iter_ == 8
 
 
-# --------------------------------------------------------------------------- what is available
+# ---------------------------------------------------------------------------- available memory
 
 
 def write(root, **files):
@@ -172,7 +172,7 @@ def test_memory_of_the_system_is_what_is_available_and_free_swap(tmp_path):
     assert available_bytes(tmp_path) == 6000 * 1024
 
 
-def test_system_that_says_nothing_is_unknown(tmp_path):
+def test_unavailable_system_memory_is_unknown(tmp_path):
     assert available_bytes(tmp_path) is None
     write(tmp_path, proc__meminfo="MemTotal: 9000 kB\n")
     assert available_bytes(tmp_path) is None
@@ -191,7 +191,7 @@ def test_limit_of_a_container_counts(tmp_path, own):
     assert available_bytes(tmp_path) == 6000 * 1024
 
 
-def test_limit_of_a_group_above_counts(tmp_path):
+def test_limit_of_a_parent_cgroup_counts(tmp_path):
     write(tmp_path, proc__self__cgroup="0::/user/job\n")
     (tmp_path / "sys/fs/cgroup/user/job").mkdir(parents=True)
     (tmp_path / "sys/fs/cgroup/user/memory.max").write_text("1000")
@@ -199,7 +199,7 @@ def test_limit_of_a_group_above_counts(tmp_path):
     assert available_bytes(tmp_path) == 600
 
 
-def test_limit_of_an_older_container_counts(tmp_path):
+def test_limit_of_a_cgroup_v1_container_counts(tmp_path):
     write(tmp_path, proc__self__cgroup="5:cpu:/\n4:memory:/box\n")
     group = tmp_path / "sys/fs/cgroup/memory/box"
     group.mkdir(parents=True)
@@ -208,7 +208,7 @@ def test_limit_of_an_older_container_counts(tmp_path):
     assert available_bytes(tmp_path) == 0
 
 
-# ------------------------------------------------------------------------------- against a fit
+# ----------------------------------------------------------------------- comparison with a fit
 
 PEAK = """
 import re, sys
@@ -217,7 +217,7 @@ import numpy as np
 from abcgbm import ABCBoostClassifier, BinMapper, MultiOutputTrees
 from abcgbm.training import memory
 
-def peak():  # of this program alone; getrusage counts what the one that started it had
+def peak():  # of this program only; getrusage includes the parent's peak
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
 rng = np.random.default_rng(0)
@@ -243,8 +243,8 @@ sys.stdout.write(f"{{asked[0]}} {{grown}}")
     ],
     ids=str,
 )
-def test_estimate_is_near_what_a_fit_takes(parameters):
-    """Within a fifth and 40 MB: the estimate leaves out small things, the system rounds."""
+def test_estimate_is_close_to_measured_memory(parameters):
+    """Within a fifth and 40 MB: the estimate omits small allocations, and the system rounds."""
     if not Path("/proc/self/status").exists():
         pytest.skip("needs Linux's /proc to know the peak of a program's memory")
     out = run_python(PEAK.format(n_rows=200_000, n_classes=60, parameters=parameters))

@@ -1,4 +1,4 @@
-"""The line that shows how far training is."""
+"""The progress line."""
 
 import io
 import re
@@ -28,7 +28,7 @@ def terminal(monkeypatch):
     return stream
 
 
-def test_log_has_a_line_at_the_beginning_and_one_at_the_end_of_mean_losses(capfd):
+def test_log_has_a_first_and_a_last_line_with_mean_losses(capfd):
     X, y = noisy_data()
     weight = np.arange(len(y)) % 3
     model = small(verbose=1).fit(X, y, weight)
@@ -48,8 +48,8 @@ def test_mean_validation_loss_is_shown_too(capfd):
     assert f"iteration 8/8  {shown}  {base}  stopped: max_iter\n" in capfd.readouterr().err
 
 
-def test_log_has_a_line_whenever_some_time_has_passed(capfd, monkeypatch):
-    times = iter(range(0, 1000, 4))  # seconds, a step every four
+def test_log_has_a_line_at_time_intervals(capfd, monkeypatch):
+    times = iter(range(0, 1000, 4))  # seconds, one iteration in four
     monkeypatch.setattr("abcgbm.training.progress.time.monotonic", lambda: next(times))
     with ProgressLine(8, verbose=1) as line:
         for step in range(1, 9):
@@ -59,7 +59,7 @@ def test_log_has_a_line_whenever_some_time_has_passed(capfd, monkeypatch):
 
 
 @pytest.mark.parametrize("verbose", [2, 3, 8, 10])
-def test_larger_number_shows_a_line_every_so_many_steps(verbose, capfd):
+def test_larger_verbose_logs_every_n_iterations(verbose, capfd):
     model = small(verbose=verbose).fit(*noisy_data())
     every = range(verbose, 9, verbose)
 
@@ -72,14 +72,14 @@ def test_larger_number_shows_a_line_every_so_many_steps(verbose, capfd):
     assert capfd.readouterr().err.splitlines() == [*lines, end]
 
 
-def test_larger_number_shows_lines_in_a_terminal_too(terminal):
+def test_larger_verbose_logs_lines_in_a_terminal(terminal):
     with ProgressLine(6, verbose=2) as line:
         for step in range(1, 7):
             line.show(step, 1.0)
     assert terminal.getvalue() == "".join(f"iteration {step}/6  loss 1\n" for step in (2, 4, 6))
 
 
-def test_further_trainings_of_a_fit_are_told_apart(capfd):
+def test_further_trainings_of_a_fit_are_labelled(capfd):
     given = {"verbose": 1, "early_stopping": True, "refit": True, "max_iter": 4}
     model = small(**given).fit(*noisy_data())
     *_, first, last = capfd.readouterr().err.splitlines()
@@ -87,7 +87,7 @@ def test_further_trainings_of_a_fit_are_told_apart(capfd):
     assert last.endswith("stopped: max_iter")
 
 
-def test_steps_without_end_are_counted_without_a_bar(terminal):
+def test_unbounded_iterations_are_counted_without_a_bar(terminal):
     model = small(verbose=1, max_iter=None, callbacks=[lambda r: r.iteration == 3, TimeLimit(1e9)])
     model.fit(*noisy_data())
     loss, base = model.train_loss_[-1], base_labels(model)[-1]
@@ -95,14 +95,14 @@ def test_steps_without_end_are_counted_without_a_bar(terminal):
     assert terminal.getvalue().endswith("\r\x1b[K" + expected)
 
 
-def test_warm_start_shows_all_steps(capfd):
+def test_warm_start_counts_all_iterations(capfd):
     model = small(max_iter=3, warm_start=True).fit(*noisy_data())
     model.set_params(max_iter=8, verbose=1).fit(*noisy_data())
     assert "iteration 8/8" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("verbose", "as_number"), [(True, 1), (False, 0)])
-def test_verbose_may_be_a_truth_value(verbose, as_number, capfd):
+def test_verbose_may_be_boolean(verbose, as_number, capfd):
     small(verbose=verbose).fit(*noisy_data())
     written = capfd.readouterr()
     small(verbose=as_number).fit(*noisy_data())
@@ -114,7 +114,7 @@ def test_nothing_is_written_by_default(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_training_that_ends_early_shows_where_and_why(capfd):
+def test_early_end_shows_the_iteration_and_the_reason(capfd):
     X = [[0.0], [1.0]] * 20
     model = small(verbose=1, max_iter=1000, learning_rate=1.0).fit(X, [0, 1] * 20)
     assert model.stop_reason_ == "machine_accuracy"
@@ -123,18 +123,18 @@ def test_training_that_ends_early_shows_where_and_why(capfd):
     assert err.endswith("  stopped: machine_accuracy\n")
 
 
-def test_training_without_a_step_tells_so(capfd):
+def test_training_without_iterations_is_reported(capfd):
     with pytest.warns(UserWarning, match="no tree can be split"):
         small(verbose=1).fit([[0.0]] * 40, [0, 1] * 20)
     assert capfd.readouterr() == ("", "iteration 0/8  stopped: no_progress\n")
 
 
-def test_terminal_sees_the_line_before_the_first_step(terminal):
+def test_terminal_shows_a_line_before_the_first_iteration(terminal):
     with ProgressLine(7, verbose=1):
         assert terminal.getvalue().removeprefix("\r\x1b[K") == f"[{'-' * 30}] iteration 0/7"
 
 
-def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
+def test_terminal_shows_one_changing_line(terminal, monkeypatch):
     monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
     with ProgressLine(2, verbose=1) as line:
         line.show(1, 5.0)
@@ -149,7 +149,7 @@ def test_terminal_sees_one_line_that_changes(terminal, monkeypatch):
     ]
 
 
-def test_shorter_text_leaves_nothing_of_the_longer_one(terminal, monkeypatch):
+def test_shorter_text_overwrites_the_longer_one(terminal, monkeypatch):
     monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
     with ProgressLine(2, verbose=1) as line:
         line.show(1, 123.456)
@@ -158,7 +158,7 @@ def test_shorter_text_leaves_nothing_of_the_longer_one(terminal, monkeypatch):
     assert all(len(text) >= len(longer) or "\x1b[K" in text for text in rest)
 
 
-def test_terminal_is_not_drawn_at_every_step(terminal):
+def test_terminal_is_not_updated_in_every_iteration(terminal):
     with ProgressLine(1000, verbose=1) as line:
         for step in range(1, 1001):
             line.show(step, 1.0)
@@ -167,7 +167,7 @@ def test_terminal_is_not_drawn_at_every_step(terminal):
 
 
 @pytest.mark.parametrize("label", ["oak", "long" * 30, "\u6a39" * 30, "two\nlines\r"])
-def test_live_line_stays_one_in_a_narrow_terminal(terminal, monkeypatch, label):
+def test_live_line_fits_a_narrow_terminal(terminal, monkeypatch, label):
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("abcgbm.training.progress._EVERY", 0.0)
     with ProgressLine(2, verbose=1) as line:
@@ -178,7 +178,7 @@ def test_live_line_stays_one_in_a_narrow_terminal(terminal, monkeypatch, label):
     assert "validation loss 4" in live[1]
 
 
-def test_line_is_ended_when_training_is_broken_off(terminal):
+def test_line_is_ended_when_training_is_interrupted(terminal):
     def train(line):
         line.show(1, 2.0)
         raise KeyboardInterrupt
@@ -188,14 +188,14 @@ def test_line_is_ended_when_training_is_broken_off(terminal):
     assert terminal.getvalue().endswith("iteration 1/2  loss 2\n")
 
 
-def test_line_that_is_off_writes_nothing(terminal):
+def test_disabled_line_writes_nothing(terminal):
     with ProgressLine(2, verbose=0) as line:
         line.show(1, 2.0)
         line.finish("max_iter")
     assert terminal.getvalue() == ""
 
 
-def test_pace_and_time_left_are_shown_once_they_tell_something(terminal, monkeypatch):
+def test_pace_and_remaining_time_are_shown_once_reliable(terminal, monkeypatch):
     seconds = iter([0.0, 0.5, 2.0, 7200.0])
     monkeypatch.setattr("abcgbm.training.progress.time.monotonic", lambda: next(seconds))
     with ProgressLine(4, 1) as line:
@@ -207,11 +207,11 @@ def test_pace_and_time_left_are_shown_once_they_tell_something(terminal, monkeyp
     assert third.endswith("0.000417 iterations/s  40:00 left")
 
 
-# ------------------------------------------------------------------- standard error that does not work
+# --------------------------------------------------------------------------- failing standard error
 
 
 class Unwritable(io.StringIO):
-    """A stream that fails, once a few texts are written."""
+    """A stream that fails after a few writes."""
 
     def __init__(self, error, n_texts=0):
         super().__init__()
@@ -296,7 +296,7 @@ print(ABCBoostClassifier(max_iter=3, early_stopping=False, verbose=1).fit(X, y).
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the shell is another one there")
 @pytest.mark.parametrize("error", ["2>&-", "2>/dev/full", "2> >(true)"])
-def test_process_fits_whatever_its_standard_error_is(error):
+def test_fit_works_with_any_standard_error(error):
     if "full" in error and sys.platform != "linux":
         pytest.skip("there is no /dev/full")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A second training on all rows, and one without a base class where validation wants no step with it."""
+"""Refit on all rows, and the restart without a base class if validation rejects it."""
 
 import pickle
 import warnings
@@ -46,7 +46,7 @@ def assert_same_trees(one, other):
 
 @every_variant
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
-def test_second_training_is_that_of_all_rows_with_the_steps_that_validation_chose(variant, weight):
+def test_refit_trains_on_all_rows_for_the_best_number_of_iterations(variant, weight):
     validated = small(**variant, **HELD_OUT).fit(X, Y, weight)
     model = small(**variant, **HELD_OUT, refit=True).fit(X, Y, weight)
     whole = small(**variant, **EAGER | {"max_iter": model.best_iteration_}).fit(X, Y, weight)
@@ -76,8 +76,8 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("given", DEFAULTS.values(), ids=DEFAULTS)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
-def test_second_fit_with_the_parameters_of_the_first_is_that_of_refit(given, weight, tmp_path):
-    """Leaves follow the number of rows: 14 with all 1,400, 12 without those held out."""
+def test_second_fit_with_refit_params_equals_refit(given, weight, tmp_path):
+    """The default number of leaves is 14 for all 1,400 rows, 12 without the held-out ones."""
     rows, labels = noisy_data(n_rows=1400, n_classes=4)
     weight = None if weight is None else np.resize(weight + 1, len(labels))
     given = {"early_stopping": True, "n_iter_no_change": 5} | given
@@ -93,7 +93,7 @@ def test_second_fit_with_the_parameters_of_the_first_is_that_of_refit(given, wei
     assert "auto" not in [value for value in settled if isinstance(value, str)]
 
 
-def test_second_fit_with_more_rows_has_the_leaves_of_the_first():
+def test_second_fit_with_more_rows_keeps_the_number_of_leaves():
     rows = {"X": X[:250], "y": Y[:250], "X_val": X[250:], "y_val": Y[250:]}
     validated = ABCBoostClassifier(max_leaf_nodes=9, l2_regularization=0.3).fit(**rows)
     loaded = pickle.loads(pickle.dumps(validated))
@@ -103,7 +103,7 @@ def test_second_fit_with_more_rows_has_the_leaves_of_the_first():
     assert second.n_iter_ == validated.best_iteration_
 
 
-def test_parameters_of_a_second_fit_need_a_step():
+def test_refit_params_need_an_iteration():
     with pytest.warns(UserWarning, match="no iteration improves the validation score"):
         model = small("mart", max_iter=3, scoring=lambda *_: 0.0).fit(X, Y, X_val=X, y_val=Y)
     with pytest.raises(AttributeError, match="refit_params_: the model has no iteration"):
@@ -112,7 +112,7 @@ def test_parameters_of_a_second_fit_need_a_step():
         ABCBoostClassifier().refit_params_  # noqa: B018
 
 
-def test_attributes_tell_of_the_validated_training():
+def test_attributes_describe_the_validated_training():
     model = small(**HELD_OUT, refit=True).fit(X, Y)
     assert model.stop_reason_ == "early_stopping"
     assert len(model.validation_loss_) == len(model.train_loss_) == model.n_iter_ + 1
@@ -122,14 +122,14 @@ def test_attributes_tell_of_the_validated_training():
     assert len(list(model.staged_predict(X))) == model.best_iteration_
 
 
-def test_given_validation_rows_are_not_learned_from():
+def test_given_validation_rows_are_not_trained_on():
     rows = {"X": X[:250], "y": Y[:250], "X_val": X[250:], "y_val": Y[250:]}
     model = small(**EAGER, refit=True).fit(**rows)
     assert_same_model(model, small(**EAGER).fit(**rows))
     assert model.refit_history_ is None
 
 
-def test_binned_table_can_be_learned_from_twice():
+def test_binned_table_can_be_trained_on_twice():
     table = BinMapper().fit(X).transform(X)
     whole = small(**HELD_OUT, refit=True).fit(X, Y)
     binned = small(**HELD_OUT, refit=True).fit(table, Y)
@@ -138,7 +138,7 @@ def test_binned_table_can_be_learned_from_twice():
     assert whole.n_features_in_ == binned.n_features_in_
 
 
-def test_random_state_that_moves_on_is_drawn_from_once():
+def test_stateful_random_state_is_drawn_from_once():
     one, other = (np.random.default_rng(7) for _ in range(2))
     model = small(**HELD_OUT, subsample=0.5, random_state=one, refit=True).fit(X, Y)
     small(**HELD_OUT, subsample=0.5, random_state=other).fit(X, Y)
@@ -146,7 +146,7 @@ def test_random_state_that_moves_on_is_drawn_from_once():
     assert model.refit_history_.seed == model.history_.seed
 
 
-def test_callbacks_hear_of_both_trainings():
+def test_callbacks_receive_both_trainings():
     heard = []
     model = small(**HELD_OUT, refit=True, callbacks=heard.append).fit(X, Y)
     phases = [report.phase for report in heard]
@@ -160,7 +160,7 @@ def stop_in_refit(report):
     return report.phase == "refit" and report.iteration == 2
 
 
-def test_second_training_that_is_broken_off_leaves_the_validated_model():
+def test_interrupted_refit_leaves_the_validated_model():
     def interrupt(report):
         if stop_in_refit(report):
             raise KeyboardInterrupt
@@ -175,7 +175,7 @@ def test_second_training_that_is_broken_off_leaves_the_validated_model():
         small(**HELD_OUT, refit=True, callbacks=interrupt).fit(X, Y)
 
 
-def test_second_training_does_not_begin_when_the_time_is_up():
+def test_refit_does_not_start_after_the_time_limit():
     heard = []
     given = {"callbacks": [heard.append, TimeLimit(1e-9)]}
     model = small(**HELD_OUT, refit=True, **given).fit(X, Y)
@@ -183,7 +183,7 @@ def test_second_training_does_not_begin_when_the_time_is_up():
     assert [report.phase for report in heard] == ["train"]
 
 
-def test_second_training_that_no_time_is_left_for_leaves_the_validated_model(monkeypatch):
+def test_refit_without_time_left_leaves_the_validated_model(monkeypatch):
     validated = small(**HELD_OUT).fit(X, Y)
     phases = []
     monkeypatch.setattr(Stopping, "_is_time_up", lambda _: phases[-1:] == ["refit"])
@@ -193,7 +193,7 @@ def test_second_training_that_no_time_is_left_for_leaves_the_validated_model(mon
     assert (model.refit_history_, phases[-1]) == (None, "refit")
 
 
-def test_scikit_learn_hears_of_both_trainings():
+def test_scikit_learn_callbacks_receive_both_trainings():
     pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
 
     class Hooks:
@@ -218,11 +218,11 @@ def test_scikit_learn_hears_of_both_trainings():
     assert hooks.heard.count("step") == model.n_iter_ + model.best_iteration_
 
 
-def test_refitted_model_can_be_pickled_searched_and_gone_on_with():
+def test_refitted_model_supports_pickle_search_and_warm_start():
     model = small(**HELD_OUT, refit=True).fit(X, Y)
-    twin = pickle.loads(pickle.dumps(model))
-    assert_same_model(twin, model)
-    assert twin.refit_history_ == model.refit_history_
+    restored = pickle.loads(pickle.dumps(model))
+    assert_same_model(restored, model)
+    assert restored.refit_history_ == model.refit_history_
     search = GridSearchCV(small(**HELD_OUT, refit=True), {"max_leaf_nodes": [3, 4]}, cv=2).fit(X, Y)
     assert search.best_estimator_.refit_history_ is not None
     n_iter = model.best_iteration_ + 3
@@ -241,16 +241,16 @@ def test_refitted_model_can_be_pickled_searched_and_gone_on_with():
     ],
     ids=str,
 )
-def test_refit_that_makes_no_sense_is_refused(parameters, message):
+def test_invalid_refit_is_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         small(refit=True, **parameters).fit(X, Y)
 
 
-# ------------------------------------------------------------------------------------ a plain start
+# --------------------------------------------------------------------- restart without a base class
 
 
 def averse():
-    """A scorer whose first four scores, of the start and three steps, fall; and then all rise."""
+    """Return a scorer that falls for the start and three iterations, and rises afterwards."""
     called = []
 
     def scorer(estimator, rows, labels):
@@ -261,7 +261,7 @@ def averse():
 
 
 def disliked(**parameters):
-    """A fit in which no iteration improves the score; training without a base class improves it."""
+    """A fit whose score improves only without a base class."""
     given = {"n_iter_no_change": 3, "max_iter": "auto", "scoring": averse()} | parameters
     rows = {} if "early_stopping" in parameters else {"X_val": X[:50], "y_val": Y[:50]}
     return small(**given).fit(X, Y, **rows)
@@ -276,7 +276,7 @@ def disliked(**parameters):
     ],
     ids=str,
 )
-def test_training_begins_anew_without_a_base_class_before_it_gives_up(given, plain):
+def test_training_restarts_without_a_base_class_before_giving_up(given, plain):
     heard = []
     with pytest.warns(UserWarning, match=f"restarted without one, as algorithm='{plain}'"):
         model = disliked(**given, callbacks=heard.append)
@@ -290,13 +290,13 @@ def test_training_begins_anew_without_a_base_class_before_it_gives_up(given, pla
     assert [r.iteration for r in heard] == [1, 2, 3, *range(1, 9)]
 
 
-def test_plain_start_is_refitted_plain():
+def test_restarted_training_is_refitted_without_a_base_class():
     with pytest.warns(UserWarning, match="training was restarted"):
         model = disliked(algorithm="abc-mart", early_stopping=True, refit=True)
     assert_same_trees(model, small("mart", max_iter=5).fit(X, Y))
 
 
-def test_step_with_a_base_class_that_helps_is_kept():
+def test_improving_iteration_with_a_base_class_is_kept():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = small(**HELD_OUT).fit(X, Y)
@@ -309,14 +309,14 @@ def test_step_with_a_base_class_that_helps_is_kept():
     [{"callbacks": lambda _: True}, {"callbacks": [TimeLimit(1e-9)]}],
     ids=["callback", "time"],
 )
-def test_stop_that_was_asked_for_is_no_reason_to_begin_anew(given):
+def test_requested_stop_does_not_restart_training(given):
     with pytest.warns(UserWarning, match="no iteration improves the validation score"):
         model = disliked(algorithm="abc-mart", **given)
     assert (model.best_iteration_, model.n_iter_) == (0, 1)
     assert model.resolved_params_["algorithm"] == AdaptiveBaseClass(line_search=False)
 
 
-def test_scikit_learn_hears_of_the_plain_start_too():
+def test_scikit_learn_callbacks_receive_the_restart():
     framework = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
     monitor = framework.ScoringMonitor(scoring="accuracy")
     given = {"n_iter_no_change": 3, "early_stopping": True, "max_iter": 5, "scoring": averse()}

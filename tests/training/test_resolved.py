@@ -1,4 +1,4 @@
-"""Which features may meet in a tree, how many are looked at for a split, which rows."""
+"""Resolved parameters: interaction constraints, features per split, and row subsampling."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ NAMED = pd.DataFrame(X, columns=list("abcdef"))
 
 
 def features_on_paths(model):
-    """The set of features on the way to each leaf."""
+    """Return the set of features on the path to each leaf."""
     e = model.model_.ensemble
     for start, end in zip(e.tree_start[:-1], e.tree_start[1:], strict=True):
         seen = [set() for _ in range(end - start)]
@@ -46,14 +46,14 @@ def test_groups_are_complete(given, expected):
 @pytest.mark.parametrize(
     ("given", "most"), [("no_interactions", 1), ("pairwise", 2), (None, 0), ([[0]], 0)], ids=str
 )
-def test_bound_on_features_that_meet_needs_no_list_of_them(given, most):
+def test_path_feature_limit_needs_no_list_of_groups(given, most):
     rules = FeatureRules.from_parameters(None, given, Schema(np.zeros(10**5, bool)))
     assert rules.max_path_features == most
     assert len(rules.interaction_groups) == (2 if given == [[0]] else 0)
 
 
 @pytest.mark.parametrize("given", ["pairwise", "no_interactions"])
-def test_bound_on_features_that_meet_is_the_list_of_all_sets_of_so_many(given):
+def test_path_feature_limit_equals_all_groups_of_that_size(given):
     pairs = [[i, j] for i in range(6) for j in range(i)]
     listed = pairs if given == "pairwise" else [[i] for i in range(6)]
     model = small(interaction_cst=given, max_leaf_nodes=12).fit(X, Y)
@@ -63,7 +63,7 @@ def test_bound_on_features_that_meet_is_the_list_of_all_sets_of_so_many(given):
 
 
 @pytest.mark.parametrize("bad", [{"interaction_cst": [[6]]}, {"max_features": 7}], ids=str)
-def test_bad_features_are_told_before_the_table_is_binned(bad, monkeypatch):
+def test_bad_features_are_an_error_before_binning(bad, monkeypatch):
     monkeypatch.setattr("abcgbm.training.fit_run.bin_rows", None)
     with pytest.raises(ValueError, match="expected"):
         small(**bad).fit(X, Y)
@@ -72,13 +72,13 @@ def test_bad_features_are_told_before_the_table_is_binned(bad, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "most"), [("no_interactions", 1), ("pairwise", 2), (None, 6)], ids=str
 )
-def test_paths_hold_no_more_features_than_may_meet(given, most):
+def test_paths_respect_the_interaction_limit(given, most):
     model = small(interaction_cst=given, max_leaf_nodes=12).fit(X, Y)
     assert max(map(len, features_on_paths(model))) <= most
     assert given is None or max(map(len, features_on_paths(model))) == most
 
 
-def test_features_meet_within_their_groups_alone():
+def test_features_interact_only_within_their_groups():
     groups = [{0, 1}, {1, 2}]
     model = small(interaction_cst=groups, max_leaf_nodes=12).fit(X, Y)
     allowed = [*groups, {3, 4, 5}]
@@ -87,7 +87,7 @@ def test_features_meet_within_their_groups_alone():
     assert any(len(path) > 1 for path in paths)
 
 
-def test_names_are_features():
+def test_groups_may_be_given_by_name():
     by_name = small(interaction_cst=[["a", "b"], ["c"]]).fit(NAMED, Y)
     assert_same_model(by_name, small(interaction_cst=[[0, 1], [2]]).fit(X, Y))
 
@@ -117,7 +117,7 @@ def test_bad_groups_are_described(bad, message):
         small(interaction_cst=bad).fit(X, Y)
 
 
-def test_unknown_name_is_told():
+def test_unknown_feature_name_is_an_error():
     with pytest.raises(ValueError, match=r"names the feature 'z'; .* to 5 or names of columns"):
         small(interaction_cst=[["z"]]).fit(NAMED, Y)
 
@@ -145,7 +145,7 @@ def test_number_of_drawn_features(given, n_features, expected):
 
 
 @pytest.mark.parametrize("everything", [None, 1.0, 6], ids=repr)
-def test_all_features_are_no_draw(everything):
+def test_max_features_of_all_features_draws_nothing(everything):
     assert_same_model(small(max_features=everything).fit(X, Y), small().fit(X, Y))
 
 
@@ -163,7 +163,7 @@ def test_all_features_are_no_draw(everything):
         ([1], TypeError, r"max_features=\[1\]; expected 'auto', None"),
     ],
 )
-def test_bad_number_of_features_is_named(bad, error, message):
+def test_bad_max_features_is_named(bad, error, message):
     with pytest.raises(error, match=message):
         small(max_features=bad).fit(X, Y)
 
@@ -176,7 +176,7 @@ every_draw = pytest.mark.parametrize("drawn", DRAWN, ids=str)
 
 
 @every_draw
-def test_draws_depend_on_the_random_state_and_nothing_else(drawn):
+def test_draws_depend_only_on_the_random_state(drawn):
     one, again, other = (small("mart", **drawn, random_state=s).fit(X, Y) for s in (1, 1, 2))
     assert_same_model(one, again)
     assert model_bytes(one) != model_bytes(other)
@@ -185,19 +185,19 @@ def test_draws_depend_on_the_random_state_and_nothing_else(drawn):
 
 @every_draw
 @pytest.mark.parametrize("n_jobs", [2, 5])
-def test_threads_do_not_matter_to_draws(drawn, n_jobs):
+def test_draws_are_the_same_for_any_thread_count(drawn, n_jobs):
     assert_same_model(small(**drawn, n_jobs=n_jobs).fit(X, Y), small(**drawn, n_jobs=1).fit(X, Y))
 
 
 @every_draw
-def test_random_state_without_draws_matters_to_the_first_base_class_alone(drawn):
+def test_random_state_without_draws_affects_only_the_first_base_class(drawn):
     plain = [small("mart", random_state=s).fit(X, Y) for s in (1, 2)]
     assert_same_model(*plain)
 
 
-def test_trees_see_the_drawn_rows_alone():
+def test_trees_are_grown_on_the_drawn_rows():
     model = small("mart", subsample=0.5).fit(X, Y)
     roots = model.model_.ensemble.weight[model.model_.ensemble.tree_start[:-1]]
     assert (roots < len(Y)).all()
-    assert len(np.unique(roots)) > 1  # drawn anew at each step
-    assert len(np.unique(roots[:3])) == 1  # but for all trees of a step together
+    assert len(np.unique(roots)) > 1  # drawn in each iteration
+    assert len(np.unique(roots[:3])) == 1  # once for all trees of an iteration

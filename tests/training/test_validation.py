@@ -1,4 +1,4 @@
-"""Rows that are not learned from."""
+"""Validation rows."""
 
 import math
 import re
@@ -56,7 +56,7 @@ def watched(**parameters):
 
 @every_variant
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_validation_loss_is_that_of_the_stages(variant, n_classes):
+def test_validation_loss_matches_staged_predictions(variant, n_classes):
     x, y = noisy_data(n_rows=400, n_classes=n_classes)
     given_rows = {"X_val": x[VALIDATED], "y_val": y[VALIDATED]}
     weight = WEIGHT[VALIDATED]
@@ -72,7 +72,7 @@ def test_validation_on_the_training_rows_gives_the_training_loss():
     np.testing.assert_array_equal(model.validation_loss_, model.train_loss_)
 
 
-def test_validation_rows_of_weight_zero_are_absent():
+def test_zero_weight_validation_rows_are_ignored():
     weight = np.where(np.arange(150) < 100, WEIGHT[VALIDATED], 0)
     model = watched(scoring="error").fit(**FIT, **VALIDATION, sample_weight_val=weight)
     kept = {"X_val": X[250:350], "y_val": Y[250:350], "sample_weight_val": weight[:100]}
@@ -82,7 +82,7 @@ def test_validation_rows_of_weight_zero_are_absent():
 
 
 @pytest.mark.parametrize("label", [None, np.nan, 77], ids=repr)
-def test_label_of_a_validation_row_of_weight_zero_is_not_looked_at(label):
+def test_label_of_a_zero_weight_validation_row_is_ignored(label):
     labels = Y[VALIDATED].astype(object)
     labels[:10] = label
     weight = (np.arange(150) >= 10).astype(float)
@@ -94,7 +94,7 @@ def test_label_of_a_validation_row_of_weight_zero_is_not_looked_at(label):
 
 @pytest.mark.parametrize("class_weight", [{0: 2, 1: 3}, "balanced"], ids=str)
 @pytest.mark.parametrize("scoring", ["loss", "error", "accuracy"])
-def test_class_weights_count_in_validation(class_weight, scoring):
+def test_class_weights_apply_to_validation(class_weight, scoring):
     model = watched(class_weight=class_weight, scoring=scoring).fit(**FIT, **VALIDATION)
     count = np.bincount(Y[LEARNED])
     factor = count.sum() / (4 * count) if class_weight == "balanced" else np.array([2, 3, 1, 1])
@@ -123,18 +123,18 @@ def test_binned_rows_can_be_validated_on():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_threads_do_not_matter(n_jobs):
+def test_result_is_the_same_for_any_thread_count(n_jobs):
     model = watched(n_jobs=n_jobs, scoring="error").fit(**FIT, **VALIDATION)
     expected = watched(n_jobs=1, scoring="error").fit(**FIT, **VALIDATION)
     np.testing.assert_array_equal(model.validation_loss_, expected.validation_loss_)
     np.testing.assert_array_equal(model.validation_score_, expected.validation_score_)
 
 
-# ------------------------------------------------------------------------------------- the scores
+# ---------------------------------------------------------------------------------------- scorers
 
 
 def staged_scores(scorer, variant, labels, weight=None):
-    """What a scorer says of the model of each number of steps."""
+    """Return the score of the model after each iteration."""
     given_weight = {} if weight is None else {"sample_weight": weight}
     for n_iter in range(1, 9):
         model = small(**variant, max_iter=n_iter).fit(X[LEARNED], labels[LEARNED])
@@ -145,7 +145,7 @@ def staged_scores(scorer, variant, labels, weight=None):
 @pytest.mark.parametrize(
     "scoring", ["accuracy", "f1_macro", "neg_log_loss", "roc_auc_ovr", "balanced_accuracy"]
 )
-def test_scorer_sees_what_it_would_see_of_the_model(variant, scoring):
+def test_scorer_receives_the_predictions_of_the_model(variant, scoring):
     labels = np.array(["ash", "beech", "cedar", "dogwood"])[Y]
     model = watched(**variant, scoring=scoring).fit(
         X[LEARNED], labels[LEARNED], X_val=X[VALIDATED], y_val=labels[VALIDATED]
@@ -155,7 +155,7 @@ def test_scorer_sees_what_it_would_see_of_the_model(variant, scoring):
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "neg_brier_score"])
-def test_scorer_of_two_classes_sees_what_it_would_see_of_the_model(scoring):
+def test_binary_scorer_receives_the_predictions_of_the_model(scoring):
     labels = Y % 2
     given_rows = {"X_val": X[VALIDATED], "y_val": labels[VALIDATED]}
     model = watched(scoring=scoring).fit(X[LEARNED], labels[LEARNED], **given_rows)
@@ -164,7 +164,7 @@ def test_scorer_of_two_classes_sees_what_it_would_see_of_the_model(scoring):
 
 
 @every_variant
-def test_callable_sees_scores_labels_and_probabilities(variant):
+def test_callable_can_use_every_prediction_method(variant):
     def scorer(estimator, rows, labels):
         assert estimator.classes_.tolist() == [0, 1, 2, 3]
         proba, log_proba = estimator.predict_proba(rows), estimator.predict_log_proba(rows)
@@ -176,14 +176,14 @@ def test_callable_sees_scores_labels_and_probabilities(variant):
     assert model.validation_score_[1:].tolist() == list(staged_scores(scorer, variant, Y))
 
 
-def test_error_is_minus_the_weighted_share_of_wrong_labels():
+def test_error_score_is_the_negative_weighted_error_rate():
     model = watched(scoring="error").fit(**FIT, **VALIDATION, sample_weight_val=WEIGHT[VALIDATED])
     wrong = [labels != Y[VALIDATED] for labels in model.staged_predict(X[VALIDATED])]
     expected = [-np.average(w, weights=WEIGHT[VALIDATED]) for w in wrong]
     np.testing.assert_allclose(model.validation_score_[1:], expected, rtol=1e-12)
 
 
-def test_scorer_gets_the_weights_if_it_takes_them():
+def test_scorer_receives_weights_if_it_accepts_them():
     weight = WEIGHT[VALIDATED]
     model = watched(scoring="accuracy").fit(**FIT, **VALIDATION, sample_weight_val=weight)
     expected = list(staged_scores(get_scorer("accuracy"), {}, Y, weight))
@@ -201,7 +201,7 @@ FORMS = {"array": X, "list": X.tolist(), "pandas": pd.DataFrame(X), "polars": pl
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_callable_is_handed_the_validation_table_itself(form):
+def test_callable_receives_the_validation_table_itself(form):
     handed = []
 
     def scorer(estimator, rows, labels):
@@ -224,7 +224,7 @@ def test_callable_is_handed_the_validation_table_itself(form):
     ],
     ids=["weight 0", "class weight 0", "held out"],
 )
-def test_callable_is_handed_the_rows_that_count(parameters, given_rows):
+def test_callable_receives_as_many_rows_as_labels(parameters, given_rows):
     lengths = []
 
     def scorer(estimator, rows, labels):
@@ -237,14 +237,14 @@ def test_callable_is_handed_the_rows_that_count(parameters, given_rows):
     assert n_rows < (150 if given_rows else 250)
 
 
-def test_scorer_cannot_ask_for_other_rows():
+def test_scorer_cannot_predict_other_rows():
     with pytest.raises(ValueError, match="X is not the validation table"):
         watched(scoring=lambda model, rows, labels: model.predict(rows[:5])).fit(
             **FIT, **VALIDATION
         )
 
 
-def test_error_of_a_scorer_says_which_it_was():
+def test_error_of_a_scorer_names_the_scorer():
     def picky(*_):
         raise KeyError("no such thing")
 
@@ -257,12 +257,12 @@ def test_error_of_a_scorer_says_which_it_was():
         watched(scoring="roc_auc").fit(**FIT, **VALIDATION)
 
 
-def test_scorer_that_gives_no_number_is_told():
+def test_scorer_without_a_number_is_an_error():
     with pytest.raises(TypeError, match="scoring returned 'good'; expected a number"):
         watched(scoring=lambda *_: "good").fit(**FIT, **VALIDATION)
 
 
-def test_validation_score_that_is_no_number_stops_like_one_that_is_not_better():
+def test_nan_validation_score_counts_as_no_improvement():
     model = small(scoring=lambda *_: math.nan, n_iter_no_change=3).fit(**FIT, **VALIDATION)
     assert (model.n_iter_, model.stop_reason_) == (3, "early_stopping")
     assert len(model.validation_loss_) == 4
@@ -277,7 +277,7 @@ def test_built_in_score_without_a_value_is_an_error():
         Monitor.score(monitor)
 
 
-# ------------------------------------------------------------------------------- rows held out
+# ------------------------------------------------------------------------------- held-out rows
 
 
 @given(
@@ -303,7 +303,7 @@ def test_fraction_of_each_class_is_held_out_but_never_all_of_it(labels, fraction
 
 
 def test_draws_are_splitmix64():
-    """The first numbers of the generator, as its author gives them for seed 1234567."""
+    """The first numbers published by its author for seed 1234567."""
     step, mask = 0x9E3779B97F4A7C15, 2**64 - 1
     states = np.array([(1234567 + i * step) & mask for i in range(3)], np.uint64)
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
@@ -322,7 +322,7 @@ def test_draw_of_a_row_depends_on_seed_kind_and_row_alone():
     assert len(np.unique(np.concatenate(others))) == 150
 
 
-def test_held_out_rows_are_as_if_given():
+def test_held_out_rows_act_like_given_validation_rows():
     model = small(early_stopping=True, validation_fraction=0.25, random_state=5).fit(X, Y)
     out, kept = hold_out(Y.astype(np.int32), 4, 0.25, model.history_.seed)
     given_rows = {"X_val": X[out], "y_val": Y[out]}
@@ -339,7 +339,7 @@ def test_held_out_rows_depend_on_the_random_state():
     assert losses[0] == losses[1] == losses[3] != losses[2]
 
 
-def test_row_of_weight_zero_is_absent_when_rows_are_held_out():
+def test_zero_weight_rows_are_ignored_by_the_held_out_draw():
     weight = np.where(np.arange(400) % 5 == 0, 0, WEIGHT)
     kept = weight > 0
     model = small(early_stopping=True).fit(X, Y, weight)
@@ -384,7 +384,7 @@ def test_bad_validation_rows_are_described(bad, message):
         small().fit(X, Y, **bad)
 
 
-def test_class_weights_that_leave_no_validation_row_are_told():
+def test_class_weights_without_a_validation_row_are_an_error():
     rows = np.flatnonzero(Y == 0)
     with pytest.raises(ValueError, match="class_weight is 0 for every class in y_val"):
         small(class_weight={0: 0}).fit(X, Y, X_val=X[rows], y_val=Y[rows])
@@ -405,12 +405,12 @@ def test_class_weights_that_leave_no_validation_row_are_told():
         ({"validation_fraction": None}, TypeError, "validation_fraction=None; expected a number"),
     ],
 )
-def test_bad_parameters_of_validation_are_named(parameters, error, message):
+def test_bad_validation_parameters_are_named(parameters, error, message):
     with pytest.raises(error, match=message):
         small(**parameters).fit(X, Y)
 
 
-def test_fraction_that_holds_out_no_row_is_told():
+def test_fraction_without_held_out_rows_is_an_error():
     with pytest.raises(ValueError, match=r"validation_fraction=0.001 of 400 row\(s\) in 4 classes"):
         small(early_stopping=True, validation_fraction=0.001).fit(X, Y)
 
@@ -418,7 +418,7 @@ def test_fraction_that_holds_out_no_row_is_told():
 # ---------------------------------------------------------------------------------- scikit-learn
 
 
-def test_pipeline_transforms_validation_rows_too():
+def test_pipeline_transforms_validation_rows():
     with sklearn.config_context(enable_metadata_routing=True):
         model = watched().set_fit_request(X_val=True, y_val=True)
         pipeline = make_pipeline(StandardScaler(), model).set_params(transform_input=["X_val"])
@@ -460,7 +460,7 @@ def test_scorer_of_another_task_is_refused_before_the_fit(name):
     [mean_squared_error, partial(mean_squared_error, multioutput="uniform_average")],
     ids=["function", "partial"],
 )
-def test_made_scorer_of_continuous_targets_is_refused(metric):
+def test_custom_regression_scorer_is_refused(metric):
     scorer = make_scorer(metric, greater_is_better=False)
     with pytest.raises(
         ValueError, match=r"scoring=make_scorer\(.*is a metric of continuous targets"
@@ -468,6 +468,6 @@ def test_made_scorer_of_continuous_targets_is_refused(metric):
         small(scoring=scorer).fit(X, Y, X_val=X, y_val=Y)
 
 
-def test_made_scorer_of_clusterings_is_refused():
+def test_custom_clustering_scorer_is_refused():
     with pytest.raises(ValueError, match=r"scoring=make_scorer\(adj.*is a metric of clusterings"):
         small(scoring=make_scorer(adjusted_rand_score)).fit(X, Y)

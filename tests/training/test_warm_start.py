@@ -1,4 +1,4 @@
-"""Where training starts: from zero, from the class frequencies, or from an earlier fit."""
+"""The baseline of training: zero, the class frequencies, or an earlier fit."""
 
 import copy
 import math
@@ -34,7 +34,7 @@ every_variant = pytest.mark.parametrize("variant", KINDS_OF_FIT.values(), ids=KI
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 1000))
-def test_prior_is_the_log_of_the_class_frequencies_on_the_grid(labels, most):
+def test_prior_is_the_rounded_log_of_the_class_frequencies(labels, most):
     y = np.array(labels, np.int32)
     weight = np.random.default_rng(0).integers(1, most + 1, len(y))
     rows = LabelledRows(None, slice(None), y, weight.astype(np.float64), np.ones(4))
@@ -45,7 +45,7 @@ def test_prior_is_the_log_of_the_class_frequencies_on_the_grid(labels, most):
     assert (found * 2**32 == np.rint(found * 2**32)).all()
 
 
-def test_zero_is_the_start_of_every_algorithm():
+def test_every_algorithm_starts_from_zero():
     for algorithm in ("mart", "abc-mart", "logitboost", "abc-logitboost"):
         model = small(algorithm).fit(X, Y)
         assert model.baseline_.tolist() == [0, 0, 0, 0]
@@ -94,14 +94,14 @@ def test_stages_begin_with_the_prior():
     np.testing.assert_allclose(model.train_loss_[1:], losses, rtol=1e-9)
 
 
-def test_table_that_says_nothing_gives_the_frequencies():
+def test_constant_table_gives_the_class_frequencies():
     y = np.repeat([0, 1, 2], [10, 20, 30])
     with pytest.warns(UserWarning, match="no tree can be split, so every row has the same prob"):
         model = small(AdaptiveBaseClass(baseline="prior")).fit(np.zeros((60, 1)), y)
     np.testing.assert_allclose(model.predict_proba([[0.0]]), [[1 / 6, 2 / 6, 3 / 6]], rtol=1e-9)
 
 
-def test_class_without_rows_is_half_a_row():
+def test_prior_counts_a_class_without_rows_as_half_a_row():
     y = np.repeat([0, 1], [10, 30])
     with pytest.warns(UserWarning, match="no tree can be split"):
         model = small(AdaptiveBaseClass(baseline="prior"), classes=[0, 1, 2]).fit(
@@ -112,7 +112,7 @@ def test_class_without_rows_is_half_a_row():
 
 
 @pytest.mark.parametrize("bad", ["priors", None, 0], ids=repr)
-def test_unknown_start_is_named(bad):
+def test_unknown_baseline_is_named(bad):
     error = ValueError if isinstance(bad, str) else TypeError
     with pytest.raises(error, match=f"baseline={bad!r}; expected 'prior' or 'zero'"):
         small(AdaptiveBaseClass(baseline=bad)).fit(X, Y)
@@ -133,14 +133,14 @@ def assert_same_fit(one, other):
 
 @every_variant
 @pytest.mark.parametrize("n_first", [1, 4, 5])
-def test_fit_in_two_goes_is_the_fit_in_one(variant, n_first):
+def test_warm_start_equals_a_single_fit(variant, n_first):
     twice = small(**variant, max_iter=n_first, warm_start=True).fit(X, Y)
     twice.set_params(max_iter=9).fit(X, Y)
     assert_same_fit(twice, small(**variant, max_iter=9).fit(X, Y))
 
 
 @every_variant
-def test_fit_with_validation_in_two_goes_is_the_fit_in_one(variant):
+def test_warm_start_with_validation_equals_a_single_fit(variant):
     watched = {**variant, "early_stopping": False, "scoring": "accuracy"}
     twice = small(**watched, max_iter=5, warm_start=True).fit(X, Y, **VALIDATION)
     twice.set_params(max_iter=9).fit(X, Y, **VALIDATION)
@@ -149,7 +149,7 @@ def test_fit_with_validation_in_two_goes_is_the_fit_in_one(variant):
 
 @pytest.mark.parametrize("validation", [VALIDATION, {}], ids=["given", "held out"])
 @pytest.mark.parametrize("n_first", [3, 12, 60])
-def test_early_stopping_in_two_goes_is_that_in_one(n_first, validation):
+def test_warm_start_with_early_stopping_equals_a_single_fit(n_first, validation):
     eager = {"learning_rate": 0.5, "n_iter_no_change": 4, "early_stopping": True}
     twice = small(**eager, max_iter=n_first, warm_start=True).fit(X, Y, **validation)
     twice.set_params(max_iter=100).fit(X, Y, **validation)
@@ -159,12 +159,12 @@ def test_early_stopping_in_two_goes_is_that_in_one(n_first, validation):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_threads_do_not_matter_for_a_warm_start(n_jobs):
+def test_warm_start_is_the_same_for_any_thread_count(n_jobs):
     twice = small(max_iter=4, warm_start=True, n_jobs=n_jobs).fit(X, Y)
     assert_same_fit(twice.set_params(max_iter=8).fit(X, Y), small().fit(X, Y))
 
 
-def test_random_state_with_a_state_of_its_own_is_drawn_from_once():
+def test_random_state_object_is_drawn_from_once():
     drawn = {"subsample": 0.5, "early_stopping": True, "n_iter_no_change": 100}
     states = [np.random.RandomState(3), np.random.default_rng(3)]
     for state in states:
@@ -173,19 +173,19 @@ def test_random_state_with_a_state_of_its_own_is_drawn_from_once():
         assert_same_fit(twice, small(**drawn, max_iter=8, random_state=state).fit(X, Y))
 
 
-def test_binned_table_can_be_gone_on_with():
+def test_warm_start_accepts_a_binned_table():
     table = BinMapper().fit(X).transform(X)
     twice = small(max_iter=4, warm_start=True).fit(table, Y).set_params(max_iter=8).fit(table, Y)
     assert_same_fit(twice, small().fit(X, Y))
 
 
-def test_pickled_model_can_be_gone_on_with():
+def test_warm_start_continues_a_pickled_model():
     first = small(max_iter=4, warm_start=True).fit(X, Y)
-    twin = pickle.loads(pickle.dumps(first)).set_params(max_iter=8).fit(X, Y)
-    assert_same_fit(twin, small().fit(X, Y))
+    restored = pickle.loads(pickle.dumps(first)).set_params(max_iter=8).fit(X, Y)
+    assert_same_fit(restored, small().fit(X, Y))
 
 
-def test_weights_and_labels_of_any_kind_can_be_gone_on_with():
+def test_warm_start_accepts_any_weights_and_labels():
     names = np.array(["a", "b", "c", "d"])[Y]
     weight = np.random.default_rng(0).uniform(0, 3, len(Y)) * (np.arange(len(Y)) > 20)
     settings = {"algorithm": AdaptiveBaseClass(baseline="prior"), "class_weight": {"a": 2.5}}
@@ -194,22 +194,22 @@ def test_weights_and_labels_of_any_kind_can_be_gone_on_with():
     assert_same_fit(twice, small(**settings).fit(X, names, weight))
 
 
-def test_warm_start_with_no_more_steps_changes_nothing():
+def test_warm_start_without_more_iterations_changes_nothing():
     model = small(warm_start=True).fit(X, Y)
-    twin = copy.deepcopy(model)
-    assert_same_fit(model.fit(X, Y), twin)
+    before = copy.deepcopy(model)
+    assert_same_fit(model.fit(X, Y), before)
 
 
 def test_warm_start_of_a_new_estimator_is_an_ordinary_fit():
     assert_same_fit(small(warm_start=True).fit(X, Y), small().fit(X, Y))
 
 
-def test_fit_without_warm_start_begins_anew():
+def test_fit_without_warm_start_starts_over():
     model = small(warm_start=True, max_iter=4).fit(X, Y)
     assert_same_fit(model.set_params(warm_start=False, max_iter=8).fit(X, Y), small().fit(X, Y))
 
 
-def test_class_without_rows_later_on_keeps_its_column():
+def test_class_missing_in_a_warm_start_keeps_its_column():
     model = small(max_iter=4, warm_start=True).fit(X, Y).set_params(max_iter=6)
     model.fit(X[Y != 2], Y[Y != 2])
     assert model.classes_.tolist() == [0, 1, 2, 3]
@@ -220,7 +220,7 @@ def of_first_row(estimator, rows, labels):
     return estimator.predict_log_proba(rows)[0, labels[0]]
 
 
-# What cannot be compared: each is a first fit, and what is another in the second.
+# Incomparable scores: the first fit, and the changes of the second.
 OTHERWISE = {
     "scoring": ({"scoring": "accuracy"}, {"scoring": "loss"}, VALIDATION),
     "rows": ({}, {}, {"X_val": X_VAL[:150], "y_val": Y_VAL[:150]}),
@@ -236,7 +236,7 @@ OTHERWISE = {
 @pytest.mark.parametrize(
     ("first", "second", "validation"), OTHERWISE.values(), ids=OTHERWISE.keys()
 )
-def test_scores_that_cannot_be_compared_are_forgotten(first, second, validation):
+def test_incomparable_validation_scores_are_discarded(first, second, validation):
     patient = {"n_iter_no_change": 50, "tol": 0.0, "early_stopping": True}
     model = small(**patient, **first, warm_start=True).fit(X, Y, **VALIDATION)
     n_before, losses = model.best_iteration_, model.validation_loss_[: model.best_iteration_]
@@ -260,7 +260,7 @@ def test_other_scoring_in_a_warm_start_does_not_empty_the_model():
     assert model.best_iteration_ >= n_before > 0
 
 
-def test_scores_of_rows_that_are_no_longer_watched_are_kept():
+def test_scores_of_earlier_validation_rows_are_kept():
     model = small(early_stopping=False, warm_start=True, max_iter=4).fit(X, Y, **VALIDATION)
     before = model.validation_score_
     model.set_params(max_iter=8).fit(X, Y)
@@ -268,14 +268,14 @@ def test_scores_of_rows_that_are_no_longer_watched_are_kept():
     assert np.isnan(model.validation_score_[4:]).all()
 
 
-def test_start_may_be_changed_without_changing_the_model():
+def test_baseline_parameter_may_change_without_changing_the_model():
     model = small(AdaptiveBaseClass(baseline="prior")).fit(X, Y)
     before = model.predict_proba(X).tobytes()
     model.baseline_[:] = 7
     assert model.predict_proba(X).tobytes() == before
 
 
-def test_scores_of_an_earlier_fit_are_made_once_it_is_known_that_there_is_memory(monkeypatch):
+def test_memory_is_checked_before_scores_of_an_earlier_fit(monkeypatch):
     model = small(max_iter=4, warm_start=True).fit(X, Y)
     monkeypatch.setattr("abcgbm.training.training_run.available_bytes", lambda: 0)
     monkeypatch.setattr(PreviousFit, "raw", None)
@@ -284,7 +284,7 @@ def test_scores_of_an_earlier_fit_are_made_once_it_is_known_that_there_is_memory
 
 
 @pytest.mark.parametrize("init", ["zero", "prior"])
-def test_model_of_one_class_can_be_gone_on_with_whatever_its_start(init):
+def test_warm_start_of_a_single_class_works_with_any_baseline(init):
     settings = {
         "algorithm": AdaptiveBaseClass(baseline=init),
         "classes": [0, 1, 2, 3],
@@ -295,7 +295,7 @@ def test_model_of_one_class_can_be_gone_on_with_whatever_its_start(init):
     assert model.fit(X, Y).n_iter_ == 8
 
 
-def test_categories_of_the_model_may_be_given_again_in_any_form():
+def test_categorical_features_of_the_model_may_be_given_in_any_form():
     table = np.column_stack([X, Y])
     for given_again in ([4], [False] * 4 + [True], "auto", np.array([4])):
         model = small(max_iter=4, warm_start=True, categorical_features=[4]).fit(table, Y)
@@ -303,7 +303,7 @@ def test_categories_of_the_model_may_be_given_again_in_any_form():
         assert_same_model(model, small(categorical_features=[4]).fit(table, Y))
 
 
-def test_categories_given_do_not_matter_to_a_binned_table():
+def test_categorical_features_do_not_apply_to_a_binned_table():
     with_labels = np.column_stack([X, Y])
     table = BinMapper(categorical_features=[4]).fit(with_labels).transform(with_labels)
     model = small(max_iter=4, warm_start=True, categorical_features=None).fit(table, Y)
@@ -339,12 +339,12 @@ def test_categories_given_do_not_matter_to_a_binned_table():
 )
 def test_failed_warm_start_keeps_the_model(parameters, table, labels, message):
     model = small(warm_start=True).fit(X, Y)
-    twin = copy.deepcopy(model)
+    before = copy.deepcopy(model)
     with pytest.raises(ValueError, match=message):
         model.set_params(**parameters).fit(table, labels)
-    assert_same_fit(model, twin)
+    assert_same_fit(model, before)
 
 
-def test_warm_start_that_is_no_truth_value_is_named():
+def test_warm_start_that_is_not_boolean_is_named():
     with pytest.raises(TypeError, match="warm_start=1; expected True or False"):
         small(warm_start=1).fit(X, Y)

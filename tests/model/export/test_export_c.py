@@ -1,4 +1,4 @@
-"""C: a compiler takes the file without a word, and the program answers as the model does."""
+"""C export: the file compiles without warnings and gives the scores of the model."""
 
 import ctypes
 import os
@@ -62,7 +62,7 @@ class Compiled:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_program_answers_as_the_model(name, tmp_path):
+def test_compiled_program_gives_the_scores_of_the_model(name, tmp_path):
     model, rows = case(name)
     program, values, K = Compiled(model.to_c(), tmp_path), codes(model, rows), len(model.classes_)
     _, scores = program.rows(program.scores, values, K)
@@ -74,7 +74,7 @@ def test_program_answers_as_the_model(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["frame, abc-mart", "frame, shared codes"])
-def test_levels_have_the_codes_that_the_model_gives_them(name, tmp_path):
+def test_categories_have_the_codes_of_the_model(name, tmp_path):
     model, rows = case(name)
     program, expected = Compiled(model.to_c(), tmp_path), codes(model, rows)
     assert program.names("features", 5) == list(FRAME)
@@ -88,13 +88,13 @@ def test_levels_have_the_codes_that_the_model_gives_them(name, tmp_path):
     )
 
 
-def test_what_is_no_category_has_no_codes(tmp_path):
+def test_feature_without_categories_has_no_codes(tmp_path):
     program = Compiled(case("frame, mart").model.to_c(), tmp_path)
     assert all(np.isnan(program.code(f, b"level 1?")) for f in (-1, 0, 2, 3, 5))
     assert all(np.isnan(program.code_of_number(f, 0.25)) for f in (-1, 0, 1, 2, 5))
 
 
-def test_prefix_tells_models_apart(tmp_path):
+def test_prefixes_separate_several_models(tmp_path):
     model, rows = case("mart")
     program = Compiled(model.to_c(prefix="other_1"), tmp_path, "other_1")
     _, scores = program.rows(program.scores, rows, len(model.classes_))
@@ -102,13 +102,13 @@ def test_prefix_tells_models_apart(tmp_path):
 
 
 @pytest.mark.parametrize("prefix", ["", "1a", "a-b", "ä", "a b", 3, None])
-def test_prefix_that_is_no_name_is_refused(prefix):
+def test_invalid_prefix_is_refused(prefix):
     error = ValueError if isinstance(prefix, str) else TypeError
     with pytest.raises(error, match=f"prefix={prefix!r}; expected a C identifier"):
         case("mart").model.to_c(prefix=prefix)
 
 
-def test_words_of_the_file_may_be_names_too(tmp_path):
+def test_identifiers_of_the_file_may_be_feature_names(tmp_path):
     words = np.array(["PREFIX", "*/ int", "\n", "{n_classes}"])
     frame = pd.DataFrame({"PREFIX": words[FRAME_Y], "/* */": X[:, 0]})
     model = small(categorical_features=Categorical(penalty=0.0)).fit(frame, words[Y])
@@ -118,7 +118,7 @@ def test_words_of_the_file_may_be_names_too(tmp_path):
     assert [program.code(0, word.encode()) for word in sorted(words)] == [0, 1, 2, 3]
 
 
-def test_level_with_a_zero_in_it_is_refused():
+def test_category_with_a_null_character_is_refused():
     model = small(max_iter=1).fit(pd.DataFrame({"a": [f"level \0 {y}" for y in Y]}), Y)
     with pytest.raises(ValueError, match="contains a null character"):
         model.to_c()
@@ -126,7 +126,7 @@ def test_level_with_a_zero_in_it_is_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
-def test_program_of_a_thousand_steps_has_the_very_scores(name, tmp_path):
+def test_program_of_a_thousand_iterations_has_the_exact_scores(name, tmp_path):
     model, rows = long_case(name)
     program = Compiled(model.to_c(), tmp_path)
     _, scores = program.rows(program.scores, rows, len(model.classes_))

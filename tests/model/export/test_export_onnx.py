@@ -1,4 +1,4 @@
-"""ONNX: onnxruntime answers as the model does."""
+"""ONNX export: onnxruntime gives the predictions of the model."""
 
 import datetime
 
@@ -41,7 +41,7 @@ def column(values):
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "dates"])
-def test_onnxruntime_answers_as_the_model(name):
+def test_onnxruntime_gives_the_answers_of_the_model(name):
     model, rows = case(name)
     exported = model.to_onnx()
     onnx.checker.check_model(exported)
@@ -53,7 +53,7 @@ def test_onnxruntime_answers_as_the_model(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
-def test_thousand_steps_lose_no_precision(name):
+def test_thousand_iterations_lose_no_precision(name):
     model, rows = long_case(name)
     label, proba = run(model.to_onnx(), rows)
     np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=0, atol=1e-7)
@@ -70,7 +70,7 @@ def test_batch_may_be_of_any_size(name, n_rows):
     np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-7)
 
 
-def test_category_may_have_thousands_of_levels():
+def test_feature_may_have_thousands_of_categories():
     rng = np.random.default_rng(0)
     codes = rng.permutation(3000)[:, None]
     parameters = {
@@ -90,19 +90,19 @@ def test_file_holds_the_model(tmp_path):
     assert onnx.load(tmp_path / "model.onnx") == model.to_onnx()
 
 
-def test_file_is_the_same_every_time():
+def test_file_is_reproducible():
     one, other = (small().fit(FRAME, FRAME_Y).to_onnx() for _ in range(2))
     assert one.SerializeToString() == other.SerializeToString()
 
 
-def test_columns_are_inputs_where_levels_are_strings():
+def test_columns_are_separate_inputs_if_categories_are_strings():
     exported = case("frame, mart").model.to_onnx()
     assert [given.name for given in exported.graph.input] == list(FRAME)
     assert [given.name for given in case("numbered").model.to_onnx().graph.input] == ["X"]
 
 
-def test_float_that_is_near_a_level_is_not_that_level():
-    """0.1 as a float32 is not 0.1, here as there."""
+def test_float_near_a_category_is_not_that_category():
+    """0.1 as a float32 is not 0.1, in ONNX as in the model."""
     levels = np.repeat([0.1, 0.5, np.inf], 40)
     model = small(categorical_features=[0]).fit(levels[:, None], np.repeat([0, 1, 2], 40))
     rows = np.float32([[0.1], [0.5], [np.inf], [-np.inf], [np.nan], [0.7]])
@@ -113,7 +113,7 @@ def test_float_that_is_near_a_level_is_not_that_level():
     assert not np.allclose(proba[0], model.predict_proba([[0.1]]))
 
 
-def test_negative_zero_is_the_level_zero():
+def test_negative_zero_is_the_category_zero():
     levels = np.repeat([[0.0], [1.0], [-np.inf]], 40, axis=0)
     model = small(categorical_features=[0]).fit(levels, np.repeat([0, 1, 2], 40))
     rows = np.float32([[-0.0], [0.0], [1.0], [1.0], [-np.inf]])
@@ -122,7 +122,7 @@ def test_negative_zero_is_the_level_zero():
     assert proba[0].tolist() == proba[1].tolist() != proba[3].tolist()
 
 
-# -------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_negative_zero_is_the_level_zero():
         pytest.param([2**63 + int(y) for y in Y], id="large"),
     ],
 )
-def test_labels_that_onnx_does_not_have_are_refused(labels):
+def test_label_types_unknown_to_onnx_are_refused(labels):
     with pytest.raises(ValueError, match="expected strings or 64-bit integers"):
         small(max_iter=1).fit(X, labels).to_onnx()
 
 
-def test_unknown_levels_as_errors_are_refused():
+def test_model_that_rejects_unknown_categories_is_refused():
     model = small(max_iter=1, categorical_features=Categorical(handle_unknown="error")).fit(
         FRAME, FRAME_Y
     )
@@ -150,7 +150,7 @@ def test_unknown_levels_as_errors_are_refused():
 
 
 @pytest.mark.parametrize("name", ["label", "probabilities", ""])
-def test_column_named_like_an_output_is_refused(name):
+def test_column_with_the_name_of_an_output_is_refused(name):
     model = small(max_iter=1).fit(FRAME.rename(columns={"size": name}), FRAME_Y)
     with pytest.raises(ValueError, match=f"X has a column named '{name}'"):
         model.to_onnx()
@@ -188,7 +188,7 @@ def test_pipeline_is_converted_by_skl2onnx(kind, dtype, labels):
 
 
 @pytest.mark.usefixtures("registered")
-def test_pipeline_that_numbers_categories_is_converted():
+def test_pipeline_with_an_ordinal_encoder_is_converted():
 
     frame = pd.DataFrame({"of_150": FRAME["of 150"], "size": X[:, 0]})
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -220,7 +220,7 @@ def test_strings_inside_a_pipeline_are_refused():
 
 
 @pytest.mark.usefixtures("registered")
-def test_skl2onnx_zips_labels_and_probabilities_if_it_is_not_told_otherwise():
+def test_skl2onnx_zips_probabilities_by_default():
     model, rows = case("string classes")
     given = [("X", data_types.FloatTensorType([None, X.shape[1]]))]
     _, zipped = run(skl2onnx.convert_sklearn(model, initial_types=given, target_opset=18), rows)

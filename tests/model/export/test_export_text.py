@@ -1,4 +1,4 @@
-"""The dumps: JSON says all that scores are made of, text shows it to people."""
+"""JSON and text dumps: JSON suffices to compute scores, text is for reading."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from models import small
 
 
 def scores_from(dump, row):
-    """The scores of a row, a dictionary by feature; None is missing."""
+    """Return the scores of a row given as a dictionary by feature; None is missing."""
     scores = dict(zip(dump["classes"], dump["start"], strict=True))
     for tree in dump["trees"]:
         node = tree["nodes"][0]
@@ -32,7 +32,7 @@ def scores_from(dump, row):
 
 
 def plain(value, levels):
-    """A cell as the dump has it: None if it is missing, or no level of a category."""
+    """Return a cell as in the dump: None for a missing value or an unknown category."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return value if levels is None or value in levels else None
@@ -81,13 +81,13 @@ def test_gains_and_weights_are_those_of_the_model():
     assert [n.get("gain", 0.0) for n in nodes] == model.model_.ensemble.gain.tolist()
 
 
-def test_steps_count_from_zero():
+def test_iterations_count_from_zero():
     dump = json.loads(case("abc-mart").model.to_json())
     assert [tree["iteration"] for tree in dump["trees"]] == np.repeat(np.arange(8), 3).tolist()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_text_is_that_of_each_tree_in_turn(name):
+def test_text_joins_the_text_of_each_tree(name):
     model, _ = case(name)
     frame = model.trees_to_dataframe()
     first = frame[frame["node"] == 0]
@@ -98,7 +98,7 @@ def test_text_is_that_of_each_tree_in_turn(name):
 
 
 @pytest.mark.parametrize("method", ["to_json", "to_text", "to_c"])
-def test_file_holds_what_is_returned(method, tmp_path):
+def test_file_has_the_returned_text(method, tmp_path):
     model, _ = case("frame, abc-mart")
     write = getattr(model, method)
     assert write(tmp_path / "file") is None
@@ -106,6 +106,6 @@ def test_file_holds_what_is_returned(method, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["to_json", "to_text", "to_c", "to_onnx", "to_treelite"])
-def test_model_that_is_not_fitted_says_so(method):
+def test_unfitted_model_is_an_error(method):
     with pytest.raises(AttributeError, match="not fitted yet"):
         getattr(small(), method)()

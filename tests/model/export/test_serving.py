@@ -1,4 +1,4 @@
-"""Serving: what a process that loads a model needs, and the benchmark of it from run to page."""
+"""Serving: the packages needed to load a model, and the benchmark from run to page."""
 
 import pickle
 import sys
@@ -22,7 +22,7 @@ print([model.predict_proba([[0.5, 1.0, -1.0, 0.0]]).shape for model in models])
 
 @pytest.fixture
 def load_and_predict(tmp_path):
-    """A program that does it with saved models."""
+    """Return a program that loads saved models and predicts."""
     models = [small(algorithm).fit(X, Y) for algorithm in ("mart", "multi-output")]
     (tmp_path / "models").write_bytes(pickle.dumps(models))
     return LOAD_AND_PREDICT.format(path=str(tmp_path / "models"))
@@ -34,7 +34,7 @@ def test_loading_and_predicting_need_no_optional_package(load_and_predict):
 
 
 def test_loading_and_predicting_import_no_optional_package(load_and_predict):
-    """But those that scikit-learn imports by itself where they are installed."""
+    """Optional packages that scikit-learn imports itself are excluded."""
     before = f"import sys, sklearn.utils.validation; optional = {{*{OPTIONAL}}} - {{*sys.modules}}"
     after = "print(sorted(optional & {*sys.modules}))"
     assert run_python(before + load_and_predict + after) == "[(1, 4), (1, 4)]\n[]\n"
@@ -48,7 +48,7 @@ def test_loading_and_predicting_import_no_optional_package(load_and_predict):
         ("treelite", "to_treelite", "treelite"),
     ],
 )
-def test_package_that_is_missing_is_named_with_its_extra(module, method, extra, monkeypatch):
+def test_missing_package_error_names_its_extra(module, method, extra, monkeypatch):
     model = small(max_iter=1).fit(X, Y)
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
@@ -71,7 +71,7 @@ def serving():
 
 @pytest.fixture
 def tiny_run(serving, tmp_path, monkeypatch):
-    """The file of a run of ours, in this process."""
+    """Return the file of a run of our system in this process."""
     monkeypatch.setattr(serving, "in_child", serving.measure)
     file = tmp_path / "serving.jsonl"
     size = "--set 120x3x3 --steps 2 --leaves 4 --rounds 2 --calls 8"
@@ -81,14 +81,14 @@ def tiny_run(serving, tmp_path, monkeypatch):
     return file
 
 
-def test_rounds_go_round_the_systems(serving, tiny_run):
+def test_repeats_alternate_between_systems(serving, tiny_run):
     lines = serving.Results(tiny_run).lines
     order = [("mart", 0), ("shared", 0), ("mart", 1), ("shared", 1)]
     assert [(of["system"], of["round"]) for of in lines] == order
     assert all(0 < of[way]["p50"] <= of[way]["p99"] for of in lines for way in serving.WAYS)
 
 
-def test_page_shows_the_best_round(serving, tiny_run, tmp_path):
+def test_page_shows_the_best_repeat(serving, tiny_run, tmp_path):
     page = tmp_path / "page.md"
     page.write_text("words\n<!-- serving -->\nold\n<!-- end of serving -->\nmore\n")
     serving.main(["report", "--file", str(tiny_run), "--page", str(page)])

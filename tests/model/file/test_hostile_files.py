@@ -1,4 +1,4 @@
-"""What a crafted model file may not do: make fit act, or be more than one archive of one model."""
+"""Crafted model files: no side effects in fit, and exactly one archive of one model."""
 
 import zipfile
 
@@ -53,13 +53,13 @@ def with_parameters(content, **parameters):
         ("callbacks", [{"Categorical": {}}]),
     ],
 )
-def test_parameter_that_fit_would_act_on_is_an_error(name, value):
+def test_parameter_with_side_effects_in_fit_is_an_error(name, value):
     with pytest.raises(ModelFileError, match=rf"the parameter {name}=.*; expected null"):
         loaded(with_parameters(CONTENT, **{name: value}))
 
 
 @pytest.mark.parametrize("where", [lambda of: of, lambda of: [of], lambda of: [[of]]])
-def test_file_cannot_hold_a_checkpoint_that_fit_would_write(where):
+def test_file_cannot_store_a_checkpoint_callback(where):
     checkpoint = {"Checkpoint": {"path": "victim.csv", "every": 1}}
     for name in ("callbacks", "algorithm", "scoring"):
         with pytest.raises(ModelFileError, match="a value of unknown type 'Checkpoint'"):
@@ -79,12 +79,12 @@ def test_file_cannot_hold_a_checkpoint_that_fit_would_write(where):
         ("callbacks", ["victim.csv"]),
     ],
 )
-def test_parameter_of_format_1_that_fit_would_act_on_is_an_error(name, value):
+def test_parameter_of_format_1_with_side_effects_in_fit_is_an_error(name, value):
     with pytest.raises(ModelFileError, match=rf"the parameter {name}=.*; expected null"):
         loaded(with_parameters(FORMAT_1, **{name: value}))
 
 
-def test_null_for_what_fit_acted_on_in_format_1_is_the_default():
+def test_null_for_a_parameter_with_side_effects_in_format_1_is_the_default():
     model = loaded(with_parameters(FORMAT_1, **dict.fromkeys(ACTED_ON_IN_FORMAT_1)))
     assert (model.n_jobs, model.verbose, model.callbacks) == (None, 0, None)
 
@@ -103,7 +103,7 @@ def test_any_value_of_format_1_loads_or_is_an_error(name, value):
 
 @pytest.mark.parametrize("history", ["history", "refit_history"])
 @pytest.mark.parametrize("name", ACTED_ON)
-def test_chosen_value_that_a_second_fit_would_act_on_is_an_error(name, history):
+def test_resolved_parameter_with_side_effects_is_an_error(name, history):
     given = {"early_stopping": True, "refit": True, "max_iter": 3}
     content = content_of(small(**given).fit(X, Y))
     with pytest.raises(ModelFileError, match=rf"the parameter {name}='victim'; expected null"):
@@ -115,13 +115,13 @@ def test_chosen_value_that_a_second_fit_would_act_on_is_an_error(name, history):
         )
 
 
-def test_long_value_of_such_a_parameter_is_cut_short_in_the_error():
+def test_long_value_is_shortened_in_the_error():
     with pytest.raises(ModelFileError) as raised:
         loaded(with_parameters(CONTENT, n_jobs="x" * 10_000))
     assert len(str(raised.value)) < 400
 
 
-def test_null_for_what_fit_acts_on_is_the_default():
+def test_null_for_a_parameter_with_side_effects_is_the_default():
     model = loaded(with_parameters(CONTENT, **dict.fromkeys(ACTED_ON)))
     assert_same_model(model, MODEL)
     defaults = ABCBoostClassifier().get_params()
@@ -132,7 +132,7 @@ def test_null_for_what_fit_acts_on_is_the_default():
 
 
 @pytest.mark.parametrize("name", ACTED_ON)
-def test_checkpoint_that_sets_what_fit_acts_on_is_not_resumed(name, tmp_path):
+def test_checkpoint_with_a_side_effect_parameter_is_not_resumed(name, tmp_path):
     path = tmp_path / "run"
     small(callbacks=[Checkpoint(path)], **SMALL).fit(X, Y)
     path.write_bytes(with_parameters(path.read_bytes(), **{name: 1}))
@@ -141,7 +141,7 @@ def test_checkpoint_that_sets_what_fit_acts_on_is_not_resumed(name, tmp_path):
 
 
 @pytest.mark.parametrize("callbacks", [None, [], ()], ids=repr)
-def test_file_with_all_that_fit_acts_on_set_holds_none_of_it(callbacks, tmp_path):
+def test_file_stores_no_parameter_with_side_effects(callbacks, tmp_path):
     path = tmp_path / "run"
     given = {"n_jobs": 1, "callbacks": [*(callbacks or []), Checkpoint(path, every=1)]}
     model = small(**given, **SMALL).fit(X, Y).set_params(verbose=3)
@@ -153,7 +153,7 @@ def test_file_with_all_that_fit_acts_on_set_holds_none_of_it(callbacks, tmp_path
 
 
 @pytest.mark.parametrize("callbacks", ["x", [1]], ids=repr)
-def test_callbacks_that_are_none_are_named_and_not_written(callbacks):
+def test_invalid_callbacks_are_named_and_not_stored(callbacks):
     model = small(**SMALL).fit(X, Y).set_params(callbacks=callbacks)
     with pytest.warns(UserWarning, match="cannot hold the value of callbacks"):
         content = content_of(model)
@@ -187,8 +187,8 @@ NUMBERS = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in NUMBERS.items() for value in values]
 )
-def test_number_in_a_file_is_checked_before_fit_uses_it(name, value):
-    """They are not refused on load: a model whose parameters were set afterwards can predict."""
+def test_number_from_a_file_is_validated_by_fit(name, value):
+    """They load, since a model with such parameters can predict."""
     model = loaded(
         with_parameters(content_of(small("abc-mart", **SMALL).fit(X, Y)), **{name: value})
     )
@@ -197,17 +197,17 @@ def test_number_in_a_file_is_checked_before_fit_uses_it(name, value):
 
 
 @pytest.mark.parametrize("name", ["max_depth", "n_iter_no_change"])
-def test_large_number_in_a_file_costs_nothing(name):
+def test_large_number_in_a_file_allocates_nothing(name):
     content = content_of(small("abc-mart", **SMALL).fit(X, Y))
     model = loaded(with_parameters(content, **{name: 10**30})).fit(X, Y)
     assert_same_model(model, loaded(content).fit(X, Y))
 
 
-# ------------------------------------------------------------------------------ the archive alone
+# ------------------------------------------------------------------------------------ the archive
 
 
 @pytest.mark.parametrize("junk", [b"\0", b"#!/bin/sh\n", bytes(70_000), CONTENT], ids=len)
-def test_bytes_before_or_behind_the_archive_are_an_error(junk):
+def test_bytes_before_or_after_the_archive_are_an_error(junk):
     for content in (junk + CONTENT, CONTENT + junk):
         with pytest.raises(ModelFileError):
             loaded(content)
@@ -220,7 +220,7 @@ def test_two_archives_end_to_end_are_an_error():
 
 
 def moved(content, n_bytes):
-    """The archive as it is when other bytes are before it, and its table of contents knows."""
+    """Return the archive after other bytes, with offsets in its directory that allow for them."""
     data = bytearray(content)
     end = len(data) - 22
     start = int.from_bytes(data[end + 16 : end + 20], "little")
@@ -233,7 +233,7 @@ def moved(content, n_bytes):
     return bytes(n_bytes) + bytes(data)
 
 
-def test_bytes_before_the_archive_are_an_error_where_its_table_of_contents_knows_of_them():
+def test_bytes_before_the_archive_are_an_error_even_if_its_directory_allows_for_them():
     assert moved(CONTENT, 0) == CONTENT
     with pytest.raises(ModelFileError, match="begins at byte 5 of the file; expected 0"):
         loaded(moved(CONTENT, 5))
@@ -254,7 +254,7 @@ def test_comment_of_the_archive_is_an_error():
         loaded(content)
 
 
-def test_archive_beyond_the_sizes_of_a_plain_zip_is_read(monkeypatch):
+def test_zip64_archive_is_read(monkeypatch):
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
     content = archive_of(members_of(CONTENT))
     assert b"PK\x06\x06" in content
@@ -266,7 +266,7 @@ def test_archive_beyond_the_sizes_of_a_plain_zip_is_read(monkeypatch):
         loaded(content + b"x")
 
 
-def test_features_of_the_same_name_are_an_error():
+def test_duplicate_feature_names_are_an_error():
     def rename(document):
         document["features"]["names"][1] = document["features"]["names"][0]
 
@@ -277,7 +277,7 @@ def test_features_of_the_same_name_are_an_error():
         schema.check()
 
 
-def test_entry_of_the_document_that_is_there_twice_is_an_error():
+def test_duplicate_key_of_the_document_is_an_error():
     members = members_of(CONTENT)
     text = members["model.json"].replace(
         b'"recenter": false', b'"recenter": false, "recenter": true'

@@ -1,4 +1,4 @@
-"""A model that is saved and loaded is the same model, and the same model is the same file."""
+"""Saving and loading preserves the model, and equal models give equal files."""
 
 import errno
 import io
@@ -57,7 +57,7 @@ SMALL = {"max_iter": 2, "max_leaf_nodes": 3}
 
 
 def assert_all_is_same(one, other):
-    """Everything that is kept, to the last bit."""
+    """Check that all stored state is equal, bit for bit."""
     assert_same_model(one, other)
     for name in ("model_", "history_", "refit_history_"):
         assert digest_of(getattr(one, name)) == digest_of(getattr(other, name))
@@ -70,32 +70,32 @@ def assert_all_is_same(one, other):
 def test_model_is_the_same_after_a_round_trip(name):
     model = MODELS[name]()
     content = content_of(model)
-    twin = loaded(content)
-    assert_all_is_same(twin, model)
-    assert content_of(twin) == content  # and so are the parameters
+    restored = loaded(content)
+    assert_all_is_same(restored, model)
+    assert content_of(restored) == content  # and so are the parameters
 
 
-def test_loaded_model_predicts_goes_on_and_shows_the_same():
+def test_loaded_model_predicts_and_continues_training_the_same():
     model = small("abc-mart", warm_start=True, **SMALL).fit(FRAME, LABELS)
-    twin = loaded(content_of(model))
-    np.testing.assert_array_equal(twin.predict(FRAME), model.predict(FRAME))
-    np.testing.assert_array_equal(twin.predict_proba(FRAME), model.predict_proba(FRAME))
+    restored = loaded(content_of(model))
+    np.testing.assert_array_equal(restored.predict(FRAME), model.predict(FRAME))
+    np.testing.assert_array_equal(restored.predict_proba(FRAME), model.predict_proba(FRAME))
     np.testing.assert_array_equal(
-        twin.feature_importances_by_class_, model.feature_importances_by_class_
+        restored.feature_importances_by_class_, model.feature_importances_by_class_
     )
-    assert twin.resolved_params_ == model.resolved_params_
-    assert base_labels(twin) == base_labels(model)
+    assert restored.resolved_params_ == model.resolved_params_
+    assert base_labels(restored) == base_labels(model)
     assert_all_is_same(
-        twin.set_params(max_iter=4).fit(FRAME, LABELS),
+        restored.set_params(max_iter=4).fit(FRAME, LABELS),
         model.set_params(max_iter=4).fit(FRAME, LABELS),
     )
 
 
-def test_validated_and_second_training_are_kept():
+def test_history_of_validation_and_refit_is_stored():
     model = small("multi-output", early_stopping=True, refit=True, **SMALL).fit(FRAME, LABELS)
-    twin = loaded(content_of(model))
-    assert twin.refit_history_ == model.refit_history_ is not None
-    np.testing.assert_array_equal(twin.validation_score_, model.validation_score_)
+    restored = loaded(content_of(model))
+    assert restored.refit_history_ == model.refit_history_ is not None
+    np.testing.assert_array_equal(restored.validation_score_, model.validation_score_)
 
 
 @pytest.mark.parametrize(
@@ -120,15 +120,15 @@ def test_validated_and_second_training_are_kept():
     ],
     ids=lambda classes: f"{classes.dtype.str} {classes[-1]!r}",
 )
-def test_labels_of_every_kind_come_back_with_their_type(classes):
+def test_labels_of_every_type_round_trip(classes):
     model = small(**SMALL).fit(X, classes[Y])
-    twin = loaded(content_of(model))
-    assert twin.classes_.dtype == model.classes_.dtype
-    assert [*map(type, twin.classes_)] == [*map(type, model.classes_)]
-    assert twin.classes_.tolist() == model.classes_.tolist()
+    restored = loaded(content_of(model))
+    assert restored.classes_.dtype == model.classes_.dtype
+    assert [*map(type, restored.classes_)] == [*map(type, model.classes_)]
+    assert restored.classes_.tolist() == model.classes_.tolist()
 
 
-def test_truth_values_as_labels_come_back():
+def test_boolean_labels_round_trip():
     model = small(**SMALL).fit(X, Y > 0)
     assert loaded(content_of(model)).classes_.dtype == bool
 
@@ -145,21 +145,21 @@ def test_truth_values_as_labels_come_back():
     ],
     ids=["strings", "one", "none", "numbers", "rare", "words"],
 )
-def test_levels_of_every_kind_come_back(column):
+def test_categories_of_every_type_round_trip(column):
     frame = FRAME.assign(soil=pd.Series(column))
     model = small(categorical_features=["soil"], max_bins=3, **SMALL).fit(frame, LABELS)
-    twin = loaded(content_of(model))
-    assert_all_is_same(twin, model)
-    assert twin.model_.encoding.categories == model.model_.encoding.categories
-    np.testing.assert_array_equal(twin.predict_proba(frame), model.predict_proba(frame))
+    restored = loaded(content_of(model))
+    assert_all_is_same(restored, model)
+    assert restored.model_.encoding.categories == model.model_.encoding.categories
+    np.testing.assert_array_equal(restored.predict_proba(frame), model.predict_proba(frame))
 
 
-def test_names_of_features_come_back():
+def test_feature_names_round_trip():
     frame = FRAME.rename(columns={"slope": "é\n", "age": ""})
     model = small(**SMALL).fit(frame, LABELS)
-    twin = loaded(content_of(model))
-    assert twin.feature_names_in_.dtype == object
-    assert twin.feature_names_in_.tolist() == frame.columns.tolist()
+    restored = loaded(content_of(model))
+    assert restored.feature_names_in_.dtype == object
+    assert restored.feature_names_in_.tolist() == frame.columns.tolist()
 
 
 # -------------------------------------------------------------------------------------- parameters
@@ -211,7 +211,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_value_comes_back_with_its_type(value):
+def test_value_round_trips_with_its_type(value):
     text = json.dumps(to_json(value), allow_nan=False)
     assert same_value(JsonReader().value(json.loads(text)), value)
 
@@ -224,13 +224,13 @@ def test_value_comes_back_with_its_type(value):
         ),
     )
 )
-def test_any_nested_value_comes_back(value):
+def test_any_nested_value_round_trips(value):
     text = json.dumps(to_json(value), allow_nan=False)
     assert same_value(JsonReader().value(json.loads(text)), value)
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])
-def test_set_is_written_in_one_order(kind):
+def test_set_is_written_in_a_fixed_order(kind):
     values = kind({"oak", "elm", "ash", "fir", "yew", "larch", 3, 1.5, None})
     assert to_json(values) == to_json(kind(sorted(values, key=repr)))
     assert JsonReader().value(to_json(values)) == values
@@ -253,7 +253,7 @@ def test_set_is_written_in_one_order(kind):
         {"float": []},
         {"timedelta": [10**30]},
         {"AdaptiveBaseClass": {"import": "os"}},
-        {"BaseClassSearch": {}},  # of format 1
+        {"BaseClassSearch": {}},  # word: a name of format 1
         {"scalar": 3},
         {"array": {"dtype": "<i4", "shape": [2], "values": [1]}},
         {"array": {"dtype": "<i4", "shape": [1], "values": [1.5]}},
@@ -266,17 +266,17 @@ def test_set_is_written_in_one_order(kind):
     ],
     ids=lambda value: repr(value)[:60],
 )
-def test_json_of_no_value_is_an_error(json_value):
+def test_json_without_a_known_value_is_an_error(json_value):
     with pytest.raises(ValueError, match=r"."):
         JsonReader().value(json_value)
 
 
-def test_more_keys_than_are_read_are_not_written():
+def test_dictionary_with_too_many_keys_is_not_written():
     with pytest.raises(TypeError, match="8193 keys; a model file holds at most 8192"):
         to_json(dict.fromkeys(range(2**13 + 1)))
 
 
-def test_parameters_come_back_with_their_types():
+def test_parameters_round_trip_with_their_types():
     given = {
         "algorithm": AdaptiveBaseClass(n_candidates=2, gap=3),
         "class_weight": {"heath": 2.0, "wood": np.float32(0.5)},
@@ -300,7 +300,7 @@ def test_parameters_come_back_with_their_types():
     ],
     ids=["scoring", "callbacks", "random_state"],
 )
-def test_parameter_that_a_file_cannot_hold_is_named_and_dropped(name, value):
+def test_parameter_that_cannot_be_stored_warns_and_is_dropped(name, value):
     model = small(**SMALL).fit(X, Y).set_params(**{name: value})
     with pytest.warns(UserWarning, match=rf"cannot hold the value of {name} \(of type") as caught:
         content = content_of(model)
@@ -309,15 +309,15 @@ def test_parameter_that_a_file_cannot_hold_is_named_and_dropped(name, value):
     assert loaded(content).get_params()[name] == ABCBoostClassifier().get_params()[name]
 
 
-def test_parameter_of_a_later_version_is_named_and_left_out():
+def test_parameter_of_a_later_version_warns_and_is_dropped():
     model = small(**SMALL).fit(X, Y)
     members = members_of(content_of(model))
     content = with_valid_digests(
         members, lambda document: document["parameters"].update(depth_charge=3)
     )
     with pytest.warns(UserWarning, match=r"does not have: \['depth_charge'\]"):
-        twin = loaded(content)
-    assert_all_is_same(twin, model)
+        restored = loaded(content)
+    assert_all_is_same(restored, model)
 
 
 # ---------------------------------------------------------------------------------------- the file
@@ -346,7 +346,7 @@ def test_file_is_an_archive_of_json_and_arrays():
     assert infos[0].filename == "model.json"
     assert {info.compress_type for info in infos} == {zipfile.ZIP_STORED}
     assert {info.date_time for info in infos} == {(1980, 1, 1, 0, 0, 0)}
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:  # NumPy's own reader of zips
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:  # uses NumPy's zip reader
         names = [name for name in arrays.files if name != "model.json"]
         assert all(arrays[name].dtype.kind in "iuf" for name in names)
     document = document_in(members_of(content))
@@ -358,7 +358,7 @@ def test_file_is_an_archive_of_json_and_arrays():
     assert "n_jobs" not in document["parameters"]
 
 
-def test_file_says_nothing_of_machine_or_time(tmp_path):
+def test_file_contains_neither_machine_nor_time(tmp_path):
     model = small(**SMALL).fit(FRAME, LABELS)
     model.save_model(tmp_path / "model.abcgbm")
     content = (tmp_path / "model.abcgbm").read_bytes()
@@ -381,7 +381,7 @@ def test_model_is_saved_to_and_loaded_from(kind, tmp_path):
         assert_all_is_same(ABCBoostClassifier.load_model(target), model)
 
 
-def test_file_may_be_a_stream_that_cannot_go_back():
+def test_file_may_be_a_stream_without_seek():
     model = small(**SMALL).fit(X, Y)
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "wb") as stream:
@@ -390,18 +390,18 @@ def test_file_may_be_a_stream_that_cannot_go_back():
         assert_all_is_same(ABCBoostClassifier.load_model(stream), model)
 
 
-def test_model_that_was_not_fitted_is_not_saved(tmp_path):
+def test_unfitted_model_is_not_saved(tmp_path):
     with pytest.raises(NotFittedError):
         ABCBoostClassifier().save_model(tmp_path / "model")
     assert [*tmp_path.iterdir()] == []
 
 
-def test_file_that_is_not_there_is_told_as_usual(tmp_path):
+def test_missing_file_raises_file_not_found(tmp_path):
     with pytest.raises(FileNotFoundError):
         ABCBoostClassifier.load_model(tmp_path / "none")
 
 
-def test_file_of_a_newer_format_says_who_reads_it():
+def test_file_of_a_newer_format_names_the_version_that_reads_it():
     members = members_of(content_of(small(**SMALL).fit(X, Y)))
     newer = {"format": 3, "needs": "7.1", "written_by": "7.2.3"}
     content = with_valid_digests(
@@ -434,7 +434,7 @@ def test_loading_and_predicting_needs_no_data_frames(tmp_path):
     assert run_python(code) == "(1,)\n"
 
 
-# ------------------------------------------------------------------------------ whole or not at all
+# ------------------------------------------------------------------------------------ atomic writes
 
 
 def folder_of(path):
@@ -445,7 +445,7 @@ def folder_of(path):
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOSPC, "no space"), KeyboardInterrupt()], ids=repr
 )
-def test_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch, step, error):
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch, step, error):
     path = tmp_path / "model"
     path.write_bytes(b"the old one")
     before = folder_of(tmp_path)
@@ -459,7 +459,7 @@ def test_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch, step, error
     assert folder_of(tmp_path) == before
 
 
-def test_file_is_written_where_folders_cannot_be_opened_nor_modes_be_set(tmp_path, monkeypatch):
+def test_file_is_written_without_folder_descriptors_or_modes(tmp_path, monkeypatch):
     """As on Windows."""
     path, open_file = tmp_path / "model", os.open
     path.write_bytes(b"the old one")
@@ -475,7 +475,7 @@ def test_file_is_written_where_folders_cannot_be_opened_nor_modes_be_set(tmp_pat
     assert folder_of(tmp_path) == {"model": b"the new one"}
 
 
-def test_full_disk_leaves_the_old_file(tmp_path):
+def test_full_disk_keeps_the_old_file(tmp_path):
     path = tmp_path / "model"
     path.write_bytes(b"the old one")
     code = (
@@ -513,7 +513,7 @@ def test_folder_is_not_replaced(tmp_path):
         small(**SMALL).fit(X, Y).save_model(tmp_path)
 
 
-def test_new_file_has_the_mode_of_any_new_file(tmp_path):
+def test_new_file_has_the_default_mode(tmp_path):
     small(**SMALL).fit(X, Y).save_model(tmp_path / "model")
     (tmp_path / "other").write_bytes(b"")
     assert (tmp_path / "model").stat().st_mode == (tmp_path / "other").stat().st_mode
@@ -542,7 +542,7 @@ def test_file_of_any_format_loads_and_predicts_the_same(name):
 
 
 @pytest.mark.parametrize("name", stored_models.TRAINED_AGAIN)
-def test_model_of_format_1_trains_the_same_bytes_as_before(name):
+def test_model_of_format_1_trains_to_the_same_bytes(name):
     model = stored(name)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "max_iter=3 with the default learning rate")
@@ -556,7 +556,7 @@ def test_every_file_of_format_1_is_trained_again_by_a_test():
     assert set(stored_models.FORMAT_2) == set(STORED) - written
 
 
-def test_parameters_of_format_1_are_those_of_today():
+def test_parameters_of_format_1_are_converted():
     assert stored("per_class").algorithm == AdaptiveBaseClass("logitboost", n_candidates=2, gap=1)
     assert stored("shared").algorithm == "multi-output"
     assert stored("two_classes").algorithm == "mart"
@@ -583,7 +583,7 @@ def test_parameters_of_format_1_are_those_of_today():
 
 
 def test_history_of_format_1_has_means_and_resolved_parameters():
-    model = stored("per_class")  # of 0.1, which wrote no weights
+    model = stored("per_class")  # version 0.1 stored no weights
     assert model.train_loss_[0] == pytest.approx(math.log(3))
     assert model.train_loss_[0] * 90 == pytest.approx(model.history_.train_loss[0])
     assert model.resolved_params_["algorithm"] == model.algorithm
@@ -593,7 +593,7 @@ def test_history_of_format_1_has_means_and_resolved_parameters():
     assert shared.refit_history_.mean_train_loss()[0] < math.log(3)
 
 
-def test_what_format_1_had_and_this_version_has_not_is_named():
+def test_removed_options_of_format_1_are_named():
     old = {"algorithm": "auto", "trees": "shared", "recenter": True, "monotonic_cst": "up"}
     new = parameters_from_format_1(old)
     assert new["recenter"] is True
@@ -624,7 +624,7 @@ def test_pickle_of_an_earlier_version_is_refused_by_name():
     ],
     ids=str,
 )
-def test_file_cannot_set_callbacks_that_fit_would_act_on(callbacks):
+def test_file_cannot_set_callbacks_with_side_effects(callbacks):
     def change(document):
         document["parameters"]["callbacks"] = callbacks
 
@@ -633,7 +633,7 @@ def test_file_cannot_set_callbacks_that_fit_would_act_on(callbacks):
         loaded(with_valid_digests(members_of(content), change))
 
 
-def test_callbacks_that_write_nothing_are_kept_and_others_are_not(tmp_path):
+def test_callbacks_without_side_effects_are_stored_and_others_are_not(tmp_path):
     kept = [TimeLimit(1e6), KeepOnInterrupt()]
     model = small(max_iter=1, callbacks=[*kept, Checkpoint(tmp_path / "a.abcgbm")]).fit(X, LABELS)
     assert loaded(content_of(model)).callbacks == kept
@@ -643,7 +643,7 @@ def test_callbacks_that_write_nothing_are_kept_and_others_are_not(tmp_path):
     assert loaded(content).callbacks == kept
 
 
-def test_many_levels_are_looked_at_once():
+def test_many_categories_are_checked_once():
     levels = CategoryMap("shop", {f"{i:06}": i for i in range(200_000)})
     levels.check()
 
@@ -651,7 +651,7 @@ def test_many_levels_are_looked_at_once():
 @pytest.mark.parametrize(
     "target", [None, 3, io.StringIO()], ids=lambda target: type(target).__name__
 )
-def test_target_that_is_no_file_says_what_is_expected(target):
+def test_invalid_target_is_an_error_with_the_expected_types(target):
     kind = type(target).__name__
     with pytest.raises(
         TypeError, match=rf"{kind} given; expected a path, or a binary file .* write"
@@ -663,13 +663,13 @@ def test_target_that_is_no_file_says_what_is_expected(target):
         ABCBoostClassifier.load_model(target)
 
 
-def test_folder_that_is_not_there_is_named(tmp_path):
+def test_missing_folder_is_named(tmp_path):
     model = small().fit(*noisy_data())
     with pytest.raises(FileNotFoundError, match=r"no such folder.*nowhere'"):
         model.save_model(tmp_path / "nowhere" / "model.abc")
 
 
-def test_model_and_history_have_the_same_steps():
+def test_model_and_history_have_the_same_iterations():
     model = small(max_iter=3).fit(*noisy_data())
     shorter = model.model_.first_iterations(2)
     with pytest.raises(ValueError, match="a model of 2 iterations; its history has 3"):
@@ -684,7 +684,7 @@ def test_model_and_history_have_the_same_steps():
         ({"chosen": {"learning_rate": "x"}}, "learning_rate='x'; expected above 0"),
     ],
 )
-def test_history_that_training_could_not_go_on_from_is_an_error(changes, message):
+def test_inconsistent_history_is_an_error(changes, message):
     history = small(max_iter=2).fit(*noisy_data()).history_
     with pytest.raises(ValueError, match=message):
         replace(history, **changes).check()
@@ -697,7 +697,7 @@ def test_node_of_negative_weight_is_an_error():
         replace(model, ensemble=ensemble).check()
 
 
-def test_pickled_trees_of_another_version_say_so():
+def test_pickled_trees_of_another_version_are_refused():
     ensemble = small(max_iter=2).fit(*noisy_data()).model_.ensemble
     state = ensemble.__getstate__()
     del state["gain_start"]
@@ -712,6 +712,6 @@ def test_error_names_the_file(tmp_path):
         ABCBoostClassifier.load_model(path)
 
 
-def test_device_that_never_ends_is_no_model():
+def test_endless_device_is_no_model():
     with pytest.raises(ModelFileError, match="/dev/zero is not a regular file"):
         ABCBoostClassifier.load_model("/dev/zero")

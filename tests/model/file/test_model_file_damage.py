@@ -1,7 +1,7 @@
-"""Whatever is done to a model file: it is an error that says so, or the model is the same.
+"""A damaged model file is an error, or gives the same model.
 
-With all digests mended by whoever did it another model may come of it, but never a crash, a hang, or
-more memory than the file is large.
+A damaged file with valid digests may give another model, but never a crash, a hang, or more memory
+than the size of the file.
 """
 
 import io
@@ -31,7 +31,7 @@ from models import run_python
 MODELS = small_models()
 CONTENTS = {name: content_of(model) for name, model in MODELS.items()}
 PER_CLASS, SHARED = CONTENTS["per class"], CONTENTS["shared"]
-N_OF_SEED = 330  # with both models and with and without mending, 5,280 in all
+N_OF_SEED = 330  # times both models, with and without valid digests: 5,280 in all
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
 
 
@@ -44,7 +44,7 @@ def assert_error_or_same(content: bytes, original: bytes) -> None:
 
 
 def assert_error_or_model(content: bytes) -> None:
-    """What was mended is refused, or a model that can be used in every way without harm."""
+    """Check that content with valid digests is refused, or loads as a usable model."""
     try:
         model = loaded(content)
     except ModelFileError:
@@ -56,11 +56,11 @@ def assert_error_or_model(content: bytes) -> None:
     try:
         model.predict_proba(FRAME)
         model.predict_proba(FRAME[:1])
-    except (ValueError, TypeError):  # of other columns or levels
+    except (ValueError, TypeError):  # other columns or categories
         return
 
 
-# -------------------------------------------------------------------------------- drawn mutations
+# ------------------------------------------------------------------------------- random mutations
 
 
 def flip(rng, data):
@@ -73,7 +73,7 @@ def set_byte(rng, data):
 
 
 def set_number(rng, data):
-    """A size or an index that is far out."""
+    """Write an out-of-range size or index."""
     place = rng.integers(len(data) - 8)
     number = int(rng.choice([0, 1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1]))
     width = int(rng.choice([2, 4, 8]))
@@ -126,7 +126,7 @@ def test_damaged_file_is_an_error_or_the_same_model(name, seed):
 @pytest.mark.filterwarnings("ignore:the file has parameters")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", CONTENTS)
-def test_damaged_member_with_mended_digests_does_no_harm(name, seed):
+def test_damaged_member_with_valid_digests_does_no_harm(name, seed):
     members, rng = members_of(CONTENTS[name]), np.random.default_rng(seed)
     names = [*members]
     for _ in range(N_OF_SEED):
@@ -151,7 +151,7 @@ def test_swapped_members_are_an_error():
             assert_error_or_model(with_valid_digests(swapped))
 
 
-def test_order_of_members_means_nothing():
+def test_order_of_members_does_not_matter():
     members = members_of(SHARED)
     assert content_of(loaded(archive_of(dict(reversed(members.items()))))) == SHARED
 
@@ -192,7 +192,7 @@ def test_compressed_member_is_an_error():
         loaded(zipped(members_of(PER_CLASS).items(), zipfile.ZIP_DEFLATED))
 
 
-def test_member_that_is_there_twice_is_an_error():
+def test_duplicate_member_is_an_error():
     members = members_of(PER_CLASS)
     stream = io.BytesIO(PER_CLASS)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(stream, "a") as archive:
@@ -202,7 +202,7 @@ def test_member_that_is_there_twice_is_an_error():
 
 
 @pytest.mark.parametrize("mend", [False, True])
-def test_member_too_many_or_too_few_is_an_error(mend):
+def test_additional_or_missing_member_is_an_error(mend):
     members = members_of(PER_CLASS)
     make = with_valid_digests if mend else archive_of
     with pytest.raises(ModelFileError, match="more_values"):
@@ -213,7 +213,7 @@ def test_member_too_many_or_too_few_is_an_error(mend):
 
 
 def with_declared_sizes(content: bytes, size: int) -> bytes:
-    """The file with other sizes in its table of contents, and before its members."""
+    """Return the file with other sizes in its directory and in the headers of its members."""
     data = bytearray(content)
     for mark, place in ((b"PK\x01\x02", 20), (b"PK\x03\x04", 18)):
         at = data.find(mark)
@@ -222,7 +222,7 @@ def with_declared_sizes(content: bytes, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 100_000_000, 2**32 - 2])
-def test_declared_size_of_a_member_is_not_believed(size):
+def test_declared_size_of_a_member_is_not_trusted(size):
     with pytest.raises(ModelFileError):
         loaded(with_declared_sizes(PER_CLASS, size))
 
@@ -258,7 +258,7 @@ def header_of(shape: str, descr: str = "<f8") -> bytes:
     ids=lambda header: header[10:80],
 )
 @pytest.mark.parametrize("numbers", [b"", bytes(8), bytes(800)], ids=len)
-def test_header_of_an_array_is_not_believed(header, numbers):
+def test_header_of_an_array_is_not_trusted(header, numbers):
     members = members_of(PER_CLASS) | {"trees/weight.npy": header + numbers}
     with pytest.raises(ModelFileError, match=r"trees/weight\.npy"):
         loaded(with_valid_digests(members))
@@ -291,11 +291,11 @@ for bomb in bombs:
 """
 
 
-def test_bomb_is_refused_in_bounded_memory():
+def test_zip_bomb_is_refused_in_bounded_memory():
     assert run_python(BOMBS).split() == ["refused"] * 9
 
 
-# ----------------------------------------------------------------- trees that are none, well sealed
+# ----------------------------------------------------------------- invalid trees with valid digests
 
 
 def put(place, value):
@@ -371,7 +371,7 @@ def put(place, value):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_array_that_makes_no_trees_is_named(content, name, change, message):
+def test_invalid_tree_array_is_named(content, name, change, message):
     with pytest.raises(ModelFileError, match=message):
         loaded(with_array(content, name, change))
 
@@ -416,13 +416,13 @@ def levels(**entries):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_document_that_makes_no_model_is_an_error(change, message):
+def test_invalid_document_is_an_error(change, message):
     with pytest.raises(ModelFileError, match=message):
         loaded(with_valid_digests(members_of(PER_CLASS), change))
 
 
 @pytest.mark.parametrize("text", [b"{}", b"[]", b'{"a": NaN}', b"{" * 10**5, b"\xff\xfe", b'"a"'])
-def test_text_that_is_no_document_is_an_error(text):
+def test_malformed_document_is_an_error(text):
     members = members_of(PER_CLASS)
     with pytest.raises(ModelFileError, match=r"model\.json"):
         loaded(archive_of(members | {"model.json": text}))
@@ -431,7 +431,7 @@ def test_text_that_is_no_document_is_an_error(text):
         loaded(with_document_text(members, start + text))
 
 
-def test_untouched_file_that_is_mended_is_the_same_file():
+def test_recomputed_digests_of_an_intact_file_are_the_same():
     for content in CONTENTS.values():
         assert with_valid_digests(members_of(content)) == content
         assert text_of({}) != text_of({"a": 1})

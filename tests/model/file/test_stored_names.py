@@ -1,4 +1,4 @@
-"""A field may be renamed: the golden digests and the model file know it by its stored name."""
+"""Stored names: renaming a field changes neither golden digests nor model files."""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ TREES = (
     *("tree_start", "tree_class", "tree_base", "tree_base_scale", "step_start", "init"),
     *("threshold", "left", "missing_left", "gain", "value"),
 )
-# What a model file says elsewhere: a set's size follows from the categories, the shape from model.json.
+# Not stored: a set's size follows from the categories, the shape from model.json.
 NOT_STORED = {"left_set_size", "n_features", "n_classes"}
 MEMBERS = [
     "model.json",
@@ -67,13 +67,13 @@ def test_golden_digests_and_model_files_use_the_same_names():
     assert trees.STORED_NAMES.items() <= models.STORED_NAMES.items()
 
 
-def test_members_of_a_model_file_are_these():
+def test_model_file_has_the_documented_members():
     per_class, shared = (members_of(content_of(model)) for model in small_models().values())
     assert [*per_class] == MEMBERS
     assert [*shared] == [*MEMBERS, *(f"refit_history/{name}.npy" for name in HISTORY)]
 
 
-def test_golden_digest_does_not_know_the_names_of_fields(model, monkeypatch):
+def test_golden_digest_does_not_depend_on_field_names(model, monkeypatch):
     expected = digest(model)
     ensemble = {f"renamed_{name}": of for name, of in vars(model.model_.ensemble).items()}
     names = {f"renamed_{field}": stored for field, stored in models.STORED_NAMES.items()}
@@ -88,8 +88,8 @@ def test_stored_name_is_part_of_the_golden_digest(model, monkeypatch):
     assert digest(model) != expected
 
 
-def test_model_file_takes_all_names_from_the_tables(model, monkeypatch):
-    """With another table the file has its names and no others, and is read by them."""
+def test_model_file_uses_only_the_stored_names(model, monkeypatch):
+    """A file written with another table of names has exactly those names and is read by them."""
     expected = [*members_of(content_of(model)).values()]
     for module, table in ((trees, "STORED_NAMES"), (saved, "STORED_NAMES_OF_HISTORY")):
         names = {field: f"stored_{name}" for field, name in getattr(module, table).items()}
