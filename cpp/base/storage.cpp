@@ -19,10 +19,10 @@
 namespace abcgbm {
 namespace {
 
-constexpr std::align_val_t kLine{64};
+constexpr std::align_val_t kCacheLineBytes{64};
 
 void* new_memory(std::size_t bytes) {
-  void* memory = ::operator new(bytes, kLine);
+  void* memory = ::operator new(bytes, kCacheLineBytes);
   ask_for_large_pages(memory, bytes);
   return memory;
 }
@@ -45,60 +45,60 @@ void unmap(void*, std::size_t) noexcept {}
 /// Closes the file at the end of its scope; a mapping does not need it.
 class OpenFile {
  public:
-  explicit OpenFile(int number) : number_(number) {}
-  ~OpenFile() { close(number_); }
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() { close(fd_); }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
-  int number() const { return number_; }
+  int fd() const { return fd_; }
 
  private:
-  int number_;
+  int fd_;
 };
 
 /// Opens a file and removes its name at once, for systems without O_TMPFILE.
 int open_unlinked(const std::string& folder) {
   std::string path = folder + "/.abcgbm-scratch-XXXXXX";
-  const int file = mkstemp(path.data());
-  if (file < 0) return file;
+  const int fd = mkstemp(path.data());
+  if (fd < 0) return fd;
   unlink(path.c_str());
-  fcntl(file, F_SETFD, FD_CLOEXEC);
-  return file;
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
 }
 
 /// Opens an empty file without a name; negative, with errno, on failure.
 int open_scratch(const std::string& folder) {
 #if defined(O_TMPFILE)
-  const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  const bool is_known = file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL);
-  if (is_known) return file;
+  const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  const bool is_known = fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL);
+  if (is_known) return fd;
 #endif
   return open_unlinked(folder);
 }
 
 /// Allocates the blocks of the file: on a full disk, writing to the mapping of a sparse file would
 /// raise SIGBUS. Returns the error, or 0.
-int reserve(int file, std::size_t bytes) {
+int reserve(int fd, std::size_t bytes) {
   const auto length = static_cast<off_t>(bytes);
 #if defined(__APPLE__)
   fstore_t request{F_ALLOCATEALL, F_PEOFPOSMODE, 0, length, 0};
-  if (fcntl(file, F_PREALLOCATE, &request) != 0 || ftruncate(file, length) != 0) return errno;
+  if (fcntl(fd, F_PREALLOCATE, &request) != 0 || ftruncate(fd, length) != 0) return errno;
   return 0;
 #else
   int error = EINTR;
-  while (error == EINTR) error = posix_fallocate(file, 0, length);
+  while (error == EINTR) error = posix_fallocate(fd, 0, length);
   return error;
 #endif
 }
 
-/// A shared mapping lets the system write pages to the file when memory is short.
+/// MAP_SHARED: under memory pressure, pages go to the file, not to swap.
 void* map_file(const std::string& folder, std::size_t bytes) {
   const std::string doing = "reserving " + std::to_string(bytes) + " bytes";
-  const int number = open_scratch(folder);
-  if (number < 0) fail(errno, folder, doing);
-  const OpenFile file(number);
-  const int error = reserve(file.number(), bytes);
+  const int fd = open_scratch(folder);
+  if (fd < 0) fail(errno, folder, doing);
+  const OpenFile file(fd);
+  const int error = reserve(file.fd(), bytes);
   if (error != 0) fail(error, folder, doing);
-  void* array = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  void* array = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
   if (array != MAP_FAILED) return array;
   if (errno == ENOMEM) throw std::bad_alloc();  // the address space is exhausted, not the disk
   fail(errno, folder, doing);
@@ -126,7 +126,7 @@ void* Storage::allocate(std::size_t bytes) const {
 
 void Storage::deallocate(void* array, std::size_t bytes) const noexcept {
   if (is_file(bytes)) return unmap(array, bytes);
-  ::operator delete(array, kLine);
+  ::operator delete(array, kCacheLineBytes);
 }
 
 }  // namespace abcgbm

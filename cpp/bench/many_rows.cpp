@@ -56,7 +56,7 @@ Integers node_sums_py(const Binned& binned, const Vector<std::uint32_t>& rows) {
   }
   Histogram<2> histogram(binned.layout.total_bins);
   for (const Block& block : blocks_of(binned.layout, 1)) {
-    count_block<2>(binned, block, {.rows = span_of(rows), .sums = sums}, histogram);
+    add_to_block<2>(binned, block, {.rows = span_of(rows), .sums = sums}, histogram);
     finish_block<2>(binned.layout, block, total, histogram);
   }
   std::vector<std::int64_t> out;

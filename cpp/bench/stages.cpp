@@ -83,10 +83,10 @@ class Stages {
   }
 
   void count_node() {
-    const RowsToCount<2> rows{.rows = node_rows_, .sums = sums_};
+    const RowsToAdd<2> rows{.rows = node_rows_, .sums = sums_};
     std::ranges::fill(histogram_, Sums<2>{});
     for (const Block& block : blocks_) {
-      count_block<2>(*binned_, block, rows, histogram_);
+      add_to_block<2>(*binned_, block, rows, histogram_);
       finish_block<2>(binned_->layout, block, total_, histogram_);
     }
     is_counted_ = true;

@@ -40,6 +40,7 @@ Choice propose(Driver& driver, const IterationPlan& plan, const IterationContext
   return choose(plan, context, grow, n_threads);
 }
 
+/// A multi-output tree has no base class, so the plan leaves nothing to choose.
 Choice propose(MultiOutputDriver& driver, const IterationPlan&, const IterationContext& context,
                int) {
   Choice choice;
@@ -59,6 +60,7 @@ Trainer::Trainer(std::shared_ptr<const Binned> binned, std::shared_ptr<const Lab
       n_threads_(n_threads),
       scores_(make_scores(*labels_, std::move(raw), n_threads, order_of(params))),
       driver_(make_driver(params, *binned_, *labels_, n_threads, storage_of(scores_.raw))) {
+  // Multi-output trees do not use the weights by bin, and by row they are the labels' weights.
   if (params.subsample == 1.0 && !params.multi_output) {
     all_rows_ = full_weights(*binned_, *labels_, n_threads);
   }

@@ -12,10 +12,11 @@
 namespace abcgbm {
 namespace {
 
-constexpr int kMaxBaseHalvings =
-    10;  // 2^-10: with thousands of classes the base class hardly moves
+// 2^-10: with thousands of classes the base class hardly moves.
+constexpr int kMaxBaseHalvings = 10;
 constexpr int kMaxDoublings = 2;
-constexpr int kAllHalvings = 64;  // after this many halvings every value is 0
+constexpr int kAllHalvings = 64;
+constexpr StepScale kNoStep{.step_halvings = kAllHalvings};  // all values round to 0
 
 std::vector<TreeMove> moves_by(const Proposal& proposal, const Values& values) {
   if (is_multi_output(proposal))
@@ -43,7 +44,7 @@ void subtract(std::vector<std::vector<double>>& values,
 void set_values(std::vector<Tree>& trees, const Values& values, StepScale scale) {
   if (trees.front().is_multi_output()) {
     std::vector<float>& of_leaf = trees.front().multi_output.of_leaf;
-    const std::size_t n_classes = values.tree_class.size();
+    const std::size_t n_classes = values.tree_class.size();  // of_leaf is leaf-major
     for (std::size_t i = 0; i < of_leaf.size(); ++i) {
       of_leaf[i] = static_cast<float>(values.tree_class[i % n_classes][i / n_classes]);
     }
@@ -67,7 +68,7 @@ class Mover {
         weight_(weight),
         proposal_(proposal),
         n_threads_(n_threads),
-        applied_(values_of(proposal.trees, {.step_halvings = kAllHalvings, .base_halvings = 0})) {}
+        applied_(values_of(proposal.trees, kNoStep)) {}
 
   bool has_moved() const { return at_.has_value(); }
 
@@ -92,7 +93,7 @@ class Mover {
     return {scores_.raw, labels_, weight_, {moves, to_full.moves}, n_threads_, storage};
   }
 
-  /// The loss at this scale, without applying it.
+  /// The exact loss at this scale, without applying it.
   double loss_at(StepScale scale) const {
     if (at_ == scale) return loss_of(scores_, labels_, weight_);
     const Change change(*this, values_of(proposal_.trees, scale));
@@ -122,8 +123,9 @@ class Mover {
 };
 
 /// Halves the base class's part while the loss falls; the loss of the full step may be given.
-LineSearchResult scale_base(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
-                            std::optional<double> loss) {
+LineSearchResult halve_base_move(const LossAt& loss_at,
+                                 const FallsIfHalvedAgain& falls_if_halved_again,
+                                 std::optional<double> loss) {
   StepScale scale;
   while (scale.base_halvings < kMaxBaseHalvings) {
     const StepScale next{.step_halvings = scale.step_halvings,
@@ -156,22 +158,26 @@ LineSearchResult double_step(const LossAt& loss_at, LineSearchResult from) {
 
 /// Scales the base class's part first. With K classes it moves by K-1 trees at once, each fitted as
 /// if alone, and only this common move overshoots: halving the whole step instead leaves ABC-MART
-/// far behind MART at K = 150. The rest is lengthened only if the full step would have raised the
-/// loss, as longer steps fit the training rows but seldom others.
-LineSearchResult scale_base_first(const LossAt& loss_at,
+/// far behind MART at K = 150. The whole step is doubled only if the full step would have raised
+/// the loss, as longer steps fit the training rows but seldom others.
+LineSearchResult find_first_scale(const LossAt& loss_at,
                                   const FallsIfHalvedAgain& falls_if_halved_again,
-                                  double loss_before, ScaleBase when) {
-  if (when == ScaleBase::always) return scale_base(loss_at, falls_if_halved_again, {});
+                                  double loss_before, ScaleBase base_scaling) {
+  if (base_scaling == ScaleBase::always) {
+    return halve_base_move(loss_at, falls_if_halved_again, std::nullopt);
+  }
   const double loss = loss_at({});
-  if (when == ScaleBase::never || loss <= loss_before) return {.scale = {}, .loss = loss};
-  return double_step(loss_at, scale_base(loss_at, falls_if_halved_again, loss));
+  if (base_scaling == ScaleBase::never || loss <= loss_before) return {.scale = {}, .loss = loss};
+  return double_step(loss_at, halve_base_move(loss_at, falls_if_halved_again, loss));
 }
 
 }  // namespace
 
 LineSearchResult line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
-                             double loss_before, ScaleBase when) {
-  LineSearchResult found = scale_base_first(loss_at, falls_if_halved_again, loss_before, when);
+                             double loss_before, ScaleBase base_scaling) {
+  LineSearchResult found =
+      find_first_scale(loss_at, falls_if_halved_again, loss_before, base_scaling);
+  // The loss is never NaN, which would end the search as if accepted: leaf values are limited.
   while (found.loss > loss_before && found.scale.step_halvings < kAllHalvings) {
     ++found.scale.step_halvings;
     found.loss = loss_at(found.scale);
@@ -185,6 +191,7 @@ bool has_split(const Proposal& proposal) {
 }
 
 ScaleBase when_to_scale_base(const Proposal& proposal, bool base_line_search) {
+  // A single tree has no common move of K-1 trees, which is what overshoots.
   if (!proposal.trees.front().base.exists() || proposal.trees.size() == 1) {
     return ScaleBase::never;
   }
@@ -203,6 +210,7 @@ Values values_of(const std::vector<Tree>& trees, StepScale scale) {
                 .base = std::vector<std::vector<double>>(trees.size())};
   for (std::size_t t = 0; t < trees.size(); ++t) {
     for (const TreeNode& node : trees[t].nodes) {
+      // The base class's value is rounded, then scaled up: both stay multiples of the grid.
       const double base_value = on_leaf_grid(node.value * factor * base_scale);
       values.base[t].push_back(base_value);
       values.tree_class[t].push_back(base_value / base_scale);

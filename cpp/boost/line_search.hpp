@@ -50,14 +50,15 @@ using FallsIfHalvedAgain = std::function<std::optional<bool>(int)>;
 /// When to scale the base class's part as long as the loss falls: never, only if the full step
 /// raises the loss, or always. `always` exists because that part overshoots long before the
 /// loss rises. In cross-validation on Letter, Pendigits, Optdigits and generated data with 60 to
-/// 300 classes halvings were as good as multiples of 1/64, and lengthening the rest raised the
-/// held-out loss from the first iteration on (100 classes: from 4.61 to 4.68 instead of to 4.47).
+/// 300 classes halvings were as good as multiples of 1/64, and lengthening the step afterwards
+/// raised the held-out loss from the first iteration on (100 classes: from 4.61 to 4.68 instead of
+/// to 4.47).
 enum class ScaleBase { never, if_loss_rises, always };
 ScaleBase when_to_scale_base(const Proposal& proposal, bool base_line_search);
 
 /// The scale after which the loss is not larger than before.
 LineSearchResult line_search(const LossAt& loss_at, const FallsIfHalvedAgain& falls_if_halved_again,
-                             double loss_before, ScaleBase when);
+                             double loss_before, ScaleBase base_scaling);
 
 /// Whether any tree has a split.
 bool has_split(const Proposal& proposal);

@@ -55,11 +55,11 @@ void LockStep<Job>::grow(std::span<const Job> jobs) {
     std::vector<Request> requests;
     for (const auto& some : of_tree) requests.insert(requests.end(), some.begin(), some.end());
     if (requests.empty()) break;
-    count(jobs, requests);
+    build_requested(jobs, requests);
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     std::vector<RowSets::Range> in_order;
-    for (const std::size_t set : trees_[i].set_of) {
+    for (const std::size_t set : trees_[i].row_set_of_node) {
       in_order.push_back(trees_[i].state.rows.nodes[set]);
     }
     trees_[i].state.rows.nodes = std::move(in_order);
@@ -78,37 +78,35 @@ template <class Job>
 void LockStep<Job>::start(std::span<const Job> jobs) {
   for_trees(jobs.size(), [&](std::size_t i) {
     GrowingTree& tree = trees_[i];
-    reset(tree.state.rows, binned_->n_rows);
-    tree.state.grower.start(jobs[i].params(), jobs[i].root_node());
-    tree.set_of = {0};
+    reset_tree(jobs[i], tree.state);
+    tree.row_set_of_node = {0};
     tree.children.clear();
-    tree.waiting = kRoot;
+    tree.children.emplace(kRoot, Children{});  // which the first `advance` reads
+    tree.split_leaf = kRoot;
     tree.is_grown = false;
-  });
-  set_sizes_of_roots(jobs);
-  for_trees(jobs.size(), [&](std::size_t i) {
-    Children& root = trees_[i].children[kRoot];
     if constexpr (Job::kKnowsRoot) {
-      root.counted[0] = traits_.make_histogram(binned_->layout.total_bins);
-      for (const Block& block : threads_.blocks) jobs[i].fill_root(block, root.counted[0]);
+      Histogram& histogram = tree.children.at(kRoot).histograms[0];
+      histogram = traits_.make_histogram(binned_->layout.total_bins);
+      for (const Block& block : threads_.blocks) jobs[i].fill_root(block, histogram);
     }
   });
+  set_root_abs_residuals(jobs);
 }
 
 template <class Job>
-void LockStep<Job>::set_sizes_of_roots(std::span<const Job> jobs) {
-  if (!trees_.front().state.grower.needs_residual_size()) return;
+void LockStep<Job>::set_root_abs_residuals(std::span<const Job> jobs) {
+  if (!trees_.front().state.grower.needs_abs_residuals()) return;
   std::vector<std::int64_t> sums;
-  std::vector<Size> sizes;
+  std::vector<AbsResiduals> abs_residuals;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    sizes.push_back(jobs[i].residual_size(trees_[i].state.rows.in_node(0)));
-    write_size(sizes.back(), sums);
+    abs_residuals.push_back(jobs[i].abs_residuals(trees_[i].state.rows.in_node(0)));
+    write_abs_residuals(abs_residuals.back(), sums);
   }
   communicator_->allreduce_sum(sums);
   Numbers from = sums.begin();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    read_size(from, sizes[i]);
-    trees_[i].state.grower.set_residual_size(0, sizes[i]);
+    read_abs_residuals(from, abs_residuals[i]);
+    trees_[i].state.grower.set_abs_residuals(0, abs_residuals[i]);
   }
 }
 
@@ -118,10 +116,10 @@ template <class Job>
 void LockStep<Job>::advance(const Job& job, GrowingTree& tree) {
   auto& grower = tree.state.grower;
   while (!tree.is_grown) {
-    if (tree.waiting != kNone) {
+    if (tree.split_leaf != kNone) {
       if (!knows_children(tree)) return;
       take_children(job, tree);
-      if (tree.waiting != kNone) return;  // waits for the splits of other ranks
+      if (tree.split_leaf != kNone) return;  // waits for the splits of other ranks
     }
     const auto leaf = grower.split_next();
     tree.is_grown = !leaf.has_value();
@@ -130,9 +128,9 @@ void LockStep<Job>::advance(const Job& job, GrowingTree& tree) {
     const std::size_t left = known != tree.children.end()
                                  ? known->second.left
                                  : split(*leaf, grower.nodes()[*leaf], tree).left;
-    tree.set_of.push_back(left);
-    tree.set_of.push_back(left + 1);
-    tree.waiting = *leaf;
+    tree.row_set_of_node.push_back(left);
+    tree.row_set_of_node.push_back(left + 1);
+    tree.split_leaf = *leaf;
   }
 }
 
@@ -142,58 +140,60 @@ typename LockStep<Job>::Children& LockStep<Job>::split(std::size_t leaf, const T
   RowSets& rows = tree.state.rows;
   Children& children = tree.children[leaf];
   children.left = rows.nodes.size();
-  split_rows(rows, tree.set_of[leaf], *binned_, how);
+  split_rows(rows, tree.row_set_of_node[leaf], *binned_, how);
   return children;
 }
 
 template <class Job>
 std::size_t LockStep<Job>::side_of(const GrowingTree& tree, std::size_t node) {
-  return tree.waiting == kRoot ? 0 : (node + 1) % 2;  // left children have odd numbers
+  return tree.split_leaf == kRoot ? 0 : (node + 1) % 2;  // left children have odd numbers
 }
 
 template <class Job>
 bool LockStep<Job>::knows_children(const GrowingTree& tree) const {
   const auto& grower = tree.state.grower;
-  const Children& children = tree.children.at(tree.waiting);
-  if (grower.to_count().empty()) return true;
-  if (tree.waiting != kRoot && grower.needs_residual_size() && !children.has_size) return false;
-  return std::ranges::all_of(grower.to_count(), [&](std::size_t node) {
-    return !children.counted[side_of(tree, node)].empty();
+  const Children& children = tree.children.at(tree.split_leaf);
+  if (grower.to_build().empty()) return true;
+  if (tree.split_leaf != kRoot && grower.needs_abs_residuals() && !children.has_abs_residuals)
+    return false;
+  return std::ranges::all_of(grower.to_build(), [&](std::size_t node) {
+    return !children.histograms[side_of(tree, node)].empty();
   });
 }
 
 template <class Job>
-void LockStep<Job>::take_sizes(const Children& children, GrowingTree& tree) {
+void LockStep<Job>::take_abs_residuals(const Children& children, GrowingTree& tree) {
   auto& grower = tree.state.grower;
-  if (tree.waiting == kRoot || !grower.needs_residual_size()) return;
-  const auto left = static_cast<std::size_t>(grower.nodes()[tree.waiting].left);
-  grower.set_residual_size(left, children.left_size);
-  grower.set_residual_size(left + 1,
-                           difference(grower.residual_size(tree.waiting), children.left_size));
+  if (tree.split_leaf == kRoot || !grower.needs_abs_residuals()) return;
+  const auto left = static_cast<std::size_t>(grower.nodes()[tree.split_leaf].left);
+  grower.set_abs_residuals(left, children.left_abs_residuals);
+  grower.set_abs_residuals(
+      left + 1, difference(grower.abs_residuals(tree.split_leaf), children.left_abs_residuals));
 }
 
-/// Searches splits in this rank's columns, once the histograms of the waiting nodes are known.
+/// Searches splits in this rank's columns, once the histograms of the split leaf's children
+/// are known.
 template <class Job>
 void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
   auto& grower = tree.state.grower;
-  Children& children = tree.children.at(tree.waiting);
-  if (!grower.to_count().empty()) {
-    take_sizes(children, tree);
+  Children& children = tree.children.at(tree.split_leaf);
+  if (!grower.to_build().empty()) {
+    take_abs_residuals(children, tree);
     parallel_for(threads_.n, static_cast<int>(threads_.n), [&](std::size_t i, std::size_t slot) {
       const std::size_t last = (i + 1) * own_.size() / threads_.n;
       for (std::size_t b = i * own_.size() / threads_.n; b < last; ++b) {
         check_interrupt();
-        for (const std::size_t node : grower.to_count()) {
-          const std::size_t made = grower.made_by(node);
-          Histogram& counted = children.counted[side_of(tree, node)];
+        for (const std::size_t node : grower.to_build()) {
+          const std::size_t target = grower.histogram_target(node);
+          Histogram& built = children.histograms[side_of(tree, node)];
           if (grower.is_subtracted(node)) {
-            traits_.subtract(own_[b], grower.histogram(made), counted);
+            traits_.subtract(own_[b], grower.histogram(target), built);
           } else {
-            traits_.copy(own_[b], counted, grower.histogram(made));
+            traits_.copy(own_[b], built, grower.histogram(target));
           }
-          job.finish(own_[b], grower.sums(made), grower.histogram(made));
+          job.finish(own_[b], grower.sums(target), grower.histogram(target));
         }
-        grower.block_counted(own_[b], slot);
+        grower.search_block(own_[b], slot);
       }
     });
     tree.found = grower.best_splits();
@@ -205,11 +205,11 @@ void LockStep<Job>::take_children(const Job& job, GrowingTree& tree) {
 template <class Job>
 void LockStep<Job>::set_splits(std::vector<Split> splits, GrowingTree& tree) {
   tree.state.grower.set_splits(std::move(splits));
-  tree.children.erase(tree.waiting);
-  tree.waiting = kNone;
+  tree.children.erase(tree.split_leaf);
+  tree.split_leaf = kNone;
 }
 
-/// Exchanges the splits of all waiting trees at once; false if none is waiting.
+/// Exchanges the splits of all trees that wait for them at once; false if none does.
 template <class Job>
 bool LockStep<Job>::exchange_splits(std::size_t n_trees) {
   Communicator::Values found;
@@ -245,11 +245,11 @@ std::vector<typename LockStep<Job>::Request> LockStep<Job>::request_children(std
   std::vector<Request> requests;
   GrowingTree& tree = trees_[number];
   if (tree.is_grown) return requests;
-  const Children& children = tree.children.at(tree.waiting);
-  for (const std::size_t node : tree.state.grower.to_count()) {
+  const Children& children = tree.children.at(tree.split_leaf);
+  for (const std::size_t node : tree.state.grower.to_build()) {
     const std::size_t side = side_of(tree, node);
-    if (children.counted[side].empty()) {
-      requests.push_back({.tree = number, .leaf = tree.waiting, .side = side});
+    if (children.histograms[side].empty()) {
+      requests.push_back({.tree = number, .leaf = tree.split_leaf, .side = side});
     }
   }
   request_ahead(number, requests);
@@ -262,7 +262,7 @@ void LockStep<Job>::request_ahead(std::size_t number, std::vector<Request>& requ
   GrowingTree& tree = trees_[number];
   const auto open = tree.state.grower.open_leaves();
   std::erase_if(tree.children, [&](const auto& item) {
-    return item.first != tree.waiting && std::ranges::find(open, item.first) == open.end();
+    return item.first != tree.split_leaf && std::ranges::find(open, item.first) == open.end();
   });
   const std::size_t half = (tree.state.grower.splits_left() + 1) / 2;
   const std::size_t n = std::min(half, open.size());
@@ -270,13 +270,13 @@ void LockStep<Job>::request_ahead(std::size_t number, std::vector<Request>& requ
     if (tree.children.size() >= max_histograms_) break;
     if (tree.children.contains(leaf)) continue;
     const auto preview = tree.state.grower.preview(leaf);
-    if (!preview.is_worth_counting) continue;
+    if (!preview.is_worth_building) continue;
     split(leaf, preview.split, tree);
-    requests.push_back({.tree = number, .leaf = leaf, .side = preview.counts_left ? 0U : 1U});
+    requests.push_back({.tree = number, .leaf = leaf, .side = preview.builds_left ? 0U : 1U});
   }
 }
 
-// -------------------------------------------------------------------------------------- counting
+// -------------------------------------------------------------------------------------- building
 
 template <class Job>
 std::span<const std::uint32_t> LockStep<Job>::rows_of(const Request& request) const {
@@ -285,22 +285,22 @@ std::span<const std::uint32_t> LockStep<Job>::rows_of(const Request& request) co
 }
 
 template <class Job>
-typename LockStep<Job>::Histogram& LockStep<Job>::counted(const Request& request) {
-  auto& histogram = trees_[request.tree].children.at(request.leaf).counted[request.side];
+typename LockStep<Job>::Histogram& LockStep<Job>::new_histogram(const Request& request) {
+  auto& histogram = trees_[request.tree].children.at(request.leaf).histograms[request.side];
   histogram = traits_.make_histogram(binned_->layout.total_bins);
   return histogram;
 }
 
 template <class Job>
-void LockStep<Job>::count(std::span<const Job> jobs, std::span<const Request> requests) {
+void LockStep<Job>::build_requested(std::span<const Job> jobs, std::span<const Request> requests) {
   Histogram sums = traits_.make_histogram(binned_->layout.total_bins * requests.size());
-  count_locally(jobs, requests, sums);
+  build_locally(jobs, requests, sums);
   if (is_scattered_) {
     reduce_scatter_histograms(requests, sums);
   } else {
     allreduce_histograms(requests, sums);
   }
-  count_sizes(jobs, requests);
+  sum_abs_residuals(jobs, requests);
 }
 
 template <class Job>
@@ -310,7 +310,7 @@ void LockStep<Job>::allreduce_histograms(std::span<const Request> requests, Hist
   const std::size_t size = numbers.size() / requests.size();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     std::ranges::copy(numbers.subspan(i * size, size),
-                      traits_.numbers(counted(requests[i])).begin());
+                      traits_.numbers(new_histogram(requests[i])).begin());
   }
 }
 
@@ -339,7 +339,7 @@ void LockStep<Job>::reduce_scatter_histograms(std::span<const Request> requests,
   const std::size_t n = (bin_end_[rank] - first) * of_bin;
   std::span<const Number> own = std::span(packed).subspan(ends[rank] - n * requests.size());
   for (const Request& of : requests) {
-    std::ranges::copy(own.first(n), traits_.numbers(counted(of)).begin() +
+    std::ranges::copy(own.first(n), traits_.numbers(new_histogram(of)).begin() +
                                         static_cast<std::ptrdiff_t>(first * of_bin));
     own = own.subspan(n);
   }
@@ -347,7 +347,7 @@ void LockStep<Job>::reduce_scatter_histograms(std::span<const Request> requests,
 
 /// Several threads divide the columns of a child if there are few children.
 template <class Job>
-void LockStep<Job>::count_locally(std::span<const Job> jobs, std::span<const Request> requests,
+void LockStep<Job>::build_locally(std::span<const Job> jobs, std::span<const Request> requests,
                                   Histogram& sums) {
   const std::size_t size = sums.size() / requests.size();
   const std::size_t n_blocks = threads_.blocks.size();
@@ -358,32 +358,33 @@ void LockStep<Job>::count_locally(std::span<const Job> jobs, std::span<const Req
     const std::size_t i = task / n_ranges;
     const std::size_t first = task % n_ranges * n_blocks / n_ranges;
     const std::size_t last = (task % n_ranges + 1) * n_blocks / n_ranges;
-    count_node(jobs[requests[i].tree],
-               NodeToCount<Bins>{.rows = rows_of(requests[i]),
-                                 .histogram = Bins(sums).subspan(i * size, size),
-                                 .is_subtracted = false},
-               std::span(threads_.blocks).subspan(first, last - first), row_sums_[slot],
-               [](const Block&) {});
+    build_histogram(jobs[requests[i].tree],
+                    NodeToBuild<Bins>{.rows = rows_of(requests[i]),
+                                      .histogram = Bins(sums).subspan(i * size, size),
+                                      .is_subtracted = false},
+                    std::span(threads_.blocks).subspan(first, last - first), row_sums_[slot],
+                    [](const Block&) {});
   });
 }
 
 template <class Job>
-void LockStep<Job>::count_sizes(std::span<const Job> jobs, std::span<const Request> requests) {
-  if (!trees_.front().state.grower.needs_residual_size()) return;
+void LockStep<Job>::sum_abs_residuals(std::span<const Job> jobs,
+                                      std::span<const Request> requests) {
+  if (!trees_.front().state.grower.needs_abs_residuals()) return;
   std::vector<std::int64_t> sums;
-  std::vector<Size> sizes;
+  std::vector<AbsResiduals> abs_residuals;
   for (const Request& of : requests) {
-    sizes.push_back(
-        jobs[of.tree].residual_size(rows_of({.tree = of.tree, .leaf = of.leaf, .side = 0})));
-    write_size(sizes.back(), sums);
+    abs_residuals.push_back(
+        jobs[of.tree].abs_residuals(rows_of({.tree = of.tree, .leaf = of.leaf, .side = 0})));
+    write_abs_residuals(abs_residuals.back(), sums);
   }
   communicator_->allreduce_sum(sums);
   Numbers from = sums.begin();
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    read_size(from, sizes[i]);
+    read_abs_residuals(from, abs_residuals[i]);
     Children& children = trees_[requests[i].tree].children.at(requests[i].leaf);
-    children.left_size = sizes[i];
-    children.has_size = true;
+    children.left_abs_residuals = abs_residuals[i];
+    children.has_abs_residuals = true;
   }
 }
 

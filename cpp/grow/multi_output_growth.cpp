@@ -71,13 +71,13 @@ RootNode<MultiOutput> MultiOutputJob::root_node() const {
       .key = draw(context.params.seed, Draw::features, context.iteration, n_classes * n_classes)};
 }
 
-std::vector<std::int64_t> MultiOutputJob::residual_size(Rows rows) const {
-  std::vector<std::int64_t> size(sum_layout.n_projections, 0);
+std::vector<std::int64_t> MultiOutputJob::abs_residuals(Rows rows) const {
+  std::vector<std::int64_t> totals(sum_layout.n_projections, 0);
   for (const std::uint32_t row : rows) {
     const std::int32_t* sums = sums_of_rows.data() + row * sum_layout.stride();
-    for (std::size_t d = 0; d < size.size(); ++d) size[d] += std::abs(sums[d]);
+    for (std::size_t d = 0; d < totals.size(); ++d) totals[d] += std::abs(sums[d]);
   }
-  return size;
+  return totals;
 }
 
 void MultiOutputJob::sum_rows(Rows rows, bool negated, RowSums& sums) const {
@@ -98,9 +98,8 @@ void MultiOutputJob::clear(const Block& block, Bins histogram) const {
       histogram.subspan(block.first_bin * stride, (block.last_bin - block.first_bin) * stride), 0);
 }
 
-void MultiOutputJob::count(const Block& block, Rows rows, const RowSums& sums,
-                           Bins histogram) const {
-  count_multi_output(binned, sum_layout, block, {.rows = rows, .sums = sums.data()}, histogram);
+void MultiOutputJob::add(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const {
+  add_to_multi_output(binned, sum_layout, block, {.rows = rows, .sums = sums.data()}, histogram);
 }
 
 void MultiOutputJob::finish(const Block& block, const MultiOutputSums& node, Bins histogram) const {
@@ -147,8 +146,8 @@ const TreeState<MultiOutputJob>& MultiOutputDriver::grow_nodes(const MultiOutput
   }
   auto& state = std::get<TreeState<MultiOutputJob>>(growth_);
   start_tree(job, state);
-  count_nodes(job, threads_, state);
-  while (split_best(job, state)) count_nodes(job, threads_, state);
+  build_histograms_and_search(job, threads_, state);
+  while (split_best(job, state)) build_histograms_and_search(job, threads_, state);
   return state;
 }
 

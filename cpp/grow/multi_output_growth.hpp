@@ -37,10 +37,10 @@ struct MultiOutputJob {
   const GrowParams& params() const { return context.params.grow; }
   std::size_t work_of_a_bin() const { return sum_layout.stride() / 4; }
   RootNode<Traits> root_node() const;
-  std::vector<std::int64_t> residual_size(Rows rows) const;
+  std::vector<std::int64_t> abs_residuals(Rows rows) const;
   void sum_rows(Rows rows, bool negated, RowSums& sums) const;
   void clear(const Block& block, Bins histogram) const;
-  void count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;
+  void add(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;
   void finish(const Block& block, const MultiOutputSums& node, Bins histogram) const;
 };
 

@@ -52,7 +52,7 @@ template <int W>
 void RankDriver<W>::grow_batch(const IterationContext& context, std::span<const ClassPair> batch,
                                std::vector<GrownTree>& grown) {
   const Communicator& communicator = context.rows.labels.communicator();
-  count_roots(*binned_, context.rows, batch, kHasHessian<W>, n_threads_, roots_);
+  build_root_histograms(*binned_, context.rows, batch, kHasHessian<W>, n_threads_, roots_);
   for (std::size_t first = 0; first < batch.size(); first += n_together_) {
     std::vector<TreeJob<W>> jobs;
     for (std::size_t i = first; i < std::min(first + n_together_, batch.size()); ++i) {

@@ -46,8 +46,9 @@ std::size_t end_of_batch(std::span<const ClassPair> trees, std::size_t first, st
   return last;
 }
 
-void count_roots(const Binned& binned, const TreeRows& rows, std::span<const ClassPair> batch,
-                 bool has_hessian, int n_threads, RootHistograms& roots) {
+void build_root_histograms(const Binned& binned, const TreeRows& rows,
+                           std::span<const ClassPair> batch, bool has_hessian, int n_threads,
+                           RootHistograms& roots) {
   const std::vector<int> classes = give_lanes(batch, rows.labels.n_classes, roots);
   const auto residual = [&](std::size_t i, std::size_t first, std::span<std::int64_t>) {
     return residuals_of(rows.scores, rows.labels, classes[i]) + first;

@@ -31,8 +31,9 @@ std::size_t end_of_batch(std::span<const ClassPair> trees, std::size_t first, st
                          bool has_hessian);
 
 /// Computes the root histograms of a batch over the rows of all ranks.
-void count_roots(const Binned& binned, const TreeRows& rows, std::span<const ClassPair> batch,
-                 bool has_hessian, int n_threads, RootHistograms& roots);
+void build_root_histograms(const Binned& binned, const TreeRows& rows,
+                           std::span<const ClassPair> batch, bool has_hessian, int n_threads,
+                           RootHistograms& roots);
 
 /// The root of one tree of a batch.
 struct TreeRoot {

@@ -14,12 +14,12 @@ namespace abcgbm {
 std::size_t threads_for(std::size_t n_trees, int n_threads);
 
 /// How many histograms of this size a thread may keep, at least 3. The memory of histograms is
-/// limited; fewer histograms mean more counting, never another tree.
+/// limited; fewer histograms mean more work, never another tree.
 inline constexpr std::size_t kMinHistograms = 3;
 std::size_t max_histograms(std::size_t bytes, int n_threads);
 
-/// The cost of growing a tree: the weight of the counted rows, which for each split are those of
-/// the lighter side.
+/// The cost of growing a tree: the weight of the rows that are added to histograms, which for each
+/// split are those of the lighter side.
 double work_of(const Tree& tree);
 
 /// The order in which to grow trees: most work first, so that no thread starts a large tree when

@@ -56,14 +56,14 @@ Split read_split(Numbers& from) {
   return split;
 }
 
-inline void write_size(std::int64_t size, Communicator::Values& to) { to.push_back(size); }
-inline void write_size(const std::vector<std::int64_t>& size, Communicator::Values& to) {
-  to.insert(to.end(), size.begin(), size.end());
+inline void write_abs_residuals(std::int64_t sum, Communicator::Values& to) { to.push_back(sum); }
+inline void write_abs_residuals(const std::vector<std::int64_t>& sums, Communicator::Values& to) {
+  to.insert(to.end(), sums.begin(), sums.end());
 }
 
-inline void read_size(Numbers& from, std::int64_t& size) { size = *from++; }
-inline void read_size(Numbers& from, std::vector<std::int64_t>& size) {
-  for (std::int64_t& number : size) number = *from++;
+inline void read_abs_residuals(Numbers& from, std::int64_t& sum) { sum = *from++; }
+inline void read_abs_residuals(Numbers& from, std::vector<std::int64_t>& sums) {
+  for (std::int64_t& sum : sums) sum = *from++;
 }
 
 }  // namespace abcgbm

@@ -32,7 +32,7 @@ std::vector<GrownTree> TreeDriver<W>::grow(const IterationContext& context,
   for (std::size_t first = 0; first < pairs.size();) {
     const std::size_t last = end_of_batch(pairs, first, max_trees, kHasHessian<W>);
     const auto batch = pairs.subspan(first, last - first);
-    count_roots(*binned_, context.rows, batch, kHasHessian<W>, n_threads_, roots_);
+    build_root_histograms(*binned_, context.rows, batch, kHasHessian<W>, n_threads_, roots_);
     for_each_tree(batch, n_per_tree, [&](std::size_t i, TreeState<TreeJob<W>>& state) {
       const TreeRoot root{
           .roots = roots_, .bin_weights = context.bin_weights, .pair = batch[i], .in_batch = i};

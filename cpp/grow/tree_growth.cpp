@@ -36,14 +36,14 @@ RootNode<SingleOutput<W>> TreeJob<W>::root_node() const {
 }
 
 template <int W>
-std::int64_t TreeJob<W>::residual_size(Rows rows) const {
-  std::int64_t size = 0;
+std::int64_t TreeJob<W>::abs_residuals(Rows rows) const {
+  std::int64_t total = 0;
   RowSums sums;
   for (std::size_t first = 0; first < rows.size(); first += kChunk) {
     sum_rows(rows.subspan(first, std::min(kChunk, rows.size() - first)), false, sums);
-    for (const Sums<W>& of_row : sums) size += std::abs(of_row[kResidual]);
+    for (const Sums<W>& of_row : sums) total += std::abs(of_row[kResidual]);
   }
-  return size;
+  return total;
 }
 
 template <int W>
@@ -63,8 +63,8 @@ void TreeJob<W>::clear(const Block& block, Bins histogram) const {
 }
 
 template <int W>
-void TreeJob<W>::count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const {
-  count_block<W>(binned, block, {.rows = rows, .sums = sums}, histogram);
+void TreeJob<W>::add(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const {
+  add_to_block<W>(binned, block, {.rows = rows, .sums = sums}, histogram);
 }
 
 template <int W>
@@ -80,17 +80,17 @@ void TreeJob<W>::fill_root(const Block& block, Bins histogram) const {
 }
 
 template <int W>
-void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state) {
+void search_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state) {
   auto& grower = state.grower;
-  if (grower.to_count().empty()) return;
+  if (grower.to_build().empty()) return;
   const std::span<Sums<W>> histogram = grower.histogram(0);
   for_blocks(job, threads, state, [&](std::span<const Block> blocks, std::size_t slot) {
     for (const Block& block : blocks) {
       job.fill_root(block, histogram);
-      grower.block_counted(block, slot);
+      grower.search_block(block, slot);
     }
   });
-  grower.all_blocks_counted();
+  grower.finish_search();
 }
 
 template <int W>
@@ -129,8 +129,8 @@ template <int W>
 GrownTree grow_tree(const TreeJob<W>& job, const TreeThreads& threads,
                     TreeState<TreeJob<W>>& state) {
   start_tree(job, state);
-  count_root(job, threads, state);
-  while (split_best(job, state)) count_nodes(job, threads, state);
+  search_root(job, threads, state);
+  while (split_best(job, state)) build_histograms_and_search(job, threads, state);
   GrownTree grown = take_structure(job, state);
   set_leaf_values(job, state, node_hessians(job, grown), grown);
   return grown;

@@ -36,10 +36,10 @@ struct TreeJob {
   static constexpr std::size_t work_of_a_bin() { return 1; }
   RootNode<Traits> root_node() const;
   void fill_root(const Block& block, Bins histogram) const;
-  std::int64_t residual_size(Rows rows) const;
+  std::int64_t abs_residuals(Rows rows) const;
   void sum_rows(Rows rows, bool negated, RowSums& sums) const;
   void clear(const Block& block, Bins histogram) const;
-  void count(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;
+  void add(const Block& block, Rows rows, const RowSums& sums, Bins histogram) const;
   void finish(const Block& block, const Sums<W>& node, Bins histogram) const;
 };
 
@@ -52,7 +52,7 @@ struct GrownTree {
 
 /// Searches the splits of the root.
 template <int W>
-void count_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state);
+void search_root(const TreeJob<W>& job, const TreeThreads& threads, TreeState<TreeJob<W>>& state);
 
 /// The structure of the grown tree, without leaf values.
 template <int W>

@@ -157,7 +157,7 @@ double move_raw(LargeVector<double>& raw, const Labels& labels, std::span<const 
 }
 
 double loss_of(const Scores& scores, const Labels& labels, RowWeights weight) {
-  if (weight == labels.weights()) return scores.loss;
+  if (weight == labels.weights()) return scores.loss;  // the same array
   return total_loss(labels, weight, scores.row_loss);
 }
 

@@ -39,21 +39,23 @@ struct ResidualKernel {
     const ScoreRows rows = *given;
     LargestOfLanes<N> of_groups;
     LargestOfLanes<1> of_single_rows;
-    std::size_t i = 0;
+    std::size_t i = 0;  // not for_row_groups: the two loops collect maxima of different widths
     for (; i + kChains * N <= rows.n; i += kChains * N) {
-      write<N, kChains>(rows, i, scale, residual, row_loss, of_groups);
+      write_group<N, kChains>(rows, i, scale, residual, row_loss, of_groups);
     }
-    for (; i < rows.n; ++i) write<1, 1>(rows, i, scale, residual, row_loss, of_single_rows);
+    for (; i < rows.n; ++i) write_group<1, 1>(rows, i, scale, residual, row_loss, of_single_rows);
     of_groups.add_to(*largest);
     of_single_rows.add_to(*largest);
   }
 
-  /// Stores exponentials where the residuals will be. The residual of a row's own class is its
-  /// largest.
+  /// Writes the fixed-point residuals of a group of rows, r * scale rounded to integers. Until they
+  /// are known, their places hold the exponentials. The residual of a row's own class is its
+  /// largest in absolute value, as it is minus the sum of the others; so `largest` needs no other.
   template <std::size_t M, std::size_t Registers>
-  [[gnu::always_inline]] static inline void write(const ScoreRows& rows, std::size_t i,
-                                                  double scale, std::int64_t* residual,
-                                                  double* row_loss, LargestOfLanes<M>& largest) {
+  [[gnu::always_inline]] static inline void write_group(const ScoreRows& rows, std::size_t i,
+                                                        double scale, std::int64_t* residual,
+                                                        double* row_loss,
+                                                        LargestOfLanes<M>& largest) {
     using Doubles = typename Wide<M>::Doubles;
     const auto at = [&](int k, std::size_t c) {
       return residual + static_cast<std::size_t>(k) * rows.stride + i + c * M;

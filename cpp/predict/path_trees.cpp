@@ -22,10 +22,10 @@ std::uint32_t last_edge(const PathBuilder& builder, std::uint32_t at, std::int32
 }
 
 std::uint32_t slot_of(std::vector<std::uint32_t>& slots, std::int32_t feature) {
-  const auto requests = static_cast<std::uint32_t>(feature);
-  const auto found = std::ranges::find(slots, requests);
+  const auto number = static_cast<std::uint32_t>(feature);
+  const auto found = std::ranges::find(slots, number);
   const auto slot = static_cast<std::uint32_t>(found - slots.begin());
-  if (found == slots.end()) slots.push_back(requests);
+  if (found == slots.end()) slots.push_back(number);
   return slot;
 }
 

@@ -62,33 +62,33 @@ void set_features(RegionTrees& regions, const SplitPoints& points) {
   for (const auto& [feature, thresholds] : points.thresholds) {
     const std::size_t n_padded = std::bit_ceil(thresholds.size() + 1) - 1;
     const std::size_t first = regions.thresholds.size();
-    regions.ranked.push_back({.feature = feature,
-                              .n_thresholds = static_cast<std::uint32_t>(thresholds.size()),
-                              .first = static_cast<std::uint32_t>(first),
-                              .n_padded = static_cast<std::uint32_t>(n_padded)});
+    regions.numeric.push_back({.feature = feature,
+                               .n_thresholds = static_cast<std::uint32_t>(thresholds.size()),
+                               .first = static_cast<std::uint32_t>(first),
+                               .n_padded = static_cast<std::uint32_t>(n_padded)});
     regions.thresholds.insert(regions.thresholds.end(), thresholds.begin(), thresholds.end());
     regions.thresholds.resize(first + n_padded, std::numeric_limits<double>::infinity());
   }
   for (const auto& [feature, n_words] : points.n_words) {
     const auto with_none = static_cast<std::uint32_t>(n_words + 1);
-    regions.coded.push_back({.feature = feature, .n_words = with_none});
+    regions.categorical.push_back({.feature = feature, .n_words = with_none});
   }
 }
 
 template <class Feature>
 std::size_t place_of(const std::vector<Feature>& features, std::int32_t feature) {
-  const auto requests = static_cast<std::uint32_t>(feature);
-  const auto found = std::ranges::lower_bound(features, requests, {}, &Feature::feature);
+  const auto number = static_cast<std::uint32_t>(feature);
+  const auto found = std::ranges::lower_bound(features, number, {}, &Feature::feature);
   return static_cast<std::size_t>(found - features.begin());
 }
 
 /// value <= threshold if and only if no more thresholds are below the value than below the
 /// threshold.
 RegionSplit threshold_split(const RegionTrees& regions, const PackedNode& node) {
-  const std::size_t place = place_of(regions.ranked, node.feature);
-  const RankedFeature& ranked = regions.ranked[place];
-  const double* first = regions.thresholds.data() + ranked.first;
-  const auto code = std::lower_bound(first, first + ranked.n_thresholds, node.threshold) - first;
+  const std::size_t place = place_of(regions.numeric, node.feature);
+  const NumericFeature& numeric = regions.numeric[place];
+  const double* first = regions.thresholds.data() + numeric.first;
+  const auto code = std::lower_bound(first, first + numeric.n_thresholds, node.threshold) - first;
   return {.column = static_cast<std::uint32_t>(2 * place + (node.missing_left() ? 0 : 1)),
           .code = static_cast<std::uint16_t>(code)};
 }
@@ -96,12 +96,12 @@ RegionSplit threshold_split(const RegionTrees& regions, const PackedNode& node) 
 /// Extends the set, as codes beyond its words go where missing values go.
 RegionSplit set_split(RegionTrees& regions, std::span<const std::uint64_t> set,
                       const PackedNode& node) {
-  const std::size_t place = place_of(regions.coded, node.feature);
+  const std::size_t place = place_of(regions.categorical, node.feature);
   std::vector<std::uint64_t>& all = regions.left_sets;
   all.insert(all.end(), set.begin(), set.end());
-  all.resize(all.size() + regions.coded[place].n_words - set.size(),
+  all.resize(all.size() + regions.categorical[place].n_words - set.size(),
              node.missing_left() ? ~std::uint64_t{0} : 0);
-  return {.column = static_cast<std::uint32_t>(2 * regions.ranked.size() + place)};
+  return {.column = static_cast<std::uint32_t>(2 * regions.numeric.size() + place)};
 }
 
 /// Packs the splits in the order of the nodes, and the values by region.
@@ -115,7 +115,7 @@ RegionTree pack_tree(const PackedTrees& packed, std::size_t t, RegionTrees& regi
   regions.values.resize(regions.values.size() + nodes.size() / 2 + 1);
   for (std::size_t at = 0; at < nodes.size(); ++at) {
     if (nodes[at].is_leaf()) {
-      regions.values[tree.first_value + region[at]] = nodes[at].threshold;
+      regions.values[tree.first_value + region[at]] = nodes[at].threshold;  // holds a leaf's value
       continue;
     }
     RegionSplit split = nodes[at].is_set() ? set_split(regions, packed.set_of(nodes[at]), nodes[at])
@@ -146,25 +146,27 @@ struct RankKernel {
 };
 
 template <class Code>
-void write_ranks(const RankedFeature& ranked, const double* x, const std::uint32_t* rank,
-                 Code* lowest) {
-  Code* highest = lowest + kRowsAtOnce;
-  const auto above_all = static_cast<Code>(ranked.n_thresholds);
+void write_ranks(const NumericFeature& numeric, const double* x, const std::uint32_t* rank,
+                 Code* nan_goes_left) {
+  Code* nan_goes_right = nan_goes_left + kRowsAtOnce;
+  const auto above_all = static_cast<Code>(numeric.n_thresholds);
   for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
-    lowest[i] = static_cast<Code>(rank[i]);
-    highest[i] = std::isnan(x[i]) ? above_all : lowest[i];
+    nan_goes_left[i] = static_cast<Code>(rank[i]);
+    nan_goes_right[i] = std::isnan(x[i]) ? above_all : nan_goes_left[i];
   }
 }
 
 template <class Code>
-void write_categories(const CodedFeature& coded, const double* x, Code* codes) {
-  const std::uint32_t none = 64 * (coded.n_words - 1);
+void write_categories(const CategoricalFeature& categorical, const double* x, Code* codes) {
+  const std::uint32_t none = 64 * (categorical.n_words - 1);
   for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
     const bool is_code = x[i] >= 0.0 && x[i] < static_cast<double>(none);
     codes[i] = static_cast<Code>(is_code ? static_cast<std::uint32_t>(x[i]) : none);
   }
 }
 
+/// Writes two columns for each numeric feature (NaN goes left, NaN goes right), then one for each
+/// categorical one. Codes beyond n_rows are stale; the leaf values they lead to are ignored.
 template <class Code>
 void code_rows_as(const RegionTrees& trees, const double* rows, std::size_t n_rows,
                   std::size_t n_features, std::vector<Code>& codes) {
@@ -175,16 +177,18 @@ void code_rows_as(const RegionTrees& trees, const double* rows, std::size_t n_ro
   };
   Code* column = codes.data();
   std::uint32_t rank[kRowsAtOnce] = {};
-  for (const RankedFeature& ranked : trees.ranked) {
-    read(ranked.feature);
-    const double* thresholds = trees.thresholds.data() + ranked.first;
-    dispatch<RankKernel>(thresholds, ranked.n_padded, static_cast<const double*>(x), n_rows, +rank);
-    write_ranks(ranked, x, rank, column);
+  for (const NumericFeature& numeric : trees.numeric) {
+    read(numeric.feature);
+    const double* thresholds = trees.thresholds.data() + numeric.first;
+    // Arguments are passed by value with explicit types, so arrays must decay to pointers.
+    dispatch<RankKernel>(thresholds, numeric.n_padded, static_cast<const double*>(x), n_rows,
+                         static_cast<std::uint32_t*>(rank));
+    write_ranks(numeric, x, rank, column);
     column += 2 * kRowsAtOnce;
   }
-  for (const CodedFeature& coded : trees.coded) {
-    read(coded.feature);
-    write_categories(coded, x, column);
+  for (const CategoricalFeature& categorical : trees.categorical) {
+    read(categorical.feature);
+    write_categories(categorical, x, column);
     column += kRowsAtOnce;
   }
 }
@@ -215,15 +219,15 @@ struct RegionKernel {
                                          const Code* codes, double* values) {
     alignas(64) Code region_of_row[Rows] = {};
     alignas(64) Code outside[Rows];
-    const std::size_t n_ranked = 2 * trees->ranked.size();
+    const std::size_t n_numeric_columns = 2 * trees->numeric.size();
     const RegionSplit* splits = trees->splits.data() + tree->first_split;
     const std::uint64_t* set = trees->left_sets.data() + tree->first_word;
     for (std::size_t s = 0; s < tree->n_splits; ++s) {
       const RegionSplit split = splits[s];
       const Code* column = codes + split.column * kRowsAtOnce;
-      if (split.column >= n_ranked) {
+      if (split.column >= n_numeric_columns) {
         mark_outside<Rows>(set, column, outside);
-        set += trees->coded[split.column - n_ranked].n_words;
+        set += trees->categorical[split.column - n_numeric_columns].n_words;
         column = outside;
       }
       divide_region<Rows>(column, static_cast<Code>(split.code), static_cast<Code>(split.region),

@@ -40,7 +40,7 @@ struct RegionTree {
 
 /// A feature with thresholds. It has two columns of codes: missing values are below all others in
 /// the first, and above in the second. A split uses the one that sends them its way.
-struct RankedFeature {
+struct NumericFeature {
   std::uint32_t feature = 0;
   std::uint32_t n_thresholds = 0;
   std::uint32_t first = 0;     // ascending thresholds,
@@ -49,23 +49,23 @@ struct RankedFeature {
 
 /// A feature with sets, of n_words words each. It has one column; a value that no set can contain
 /// has the first code of the last word.
-struct CodedFeature {
+struct CategoricalFeature {
   std::uint32_t feature = 0;
   std::uint32_t n_words = 0;
 };
 
 /// The small trees of a forest.
 struct RegionTrees {
-  std::vector<RankedFeature> ranked;
-  std::vector<double> thresholds;  // of all ranked features
-  std::vector<CodedFeature> coded;
+  std::vector<NumericFeature> numeric;
+  std::vector<double> thresholds;  // of all numeric features
+  std::vector<CategoricalFeature> categorical;
   std::vector<RegionTree> trees;
   std::vector<RegionSplit> splits;
   std::vector<std::uint64_t> left_sets;  // in the order of the splits with sets
   std::vector<double> values;            // by tree and region
   bool has_wide_codes = false;           // 16 bits instead of 8
 
-  std::size_t n_columns() const { return 2 * ranked.size() + coded.size(); }
+  std::size_t n_columns() const { return 2 * numeric.size() + categorical.size(); }
 };
 
 /// No tree is small if a feature needs codes of more than 16 bits.

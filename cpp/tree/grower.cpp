@@ -24,7 +24,7 @@ void Grower<Traits>::start(const GrowParams& params, const RootNode<Traits>& roo
   nodes_.clear();
   grown_.clear();
   open_.clear();
-  to_count_.clear();
+  to_build_.clear();
   to_split_.clear();
   sibling_.reset();
   free_slots_.clear();
@@ -32,7 +32,7 @@ void Grower<Traits>::start(const GrowParams& params, const RootNode<Traits>& roo
   add_child(root.sums, 0, {});
   if (!can_split(0)) return;
   grown_[0].slot = take_slot();
-  to_count_.push_back(0);
+  to_build_.push_back(0);
   prepare(0);
 }
 
@@ -75,7 +75,7 @@ typename Traits::NodeToSplit Grower<Traits>::node_to_split(std::size_t node) con
           .histogram = slots_[grown.slot],
           .rules = root_.rules,
           .may_split = grown.may_split,
-          .residual_size = grown.residual_size};
+          .abs_residuals = grown.abs_residuals};
 }
 
 template <class Traits>
@@ -141,8 +141,8 @@ typename Grower<Traits>::SplitPreview Grower<Traits>::preview(std::size_t leaf) 
   const bool is_deep = params_->max_depth > 0 && grown.depth + 1 >= params_->max_depth;
   const std::int64_t heavier = std::max(left_weight, right_weight);
   SplitPreview preview{.split = {},
-                       .counts_left = right_weight >= left_weight,
-                       .is_worth_counting = grown.slot != kNoSlot && !is_deep &&
+                       .builds_left = right_weight >= left_weight,
+                       .is_worth_building = grown.slot != kNoSlot && !is_deep &&
                                             heavier / 2 >= root_.rules.min_weight};
   write_split(grown.split, preview.split);
   return preview;
@@ -167,14 +167,14 @@ std::optional<std::size_t> Grower<Traits>::split_next() {
   TreeNode& node = nodes_[parent];
   write_split(split, node);
   node.left = static_cast<int>(left_id);
-  choose_to_count(parent, left_id);
+  choose_to_build(parent, left_id);
   return parent;
 }
 
 template <class Traits>
-void Grower<Traits>::choose_to_count(std::size_t parent, std::size_t left) {
+void Grower<Traits>::choose_to_build(std::size_t parent, std::size_t left) {
   const std::size_t right = left + 1;
-  to_count_.clear();
+  to_build_.clear();
   to_split_.clear();
   sibling_.reset();
   for (const std::size_t child : {left, right}) {
@@ -185,20 +185,20 @@ void Grower<Traits>::choose_to_count(std::size_t parent, std::size_t left) {
   } else if (grown_[parent].slot != kNoSlot) {
     const bool right_is_lighter =
         traits_.weight_of(grown_[right].sums) < traits_.weight_of(grown_[left].sums);
-    to_count_.push_back(right_is_lighter ? right : left);
+    to_build_.push_back(right_is_lighter ? right : left);
     sibling_ = right_is_lighter ? left : right;
     grown_[*sibling_].slot = std::exchange(grown_[parent].slot, kNoSlot);
   } else {
-    to_count_ = to_split_;
+    to_build_ = to_split_;
   }
-  for (const std::size_t child : to_count_) {
+  for (const std::size_t child : to_build_) {
     if (can_split(child)) grown_[child].slot = take_slot();
   }
 }
 
 template <class Traits>
-void Grower<Traits>::block_counted(const Block& block, std::size_t slot) {
-  const std::size_t node = to_count_.front();
+void Grower<Traits>::search_block(const Block& block, std::size_t slot) {
+  const std::size_t node = to_build_.front();
   if (sibling_ && !is_subtracted(node)) {
     traits_.subtract(block, histogram(*sibling_), histogram(node));
   };

@@ -1,6 +1,6 @@
 // Best-first growth of one tree, as a state machine. It chooses the node to split and the nodes
-// whose rows are to be counted, and receives their histograms block by block, in any order. It
-// knows the layout but no rows, so every rank grows the same tree.
+// whose histograms to build, and receives these block by block, in any order. It knows the layout
+// but no rows, so every rank grows the same tree.
 #pragma once
 
 #include <cstddef>
@@ -39,12 +39,12 @@ class Grower {
   using Bins = typename Traits::Bins;
 
   /// Keeps at most `max_histograms` histograms, at least 3. If the histogram of a leaf was
-  /// released, both of its children are counted; fewer histograms mean more counting, never another
+  /// released, those of both its children are built; fewer histograms mean more work, never another
   /// tree.
   Grower(const Traits& traits, const Layout& layout, std::size_t max_histograms,
          std::size_t n_threads);
 
-  /// Starts a tree; its root is to be counted. Keeps a reference to the parameters.
+  /// Starts a tree; the histogram of its root is to be built. Keeps a reference to the parameters.
   void start(const GrowParams& params, const RootNode<Traits>& root);
 
   /// The leaves that can be split, the best last; at most as many as there are splits left.
@@ -54,8 +54,8 @@ class Grower {
   /// What is known about the children of an open leaf before it is split.
   struct SplitPreview {
     TreeNode split;          // how its rows will be divided
-    bool counts_left;        // whether the left child will be counted
-    bool is_worth_counting;  // whether a child could be split again, using its histogram
+    bool builds_left;        // whether the left child's histogram will be built
+    bool is_worth_building;  // whether a child could be split again, using its histogram
   };
   SplitPreview preview(std::size_t leaf) const;
 
@@ -63,43 +63,44 @@ class Grower {
   /// tree is finished.
   std::optional<std::size_t> split_next();
 
-  /// The nodes to count now: the root; after a split the lighter child, both if the parent's
-  /// histogram was released, or none if neither can be split again.
-  std::span<const std::size_t> to_count() const { return to_count_; }
+  /// The nodes whose histograms to build now: the root; after a split the lighter child, both if
+  /// the parent's histogram was released, or none if neither can be split again.
+  std::span<const std::size_t> to_build() const { return to_build_; }
 
-  /// Whether a node to count needs no histogram, as it cannot be split again: its rows are
+  /// Whether a node to build needs no histogram, as it cannot be split again: its rows are
   /// subtracted from the parent's histogram, which becomes the sibling's. (On Isolet this is every
   /// second split, with 16 rows in the median, while a histogram has 130,000 bins.)
   bool is_subtracted(std::size_t node) const { return grown_[node].slot == kNoSlot; }
 
-  /// The node whose histogram results from counting a node: itself or its sibling.
-  std::size_t made_by(std::size_t node) const {
+  /// The node whose histogram results from the rows of a node to build: itself or, if they are
+  /// subtracted from the parent's histogram, its sibling.
+  std::size_t histogram_target(std::size_t node) const {
     return sibling_ && is_subtracted(node) ? *sibling_ : node;
   }
 
   /// Whether the split search needs the sums of absolute residuals: the penalty on categorical
   /// splits without hessians.
-  bool needs_residual_size() const {
+  bool needs_abs_residuals() const {
     return has_categories_ && !traits_.has_hessian() && root_.rules.category_penalty > 0.0;
   }
-  void set_residual_size(std::size_t node, const typename Traits::ResidualSize& size) {
-    grown_[node].residual_size = size;
+  void set_abs_residuals(std::size_t node, const typename Traits::AbsResiduals& sums) {
+    grown_[node].abs_residuals = sums;
   }
-  const typename Traits::ResidualSize& residual_size(std::size_t node) const {
-    return grown_[node].residual_size;
+  const typename Traits::AbsResiduals& abs_residuals(std::size_t node) const {
+    return grown_[node].abs_residuals;
   }
 
   Bins histogram(std::size_t node) { return slots_[grown_[node].slot]; }
 
-  /// Searches a block of columns that has been counted for all nodes. Blocks may come in any order,
-  /// from threads with a slot each.
-  void block_counted(const Block& block, std::size_t slot);
+  /// Searches the splits in a block that is complete for all nodes to build. Blocks may come in any
+  /// order, from threads with a slot each.
+  void search_block(const Block& block, std::size_t slot);
 
   /// Ends the search after the last block.
-  void all_blocks_counted() { set_splits(best_splits()); }
+  void finish_search() { set_splits(best_splits()); }
 
   /// The same in two steps, so that ranks can exchange splits: the best splits in the blocks
-  /// counted here, and the best ones of all.
+  /// searched here, and the best ones of all.
   std::vector<typename Traits::Split> best_splits();
   void set_splits(std::vector<typename Traits::Split> splits);
 
@@ -111,7 +112,7 @@ class Grower {
   static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
   struct Grown {
     Sums sums{};
-    typename Traits::ResidualSize residual_size{};
+    typename Traits::AbsResiduals abs_residuals{};
     typename Traits::Split split;
     Path path;
     int depth = 0;
@@ -122,7 +123,7 @@ class Grower {
   static void write_split(const typename Traits::Split& split, TreeNode& node);
   bool can_split(std::size_t node) const;
   void add_child(const Sums& sums, int depth, const Path& path);
-  void choose_to_count(std::size_t parent, std::size_t left);
+  void choose_to_build(std::size_t parent, std::size_t left);
   void prepare(std::size_t node);
   typename Traits::NodeToSplit node_to_split(std::size_t node) const;
   void decide(std::size_t node);
@@ -149,8 +150,8 @@ class Grower {
   };
 
   std::vector<Found> found_;  // by slot
-  std::vector<std::size_t> to_count_;
-  std::optional<std::size_t> sibling_;  // of the counted node: has the parent's histogram
+  std::vector<std::size_t> to_build_;
+  std::optional<std::size_t> sibling_;  // of the node to build: has the parent's histogram
   std::vector<std::size_t> to_split_;   // nodes whose splits are searched
 };
 

@@ -11,10 +11,10 @@ namespace {
 constexpr std::size_t kPrefetchDistance = 12;  // as rows of a small node are scattered in memory
 constexpr std::size_t kChunk =
     2048;  // rows whose residuals are transposed to row order, in the L2 cache
-constexpr std::size_t kMaxLines = 512;  // of columns that are counted together, in the L1 cache
+constexpr std::size_t kMaxLines = 512;  // of columns that are built together, in the L1 cache
 constexpr std::size_t kAnyBins = std::size_t{1} << 32;
 
-/// N columns that are counted together: the sums of a row are read once for all of them, and
+/// N columns that are built together: the sums of a row are read once for all of them, and
 /// consecutive rows with the same bin do not wait for each other.
 template <std::size_t N, class Code, class Item>
 struct ColumnGroup {
@@ -55,9 +55,9 @@ void for_column_groups(const Layout& layout, const Columns<Code>& columns, const
 /// Adds rows to N columns.
 template <int W, std::size_t N, class Code>
 struct AddRowsKernel {
-  [[gnu::always_inline]] static inline void run(const RowsToCount<W>* given,
+  [[gnu::always_inline]] static inline void run(const RowsToAdd<W>* given,
                                                 const ColumnGroup<N, Code, Sums<W>>* group) {
-    const RowsToCount<W> rows = *given;
+    const RowsToAdd<W> rows = *given;
     const ColumnGroup<N, Code, Sums<W>> columns = *group;
     for (std::size_t j = 0; j < rows.rows.size(); ++j) {
       const std::uint32_t row = rows.rows[j];
@@ -68,7 +68,7 @@ struct AddRowsKernel {
 };
 
 template <int W>
-void add_listed(const ListedCodes& listed, const RowsToCount<W>& rows, Sums<W>* histogram) {
+void add_listed(const ListedCodes& listed, const RowsToAdd<W>& rows, Sums<W>* histogram) {
   const std::size_t n_rows = rows.rows.size();
   const std::uint32_t* row = rows.rows.data();
   for (std::size_t j = 0; j < n_rows; ++j) {
@@ -192,8 +192,8 @@ void fill_group(const Binned& binned, RowWeights weight, const RowValues& values
 }  // namespace
 
 template <int W>
-void count_block(const Binned& binned, const Block& block, const RowsToCount<W>& rows,
-                 std::span<Sums<W>> histogram) {
+void add_to_block(const Binned& binned, const Block& block, const RowsToAdd<W>& rows,
+                  std::span<Sums<W>> histogram) {
   if (block.is_listed()) return add_listed<W>(binned.listed, rows, histogram.data());
   std::visit(
       [&](const auto& columns) {
@@ -219,10 +219,8 @@ void subtract_block(const Block& block, std::span<Sums<W>> parent, std::span<con
   for (std::size_t i = block.first_bin; i < block.last_bin; ++i) subtract(from[i], part[i]);
 }
 
-template void count_block<2>(const Binned&, const Block&, const RowsToCount<2>&,
-                             std::span<Sums<2>>);
-template void count_block<3>(const Binned&, const Block&, const RowsToCount<3>&,
-                             std::span<Sums<3>>);
+template void add_to_block<2>(const Binned&, const Block&, const RowsToAdd<2>&, std::span<Sums<2>>);
+template void add_to_block<3>(const Binned&, const Block&, const RowsToAdd<3>&, std::span<Sums<3>>);
 template void finish_block<2>(const Layout&, const Block&, const Sums<2>&, std::span<Sums<2>>);
 template void finish_block<3>(const Layout&, const Block&, const Sums<3>&, std::span<Sums<3>>);
 template void subtract_block<2>(const Block&, std::span<Sums<2>>, std::span<const Sums<2>>);

@@ -37,17 +37,17 @@ class HeldSums {
   std::int64_t last_;
 };
 
-/// Rows to count, and their sums.
+/// Rows to add, and their sums.
 template <int W>
-struct RowsToCount {
+struct RowsToAdd {
   std::span<const std::uint32_t> rows;
   std::span<const Sums<W>> sums;  // in the order of `rows`
 };
 
 /// Adds rows to the bins of one block, except to the common bins of sparse features.
 template <int W>
-void count_block(const Binned& binned, const Block& block, const RowsToCount<W>& rows,
-                 std::span<Sums<W>> histogram);
+void add_to_block(const Binned& binned, const Block& block, const RowsToAdd<W>& rows,
+                  std::span<Sums<W>> histogram);
 
 /// Sets the common bins of sparse features, after all rows were added, to the node's sums minus the
 /// other bins.

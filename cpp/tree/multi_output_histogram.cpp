@@ -13,7 +13,7 @@ constexpr std::size_t kMaxLanes = 4;  // of a row, held in registers
 
 using LaneOfSums [[gnu::vector_size(kLane * sizeof(std::int32_t))]] = std::int32_t;
 
-/// N columns that are counted together, so that the sums of a row are read once.
+/// N columns that are built together, so that the sums of a row are read once.
 template <std::size_t N, class Code>
 struct ColumnPair {
   std::array<const Code*, N> code;
@@ -110,8 +110,8 @@ void set_common_bin(const Feature& feature, const MultiOutputSums& node, std::in
 
 }  // namespace
 
-void count_multi_output(const Binned& binned, const SumLayout& sum_layout, const Block& block,
-                        const MultiOutputRows& rows, std::span<std::int32_t> histogram) {
+void add_to_multi_output(const Binned& binned, const SumLayout& sum_layout, const Block& block,
+                         const MultiOutputRows& rows, std::span<std::int32_t> histogram) {
   const LanesToAdd add{.stride = sum_layout.stride(),
                        .rows = rows.rows.data(),
                        .n_rows = rows.rows.size(),

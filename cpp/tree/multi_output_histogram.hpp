@@ -9,15 +9,15 @@
 
 namespace abcgbm {
 
-/// Rows to count, and their sums, [rows.size()][stride].
+/// Rows to add, and their sums, [rows.size()][stride].
 struct MultiOutputRows {
   std::span<const std::uint32_t> rows;
   const std::int32_t* sums;
 };
 
 /// Adds rows to the bins of one block, except to the common bins of sparse features.
-void count_multi_output(const Binned& binned, const SumLayout& sum_layout, const Block& block,
-                        const MultiOutputRows& rows, std::span<std::int32_t> histogram);
+void add_to_multi_output(const Binned& binned, const SumLayout& sum_layout, const Block& block,
+                         const MultiOutputRows& rows, std::span<std::int32_t> histogram);
 
 /// Sets the common bins of sparse features, after all rows were added, to the node's sums minus the
 /// other bins.

@@ -147,7 +147,7 @@ std::span<const double> MultiOutputSplitSearch::penalties_of(std::size_t project
                                                              const MultiOutputNode& node) {
   double unit = node.rules.category_penalty;
   if (!sum_layout_.has_hessian && unit > 0.0) {
-    unit *= static_cast<double>(node.residual_size[projection]);
+    unit *= static_cast<double>(node.abs_residuals[projection]);
   }
   return penalties_.of(found_.size(), unit);
 }

@@ -22,7 +22,7 @@ struct MultiOutputNode {
   std::span<const std::int32_t> histogram;
   const SplitRules& rules;
   std::span<const std::uint8_t> may_split{};      // by feature; empty: all
-  std::span<const std::int64_t> residual_size{};  // by projection, without hessian sums only
+  std::span<const std::int64_t> abs_residuals{};  // by projection, without hessian sums only
 };
 
 /// Maximum number of projections in which categories are sorted.

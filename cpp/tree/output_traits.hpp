@@ -26,7 +26,7 @@ struct SingleOutput {
   using Split = abcgbm::Split<W>;
   using NodeToSplit = abcgbm::NodeToSplit<W>;
   using Search = SplitSearch<W>;
-  using ResidualSize = std::int64_t;
+  using AbsResiduals = std::int64_t;
   static constexpr bool has_hessian() { return kHasHessian<W>; }
 
   Histogram make_histogram(std::size_t n_bins) const { return Histogram(n_bins); }
@@ -57,7 +57,7 @@ struct MultiOutput {
   using Split = MultiOutputSplit;
   using NodeToSplit = MultiOutputNode;
   using Search = MultiOutputSplitSearch;
-  using ResidualSize = std::vector<std::int64_t>;  // by projection
+  using AbsResiduals = std::vector<std::int64_t>;  // by projection
 
   SumLayout sum_layout{};
   bool has_hessian() const { return sum_layout.has_hessian; }

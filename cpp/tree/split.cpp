@@ -180,7 +180,7 @@ void SplitSearch<W>::subtract_penalties(const NodeToSplit<W>& node) {
   if constexpr (kHasHessian<W>) {
     unit *= static_cast<double>(node.sums[kHessian]) + 2.0 * node.rules.l2;
   } else {
-    unit *= static_cast<double>(node.residual_size);
+    unit *= static_cast<double>(node.abs_residuals);
   }
   const auto penalties = penalties_.of(categories_.size(), unit).subspan(first_);
   for (std::size_t i = 0; i < n_; ++i) score_[i] = std::max(0.0, score_[i] - penalties[i]);

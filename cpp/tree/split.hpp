@@ -92,7 +92,7 @@ struct NodeToSplit {
   std::span<const Sums<W>> histogram;
   const SplitRules& rules;
   std::span<const std::uint8_t> may_split{};  // by feature; empty: all
-  std::int64_t residual_size = 0;  // sum of absolute residuals, without hessian sums only
+  std::int64_t abs_residuals = 0;  // sum of absolute residuals, without hessian sums only
 };
 
 /// Finds the split with the largest score; among equals that of the lowest feature, then with
