@@ -144,7 +144,7 @@ def _line(series: Series, x: Scale, y: Scale) -> dict[str, Any]:
 
 
 def reliability(found: Calibration) -> dict[str, Any]:
-    """Return a reliability curve: observed frequency by predicted probability, with numbers of rows."""
+    """Return a reliability curve: observed frequency by predicted probability, with the weight of each bin."""
     size, margin = 320, 44
     x, y = Scale(0, 1, margin, size - 10), Scale(0, 1, size - margin, 10)
     max_weight = float(found.weight.max())
