@@ -169,7 +169,7 @@ class ModelInspection(FittedAttributes):
         table, y = labelled
         model, n_threads = self._model, self._n_threads()
         increase = permutation_importances(
-            model.ensemble, model.numbers(table), y, n_repeats, rng, n_threads
+            model.ensemble, model.encoded_values(table), y, n_repeats, rng, n_threads
         )
         if not per_class:
             overall: Floats = increase.sum(axis=0) / len(y)

@@ -271,7 +271,7 @@ def test_validation_score_that_is_no_number_stops_like_one_that_is_not_better():
 def test_built_in_score_without_a_value_is_an_error():
     settings = SimpleNamespace(scoring=Scoring("brier"))
     monitor = SimpleNamespace(
-        _plan=SimpleNamespace(settings=settings), _rows=SimpleNamespace(integer_weights=None)
+        _resolved=SimpleNamespace(settings=settings), _rows=SimpleNamespace(integer_weights=None)
     )
     with pytest.raises(NotImplementedError, match="scoring='brier' has no value"):
         Monitor.score(monitor)

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from abcgbm.communication.communicator import Communicator
 from abcgbm.communication.shard import LOCAL
+from abcgbm.data.labels import ALLOWED_LABELS
 from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema, find_feature
+from abcgbm.model.file.json_values import to_json
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.parameters.validators import is_integer
 from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
@@ -165,6 +167,24 @@ class ResolvedParameters:
         settings = replace(self.settings, algorithm=algorithm, base_class=None)
         return replace(self, settings=settings, base_policy=NoBase(), phase="plain")
 
+    def check_can_be_saved(self) -> None:
+        """Raise TypeError, before training, if the model could not be saved after it."""
+        labels = self.classes.labels
+        try:
+            to_json(labels)
+        except TypeError as error:
+            raise TypeError(
+                f"y has labels such as {labels[0]!r}: {error}; expected {ALLOWED_LABELS}, each of a "
+                "type of Python or NumPy"
+            ) from error
+        for name, value in self.auto_values.items():
+            try:
+                to_json(value)
+            except TypeError as error:
+                raise TypeError(
+                    f"{name}={value!r}: {error}; expected a type of abcgbm or Python"
+                ) from error
+
     @property
     def n_classes(self) -> int:
         """Number of classes."""
@@ -176,7 +196,7 @@ class ResolvedParameters:
         return self.limits.n_iter_no_change is not None
 
     @property
-    def resolved(self) -> dict[str, Any]:
+    def auto_values(self) -> dict[str, Any]:
         """Values of the parameters that may be "auto", by name."""
         settings = self.settings
         return {
