@@ -83,8 +83,8 @@ class ModelInspection(FittedAttributes):
         Parameters
         ----------
         kind : {"gain", "split", "cover", "permutation"}, default="gain"
-            Fraction of the total gain, of the number of splits, or of the weight of the rows that are
-            split; or the increase of the mean log loss when the feature is permuted in ``X``.
+            Fraction of the total gain, of the number of splits, or of the sample weight of the rows that
+            are split (not of their hessians, as in XGBoost); or the increase of the mean log loss when the feature is permuted in ``X``.
         per_class : bool, default=False
             Importances for each class: fractions over the trees of the class (splits of multi-output
             trees count for every class, their gains are recorded by class), or the increase of the

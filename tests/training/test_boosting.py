@@ -284,7 +284,7 @@ def test_first_tree_of_a_model_does_not_depend_on_the_refresh():
     end = one.tree_start[1]
     assert other.tree_start[1] == end
     np.testing.assert_array_equal(one.value[:end], other.value[:end])
-    assert one.step_start.tolist() == other.step_start.tolist() == [0, 4]
+    assert one.iteration_start.tolist() == other.iteration_start.tolist() == [0, 4]
 
 
 # ---------------------------------------------------------------------------------------- the guard
@@ -302,7 +302,7 @@ def test_guard_shortens_steps_of_many_classes():
     X, y = noisy_data(n_rows=900, n_classes=60)
     reports = []
     model = small(max_iter=10, callbacks=reports.append).fit(X, y)
-    scale = model.model_.ensemble.tree_base_scale[model.model_.ensemble.step_start[:-1]]
+    scale = model.model_.ensemble.tree_base_scale[model.model_.ensemble.iteration_start[:-1]]
     assert (scale < 1).any()
     assert [report.was_scaled_back for report in reports] == (scale < 1).tolist()
     assert (np.diff(model.train_loss_) <= 0).all()

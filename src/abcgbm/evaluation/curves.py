@@ -65,7 +65,9 @@ def staged_scores(predictions: Predictions, max_points: int | None = None) -> St
     raw = np.tile(model.ensemble.init, (len(predictions.table), 1))
     scores = [_score(raw, predictions)]
     points = {*iterations.tolist()}
-    for n_iter, raw in enumerate(model.staged_raw_scores(predictions.table, predictions.n_threads), 1):
+    for n_iter, raw in enumerate(
+        model.staged_raw_scores(predictions.table, predictions.n_threads), 1
+    ):
         if n_iter in points:
             scores.append(_score(raw, predictions))
     errors, losses = np.array(scores).T

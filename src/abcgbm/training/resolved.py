@@ -217,7 +217,7 @@ def resolve_parameters(
     settings: Parameters,
     schema: Schema,
     classes: ClassLabels,
-    began: float,
+    start_time: float,
     *,
     seed: int | None = None,
     communicator: Communicator = LOCAL.communicator,
@@ -232,7 +232,7 @@ def resolve_parameters(
         Columns of the table.
     classes : ClassLabels
         Labels of the classes.
-    began : float
+    start_time : float
         Start of the fit on the monotonic clock.
     seed : int or None
         Seed of the fit that is continued; None: a new one.
@@ -243,7 +243,7 @@ def resolve_parameters(
     policy = resolve_base_class(settings.base_class, classes.labels, rng)
     policy, drawn = communicator.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
     rules = FeatureRules.from_parameters(settings.max_features, settings.interaction_cst, schema)
-    limits = _limits(settings, began)
+    limits = _limits(settings, start_time)
     return ResolvedParameters(
         settings,
         classes,
@@ -263,7 +263,7 @@ def _n_projections(settings: Parameters, n_classes: int) -> int:
     return n_classes if given == "all" else min(int(given), n_classes)
 
 
-def _limits(settings: Parameters, began: float) -> Limits:
+def _limits(settings: Parameters, start_time: float) -> Limits:
     max_iter = cast(int | None, settings.max_iter)  # "auto" is resolved by now
     stops_early = bool(settings.early_stopping)
     if max_iter is None and settings.time_limit is None and not stops_early:
@@ -277,7 +277,7 @@ def _limits(settings: Parameters, began: float) -> Limits:
         )
     return Limits(
         max_iter=max_iter,
-        deadline=None if settings.time_limit is None else began + settings.time_limit,
+        deadline=None if settings.time_limit is None else start_time + settings.time_limit,
         n_iter_no_change=settings.n_iter_no_change if stops_early else None,
         tol=settings.tol,
     )
