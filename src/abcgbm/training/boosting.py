@@ -154,7 +154,7 @@ def choose_and_train(
     There are no trees if none can be split, or if the line search scales all of them back to zero.
     """
     # A draw of rows, features or projections may allow no split; try others. With subsample the line
-    # search uses the loss of the drawn rows: on all rows it may rise, which would end training.
+    # search uses the loss of the drawn rows: that of all rows may rise, which would end training.
     for attempt in range(_MAX_DRAWS if resolved.has_draws else 1):
         candidates, trees = _try_iteration(state, resolved, draw_key(state.n_iter, attempt))
         if trees:
@@ -235,7 +235,7 @@ def train_iteration(
 
     Results that change no score are left out. Draws depend on the key alone.
     """
-    # A single base class needs no tree. Of several candidates each needs one, for the others' sake.
+    # A single base class needs no tree. Several candidates have one each, which the others need.
     classes = [k for k in range(n_classes) if (k,) != plan.bases]
     groups = [[k] for k in classes] if sequential else [classes]
     results = [
