@@ -112,7 +112,7 @@ def test_file_of_a_cut_model_has_its_steps_alone():
     whole, file = small().fit(X, Y), io.BytesIO()
     whole.truncate(3).save_model(file)
     loaded = ABCBoostClassifier.load_model(io.BytesIO(file.getvalue()))
-    assert ensemble_arrays(loaded)["iteration_start"].tolist() == [0, 3, 6, 9]
+    assert ensemble_arrays(loaded)["step_start"].tolist() == [0, 3, 6, 9]
     assert loaded.stop_reason_ == "truncated"
 
 
