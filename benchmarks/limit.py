@@ -75,8 +75,8 @@ def additions(model: Any, n_columns: float) -> Additions:
     has_hessian = _name_or_criterion(model.algorithm).endswith("logitboost")
     n_lines = np.full(trees.n_iter, _lines(trees.n_classes))
     if has_hessian:
-        n_lines += _lines(np.diff(trees.step_start))
-    first_nodes = trees.tree_start[trees.step_start[:-1]]
+        n_lines += _lines(np.diff(trees.iteration_start))
+    first_nodes = trees.tree_start[trees.iteration_start[:-1]]
     to_roots = float(trees.weight[first_nodes] @ n_lines) * n_columns
     to_nodes = rows_of_lighter_children(model) * n_columns
     name = "triples" if has_hessian else "pairs"

@@ -33,7 +33,7 @@ def line(n_classes: int) -> str:
         ours, theirs = abc.history_.train_loss[step], mart.history_.train_loss[step]
         cells.append(f"{theirs:.1f} / {ours:.1f} ({ours / theirs:.2f})")
     ensemble = abc.model_.ensemble
-    n_scaled_back = np.count_nonzero(ensemble.tree_base_scale[ensemble.step_start[:-1]] < 1)
+    n_scaled_back = np.count_nonzero(ensemble.tree_base_scale[ensemble.iteration_start[:-1]] < 1)
     n_rises = np.count_nonzero(np.diff(abc.train_loss_) > 0)
     return f"| {n_classes} | {len(y)} | {' | '.join(cells)} | {n_scaled_back} | {n_rises} |"
 

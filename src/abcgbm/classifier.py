@@ -538,14 +538,14 @@ class ABCBoostClassifier(
         if is_large(X):
             return self._raw_of_all(X, n_iter)
         table = self._read(X)
-        return self.model_.raw(table, self._n_threads(), n_iter)
+        return self.model_.raw_scores(table, self._n_threads(), n_iter)
 
     def _staged_raw(self, X: Any) -> Iterator[Floats]:
         table = self._read(X)
-        return self.model_.staged_raw(table, self._n_threads())
+        return self.model_.staged_raw_scores(table, self._n_threads())
 
     def _outputs(self) -> SoftmaxLink:
-        return self.model_.outputs
+        return self.model_.link
 
     def _n_threads(self) -> int:
         return effective_n_threads(self.n_jobs)

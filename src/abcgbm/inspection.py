@@ -83,8 +83,8 @@ class ModelInspection(FittedAttributes):
         Parameters
         ----------
         kind : {"gain", "split", "cover", "permutation"}, default="gain"
-            Fraction of the total gain, of the number of splits, or of the weight of the rows that are
-            split; or the increase of the mean log loss when the feature is permuted in ``X``.
+            Fraction of the total gain, of the number of splits, or of the sample weight of the rows that
+            are split (not of their hessians, as in XGBoost); or the increase of the mean log loss when the feature is permuted in ``X``.
         per_class : bool, default=False
             Importances for each class: fractions over the trees of the class (splits of multi-output
             trees count for every class, their gains are recorded by class), or the increase of the
@@ -169,7 +169,7 @@ class ModelInspection(FittedAttributes):
         table, y = labelled
         model, n_threads = self._model, self._n_threads()
         increase = permutation_importances(
-            model.ensemble, model.numbers(table), y, n_repeats, rng, n_threads
+            model.ensemble, model.encoded_values(table), y, n_repeats, rng, n_threads
         )
         if not per_class:
             overall: Floats = increase.sum(axis=0) / len(y)

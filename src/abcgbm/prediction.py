@@ -105,7 +105,7 @@ class BatchPrediction:
     def _raw_batches(self, X: Any, n_iter: int | None) -> Iterator[Floats]:
         self._check_fitted()
         for batch in feature_batches(as_large(X), self.model_.encoding.schema, type(self).__name__):
-            yield self.model_.raw(batch, self._n_threads(), n_iter)
+            yield self.model_.raw_scores(batch, self._n_threads(), n_iter)
 
     def _raw_of_all(self, X: Any, n_iter: int | None) -> Floats:
         batches = [*self._raw_batches(X, n_iter)]

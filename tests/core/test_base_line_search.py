@@ -14,7 +14,7 @@ from strategies import Problem, random_problem, reference_trainer
 def base_scales(model: ABCBoostClassifier) -> np.ndarray:
     """Return the scale of the base class's step in each iteration."""
     ensemble = model.model_.ensemble
-    return ensemble.tree_base_scale[ensemble.step_start[:-1]]
+    return ensemble.tree_base_scale[ensemble.iteration_start[:-1]]
 
 
 def step_of(trainer: core.Trainer, base: int, n_classes: int) -> ref.IterationResult:

@@ -24,7 +24,7 @@ def tree_model(**changed):
         left=np.array([1, -1, 3, -1, -1, 1, -1, -1]),
         weight=np.array([100.0, 30.0, 70.0, 50.0, 20.0, 100.0, 40.0, 60.0]),
         tree_start=np.array([0, 5, 8]),
-        step_start=np.array([0, 2]),
+        iteration_start=np.array([0, 2]),
         n_iter=1,
         n_classes=9,
     )

@@ -17,11 +17,12 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from abcgbm import ABCBoostClassifier, BinMapper, LargeTable, _core
-from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds
+from abcgbm.data.binning import learn_encoding, learn_thresholds
 from abcgbm.data.counting import ColumnCounts, Scratch
 from abcgbm.data.files.file_source import open_table
 from abcgbm.data.files.formats import Reading
 from abcgbm.data.table import read_table
+from abcgbm.data.weights import integer_weights
 
 FEW = {"max_iter": 3, "learning_rate": 0.15, "max_leaf_nodes": 5, "min_samples_leaf": 1}
 

@@ -58,7 +58,7 @@ def test_arrays_have_the_documented_types(ensemble):
         "tree_class": np.int32,
         "tree_base": np.int32,
         "tree_base_scale": np.float64,
-        "step_start": np.int64,
+        "iteration_start": np.int64,
         "init": np.float64,
     }
     assert {name: getattr(ensemble, name).dtype for name in expected} == expected
@@ -67,9 +67,9 @@ def test_arrays_have_the_documented_types(ensemble):
 
 
 def test_trees_are_stored_contiguously(ensemble):
-    assert ensemble.tree_start[0] == ensemble.step_start[0] == 0
+    assert ensemble.tree_start[0] == ensemble.iteration_start[0] == 0
     assert ensemble.tree_start[-1] == len(ensemble.feature)
-    assert ensemble.step_start[-1] == len(ensemble.tree_class)
+    assert ensemble.iteration_start[-1] == len(ensemble.tree_class)
     assert (np.diff(ensemble.tree_start) % 2 == 1).all()  # one more leaf than splits
     assert ensemble.n_iter == 8
 

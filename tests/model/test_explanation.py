@@ -39,7 +39,7 @@ CHEAP = {"smoothing": 0.0, "penalty": 0.0}
 def reported(model: ABCBoostClassifier, X, n_iter: int | None = None) -> np.ndarray:
     """Return the scores of each class, also for two classes."""
     raw = model._raw(X, n_iter)
-    return model.model_.outputs.by_class(raw)
+    return model.model_.link.by_class(raw)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_values_match_the_definition(problem, variant):
     ).fit(problem.X, problem.y, rng.integers(1, 4, 300))
     found = model.explain(problem.X[:4])
     values, means = reference_explain.explained(ensemble_arrays(model), found.data, 4)
-    if model.model_.outputs.is_centred:
+    if model.model_.link.is_centred:
         values, means = (a - a.mean(axis=-1, keepdims=True) for a in (values, means))
         means += model.baseline_ - model.baseline_.mean()
     np.testing.assert_allclose(found.values, values, rtol=0, atol=1e-9)
@@ -217,7 +217,7 @@ def test_values_match_the_shap_package(variant):
             "input_dtype": np.float64,
         }
     ).shap_values(X[:50])
-    if model.model_.outputs.is_centred:
+    if model.model_.link.is_centred:
         theirs = theirs - theirs.mean(axis=2, keepdims=True)
     np.testing.assert_allclose(model.explain(X[:50]).values, theirs, rtol=0, atol=1e-9)
 

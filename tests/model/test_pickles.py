@@ -86,7 +86,7 @@ def changed(array, place, value):
         ("left", -1, 3, "left of a leaf is not -1"),
         ("value", 0, 1.0, "value of a split"),
         ("init", 0, np.nan, "init has values that are not finite"),
-        ("step_start", -1, 99, "step_start does not rise"),
+        ("iteration_start", -1, 99, "iteration_start does not rise"),
         ("left_set_size", 0, 7, "left_set_size does not fit the number of categories"),
         ("tree_base", 0, 7, "class out of range"),
     ],

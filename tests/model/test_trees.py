@@ -101,7 +101,7 @@ def test_data_frame_has_a_row_for_each_node(model):
     np.testing.assert_array_equal(starts, ensemble.tree_start[1:])
     first_iteration = frame.groupby("tree")["iteration"].first()
     np.testing.assert_array_equal(
-        np.searchsorted(first_iteration, np.arange(ensemble.n_iter + 1)), ensemble.step_start
+        np.searchsorted(first_iteration, np.arange(ensemble.n_iter + 1)), ensemble.iteration_start
     )
     is_leaf = frame["feature"].isna()
     assert (frame.loc[is_leaf, ["left", "right"]] == -1).all(axis=None)
@@ -344,9 +344,9 @@ def test_classes_without_a_tree_are_refused(models):
 def test_iteration_without_trees_is_refused(models, label):
     model = copy.copy(models["mart"])
     ensemble = model.model_.ensemble
-    start = ensemble.step_start.copy()
+    start = ensemble.iteration_start.copy()
     start[1] = 0  # possible in a model file: the second iteration has the trees of the first
-    model.model_ = replace(model.model_, ensemble=replace(ensemble, step_start=start))
+    model.model_ = replace(model.model_, ensemble=replace(ensemble, iteration_start=start))
     with pytest.raises(ValueError, match="iteration=0; the iteration has no trees"):
         model.tree(0, label)
     assert model.tree(1, "a").iteration == 1

@@ -55,7 +55,7 @@ def first_tree(model):
     if not hasattr(model, "model_"):
         return None
     ensemble = model.model_.ensemble
-    numbers = ensemble.tree_class[slice(*ensemble.step_start[:2])]
+    numbers = ensemble.tree_class[slice(*ensemble.iteration_start[:2])]
     return None if len(numbers) < 2 else model.model_.labels[numbers[0]]
 
 

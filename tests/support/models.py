@@ -61,7 +61,7 @@ STORED_NAMES = {
     "tree_class": "tree_class",
     "tree_base": "tree_base",
     "tree_base_scale": "tree_base_scale",
-    "step_start": "step_start",
+    "iteration_start": "step_start",
     "init": "init",
     "n_features": "n_features",
     "n_classes": "n_classes",

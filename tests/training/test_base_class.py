@@ -118,8 +118,8 @@ def test_mb_is_neither_mart_nor_abc_mart():
 
 
 def test_iteration_has_k_trees_or_one_fewer():
-    assert np.diff(small("mart").fit(X, Y).model_.ensemble.step_start).tolist() == [4] * 8
-    assert np.diff(small("abc-mart").fit(X, Y).model_.ensemble.step_start).tolist() == [3] * 8
+    assert np.diff(small("mart").fit(X, Y).model_.ensemble.iteration_start).tolist() == [4] * 8
+    assert np.diff(small("abc-mart").fit(X, Y).model_.ensemble.iteration_start).tolist() == [3] * 8
 
 
 def test_ties_are_broken_by_the_lowest_class():

@@ -14,8 +14,7 @@ from abcgbm.model.history import Record
 from abcgbm.parameters.objects import Algorithm
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.training.base_class import BasePolicy, WorstBases
-from abcgbm.training.boosting import BoostingState
-from abcgbm.training.boosting import choose_and_train as choose_and_step_by
+from abcgbm.training.boosting import BoostingState, choose_and_train
 from abcgbm.training.early_stopping import MACHINE_ACCURACY, min_loss
 from models import assert_same_model, base_labels, noisy_data, small
 from strategies import random_problem
@@ -202,14 +201,14 @@ class StuckTrainer:
         return SimpleNamespace(changed=bool(self.fruitful & {*bases}))
 
 
-def choose_and_train(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
+def train_stuck(trainer: StuckTrainer, policy: BasePolicy, bases: list[int | None]):
     settings = SimpleNamespace(
         algorithm=Algorithm(base_derivatives=True, hessian_split=False), sequential_residuals=False
     )
-    plan = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
+    resolved = SimpleNamespace(settings=settings, base_policy=policy, has_draws=False)
     losses = np.array([4.0, 3.0, 2.0, 1.0])
     records = [Record(10.0, losses, base, np.full(4, np.nan)) for base in [None, *bases]]
-    return choose_and_step_by(BoostingState(trainer, None, records), plan)
+    return choose_and_train(BoostingState(trainer, None, records), resolved)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +218,7 @@ def choose_and_train(trainer: StuckTrainer, policy: BasePolicy, bases: list[int 
 )
 def test_new_search_happens_only_after_a_kept_base_without_progress(fruitful, tried):
     trainer = StuckTrainer(*fruitful)
-    last, parts = choose_and_train(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
+    last, parts = train_stuck(trainer, WorstBases(0, n_candidates=2, gap=5), [3, 3])
     assert trainer.tried == tried
     assert last == tried[-1]
     assert bool(parts) == bool({*fruitful} & {*last})
@@ -229,7 +228,7 @@ def test_new_search_happens_only_after_a_kept_base_without_progress(fruitful, tr
 def test_search_without_progress_is_not_repeated(n_steps_before):
     trainer = StuckTrainer()
     policy = WorstBases(0, n_candidates=2, gap=5)
-    assert choose_and_train(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
+    assert train_stuck(trainer, policy, [3] * n_steps_before) == ((0, 1), ())
     assert trainer.tried == [(0, 1)]
 
 
@@ -285,7 +284,7 @@ def test_first_tree_does_not_depend_on_sequential_residuals():
     end = one.tree_start[1]
     assert other.tree_start[1] == end
     np.testing.assert_array_equal(one.value[:end], other.value[:end])
-    assert one.step_start.tolist() == other.step_start.tolist() == [0, 4]
+    assert one.iteration_start.tolist() == other.iteration_start.tolist() == [0, 4]
 
 
 # ---------------------------------------------------------------------------------------- the guard
@@ -303,7 +302,7 @@ def test_guard_shortens_steps_of_many_classes():
     X, y = noisy_data(n_rows=900, n_classes=60)
     reports = []
     model = small(max_iter=10, callbacks=reports.append).fit(X, y)
-    scale = model.model_.ensemble.tree_base_scale[model.model_.ensemble.step_start[:-1]]
+    scale = model.model_.ensemble.tree_base_scale[model.model_.ensemble.iteration_start[:-1]]
     assert (scale < 1).any()
     assert [report.was_scaled_back for report in reports] == (scale < 1).tolist()
     assert (np.diff(model.train_loss_) <= 0).all()

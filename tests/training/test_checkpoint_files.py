@@ -332,7 +332,7 @@ def test_damaged_checkpoint_with_valid_digests_is_refused_or_usable(of_refit):
 def test_checkpoint_without_its_best_iteration_is_refused(path):
     stopped_after(3, path)
     saved = load(path)
-    with pytest.raises(ValueError, match="a checkpoint of 2 steps; its best step is 3"):
+    with pytest.raises(ValueError, match="a checkpoint of 2 iterations; its best one is 3"):
         save(
             ModelContents(
                 saved.model.first_iterations(2), saved.history, None, {}, saved.checkpoint

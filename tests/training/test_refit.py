@@ -19,6 +19,7 @@ from abcgbm import (
     TreePerClass,
 )
 from abcgbm.training.early_stopping import Stopping
+from abcgbm.training.fit_run import FitArguments
 from models import assert_same_model, base_labels, ensemble_arrays, noisy_data, small
 
 X, Y = noisy_data(n_rows=400, n_classes=4)
@@ -323,3 +324,13 @@ def test_scikit_learn_callbacks_receive_the_restart():
     with pytest.warns(UserWarning, match="training was restarted"):
         small(**given).set_callbacks(monitor).fit(X, Y)
     assert sum(row["task_name"] == "step" for row in monitor.get_logs().data) == 3 + 5
+
+
+def test_fit_that_has_run_can_be_shown_and_does_not_run_again():
+    model, runs = small(**HELD_OUT, refit=True), []
+    model._fit(FitArguments(X, Y), None, runs.append)
+    (run,) = runs
+    assert "first=None" in repr(run)
+    assert run.n_iter_left is None
+    with pytest.raises(RuntimeError, match="has run already"):
+        run.run(None, None)

@@ -271,7 +271,7 @@ def test_nan_validation_score_counts_as_no_improvement():
 def test_built_in_score_without_a_value_is_an_error():
     settings = SimpleNamespace(scoring=Scoring("brier"))
     monitor = SimpleNamespace(
-        _plan=SimpleNamespace(settings=settings), _rows=SimpleNamespace(integer_weights=None)
+        _resolved=SimpleNamespace(settings=settings), _rows=SimpleNamespace(integer_weights=None)
     )
     with pytest.raises(NotImplementedError, match="scoring='brier' has no value"):
         Monitor.score(monitor)

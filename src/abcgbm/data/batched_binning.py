@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from abcgbm import _core
 from abcgbm.data.arrays import Floats
-from abcgbm.data.binned_table import BinnedTable, ColumnEncoder, seen_categories
+from abcgbm.data.binned_table import BinnedTable, ColumnEncoder, masked_categories
 from abcgbm.data.categories import CategoryMap
 from abcgbm.data.counting import ColumnCounts, Scratch, category_digest
 from abcgbm.data.files.batched_table import BatchedTable
@@ -32,7 +32,7 @@ class BatchedBinning:
     ----------
     weight : ndarray of int64 of shape (n_rows,)
         Weights of the rows; bins are learned from rows with a weight above 0.
-    is_seen : ndarray of bool of shape (n_rows,), or None
+    is_encoded : ndarray of bool of shape (n_rows,), or None
         Rows whose categories are encoded; they are missing in all others. None: all rows.
     max_bins, max_codes : int
         Maximum number of bins of a numeric feature, and of codes of a categorical one.
@@ -45,16 +45,16 @@ class BatchedBinning:
     """
 
     weight: NDArray[np.int64]
-    is_seen: NDArray[np.bool_] | None
+    is_encoded: NDArray[np.bool_] | None
     max_bins: int
     max_codes: int
     handle_unknown: str
     n_threads: int
     known: dict[int, CategoryMap] | None = None
 
-    def seen(self, rows: slice) -> NDArray[np.bool_] | None:
-        """Return `is_seen` of some rows."""
-        return None if self.is_seen is None else self.is_seen[rows]
+    def encoded(self, rows: slice) -> NDArray[np.bool_] | None:
+        """Return `is_encoded` of some rows."""
+        return None if self.is_encoded is None else self.is_encoded[rows]
 
 
 @dataclass
@@ -95,9 +95,9 @@ def bin_like(
     table: BatchedTable,
     other: BinnedTable,
     n_threads: int,
-    is_seen: NDArray[np.bool_] | None = None,
+    is_encoded: NDArray[np.bool_] | None = None,
 ) -> BinnedTable:
-    """Encode a table with the bins of another; rows outside ``is_seen`` get missing categories."""
+    """Encode a table with the bins of another; rows outside ``is_encoded`` get missing categories."""
     is_categorical = other.schema.is_categorical.astype(np.uint8)
     storage = table.storage_of_codes()
     builder = _core.BinnedBuilder(len(table), other.thresholds, is_categorical, storage)
@@ -108,7 +108,9 @@ def bin_like(
         )
         for first_row, batch in table.batches(group):
             rows = slice(first_row, first_row + len(batch))
-            encoder.add(batch, first_row, None if is_seen is None else is_seen[rows], n_threads)
+            encoder.add(
+                batch, first_row, None if is_encoded is None else is_encoded[rows], n_threads
+            )
         encoder.finish(n_threads)
     return BinnedTable(builder.finish(), other.thresholds, other.encoding)
 
@@ -134,7 +136,7 @@ def _bin_in_memory(
     builder.add_block(group[numeric].astype(np.int32), values, binning.n_threads)
     for column in whole.features(Kind.CATEGORICAL).tolist():
         codes = bins.categories[int(group[column])].codes(
-            seen_categories(whole, column, binning.is_seen)
+            masked_categories(whole, column, binning.is_encoded)
         )
         number = group[column : column + 1].astype(np.int32)
         builder.add_block(number, codes[:, None], binning.n_threads)
@@ -150,7 +152,7 @@ def _categories_of(
     return {
         int(group[c]): CategoryMap.learn(
             table.schema.label(int(group[c])),
-            seen_categories(whole, c, is_learned),
+            masked_categories(whole, c, is_learned),
             binning.weight,
             binning.max_codes,
         )
@@ -174,7 +176,7 @@ def _bin_in_two_passes(
     encoder = _BatchEncoder(builder, group, bins.categories, "missing")
     for first_row, batch in table.batches(group):
         rows = slice(first_row, first_row + len(batch))
-        encoder.add(batch, first_row, binning.seen(rows), binning.n_threads)
+        encoder.add(batch, first_row, binning.encoded(rows), binning.n_threads)
     digests_now = encoder.finish(binning.n_threads)
     for column, (now, before) in enumerate(zip(digests_now, digests, strict=True)):
         if now != before:
@@ -238,7 +240,7 @@ class _BatchEncoder:
         self._digests = {c: 0 for c, f in enumerate(group) if int(f) in categories}
 
     def add(
-        self, batch: Table, first_row: int, is_seen: NDArray[np.bool_] | None, n_threads: int
+        self, batch: Table, first_row: int, is_encoded: NDArray[np.bool_] | None, n_threads: int
     ) -> None:
         """Encode a batch that starts at row ``first_row``."""
         if len(self._numeric):
@@ -247,7 +249,9 @@ class _BatchEncoder:
         for column in self._digests:
             self._digest(batch, column, first_row)
             categories = self._categories[int(self._group[column])]
-            codes = categories.codes(seen_categories(batch, column, is_seen), self._handle_unknown)
+            codes = categories.codes(
+                masked_categories(batch, column, is_encoded), self._handle_unknown
+            )
             number = self._group[column : column + 1].astype(np.int32)
             self._builder.add_rows(number, codes[:, None], first_row, n_threads)
 

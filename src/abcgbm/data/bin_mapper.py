@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from abcgbm.data.arrays import Floats
 from abcgbm.data.binned_table import BinnedTable, ColumnEncoder, bin_table
-from abcgbm.data.binning import integer_weights, learn_encoding, learn_thresholds, max_codes
+from abcgbm.data.binning import learn_encoding, learn_thresholds, max_codes
 from abcgbm.data.counting import ColumnCounts
 from abcgbm.data.digest import digest_of
 from abcgbm.data.schema import Schema
 from abcgbm.data.table import read_table
-from abcgbm.data.weights import check_weights, whole_weights
+from abcgbm.data.weights import check_weights, integer_weights, whole_weights
 from abcgbm.parameters.machine import effective_n_threads
 from abcgbm.parameters.objects import HANDLE_UNKNOWN
 from abcgbm.parameters.parameters import MAX_BINS

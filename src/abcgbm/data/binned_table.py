@@ -265,11 +265,11 @@ def bin_table(
     thresholds: tuple[Floats, ...],
     encoding: ColumnEncoder,
     n_threads: int,
-    is_seen: NDArray[np.bool_] | None = None,
+    is_encoded: NDArray[np.bool_] | None = None,
 ) -> BinnedTable:
-    """Encode a table; rows outside ``is_seen`` get missing categories."""
+    """Encode a table; rows outside ``is_encoded`` get missing categories."""
     builder = builder_of(len(table), thresholds, encoding)
-    add_all(builder, table, encoding, n_threads, is_seen)
+    add_all(builder, table, encoding, n_threads, is_encoded)
     return BinnedTable(builder.finish(), thresholds, encoding)
 
 
@@ -286,14 +286,16 @@ def add_all(
     table: Table,
     encoding: ColumnEncoder,
     n_threads: int,
-    is_seen: NDArray[np.bool_] | None = None,
+    is_encoded: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Encode all rows of a table; rows outside ``is_seen`` get missing categories."""
+    """Encode all rows of a table; rows outside ``is_encoded`` get missing categories."""
     part = table.sparse_part()
     for features, values in column_blocks(table, n_threads):
         builder.add_block(features, values, n_threads)
     for feature, categories in encoding.categories.items():
-        codes = categories.codes(seen_categories(table, feature, is_seen), encoding.handle_unknown)
+        codes = categories.codes(
+            masked_categories(table, feature, is_encoded), encoding.handle_unknown
+        )
         builder.add_block(np.array([feature], np.int32), codes[:, None], n_threads)
     if part is not None:
         builder.add_sparse(part.features, part.columns(len(table)), n_threads)
@@ -311,17 +313,17 @@ def check_binned(table: BinnedTable, schema: Schema | None = None, name: str = "
     return table
 
 
-def seen_categories(
-    table: Table, feature: int, is_seen: NDArray[np.bool_] | None
+def masked_categories(
+    table: Table, feature: int, is_selected: NDArray[np.bool_] | None
 ) -> Iterator[list[Category]]:
-    """Yield the categories of a feature by chunk; rows outside ``is_seen`` get missing ones."""
-    if is_seen is None:
+    """Yield the categories of a feature by chunk; rows outside ``is_selected`` get missing ones."""
+    if is_selected is None:
         yield from table.categories(feature)
         return
     start = 0
     for chunk in table.categories(feature):
-        seen = is_seen[start : start + len(chunk)].tolist()
-        yield [category if s else None for category, s in zip(chunk, seen, strict=True)]
+        selected = is_selected[start : start + len(chunk)].tolist()
+        yield [category if s else None for category, s in zip(chunk, selected, strict=True)]
         start += len(chunk)
 
 

@@ -20,7 +20,7 @@ from abcgbm.data.binned_table import (
     bin_table,
     builder_of,
     column_blocks,
-    seen_categories,
+    masked_categories,
 )
 from abcgbm.data.categories import CategoryMap
 from abcgbm.data.files.batched_table import BatchedTable
@@ -29,24 +29,14 @@ from abcgbm.data.schema import Kind
 from abcgbm.data.sharded_binning import ShardedBinning, encoding_of
 from abcgbm.data.sparse import SparsePart
 from abcgbm.data.table import Table
-from abcgbm.data.weights import IntegerWeights
 
 _CODES_PER_BIN = 16  # neighbouring numbers can share a bin, unrelated categories cannot
-
-
-def integer_weights(weight: Floats) -> NDArray[np.int64]:
-    """Return weights as integers; zero weights stay 0, all others are at least 1."""
-    if weight.all():
-        return np.array(IntegerWeights.from_rows(weight).weight)
-    integers = np.zeros(len(weight), dtype=np.int64)
-    positive = np.flatnonzero(weight)
-    integers[positive] = IntegerWeights.from_rows(weight[positive]).weight
-    return integers
+_MAX_CODES = 65534  # one of the 16-bit codes 0 to 65534 is that of missing values
 
 
 def max_codes(max_bins: int) -> int:
     """Return the maximum number of codes of a categorical feature, which fits into 16 bits."""
-    return min(_CODES_PER_BIN * max_bins, 65534)
+    return min(_CODES_PER_BIN * max_bins, _MAX_CODES)
 
 
 def learn_encoding(
@@ -61,15 +51,16 @@ def learn_encoding(
     weight : ndarray of int64 of shape (n_rows,)
         Weights; rows of weight 0 are ignored.
     max_bins : int
-        A categorical feature may have 16 times as many codes.
+        Maximum number of bins of a numeric feature; a categorical one may have
+        ``max_codes(max_bins)`` codes.
     handle_unknown : {"missing", "error"}
         How unknown categories are treated later.
     """
-    is_seen = None if weight.all() else weight > 0
+    is_learned = None if weight.all() else weight > 0
     categories = {
         feature: CategoryMap.learn(
             table.schema.label(feature),
-            seen_categories(table, feature, is_seen),
+            masked_categories(table, feature, is_learned),
             weight,
             max_codes(max_bins),
         )
@@ -109,10 +100,10 @@ def _part_of_rows(part: SparsePart, rows: NDArray[np.int64], n_rows: int) -> Spa
     is_row = np.zeros(n_rows, dtype=np.bool_)
     is_row[rows] = True
     is_selected = is_row[part.indices]
-    start = np.concatenate([[0], np.cumsum(is_selected)])[part.indptr]
-    number = np.cumsum(is_row, dtype=np.uint32)
-    indices = row_numbers(number[part.indices[is_selected]] - 1, len(rows))
-    return replace(part, indptr=start, indices=indices, data=part.data[is_selected])
+    indptr = np.concatenate([[0], np.cumsum(is_selected)])[part.indptr]
+    new_number = np.cumsum(is_row, dtype=np.uint32) - np.uint32(1)
+    indices = row_numbers(new_number[part.indices[is_selected]], len(rows))
+    return replace(part, indptr=indptr, indices=indices, data=part.data[is_selected])
 
 
 class BinnedRows(NamedTuple):
@@ -148,6 +139,12 @@ class Binning:
     n_threads: int
     known: ColumnEncoder | None = None
 
+    def known_encoding(self) -> ColumnEncoder | None:
+        """Return the encoding of the previous fit, with this treatment of unknown categories."""
+        if self.known is None:
+            return None
+        return replace(self.known, handle_unknown=self.handle_unknown)
+
 
 def bin_rows(
     training: LabelledRows, validation: LabelledRows | None, binning: Binning
@@ -170,38 +167,61 @@ def bin_rows(
 
 def _learn_and_bin(samples: list[LabelledRows], binning: Binning) -> BinnedTable:
     """Learn from the first of several subsets of a table, and encode all of the table once."""
-    training, table = samples[0], samples[0].table
+    training = samples[0]
+    table = training.table
     if isinstance(table, BinnedTable):
         return table
-    weight, is_seen = _weight_in_table(training), _is_among(samples, len(table))
+    weight = _weight_in_table(training)
+    is_encoded = _is_among(samples, len(table))
     if isinstance(table, BatchedTable):
-        encoded = learn_and_bin(table, _batched_binning(weight, is_seen, binning))
-        if binning.known is None:
-            return encoded
-        # Feature names, or their absence, stay those of the previous fit.
-        return replace(
-            encoded, encoding=replace(binning.known, handle_unknown=binning.handle_unknown)
-        )
-    if not training.shard.is_single:
-        return _learn_and_bin_sharded(training, weight, is_seen, binning)
-    if binning.known is None:
+        assert (
+            training.shard.is_single
+        )  # `read_together` refuses tables out of core on several ranks
+        return _learn_and_bin_batched(table, weight, is_encoded, binning)
+    if training.shard.is_single:
+        return _learn_and_bin_in_memory(table, weight, is_encoded, binning)
+    return _learn_and_bin_sharded(training, weight, is_encoded, binning)
+
+
+def _learn_and_bin_batched(
+    table: BatchedTable,
+    weight: NDArray[np.int64],
+    is_encoded: NDArray[np.bool_] | None,
+    binning: Binning,
+) -> BinnedTable:
+    """Learn and encode out of core."""
+    encoded = learn_and_bin(table, _batched_binning(weight, is_encoded, binning))
+    known = binning.known_encoding()
+    # Feature names, or their absence, stay those of the previous fit.
+    return encoded if known is None else replace(encoded, encoding=known)
+
+
+def _learn_and_bin_in_memory(
+    table: Table,
+    weight: NDArray[np.int64],
+    is_encoded: NDArray[np.bool_] | None,
+    binning: Binning,
+) -> BinnedTable:
+    """Learn from the rows with weight, and encode the table."""
+    encoding = binning.known_encoding()
+    if encoding is None:
         encoding = learn_encoding(table, weight, binning.max_bins, binning.handle_unknown)
-    else:
-        encoding = replace(binning.known, handle_unknown=binning.handle_unknown)
     thresholds = learn_thresholds(table, weight, encoding, binning.max_bins, binning.n_threads)
+    # Held-out rows may have categories that no training row has.
     lenient = replace(encoding, handle_unknown="missing")
-    encoded = bin_table(table, thresholds, lenient, binning.n_threads, is_seen)
+    encoded = bin_table(table, thresholds, lenient, binning.n_threads, is_encoded)
     return replace(encoded, encoding=encoding)
 
 
 def _learn_and_bin_sharded(
     training: LabelledRows,
     weight: NDArray[np.int64],
-    is_seen: NDArray[np.bool_] | None,
+    is_encoded: NDArray[np.bool_] | None,
     binning: Binning,
 ) -> BinnedTable:
     """Learn from the rows of all ranks, and encode those of this rank."""
-    table, shard = cast(Table, training.table), training.shard
+    table = cast(Table, training.table)
+    shard = training.shard
     learning = ShardedBinning(
         shard,
         weight,
@@ -218,8 +238,9 @@ def _learn_and_bin_sharded(
     def encode() -> _core.BinnedBuilder:
         builder = builder_of(len(table), thresholds, encoding)
         layout.set_common_codes(builder)
+        # Held-out rows may have categories that no training row has.
         lenient = replace(encoding, handle_unknown="missing")
-        add_all(builder, table, lenient, binning.n_threads, is_seen)
+        add_all(builder, table, lenient, binning.n_threads, is_encoded)
         return builder
 
     binned = layout.finish(raise_together(shard, encode), len(table))
@@ -227,12 +248,12 @@ def _learn_and_bin_sharded(
 
 
 def _batched_binning(
-    weight: NDArray[np.int64], is_seen: NDArray[np.bool_] | None, binning: Binning
+    weight: NDArray[np.int64], is_encoded: NDArray[np.bool_] | None, binning: Binning
 ) -> BatchedBinning:
     """Return the settings for a table that is read in batches."""
     return BatchedBinning(
         weight,
-        is_seen,
+        is_encoded,
         binning.max_bins,
         max_codes(binning.max_bins),
         binning.handle_unknown,
@@ -252,11 +273,11 @@ def _bin_like(table: BinnedTable, rows: LabelledRows, n_threads: int) -> BinnedT
     """Encode the table of validation rows with the bins of the training table."""
     other = rows.table
     if isinstance(other, Table):
-        is_seen = _is_among([rows], len(other))
-        return bin_table(other, table.thresholds, table.encoding, n_threads, is_seen)
+        is_encoded = _is_among([rows], len(other))
+        return bin_table(other, table.thresholds, table.encoding, n_threads, is_encoded)
     if isinstance(other, BatchedTable):
-        is_seen = _is_among([rows], len(other))
-        return bin_like(other, table, n_threads, is_seen)
+        is_encoded = _is_among([rows], len(other))
+        return bin_like(other, table, n_threads, is_encoded)
     if not other.has_bins_of(table):
         raise ValueError("X_val is a BinnedTable with other bins than X; expected the same bins")
     return other

@@ -19,9 +19,10 @@ _MIN_SUSPICIOUS = 20  # warn if at least this many values are given and all are 
 
 @dataclass(frozen=True, repr=False)
 class CategoryMap(WarnsOnce):
-    """Map from the categories of a column, in ascending order, to their codes.
+    """Map from the categories of a column to their codes.
 
-    If there are more categories than codes, those of the smallest weight share the last code.
+    Codes ascend with the categories. If there are more categories than codes, those of the smallest
+    weight come last and share the last code.
 
     Attributes
     ----------
@@ -126,7 +127,9 @@ class CategoryMap(WarnsOnce):
         handle_unknown : {"missing", "error"}
             Whether an unknown category is treated as missing or is an error.
         """
-        found, unknown, n_unknown = [np.empty(0)], set[Any](), 0
+        found = [np.empty(0)]
+        unknown: set[Any] = set()  # of the last chunk that has any, enough examples for a warning
+        n_unknown = 0
         for chunk in chunks:
             codes = np.array(
                 [self.code_of.get(category, np.nan) for category in chunk], dtype=np.float64
@@ -134,7 +137,8 @@ class CategoryMap(WarnsOnce):
             rows = np.flatnonzero(np.isnan(codes)).tolist()
             new = [chunk[row] for row in rows if chunk[row] is not None]
             if new:
-                unknown, n_unknown = {*new}, n_unknown + len(new)
+                unknown = {*new}
+                n_unknown += len(new)
                 self._check_unknown(unknown, handle_unknown)
             found.append(codes)
         codes = np.concatenate(found)

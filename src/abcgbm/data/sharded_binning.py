@@ -13,7 +13,7 @@ from abcgbm import _core
 from abcgbm.communication.collectives import allgather_results, raise_together, split_by_feature
 from abcgbm.communication.shard import Shard
 from abcgbm.data.arrays import Floats
-from abcgbm.data.binned_table import ColumnEncoder, seen_categories
+from abcgbm.data.binned_table import ColumnEncoder, masked_categories
 from abcgbm.data.categories import CategoryMap, category_weights
 from abcgbm.data.schema import Kind, Schema
 from abcgbm.data.table import Table
@@ -141,10 +141,10 @@ class ShardedBinning:
         dense = group[table.kind[group] == Kind.NUMERIC]
         counted = dict(zip(dense.tolist(), self._runs(table, dense), strict=True))
         counted |= _sparse_runs(table, group, self.weight)
-        is_seen = self.weight > 0
+        is_learned = self.weight > 0
         for feature in group[table.schema.is_categorical[group]].tolist():
             counted[feature] = category_weights(
-                seen_categories(table, feature, is_seen), self.weight
+                masked_categories(table, feature, is_learned), self.weight
             )
         return [counted[feature] for feature in group.tolist()]
 

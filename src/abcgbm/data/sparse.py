@@ -26,7 +26,7 @@ from abcgbm.data.arrays import (
 from abcgbm.data.once import lazy
 
 _MAX_ROWS = 2**32 - 1  # row numbers of sparse columns are 32-bit
-_TWO = 2  # dimensions of a table
+_TABLE_NDIM = 2
 
 
 def compressed(X: Any, name: str) -> Any:
@@ -35,7 +35,7 @@ def compressed(X: Any, name: str) -> Any:
     SciPy's own conversions do not validate indices. They are copied first, so that they cannot
     change afterwards; values may be shared with X.
     """
-    if X.ndim != _TWO:
+    if X.ndim != _TABLE_NDIM:
         raise ValueError(f"{name} is a sparse array of {X.ndim} dimension(s); expected 2")
     try:
         if X.format in ("csr", "csc", "bsr"):
@@ -85,7 +85,9 @@ def _triples_of_dok(X: Any) -> tuple[Any, Any, Any]:
 
 
 def _triples_of_lil(X: Any) -> tuple[Any, Any, Any]:
-    columns, values = [list(c) for c in X.rows], [list(v) for v in X.data]
+    # Copies, which cannot change between the checks and their use.
+    columns = [list(c) for c in X.rows]
+    values = [list(v) for v in X.data]
     lengths = [len(entries) for entries in columns]
     if len(columns) != X.shape[0] or lengths != [len(entries) for entries in values]:
         raise ValueError("rows and data of different length")
@@ -95,9 +97,13 @@ def _triples_of_lil(X: Any) -> tuple[Any, Any, Any]:
 
 
 def _triples_of_dia(X: Any) -> tuple[Any, Any, Any]:
-    """Return the entries of the diagonals that lie inside the matrix, without zeros."""
+    """Return the entries of the diagonals inside the matrix, without zeros."""
     offsets, data = np.array(X.offsets, dtype=np.int64), np.asarray(X.data)
-    if data.ndim != _TWO or len(offsets) != len(data) or len(np.unique(offsets)) != len(offsets):
+    if (
+        data.ndim != _TABLE_NDIM
+        or len(offsets) != len(data)
+        or len(np.unique(offsets)) != len(offsets)
+    ):
         raise ValueError(f"diagonals of shape {data.shape} at {len(offsets)} offsets")
     which, column = np.nonzero(data[:, : X.shape[1]])
     row = column - offsets[which]

@@ -409,3 +409,13 @@ def _max_rounding_loss(units: Floats) -> float:
 def _n_raised(units: Floats) -> int:
     """Return how many values would be rounded to 0, and become 1 instead."""
     return int(np.count_nonzero(np.rint(units) == 0))
+
+
+def integer_weights(weight: Floats) -> NDArray[np.int64]:
+    """Return weights as integers; zero weights stay 0, all others are at least 1."""
+    if weight.all():
+        return np.array(IntegerWeights.from_rows(weight).weight)
+    integers = np.zeros(len(weight), dtype=np.int64)
+    positive = np.flatnonzero(weight)
+    integers[positive] = IntegerWeights.from_rows(weight[positive]).weight
+    return integers

@@ -23,8 +23,8 @@ from abcgbm.training.callbacks import IterationReport, Means, RemoteListener
 from abcgbm.training.checkpoint import FitState
 from abcgbm.training.fit_run import FitArguments, FitRun
 
-_SECONDS = 30.0  # between two states that are sent to the client
-_TIMES_ITS_COST = 20  # minimum time between states: they take at most 5 % of a fit
+_STATE_INTERVAL = 30.0  # minimum seconds between two states that are sent to the client
+_INTERVAL_PER_COST = 20  # minimum interval per second of making a state: at most 5 % of a fit
 _MAX_BYTES = 2**24  # of a state that is sent with a report
 
 
@@ -68,7 +68,7 @@ class StateSender:
 
     def __init__(self) -> None:
         self.get_state: Callable[[], bytes | None] = lambda: None
-        self._not_before = time.monotonic() + _SECONDS
+        self._not_before = time.monotonic() + _STATE_INTERVAL
 
     def if_due(self) -> bytes | None:
         """Return the state after the last iteration, if one is due and it is small."""
@@ -77,7 +77,7 @@ class StateSender:
             return None
         state = self.get_state()
         now = time.monotonic()
-        self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
+        self._not_before = now + max(_STATE_INTERVAL, _INTERVAL_PER_COST * (now - began))
         return state if state is not None and len(state) <= _MAX_BYTES else None
 
 
@@ -107,7 +107,7 @@ def fit_on_rank(
     state_sender : StateSender or None
         Gets access to the state of the fit.
     """
-    model = ABCBoostClassifier(**params)
+    estimator = ABCBoostClassifier(**params)
     runs: list[FitRun] = []
     given = FitArguments(*rows, shard, keeps_state=True)
     resume_from = None if checkpoint is None else BytesIO(checkpoint)
@@ -118,19 +118,20 @@ def fit_on_rank(
             run.listener = listener
         runs.append(run)
         if state_sender is not None:
-            state_sender.get_state = lambda: _saved(model, run.get_state())
+            state_sender.get_state = lambda: _saved(estimator, run.get_state())
 
     def fit() -> ShardResult:
         try:
-            warning = model._fit(given, resume_from, on_start, elapsed)
+            warning = estimator._fit(given, resume_from, on_start, elapsed)
+        # KeyboardInterrupt too: the client needs the state after the last whole iteration.
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
             state = runs[0].get_state() if runs else None
             if state is None:
                 state = _loaded(checkpoint)
             n_iter = 0 if state is None else state.history.n_iter
-            return ShardResult(None, _saved(model, state), n_iter, error)
+            return ShardResult(None, _saved(estimator, state), n_iter, error)
         captured.extend([] if warning is None else [CapturedWarning(warning, UserWarning)])
-        return ShardResult(model, None, model.model_.n_iter, None)
+        return ShardResult(estimator, None, estimator.model_.n_iter, None)
 
     with capture_warnings() as captured:
         result = fit()
@@ -147,11 +148,11 @@ def _loaded(checkpoint: bytes | None) -> FitState | None:
         return None
 
 
-def _saved(model: ABCBoostClassifier, state: FitState | None) -> bytes | None:
+def _saved(estimator: ABCBoostClassifier, state: FitState | None) -> bytes | None:
     if state is None:
         return None
     file = BytesIO()
-    state.save(file, model.get_params(deep=False))
+    state.save(file, estimator.get_params(deep=False))
     return file.getvalue()
 
 

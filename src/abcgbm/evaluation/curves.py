@@ -65,7 +65,9 @@ def staged_scores(predictions: Predictions, max_points: int | None = None) -> St
     raw = np.tile(model.ensemble.init, (len(predictions.table), 1))
     scores = [_score(raw, predictions)]
     points = {*iterations.tolist()}
-    for n_iter, raw in enumerate(model.staged_raw(predictions.table, predictions.n_threads), 1):
+    for n_iter, raw in enumerate(
+        model.staged_raw_scores(predictions.table, predictions.n_threads), 1
+    ):
         if n_iter in points:
             scores.append(_score(raw, predictions))
     errors, losses = np.array(scores).T
@@ -87,7 +89,7 @@ def _score(raw: Floats, predictions: Predictions) -> tuple[float, float]:
     """Return the total weight of the errors, and the mean loss."""
     raw = raw[predictions.row] if len(predictions) < len(raw) else raw
     is_error = raw.argmax(axis=1) != predictions.y_true
-    log_proba = predictions.model.model_.outputs.log_probabilities(raw, predictions.n_threads)
+    log_proba = predictions.model.model_.link.log_probabilities(raw, predictions.n_threads)
     return math.fsum(predictions.weight[is_error]), mean_loss(log_proba, predictions)
 
 

@@ -137,8 +137,8 @@ def predictions_of(
     table = read_like(X, fitted.encoding.schema, type(model).__name__)
     counted = CountedRows.from_given(GivenRows(table, y, sample_weight), has_classes=True)
     y_true, unseen = _class_numbers(np.asarray(counted.labels), fitted.labels)
-    raw = fitted.raw(table, n_threads)[counted.which]
-    log_proba = fitted.outputs.log_probabilities(raw, n_threads)
+    raw = fitted.raw_scores(table, n_threads)[counted.which]
+    log_proba = fitted.link.log_probabilities(raw, n_threads)
     row = np.arange(len(table))[counted.which]
     return Predictions(model, table, row, y_true, log_proba, np.asarray(counted.weight), unseen)
 

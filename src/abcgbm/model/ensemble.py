@@ -27,7 +27,7 @@ _BY_NODE = (
     "left_set_size",
 )
 _BY_TREE = ("tree_class", "tree_base", "tree_base_scale")
-_BY_GAIN = ("gain_feature", "class_gain")
+_BY_GAIN_ENTRY = ("gain_feature", "class_gain")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ class Ensemble:
         Class of a tree (-1: all classes) and its base class (-1: none).
     tree_base_scale : ndarray of float64 of shape (n_trees,)
         Factor of the base class's part: 1, or less where the line search scaled it back.
-    step_start : ndarray of int64 of shape (n_iter + 1,)
+    iteration_start : ndarray of int64 of shape (n_iter + 1,)
         First tree of each iteration.
     init : ndarray of float64 of shape (n_classes,)
         Baseline: the scores before the first iteration.
@@ -93,7 +93,7 @@ class Ensemble:
     tree_class: NDArray[np.int32]
     tree_base: NDArray[np.int32]
     tree_base_scale: NDArray[np.float64]
-    step_start: NDArray[np.int64]
+    iteration_start: NDArray[np.int64]
     init: NDArray[np.float64]
     n_features: int
     n_classes: int
@@ -108,21 +108,21 @@ class Ensemble:
     @property
     def n_iter(self) -> int:
         """Number of boosting iterations."""
-        return len(self.step_start) - 1
+        return len(self.iteration_start) - 1
 
     def raw(
         self, X: NDArray[np.float64], n_threads: int, n_iter: int | None = None
     ) -> NDArray[np.float64]:
         """Return raw scores of shape (n_rows, n_classes), after all or the first ``n_iter`` iterations."""
         raw = self._start(len(X))
-        n_trees = int(self.step_start[-1 if n_iter is None else n_iter])
+        n_trees = int(self.iteration_start[-1 if n_iter is None else n_iter])
         self._forest.add(X, raw, 0, n_trees, n_threads)
         return raw
 
     def staged_raw(self, X: NDArray[np.float64], n_threads: int) -> Iterator[NDArray[np.float64]]:
         """Yield raw scores after each iteration, always in the same array, which is updated in place."""
         raw = self._start(len(X))
-        for first, last in zip(self.step_start[:-1], self.step_start[1:], strict=True):
+        for first, last in zip(self.iteration_start[:-1], self.iteration_start[1:], strict=True):
             self._forest.add(X, raw, int(first), int(last), n_threads)
             yield raw
 
@@ -134,14 +134,14 @@ class Ensemble:
         Their sum over features, plus ``mean_scores``, is the raw score after ``n_iter`` iterations.
         """
         values = np.zeros((*X.shape, self.n_classes))
-        n_trees = int(self.step_start[n_iter])
-        self._forest.explain(self._cover, X, values, n_trees, n_threads)
+        n_trees = int(self.iteration_start[n_iter])
+        self._forest.explain(self._fraction_of_parent, X, values, n_trees, n_threads)
         return values
 
     def mean_scores(self, n_iter: int) -> NDArray[np.float64]:
         """Return mean raw scores after ``n_iter`` iterations, weighted by the weights of the nodes."""
         means: NDArray[np.float64] = self._forest.mean_scores(
-            self._cover, int(self.step_start[n_iter])
+            self._fraction_of_parent, int(self.iteration_start[n_iter])
         )
         return self.init + means
 
@@ -150,7 +150,7 @@ class Ensemble:
 
         A leaf is an offset from the first node of its tree.
         """
-        leaves = np.empty((len(X), int(self.step_start[n_iter])), dtype=np.int32)
+        leaves = np.empty((len(X), int(self.iteration_start[n_iter])), dtype=np.int32)
         self._forest.apply(X, leaves, n_threads)
         return leaves
 
@@ -161,18 +161,18 @@ class Ensemble:
 
     def first_iterations(self, n_iter: int) -> "Ensemble":
         """Return the trees of the first ``n_iter`` iterations."""
-        n_trees = int(self.step_start[n_iter])
+        n_trees = int(self.iteration_start[n_iter])
         n_nodes = int(self.tree_start[n_trees])
         n_gains = int(self.gain_start[n_iter])
         return replace(
             self,
             **{name: getattr(self, name)[:n_nodes] for name in _BY_NODE},
             **{name: getattr(self, name)[:n_trees] for name in _BY_TREE},
-            **{name: getattr(self, name)[:n_gains] for name in _BY_GAIN},
+            **{name: getattr(self, name)[:n_gains] for name in _BY_GAIN_ENTRY},
             left_set=self.left_set[: self.left_set_start[n_nodes]],
             leaf_value=self.leaf_value[: self.leaf_value_start[n_trees]],
             tree_start=self.tree_start[: n_trees + 1],
-            step_start=self.step_start[: n_iter + 1],
+            iteration_start=self.iteration_start[: n_iter + 1],
             gain_start=self.gain_start[: n_iter + 1],
         )
 
@@ -180,11 +180,11 @@ class Ensemble:
         """Return these iterations followed by those of another ensemble, with the baseline of this one."""
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(later, name)])
-            for name in (*_BY_NODE, *_BY_TREE, *_BY_GAIN, "left_set", "leaf_value")
+            for name in (*_BY_NODE, *_BY_TREE, *_BY_GAIN_ENTRY, "left_set", "leaf_value")
         }
         joined |= {
             name: _joined_starts(getattr(self, name), getattr(later, name))
-            for name in ("tree_start", "step_start", "gain_start")
+            for name in ("tree_start", "iteration_start", "gain_start")
         }
         return replace(self, **joined)
 
@@ -234,17 +234,18 @@ class Ensemble:
             raise ValueError(str(error)) from error
 
     @lazy
-    def _cover(self) -> NDArray[np.float64]:
+    def _fraction_of_parent(self) -> NDArray[np.float64]:
         """Fraction of the parent's weight in each node; a half where the parent has no weight."""
         first = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
         is_split = self.feature >= 0
         left = (first + self.left)[is_split]
         both = self.weight[left] + self.weight[left + 1]
-        left_cover = np.full(len(left), 0.5)
-        np.divide(self.weight[left], both, out=left_cover, where=both > 0)
-        cover = np.ones(len(self.feature))
-        cover[left], cover[left + 1] = left_cover, 1 - left_cover
-        return cover
+        of_left = np.full(len(left), 0.5)
+        np.divide(self.weight[left], both, out=of_left, where=both > 0)
+        fraction = np.ones(len(self.feature))
+        fraction[left] = of_left
+        fraction[left + 1] = 1 - of_left
+        return fraction
 
     @lazy
     def _forest(self) -> _core.Forest:
@@ -281,24 +282,24 @@ class EnsembleBuilder:
         self.n_classes = n_classes
         self._init = np.zeros(n_classes) if init is None else init
         self._trees: list[_core.IterationResult] = []
-        self._step_start = [0]
+        self._iteration_start = [0]
         self._gain_start = [0]
 
     def add_iteration(self, parts: Sequence[_core.IterationResult]) -> None:
         """Add one iteration: usually one part; with sequential residuals one for each class."""
         self._trees += parts
         n_trees = sum(len(part.tree_class) for part in parts)
-        self._step_start.append(self._step_start[-1] + n_trees)
+        self._iteration_start.append(self._iteration_start[-1] + n_trees)
         n_gains = sum(len(part.gain_feature) for part in parts)
         self._gain_start.append(self._gain_start[-1] + n_gains)
 
-    def build(self, upper_value: Any) -> Ensemble:
-        """Concatenate all trees; ``upper_value(feature, bin)`` returns thresholds in feature values."""
+    def build(self, threshold_of_bin: Any) -> Ensemble:
+        """Concatenate all trees; ``threshold_of_bin(feature, bin)`` returns thresholds in feature values."""
         feature = self._joined("feature", np.int32)
-        code = self._joined("bin", np.int32)
+        split_bin = self._joined("bin", np.int32)
         threshold = np.zeros(len(feature))
         is_split = feature >= 0
-        threshold[is_split] = upper_value(feature[is_split], code[is_split])
+        threshold[is_split] = threshold_of_bin(feature[is_split], split_bin[is_split])
         sizes = [np.diff(part.tree_start) for part in self._trees]
         n_trees = [len(part.tree_class) for part in self._trees]
         return Ensemble(
@@ -319,7 +320,7 @@ class EnsembleBuilder:
             tree_class=self._joined("tree_class", np.int32),
             tree_base=np.repeat([part.base for part in self._trees], n_trees).astype(np.int32),
             tree_base_scale=np.repeat([part.base_scale for part in self._trees], n_trees),
-            step_start=np.array(self._step_start, dtype=np.int64),
+            iteration_start=np.array(self._iteration_start, dtype=np.int64),
             init=self._init,
             n_features=self.n_features,
             n_classes=self.n_classes,

@@ -36,7 +36,7 @@ def _check_arrays(ensemble: Ensemble) -> None:
     """Check types and shapes; three arrays give the numbers of nodes, trees and iterations."""
     (n_nodes,) = check_array("feature", ensemble.feature, np.int32, (None,))
     (n_trees,) = check_array("tree_class", ensemble.tree_class, np.int32, (None,))
-    (n_starts,) = check_array("step_start", ensemble.step_start, np.int64, (None,))
+    (n_starts,) = check_array("iteration_start", ensemble.iteration_start, np.int64, (None,))
     (n_gains,) = check_array("gain_feature", ensemble.gain_feature, np.int32, (None,))
     n_classes = ensemble.n_classes
     for name, dtype, shape in (
@@ -61,7 +61,7 @@ def _check_arrays(ensemble: Ensemble) -> None:
 
 def _check_starts(ensemble: Ensemble) -> None:
     check_starts("tree_start", ensemble.tree_start, len(ensemble.feature))
-    check_starts("step_start", ensemble.step_start, len(ensemble.tree_class))
+    check_starts("iteration_start", ensemble.iteration_start, len(ensemble.tree_class))
     check_starts("gain_start", ensemble.gain_start, len(ensemble.gain_feature))
 
 

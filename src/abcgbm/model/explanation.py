@@ -190,13 +190,13 @@ class Explanation:
 def explain(model: Model, table: AnyTable, n_threads: int, n_iter: int | None) -> Explanation:
     """Return Shapley values of rows, after all or the first ``n_iter`` iterations."""
     n_iter = model.check_n_iter(n_iter)
-    data = model.numbers(table)
+    data = model.encoded_values(table)
     values = model.ensemble.shapley_values(data, n_threads, n_iter)
-    if model.outputs.is_centred:
+    if model.link.is_centred:
         values -= values.mean(axis=2, keepdims=True)
     return Explanation(
         values,
-        model.outputs.by_class(model.ensemble.mean_scores(n_iter)),
+        model.link.by_class(model.ensemble.mean_scores(n_iter)),
         data,
         _display_data(model, data),
         [*model.feature_labels],

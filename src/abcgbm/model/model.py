@@ -12,97 +12,11 @@ from abcgbm.data.binned_table import BinnedTable, ColumnEncoder
 from abcgbm.data.labels import check_classes, label_objects
 from abcgbm.data.once import lazy
 from abcgbm.data.samples import AnyTable
-from abcgbm.data.table import Table
 from abcgbm.model.array_checks import ReadOnly
 from abcgbm.model.ensemble import Ensemble
 from abcgbm.model.ensemble_checks import check_ensemble
 from abcgbm.model.losses import SoftmaxLink, reports_centred_scores
 from abcgbm.parameters.validators import check_integer
-
-Chunks = Iterator[tuple[slice, Floats]]
-
-
-def scores(
-    ensemble: Ensemble,
-    encoding: ColumnEncoder,
-    table: Table | BinnedTable,
-    n_threads: int,
-    n_iter: int,
-) -> Floats:
-    """Return raw scores after ``n_iter`` iterations, of shape (n_rows, n_classes)."""
-    trees, chunks = _trees_and_chunks(ensemble, encoding, table)
-    parts = [trees.raw(values, n_threads, n_iter) for _, values in chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def staged_scores(
-    ensemble: Ensemble, encoding: ColumnEncoder, table: Table | BinnedTable, n_threads: int
-) -> Iterator[Floats]:
-    """Yield raw scores after each iteration, always in the same array, which is updated in place."""
-    # All rows pass the trees of an iteration before those of the next, so all chunks stay in memory.
-    trees, chunks = _trees_and_chunks(ensemble, encoding, table)
-    values = [values for _, values in chunks]
-    return trees.staged_raw(values[0] if len(values) == 1 else np.concatenate(values), n_threads)
-
-
-def leaves(
-    ensemble: Ensemble,
-    encoding: ColumnEncoder,
-    table: Table | BinnedTable,
-    n_threads: int,
-    n_iter: int,
-) -> NDArray[np.int32]:
-    """Return the leaf index of each row in each tree, of shape (n_rows, n_trees)."""
-    trees, chunks = _trees_and_chunks(ensemble, encoding, table)
-    return np.concatenate([trees.leaves(values, n_threads, n_iter) for _, values in chunks])
-
-
-def numbers(ensemble: Ensemble, encoding: ColumnEncoder, table: Table | BinnedTable) -> Floats:
-    """Return all features of all rows as the numbers that trees compare with thresholds."""
-    if isinstance(table, BinnedTable):
-        _check_bins(ensemble, encoding, table)
-    chunks = table.chunks() if isinstance(table, BinnedTable) else encoding.chunks(table)
-    parts = [values for _, values in chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _trees_and_chunks(
-    ensemble: Ensemble, encoding: ColumnEncoder, table: Table | BinnedTable
-) -> tuple[Ensemble, Chunks]:
-    """Return the trees and chunks of encoded rows, restricted to the features that trees split on."""
-    # Only features that trees split on are converted, a chunk of rows at a time, so a wide sparse table
-    # or data frame never becomes dense. A float array needs no conversion, and handle_unknown="error"
-    # has to see every feature.
-    if isinstance(table, BinnedTable):
-        _check_bins(ensemble, encoding, table)
-        return _narrow(ensemble), table.chunks(ensemble.used_features)
-    if encoding.is_matrix(table) or encoding.handle_unknown == "error":
-        return ensemble, encoding.chunks(table)
-    # Unused categorical columns have only their type checked: whether numbers are refused in a column
-    # of strings must not depend on the trees.
-    encoding.check_unused(table, ensemble.used_features)
-    return _narrow(ensemble), encoding.chunks(table, ensemble.used_features)
-
-
-def _narrow(ensemble: Ensemble) -> Ensemble:
-    """Return the trees for tables that hold the used features only."""
-    # With all features in use the ensemble itself serves, so its trees are packed only once.
-    all_used = len(ensemble.used_features) == ensemble.n_features
-    return ensemble if all_used else ensemble.narrow
-
-
-def _check_bins(ensemble: Ensemble, encoding: ColumnEncoder, table: BinnedTable) -> None:
-    """Raise ValueError unless all thresholds of the trees are bin edges and categories are equal."""
-    feature, threshold = ensemble.splits()
-    known = all(
-        np.isin(threshold[feature == f], [*table.thresholds[f], np.inf]).all()
-        for f in ensemble.used_features.tolist()
-    )
-    if not known or table.encoding.categories != encoding.categories:
-        raise ValueError(
-            "X is a BinnedTable with other bins than the model's; expected raw values, or a "
-            "BinnedTable with the bins of the training table"
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +32,7 @@ class Model(ReadOnly):
     classes : ndarray of shape (n_classes,)
         Class labels, sorted.
     recenter : bool
-        Whether to always report scores centred, that is without their mean over classes.
+        Whether to always report centred scores, that is without their mean over classes.
     """
 
     ensemble: Ensemble
@@ -133,16 +47,16 @@ class Model(ReadOnly):
         """Raise ValueError unless trees, encoding and classes are valid and consistent."""
         self.encoding.check()
         check_classes(self.classes)
-        shape = (len(self.encoding.schema.is_categorical), len(self.classes))
-        if shape != (self.ensemble.n_features, self.ensemble.n_classes):
+        n_features, n_classes = len(self.encoding.schema.is_categorical), len(self.classes)
+        if (n_features, n_classes) != (self.ensemble.n_features, self.ensemble.n_classes):
             raise ValueError(
                 f"trees for {self.ensemble.n_features} features and {self.ensemble.n_classes} "
-                f"classes; there are {shape[0]} and {shape[1]}"
+                f"classes; there are {n_features} and {n_classes}"
             )
         check_ensemble(self.ensemble, self.encoding.n_codes())
 
     @lazy
-    def outputs(self) -> SoftmaxLink:
+    def link(self) -> SoftmaxLink:
         """Link from raw scores to probabilities and labels."""
         ensemble = self.ensemble
         is_centred = reports_centred_scores(
@@ -175,31 +89,38 @@ class Model(ReadOnly):
             else [*map(str, names)]
         )
 
-    def raw(self, table: AnyTable, n_threads: int, n_iter: int | None = None) -> Floats:
+    def raw_scores(self, table: AnyTable, n_threads: int, n_iter: int | None = None) -> Floats:
         """Return raw scores of shape (n_rows, n_classes), after all or the first ``n_iter`` iterations."""
         n_iter = self.check_n_iter(n_iter)
-        return scores(self.ensemble, self.encoding, table, n_threads, n_iter)
+        trees, chunks = self._on_used_features(table)
+        return _joined([trees.raw(values, n_threads, n_iter) for values in chunks])
+
+    def staged_raw_scores(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
+        """Yield raw scores after each iteration, always in the same array, which is updated in place."""
+        # All rows pass the trees of an iteration before those of the next, so all chunks stay in memory.
+        trees, chunks = self._on_used_features(table)
+        return trees.staged_raw(_joined([*chunks]), n_threads)
 
     def leaves(
         self, table: AnyTable, n_threads: int, n_iter: int | None = None
     ) -> NDArray[np.int32]:
         """Return the leaf index of each row in each tree, of shape (n_rows, n_trees)."""
         n_iter = self.check_n_iter(n_iter)
-        return leaves(self.ensemble, self.encoding, table, n_threads, n_iter)
+        trees, chunks = self._on_used_features(table)
+        return np.concatenate([trees.leaves(values, n_threads, n_iter) for values in chunks])
 
-    def numbers(self, table: AnyTable) -> Floats:
-        """Return all features as the numbers that trees compare with thresholds."""
-        return numbers(self.ensemble, self.encoding, table)
+    def encoded_values(self, table: AnyTable) -> Floats:
+        """Return all features of all rows as the numbers that trees compare with thresholds."""
+        if isinstance(table, BinnedTable):
+            self._check_bins(table)
+            return _joined([values for _, values in table.chunks()])
+        return _joined([values for _, values in self.encoding.chunks(table)])
 
     def check_n_iter(self, n_iter: int | None) -> int:
         """Return a valid number of iterations; None means all."""
         if n_iter is None:
             return self.n_iter
         return check_integer("n_iter", n_iter, 0, self.n_iter, note=" (those of the model)")
-
-    def staged_raw(self, table: AnyTable, n_threads: int) -> Iterator[Floats]:
-        """Yield raw scores after each iteration, always in the same array, which is updated in place."""
-        return staged_scores(self.ensemble, self.encoding, table, n_threads)
 
     def first_iterations(self, n_iter: int) -> "Model":
         """Return the model of the first ``n_iter`` iterations."""
@@ -208,3 +129,48 @@ class Model(ReadOnly):
     def with_unknown(self, handle_unknown: str) -> "Model":
         """Return the same model with another treatment of unknown categories."""
         return replace(self, encoding=replace(self.encoding, handle_unknown=handle_unknown))
+
+    def _on_used_features(self, table: AnyTable) -> tuple[Ensemble, Iterator[Floats]]:
+        """Return the trees and chunks of encoded rows, restricted to the features that trees split on."""
+        # Only features that trees split on are converted, a chunk of rows at a time, so a wide sparse
+        # table or data frame never becomes dense. A float array needs no conversion, and
+        # handle_unknown="error" has to see every feature.
+        encoding, used = self.encoding, self.ensemble.used_features
+        if isinstance(table, BinnedTable):
+            self._check_bins(table)
+            return self._narrow_trees(), (values for _, values in table.chunks(used))
+        if encoding.is_matrix(table) or encoding.handle_unknown == "error":
+            return self.ensemble, (values for _, values in encoding.chunks(table))
+        # Unused categorical columns have only their type checked: whether numbers are refused in a
+        # column of strings must not depend on the trees.
+        encoding.check_unused(table, used)
+        return self._narrow_trees(), (values for _, values in encoding.chunks(table, used))
+
+    def _narrow_trees(self) -> Ensemble:
+        """Return the trees for tables that hold the used features only."""
+        # With all features in use the ensemble itself serves, so its trees are packed only once.
+        all_used = len(self.ensemble.used_features) == self.ensemble.n_features
+        return self.ensemble if all_used else self.ensemble.narrow
+
+    def _check_bins(self, table: BinnedTable) -> None:
+        """Raise ValueError unless all thresholds of the trees are bin edges and categories are equal."""
+        feature, threshold = self.ensemble.splits()
+        order = np.argsort(feature, kind="stable")
+        used, first = np.unique(feature[order], return_index=True)
+        known = all(
+            # inf: a split of missing from present values
+            np.isin(of_feature, np.append(table.thresholds[f], np.inf)).all()
+            for f, of_feature in zip(
+                used.tolist(), np.split(threshold[order], first)[1:], strict=True
+            )
+        )
+        if not known or table.encoding.categories != self.encoding.categories:
+            raise ValueError(
+                "X is a BinnedTable with other bins than the model's; expected raw values, or a "
+                "BinnedTable with the bins of the training table"
+            )
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    """Concatenate the parts; a single part is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

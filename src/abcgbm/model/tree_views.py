@@ -160,7 +160,7 @@ def view_tree(model: Model, iteration: Any, class_: Any) -> TreeView:
     iteration = check_integer(
         "iteration", iteration, 0, model.n_iter - 1, note=" (those of the model)"
     )
-    numbers = range(*model.ensemble.step_start[iteration : iteration + 2])
+    numbers = range(*model.ensemble.iteration_start[iteration : iteration + 2])
     k = None if class_ is None else model.labels.index(known_label(class_, model.labels))
     tree = _tree_for(iteration, k, [tree_of(model, number) for number in numbers], model.labels)
     return _view(model, tree, k)

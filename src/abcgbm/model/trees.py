@@ -94,7 +94,7 @@ def tree_of(model: Model, number: int) -> Tree:
         ensemble.weight[nodes],
         values,
         number,
-        int(np.searchsorted(ensemble.step_start, number, side="right")) - 1,
+        int(np.searchsorted(ensemble.iteration_start, number, side="right")) - 1,
         class_number,
         int(ensemble.tree_base[number]),
         float(ensemble.tree_base_scale[number]),

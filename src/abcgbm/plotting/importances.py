@@ -179,15 +179,20 @@ def plot_tree(
     """
     tree = checked(model).tree(iteration, class_)
     positions = _positions(tree)
-    depth, n_leaves = max(x for x, _ in positions.values()), len(tree.leaf_values)
+    depth = max(x for x, _ in positions.values())
+    n_leaves = len(tree.leaf_values)
     texts = {node.number: _wrapped(tree, node) for node in tree.nodes}
-    column, row = _text_extent(texts.values())
-    inches, is_new = _LARGEST / POINTS_PER_INCH, ax is None
-    ax = axes_of(ax, column * inches * (depth + 1), row * inches * n_leaves + _MARGIN)
+    node_width, node_height = _text_extent(texts.values())
+    inches = _LARGEST / POINTS_PER_INCH
+    is_new = ax is None
+    ax = axes_of(ax, node_width * inches * (depth + 1), node_height * inches * n_leaves + _MARGIN)
     ax.set_axis_off()
     ax.set_xlim(-0.5, depth + 0.5)
     ax.set_ylim(n_leaves - 0.3, -0.7)
-    fitting = (points_of(ax, "x") / (depth + 1) / column, points_of(ax, "y") / n_leaves / row)
+    fitting = (
+        points_of(ax, "x") / (depth + 1) / node_width,
+        points_of(ax, "y") / n_leaves / node_height,
+    )
     size = _LARGEST if is_new else max(_SMALLEST, min(_LARGEST, *fitting))
     for node in tree.nodes:
         if not node.is_leaf:

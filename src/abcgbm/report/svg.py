@@ -143,11 +143,11 @@ def _line(series: Series, x: Scale, y: Scale) -> dict[str, Any]:
     return {"name": series.name, "points": points, "data": data}
 
 
-def reliability(found: Calibration) -> dict[str, Any]:
-    """Return a reliability curve: observed frequency by predicted probability, with numbers of rows."""
+def reliability(calibration: Calibration) -> dict[str, Any]:
+    """Return a reliability curve: observed frequency by predicted probability, with the weight of each bin."""
     size, margin = 320, 44
     x, y = Scale(0, 1, margin, size - 10), Scale(0, 1, size - margin, 10)
-    max_weight = float(found.weight.max())
+    max_weight = float(calibration.weight.max())
     bins = [
         {
             "x": round(float(x(prob_pred)), 1),
@@ -160,8 +160,11 @@ def reliability(found: Calibration) -> dict[str, Any]:
             "high": high,
         }
         for prob_pred, prob_true, weight, low, high in zip(
-            *(found.prob_pred.tolist(), found.prob_true.tolist(), found.weight.tolist()),
-            *(found.edges[:-1].tolist(), found.edges[1:].tolist()),
+            calibration.prob_pred.tolist(),
+            calibration.prob_true.tolist(),
+            calibration.weight.tolist(),
+            calibration.edges[:-1].tolist(),
+            calibration.edges[1:].tolist(),
             strict=True,
         )
         if weight > 0

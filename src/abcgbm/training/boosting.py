@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class BoostingState:
     records : list of Record
         State before the first iteration and after each one.
     phase : {"train", "plain", "refit"}
-        Phase of the fit.
+        Phase of the fit. "plain" is the restart without a base class; see ``ResolvedParameters``.
     total_weight : float
         Sum of the weights of the training rows.
     trees : list of Trees
@@ -60,12 +60,16 @@ class BoostingState:
 
     def mean_losses(self) -> tuple[float, float | None]:
         """Return the current mean loss of the training rows and of the validation rows."""
-        last, monitor = self.records[-1], self.monitor
-        validation = None if monitor is None else last.validation_loss / monitor.total_weight
+        last = self.records[-1]
+        validation = None
+        if self.monitor is not None:
+            validation = last.validation_loss / self.monitor.total_weight
         return last.loss / self.total_weight, validation
 
     def add(self, candidates: tuple[int, ...], trees: Trees) -> None:
-        """Record a finished iteration."""
+        """Update the validation scores by a finished iteration, and record it."""
+        if self.monitor is not None:
+            self.monitor.add(trees)
         record = make_record(self.trainer, self.monitor, candidates, trees)
         self.trees.append(trees)
         self.records.append(record)
@@ -86,7 +90,7 @@ class IterationObserver(Protocol):
 
 def boost(
     state: BoostingState,
-    plan: ResolvedParameters,
+    resolved: ResolvedParameters,
     stopping: Stopping,
     observer: IterationObserver,
     communicator: Communicator,
@@ -98,43 +102,44 @@ def boost(
     """
     try:
         with Interrupts(communicator) as interrupts:
-            decision = _StoppingDecision(state, stopping, observer, interrupts)
-            reason = on_rank_zero(communicator, decision.before_first_iteration)
+            between = _BetweenIterations(state, stopping, observer, interrupts)
+            reason = on_rank_zero(communicator, between.before_first)
             while reason is None:
-                candidates, trees = choose_and_train(state, plan)
+                candidates, trees = choose_and_train(state, resolved)
                 if trees:
                     state.add(candidates, trees)
-                decide = partial(decision.after_iteration, has_progress=bool(trees))
-                reason = on_rank_zero(communicator, decide)
+                next_or_stop = partial(between.after, has_progress=bool(trees))
+                reason = on_rank_zero(communicator, next_or_stop)
             return reason
     except KeyboardInterrupt:
-        if not plan.settings.keep_on_interrupt or state.n_iter == 0:
+        if not resolved.settings.keep_on_interrupt or state.n_iter == 0:
             raise
         return "interrupted"
 
 
-class _StoppingDecision(NamedTuple):
-    """Decides between iterations whether to stop; otherwise announces the next iteration."""
+@dataclass
+class _BetweenIterations:
+    """Stops between iterations, with a reason, or begins the next one."""
 
     state: BoostingState
     stopping: Stopping
     observer: IterationObserver
     interrupts: Interrupts
 
-    def before_first_iteration(self) -> str | None:
-        return self._decide(stop_requested=self.observer.stop_was_requested(self.state))
+    def before_first(self) -> str | None:
+        return self._next_or_stop(stop_requested=self.observer.stop_was_requested(self.state))
 
-    def after_iteration(self, *, has_progress: bool) -> str | None:
+    def after(self, *, has_progress: bool) -> str | None:
         stop_requested = self.observer.end_iteration(self.state, has_progress=has_progress)
         if not has_progress:
             return "no_progress"
         self.interrupts.raise_if_requested()
-        return self._decide(stop_requested=stop_requested)
+        return self._next_or_stop(stop_requested=stop_requested)
 
-    def _decide(self, *, stop_requested: bool) -> str | None:
-        n_iter, last = self.state.n_iter, self.state.records[-1]
+    def _next_or_stop(self, *, stop_requested: bool) -> str | None:
+        last = self.state.records[-1]
         reason = self.stopping.reason(
-            n_iter, last.loss, last.validation_score, stop_requested=stop_requested
+            self.state.n_iter, last.loss, last.validation_score, stop_requested=stop_requested
         )
         if reason is None:
             self.observer.begin_iteration()
@@ -142,42 +147,47 @@ class _StoppingDecision(NamedTuple):
 
 
 def choose_and_train(
-    state: BoostingState, plan: ResolvedParameters
+    state: BoostingState, resolved: ResolvedParameters
 ) -> tuple[tuple[int, ...], Trees]:
     """Train one iteration; return the candidates for its base class, and its trees.
 
     There are no trees if none can be split, or if the line search scales all of them back to zero.
     """
-    # With subsample the line search uses the loss of the drawn rows: on all rows it may rise, and
-    # the iteration would be scaled back to zero and end training. Other draws are tried if one
-    # allows no split.
-    for attempt in range(_MAX_DRAWS if plan.has_draws else 1):
-        candidates, trees = _try_iteration(state, plan, key=state.n_iter + (attempt << 32))
+    # A draw of rows, features or projections may allow no split; try others. With subsample the line
+    # search uses the loss of the drawn rows: that of all rows may rise, which would end training.
+    for attempt in range(_MAX_DRAWS if resolved.has_draws else 1):
+        candidates, trees = _try_iteration(state, resolved, draw_key(state.n_iter, attempt))
         if trees:
             break
     return candidates, trees
 
 
+def draw_key(n_iter: int, attempt: int) -> int:
+    """Return the seed of the draws of one attempt; that of attempt 0 is the iteration number."""
+    return n_iter + (attempt << 32)
+
+
 def _try_iteration(
-    state: BoostingState, plan: ResolvedParameters, key: int
+    state: BoostingState, resolved: ResolvedParameters, key: int
 ) -> tuple[tuple[int, ...], Trees]:
-    last, settings = state.records[-1], plan.settings
+    last = state.records[-1]
+    settings = resolved.settings
     n_classes = len(last.class_losses)
 
     def train(candidates: tuple[int, ...]) -> Trees:
-        iteration = plan_iteration(settings.algorithm, n_classes, candidates)
+        plan = plan_iteration(settings.algorithm, n_classes, candidates)
         return train_iteration(
-            state.trainer, iteration, n_classes, key, sequential=settings.sequential_residuals
+            state.trainer, plan, n_classes, key, sequential=settings.sequential_residuals
         )
 
-    choose = plan.base_policy.candidates
-    candidates = choose(state.n_iter, last.class_losses, last.base_class)
+    policy = resolved.base_policy
+    candidates = policy.candidates(state.n_iter, last.class_losses, last.base_class)
     trees = train(candidates)
     if not trees:
         # The base class may have been kept from the previous iteration: search for a new one.
-        searched = choose(state.n_iter, last.class_losses, None)
+        searched = policy.candidates(state.n_iter, last.class_losses, None)
         if searched != candidates:
-            candidates, trees = searched, train(searched)
+            return searched, train(searched)
     return candidates, trees
 
 
@@ -206,12 +216,13 @@ def plan_iteration(
 ) -> IterationPlan:
     """Return the plan of an iteration with these candidates for the base class, or with none.
 
-    The factor (K-1)/K applies to boosting without a base class only. With two classes that is
-    boosting against base class 0: half the quotient r - p over p (1 - p) is the quotient of
-    2 (r - p) over 4 p (1 - p), so one tree serves both classes. A multi-output tree does so anyway.
+    Friedman's factor (K-1)/K applies to boosting without a base class only.
     """
     if candidates:
         return IterationPlan(candidates, algorithm.base_derivatives, 1.0)
+    # For K = 2, where r_0 = -r_1, one tree of class 1 against base class 0 changes both scores:
+    # Friedman's 1/2 r/(p(1-p)) equals 2r/(4p(1-p)), the quotient of the base class's derivatives.
+    # A multi-output tree has values for both classes anyway.
     if n_classes == 2 and not algorithm.multi_output:  # noqa: PLR2004
         return IterationPlan((0,), True, 1.0)
     return IterationPlan((NO_BASE,), False, (n_classes - 1) / n_classes)
@@ -224,6 +235,7 @@ def train_iteration(
 
     Results that change no score are left out. Draws depend on the key alone.
     """
+    # A single base class needs no tree. Several candidates have one each, which the others need.
     classes = [k for k in range(n_classes) if (k,) != plan.bases]
     groups = [[k] for k in classes] if sequential else [classes]
     results = [
@@ -239,9 +251,10 @@ def make_record(
     candidates: tuple[int, ...] = (),
     trees: Trees = (),
 ) -> Record:
-    """Return the record of the current state, after updating the validation scores by the trees."""
-    if monitor is not None:
-        monitor.add(trees)
+    """Return the record of the current state; without trees, that before the first iteration.
+
+    An iteration without trees is not recorded, so candidates always come with trees.
+    """
     class_losses = trainer.class_losses()
     search_losses = np.full(len(class_losses), np.nan)
     if trees and trees[0].candidate_losses:

@@ -99,7 +99,7 @@ class CallbackList:
         Progress line.
     callbacks : sequence of callable
         The user's callbacks.
-    task : FitCallback
+    sklearn_callback : FitCallback
         The fit for scikit-learn's callbacks.
     fitted : callable
         Returns the fitted attributes as if training had ended here.
@@ -117,14 +117,14 @@ class CallbackList:
         labels: list[Any],
         progress: ProgressLine,
         callbacks: Sequence[Callback],
-        task: FitCallback,
+        sklearn_callback: FitCallback,
         fitted: Callable[[], dict[str, Any]],
         checkpoints: CheckpointWriter,
     ) -> None:
         self._labels = labels
         self._progress = progress
         self._callbacks = callbacks
-        self._task = task
+        self._sklearn_callback = sklearn_callback
         self._fitted = fitted
         self._checkpoints = checkpoints
         self.listener = RemoteListener()
@@ -135,17 +135,17 @@ class CallbackList:
 
     def begin_iteration(self) -> None:
         """Prepare for the next iteration."""
-        self._task.begin_iteration()
+        self._sklearn_callback.begin_iteration()
 
     def end_iteration(self, state: BoostingState, *, has_progress: bool) -> bool:
         """Notify all of the end of an iteration, in order; return whether one requests to stop."""
         if not has_progress:
-            self._task.end_iteration(None)
+            self._sklearn_callback.end_iteration(None)
             return False
         self._checkpoints.end_iteration()
         is_reported = self._progress.enabled or self._callbacks or self.listener.on_iteration
         stop_requested = self._notify(state) if is_reported else False
-        return self._task.end_iteration(self._fitted) or stop_requested
+        return self._sklearn_callback.end_iteration(self._fitted) or stop_requested
 
     def _notify(self, state: BoostingState) -> bool:
         report, losses = self._report(state), state.mean_losses()

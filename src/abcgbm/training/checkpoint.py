@@ -41,11 +41,13 @@ class ValidatedResult(NamedTuple):
     @classmethod
     def from_result(cls, result: TrainingResult) -> "ValidatedResult":
         """Return what is stored of a result."""
-        return cls(result.model, result.history, result.warning, result.plan.phase)
+        return cls(result.model, result.history, result.warning, result.resolved.phase)
 
-    def to_result(self, plan: ResolvedParameters) -> TrainingResult:
+    def to_result(self, resolved: ResolvedParameters) -> TrainingResult:
         """Return the result, given the resolved parameters of the fit."""
-        return TrainingResult(self.model, self.history, self.warning, in_phase(plan, self.phase))
+        return TrainingResult(
+            self.model, self.history, self.warning, in_phase(resolved, self.phase)
+        )
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ class FitState:
         """All iterations of the current phase."""
         return PreviousFit(self.model, replace(self.history, best_iteration=self.history.n_iter))
 
-    def check(self, fingerprint: Fingerprint, plan: ResolvedParameters) -> None:
+    def check(self, fingerprint: Fingerprint, resolved: ResolvedParameters) -> None:
         """Raise ValueError unless this is a state of the fit that resumes from it."""
         found = differences(self.fingerprint, fingerprint)
         if found:
@@ -169,7 +171,7 @@ class FitState:
                 f"resume_from: the checkpoint is of another training: {'; '.join(found)}"
                 f"{_rate_hint(self.fingerprint, fingerprint)}"
             )
-        self._check_n_iter(plan.limits.max_iter)
+        self._check_n_iter(resolved.limits.max_iter)
 
     def _check_n_iter(self, max_iter: int | None) -> None:
         first = self.history if self.validated is None else self.validated.history
@@ -186,9 +188,9 @@ class FitState:
             )
 
 
-def in_phase(plan: ResolvedParameters, phase: str) -> ResolvedParameters:
+def in_phase(resolved: ResolvedParameters, phase: str) -> ResolvedParameters:
     """Return the resolved parameters of the phase "train" or "plain"."""
-    return plan.without_base_class() if phase == "plain" else plan
+    return resolved.without_base_class() if phase == "plain" else resolved
 
 
 def _rate_hint(then: Fingerprint, now: Fingerprint) -> str:

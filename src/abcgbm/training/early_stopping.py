@@ -8,6 +8,11 @@ from dataclasses import dataclass
 # Sum of losses below which training stops: "machine accuracy" in the paper.
 MACHINE_ACCURACY = 2e-14
 
+# Stop reasons that leave no time for a refit. A callback ends its own phase only.
+NO_TIME_LEFT = ("time_limit", "interrupted")
+# Stop reasons from outside: the phase has fewer iterations than it would have on its own.
+STOP_REQUESTED = ("callback", *NO_TIME_LEFT)
+
 
 def min_loss(total_weight: float) -> float:
     """Return the sum of losses below which training stops; smaller if rows weigh less than 1."""

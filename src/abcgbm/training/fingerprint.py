@@ -58,13 +58,13 @@ _TABLES = ("", "_val")  # suffixes of the arguments of fit
 
 
 def fingerprint_of(
-    plan: ResolvedParameters, train: BinnedRows, validation: BinnedRows | None
+    resolved: ResolvedParameters, train: BinnedRows, validation: BinnedRows | None
 ) -> Fingerprint:
     """Return everything that the model depends on, with resolved values for "auto"."""
     names, is_categorical = train.table.feature_names, train.table.schema.is_categorical
     entries = {
         "version of abcgbm": VERSION,
-        **_of_plan(plan),
+        **_of_resolved(resolved),
         "the names of X": None if names is None else names.tolist(),
         "categorical_features": np.flatnonzero(is_categorical).tolist(),
     }
@@ -110,8 +110,8 @@ def _text(value: Any) -> str:
     return text if len(text) <= _MAX_CHARACTERS else _DIGEST + digest_of(text)
 
 
-def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
-    settings, features, policy = plan.settings, plan.features, plan.base_policy
+def _of_resolved(resolved: ResolvedParameters) -> dict[str, Any]:
+    settings, features, policy = resolved.settings, resolved.features, resolved.base_policy
     if isinstance(policy, WorstBases):
         policy = replace(policy, first=0)  # it is drawn, so it follows from the seed
     # The text of a callable contains its address in memory.
@@ -120,14 +120,14 @@ def _of_plan(plan: ResolvedParameters) -> dict[str, Any]:
         **{name: getattr(settings, name) for name in _AS_GIVEN},
         "algorithm": settings.algorithm.name,
         "base_class": repr(policy),
-        "n_projections": plan.n_projections,
+        "n_projections": resolved.n_projections,
         "max_features": features.max_features or None,
         "interaction_cst": (features.max_path_features, features.interaction_groups),
-        "early_stopping": plan.stops_early,
+        "early_stopping": resolved.stops_early,
         "scoring": scoring,
-        "random_state": f"seed {plan.seed}",
-        "class_weight": plan.classes.factor.tolist(),
-        "classes": plan.classes.labels.tolist(),
+        "random_state": f"seed {resolved.seed}",
+        "class_weight": resolved.classes.factor.tolist(),
+        "classes": resolved.classes.labels.tolist(),
     }
 
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from abcgbm.communication.communicator import Communicator
 from abcgbm.communication.shard import LOCAL
+from abcgbm.data.labels import ALLOWED_LABELS
 from abcgbm.data.samples import ClassLabels
 from abcgbm.data.schema import Schema, find_feature
+from abcgbm.model.file.json_values import to_json
 from abcgbm.parameters.parameters import Parameters
 from abcgbm.parameters.validators import is_integer
 from abcgbm.training.base_class import BasePolicy, NoBase, resolve_base_class
@@ -165,6 +167,24 @@ class ResolvedParameters:
         settings = replace(self.settings, algorithm=algorithm, base_class=None)
         return replace(self, settings=settings, base_policy=NoBase(), phase="plain")
 
+    def check_can_be_saved(self) -> None:
+        """Raise TypeError, before training, if the model could not be saved after it."""
+        labels = self.classes.labels
+        try:
+            to_json(labels)
+        except TypeError as error:
+            raise TypeError(
+                f"y has labels such as {labels[0]!r}: {error}; expected {ALLOWED_LABELS}, each of a "
+                "type of Python or NumPy"
+            ) from error
+        for name, value in self.auto_values.items():
+            try:
+                to_json(value)
+            except TypeError as error:
+                raise TypeError(
+                    f"{name}={value!r}: {error}; expected a type of abcgbm or Python"
+                ) from error
+
     @property
     def n_classes(self) -> int:
         """Number of classes."""
@@ -176,7 +196,7 @@ class ResolvedParameters:
         return self.limits.n_iter_no_change is not None
 
     @property
-    def resolved(self) -> dict[str, Any]:
+    def auto_values(self) -> dict[str, Any]:
         """Values of the parameters that may be "auto", by name."""
         settings = self.settings
         return {
@@ -197,7 +217,7 @@ def resolve_parameters(
     settings: Parameters,
     schema: Schema,
     classes: ClassLabels,
-    began: float,
+    start_time: float,
     *,
     seed: int | None = None,
     communicator: Communicator = LOCAL.communicator,
@@ -212,7 +232,7 @@ def resolve_parameters(
         Columns of the table.
     classes : ClassLabels
         Labels of the classes.
-    began : float
+    start_time : float
         Start of the fit on the monotonic clock.
     seed : int or None
         Seed of the fit that is continued; None: a new one.
@@ -223,7 +243,7 @@ def resolve_parameters(
     policy = resolve_base_class(settings.base_class, classes.labels, rng)
     policy, drawn = communicator.broadcast((policy, int(rng.integers(2**64, dtype=np.uint64))))
     rules = FeatureRules.from_parameters(settings.max_features, settings.interaction_cst, schema)
-    limits = _limits(settings, began)
+    limits = _limits(settings, start_time)
     return ResolvedParameters(
         settings,
         classes,
@@ -243,7 +263,7 @@ def _n_projections(settings: Parameters, n_classes: int) -> int:
     return n_classes if given == "all" else min(int(given), n_classes)
 
 
-def _limits(settings: Parameters, began: float) -> Limits:
+def _limits(settings: Parameters, start_time: float) -> Limits:
     max_iter = cast(int | None, settings.max_iter)  # "auto" is resolved by now
     stops_early = bool(settings.early_stopping)
     if max_iter is None and settings.time_limit is None and not stops_early:
@@ -257,7 +277,7 @@ def _limits(settings: Parameters, began: float) -> Limits:
         )
     return Limits(
         max_iter=max_iter,
-        deadline=None if settings.time_limit is None else began + settings.time_limit,
+        deadline=None if settings.time_limit is None else start_time + settings.time_limit,
         n_iter_no_change=settings.n_iter_no_change if stops_early else None,
         tol=settings.tol,
     )

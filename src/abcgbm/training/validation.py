@@ -128,7 +128,7 @@ class Monitor:
         Scores of the rows, updated by every tree.
     rows : LabelledRows
         The validation rows.
-    plan : ResolvedParameters
+    resolved : ResolvedParameters
         Resolved parameters.
     baseline : ndarray of shape (n_classes,)
         Scores before the first iteration.
@@ -140,17 +140,17 @@ class Monitor:
         self,
         scores: _core.Validation,
         rows: LabelledRows,
-        plan: ResolvedParameters,
+        resolved: ResolvedParameters,
         baseline: Floats,
         *,
         has_base: bool,
     ) -> None:
         self._scores = scores
         self._rows = rows
-        self._plan = plan
+        self._resolved = resolved
         self._baseline = baseline
         self._has_base = has_base
-        self._table = rows.as_given() if plan.settings.scoring.scorer else None
+        self._table = rows.as_given() if resolved.settings.scoring.scorer else None
 
     @property
     def total_weight(self) -> float:
@@ -169,7 +169,7 @@ class Monitor:
 
     def score(self) -> float:
         """Return the score; larger is better."""
-        weights, scoring = self._rows.integer_weights, self._plan.settings.scoring
+        weights, scoring = self._rows.integer_weights, self._resolved.settings.scoring
         if scoring.scorer is not None:
             return self._call_scorer(scoring.scorer)
         if scoring.given == "loss":
@@ -180,14 +180,14 @@ class Monitor:
         return -weights.count(is_wrong) / weights.n_units
 
     def _call_scorer(self, scorer: Scorer) -> float:
-        labels, rows = self._plan.classes.labels, self._rows
+        labels, rows = self._resolved.classes.labels, self._rows
         kwargs = {}
         if _takes_weights(scorer) and (rows.weight != 1).any():
             kwargs["sample_weight"] = rows.weight
         try:
             score = scorer(self._model(), self._table, labels[rows.y], **kwargs)
         except Exception as error:
-            scoring = self._plan.settings.scoring.given
+            scoring = self._resolved.settings.scoring.given
             raise ValueError(f"scoring={scoring!r} failed: {error}") from error
         try:
             return float(score)
@@ -197,13 +197,13 @@ class Monitor:
     def _model(self) -> ValidatedModel:
         # The scorer gets a model that knows only the validation rows. Their scores are updated by
         # each new tree and never predicted again.
-        recenter, labels = self._plan.settings.recenter, self._plan.classes.labels
+        recenter, labels = self._resolved.settings.recenter, self._resolved.classes.labels
         is_centred = reports_centred_scores(
             recenter=recenter, has_base=self._has_base, init=self._baseline
         )
         raw = np.ascontiguousarray(self._scores.raw().T)
         return ValidatedModel(
-            SoftmaxLink(labels, is_centred), self._table, raw, self._plan.n_threads
+            SoftmaxLink(labels, is_centred), self._table, raw, self._resolved.n_threads
         )
 
 

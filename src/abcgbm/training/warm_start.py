@@ -49,10 +49,10 @@ class PreviousFit:
         row_numbers = rows.row_numbers
         if isinstance(rows.table, BatchedTable):
             for places, table in rows.table.batches_of_rows(row_numbers):
-                raw[:, places] = model.raw(table, n_threads).T
+                raw[:, places] = model.raw_scores(table, n_threads).T
             return raw
         for chunk in row_chunks(len(rows), rows.table.shape[1]):
-            raw[:, chunk] = model.raw(rows.table.take(row_numbers[chunk]), n_threads).T
+            raw[:, chunk] = model.raw_scores(rows.table.take(row_numbers[chunk]), n_threads).T
         return raw
 
     def with_model_defaults(self, settings: Parameters) -> Parameters:

@@ -1,6 +1,7 @@
 """ONNX export: onnxruntime gives the predictions of the model."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,32 @@ def test_float_near_a_category_is_not_that_category():
     _, proba = run(exported, rows)
     np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=0, atol=1e-7)
     assert not np.allclose(proba[0], model.predict_proba([[0.1]]))
+
+
+def test_category_beyond_the_range_of_32_bit_floats_has_one_warning():
+    """NumPy's own warning of an overflow would be of no use to the user."""
+    categories = np.repeat([1e300, 0.5, 2.0], 40)
+    model = small(categorical_features=[0]).fit(categories[:, None], np.repeat([0, 1, 2], 40))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.to_onnx()
+    (warning,) = caught
+    assert "the category 1e+300, which is no 32-bit float" in str(warning.message)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize(
+    ("kind", "warns"), [("FloatTensorType", True), ("DoubleTensorType", False)]
+)
+def test_skl2onnx_warns_of_categories_that_its_input_cannot_represent(kind, warns):
+    categories = np.repeat([0.1, 0.5, 2.0], 40)
+    model = small(categorical_features=[0]).fit(categories[:, None], np.repeat([0, 1, 2], 40))
+    given = [("X", getattr(data_types, kind)([None, 1]))]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        skl2onnx.convert_sklearn(model, initial_types=given, target_opset=18)
+    texts = [str(warning.message) for warning in caught]
+    assert any("the category 0.1, which is no 32-bit float" in text for text in texts) == warns
 
 
 def test_negative_zero_is_the_category_zero():

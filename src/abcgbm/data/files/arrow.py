@@ -55,7 +55,10 @@ class ArrowFile:
         as_text: Collection[str] = (),
         as_numbers: Collection[str] = (),
     ) -> Any:
-        """Return some or all columns as an Arrow table, with the types of the file."""
+        """Return some or all columns as an Arrow table, with the types of the file.
+
+        ``as_text`` and ``as_numbers`` are unused; the signature is that of `DelimitedFile`.
+        """
         arrow = require_pyarrow()
         tables = [*self.batches(columns)]
         if not sum(map(len, tables)):
@@ -71,6 +74,7 @@ class ArrowFile:
         """Yield some or all columns as Arrow tables, one batch of rows at a time.
 
         Types are those of the file. There is at least one table, which may have no rows.
+        ``as_text`` and ``as_numbers`` are unused; the signature is that of `DelimitedFile`.
         """
         yield from (table for table, _ in self.batches_with_text((), columns, as_text, as_numbers))
 
@@ -86,7 +90,7 @@ class ArrowFile:
         first = [name for name in self.schema.names if name in requested]
         second = [*written]
         both = [name for name in self.schema.names if name in {*first, *second}]
-        batches = self._checked(lambda: self._batches(both))
+        batches = self._batches(both)  # a generator: it opens and reads the file in `next`
         while (batch := self._checked(lambda: next(batches, None))) is not None:
             yield with_plain_numbers(batch.select(first)), batch.select(second)
 

@@ -141,7 +141,8 @@ class DelimitedFile:
 
     def _blocks(self) -> Iterator[Block]:
         """Yield the blocks of rows below the header; an empty block if there are none."""
-        is_header_next, n_blocks = self.has_header, 0
+        is_header_next = self.has_header
+        n_blocks = 0
         for block in self._raw_blocks():
             if not block.has_rows:
                 continue
@@ -270,7 +271,8 @@ class DelimitedFile:
         raise TableFileError(self.path, str(error), block.first_line) from error
 
     def _raise_not_a_number(self, block: Block, name: str) -> NoReturn:
-        place, allowed = self.names.index(name), {*_TRUE, *_FALSE, *self.missing}
+        place = self.names.index(name)
+        allowed = {*_TRUE, *_FALSE, *self.missing}
         for lines, row in python_rows(block, self._delimiter, self.path):
             check_utf8(block, self.path, lines.start, row, self.names)
             cell = row[place]

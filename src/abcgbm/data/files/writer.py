@@ -92,7 +92,9 @@ def write_tables(tables: Iterable[Any], path: Path | None) -> int:
 
     The suffix of ``path`` determines the format; None writes CSV to standard output.
     """
-    writer_of, n_rows, writer = _writer(path), 0, None
+    writer_of = _writer(path)
+    writer = None
+    n_rows = 0
     with _sink(path) as sink:
         try:
             for table in tables:
@@ -134,6 +136,7 @@ def _format_of(path: Path) -> str:
 
 @contextmanager
 def _sink(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open the output; closing the stream of standard output must not close ``sys.stdout``."""
     if path is not None:
         with written_whole(path) as file, _compressed(file, path) as sink:
             yield sink

@@ -91,7 +91,8 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
     categories, used = model.encoding.categories, model.ensemble.used_features.tolist()
     place = np.arange(model.ensemble.n_features)
     if has_one_input(model):
-        parts, width = [graph.cast(inputs[0], np.float64)], len(place)
+        parts = [graph.cast(inputs[0], np.float64)]
+        width = len(place)
         codes = {
             f: _add_codes_of_numbers(graph, categories[f], parts[0], f)
             for f in used
@@ -100,7 +101,8 @@ def _add_values(graph: Graph, model: Model, inputs: list[str]) -> tuple[str, NDA
     else:
         used = used or [next(f for f, of in categories.items() if of.has_strings)]
         numbers = [f for f in used if f not in categories]
-        parts, width = [graph.cast(inputs[f], np.float64) for f in numbers], len(numbers)
+        parts = [graph.cast(inputs[f], np.float64) for f in numbers]
+        width = len(numbers)
         place[numbers] = np.arange(width)
         codes = {f: _add_codes(graph, categories[f], inputs[f]) for f in used if f in categories}
     place[[*codes]] = np.arange(width, width + len(codes))
@@ -222,7 +224,7 @@ def _set_output_types(operator: Any) -> None:
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Convert the classifier of a pipeline, whose input is one matrix."""
-    from skl2onnx.common.data_types import DoubleTensorType
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
     model: Model = operator.raw_operator.model_
     _check_unknown(model)
@@ -231,11 +233,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             "the classifier of the pipeline has categories that are strings; expected numbers, such as "
             "those of an OrdinalEncoder, or to_onnx() of the classifier alone"
         )
+    if isinstance(operator.inputs[0].type, FloatTensorType):
+        _warn_of_categories(model)
     graph = Graph(lambda op: scope.get_unique_variable_name(f"abcgbm_{op}"))
     label, proba = operator.outputs
     dtype = np.float64 if isinstance(proba.type, DoubleTensorType) else np.float32
-    inputs, outputs = [operator.inputs[0].full_name], (label.full_name, proba.full_name)
-    add_model(graph, model, inputs, outputs, dtype)
+    outputs = (label.full_name, proba.full_name)
+    add_model(graph, model, [operator.inputs[0].full_name], outputs, dtype)
     for node in graph.nodes:
         container.add_node(
             node.op,
@@ -266,11 +270,14 @@ def _check_unknown(model: Model) -> None:
 def _warn_of_categories(model: Model) -> None:
     """Warn of numeric categories that float32 inputs cannot represent."""
     for categories in model.encoding.categories.values():
-        numbers = [] if categories.has_strings else [*categories.code_of]
-        inexact = [number for number in numbers if float(np.float32(number)) != number]
-        if inexact:
+        if categories.has_strings:
+            continue
+        numbers = np.array([*categories.code_of], dtype=np.float64)
+        with np.errstate(over="ignore"):  # infinity, so not the category
+            inexact = numbers[numbers.astype(np.float32) != numbers]
+        if len(inexact):
             warnings.warn(
-                f"{categories.column} has the category {inexact[0]!r}, which is no 32-bit float as the inputs "
+                f"{categories.column} has the category {inexact.tolist()[0]!r}, which is no 32-bit float as the inputs "
                 "of ONNX are, so the exported model treats it as unknown; expected categories that are "
                 "strings or 32-bit floats",
                 UserWarning,

@@ -62,7 +62,7 @@ STORED_NAMES = {
     "tree_class": "tree_class",
     "tree_base": "tree_base",
     "tree_base_scale": "tree_base_scale",
-    "step_start": "step_start",
+    "iteration_start": "step_start",
     "init": "init",
     "threshold": "threshold",
     "left": "left",
@@ -104,17 +104,17 @@ def trees_of_arrays(read_stored: ReadArray, n_codes: NDArray[np.int64], n_classe
     is_multi_output = np.repeat(
         by_tree["tree_class"] == ALL_CLASSES, np.diff(by_tree["tree_start"])
     )
-    step_start = read("step_start", np.int64, (None,))
+    iteration_start = read("iteration_start", np.int64, (None,))
     gain_feature = read("gain_feature", np.int32, (None,))
     return Ensemble(
         feature=feature,
         **by_node,
         **by_tree,
         **_leaf_arrays(read, feature < 0, is_multi_output, n_classes),
-        step_start=step_start,
+        iteration_start=iteration_start,
         gain_feature=gain_feature,
         class_gain=read("class_gain", np.float64, (len(gain_feature), n_classes)),
-        gain_start=read("gain_start", np.int64, (len(step_start),)),
+        gain_start=read("gain_start", np.int64, (len(iteration_start),)),
         init=read("init", np.float64, (n_classes,)),
         n_features=len(n_codes),
         n_classes=n_classes,
