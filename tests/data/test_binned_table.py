@@ -183,7 +183,7 @@ def test_rows_and_codes_out_of_range_are_refused():
         state = binned(TABLES[name]).binned.state()
         columns = state["columns"].copy()
         columns[-1, 7] = 255
-        with pytest.raises(ValueError, match="a code beyond those of its column"):
+        with pytest.raises(ValueError, match="a code that its column does not have"):
             _core.Binned.from_state(state | {"columns": columns})
 
 

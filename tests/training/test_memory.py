@@ -100,10 +100,12 @@ def test_page_shows_the_current_error():
         n_validation_rows=200_000,
         n_classes=1000,
         total_bins=50 * 256,
-        max_leaf_nodes=20,
+        max_leaf_nodes=1024,
         n_threads=8,
         n_candidates=1,
-        has_hessian=False,
+        has_hessian=True,
+        multi_output=True,
+        n_projections=7,
     )
     with pytest.raises(MemoryError) as raised:
         check(size, 16 * 10**9)
