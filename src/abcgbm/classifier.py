@@ -156,13 +156,13 @@ class ABCBoostClassifier(
         the first among equals; else ``n_iter_``.
     best_score_ : float
         Validation score of ``best_iteration_``; an AttributeError without validation rows.
-    train_loss_ : ndarray of shape (n_iter_ + 1,)
+    train_loss_ : ndarray of shape (n_iter + 1,)
         Mean training loss (multinomial log loss, weighted) before the first iteration and after each.
-    class_losses_ : ndarray of shape (n_iter_ + 1, n_classes)
+    class_losses_ : ndarray of shape (n_iter + 1, n_classes)
         Contribution of each class to it; rows sum to ``train_loss_``.
-    validation_loss_ : ndarray of shape (n_iter_ + 1,)
+    validation_loss_ : ndarray of shape (n_iter + 1,)
         Mean loss of the validation rows; empty without validation.
-    validation_score_ : ndarray of shape (n_iter_ + 1,)
+    validation_score_ : ndarray of shape (n_iter + 1,)
         Their score, the larger the better; empty without validation.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the gain of all splits.
