@@ -95,7 +95,7 @@ class FittedAttributes:
 
     @property
     def class_losses_(self) -> Floats:
-        """Part of each class in ``train_loss_``, of shape (n_iter_ + 1, n_classes)."""
+        """Part of each class in ``train_loss_``, of shape (n_iter + 1, n_classes)."""
         return self._history.mean_class_losses()
 
     @property
