@@ -191,7 +191,7 @@ def test_explanation_is_interrupted(algorithm, n_threads):
     rows = normal(50_000, 4)
     values = np.zeros((*rows.shape, 10))
     n_trees = len(ensemble.tree_class)
-    explain = partial(ensemble._forest.explain, ensemble._cover, rows, values, n_trees)
+    explain = partial(ensemble._forest.explain, ensemble._fraction_of_parent, rows, values, n_trees)
     assert is_interrupted(explain, n_threads)
     assert not values.any(axis=(1, 2)).all()
 
