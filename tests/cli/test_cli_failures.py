@@ -134,6 +134,14 @@ PRINTING = pytest.mark.parametrize(
     ],
     ids=" ".join,
 )
+
+
+@pytest.fixture(autouse=True)
+def without_shell_detection(monkeypatch):
+    """``--show-completion bash`` then does not depend on the shell that started the tests."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+
+
 needs_bash = pytest.mark.skipif(os.name == "nt", reason="the shell is another one there")
 
 
