@@ -238,7 +238,7 @@ def reading_table(lines: list[Line]) -> Lines:
         for of in lines
     ]
     head = ["table", "scan, CPU s", "binning, CPU s", "scan, s", "binning, s"]
-    return markdown([*head, "speed by CPU", "speed by the clock"], rows)
+    return markdown([*head, "scan / binning, CPU", "scan / binning, clock"], rows)
 
 
 def training_table(lines: list[Line]) -> Lines:

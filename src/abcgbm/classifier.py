@@ -75,8 +75,10 @@ class ABCBoostClassifier(
     ----------
     algorithm : str, MultiOutputTrees, TreePerClass or AdaptiveBaseClass, default="auto"
         "auto", "multi-output", "mart", "logitboost", "abc-mart", "abc-logitboost", or an object with
-        further parameters. "auto" is "multi-output": one tree per iteration for all classes. "mart" and
-        "logitboost" grow one tree per class, the abc algorithms leave out a base class.
+        further parameters. "auto" is "multi-output": one tree per iteration for all classes. The others
+        grow one tree per class: "mart" weights all rows equally when splits are scored, "logitboost" by
+        their hessian. In the abc algorithms a base class has no tree; its score is minus the sum of the
+        others.
     learning_rate : "auto" or float, default="auto"
         Shrinkage of each iteration, in (0, 1]. "auto": 0.04 with multi-output trees, 0.06 from 50,000
         rows on; 0.1 with one tree per class. ``fit`` warns if ``max_iter`` is too small for it.
@@ -85,7 +87,8 @@ class ABCBoostClassifier(
         300 with multi-output trees, 200 from 50,000 rows on, and 100 with one tree per class. None:
         bounded by early stopping or ``TimeLimit`` only.
     max_leaf_nodes : "auto" or int, default="auto"
-        Maximum number of leaves of a tree, 2 to 32768. "auto": 12 to 1024, by the number of rows.
+        Maximum number of leaves of a tree, 2 to 32768. "auto": for N rows N / 100 with multi-output
+        trees, else N / 300; at most the square root of N, and from 12 to 1024.
     max_depth : int or None, default=None
         Maximum depth of a tree. None: not bounded.
     min_samples_leaf : float, default=10
@@ -94,13 +97,14 @@ class ABCBoostClassifier(
     l2_regularization : "auto" or float, default="auto"
         L2 penalty on leaf values. "auto": 4 (K-1) / K^2 for K classes with multi-output trees, else 0.
     max_bins : int, default=255
-        Maximum number of bins per numeric feature, without the one for missing values; 2 to 65534.
+        Maximum number of bins per numeric feature, without the one for missing values; 2 to 65534. A
+        categorical feature may have 16 times as many.
     categorical_features : "auto", None, list, or Categorical, default="auto"
         Categorical columns: "auto" (by dtype), None, names, indices, a boolean mask, or
         ``Categorical(...)``, which also has parameters of their splits.
     max_features : "auto", None, "sqrt", int or float, default="auto"
-        Features considered at each split: None for all, "sqrt", a count or a fraction. "auto": half of
-        them with multi-output trees, else all.
+        Features considered at each split, sampled for each node: None for all, "sqrt", an integer for a
+        count, a float for a fraction. "auto": half of them with multi-output trees, else all.
     interaction_cst : None, "pairwise", "no_interactions" or list of lists, default=None
         Features that may occur together on a path of a tree: any two, none, or those of one group, by
         index or name. Features in no group form one of their own.
@@ -109,7 +113,8 @@ class ABCBoostClassifier(
     classes : array-like of shape (n_classes,) or None, default=None
         All labels that may occur, if ``y`` does not contain all of them.
     class_weight : dict, "balanced" or None, default=None
-        Dict of label to weight, 1 for labels that are not in it, or "balanced". Weights apply to
+        Dict of label to weight, 1 for labels that are not in it. "balanced": factors that give all
+        classes in ``y`` the same sum of weights, and keep the total. Weights apply to
         training, to the validation loss and to the score.
     early_stopping : {"auto", True, False}, default="auto"
         Stop after ``n_iter_no_change`` iterations without improvement, and keep the best iteration.
@@ -119,23 +124,27 @@ class ABCBoostClassifier(
     n_iter_no_change : int, default=20
         Iterations without improvement after which training stops.
     tol : float, default=1e-7
-        Minimum improvement of the score.
+        Minimum improvement, absolute, in units of the score.
     scoring : str or callable, default="loss"
         Validation score, the larger the better: "loss" (minus the mean loss), "error" (minus the error
         rate), the name of a scikit-learn scorer of classification, or a callable
-        ``scorer(estimator, X, y)`` that predicts the ``X`` it is given, unchanged.
+        ``scorer(estimator, X, y)`` that predicts the ``X`` it is given, unchanged. Anything but "loss"
+        and "error" needs the validation rows in memory, in one process.
     refit : bool, default=False
         After early stopping, train again on all rows for ``best_iteration_`` iterations, those held out
         included. If a callback, time limit or Ctrl-C stops the second training, the validated model is
         kept.
     warm_start : bool, default=False
         Continue from the previous fit: ``max_iter`` is the total number of iterations, and with the
-        same data the model is that of a single fit.
+        same data the model is that of a single fit. Classes, baseline, categories and seed of the
+        previous fit are kept, its learning rate if ``learning_rate`` is "auto". Another explicit
+        baseline is an error; another ``random_state`` is ignored.
     callbacks : callable, TimeLimit, Checkpoint, KeepOnInterrupt, or list of these, default=None
         Callables are called with an ``IterationReport`` after every iteration; if one returns True,
         training stops. Clones share them; pickles of fitted models do not have them.
     n_jobs : int or None, default=None
-        Number of threads. None: the CPUs that the process may use, but 1 in a joblib worker.
+        Number of threads. None: the CPUs that the process may use, but 1 in a joblib worker. -1: all
+        CPUs, -2: all but one.
     random_state : int, RandomState, Generator or None, default=None
         Seed of all random draws. None is 0.
     verbose : int, default=0
