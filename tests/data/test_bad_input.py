@@ -410,12 +410,12 @@ def test_bad_weights_are_refused_by_the_mapper(bad):
         BinMapper().fit(X, sample_weight=np.full(60, bad))
 
 
-def test_wrong_number_of_weights_is_told_by_the_mapper():
+def test_wrong_number_of_weights_is_an_error_of_the_mapper():
     with pytest.raises(ValueError, match=says("(5,)", "expected (60,)")):
         BinMapper().fit(X, sample_weight=np.ones(5))
 
 
-def test_weight_zero_is_a_row_absent_for_the_mapper():
+def test_zero_weight_equals_dropping_the_row_for_the_mapper():
     weight = np.r_[np.zeros(30), np.ones(30)]
     weighted, absent = BinMapper(8).fit(X, sample_weight=weight), BinMapper(8).fit(X[30:])
     for got, expected in zip(weighted.thresholds_, absent.thresholds_, strict=True):

@@ -85,7 +85,7 @@ def test_rows_of_any_table_have_the_codes_of_those_rows(case):
 
 
 @each(WORKS)
-def test_zero_weight_is_a_row_absent_from_any_table(case):
+def test_zero_weight_equals_dropping_the_row_of_any_table(case):
     weight = np.arange(60) % 3
     kept = np.flatnonzero(weight)
     mapper = BinMapper(8).fit(case.table(), sample_weight=weight)

@@ -45,7 +45,7 @@ def rounded(weights, y=None, factor=None):
 
 
 @st.composite
-def weighed_rows(draw, min_rows=1):
+def weighted_rows(draw, min_rows=1):
     """Sample weights of every kind, classes, and the factor of each class."""
     n, n_classes = draw(st.integers(min_rows, 30)), draw(st.integers(1, 3))
     kinds = st.sampled_from([st.just(1.0), st.integers(1, 9).map(float), st.floats(1e-3, 1e3)])
@@ -64,7 +64,7 @@ def weighed_rows(draw, min_rows=1):
 
 
 @any_weights
-@given(weighed_rows())
+@given(weighted_rows())
 def test_integers_are_those_of_the_reference(rows):
     ours, theirs = rounded(*rows), reference.weigh(*rows)
     assert (ours.weight.tolist(), ours.unit) == (theirs.weight, theirs.unit)
@@ -72,7 +72,7 @@ def test_integers_are_those_of_the_reference(rows):
 
 
 @any_weights
-@given(weighed_rows(), st.floats(1e-3, 1e3))
+@given(weighted_rows(), st.floats(1e-3, 1e3))
 def test_smallest_leaf_and_mean_factor_are_those_of_the_reference(rows, least):
     weights, y, factor = rows
     sums = WeightSums.from_rows(np.array(weights), np.array(y, np.int32), len(factor))
@@ -84,22 +84,22 @@ def test_smallest_leaf_and_mean_factor_are_those_of_the_reference(rows, least):
 
 
 @any_weights
-@given(weighed_rows(), st.data())
+@given(weighted_rows(), st.data())
 def test_parts_of_the_rows_in_any_order_have_the_weights_of_all(rows, data):
     weights, y, factor = np.array(rows[0]), np.array(rows[1], np.int32), np.array(rows[2])
     order = np.array(data.draw(st.permutations(range(len(y)))))
     parts = np.array_split(order, data.draw(st.integers(1, len(y))))
     sums = [WeightSums.from_rows(weights[p], y[p], len(factor)) for p in parts]
     merged = sums[0]
-    for of_part in sums[1:]:
-        merged = merged.merged(of_part)
+    for part in sums[1:]:
+        merged = merged.merged(part)
     whole = WeightSums.from_rows(weights, y, len(factor))
     assert merged == whole
     expected, grid = rounded(*rows), WeightGrid.from_sums(merged, factor)
-    of_parts = [grid.round(weights[p], y[p]) for p in parts]
-    assert {of.unit for of in of_parts} == {expected.unit}
-    assert max(of.max_rounding_loss for of in of_parts) == expected.max_rounding_loss
-    integers = np.concatenate([of.weight for of in of_parts])
+    rounded_parts = [grid.round(weights[p], y[p]) for p in parts]
+    assert {part.unit for part in rounded_parts} == {expected.unit}
+    assert max(part.max_rounding_loss for part in rounded_parts) == expected.max_rounding_loss
+    integers = np.concatenate([part.weight for part in rounded_parts])
     assert integers.tolist() == expected.weight[order].tolist()
 
 
@@ -108,17 +108,17 @@ def test_sums_of_floats_are_exact(rows):
     values, y = np.array([v for v, _ in rows], np.float64), np.array([k for _, k in rows], np.int32)
     sums = exact_class_sums(values, y, 3)
     expected = reference.class_sums(values.tolist(), y.tolist(), 3)
-    assert [Fraction(of, 2**SCALE) for of in sums] == expected
+    assert [Fraction(total, 2**SCALE) for total in sums] == expected
 
 
 @any_weights
-@given(weighed_rows(), st.data())
+@given(weighted_rows(), st.data())
 def test_rows_that_weigh_as_much_as_the_smallest_leaf_are_one(rows, data):
     weights, y, factor = rows
-    ours, weighed = rounded(*rows), np.array(weights) * np.array(factor)[y]
+    ours, weighted = rounded(*rows), np.array(weights) * np.array(factor)[y]
     some = np.array(data.draw(st.lists(st.booleans(), min_size=len(y), max_size=len(y))))
     if some.any():
-        bound = float(sum(map(Fraction, weighed[some].tolist())))
+        bound = float(sum(map(Fraction, weighted[some].tolist())))
         assert ours.count(some) >= ours.units(bound)
         assert ours.units(bound) * ours.unit >= bound * (1 - 2**-9)
 
@@ -169,7 +169,7 @@ def test_smallest_leaf_of_whole_weights_is_rounded_up(weights, amount):
 
 @every_variant
 @pytest.mark.parametrize("seed", range(5))
-def test_integer_weight_is_the_row_so_often(variant, seed):
+def test_integer_weight_equals_repeating_the_row(variant, seed):
     times = np.random.default_rng(seed).integers(1, 4, len(Y))
     weighted = small(**variant, max_bins=16).fit(X, Y, times)
     repeated = small(**variant, max_bins=16).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
@@ -178,7 +178,7 @@ def test_integer_weight_is_the_row_so_often(variant, seed):
 
 @every_variant
 @pytest.mark.parametrize("seed", range(5))
-def test_weight_zero_is_the_row_absent(variant, seed):
+def test_zero_weight_equals_dropping_the_row(variant, seed):
     rng = np.random.default_rng(seed)
     kept = rng.random(len(Y)) < 0.7
     weight = np.where(kept, rng.uniform(0.5, 3, len(Y)), 0)
@@ -280,7 +280,7 @@ def test_weights_that_are_no_numbers_are_described(bad, error, message):
         small().fit(X, Y, X_val=X, y_val=Y, sample_weight_val=bad)
 
 
-def test_weights_that_are_masked_nowhere_are_weights():
+def test_mask_without_masked_rows_is_accepted():
     weight = np.random.default_rng(0).integers(1, 5, 200)
     model = small().fit(X, Y, np.ma.array(weight, mask=False))
     assert_same_model(model, small().fit(X, Y, weight))
@@ -309,14 +309,14 @@ NAMES = np.array(["a", "b", "c"])[Y]
 def test_class_weight_is_a_factor_of_the_sample_weight(variant):
     weight = np.random.default_rng(0).uniform(0.5, 3, len(Y))
     model = small(**variant, class_weight={"a": 2.5, "c": 0.25}).fit(X, NAMES, weight)
-    weighed = weight * np.array([2.5, 1, 0.25])[Y]
+    weighted = weight * np.array([2.5, 1, 0.25])[Y]
     sums = WeightSums.from_rows(weight, Y, 3)
     least = 10 * mean_factor(sums, np.array([2.5, 1, 0.25]))
-    assert_same_model(model, small(**variant, min_samples_leaf=least).fit(X, NAMES, weighed))
+    assert_same_model(model, small(**variant, min_samples_leaf=least).fit(X, NAMES, weighted))
 
 
 @every_variant
-def test_integer_class_weight_is_the_rows_so_often(variant):
+def test_integer_class_weight_equals_repeating_the_rows(variant):
     times = np.array([2, 1, 3])[Y]
     weighted = small(**variant, max_bins=16, class_weight={"a": 2, "c": 3}).fit(X, NAMES)
     repeated = small(**variant, max_bins=16, min_samples_leaf=10 * times.mean())
@@ -346,7 +346,7 @@ def test_balanced_with_weights_is_that_of_repeated_rows():
     weighted = WeightSums.from_rows(times.astype(float), Y, 3)
     repeated = WeightSums.from_rows(np.ones(times.sum()), np.repeat(Y, times), 3)
     assert weighted == repeated
-    factors = [class_weights("balanced", np.arange(3), of) for of in (weighted, repeated)]
+    factors = [class_weights("balanced", np.arange(3), sums) for sums in (weighted, repeated)]
     np.testing.assert_array_equal(*factors)
 
 
@@ -363,7 +363,7 @@ every_class_weight = pytest.mark.parametrize(
 
 @every_class_weight
 @pytest.mark.parametrize("seed", range(3))
-def test_integer_weight_is_the_row_so_often_with_class_weights(class_weight, seed):
+def test_integer_weight_with_class_weights_equals_repeating_the_row(class_weight, seed):
     rng = np.random.default_rng(seed)
     times = rng.integers(1, 5, len(Y))
     parameters = {"class_weight": class_weight, "max_bins": 16, "min_samples_leaf": 3.3}
@@ -391,7 +391,7 @@ def test_trees_per_class_take_whole_weights_for_repeated_rows(algorithm, seed, c
 
 
 @any_weights
-@given(weighed_rows(), st.data())
+@given(weighted_rows(), st.data())
 def test_integers_of_a_repeated_row_add_up_to_those_of_its_weight(rows, data):
     _, y, factor = rows
     times = np.array(data.draw(st.lists(st.integers(1, 9), min_size=len(y), max_size=len(y))))
@@ -474,9 +474,9 @@ def test_class_factors_of_very_many_rows_keep_their_digits(n_rows):
 
 def test_huge_factor_of_a_class_without_rows_does_not_matter():
     X, y = noisy_data(n_classes=3)
-    factors = {"algorithm": AdaptiveBaseClass(baseline="prior"), "classes": [0, 1, 2, 3]}
-    huge = small(class_weight={0: 2.0, 3: 1e300}, **factors).fit(X, y)
-    assert_same_model(huge, small(class_weight={0: 2.0}, **factors).fit(X, y))
+    parameters = {"algorithm": AdaptiveBaseClass(baseline="prior"), "classes": [0, 1, 2, 3]}
+    huge = small(class_weight={0: 2.0, 3: 1e300}, **parameters).fit(X, y)
+    assert_same_model(huge, small(class_weight={0: 2.0}, **parameters).fit(X, y))
 
 
 def test_class_without_rows_does_not_matter_to_balanced():
@@ -518,7 +518,7 @@ def test_bad_class_weights_are_described(bad, error, message):
         small(class_weight=bad).fit(X, NAMES)
 
 
-def test_class_weight_of_a_class_that_a_fold_lacks_is_met_with_a_hint():
+def test_error_for_class_weight_of_an_absent_class_suggests_classes():
     fold, weights = Y != 1, {"a": 2, "b": 3}
     with pytest.raises(
         ValueError, match=r"not among the classes.* use the parameter classes to declare"
@@ -528,7 +528,7 @@ def test_class_weight_of_a_class_that_a_fold_lacks_is_met_with_a_hint():
     assert model.classes_.tolist() == ["a", "b", "c"]
 
 
-def test_smallest_leaf_of_weighed_classes_is_named_if_it_forbids_every_split():
+def test_smallest_leaf_of_weighted_classes_is_named_if_it_forbids_every_split():
     with pytest.warns(UserWarning, match="twice min_samples_leaf=150 times 1e-06"):
         small(class_weight=dict.fromkeys("abc", 1e-6), min_samples_leaf=150).fit(X, NAMES)
     with pytest.warns(UserWarning, match=r"no tree can be split.* smaller min_gain than 1e\+09 or"):

@@ -6,7 +6,7 @@ import pytest
 from test_ranks import errors_of, file_of, fitted
 
 from abcgbm.communication.shard import Shard
-from abcgbm.distributed.concat import concat_partitions
+from abcgbm.distributed.concat import concat_partitions, describe_table
 from ranks_in_threads import on_ranks
 
 polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
@@ -71,7 +71,7 @@ def on_two(tables, labels=(LABELS, LABELS)):
 
 def on_one(tables, labels=(LABELS, LABELS)):
     X, y = (
-        concat_partitions([*enumerate(parts, 3)], name)
+        concat_partitions([*enumerate(parts, 3)], name, is_label=name == "y")
         for parts, name in ((tables, "X"), (labels, "y"))
     )
     return fitted({"X": X, "y": y}, {})
@@ -91,6 +91,27 @@ def test_partitions_are_refused_on_one_worker_and_on_two(tables):
     for error in errors_of(2, on_two(tables)):
         with pytest.raises(TypeError, match=words):
             raise error
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        (
+            (np.ones((2, 3)), np.ones((2, 5))),
+            r"4 of X has 5 column\(s\), partition 3 3 column\(s\);",
+        ),
+        ((np.ones(2), np.ones((2, 1))), r"4 of X has 1 column\(s\), partition 3 1 dimension\(s\);"),
+        (
+            (frame(INTS), frame(INTS)[["b", "a"]]),
+            r"4 of X has the columns \['b', 'a'\], partition 3 the columns \['a', 'b'\];",
+        ),
+    ],
+    ids=["arrays", "dimensions", "frames"],
+)
+def test_partitions_of_other_columns_are_refused_briefly(tables, message):
+    with pytest.raises(ValueError, match=message):
+        concat_partitions([*enumerate(tables, 3)], "X")
+    assert describe_table(np.ones((2, 3))) == "a ndarray with 3 column(s)"
 
 
 @pytest.mark.parametrize(
@@ -120,4 +141,6 @@ def test_labels_of_two_types_are_refused_on_one_worker_and_on_two(labels):
 def test_compatible_label_types_are_equal_on_one_worker_and_on_two(labels):
     tables = (frame(NUMBERS), frame(INTS))
     expected = file_of(on_one(tables, labels))
-    assert [file_of(of) == expected for of in on_ranks(2, on_two(tables, labels))] == [True] * 2
+    assert [file_of(model) == expected for model in on_ranks(2, on_two(tables, labels))] == [
+        True
+    ] * 2

@@ -207,7 +207,7 @@ def test_checkpoint_of_other_rows_is_refused_on_all_ranks(tmp_path):
         assert "do not give the losses that it records" in str(outcome.error)
     model = file_of(ABCBoostClassifier(**PARAMS).fit(**ALL))
     for outcome in on_ranks(2, work(PARAMS, 2, 1, model)):
-        assert "is a model, but no checkpoint" in str(outcome.error)
+        assert "is a model file, not a checkpoint" in str(outcome.error)
         assert (outcome.checkpoint, outcome.n_iter) == (None, 0)
 
 

@@ -59,7 +59,7 @@ def test_model_is_the_same_for_any_row_order(name, seed, expected):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9, 40])
-def test_model_is_the_same_for_any_row_order_threads_and_classes(n_classes):
+def test_model_of_few_and_many_classes_is_the_same_for_any_row_order_and_thread_count(n_classes):
     X, y = noisy_data(n_rows=3000, n_classes=n_classes)
     order = np.random.default_rng(0).permutation(len(y))
     assert_same_model(small(n_jobs=4).fit(X[order], y[order]), small(n_jobs=1).fit(X, y))
@@ -117,8 +117,7 @@ def test_binned_table_is_the_same_for_any_table_type(layout):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_categorical_and_sparse_model_is_the_same_for_any_thread_count(n_jobs):
-    """Also for any order of the rows."""
+def test_categorical_and_sparse_model_is_the_same_for_any_row_order_and_thread_count(n_jobs):
     frame = pd.DataFrame(ROUND, columns=list("abcde")).assign(
         b=np.char.mod("level %d", np.nan_to_num(ROUND[:, 1] * 100) % 300 // 1),
         c=pd.arrays.SparseArray(np.where(ROUND[:, 2] > 1, ROUND[:, 2], 0), fill_value=0),

@@ -118,7 +118,7 @@ def test_training_ends_at_machine_accuracy(algorithm):
 
 
 @pytest.mark.parametrize("weight", [2.0**-60, 2.0**-10, 2.0**10])
-def test_machine_accuracy_scales_with_small_weights(weight):
+def test_scale_of_the_weights_does_not_change_the_model(weight):
     X, y = noisy_data(n_rows=200)
     model = small(min_samples_leaf=0.05).fit(X, y, np.full(200, weight))  # ten rows
     unweighted = small().fit(X, y)
@@ -232,30 +232,30 @@ def test_search_without_progress_is_not_repeated(n_steps_before):
     assert trainer.tried == [(0, 1)]
 
 
-# ---------------------------------------------------------------------------------------- callbacks
+# ------------------------------------------------------------------------------------ progress line
 
 
-def test_callback_receives_every_iteration(monkeypatch):
-    heard = []
+def test_progress_line_shows_every_iteration(monkeypatch):
+    shown = []
     monkeypatch.setattr(
-        "abcgbm.training.fit_run.ProgressLine.show", lambda _, *what: heard.append(what)
+        "abcgbm.training.fit_run.ProgressLine.show", lambda _, *what: shown.append(what)
     )
     model = small(verbose=1).fit(*noisy_data())
-    assert heard[0][0] == 0  # before the first iteration
+    assert shown[0][0] == 0  # before the first iteration
     means = model.train_loss_[1:]
     bases = base_labels(model)
     steps = zip(range(1, len(means) + 1), means, bases, strict=True)
-    assert heard[1:] == [(i, loss, None, "train", base) for i, loss, base in steps]
+    assert shown[1:] == [(i, loss, None, "train", base) for i, loss, base in steps]
 
 
-def test_error_in_a_callback_propagates_and_fit_can_be_repeated(monkeypatch):
-    def complain(_, step, *losses):
-        if step > 0:
-            raise RuntimeError(f"at step {step}")
+def test_error_while_showing_progress_propagates_and_fit_can_be_repeated(monkeypatch):
+    def fail(_, n_iter, *losses):
+        if n_iter > 0:
+            raise RuntimeError(f"at iteration {n_iter}")
 
     with monkeypatch.context() as patched:
-        patched.setattr("abcgbm.training.fit_run.ProgressLine.show", complain)
-        with pytest.raises(RuntimeError, match="at step 1"):
+        patched.setattr("abcgbm.training.fit_run.ProgressLine.show", fail)
+        with pytest.raises(RuntimeError, match="at iteration 1"):
             small(n_jobs=2, verbose=1).fit(*noisy_data())
     assert small(n_jobs=2).fit(*noisy_data()).stop_reason_ == "max_iter"
 

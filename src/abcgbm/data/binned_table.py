@@ -54,7 +54,7 @@ class ColumnEncoder:
 
     def for_model(self) -> ColumnEncoder:
         """Return a copy with its own record of warnings, because each model warns once."""
-        categories = {feature: replace(of) for feature, of in self.categories.items()}
+        categories = {feature: replace(known) for feature, known in self.categories.items()}
         return replace(self, schema=replace(self.schema), categories=categories)
 
     def n_codes(self) -> NDArray[np.int64]:
@@ -102,7 +102,10 @@ class ColumnEncoder:
         return values
 
     def is_matrix(self, table: Table) -> bool:
-        """Whether `matrix` of all features would be the given array itself."""
+        """Whether the table already is the array that `matrix` would build.
+
+        `chunks` can then yield it uncopied.
+        """
         if not isinstance(table.dense, ArrayColumns) or self.schema.is_categorical.any():
             return False
         values = table.dense.values

@@ -174,9 +174,8 @@ def _learn_and_bin(samples: list[LabelledRows], binning: Binning) -> BinnedTable
     weight = _weight_in_table(training)
     is_encoded = _is_among(samples, len(table))
     if isinstance(table, BatchedTable):
-        assert (
-            training.shard.is_single
-        )  # `read_together` refuses tables out of core on several ranks
+        # `read_together` refuses tables out of core on several ranks.
+        assert training.shard.is_single
         return _learn_and_bin_batched(table, weight, is_encoded, binning)
     if training.shard.is_single:
         return _learn_and_bin_in_memory(table, weight, is_encoded, binning)
@@ -233,7 +232,7 @@ def _learn_and_bin_sharded(
     )
     layout = learning.learn(table)
     encoding = encoding_of(layout, table.schema, learning, binning.handle_unknown)
-    thresholds = tuple(of.thresholds for of in layout.features)
+    thresholds = tuple(feature.thresholds for feature in layout.features)
 
     def encode() -> _core.BinnedBuilder:
         builder = builder_of(len(table), thresholds, encoding)

@@ -17,8 +17,18 @@ from abcgbm.data.shard_schema import is_categorical_everywhere
 Numbered = Sequence[tuple[int, Any]]  # partitions with their numbers
 
 
-def concat_partitions(partitions: Numbered, name: str) -> Any:
-    """Concatenate the partitions of a table or column."""
+def concat_partitions(partitions: Numbered, name: str, *, is_label: bool = False) -> Any:
+    """Concatenate the partitions of a table or column.
+
+    Parameters
+    ----------
+    partitions : sequence of (int, object)
+        Partitions with their numbers.
+    name : str
+        Name of the argument in errors.
+    is_label : bool, default=False
+        Whether the values are labels, which are never converted to other numbers.
+    """
     _check_types(partitions, name)
     nonempty = [numbered for numbered in partitions if numbered[1].shape[0]] or partitions[:1]
     first = nonempty[0][1]
@@ -26,7 +36,9 @@ def concat_partitions(partitions: Numbered, name: str) -> Any:
     if len(nonempty) == 1:
         return first
     library = type(first).__module__.partition(".")[0]
-    return _CONCAT.get(library, np.concatenate)(_with_common_types(nonempty, name))
+    return _CONCAT.get(library, np.concatenate)(
+        _with_common_types(nonempty, name, is_label=is_label)
+    )
 
 
 def without_rows(table: Any) -> Any:
@@ -38,7 +50,7 @@ def without_rows(table: Any) -> Any:
 
 def describe_table(table: Any) -> str:
     """Return the type and the columns of a table for error messages."""
-    return f"a {_type(table).__name__} with the columns {_columns(table)}"
+    return f"a {_type(table).__name__} with {_describe_columns(table)}"
 
 
 # -------------------------------------------------------------------------------------------- checks
@@ -64,33 +76,39 @@ def _check_columns(partitions: Numbered, name: str) -> None:
     for other, partition in partitions:
         if _columns(partition) != _columns(first):
             raise ValueError(
-                f"partition {other} of {name} has the columns {_columns(partition)}, partition "
-                f"{number} {_columns(first)}; expected the same"
+                f"partition {other} of {name} has {_describe_columns(partition)}, partition "
+                f"{number} {_describe_columns(first)}; expected the same"
             )
 
 
-def _columns(table: Any) -> Any:
+def _columns(table: Any) -> list[Any] | tuple[int, ...]:
+    """Return the names of the columns; of an array their number, as a shape."""
     if hasattr(table, "column_names"):  # Arrow, where `columns` are the values
         return list(table.column_names)
     names = getattr(table, "columns", None)
-    if names is not None:
-        return list(names)
-    return list(range(table.shape[1])) if len(table.shape) > 1 else []
+    return tuple(table.shape[1:]) if names is None else list(names)
+
+
+def _describe_columns(table: Any) -> str:
+    columns = _columns(table)
+    if isinstance(columns, list):
+        return f"the columns {columns}"
+    return f"{columns[0]} column(s)" if len(columns) == 1 else f"{len(table.shape)} dimension(s)"
 
 
 # --------------------------------------------------------------------------------------- common types
 
 
-def _with_common_types(partitions: Numbered, name: str) -> list[Any]:
-    """Return partitions of types whose concatenation has the values they have on separate ranks."""
+def _with_common_types(partitions: Numbered, name: str, *, is_label: bool) -> list[Any]:
+    """Convert partitions to common types, so that concatenation changes no value."""
     tables, first = [table for _, table in partitions], partitions[0][1]
     if sparse.issparse(first):
         return tables
     if hasattr(first, "columns"):
-        return tables if name.startswith("y") else _frames_of_one_type(partitions, name)
+        return tables if is_label else _frames_of_one_type(partitions, name)
     kinds = set(map(_kind, tables))
     # NumPy would turn numbers and labels of different types into strings.
-    if len(kinds) == 1 or (not name.startswith("y") and kinds <= {*REAL_KINDS}):
+    if len(kinds) == 1 or (not is_label and kinds <= {*REAL_KINDS}):
         return tables
     return list(map(_to_objects, tables))
 

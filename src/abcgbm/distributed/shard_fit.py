@@ -247,11 +247,13 @@ def _stored(worker: Worker, key: Any) -> Partition:
 def _concat(partitions: list[tuple[int, Partition]], suffix: str) -> Columns:
     if not partitions:
         return None, None, None
-    columns = []
+    columns: list[Any] = []
     for name in ("X", "y", "sample_weight"):
         column = [(number, getattr(partition, name)) for number, partition in partitions]
-        has_column = column[0][1] is not None
-        columns.append(concat_partitions(column, name + suffix) if has_column else None)
+        if column[0][1] is None:
+            columns.append(None)
+        else:
+            columns.append(concat_partitions(column, name + suffix, is_label=name == "y"))
     return columns[0], columns[1], columns[2]
 
 

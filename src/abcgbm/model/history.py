@@ -59,7 +59,7 @@ class History(ReadOnly):
     validation_loss, validation_score : ndarray of shape (n_iter + 1,)
         Loss and score of the validation rows; empty without any.
     best_iteration : int
-        Number of iterations of the model.
+        Number of iterations of the model: a count, not an index.
     stop_reason : str
         Why training stopped.
     seed : int

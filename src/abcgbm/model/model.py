@@ -157,12 +157,12 @@ class Model(ReadOnly):
         feature, threshold = self.ensemble.splits()
         order = np.argsort(feature, kind="stable")
         used, first = np.unique(feature[order], return_index=True)
+        # The first segment, before the first feature at position 0, is empty.
+        by_feature = np.split(threshold[order], first)[1:]
         known = all(
             # inf: a split of missing from present values
             np.isin(of_feature, np.append(table.thresholds[f], np.inf)).all()
-            for f, of_feature in zip(
-                used.tolist(), np.split(threshold[order], first)[1:], strict=True
-            )
+            for f, of_feature in zip(used.tolist(), by_feature, strict=True)
         )
         if not known or table.encoding.categories != self.encoding.categories:
             raise ValueError(

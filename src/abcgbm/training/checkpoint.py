@@ -87,7 +87,7 @@ class FitState:
         saved = load(source)
         if saved.checkpoint is None:
             raise ValueError(
-                f"resume_from={source!r} is a model, but no checkpoint; expected a file written by "
+                f"resume_from={source!r} is a model file, not a checkpoint; expected a file written by "
                 "callbacks=[Checkpoint(path)]. To continue a model use load_model and warm_start=True"
             )
         if saved.format < FORMAT:
@@ -118,15 +118,17 @@ class FitState:
     def _check_state(self) -> None:
         """Raise ModelFileError unless this is a state that a fit can have."""
         n_iter, n_previous = self.history.n_iter, self.n_previous
-        is_valid = (
-            self._has_valid_phase()
-            and n_iter == self.model.n_iter
-            and (n_previous is None or (type(n_previous) is int and 0 <= n_previous <= n_iter))
-            and isinstance(self.fingerprint, dict)
-            and all(isinstance(value, str) for value in self.fingerprint.values())
-        )
-        if not is_valid:
-            raise ModelFileError("the state of the checkpoint is not valid")
+        is_valid = {
+            "phase": self._has_valid_phase(),
+            "number of iterations": n_iter == self.model.n_iter,
+            "number of previous iterations": n_previous is None
+            or (type(n_previous) is int and 0 <= n_previous <= n_iter),
+            "fingerprint": isinstance(self.fingerprint, dict)
+            and all(isinstance(value, str) for value in self.fingerprint.values()),
+        }
+        invalid = [name for name, valid in is_valid.items() if not valid]
+        if invalid:
+            raise ModelFileError(f"the state of the checkpoint has an invalid {invalid[0]}")
 
     def _has_valid_phase(self) -> bool:
         validated_phases, first = ("train", "plain"), self.validated
@@ -265,13 +267,13 @@ def check_same_training(path: Path | None, fingerprint: Fingerprint) -> None:
 Save = Callable[[FitState, Path], None]
 
 _SECONDS = 60.0  # between two checkpoints, unless a number of iterations is given
-_TIMES_ITS_COST = 20  # minimum time between checkpoints: they take at most 5 % of a fit
+_INTERVAL_PER_WRITE_TIME = 20  # minimum; so checkpoints take at most 5 % of a fit
 
 
 class CheckpointWriter:
     """Writes a checkpoint at intervals and when training ends or fails.
 
-    An error does not end training: it causes one warning, and the next checkpoint is tried again.
+    An error does not end training: it causes one warning, and the next checkpoint will be attempted.
 
     Parameters
     ----------
@@ -334,14 +336,14 @@ class CheckpointWriter:
         except (OSError, MemoryError, TypeError, ValueError) as error:
             self._warn(error)
         now = self._clock()
-        self._not_before = now + max(_SECONDS, _TIMES_ITS_COST * (now - began))
+        self._not_before = now + max(_SECONDS, _INTERVAL_PER_WRITE_TIME * (now - began))
 
     def _warn(self, error: Exception) -> None:
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
                 f"checkpoint={str(self._path)!r} could not be written: {error!r}; training "
-                "continues, and the next checkpoint is tried again",
+                "continues; the next checkpoint will be attempted",
                 UserWarning,
                 stacklevel=2,
             )

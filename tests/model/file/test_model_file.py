@@ -37,7 +37,6 @@ from abcgbm.data.categories import CategoryMap
 from abcgbm.data.digest import digest_of
 from abcgbm.data.files.atomic import write_whole
 from abcgbm.model.file import ModelContents, save
-from abcgbm.model.file.format_1 import parameters_from_format_1
 from abcgbm.model.file.json_values import JsonReader, to_json
 from golden import MODELS
 from model_files import (
@@ -237,37 +236,61 @@ def test_set_is_written_in_a_fixed_order(kind):
 
 
 @pytest.mark.parametrize(
-    "json_value",
+    ("json_value", "message"),
     [
-        {},
-        {"tuple": [1], "list": []},
-        {"code": "print()"},
-        {"tuple": 3},
-        {"dict": [1]},
-        {"dict": [[[], 1]]},
-        {"set": [[]]},
-        {"set": [*range(2**13 + 1)]},
-        {"dict": [[key * (2**61 - 1), 0] for key in range(10**5)]},  # of one hash
-        {"date": "yesterday"},
-        {"bytes": "zz"},
-        {"float": []},
-        {"timedelta": [10**30]},
-        {"AdaptiveBaseClass": {"import": "os"}},
-        {"BaseClassSearch": {}},  # word: a name of format 1
-        {"scalar": 3},
-        {"array": {"dtype": "<i4", "shape": [2], "values": [1]}},
-        {"array": {"dtype": "<i4", "shape": [1], "values": [1.5]}},
-        {"array": {"dtype": "<i1", "shape": [1], "values": [300]}},
-        {"array": {"dtype": "<U1", "shape": [1], "values": ["two"]}},
-        {"array": {"dtype": "<U400000000", "shape": [1], "values": [""]}},
-        {"array": {"dtype": "V8", "shape": [], "values": []}},
-        {"array": {"dtype": "i4,i4", "shape": [], "values": []}},
-        {"array": {"dtype": "<M8[parsec]", "shape": [0], "values": []}},
+        ({}, "an object of 0 entries"),
+        ({"tuple": [1], "list": []}, "an object of 2 entries"),
+        ({"code": "print()"}, "unknown type 'code'"),
+        ({"tuple": 3}, "not a value of type tuple: "),
+        ({"dict": [1]}, "not a value of type dict: "),
+        ({"dict": [[[], 1]]}, "not a value of type dict: unhashable"),
+        ({"set": [[]]}, "not a value of type set: unhashable"),
+        ({"set": [*range(2**13 + 1)]}, "more than 8192 keys"),
+        (
+            {"dict": [[key * (2**61 - 1), 0] for key in range(10**5)]},
+            "more than 8192 keys",
+        ),  # of one hash
+        ({"date": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
+        ({"bytes": "zz"}, "non-hexadecimal number"),
+        ({"float": []}, "not a value of type float: "),
+        ({"timedelta": [10**30]}, "not a value of type timedelta: "),
+        (
+            {"AdaptiveBaseClass": {"import": "os"}},
+            "not a value of type AdaptiveBaseClass: .*'import'",
+        ),
+        ({"BaseClassSearch": {}}, "unknown type 'BaseClassSearch'"),  # word: a name of format 1
+        ({"scalar": 3}, "not a value of type scalar: "),
+        (
+            {"array": {"dtype": "<i4", "shape": [2], "values": [1]}},
+            "cannot reshape array of size 1",
+        ),
+        (
+            {"array": {"dtype": "<i4", "shape": [1], "values": [1.5]}},
+            "an array of <i4 whose values do not fit",
+        ),
+        (
+            {"array": {"dtype": "<i1", "shape": [1], "values": [300]}},
+            "not a value of type array: .* out of bounds",
+        ),
+        (
+            {"array": {"dtype": "<U1", "shape": [1], "values": ["two"]}},
+            "an array of <U1 whose values do not fit",
+        ),
+        (
+            {"array": {"dtype": "<U400000000", "shape": [1], "values": [""]}},
+            "arrays of more than 268435456 bytes",
+        ),
+        ({"array": {"dtype": "V8", "shape": [], "values": []}}, "unknown dtype 'V8'"),
+        ({"array": {"dtype": "i4,i4", "shape": [], "values": []}}, "unknown dtype 'i4,i4'"),
+        (
+            {"array": {"dtype": "<M8[parsec]", "shape": [0], "values": []}},
+            "not a value of type array: .*parsec",
+        ),
     ],
     ids=lambda value: repr(value)[:60],
 )
-def test_json_without_a_known_value_is_an_error(json_value):
-    with pytest.raises(ValueError, match=r"."):
+def test_json_without_a_known_value_is_an_error(json_value, message):
+    with pytest.raises(ValueError, match=message):
         JsonReader().value(json_value)
 
 
@@ -368,7 +391,7 @@ def test_file_contains_neither_machine_nor_time(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["path", "str", "open file"])
-def test_model_is_saved_to_and_loaded_from(kind, tmp_path):
+def test_model_is_saved_to_and_loaded_from_a_path_or_an_open_file(kind, tmp_path):
     model, path = small(**SMALL).fit(X, Y), tmp_path / "model.abcgbm"
     if kind == "open file":
         with path.open("wb") as file:
@@ -593,11 +616,15 @@ def test_history_of_format_1_has_means_and_resolved_parameters():
     assert shared.refit_history_.mean_train_loss()[0] < math.log(3)
 
 
-def test_removed_options_of_format_1_are_named():
-    old = {"algorithm": "auto", "trees": "shared", "recenter": True, "monotonic_cst": "up"}
-    new = parameters_from_format_1(old)
-    assert new["recenter"] is True
-    assert new["monotonic_cst"] == "up"
+def test_removed_options_of_format_1_are_named_in_a_warning():
+    def change(document):
+        document["parameters"] |= {"recenter": True, "monotonic_cst": "up"}
+
+    content = (stored_models.FOLDER / "per_class.abcgbm").read_bytes()
+    message = r"does not have: \['monotonic_cst', 'recenter'\]; they are ignored"
+    with pytest.warns(UserWarning, match=message):
+        model = loaded(with_valid_digests(members_of(content), change))
+    assert model.algorithm == stored("per_class").algorithm
 
 
 def test_checkpoint_of_format_1_is_refused_by_name_and_its_model_is_read():
@@ -611,6 +638,9 @@ def test_pickle_of_an_earlier_version_is_refused_by_name():
     path = stored_models.FOLDER.parent / "pickle_of_0_2.pickle"
     with pytest.raises(ValueError, match=r"the pickle is of abcgbm before 0\.3, this is"):
         pickle.loads(path.read_bytes())
+
+
+# ------------------------------------------------------------------------------- callbacks in a file
 
 
 @pytest.mark.parametrize(
@@ -643,30 +673,21 @@ def test_callbacks_without_side_effects_are_stored_and_others_are_not(tmp_path):
     assert loaded(content).callbacks == kept
 
 
-def test_many_categories_are_checked_once():
-    levels = CategoryMap("shop", {f"{i:06}": i for i in range(200_000)})
-    levels.check()
+# --------------------------------------------------------------------------------- checks of content
 
 
-@pytest.mark.parametrize(
-    "target", [None, 3, io.StringIO()], ids=lambda target: type(target).__name__
-)
-def test_invalid_target_is_an_error_with_the_expected_types(target):
-    kind = type(target).__name__
-    with pytest.raises(
-        TypeError, match=rf"{kind} given; expected a path, or a binary file .* write"
-    ):
-        small().fit(*noisy_data()).save_model(target)
-    with pytest.raises(
-        TypeError, match=rf"{kind} given; expected a path, or a binary file .* read"
-    ):
-        ABCBoostClassifier.load_model(target)
+def test_check_of_categories_counts_codes_once(monkeypatch):
+    n_counted = 0
+    count = CategoryMap.n_codes.fget
 
+    def counting(categories):
+        nonlocal n_counted
+        n_counted += 1
+        return count(categories)
 
-def test_missing_folder_is_named(tmp_path):
-    model = small().fit(*noisy_data())
-    with pytest.raises(FileNotFoundError, match=r"no such folder.*nowhere'"):
-        model.save_model(tmp_path / "nowhere" / "model.abc")
+    monkeypatch.setattr(CategoryMap, "n_codes", property(counting))
+    CategoryMap("shop", {f"{i:03}": i for i in range(1000)}).check()
+    assert n_counted == 1  # a count per category would take time quadratic in their number
 
 
 def test_model_and_history_have_the_same_iterations():
@@ -703,6 +724,30 @@ def test_pickled_trees_of_another_version_are_refused():
     del state["gain_start"]
     with pytest.raises(ValueError, match=r"another version than abcgbm .*gain_start"):
         object.__new__(type(ensemble)).__setstate__(state)
+
+
+# ------------------------------------------------------------------------- errors of paths and files
+
+
+@pytest.mark.parametrize(
+    "target", [None, 3, io.StringIO()], ids=lambda target: type(target).__name__
+)
+def test_invalid_target_is_an_error_with_the_expected_types(target):
+    kind = type(target).__name__
+    with pytest.raises(
+        TypeError, match=rf"{kind} given; expected a path, or a binary file .* write"
+    ):
+        small().fit(*noisy_data()).save_model(target)
+    with pytest.raises(
+        TypeError, match=rf"{kind} given; expected a path, or a binary file .* read"
+    ):
+        ABCBoostClassifier.load_model(target)
+
+
+def test_missing_folder_is_named(tmp_path):
+    model = small().fit(*noisy_data())
+    with pytest.raises(FileNotFoundError, match=r"no such folder.*nowhere'"):
+        model.save_model(tmp_path / "nowhere" / "model.abc")
 
 
 def test_error_names_the_file(tmp_path):
