@@ -500,7 +500,9 @@ def test_client_or_cluster_that_is_closed_during_fit_is_named(gone, by):
                     closing.join()
 
         model = DaskABCBoostClassifier(max_iter=10**5, callbacks=close, client=client)
-        with pytest.raises(RuntimeError, match=r"the client is (closed|closing).*or its cluster has gone"):
+        with pytest.raises(
+            RuntimeError, match=r"the client is (closed|closing).*or its cluster has gone"
+        ):
             model.fit(*lazy)
         closing.join()
     assert not hasattr(model, "model_")
