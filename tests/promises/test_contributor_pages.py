@@ -42,6 +42,20 @@ def test_paths_exist(page):
     assert [name for name in ours if not exists(name)] == []
 
 
+def test_source_paths_on_all_pages_exist():
+    """Pages name files of the sources by their whole paths."""
+    pattern = r"(src|cpp|tests|benchmarks|experiments)/[\w./-]+\.(py|cpp|hpp|json|jsonl|toml|txt)"
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    named = [(page.name, name) for page in pages for name in quoted(page, pattern)]
+    assert len(named) > 50
+    missing = [
+        (page, name)
+        for page, name in named
+        if page != "CHANGELOG.md" and not (ROOT / name).is_file()
+    ]
+    assert missing == []
+
+
 def defined_tests() -> Iterator[str]:
     for file in (ROOT / "tests").rglob("test_*.py"):
         yield from re.findall(r"^def (test_\w+)\(", file.read_text("utf-8"), re.MULTILINE)
