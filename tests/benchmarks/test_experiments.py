@@ -253,7 +253,7 @@ def test_curve_of_a_cell_is_that_of_staged_prediction(monkeypatch):
             **parameters, max_leaf_nodes=4, max_iter=20, min_samples_leaf=10, n_jobs=1
         ).fit(data.X_train, data.y_train)
         assert curves.test_errors.tolist() == error_curve(model, data.X_test, data.y_test).tolist()
-        assert curves.train_loss.tolist() == model.train_loss_.tolist()
+        assert curves.train_loss.tolist() == model.history_.train_loss.tolist()
         assert line["lowest_errors"] == min(curves.test_errors)
         assert line["lowest_step"] == int(np.argmin(curves.test_errors)) + 1
         assert line["final_errors"] == curves.test_errors[-1]

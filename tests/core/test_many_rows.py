@@ -111,7 +111,7 @@ def test_sparse_columns_handle_row_numbers_above_2_to_31(tmp_path):
 
 def test_signed_indices_are_refused_above_2_to_31_rows():
     indices = np.zeros(1, np.int32)
-    with pytest.raises(ValueError, match="indices: uint32, with more than 2"):
+    with pytest.raises(ValueError, match="indices: uint32 if there are more than 2"):
         _core.SparseColumns(LIMIT + 1, np.zeros(1), np.array([0, 1]), indices, np.ones(1))
 
 
