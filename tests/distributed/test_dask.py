@@ -99,7 +99,7 @@ def run(client, function, view=work.result_of, *, heartbeat_timeout=6.0):
 
 
 def test_ranks_on_workers_sum_and_exchange(client):
-    answers = run(client, work.sums)
+    answers = run(client, work.sums, heartbeat_timeout=30.0)  # also on a busy machine
     assert answers.errors == {}
     for rank, (first, last, largest, received, gathered) in answers.given.items():
         assert first == 3

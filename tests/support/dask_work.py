@@ -53,6 +53,8 @@ def killed(session: Session, communicator: Communicator) -> TaskResult:
 
 
 def result_of(done: TaskResult) -> Any:
+    if done.error is not None:
+        raise done.error
     return done.result
 
 
